@@ -1,0 +1,134 @@
+# Helpers that every folder of the project uses. A library registers itself in
+# global properties, so that tools, the install set and the C API need no edit
+# when one is added.
+
+include_guard(GLOBAL)
+
+# One precompiled header for all code that includes MLIR. Its owner is an empty
+# object library; the others reuse it.
+function(attn_setup_pch)
+  if(NOT ATTN_ENABLE_PCH)
+    return()
+  endif()
+  file(WRITE ${CMAKE_BINARY_DIR}/pch/AttnPCH.cpp "")
+  add_library(AttnPCH OBJECT ${CMAKE_BINARY_DIR}/pch/AttnPCH.cpp)
+  target_precompile_headers(AttnPCH PRIVATE
+    ${CMAKE_CURRENT_SOURCE_DIR}/cmake/AttnPCH.h)
+  # ccache refuses precompiled headers with time stamps inside.
+  target_compile_options(AttnPCH PRIVATE -Xclang -fno-pch-timestamp)
+endfunction()
+
+function(attn_use_pch target)
+  if(ATTN_ENABLE_PCH)
+    target_precompile_headers(${target} REUSE_FROM AttnPCH)
+    target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
+  endif()
+endfunction()
+
+# add_attn_library(<name> <sources>...
+#   [SUPPORT_ONLY]       uses LLVM Support only: no MLIR, no PCH
+#   [TEST_ONLY]          neither installed nor linked into shipped tools
+#   [LINK_LIBS <libs>]   other Attn libraries
+#   [DEPENDS <targets>]  tablegen targets
+# )
+# Links libMLIR.so (and libLLVM.so) only, never their static archives.
+function(add_attn_library name)
+  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY" "" "LINK_LIBS;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(ARG_SUPPORT_ONLY)
+    target_link_libraries(${name} PUBLIC LLVM)
+  else()
+    target_link_libraries(${name} PUBLIC MLIR LLVM)
+    attn_use_pch(${name})
+    get_property(incgen GLOBAL PROPERTY ATTN_INCGEN_TARGETS)
+    if(incgen)
+      add_dependencies(${name} ${incgen})
+    endif()
+  endif()
+  if(ARG_LINK_LIBS)
+    target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
+  endif()
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  if(ARG_TEST_ONLY)
+    set_property(GLOBAL APPEND PROPERTY ATTN_TEST_LIBS ${name})
+  else()
+    set_property(GLOBAL APPEND PROPERTY ATTN_LIBS ${name})
+  endif()
+endfunction()
+
+# add_attn_tool(<name> <sources>... [SUPPORT_ONLY] [LINK_LIBS <libs>])
+function(add_attn_tool name)
+  cmake_parse_arguments(ARG "SUPPORT_ONLY" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  if(NOT ARG_SUPPORT_ONLY)
+    target_link_libraries(${name} PRIVATE MLIR LLVM)
+    attn_use_pch(${name})
+    get_property(incgen GLOBAL PROPERTY ATTN_INCGEN_TARGETS)
+    if(incgen)
+      add_dependencies(${name} ${incgen})
+    endif()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ATTN_TOOLS ${name})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# attn_tablegen_target(<name>): closes a group of mlir_tablegen calls.
+function(attn_tablegen_target name)
+  add_public_tablegen_target(${name})
+  set_property(GLOBAL APPEND PROPERTY ATTN_INCGEN_TARGETS ${name})
+endfunction()
+
+# add_attn_unittest(<name> <sources>... [SUPPORT_ONLY] [LINK_LIBS <libs>])
+# googletest binary, run by lit.
+function(add_attn_unittest name)
+  cmake_parse_arguments(ARG "SUPPORT_ONLY" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest_main GTest::gmock)
+  if(NOT ARG_SUPPORT_ONLY)
+    target_link_libraries(${name} PRIVATE MLIR LLVM)
+    attn_use_pch(${name})
+    get_property(incgen GLOBAL PROPERTY ATTN_INCGEN_TARGETS)
+    if(incgen)
+      add_dependencies(${name} ${incgen})
+    endif()
+  endif()
+  add_dependencies(AttnUnitTests ${name})
+endfunction()
+
+# Installs headers, libraries and tools, and exports the CMake package Attn for
+# the build tree and the install tree.
+function(attn_install_package)
+  include(CMakePackageConfigHelpers)
+  get_property(libs GLOBAL PROPERTY ATTN_LIBS)
+  install(TARGETS ${libs} EXPORT AttnTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN "*.td"
+    PATTERN "CMakeFiles" EXCLUDE)
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Attn)
+  install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION ${package_dir})
+  export(EXPORT AttnTargets NAMESPACE Attn::
+    FILE ${PROJECT_BINARY_DIR}/lib/cmake/Attn/AttnTargets.cmake)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/AttnConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/lib/cmake/Attn/AttnConfig.cmake
+    INSTALL_DESTINATION ${package_dir})
+  write_basic_package_version_file(
+    ${PROJECT_BINARY_DIR}/lib/cmake/Attn/AttnConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES
+    ${PROJECT_BINARY_DIR}/lib/cmake/Attn/AttnConfig.cmake
+    ${PROJECT_BINARY_DIR}/lib/cmake/Attn/AttnConfigVersion.cmake
+    DESTINATION ${package_dir})
+endfunction()

@@ -1,0 +1,60 @@
+"""lit configuration of the compiler's tests.
+
+Features: `ptxas` (ptxas found), `nvdisasm`, `gpu` (a CUDA device is visible).
+Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
+--verify-roundtrip.
+"""
+
+import os
+import shutil
+
+import lit.formats
+from lit.llvm import llvm_config
+from lit.llvm.subst import ToolSubst
+
+config.name = "ATTN"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".ptx"]
+config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.attn_obj_root, "test")
+
+llvm_config.with_environment("FILECHECK_OPTS", "-enable-var-scope --dump-input-filter=error")
+llvm_config.with_environment("PATH", config.attn_tools_dir, append_path=True)
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
+
+attn_opt = "attn-opt"
+if os.environ.get("ATTN_CHECK_ROUNDTRIP"):
+    attn_opt = "attn-opt --verify-roundtrip"
+
+config.substitutions.append(("%attn_src", config.attn_src_root))
+config.substitutions.append(("%attn_build", config.attn_obj_root))
+config.substitutions.append(("%python", shutil.which("python3") or "python3"))
+
+llvm_config.add_tool_substitutions(
+    [ToolSubst("attn-opt", command=attn_opt, unresolved="ignore")],
+    [config.attn_tools_dir],
+)
+llvm_config.add_tool_substitutions(
+    ["attn-compile", "attn-sim", "attn-reduce", "attn-lsp-server"],
+    [config.attn_tools_dir],
+)
+llvm_config.add_tool_substitutions(
+    ["FileCheck", "not", "count", "split-file"], [config.llvm_tools_dir]
+)
+
+
+def find_cuda_tool(name):
+    for folder in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if folder and os.access(os.path.join(folder, "bin", name), os.X_OK):
+            return os.path.join(folder, "bin", name)
+    return shutil.which(name)
+
+
+for tool in ("ptxas", "nvdisasm", "cuobjdump"):
+    path = find_cuda_tool(tool)
+    if path:
+        config.available_features.add(tool)
+        config.substitutions.append(("%" + tool, path))
+if os.path.exists("/dev/nvidia0"):
+    config.available_features.add("gpu")
