@@ -110,6 +110,9 @@ endfunction()
 function(attn_install_package)
   include(CMakePackageConfigHelpers)
   get_property(libs GLOBAL PROPERTY ATTN_LIBS)
+  if(NOT libs)
+    return()
+  endif()
   install(TARGETS ${libs} EXPORT AttnTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
