@@ -1,0 +1,135 @@
+//===- Simulator.h - Execute PTX on the CPU -----------------------*- C++
+//-*-===//
+//
+// The public interface of the PTX simulator: parse a module, put tensors into
+// simulated global memory, launch a kernel, read the report.
+//
+//   auto program = parsePTX(text, "kernel.ptx");
+//   Memory memory;
+//   uint64_t q = memory.allocate(bytes, "q");
+//   cantFail(memory.write(q, data));
+//   LaunchConfig launch;
+//   launch.kernel = "attn_fwd"; launch.grid = {4, 1, 1}; ...
+//   Expected<RunReport> report = run(**program, memory, launch);
+//
+// Nothing here needs MLIR. docs/Simulator.md describes the execution model.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SIMULATOR_SIMULATOR_H
+#define ATTN_SIMULATOR_SIMULATOR_H
+
+#include "attn/Simulator/Memory.h"
+#include "attn/Simulator/Report.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir::attn::sim {
+
+/// One kernel parameter and its place in the flat parameter buffer.
+struct KernelParam {
+  std::string name;
+  uint32_t offset = 0; ///< in bytes, aligned as the PTX declares it
+  uint32_t size = 0;   ///< in bytes
+  uint32_t align = 1;
+};
+
+/// What a module says about one `.entry`.
+struct KernelInfo {
+  std::string name;
+  std::vector<KernelParam> params;
+  uint32_t paramBytes = 0;   ///< size of the flat parameter buffer
+  uint32_t staticShared = 0; ///< bytes of statically declared shared memory
+  std::array<uint32_t, 3> reqntid = {0, 0, 0}; ///< zeros when absent
+  std::array<uint32_t, 3> maxntid = {0, 0, 0};
+  std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
+  uint32_t maxnreg = 0;
+  uint32_t minnctapersm = 0;
+};
+
+/// A parsed and decoded PTX module. Immutable; may be run many times and from
+/// several threads at once.
+class Program {
+public:
+  virtual ~Program();
+  /// The file name that diagnostics use.
+  virtual llvm::StringRef getName() const = 0;
+  /// The `.target`, such as "sm_90a".
+  virtual llvm::StringRef getTarget() const = 0;
+  /// The `.version` times ten: 80 for 8.0.
+  virtual unsigned getVersion() const = 0;
+  virtual llvm::ArrayRef<KernelInfo> getKernels() const = 0;
+  /// The kernel of that name, or null.
+  const KernelInfo *findKernel(llvm::StringRef name) const;
+};
+
+/// Parses and decodes a PTX module. An unknown directive, instruction,
+/// qualifier, operand form or unresolved call is an error that carries the
+/// line and the text: the simulator never guesses.
+llvm::Expected<std::unique_ptr<Program>> parsePTX(llvm::StringRef text,
+                                                  llvm::StringRef name);
+
+/// In which order ready warps and pending engine operations advance.
+enum class Schedule {
+  RoundRobin, ///< fixed quantum, lowest warp first
+  Random,     ///< seeded random warp and quantum
+};
+
+/// When an asynchronous operation reads its operands or writes its results.
+/// The corners are separate runs; values may differ between them only when
+/// there is a race.
+enum class AsyncTiming {
+  Issue,      ///< at once, when the instruction executes
+  Completion, ///< as late as the synchronisation allows
+  Random,     ///< seeded choice for each operation
+};
+
+/// Which orderings count (docs/Simulator.md): `Isa` takes what the PTX manual
+/// orders, `Hw` adds the closed list of assumptions that shipped kernels use.
+enum class Profile { Isa, Hw };
+
+/// Everything that one launch needs.
+struct LaunchConfig {
+  std::string kernel; ///< may be empty when the module has one kernel
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::array<uint32_t, 3> block = {1, 1, 1};
+  std::array<uint32_t, 3> cluster = {1, 1, 1};
+  uint32_t dynamicShared = 0; ///< bytes
+  /// The flat parameter buffer, laid out by KernelInfo::params.
+  std::vector<uint8_t> params;
+
+  Schedule schedule = Schedule::RoundRobin;
+  uint64_t seed = 0;
+  AsyncTiming asyncReads = AsyncTiming::Issue;
+  AsyncTiming asyncWrites = AsyncTiming::Completion;
+  /// Injects false results into satisfied try_wait and elects random lanes.
+  bool adversarial = false;
+
+  bool sanitize = true;
+  Profile profile = Profile::Hw;
+  /// Warp instructions that one CTA may execute before the run is stopped.
+  uint64_t stepLimit = 2000000000;
+  /// Findings kept in full; more are only counted.
+  unsigned maxFindings = 50;
+  /// Host threads over independent clusters; 0 takes all cores. A kernel whose
+  /// CTAs can talk to each other through global memory always runs on one.
+  unsigned threads = 0;
+  /// CTAs that fit on the device at once when they have to run interleaved.
+  unsigned residentClusters = 132;
+};
+
+/// Runs one launch to its end. The error is for a launch that cannot start
+/// (unknown kernel, wrong parameter size, block too large, ...); what the
+/// kernel does wrong comes back as findings in the report.
+llvm::Expected<RunReport> run(const Program &program, Memory &memory,
+                              const LaunchConfig &config);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_SIMULATOR_SIMULATOR_H
