@@ -1,5 +1,6 @@
-// Headers that nearly every file of the dialect and the passes includes; parsing
-// them costs more than all the rest of a file. Only stable, foreign headers.
+// Headers that nearly every file of the dialect and the passes includes;
+// parsing them costs more than all the rest of a file. Only stable, foreign
+// headers.
 #include "mlir/Analysis/DataFlowFramework.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"

@@ -29,7 +29,11 @@ if os.environ.get("ATTN_CHECK_ROUNDTRIP"):
 
 config.substitutions.append(("%attn_src", config.attn_src_root))
 config.substitutions.append(("%attn_build", config.attn_obj_root))
-config.substitutions.append(("%python", shutil.which("python3") or "python3"))
+# Debian's interpreter first: apt's numpy belongs to it.
+debian_python = "/usr/bin/python3"
+if not os.access(debian_python, os.X_OK):
+    debian_python = shutil.which("python3") or "python3"
+config.substitutions.append(("%python", debian_python))
 
 llvm_config.add_tool_substitutions(
     [ToolSubst("attn-opt", command=attn_opt, unresolved="ignore")],

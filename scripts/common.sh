@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# Settings that the shell scripts share. Source it; it changes to the
+# repository's root.
+
+ATTN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ATTN_BUILD=${ATTN_BUILD:-$ATTN_ROOT/build}
+ATTN_JOBS=${ATTN_JOBS:-$(nproc)}
+LLVM_BIN=${LLVM_BIN:-/usr/lib/llvm-22/bin}
+# The Debian interpreter: apt's Python packages belong to it, whatever comes
+# first on PATH.
+PYTHON=${PYTHON:-/usr/bin/python3}
+cd "$ATTN_ROOT" || exit 1
+
+# Precompiled headers and ccache go together only with these; the base
+# directory lets two checkouts share results.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+export CCACHE_BASEDIR=$ATTN_ROOT
+
+say() { printf '== %s\n' "$*"; }
+
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}

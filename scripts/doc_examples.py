@@ -1,0 +1,88 @@
+"""Examples in the documentation: op examples and pass doctests.
+
+An op's description in ODS holds its example in a fence marked `mlir`. Such an
+example is a complete file: lines that only set it up begin with `// hidden: `;
+they are compiled, but not shown. A pass's description names a lit file on a
+line `Example: test/doc/<pass>.mlir`; its command, input and expected output
+appear in the pass's page.
+"""
+
+import dataclasses
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TBLGEN = pathlib.Path("/usr/lib/llvm-22/bin/mlir-tblgen")
+INCLUDES = [ROOT / "include", "/usr/lib/llvm-22/include"]
+DIALECT_TD = ROOT / "include/attn/Dialect/Attn/IR/AttnOps.td"
+PASS_TDS = (
+    ROOT / "include/attn/Dialect/Attn/Transforms/Passes.td",
+    ROOT / "include/attn/Analysis/Passes.td",
+    ROOT / "include/attn/Conversion/Passes.td",
+    ROOT / "include/attn/Target/Passes.td",
+)
+
+FENCE = re.compile(r"^```mlir\n(?P<body>.*?)^```$", re.M | re.S)
+HIDDEN = re.compile(r"^[ \t]*// hidden: ?(?P<code>.*)\n", re.M)
+HEADING = re.compile(r"^#+ +(?P<title>.*)$", re.M)
+
+
+@dataclasses.dataclass
+class Example:
+    """A compilable example: the heading that it stands under, and its text."""
+
+    title: str
+    code: str
+
+
+def tblgen(td: pathlib.Path, *arguments: str) -> str:
+    """The output of mlir-tblgen; raises RuntimeError with its message."""
+    command = [str(TBLGEN), *arguments, str(td)]
+    for folder in INCLUDES:
+        command += ["-I", str(folder)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"mlir-tblgen {td}: {result.stderr}")
+    return result.stdout
+
+
+def shown(page: str) -> str:
+    """The page with the hidden lines of its examples dropped."""
+    return FENCE.sub(lambda m: f"```mlir\n{HIDDEN.sub('', m['body'])}```", page)
+
+
+def examples(page: str) -> list[Example]:
+    """The page's examples with the hidden lines turned into code."""
+    found = []
+    for match in FENCE.finditer(page):
+        titles = HEADING.findall(page[: match.start()])
+        code = HIDDEN.sub(lambda m: m["code"] + "\n", match["body"])
+        found.append(Example(titles[-1] if titles else "", code))
+    return found
+
+
+def doctest_page(text: str, name: str) -> str:
+    """A lit file as documentation: its command, input and expected output."""
+    text = re.sub(r"\\\n//[ \t]*(?:RUN:)?[ \t]*", "", text)
+    commands, checks, body = [], [], []
+    for line in text.split("\n"):
+        if match := re.match(r"//\s*RUN:\s*(.*)", line):
+            shell = match.group(1).split("|")[0].strip()
+            commands.append(shell.replace("%s", name))
+        elif match := re.match(r"\s*//\s*CHECK([A-Z-]*)(?:\{LITERAL\})?:(?: (.*))?$", line):
+            if match.group(1) in ("", "-NEXT", "-SAME", "-LABEL", "-DAG"):
+                checks.append(_plain_check(match.group(2) or ""))
+        else:
+            body.append(line)
+    parts = ["```shell\n" + "\n".join(commands) + "\n```"]
+    parts.append("Input:\n\n```mlir\n" + "\n".join(body).strip("\n") + "\n```")
+    if checks:
+        parts.append("Output (the lines that the test checks):\n\n```mlir\n" + "\n".join(checks) + "\n```")
+    return "\n\n".join(parts)
+
+
+def _plain_check(line: str) -> str:
+    """A FileCheck pattern for readers: names for variables, `...` for regexes."""
+    line = re.sub(r"\[\[#?(?:%\w+,)?(\w+)[^\]]*\]\]", lambda m: m.group(1).lower(), line)
+    return re.sub(r"\{\{.*?\}\}", "...", line)

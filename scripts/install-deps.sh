@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Installs everything that building and testing attn needs on Debian 12.
+# Needs root or sudo only when something is missing; otherwise returns at once.
+#
+# usage: scripts/install-deps.sh [--check] [--with-python]
+#   --check        install nothing; list what is missing and exit with status 1
+#   --with-python  also fill .venv with the pinned Python packages that
+#                  benchmarks/ use
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "$0")/common.sh"
+
+LLVM_MAJOR=22
+PACKAGES=(
+  "libmlir-$LLVM_MAJOR-dev" "mlir-$LLVM_MAJOR-tools"
+  "llvm-$LLVM_MAJOR-dev" "llvm-$LLVM_MAJOR-tools"
+  "clang-$LLVM_MAJOR" "clang-format-$LLVM_MAJOR" "clang-tidy-$LLVM_MAJOR"
+  "lld-$LLVM_MAJOR" "libclang-rt-$LLVM_MAJOR-dev"
+  cmake ninja-build ccache git
+  libgtest-dev libgmock-dev
+  python3 python3-numpy shellcheck
+)
+VENV_PACKAGES=(python3-venv)
+
+check=0
+with_python=0
+for arg in "$@"; do
+  case $arg in
+    --check) check=1 ;;
+    --with-python) with_python=1 ;;
+    -h | --help)
+      sed -n '2,8s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+    *) die "unknown argument '$arg' (see --help)" ;;
+  esac
+done
+if [ $with_python = 1 ]; then
+  PACKAGES+=("${VENV_PACKAGES[@]}")
+fi
+
+# Prints those of its arguments that dpkg does not list as installed.
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null |
+    sed -n 's/^ii *//p' || true)
+  comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "'$*' needs root, and sudo is not installed"
+  fi
+}
+
+update_lists() {
+  local try
+  for try in 1 2 3 4; do
+    if as_root apt-get -qq -o Acquire::Retries=3 update; then
+      return 0
+    fi
+    say "apt-get update failed (try $try of 4), waiting"
+    sleep $((try * 5))
+  done
+  die "apt-get update failed four times; check the network and apt's sources"
+}
+
+command -v dpkg-query >/dev/null ||
+  die "this script knows Debian 12 only; install LLVM/MLIR $LLVM_MAJOR, cmake 3.25, ninja, ccache, googletest and python3 by other means"
+
+mapfile -t missing < <(missing_packages "${PACKAGES[@]}")
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ $check = 1 ]; then
+    printf 'missing: %s\n' "${missing[@]}"
+    exit 1
+  fi
+  say "installing ${missing[*]}"
+  update_lists
+  if ! apt-cache show "libmlir-$LLVM_MAJOR-dev" >/dev/null 2>&1; then
+    die "apt's sources have no libmlir-$LLVM_MAJOR-dev: on Debian 12 it comes with the bookworm-security suite; enable that suite (or one that carries LLVM $LLVM_MAJOR) and run this script again"
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
+    install --no-install-recommends "${missing[@]}" >/dev/null ||
+    die "apt-get could not install: ${missing[*]}"
+fi
+
+if [ $with_python = 1 ]; then
+  stamp=.venv/requirements.txt
+  if ! cmp -s benchmarks/requirements.txt "$stamp"; then
+    [ $check = 0 ] || die "missing: .venv with benchmarks/requirements.txt"
+    say "filling .venv"
+    python3 -m venv .venv
+    .venv/bin/pip -q --disable-pip-version-check install \
+      --requirement benchmarks/requirements.txt
+    cp benchmarks/requirements.txt "$stamp"
+  fi
+fi

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Checks everything: set-up, formatting and lint, build, generated pages, the
+# lit suite and the unit tests, the lit suite once more with every IR text sent
+# through a text and bytecode round trip, and the installed package. A step
+# that fails does not stop the others. The last line sums up all of them:
+# "N passed, N failed", with ", N skipped" when some tests do not apply here.
+#
+# usage: scripts/test.sh [--lint-only]
+set -uo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "$0")/common.sh"
+
+passed=0
+failed=0
+skipped=0
+summarised=0
+LOGS=$ATTN_BUILD/test-logs
+
+summarise() {
+  [ $summarised = 0 ] || return
+  summarised=1
+  local line="$passed passed, $failed failed"
+  [ "$skipped" = 0 ] || line+=", $skipped skipped"
+  echo "$line"
+}
+trap summarise EXIT
+trap 'failed=$((failed + 1)); say "interrupted"; exit 130' INT TERM
+
+# step NAME COMMAND...: one check; its output is shown only when it fails.
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  local log=$LOGS/${name// /-}.log
+  if "$@" >"$log" 2>&1 </dev/null; then
+    passed=$((passed + 1))
+    printf 'ok      %s (%d s)\n' "$name" $((SECONDS - start))
+    return 0
+  fi
+  failed=$((failed + 1))
+  printf 'FAILED  %s (%d s): %s\n' "$name" $((SECONDS - start)) "$*"
+  tail -n 60 "$log" | sed 's/^/    /'
+  return 1
+}
+
+# lit_step NAME ARGUMENTS...: a lit run; each test counts as one.
+lit_step() {
+  local name=$1 start=$SECONDS p f s
+  shift
+  local log=$LOGS/${name// /-}.log json=$LOGS/${name// /-}.json
+  rm -f "$json"
+  "$LLVM_BIN/lit" -sv -j "$ATTN_JOBS" -o "$json" "$@" >"$log" 2>&1 </dev/null
+  read -r p f s < <("$PYTHON" scripts/count-lit.py "$json")
+  passed=$((passed + p))
+  failed=$((failed + f))
+  skipped=$((skipped + s))
+  printf '%s %s: %d passed, %d failed, %d skipped (%d s)\n' \
+    "$([ "$f" = 0 ] && echo 'ok     ' || echo 'FAILED ')" "$name" "$p" "$f" "$s" \
+    $((SECONDS - start))
+  if [ "$f" != 0 ]; then
+    tail -n 200 "$log" | sed 's/^/    /'
+  fi
+}
+
+run_lints() {
+  step "clang-format" scripts/check-format.sh
+  step "shellcheck" scripts/check-shell.sh
+  step "whitespace" "$PYTHON" scripts/check-whitespace.py
+  step "banned words" "$PYTHON" scripts/check-banned-words.py
+  step "file length" "$PYTHON" scripts/check-file-length.py
+  step "include guards" "$PYTHON" scripts/check-include-guards.py
+  step "folder mirror" "$PYTHON" scripts/check-folder-mirror.py
+  step "expected flags" "$PYTHON" scripts/check-expected-flags.py
+  step "messages tested" "$PYTHON" scripts/check-messages-tested.py
+  step "lint self-test" "$PYTHON" scripts/test_lints.py
+  step "links in docs" "$PYTHON" scripts/check-links.py
+}
+
+mkdir -p "$LOGS"
+step "set-up" scripts/install-deps.sh
+run_lints
+if [ "${1:-}" != --lint-only ]; then
+  step "build" scripts/build.sh -k 0 all AttnUnitTests
+  step "generated pages" "$PYTHON" scripts/gen-docs.py --check
+  step "sanitize preset" cmake --preset sanitize -B "$ATTN_BUILD/sanitize"
+  if [ -f "$ATTN_BUILD/test/lit.site.cfg.py" ]; then
+    lit_step "lit and unit tests" "$ATTN_BUILD/test" "$ATTN_BUILD/unittests"
+    ATTN_CHECK_ROUNDTRIP=1 lit_step "lit with round trips" "$ATTN_BUILD/test"
+  fi
+  step "install" scripts/test-install.sh
+fi
+summarise
+[ "$failed" = 0 ]

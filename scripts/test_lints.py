@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Tests of the lint and documentation scripts: each finds what it is for."""
+
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def load(name: str):
+    sys.path.insert(0, str(HERE))
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class MessagesTested(unittest.TestCase):
+    def setUp(self):
+        self.messages = load("check-messages-tested").messages
+
+    def pieces(self, text: str) -> list[str]:
+        return [piece for _, piece in self.messages(text)]
+
+    def test_streamed(self):
+        text = 'return op.emitOpError() << "expected " << n << " heads in the key";'
+        self.assertEqual(self.pieces(text), ["heads in the key"])
+
+    def test_adjacent_literals_are_one(self):
+        text = 'emitError(loc, "expected a positive "\n   "scale");'
+        self.assertEqual(self.pieces(text), ["expected a positive scale"])
+
+    def test_placeholders_cut(self):
+        text = 'createStringError(formatv("unknown chip \'{0}\', known are {1}", a, b));'
+        self.assertEqual(self.pieces(text), ["unknown chip '"])
+
+    def test_statement_ends(self):
+        text = 'if (emitError("short")) foo("this is another statement");'
+        self.assertEqual(self.pieces(text), [])
+
+    def test_comment_is_no_message(self):
+        self.assertEqual(self.pieces('// emitError("a long message here");'), [])
+
+
+class ExpectedFlags(unittest.TestCase):
+    def setUp(self):
+        self.problem_of = load("check-expected-flags").problem_of
+
+    def test_missing_flag(self):
+        text = "// RUN: attn-opt %s\n// expected-error @below {{x}}\n"
+        self.assertIsNotNone(self.problem_of("a.mlir", text))
+
+    def test_flag_on_continued_line(self):
+        text = "// RUN: attn-opt %s \\\n// RUN:   -verify-diagnostics\n// expected-error {{x}}\n"
+        self.assertIsNone(self.problem_of("a.mlir", text))
+
+
+class IncludeGuards(unittest.TestCase):
+    def test_names(self):
+        wanted = load("check-include-guards").wanted_guard
+        path = pathlib.PurePosixPath
+        self.assertEqual(wanted(path("include/attn/Layout/A.h")), "ATTN_LAYOUT_A_H")
+        self.assertEqual(wanted(path("lib/Layout/A.h")), "ATTN_LIB_LAYOUT_A_H")
+        self.assertEqual(wanted(path("include/attn-c/A.h")), "ATTN_C_A_H")
+
+
+class Whitespace(unittest.TestCase):
+    def test_all_kinds(self):
+        problems = load("check-whitespace").problems_of("a", "x \n\ty\nz")
+        self.assertEqual(len(problems), 3)
+
+
+class Links(unittest.TestCase):
+    def test_anchors(self):
+        anchors = load("check-links").anchors_of("# A b\n```\n# no\n```\n## `x` (y)\n")
+        self.assertEqual(anchors, {"a-b", "x-y"})
+
+
+class BannedWords(unittest.TestCase):
+    def test_patterns_fire_and_do_not_find_themselves(self):
+        import re
+
+        module = load("check-banned-words")
+        samples = ["TO" + "DO: x", "cd /wor" + "k/a", "/ro" + "ot/x", "ses" + "sion", "shared/" + "snippets", "py" + "pi.org"]
+        for (pattern, _), sample in zip(module.BANNED, samples):
+            self.assertRegex(sample, pattern)
+        own_text = (HERE / "check-banned-words.py").read_text(encoding="utf-8")
+        for pattern, _ in module.BANNED:
+            self.assertIsNone(re.search(pattern, own_text), pattern)
+
+
+class Docs(unittest.TestCase):
+    def test_hidden_lines(self):
+        docs = load("doc_examples")
+        page = "text\n```mlir\n// hidden: func.func @f() {\n%a = x\n// hidden: }\n```\n"
+        self.assertEqual(docs.shown(page), "text\n```mlir\n%a = x\n```\n")
+        self.assertEqual(docs.examples(page)[0].code, "func.func @f() {\n%a = x\n}\n")
+
+    def test_doctest(self):
+        docs = load("doc_examples")
+        text = "// RUN: attn-opt %s --attn-x | FileCheck %s\n\n// CHECK: func @f\nfunc.func @f()\n"
+        page = docs.doctest_page(text, "f.mlir")
+        self.assertIn("attn-opt f.mlir --attn-x", page)
+        self.assertIn("func @f", page)
+        self.assertNotIn("CHECK", page)
+
+
+if __name__ == "__main__":
+    unittest.main()
