@@ -1,0 +1,20 @@
+//===- Passes.td - Conversions out of the attn dialect ------*- tablegen -*-===//
+
+#ifndef ATTN_CONVERSION_PASSES_TD
+#define ATTN_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertAttnToNVVMPass : Pass<"convert-attn-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Convert a kernel's scalars to the LLVM and NVVM dialects";
+  let description = [{
+    Converts gpu, scf, arith, math and what is left of the attn dialect to llvm
+    and nvvm ops in one step, with the target's data layout, 32-bit indices and
+    the kernel attributes (block size, by-value parameters) set.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::DLTIDialect"];
+}
+
+#endif // ATTN_CONVERSION_PASSES_TD

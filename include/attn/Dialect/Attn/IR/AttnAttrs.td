@@ -1,0 +1,232 @@
+//===- AttnAttrs.td - Attributes of the attn dialect --------*- tablegen -*-===//
+
+#ifndef ATTN_ATTRS_TD
+#define ATTN_ATTRS_TD
+
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "attn/Dialect/Attn/IR/AttnEnums.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/IR/TensorEncoding.td"
+
+//===----------------------------------------------------------------------===//
+// The problem
+//===----------------------------------------------------------------------===//
+
+def Attn_MaskAttr : Attn_Attr<"Mask", "mask"> {
+  let summary = "which keys each query attends to";
+  let description = [{
+    With `off = 0` for `top_left` and `off = Nk - Nq` for `bottom_right`,
+    query `i` attends to key `j` when
+
+    - `none`: always;
+    - `causal`: `j <= i + off`;
+    - `window`: `i + off - left <= j <= i + off + right`, where a negative
+      `left` or `right` removes that bound.
+
+    Example: `#attn.mask<kind = window, align = bottom_right, left = 1024, right = 0>`.
+  }];
+  let parameters = (ins
+    EnumParameter<Attn_MaskKind>:$kind,
+    DefaultValuedParameter<"::mlir::attn::MaskAlign",
+        "::mlir::attn::MaskAlign::TopLeft">:$align,
+    DefaultValuedParameter<"int64_t", "-1">:$left,
+    DefaultValuedParameter<"int64_t", "-1">:$right);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// True if keys right of the diagonal band are masked.
+    bool hasRight() const;
+    /// True if keys left of the diagonal band are masked.
+    bool hasLeft() const;
+    /// The band's upper bound of j - i - off; only if hasRight().
+    int64_t rightBound() const;
+    /// The band's lower bound of j - i - off; only if hasLeft().
+    int64_t leftBound() const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts of register tiles
+//===----------------------------------------------------------------------===//
+
+class Attn_TileLayoutAttr<string name, string mnemonic, list<Trait> traits = []>
+    : Attn_Attr<name, mnemonic, traits # [
+        DeclareAttrInterfaceMethods<Attn_TileLayoutInterface>,
+        DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]>;
+
+def Attn_AutoLayoutAttr : Attn_Attr<"AutoLayout", "auto"> {
+  let summary = "a layout that attn-infer-layouts will choose";
+  let description = [{
+    Stands for the layout of a register tile or a buffer until
+    `attn-infer-layouts` has chosen one. After that pass no `#attn.auto` is left.
+  }];
+}
+
+def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
+  let summary = "accumulator fragments of mma.sync m16n8, tiled over warps";
+  let description = [{
+    The accumulator of `mma.sync.m16n8k*` (PTX ISA, matrix fragments for
+    m16n8k16): in a 16 x 8 unit, lane `l` holds row `l / 4` and `l / 4 + 8`,
+    columns `2 (l % 4)` and `2 (l % 4) + 1`. `warps` is the grid of warps over
+    (rows, columns); the tile is cut into one contiguous piece for each warp.
+
+    Example: `tensor<128x64xf32, #attn.mma<warps = [4, 1]>>` has 64 registers a
+    thread: each warp owns 32 rows.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$warps);
+  let assemblyFormat = "`<` `warps` `=` `[` $warps `]` `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_OperandLayoutAttr : Attn_TileLayoutAttr<"OperandLayout", "operand"> {
+  let summary = "operand fragments of the matrix instruction of a layout";
+  let description = [{
+    Operand `index` (0: A, M x K; 1: B, K x N) of the matrix instruction whose
+    accumulator layout is `parent`. All warps that share rows (A) or columns
+    (B) hold copies.
+
+    Example: `tensor<128x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>`.
+  }];
+  let parameters = (ins
+    "int64_t":$index,
+    AttrParameter<"::mlir::Attribute", "accumulator layout">:$parent);
+  let assemblyFormat = "`<` `index` `=` $index `,` `parent` `=` $parent `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_SliceLayoutAttr : Attn_TileLayoutAttr<"SliceLayout", "slice"> {
+  let summary = "the layout of a tile's row or column values";
+  let description = [{
+    What is left of `parent` when dimension `dim` is dropped: the layout of the
+    result of a reduction along `dim`, and of the operand of a broadcast along
+    it. Threads that differ only along `dim` hold copies.
+
+    Example: `tensor<128xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>`.
+  }];
+  let parameters = (ins
+    "int64_t":$dim,
+    AttrParameter<"::mlir::Attribute", "layout of the rank-2 tile">:$parent);
+  let assemblyFormat = "`<` `dim` `=` $dim `,` `parent` `=` $parent `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_PartialLayoutAttr : Attn_TileLayoutAttr<"PartialLayout", "partial"> {
+  let summary = "the layout of partial row sums, one column for each owner";
+  let description = [{
+    Rows as in `parent`; one column for each group of threads that owns
+    different columns of the same row, so each thread holds one value a row.
+    The extent along dimension 1 is the number of such groups (4 for
+    `#attn.mma<warps = [4, 1]>`).
+
+    Example: `tensor<128x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>`.
+  }];
+  let parameters = (ins
+    AttrParameter<"::mlir::Attribute", "layout of the rank-2 tile">:$parent);
+  let assemblyFormat = "`<` `parent` `=` $parent `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_BlockedLayoutAttr : Attn_TileLayoutAttr<"BlockedLayout", "blocked"> {
+  let summary = "rectangles of elements, dealt to threads in order";
+  let description = [{
+    Each thread holds `per_thread` contiguous elements along each dimension;
+    `lanes` and `warps` are grids over the dimensions; `order` lists the
+    dimensions from the fastest. What is left of the tile is repeated over
+    registers.
+
+    Example: `#attn.blocked<per_thread = [1, 8], lanes = [4, 8], warps = [4, 1], order = [1, 0]>`.
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t">:$perThread,
+    ArrayRefParameter<"int64_t">:$lanes,
+    ArrayRefParameter<"int64_t">:$warps,
+    ArrayRefParameter<"int64_t">:$order);
+  let assemblyFormat = [{
+    `<` `per_thread` `=` `[` $perThread `]` `,` `lanes` `=` `[` $lanes `]` `,`
+    `warps` `=` `[` $warps `]` `,` `order` `=` `[` $order `]` `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts of buffers
+//===----------------------------------------------------------------------===//
+
+class Attn_BufferLayoutAttr<string name, string mnemonic, list<Trait> traits = []>
+    : Attn_Attr<name, mnemonic, traits # [
+        DeclareAttrInterfaceMethods<Attn_BufferLayoutInterface>]>;
+
+def Attn_SwizzledLayoutAttr : Attn_BufferLayoutAttr<"SwizzledLayout", "swizzled"> {
+  let summary = "rows in shared memory, 16-byte chunks permuted by the row";
+  let description = [{
+    A row-major rows x columns slot, cut along the columns into spans of `span`
+    bytes (128, 64 or 32), which follow each other; inside a span the 16-byte
+    chunks of a row are permuted by XOR with bits of the row, as TMA's swizzle
+    modes do. `span = 0`: plain rows, padded to an odd number of chunks.
+
+    Example: `!attn.buffer<2x64x128xf16, #attn.swizzled<span = 128>, shared>`.
+  }];
+  let parameters = (ins "int64_t":$span);
+  let assemblyFormat = "`<` `span` `=` $span `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_LinearLayoutAttr : Attn_BufferLayoutAttr<"RowLayout", "rows"> {
+  let summary = "plain rows in shared memory";
+  let description = [{
+    Row-major, without padding or permutation. Rank 1 or 2.
+
+    Example: `!attn.buffer<128xf32, #attn.rows, shared>`.
+  }];
+}
+
+def Attn_TransposedLayoutAttr
+    : Attn_BufferLayoutAttr<"TransposedLayout", "transposed"> {
+  let summary = "the two dimensions of another layout exchanged";
+  let description = [{
+    Element (i, j) lies where `inner` puts element (j, i).
+
+    Example: `#attn.transposed<#attn.swizzled<span = 128>>`.
+  }];
+  let parameters = (ins
+    AttrParameter<"::mlir::Attribute", "layout of the untransposed slot">:$inner);
+  let assemblyFormat = "`<` $inner `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+def Attn_SplitQPlanAttr : Attn_Attr<"SplitQPlan", "split_q",
+    [DeclareAttrInterfaceMethods<Attn_PlanInterface>]> {
+  let summary = "plan of the schedule split_q";
+  let description = [{
+    FlashAttention-2 style: a CTA owns `block_m` query rows, its warps split
+    the rows, and all of them walk the keys in blocks of `block_n`.
+
+    - `warps`: warps of a CTA; `block_m` is a multiple of `16 * warps`.
+    - `stages`: slots of the K and V rings, 1 or 2.
+    - `q_in_regs`: Q fragments stay in registers instead of being read from
+      shared memory for each block.
+    - `softmax`, `order`, `epilogue`: see the enumerations.
+
+    Example: `#attn.split_q<block_m = 128, block_n = 64, warps = 4>`.
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "128">:$block_m,
+    DefaultValuedParameter<"int64_t", "64">:$block_n,
+    DefaultValuedParameter<"int64_t", "4">:$warps,
+    DefaultValuedParameter<"int64_t", "2">:$stages,
+    DefaultValuedParameter<"bool", "true">:$q_in_regs,
+    DefaultValuedParameter<"::mlir::attn::SoftmaxPolicy",
+        "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,
+    DefaultValuedParameter<"::mlir::attn::TileOrder",
+        "::mlir::attn::TileOrder::RowMajor">:$order,
+    DefaultValuedParameter<"::mlir::attn::EpilogueKind",
+        "::mlir::attn::EpilogueKind::Auto">:$epilogue);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // ATTN_ATTRS_TD

@@ -1,0 +1,72 @@
+//===- AttnDialect.td - The attn dialect --------------------*- tablegen -*-===//
+//
+// The dialect and the base classes of its ops, types and attributes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_TD
+#define ATTN_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+
+def Attn_Dialect : Dialect {
+  let name = "attn";
+  let cppNamespace = "::mlir::attn";
+  let summary = "Attention kernels, from the problem to one thread's program";
+  let description = [{
+    One op, `attn.attention`, states an attention problem. Passes turn it, step
+    by visible step, into a kernel for one NVIDIA target. The dialect has a
+    family of ops for each concern: the problem, buffers in shared memory,
+    copies, matrix instructions, register tiles, and the loop over blocks of
+    keys.
+
+    Register tiles are `tensor` values whose encoding is a layout attribute of
+    this dialect, so that `arith`, `math` and `scf` work on them. Shared memory
+    is a `!attn.buffer`; global memory a `!attn.global` view of rows.
+  }];
+  let dependentDialects = [
+    "arith::ArithDialect", "gpu::GPUDialect", "LLVM::LLVMDialect",
+    "NVVM::NVVMDialect", "scf::SCFDialect", "math::MathDialect",
+    "tensor::TensorDialect"
+  ];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Dictionary attribute on a kernel: its launch record.
+    static constexpr llvm::StringLiteral kLaunchAttr = "attn.launch";
+    /// Attribute on a kernel: the grid of warps over (rows, columns).
+    static constexpr llvm::StringLiteral kWarpsAttr = "attn.warps";
+    /// Attribute on a kernel: bytes of dynamic shared memory, set by
+    /// attn-allocate-shared.
+    static constexpr llvm::StringLiteral kSharedBytesAttr = "attn.shared_bytes";
+    /// Unit attribute on a kernel, set by attn-materialize-scratch: from here
+    /// on no pass creates shared memory.
+    static constexpr llvm::StringLiteral kSharedClosedAttr =
+        "attn.shared_closed";
+
+    void registerAttributes();
+    void registerTypes();
+  }];
+}
+
+class Attn_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<Attn_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+class Attn_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Attn_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+/// Base of all ops. `sinceVersion` is the dialect version that introduced the
+/// op.
+class Attn_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Attn_Dialect, mnemonic, traits> {
+  string sinceVersion = "0.1";
+}
+
+#endif // ATTN_DIALECT_TD

@@ -1,0 +1,66 @@
+//===- AttnEnums.td - Enumerations of the attn dialect ------*- tablegen -*-===//
+
+#ifndef ATTN_ENUMS_TD
+#define ATTN_ENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+
+class Attn_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_MaskKind : Attn_I32Enum<"MaskKind", "which keys a query attends to", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"Causal", 1, "causal">,
+  I32EnumAttrCase<"Window", 2, "window">]>;
+
+def Attn_MaskAlign : Attn_I32Enum<"MaskAlign",
+    "where the diagonal of a mask lies when Nq and Nk differ", [
+  I32EnumAttrCase<"TopLeft", 0, "top_left">,
+  I32EnumAttrCase<"BottomRight", 1, "bottom_right">]>;
+
+def Attn_MemorySpace : Attn_I32Enum<"MemorySpace", "where a buffer lives", [
+  I32EnumAttrCase<"Shared", 0, "shared">,
+  I32EnumAttrCase<"Tmem", 1, "tmem">]>;
+
+def Attn_SoftmaxPolicy : Attn_I32Enum<"SoftmaxPolicy",
+    "how the running maximum of the online softmax is kept", [
+  I32EnumAttrCase<"Exact", 0, "exact">,
+  I32EnumAttrCase<"Threshold", 1, "threshold">,
+  I32EnumAttrCase<"Lagged", 2, "lagged">,
+  I32EnumAttrCase<"Optimistic", 3, "optimistic">]>;
+
+def Attn_TileOrder : Attn_I32Enum<"TileOrder",
+    "the order in which tiles are given to CTAs", [
+  I32EnumAttrCase<"RowMajor", 0, "row_major">,
+  I32EnumAttrCase<"LongestFirst", 1, "longest_first">]>;
+
+def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
+    "how results leave the kernel", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"Direct", 1, "direct">,
+  I32EnumAttrCase<"Shuffled", 2, "shuffled">,
+  I32EnumAttrCase<"Staged", 3, "staged">]>;
+
+def Attn_ReduceKind : Attn_I32Enum<"ReduceKind", "the operator of a reduction", [
+  I32EnumAttrCase<"Add", 0, "add">,
+  I32EnumAttrCase<"Max", 1, "max">]>;
+
+def Attn_KVPhase : Attn_I32Enum<"KVPhase",
+    "a stretch of the loop over key blocks, told apart by the masks it needs", [
+  I32EnumAttrCase<"Right", 0, "right">,
+  I32EnumAttrCase<"Interior", 1, "interior">,
+  I32EnumAttrCase<"Left", 2, "left">]>;
+
+class Attn_EnumAttr<EnumInfo info, string name>
+    : EnumAttr<Attn_Dialect, info, name> {
+  let assemblyFormat = "$value";
+}
+def Attn_SoftmaxPolicyAttr : Attn_EnumAttr<Attn_SoftmaxPolicy, "softmax_policy">;
+def Attn_EpilogueKindAttr : Attn_EnumAttr<Attn_EpilogueKind, "epilogue_kind">;
+def Attn_ReduceKindAttr : Attn_EnumAttr<Attn_ReduceKind, "reduce_kind">;
+def Attn_KVPhaseAttr : Attn_EnumAttr<Attn_KVPhase, "kv_phase">;
+
+#endif // ATTN_ENUMS_TD

@@ -1,0 +1,13 @@
+//===- AttnOps.td - All ops of the attn dialect -------------*- tablegen -*-===//
+
+#ifndef ATTN_OPS_TD
+#define ATTN_OPS_TD
+
+include "attn/Dialect/Attn/IR/ProblemOps.td"
+include "attn/Dialect/Attn/IR/BufferOps.td"
+include "attn/Dialect/Attn/IR/CopyOps.td"
+include "attn/Dialect/Attn/IR/MmaOps.td"
+include "attn/Dialect/Attn/IR/TileOps.td"
+include "attn/Dialect/Attn/IR/LoopOps.td"
+
+#endif // ATTN_OPS_TD

@@ -1,0 +1,168 @@
+//===- BufferOps.td - Buffers in shared memory --------------*- tablegen -*-===//
+
+#ifndef ATTN_BUFFER_OPS_TD
+#define ATTN_BUFFER_OPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
+include "mlir/IR/OpAsmInterface.td"
+
+def Attn_AllocOp : Attn_Op<"alloc", [
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "allocates a buffer in shared memory";
+  let description = [{
+    Allocates uninitialised memory that lives from here to its last use (through
+    any view). `attn-allocate-shared` sets `offset`, the byte offset from the
+    start of dynamic shared memory; buffers whose lifetimes do not overlap may
+    share bytes. `overlay = "group"` declares that this buffer may take the
+    bytes of another one of the same group as soon as that one is dead.
+
+    Undefined behaviour: reading an element that was never written.
+
+    Example:
+
+    ```mlir
+    func.func @ring() {
+      %k = attn.alloc {name = "k"} : !attn.buffer<2x64x128xf16, #attn.swizzled<span = 128>, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    OptionalAttr<StrAttr>:$name,
+    OptionalAttr<I64Attr>:$offset,
+    OptionalAttr<StrAttr>:$overlay);
+  let results = (outs Res<Attn_BufferType, "the buffer", [MemAlloc]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_SlotOp : Attn_Op<"slot", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "one slot of a ring";
+  let description = [{
+    The slot `index` of a buffer with a leading ring dimension. `distance` says
+    how many steps of the enclosing loop ahead of its current iteration the slot
+    is used: in one iteration, two slots of a ring whose distances differ modulo
+    the ring's depth are different slots, and distance d of one iteration is
+    distance d - 1 of the next. Without it nothing is known about the index.
+
+    Undefined behaviour: an index outside the ring.
+
+    Example:
+
+    ```mlir
+    func.func @slot(%ring: !attn.buffer<2x64x128xf16, #attn.auto, shared>, %i: i32) {
+      %s = attn.slot %ring[%i] {distance = 1} : !attn.buffer<2x64x128xf16, #attn.auto, shared> -> !attn.buffer<64x128xf16, #attn.auto, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_BufferType, "a buffer of rank 3">:$source,
+    Arg<I32, "slot, 0 <= index < depth">:$index,
+    OptionalAttr<I64Attr>:$distance);
+  let results = (outs Res<Attn_BufferType, "the slot">:$result);
+  let assemblyFormat = [{
+    $source `[` $index `]` attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_TransposeOp : Attn_Op<"transpose", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "a buffer seen with its two dimensions exchanged";
+  let description = [{
+    A view: no data moves. The layout is `#attn.transposed` of the source's, or
+    `#attn.auto` if that is not chosen yet.
+
+    Example:
+
+    ```mlir
+    func.func @kt(%k: !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared>) {
+      %kt = attn.transpose %k : !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<128x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Attn_BufferType, "a buffer of rank 2">:$source);
+  let results = (outs Res<Attn_BufferType, "the transposed view">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_ReinterpretOp : Attn_Op<"reinterpret", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "the bytes of a buffer under another type";
+  let description = [{
+    A view of the same bytes with another shape, element type or layout. The
+    verifier checks that the result needs no more bytes than the source has
+    (once both layouts are chosen).
+
+    Undefined behaviour: reading bytes that were written under another type
+    whose layout puts other elements there.
+
+    Example:
+
+    ```mlir
+    func.func @o_over_q(%q: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>) {
+      %o = attn.reinterpret %q : !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Attn_BufferType, "a buffer">:$source);
+  let results = (outs Res<Attn_BufferType, "the view">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_LocalLoadOp : Attn_Op<"local_load"> {
+  let summary = "shared memory to a register tile";
+  let description = [{
+    Reads the whole buffer (rank 1 or 2). The instruction follows from the two
+    layouts: `ldmatrix`, or plain vector loads.
+
+    Undefined behaviour: reading while another warp may write without a barrier
+    between; `attn-insert-fences` places the barriers.
+
+    Example:
+
+    ```mlir
+    func.func @load(%b: !attn.buffer<128x64xf16, #attn.auto, shared>) -> tensor<128x64xf16, #attn.auto> {
+      %t = attn.local_load %b : !attn.buffer<128x64xf16, #attn.auto, shared> -> tensor<128x64xf16, #attn.auto>
+      return %t : tensor<128x64xf16, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Attn_BufferType, "source", [MemRead]>:$source);
+  let results = (outs Res<AnyRankedTensor, "the tile">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_LocalStoreOp : Attn_Op<"local_store"> {
+  let summary = "a register tile to shared memory";
+  let description = [{
+    Writes the whole buffer (rank 1 or 2). Where several threads hold copies of
+    an element, one of them writes.
+
+    Undefined behaviour: writing while another warp may read or write without a
+    barrier between; `attn-insert-fences` places the barriers.
+
+    Example:
+
+    ```mlir
+    func.func @store(%t: tensor<128x64xf16, #attn.auto>, %b: !attn.buffer<128x64xf16, #attn.auto, shared>) {
+      attn.local_store %t, %b : tensor<128x64xf16, #attn.auto>, !attn.buffer<128x64xf16, #attn.auto, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "the tile">:$value,
+    Arg<Attn_BufferType, "destination", [MemWrite]>:$dest);
+  let assemblyFormat = "$value `,` $dest attr-dict `:` type($value) `,` type($dest)";
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_BUFFER_OPS_TD

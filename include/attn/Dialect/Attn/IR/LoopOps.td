@@ -1,0 +1,102 @@
+//===- LoopOps.td - The loop over key blocks ----------------*- tablegen -*-===//
+
+#ifndef ATTN_LOOP_OPS_TD
+#define ATTN_LOOP_OPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Attn_KVLoopOp : Attn_Op<"kv_loop", [
+    RecursiveMemoryEffects,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "the loop over blocks of keys, before it is pipelined";
+  let description = [{
+    Runs the body for the blocks `end - 1` down to `begin`, one after the other;
+    `block` keys each. The body's arguments are the index of the block's first
+    key and the carried values.
+
+    Blocks are told apart by the masks they need (`begin <= full_begin <=
+    full_end <= end`):
+
+    - `right`: blocks from `full_end` on may hold keys beyond the end of the
+      sequence or right of the band (and left of it, if the band is narrow);
+    - `interior`: blocks in [`full_begin`, `full_end`) need no mask;
+    - `left`: blocks below `full_begin` may hold keys left of the band.
+
+    `attn-expand-pipeline` makes one loop of each phase and drops the
+    `attn.apply_mask` tests that the phase does not need. `attn.stage` in the
+    body names what is loaded for a block; the pipeline starts these loads
+    ahead, `stages` says how far.
+
+    Example:
+
+    ```mlir
+    func.func @loop(%gk: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) -> f32 {
+      %zero = arith.constant 0 : i32
+      %r = attn.kv_loop %zero, %zero, %n, %n block 32 stages 2 iter_args(%x : f32) {
+      ^bb0(%key: i32, %acc: f32):
+        %k = attn.stage %gk[%key], %ring : !attn.global<?x64xf16>, !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
+        %next = arith.addf %acc, %acc : f32
+        attn.yield %next : f32
+      }
+      return %r : f32
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<I32, "first block">:$begin,
+    Arg<I32, "first block without left mask">:$full_begin,
+    Arg<I32, "first block with right mask">:$full_end,
+    Arg<I32, "one past the last block">:$end,
+    I64Attr:$block,
+    I64Attr:$stages,
+    Arg<Variadic<AnyType>, "initial carried values">:$inits);
+  let results = (outs Res<Variadic<AnyType>, "carried values after the last block">:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $begin `,` $full_begin `,` $full_end `,` $end `block` $block `stages` $stages
+    (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$begin,
+    "::mlir::Value":$fullBegin, "::mlir::Value":$fullEnd, "::mlir::Value":$end,
+    "int64_t":$block, "int64_t":$stages, "::mlir::ValueRange":$inits,
+    "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
+  let skipDefaultBuilders = 0;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The key index of the block, the body's first argument.
+    ::mlir::Value getKey() { return getBody().getArgument(0); }
+    ::mlir::Block::BlockArgListType getIterArgs() {
+      return getBody().getArguments().drop_front();
+    }
+  }];
+}
+
+def Attn_StageOp : Attn_Op<"stage", [HasParent<"KVLoopOp">]> {
+  let summary = "a block's rows, in a slot of a ring";
+  let description = [{
+    Rows `row` onwards of `source`, loaded into a slot of `ring` (whose depth is
+    the loop's number of stages), ready to be read. Rows that do not exist and
+    columns beyond the source's are zeros. `attn-expand-pipeline` turns it into
+    asynchronous copies that start `stages - 1` blocks ahead.
+
+    Example: see `attn.kv_loop`.
+  }];
+  let arguments = (ins
+    Arg<Attn_GlobalType, "rows in global memory", [MemRead]>:$source,
+    Arg<I32, "first row">:$row,
+    Arg<Attn_BufferType, "the ring", [MemWrite]>:$ring);
+  let results = (outs Res<Attn_BufferType, "the slot">:$result);
+  let assemblyFormat = [{
+    $source `[` $row `]` `,` $ring attr-dict
+    `:` type($source) `,` type($ring) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_LOOP_OPS_TD

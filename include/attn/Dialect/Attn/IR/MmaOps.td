@@ -1,0 +1,50 @@
+//===- MmaOps.td - Matrix instructions ----------------------*- tablegen -*-===//
+
+#ifndef ATTN_MMA_OPS_TD
+#define ATTN_MMA_OPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Attn_MmaOperand : AnyTypeOf<[AnyRankedTensor, Attn_BufferType],
+    "register tile or buffer">;
+
+def Attn_MmaOp : Attn_Op<"mma", [AttnRequiresSM<80>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    AllTypesMatch<["c", "result"]>]> {
+  let summary = "matrix multiply-accumulate with mma.sync";
+  let description = [{
+    `result = a * b + c` for tiles a (M x K), b (K x N), c (M x N), with
+    `mma.sync` fragments (PTX ISA, mma). An operand is a register tile in the
+    instruction's operand layout, or a buffer, from which fragments are read
+    k-step by k-step just before their use (`ldmatrix` where the layouts allow).
+    A K x N view of a buffer that holds N x K is an `attn.transpose`.
+
+    Products are exact; sums are in f32 (f16 for f16 accumulators), in an order
+    that PTX does not specify.
+
+    Example:
+
+    ```mlir
+    func.func @qk(%q: !attn.buffer<128x64xf16, #attn.auto, shared>, %k: !attn.buffer<32x64xf16, #attn.auto, shared>) -> tensor<128x32xf32, #attn.auto> {
+      %zero = arith.constant dense<0.0> : tensor<128x32xf32, #attn.auto>
+      %kt = attn.transpose %k : !attn.buffer<32x64xf16, #attn.auto, shared> -> !attn.buffer<64x32xf16, #attn.auto, shared>
+      %s = attn.mma %q, %kt, %zero : !attn.buffer<128x64xf16, #attn.auto, shared>, !attn.buffer<64x32xf16, #attn.auto, shared>, tensor<128x32xf32, #attn.auto>
+      return %s : tensor<128x32xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_MmaOperand, "M x K">:$a,
+    Arg<Attn_MmaOperand, "K x N">:$b,
+    Arg<AnyRankedTensor, "M x N, the accumulator">:$c);
+  let results = (outs Res<AnyRankedTensor, "M x N">:$result);
+  let assemblyFormat = [{
+    $a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_MMA_OPS_TD

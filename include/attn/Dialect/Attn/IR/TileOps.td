@@ -1,0 +1,232 @@
+//===- TileOps.td - Register tiles --------------------------*- tablegen -*-===//
+
+#ifndef ATTN_TILE_OPS_TD
+#define ATTN_TILE_OPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+def Attn_ReduceOp : Attn_Op<"reduce", [Pure]> {
+  let summary = "reduces a tile along its columns";
+  let description = [{
+    Reduces dimension 1 of a rank-2 tile by `kind`.
+
+    Without `partial` the result has rank 1: element i is the sum (maximum) of
+    row i. With `partial` the result has rank 2: the elements of row i are sums
+    (maxima) over an unspecified partition of row i's columns, one part for each
+    column of the result. Reducing it again gives the same as reducing the
+    source; a loop carries partial sums and pays for the exchange between
+    threads once. `max` ignores NaN unless all are NaN (as `max.f32`).
+
+    Example:
+
+    ```mlir
+    func.func @rows(%t: tensor<128x64xf32, #attn.auto>) -> (tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>) {
+      %m = attn.reduce max %t : tensor<128x64xf32, #attn.auto> -> tensor<128xf32, #attn.auto>
+      %l = attn.reduce add %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x4xf32, #attn.auto>
+      return %m, %l : tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    EnumProp<Attn_ReduceKind>:$kind,
+    Arg<AnyRankedTensor, "the tile">:$source,
+    UnitAttr:$partial);
+  let results = (outs Res<AnyRankedTensor, "row values">:$result);
+  let assemblyFormat = [{
+    $kind $source (`partial` $partial^)? attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure]> {
+  let summary = "repeats row values along the columns";
+  let description = [{
+    `result[i, j] = source[i]`.
+
+    Example:
+
+    ```mlir
+    func.func @spread(%m: tensor<128xf32, #attn.auto>) -> tensor<128x64xf32, #attn.auto> {
+      %t = attn.broadcast %m : tensor<128xf32, #attn.auto> -> tensor<128x64xf32, #attn.auto>
+      return %t : tensor<128x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyRankedTensor, "row values">:$source);
+  let results = (outs Res<AnyRankedTensor, "the tile">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
+  let summary = "the same tile in another layout";
+  let description = [{
+    No element changes; threads may exchange them: renaming of registers,
+    shuffles in a warp, or a round trip through shared memory (`scratch`, placed
+    by `attn-materialize-scratch`), as the two layouts ask.
+
+    Example:
+
+    ```mlir
+    func.func @p(%s: tensor<128x64xf16, #attn.mma<warps = [4, 1]>>) -> tensor<128x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>> {
+      %p = attn.convert_layout %s : tensor<128x64xf16, #attn.mma<warps = [4, 1]>> -> tensor<128x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+      return %p : tensor<128x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyRankedTensor, "the tile">:$source);
+  let results = (outs Res<AnyRankedTensor, "the tile in the result's layout">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Attn_Exp2Op : Attn_Op<"exp2", [Pure, SameOperandsAndResultType]> {
+  let summary = "2 to the power of each element";
+  let description = [{
+    `ex2.approx.ftz.f32`: relative error at most 2^-22; exp2(-inf) = 0.
+    `polynomial` is the number of elements of every 16 that are computed by a
+    polynomial on the FMA pipes instead (0 on targets without packed f32x2
+    arithmetic).
+
+    Example:
+
+    ```mlir
+    func.func @e(%t: tensor<128x64xf32, #attn.auto>) -> tensor<128x64xf32, #attn.auto> {
+      %e = attn.exp2 %t : tensor<128x64xf32, #attn.auto>
+      return %e : tensor<128x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyTypeOf<[F32, AnyRankedTensor]>, "exponents">:$source,
+    DefaultValuedAttr<I64Attr, "0">:$polynomial);
+  let results = (outs Res<AnyTypeOf<[F32, AnyRankedTensor]>, "powers">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Pure, AttrSizedOperandSegments,
+    AllTypesMatch<["source", "result"]>]> {
+  let summary = "sets the scores of excluded keys to -inf";
+  let description = [{
+    Element (i, j) of the tile stands for query `row + i` and key `column + j`.
+    It is kept if `column + j < limit`, and `row + i + lower <= column + j`, and
+    `column + j <= row + i + upper`, as far as these operands are given; else it
+    becomes -inf. `attn-expand-pipeline` drops the tests that a phase of
+    the loop does not need.
+
+    Example:
+
+    ```mlir
+    func.func @causal(%s: tensor<128x64xf32, #attn.auto>, %i: i32, %j: i32, %nk: i32, %off: i32) -> tensor<128x64xf32, #attn.auto> {
+      %r = attn.apply_mask %s[%i, %j] limit %nk upper %off : tensor<128x64xf32, #attn.auto>
+      return %r : tensor<128x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "scores">:$source,
+    Arg<I32, "query of row 0">:$row,
+    Arg<I32, "key of column 0">:$column,
+    Arg<Optional<I32>, "number of keys">:$limit,
+    Arg<Optional<I32>, "least kept key minus query">:$lower,
+    Arg<Optional<I32>, "greatest kept key minus query">:$upper);
+  let results = (outs Res<AnyRankedTensor, "masked scores">:$result);
+  let assemblyFormat = [{
+    $source `[` $row `,` $column `]` (`limit` $limit^)? (`lower` $lower^)?
+    (`upper` $upper^)? attr-dict `:` type($source)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_MapElementsOp : Attn_Op<"map_elements", [
+    RecursiveMemoryEffects, AllTypesMatch<["source", "result"]>,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "applies a scalar region to each element";
+  let description = [{
+    The region takes (element, query index, key index) of each element, with the
+    indices `row + i` and `column + j`, and yields the new element. It may use
+    scalars from outside and read memory; it is inlined for each element a
+    thread holds.
+
+    Example:
+
+    ```mlir
+    func.func @alibi(%s: tensor<128x64xf32, #attn.auto>, %i: i32, %j: i32, %slope: f32) -> tensor<128x64xf32, #attn.auto> {
+      %r = attn.map_elements %s[%i, %j] : tensor<128x64xf32, #attn.auto> {
+      ^bb0(%x: f32, %q: i32, %k: i32):
+        %d = arith.subi %k, %q : i32
+        %f = arith.sitofp %d : i32 to f32
+        %y = math.fma %slope, %f, %x : f32
+        attn.yield %y : f32
+      }
+      return %r : tensor<128x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "the tile">:$source,
+    Arg<I32, "query of row 0">:$row,
+    Arg<I32, "key of column 0">:$column);
+  let results = (outs Res<AnyRankedTensor, "the new tile">:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $source `[` $row `,` $column `]` attr-dict `:` type($source) $body
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure]> {
+  let summary = "one step of the online softmax";
+  let description = [{
+    With scores s (M x N), running maximum m (M), partial row sums l (M x P) and
+    output accumulator o (M x Dv), and `scale` (which already holds log2 e):
+
+    ```
+    m' = max(m, rowmax(s));  u = (m' == -inf) ? 0 : m'
+    p  = exp2(s * scale - u * scale)
+    f  = exp2(m * scale - u * scale)
+    l' = l * f + partial row sums of p
+    o' = o * f
+    ```
+
+    `policy` says how m is kept; `exact` is the formula above; the others keep a
+    standing maximum that is at most a bound below the true one.
+    `finite` promises that every row has at least one key in this block or had
+    one before, so that u = m' without the test.
+
+    Example:
+
+    ```mlir
+    func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.auto>, %o: tensor<128x128xf32, #attn.auto>, %c: f32) {
+      %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>, tensor<128x128xf32, #attn.auto>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "scores, M x N, f32">:$s,
+    Arg<AnyRankedTensor, "running maximum, M, f32">:$m,
+    Arg<AnyRankedTensor, "partial row sums, M x P, f32">:$l,
+    Arg<AnyRankedTensor, "accumulator, M x Dv, f32">:$o,
+    Arg<F32, "scale times log2 e">:$scale,
+    DefaultValuedAttr<Attn_SoftmaxPolicyAttr, "::mlir::attn::SoftmaxPolicy::Exact">:$policy,
+    UnitAttr:$finite);
+  let results = (outs
+    Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
+    Res<AnyRankedTensor, "new maximum">:$newM,
+    Res<AnyRankedTensor, "new partial sums">:$newL,
+    Res<AnyRankedTensor, "rescaled accumulator">:$newO);
+  let assemblyFormat = [{
+    $s `,` $m `,` $l `,` $o `scale` $scale attr-dict
+    `:` type($s) `,` type($m) `,` type($l) `,` type($o)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_TILE_OPS_TD

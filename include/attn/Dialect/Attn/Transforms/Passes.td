@@ -1,0 +1,132 @@
+//===- Passes.td - Passes on the attn dialect ---------------*- tablegen -*-===//
+
+#ifndef ATTN_TRANSFORMS_PASSES_TD
+#define ATTN_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
+  let summary = "Choose a schedule and its parameters for each attention";
+  let description = [{
+    Gives each `attn.attention` a `plan` attribute: the schedule and parameters
+    that the cost model expects to be fastest on `chip` among those that are
+    legal. A plan that is already there is checked and kept.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_80\"",
+           "The target to plan for, a name from the target table.">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "Take this schedule instead of choosing one.">,
+    ListOption<"set", "set", "std::string",
+           "Fix parameters of the plan, each as name=value.">,
+    Option<"print", "print", "bool", "false",
+           "Print the candidates with their estimates.">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
+def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
+  let summary = "Turn planned attentions into kernels in tile IR";
+  let description = [{
+    Outlines each planned `attn.attention` into a `gpu.func` in a `gpu.module`
+    with an `#attn.target`, whose body the schedule emits in tile IR, and puts a
+    `gpu.launch_func` in its place. The kernel carries its launch record in
+    `attn.launch`.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_80\"",
+           "The target of the kernels, a name from the target table.">
+  ];
+  let dependentDialects = [
+    "::mlir::attn::AttnDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Expand attn.kv_loop into pipelined loops";
+  let description = [{
+    Makes prologue, one steady loop for each phase, and epilogue out of each
+    `attn.kv_loop`; `attn.stage` becomes asynchronous copies into ring slots;
+    `attn.online_softmax` becomes its formula under its policy.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect",
+    "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Choose how results leave the kernel";
+  let description = [{
+    Replaces each `attn.store_result` by direct stores, by stores after a
+    conversion to a layout of 16-byte runs, or by staging through shared memory.
+  }];
+  let options = [
+    Option<"kind", "kind", "std::string", "\"auto\"",
+           "Take this kind (direct, shuffled, staged) wherever the op says auto.">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
+def AttnInferLayoutsPass : Pass<"attn-infer-layouts", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Resolve #attn.auto from the ops that fix layouts";
+  let description = [{
+    Matrix instructions and copies fix layouts; a worklist carries them along
+    defs and uses until nothing changes; where two meet that differ, the cheaper
+    place gets an `attn.convert_layout`.
+  }];
+  let options = [
+    Option<"assertTrivial", "assert-trivial", "bool", "false",
+           "Make a conversion that moves data between threads an error.">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
+def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Give conversions and reductions their shared memory";
+  let description = [{
+    Rewrites layout conversions and reductions that cross warps into stores and
+    loads of an `attn.alloc`. Afterwards no pass creates shared memory; the
+    kernel is marked `attn.shared_closed` and later passes check it.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
+def AttnAllocateSharedPass : Pass<"attn-allocate-shared", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Give each buffer its offset in shared memory";
+  let description = [{
+    Computes lifetimes of `attn.alloc` buffers, through views and loops, and
+    packs them, so that buffers that live at the same time do not share bytes.
+    A kernel that does not fit is an error that shows the sum.
+  }];
+  let options = [
+    Option<"printMap", "print-map", "bool", "false",
+           "Print the map of shared memory as a remark for each kernel.">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
+def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Insert the barriers that shared memory needs";
+  let description = [{
+    Finds accesses to the same bytes of shared memory by different threads, at
+    least one a write, without a barrier between them, through loops and
+    branches, and inserts the fewest `gpu.barrier` that separate them.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
+def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Turn tiles into the scalars of one thread";
+  let description = [{
+    Each register tile becomes as many scalars as a thread holds of it; copies,
+    matrix instructions and reductions become instructions of one thread.
+  }];
+  let dependentDialects = ["::mlir::attn::AttnDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect"];
+}
+
+#endif // ATTN_TRANSFORMS_PASSES_TD
