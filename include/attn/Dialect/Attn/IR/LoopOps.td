@@ -12,6 +12,8 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     RecursiveMemoryEffects,
+    RangedTypesMatchWith<"carried values keep their types", "inits", "results",
+      "$_self">,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "the loop over blocks of keys, before it is pipelined";
   let description = [{

@@ -181,7 +181,9 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
   let hasRegionVerifier = 1;
 }
 
-def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure]> {
+def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
+    AllTypesMatch<["s", "p"]>, AllTypesMatch<["m", "newM"]>,
+    AllTypesMatch<["l", "newL"]>, AllTypesMatch<["o", "newO"]>]> {
   let summary = "one step of the online softmax";
   let description = [{
     With scores s (M x N), running maximum m (M), partial row sums l (M x P) and
