@@ -1,0 +1,235 @@
+//===- Driver.cpp - From a gpu.module to PTX ------------------------------===//
+//
+// The steps: check, clone, lower the nvvm operations that exist only as inline
+// assembly, set the data layout (alignments are computed at translation), add
+// debug scopes, translate to LLVM IR, mark inline assembly convergent, run a
+// short list of LLVM passes, select instructions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Target/PTX/Driver.h"
+#include "DebugLines.h"
+#include "FatalErrors.h"
+#include "attn/Target/PTX/CheckForms.h"
+#include "attn/Target/TargetTable.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/LLVMIR/BasicPtxBuilderInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Target/LLVM/ModuleToObject.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+StringRef mlir::attn::getDefaultLLVMPipeline() { return "function(early-cse)"; }
+
+/// Registers the NVPTX backend and switches it to 32-bit pointers for all but
+/// global memory. That option exists only as a command line flag of the
+/// backend, so it holds for the whole process.
+static LogicalResult initializeBackend() {
+  static std::once_flag once;
+  static bool hasShortPointers = false;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    auto &registered = llvm::cl::getRegisteredOptions();
+    auto option = registered.find("nvptx-short-ptr");
+    if (option == registered.end())
+      return;
+    static_cast<llvm::cl::opt<bool> *>(option->second)->setValue(true);
+    hasShortPointers = true;
+  });
+  return success(hasShortPointers);
+}
+
+namespace {
+
+class PTXSerializer : public LLVM::ModuleToObject {
+public:
+  PTXSerializer(Operation &module, const PTXOptions &options,
+                StringRef features)
+      : ModuleToObject(module, getTriple(), options.chip, features,
+                       options.codegenLevel),
+        options(options) {}
+
+protected:
+  void handleModulePreLink(llvm::Module &llvmModule) override {
+    // Without a handler LLVM prints an error and ends the process.
+    llvmModule.getContext().setDiagnosticHandlerCallBack(
+        [](const llvm::DiagnosticInfo *info, void *self) {
+          static_cast<PTXSerializer *>(self)->report(*info);
+        },
+        this);
+    // Otherwise loop passes may copy a statement that all threads of a warp
+    // have to execute together, and tail merging may join two.
+    for (llvm::Function &function : llvmModule)
+      for (llvm::Instruction &inst : llvm::instructions(function))
+        if (auto *call = dyn_cast<llvm::CallBase>(&inst);
+            call && call->isInlineAsm())
+          call->setConvergent();
+  }
+
+  LogicalResult optimizeModule(llvm::Module &llvmModule, int) override {
+    FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
+    if (failed(machine))
+      return getOperation().emitError("no target machine for chip '")
+             << options.chip << "'";
+    if (llvmModule.getDataLayout() != (*machine)->createDataLayout())
+      return getOperation().emitError("expected data layout ")
+             << (*machine)->createDataLayout().getStringRepresentation()
+             << ", got " << llvmModule.getDataLayoutStr();
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(*machine);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+    llvm::ModulePassManager passes;
+    if (options.pipeline.empty())
+      return success();
+    if (llvm::Error error = builder.parsePassPipeline(passes, options.pipeline))
+      return getOperation().emitError("invalid LLVM pipeline '")
+             << options.pipeline << "': " << llvm::toString(std::move(error));
+    passes.run(llvmModule, modules);
+    return success(!sawError);
+  }
+
+  FailureOr<SmallVector<char, 0>>
+  moduleToObject(llvm::Module &llvmModule) override {
+    FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
+    if (failed(machine))
+      return failure();
+    FailureOr<SmallString<0>> ptx = translateModuleToISA(
+        llvmModule, **machine, [&] { return getOperation().emitError(); });
+    if (failed(ptx) || sawError)
+      return failure();
+    return SmallVector<char, 0>(ptx->begin(), ptx->end());
+  }
+
+private:
+  /// Hands a diagnostic of LLVM to the operation's context.
+  void report(const llvm::DiagnosticInfo &info) {
+    if (info.getSeverity() != llvm::DS_Error &&
+        info.getSeverity() != llvm::DS_Warning)
+      return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    if (info.getSeverity() == llvm::DS_Warning) {
+      getOperation().emitWarning("LLVM: ") << text;
+      return;
+    }
+    sawError = true;
+    getOperation().emitError("LLVM: ") << text;
+  }
+
+  const PTXOptions &options;
+  bool sawError = false;
+};
+
+} // namespace
+
+/// Lowers the nvvm operations that are defined as inline assembly; all others
+/// translate directly.
+static LogicalResult lowerAsmOperations(gpu::GPUModuleOp module) {
+  bool found = module
+                   .walk([](NVVM::BasicPtxBuilderInterface op) {
+                     return op.hasIntrinsic() ? WalkResult::advance()
+                                              : WalkResult::interrupt();
+                   })
+                   .wasInterrupted();
+  if (!found)
+    return success();
+  MLIRContext *context = module.getContext();
+  ConversionTarget target(*context);
+  target.addLegalDialect<LLVM::LLVMDialect>();
+  RewritePatternSet patterns(context);
+  populateNVVMToLLVMConversionPatterns(patterns);
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+FailureOr<std::string> mlir::attn::translateToPTX(gpu::GPUModuleOp module,
+                                                  const PTXOptions &requested) {
+  PTXOptions options = requested;
+  llvm::Expected<const TargetRow &> target = lookupTarget(options.chip);
+  if (!target) {
+    module.emitError(llvm::toString(target.takeError()));
+    return failure();
+  }
+  if (options.ptx == 0)
+    options.ptx = target->defaultPTX;
+  if (llvm::Error error = checkPTXVersion(*target, options.ptx)) {
+    module.emitError(llvm::toString(std::move(error)));
+    return failure();
+  }
+  if (options.codegenLevel > 3) {
+    module.emitError("expected a code generation level from 0 to 3, got ")
+        << options.codegenLevel;
+    return failure();
+  }
+  if (options.check) {
+    // Both run, so that one compilation shows all errors.
+    LogicalResult forms = checkForms(module, *target, options.ptx);
+    if (failed(checkPitfalls(module)) || failed(forms))
+      return failure();
+  }
+  if (failed(initializeBackend())) {
+    module.emitError("this LLVM has no option 'nvptx-short-ptr'");
+    return failure();
+  }
+
+  OwningOpRef<gpu::GPUModuleOp> clone(module.clone());
+  if (failed(lowerAsmOperations(*clone)))
+    return failure();
+  (*clone)->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
+                    StringAttr::get(module.getContext(), getDataLayout()));
+  if (options.debugLines)
+    addDebugScopes(*clone);
+
+  std::string features = TargetRow::getFeatures(options.ptx);
+  std::optional<SmallVector<char, 0>> ptx;
+  std::optional<std::string> crash = runGuarded([&] {
+    PTXSerializer serializer(**clone, options, features);
+    ptx = serializer.run();
+  });
+  if (crash) {
+    module.emitError("LLVM cannot translate this module for ")
+        << options.chip << " and PTX " << formatPTXVersion(options.ptx) << ": "
+        << *crash;
+    return failure();
+  }
+  if (!ptx)
+    return failure();
+  return std::string(ptx->begin(), ptx->end());
+}
+
+void mlir::attn::registerPTXTranslations(DialectRegistry &registry) {
+  registry.insert<DLTIDialect, LLVM::LLVMDialect, NVVM::NVVMDialect,
+                  gpu::GPUDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
