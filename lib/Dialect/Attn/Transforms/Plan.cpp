@@ -1,4 +1,5 @@
-//===- Plan.cpp - The pass AttnPlan -------------------------------------------===//
+//===- Plan.cpp - The pass AttnPlan
+//-------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 

@@ -1,7 +1,7 @@
 //===- AttnAttrs.td - Attributes of the attn dialect --------*- tablegen -*-===//
 
-#ifndef ATTN_ATTRS_TD
-#define ATTN_ATTRS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD
 
 include "attn/Dialect/Attn/IR/AttnDialect.td"
 include "attn/Dialect/Attn/IR/AttnEnums.td"
@@ -229,4 +229,4 @@ def Attn_SplitQPlanAttr : Attn_Attr<"SplitQPlan", "split_q",
   let genVerifyDecl = 1;
 }
 
-#endif // ATTN_ATTRS_TD
+#endif // ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_DIALECT_TD
-#define ATTN_DIALECT_TD
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -69,4 +69,4 @@ class Attn_Op<string mnemonic, list<Trait> traits = []>
   string sinceVersion = "0.1";
 }
 
-#endif // ATTN_DIALECT_TD
+#endif // ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD

@@ -1,7 +1,7 @@
 //===- AttnEnums.td - Enumerations of the attn dialect ------*- tablegen -*-===//
 
-#ifndef ATTN_ENUMS_TD
-#define ATTN_ENUMS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNENUMS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNENUMS_TD
 
 include "mlir/IR/EnumAttr.td"
 
@@ -63,4 +63,4 @@ def Attn_EpilogueKindAttr : Attn_EnumAttr<Attn_EpilogueKind, "epilogue_kind">;
 def Attn_ReduceKindAttr : Attn_EnumAttr<Attn_ReduceKind, "reduce_kind">;
 def Attn_KVPhaseAttr : Attn_EnumAttr<Attn_KVPhase, "kv_phase">;
 
-#endif // ATTN_ENUMS_TD
+#endif // ATTN_DIALECT_ATTN_IR_ATTNENUMS_TD

@@ -1,7 +1,7 @@
 //===- AttnInterfaces.td - Interfaces and traits ------------*- tablegen -*-===//
 
-#ifndef ATTN_INTERFACES_TD
-#define ATTN_INTERFACES_TD
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD
 
 include "mlir/IR/OpBase.td"
 
@@ -56,4 +56,4 @@ def Attn_PlanInterface : AttrInterface<"PlanAttrInterface"> {
   ];
 }
 
-#endif // ATTN_INTERFACES_TD
+#endif // ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD

@@ -1,7 +1,7 @@
 //===- AttnOps.td - All ops of the attn dialect -------------*- tablegen -*-===//
 
-#ifndef ATTN_OPS_TD
-#define ATTN_OPS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
 
 include "attn/Dialect/Attn/IR/ProblemOps.td"
 include "attn/Dialect/Attn/IR/BufferOps.td"
@@ -10,4 +10,4 @@ include "attn/Dialect/Attn/IR/MmaOps.td"
 include "attn/Dialect/Attn/IR/TileOps.td"
 include "attn/Dialect/Attn/IR/LoopOps.td"
 
-#endif // ATTN_OPS_TD
+#endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

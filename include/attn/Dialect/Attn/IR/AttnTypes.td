@@ -1,7 +1,7 @@
 //===- AttnTypes.td - Types of the attn dialect -------------*- tablegen -*-===//
 
-#ifndef ATTN_TYPES_TD
-#define ATTN_TYPES_TD
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNTYPES_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNTYPES_TD
 
 include "attn/Dialect/Attn/IR/AttnDialect.td"
 include "attn/Dialect/Attn/IR/AttnEnums.td"
@@ -57,4 +57,4 @@ def Attn_GlobalType : Attn_Type<"Global", "global"> {
   }];
 }
 
-#endif // ATTN_TYPES_TD
+#endif // ATTN_DIALECT_ATTN_IR_ATTNTYPES_TD

@@ -1,7 +1,7 @@
 //===- BufferOps.td - Buffers in shared memory --------------*- tablegen -*-===//
 
-#ifndef ATTN_BUFFER_OPS_TD
-#define ATTN_BUFFER_OPS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_BUFFEROPS_TD
+#define ATTN_DIALECT_ATTN_IR_BUFFEROPS_TD
 
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
@@ -165,4 +165,4 @@ def Attn_LocalStoreOp : Attn_Op<"local_store"> {
   let hasVerifier = 1;
 }
 
-#endif // ATTN_BUFFER_OPS_TD
+#endif // ATTN_DIALECT_ATTN_IR_BUFFEROPS_TD

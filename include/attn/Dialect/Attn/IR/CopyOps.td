@@ -1,7 +1,7 @@
 //===- CopyOps.td - Global memory and asynchronous copies ---*- tablegen -*-===//
 
-#ifndef ATTN_COPY_OPS_TD
-#define ATTN_COPY_OPS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_COPYOPS_TD
+#define ATTN_DIALECT_ATTN_IR_COPYOPS_TD
 
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
@@ -220,4 +220,4 @@ def Attn_StoreResultOp : Attn_Op<"store_result"> {
   let hasVerifier = 1;
 }
 
-#endif // ATTN_COPY_OPS_TD
+#endif // ATTN_DIALECT_ATTN_IR_COPYOPS_TD

@@ -1,7 +1,7 @@
 //===- LoopOps.td - The loop over key blocks ----------------*- tablegen -*-===//
 
-#ifndef ATTN_LOOP_OPS_TD
-#define ATTN_LOOP_OPS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_LOOPOPS_TD
+#define ATTN_DIALECT_ATTN_IR_LOOPOPS_TD
 
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
@@ -101,4 +101,4 @@ def Attn_StageOp : Attn_Op<"stage", [HasParent<"KVLoopOp">]> {
   let hasVerifier = 1;
 }
 
-#endif // ATTN_LOOP_OPS_TD
+#endif // ATTN_DIALECT_ATTN_IR_LOOPOPS_TD

@@ -1,7 +1,7 @@
 //===- MmaOps.td - Matrix instructions ----------------------*- tablegen -*-===//
 
-#ifndef ATTN_MMA_OPS_TD
-#define ATTN_MMA_OPS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_MMAOPS_TD
+#define ATTN_DIALECT_ATTN_IR_MMAOPS_TD
 
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
@@ -47,4 +47,4 @@ def Attn_MmaOp : Attn_Op<"mma", [AttnRequiresSM<80>,
   let hasVerifier = 1;
 }
 
-#endif // ATTN_MMA_OPS_TD
+#endif // ATTN_DIALECT_ATTN_IR_MMAOPS_TD

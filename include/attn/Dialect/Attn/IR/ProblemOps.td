@@ -1,7 +1,7 @@
 //===- ProblemOps.td - What to compute ----------------------*- tablegen -*-===//
 
-#ifndef ATTN_PROBLEM_OPS_TD
-#define ATTN_PROBLEM_OPS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_PROBLEMOPS_TD
+#define ATTN_DIALECT_ATTN_IR_PROBLEMOPS_TD
 
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
@@ -186,4 +186,4 @@ def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
   let builders = [OpBuilder<(ins), [{}]>];
 }
 
-#endif // ATTN_PROBLEM_OPS_TD
+#endif // ATTN_DIALECT_ATTN_IR_PROBLEMOPS_TD

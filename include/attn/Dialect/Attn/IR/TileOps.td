@@ -1,7 +1,7 @@
 //===- TileOps.td - Register tiles --------------------------*- tablegen -*-===//
 
-#ifndef ATTN_TILE_OPS_TD
-#define ATTN_TILE_OPS_TD
+#ifndef ATTN_DIALECT_ATTN_IR_TILEOPS_TD
+#define ATTN_DIALECT_ATTN_IR_TILEOPS_TD
 
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
@@ -231,4 +231,4 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
   let hasVerifier = 1;
 }
 
-#endif // ATTN_TILE_OPS_TD
+#endif // ATTN_DIALECT_ATTN_IR_TILEOPS_TD

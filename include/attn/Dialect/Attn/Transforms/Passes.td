@@ -1,7 +1,7 @@
 //===- Passes.td - Passes on the attn dialect ---------------*- tablegen -*-===//
 
-#ifndef ATTN_TRANSFORMS_PASSES_TD
-#define ATTN_TRANSFORMS_PASSES_TD
+#ifndef ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD
+#define ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -129,4 +129,4 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
     "::mlir::math::MathDialect"];
 }
 
-#endif // ATTN_TRANSFORMS_PASSES_TD
+#endif // ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD
