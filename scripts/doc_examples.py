@@ -8,12 +8,14 @@ appear in the pass's page.
 """
 
 import dataclasses
+import json
 import pathlib
 import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TBLGEN = pathlib.Path("/usr/lib/llvm-22/bin/mlir-tblgen")
+RECORDS_TBLGEN = TBLGEN.with_name("llvm-tblgen")
 INCLUDES = [ROOT / "include", "/usr/lib/llvm-22/include"]
 DIALECT_TD = ROOT / "include/attn/Dialect/Attn/IR/AttnOps.td"
 PASS_TDS = (
@@ -36,15 +38,47 @@ class Example:
     code: str
 
 
-def tblgen(td: pathlib.Path, *arguments: str) -> str:
-    """The output of mlir-tblgen; raises RuntimeError with its message."""
-    command = [str(TBLGEN), *arguments, str(td)]
+def tblgen(td: pathlib.Path, *arguments: str, tool: pathlib.Path = TBLGEN) -> str:
+    """The output of a TableGen tool; raises RuntimeError with its message."""
+    command = [str(tool), *arguments, str(td)]
     for folder in INCLUDES:
         command += ["-I", str(folder)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise RuntimeError(f"mlir-tblgen {td}: {result.stderr}")
+        raise RuntimeError(f"{tool.name} {td}: {result.stderr}")
     return result.stdout
+
+
+@dataclasses.dataclass
+class Op:
+    """What ODS says about an op beyond what mlir-tblgen prints."""
+
+    name: str
+    since: str
+    # (kind, name, sentence) of operands, attributes and results; the sentence
+    # is empty where ODS has none.
+    variables: list[tuple[str, str, str]]
+    described: bool
+
+
+def ops() -> list[Op]:
+    """The dialect's ops, by name."""
+    records = json.loads(tblgen(DIALECT_TD, "--dump-json", tool=RECORDS_TBLGEN))
+    found = []
+    for name in records["!instanceof"]["Attn_Op"]:
+        record = records[name]
+        variables = []
+        for field, kind in (("arguments", "operand"), ("results", "result")):
+            for value, variable in record[field]["args"]:
+                wrapper = records[value["def"]]
+                sentence = ""
+                if "OpVariable" in wrapper["!superclasses"]:
+                    sentence = wrapper["summary"] or ""
+                is_attribute = any("Attr" in b or "Prop" in b for b in wrapper["!superclasses"])
+                variables.append(("attribute" if is_attribute else kind, variable, sentence))
+        found.append(Op(f"attn.{record['opName']}", record["sinceVersion"], variables,
+                        bool((record["description"] or "").strip())))
+    return sorted(found, key=lambda op: op.name)
 
 
 def shown(page: str) -> str:

@@ -87,7 +87,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     OptionalAttr<I64Attr>:$rope_dim,
     OptionalAttr<F32Attr>:$out_scale,
     OptionalAttr<Attn_PlanInterface>:$plan);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
   let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod);
   let assemblyFormat = [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
@@ -148,7 +148,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
   let assemblyFormat = [{
     `ins` `(` $partial_o `,` $partial_lse `:` type($partial_o) `,` type($partial_lse) `)`
     `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
