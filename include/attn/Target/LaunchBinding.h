@@ -1,0 +1,99 @@
+//===- LaunchBinding.h - a launch record meets its tensors ------*- C++ -*-===//
+//
+// Checks the tensors of a launch against the record and computes from both what
+// the launch needs: grid, workspace sizes and parameter bytes. Two steps, since
+// workspaces are allocated in between:
+//
+//   resolveLaunch(record, tensors)  -> grid, workspace sizes, parameter layout
+//   bindParameters(...)             -> parameter bytes and tensor maps
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TARGET_LAUNCHBINDING_H
+#define ATTN_TARGET_LAUNCHBINDING_H
+
+#include "attn/Target/LaunchRecord.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::attn {
+
+/// A tensor that the caller passes to a launch.
+struct TensorArgument {
+  std::string name;
+  DType dtype = DType::F16;
+  /// Elements.
+  llvm::SmallVector<int64_t, 4> shape;
+  /// Elements, of the shape's rank. The stride of a dimension of extent 1 is
+  /// free.
+  llvm::SmallVector<int64_t, 4> strides;
+  /// Address of the first element in global memory.
+  uint64_t address = 0;
+};
+
+/// Where a kernel parameter lies in the parameter buffer, in bytes.
+struct ParameterSlot {
+  uint32_t offset = 0;
+  uint32_t size = 0;
+};
+
+/// What follows from a record and the shapes of its tensors.
+struct ResolvedLaunch {
+  /// CTAs in each dimension. Zero when there is nothing to compute.
+  std::array<uint32_t, 3> grid = {0, 0, 0};
+  llvm::SmallVector<uint64_t, 2> workspaceBytes;
+  llvm::SmallVector<ParameterSlot, 16> parameters;
+  uint32_t parameterBytes = 0;
+  /// For each tensor of the record its index among the caller's tensors.
+  llvm::SmallVector<unsigned, 8> tensors;
+};
+
+/// A tensor map parameter, ready to be encoded. Dimension 0 is the innermost.
+struct TensorMapParameter {
+  ParameterSlot slot;
+  uint64_t address = 0;
+  DType element = DType::F16;
+  TensorMapSwizzle swizzle = TensorMapSwizzle::None;
+  llvm::SmallVector<uint64_t, 5> dims;
+  /// Bytes, from dimension 1 on.
+  llvm::SmallVector<uint64_t, 4> strides;
+  llvm::SmallVector<uint32_t, 5> box;
+};
+
+/// The parameter buffer of a launch.
+struct BoundParameters {
+  /// Little-endian bytes; tensor map slots hold zeros until the caller encodes
+  /// `tensorMaps` into them.
+  std::vector<uint8_t> bytes;
+  std::vector<TensorMapParameter> tensorMaps;
+};
+
+/// Checks names, types, ranks, static shapes and strides of `tensors` against
+/// the record, in any order, and evaluates grid and workspaces. Errors name the
+/// tensor: `tensor "k": expected shape [2, 8, ?, 64], got [2, 4, 300, 64]`.
+llvm::Expected<ResolvedLaunch>
+resolveLaunch(const LaunchRecord &record,
+              llvm::ArrayRef<TensorArgument> tensors);
+
+/// Fills the parameter buffer. `scalars` gives the values of scalar parameters
+/// by name and overrides the record's; `workspaces` gives their addresses.
+/// Errors: a missing or unknown scalar, a value that its type cannot hold, a
+/// tensor that a tensor map cannot describe.
+llvm::Expected<BoundParameters>
+bindParameters(const LaunchRecord &record, const ResolvedLaunch &resolved,
+               llvm::ArrayRef<TensorArgument> tensors,
+               const llvm::StringMap<double> &scalars,
+               llvm::ArrayRef<uint64_t> workspaces);
+
+/// Bytes from a tensor's first element to the end of its last one; 0 when it
+/// has no elements. Strides must not be negative. Fails on overflow.
+llvm::Expected<uint64_t> getExtentBytes(llvm::ArrayRef<int64_t> shape,
+                                        llvm::ArrayRef<int64_t> strides,
+                                        DType dtype);
+
+/// Row-major strides of `shape`.
+llvm::SmallVector<int64_t, 4>
+getContiguousStrides(llvm::ArrayRef<int64_t> shape);
+
+} // namespace mlir::attn
+
+#endif // ATTN_TARGET_LAUNCHBINDING_H

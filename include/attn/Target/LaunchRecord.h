@@ -1,0 +1,163 @@
+//===- LaunchRecord.h - what a launch of a kernel needs ---------*- C++ -*-===//
+//
+// The launch record goes with the PTX of a kernel and says everything that a
+// host needs to launch it: entry name, target, grid as expressions over tensor
+// sizes, block, cluster, dynamic shared memory, tensors, kernel parameters in
+// order, workspaces, and the attention problem that the kernel solves.
+//
+// Its JSON form is described in docs/LaunchRecord.md, with a schema in
+// docs/launch-record.schema.json. Reading is strict: an unknown field, a
+// missing field or a wrong type is an error that names the field's path.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TARGET_LAUNCHRECORD_H
+#define ATTN_TARGET_LAUNCHRECORD_H
+
+#include "attn/Target/DType.h"
+#include "attn/Target/SizeExpr.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::attn {
+
+/// Stands for a size or stride that only the launch decides.
+inline constexpr int64_t kDynamicSize = -1;
+
+/// How the kernel uses a tensor.
+enum class TensorAccess { Read, Write };
+
+/// A tensor of the launch. Dimension order is (batch, head, sequence, dim) for
+/// q, k, v and o, and (batch, head, sequence) for lse.
+struct LaunchTensor {
+  std::string name;
+  DType dtype = DType::F16;
+  /// Elements; kDynamicSize where the launch decides.
+  llvm::SmallVector<int64_t, 4> shape;
+  /// Elements, of the shape's rank; kDynamicSize where the launch decides.
+  llvm::SmallVector<int64_t, 4> strides;
+  TensorAccess access = TensorAccess::Read;
+};
+
+/// Swizzle mode of a tensor map (PTX ISA, "Tensor Swizzling Modes").
+enum class TensorMapSwizzle { None, B32, B64, B128 };
+
+/// Bytes of the swizzle span: 0, 32, 64 or 128.
+unsigned getSwizzleBytes(TensorMapSwizzle swizzle);
+
+/// What a kernel parameter carries.
+enum class ArgKind { Pointer, Size, Stride, Scalar, TensorMap, Workspace };
+
+/// One kernel parameter.
+struct LaunchArg {
+  ArgKind kind = ArgKind::Pointer;
+  /// pointer, size, stride, tensor_map: the tensor's index in the record.
+  unsigned tensor = 0;
+  /// size, stride: dimension of the tensor. Strides are in elements.
+  unsigned dim = 0;
+  /// size, stride: I32 or I64. scalar: any type.
+  DType type = DType::I32;
+  /// scalar: its name, by which the caller supplies the value.
+  std::string name;
+  /// scalar: the value where the record fixes it.
+  std::optional<double> value;
+  /// tensor_map: box extents, innermost dimension first; their number is the
+  /// map's rank. Map dimension i is tensor dimension rank-1-i.
+  llvm::SmallVector<int64_t, 5> box;
+  TensorMapSwizzle swizzle = TensorMapSwizzle::None;
+  /// tensor_map: element type that the map states.
+  DType element = DType::F16;
+  /// workspace: its index in the record.
+  unsigned workspace = 0;
+};
+
+/// Global memory that the launch provides beside the tensors.
+struct LaunchWorkspace {
+  SizeExpr bytes;
+  /// True when the memory must hold zeros at the start.
+  bool zeroed = false;
+};
+
+/// Which keys a query sees.
+enum class MaskKind {
+  None,
+  /// Keys up to the query's diagonal.
+  Causal,
+  /// Keys in a band around the query's diagonal.
+  Window
+};
+
+/// Where the diagonal of a mask lies when Nq differs from Nk: query 0 meets
+/// key 0, or the last query meets the last key.
+enum class MaskAlign { TopLeft, BottomRight };
+
+/// The attention problem that the kernel solves; docs/Reference.md has the
+/// formula.
+struct AttentionProblem {
+  /// Factor on q·k; finite and not zero.
+  double scale = 1.0;
+  MaskKind mask = MaskKind::None;
+  MaskAlign align = MaskAlign::TopLeft;
+  /// Window only: keys left and right of the diagonal; negative is unbounded.
+  int64_t left = -1;
+  int64_t right = -1;
+  /// Scores become c·tanh(s/c) when c > 0.
+  double softcap = 0.0;
+  /// Query heads, and the key/value heads that divide them.
+  int64_t heads = 1;
+  int64_t kvHeads = 1;
+  /// Head dimensions of q and k, and of v and o.
+  int64_t d = 0;
+  int64_t dv = 0;
+  /// A tensor `sinks` gives one logit per query head.
+  bool sinks = false;
+  /// Tensors `cu_seqlens_q` and `cu_seqlens_k` give cumulative lengths; q, k,
+  /// v and o hold the sequences one after another and have batch size 1.
+  bool varlen = false;
+  /// The kernel holds a score_mod or mask_mod region, which a launch record
+  /// cannot carry.
+  bool scoreMod = false;
+  bool maskMod = false;
+};
+
+/// The whole record.
+struct LaunchRecord {
+  /// The version that this library reads and writes.
+  static constexpr int64_t currentVersion = 1;
+
+  std::string kernel;
+  /// Target name (`sm_80`) and PTX version times ten (80 is PTX 8.0).
+  std::string chip;
+  int64_t ptxVersion = 0;
+  std::array<SizeExpr, 3> grid;
+  std::array<int64_t, 3> block = {1, 1, 1};
+  std::array<int64_t, 3> cluster = {1, 1, 1};
+  /// Dynamic shared memory of a CTA in bytes.
+  int64_t sharedBytes = 0;
+  std::vector<LaunchTensor> tensors;
+  std::vector<LaunchArg> args;
+  std::vector<LaunchWorkspace> workspaces;
+  /// Absent for a kernel that is not attention.
+  std::optional<AttentionProblem> problem;
+
+  /// Index of the tensor called `name`, or nothing.
+  std::optional<unsigned> findTensor(llvm::StringRef name) const;
+};
+
+/// Reads a record from JSON text. Errors are of the form
+/// `launch record: args[3].kind: expected one of "pointer", ..., got "x"`.
+llvm::Expected<LaunchRecord> parseLaunchRecord(llvm::StringRef json);
+
+/// The record as a JSON value that parseLaunchRecord reads back. Number-valued
+/// fields of the problem must be finite.
+llvm::json::Value toJSON(const LaunchRecord &record);
+
+} // namespace mlir::attn
+
+#endif // ATTN_TARGET_LAUNCHRECORD_H

@@ -1,0 +1,136 @@
+//===- DType.cpp - element types of tensors -------------------------------===//
+#include "attn/Target/DType.h"
+
+#include "LaunchRecordNames.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Endian.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using llvm::StringRef;
+namespace endian = llvm::support::endian;
+
+StringRef mlir::attn::stringifyDType(DType dtype) {
+  return getName(dtypeNames, dtype);
+}
+
+std::optional<DType> mlir::attn::symbolizeDType(StringRef name) {
+  return findByName<DType>(dtypeNames, name);
+}
+
+unsigned mlir::attn::getByteWidth(DType dtype) {
+  switch (dtype) {
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
+  case DType::I8:
+    return 1;
+  case DType::F16:
+  case DType::BF16:
+    return 2;
+  case DType::F32:
+  case DType::I32:
+    return 4;
+  case DType::F64:
+  case DType::I64:
+    return 8;
+  }
+  llvm_unreachable("covered switch");
+}
+
+bool mlir::attn::isFloat(DType dtype) {
+  return dtype != DType::I8 && dtype != DType::I32 && dtype != DType::I64;
+}
+
+static float decodeHalf(uint16_t bits) {
+  uint32_t sign = uint32_t(bits & 0x8000) << 16;
+  uint32_t exponent = (bits >> 10) & 0x1f, mantissa = bits & 0x3ff;
+  if (exponent == 0) {
+    float magnitude = std::ldexp(float(mantissa), -24);
+    return sign ? -magnitude : magnitude;
+  }
+  uint32_t wide = exponent == 31 ? 0xff : exponent + 112;
+  return llvm::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
+}
+
+static const llvm::fltSemantics &getSemantics(DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return llvm::APFloat::IEEEhalf();
+  case DType::BF16:
+    return llvm::APFloat::BFloat();
+  case DType::F8E4M3FN:
+    return llvm::APFloat::Float8E4M3FN();
+  case DType::F8E5M2:
+    return llvm::APFloat::Float8E5M2();
+  default:
+    return llvm::APFloat::IEEEdouble();
+  }
+}
+
+double mlir::attn::decodeElement(DType dtype, const uint8_t *bytes) {
+  switch (dtype) {
+  case DType::F16:
+    return decodeHalf(endian::read16le(bytes));
+  case DType::BF16:
+    return llvm::bit_cast<float>(uint32_t(endian::read16le(bytes)) << 16);
+  case DType::F32:
+    return llvm::bit_cast<float>(endian::read32le(bytes));
+  case DType::F64:
+    return llvm::bit_cast<double>(endian::read64le(bytes));
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
+    return llvm::APFloat(getSemantics(dtype), llvm::APInt(8, *bytes))
+        .convertToDouble();
+  case DType::I8:
+    return int8_t(*bytes);
+  case DType::I32:
+    return int32_t(endian::read32le(bytes));
+  case DType::I64:
+    return double(int64_t(endian::read64le(bytes)));
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// The nearest integer of `bits` bits, saturated.
+static int64_t toInteger(double value, unsigned bits) {
+  if (std::isnan(value))
+    return 0;
+  double limit = std::ldexp(1.0, bits - 1);
+  double rounded = std::nearbyint(value);
+  if (rounded >= limit)
+    return int64_t((uint64_t(1) << (bits - 1)) - 1);
+  if (rounded < -limit)
+    return -int64_t((uint64_t(1) << (bits - 1)) - 1) - 1;
+  return int64_t(rounded);
+}
+
+void mlir::attn::encodeElement(DType dtype, double value, uint8_t *bytes) {
+  switch (dtype) {
+  case DType::F32:
+    return endian::write32le(bytes, llvm::bit_cast<uint32_t>(float(value)));
+  case DType::F64:
+    return endian::write64le(bytes, llvm::bit_cast<uint64_t>(value));
+  case DType::I8:
+    *bytes = uint8_t(toInteger(value, 8));
+    return;
+  case DType::I32:
+    return endian::write32le(bytes, uint32_t(toInteger(value, 32)));
+  case DType::I64:
+    return endian::write64le(bytes, uint64_t(toInteger(value, 64)));
+  case DType::F16:
+  case DType::BF16:
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
+    break;
+  }
+  llvm::APFloat number(value);
+  bool losesInfo;
+  number.convert(getSemantics(dtype), llvm::APFloat::rmNearestTiesToEven,
+                 &losesInfo);
+  uint64_t bits = number.bitcastToAPInt().getZExtValue();
+  if (getByteWidth(dtype) == 1)
+    *bytes = uint8_t(bits);
+  else
+    endian::write16le(bytes, uint16_t(bits));
+}

@@ -1,0 +1,329 @@
+//===- LaunchBinding.cpp - a launch record meets its tensors --------------===//
+#include "attn/Target/LaunchBinding.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Alignment.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+/// Extents as `[2, ?, 64]`.
+static std::string printExtents(ArrayRef<int64_t> extents) {
+  std::string text = "[";
+  for (auto [index, extent] : llvm::enumerate(extents)) {
+    text += index ? ", " : "";
+    text += extent == kDynamicSize ? "?" : std::to_string(extent);
+  }
+  return text + "]";
+}
+
+static Error failTensor(StringRef name, const Twine &problem) {
+  return createStringError("tensor \"" + name + "\": " + problem);
+}
+
+/// True when `actual` fits `expected`, in which kDynamicSize fits all.
+static bool matches(ArrayRef<int64_t> expected, ArrayRef<int64_t> actual) {
+  return llvm::all_of(llvm::zip_equal(expected, actual), [](auto pair) {
+    auto [want, got] = pair;
+    return want == kDynamicSize || want == got;
+  });
+}
+
+static Error checkTensor(const LaunchTensor &expected,
+                         const TensorArgument &actual) {
+  auto fail = [&](const Twine &problem) {
+    return failTensor(expected.name, problem);
+  };
+  if (expected.dtype != actual.dtype)
+    return fail("expected dtype " + stringifyDType(expected.dtype) + ", got " +
+                stringifyDType(actual.dtype));
+  if (expected.shape.size() != actual.shape.size())
+    return fail("expected rank " + Twine(expected.shape.size()) + ", got " +
+                Twine(actual.shape.size()));
+  if (actual.strides.size() != actual.shape.size())
+    return fail("expected " + Twine(actual.shape.size()) + " strides, got " +
+                Twine(actual.strides.size()));
+  if (llvm::any_of(actual.shape, [](int64_t extent) { return extent < 0; }))
+    return fail("expected extents of at least 0, got " +
+                printExtents(actual.shape));
+  if (!matches(expected.shape, actual.shape))
+    return fail("expected shape " + printExtents(expected.shape) + ", got " +
+                printExtents(actual.shape));
+  // Nothing steps along a dimension of extent 1.
+  llvm::SmallVector<int64_t, 4> strides(expected.strides);
+  for (auto [index, extent] : llvm::enumerate(actual.shape))
+    if (extent <= 1)
+      strides[index] = kDynamicSize;
+  if (!matches(strides, actual.strides))
+    return fail("expected strides " + printExtents(expected.strides) +
+                ", got " + printExtents(actual.strides));
+  return Error::success();
+}
+
+/// Offsets as the CUDA driver lays parameters out: each at its own alignment.
+static void layOutParameters(const LaunchRecord &record,
+                             ResolvedLaunch &resolved) {
+  uint64_t offset = 0;
+  for (const LaunchArg &arg : record.args) {
+    uint64_t size = 8, align = 8;
+    switch (arg.kind) {
+    case ArgKind::Pointer:
+    case ArgKind::Workspace:
+      break;
+    case ArgKind::Size:
+    case ArgKind::Stride:
+    case ArgKind::Scalar:
+      size = align = getByteWidth(arg.type);
+      break;
+    case ArgKind::TensorMap:
+      size = 128;
+      align = 64;
+      break;
+    }
+    offset = llvm::alignTo(offset, align);
+    resolved.parameters.push_back({uint32_t(offset), uint32_t(size)});
+    offset += size;
+  }
+  resolved.parameterBytes = offset;
+}
+
+Expected<ResolvedLaunch>
+mlir::attn::resolveLaunch(const LaunchRecord &record,
+                          ArrayRef<TensorArgument> tensors) {
+  ResolvedLaunch resolved;
+  for (const TensorArgument &actual : tensors) {
+    if (!record.findTensor(actual.name))
+      return failTensor(actual.name,
+                        "the launch record has no tensor of this name");
+    if (llvm::count_if(tensors, [&](const TensorArgument &other) {
+          return other.name == actual.name;
+        }) > 1)
+      return failTensor(actual.name, "expected one tensor, got two");
+  }
+  for (const LaunchTensor &expected : record.tensors) {
+    const auto *actual = llvm::find_if(tensors, [&](const auto &candidate) {
+      return candidate.name == expected.name;
+    });
+    if (actual == tensors.end())
+      return failTensor(expected.name, "missing");
+    if (Error error = checkTensor(expected, *actual))
+      return std::move(error);
+    resolved.tensors.push_back(actual - tensors.begin());
+  }
+
+  auto lookup = [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+    std::optional<unsigned> index = record.findTensor(symbol.tensor);
+    if (!index)
+      return std::nullopt;
+    const TensorArgument &tensor = tensors[resolved.tensors[*index]];
+    ArrayRef<int64_t> values = symbol.isStride ? tensor.strides : tensor.shape;
+    if (symbol.index >= values.size())
+      return std::nullopt;
+    return values[symbol.index];
+  };
+  // CUDA programming guide, "Technical Specifications per Compute Capability".
+  constexpr int64_t gridLimits[] = {INT32_MAX, 65535, 65535};
+  for (unsigned axis : {0, 1, 2}) {
+    Expected<int64_t> extent = record.grid[axis].evaluate(lookup);
+    if (!extent)
+      return createStringError("grid[" + Twine(axis) +
+                               "]: " + llvm::toString(extent.takeError()));
+    if (*extent < 0 || *extent > gridLimits[axis])
+      return createStringError(
+          "grid[" + Twine(axis) + "]: expected an extent from 0 to " +
+          Twine(gridLimits[axis]) + ", got " + Twine(*extent));
+    if (*extent % record.cluster[axis])
+      return createStringError(
+          "grid[" + Twine(axis) + "]: expected a multiple of the cluster's " +
+          Twine(record.cluster[axis]) + ", got " + Twine(*extent));
+    resolved.grid[axis] = *extent;
+  }
+  for (auto [index, workspace] : llvm::enumerate(record.workspaces)) {
+    Expected<int64_t> bytes = workspace.bytes.evaluate(lookup);
+    if (!bytes)
+      return createStringError("workspace[" + Twine(index) +
+                               "].bytes: " + llvm::toString(bytes.takeError()));
+    if (*bytes < 0)
+      return createStringError("workspace[" + Twine(index) +
+                               "].bytes: expected at least 0, got " +
+                               Twine(*bytes));
+    resolved.workspaceBytes.push_back(*bytes);
+  }
+  layOutParameters(record, resolved);
+  return std::move(resolved);
+}
+
+static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
+                                                  const TensorArgument &tensor,
+                                                  ParameterSlot slot) {
+  auto fail = [&](const Twine &problem) {
+    return failTensor(tensor.name, "its tensor map expects " + problem);
+  };
+  TensorMapParameter map;
+  map.slot = slot;
+  map.address = tensor.address;
+  map.element = arg.element;
+  map.swizzle = arg.swizzle;
+  unsigned rank = tensor.shape.size(), width = getByteWidth(arg.element);
+  if (width != getByteWidth(tensor.dtype))
+    return fail("elements of " + Twine(width) + " bytes, got " +
+                stringifyDType(tensor.dtype));
+  if (tensor.address % 16)
+    return fail("an address of a multiple of 16 bytes");
+  // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
+  for (unsigned i = 0; i < rank; ++i) {
+    int64_t extent = tensor.shape[rank - 1 - i];
+    int64_t stride = tensor.strides[rank - 1 - i];
+    if (extent < 1 || extent > (int64_t(1) << 32))
+      return fail("extents from 1 to 2^32, got " + Twine(extent));
+    map.dims.push_back(extent);
+    map.box.push_back(arg.box[i]);
+    if (i == 0) {
+      if (stride != 1 && extent > 1)
+        return fail("an innermost stride of 1, got " + Twine(stride));
+      continue;
+    }
+    // A dimension of extent 1 may carry any stride; the map needs a valid one.
+    if (extent == 1)
+      stride = 16 / width;
+    int64_t bytes = 0;
+    if (llvm::MulOverflow<int64_t>(stride, width, bytes) || bytes % 16 ||
+        bytes < 0 || bytes >= (int64_t(1) << 40))
+      return fail("strides of a multiple of 16 bytes below 2^40, got " +
+                  Twine(stride) + " elements");
+    map.strides.push_back(bytes);
+  }
+  return std::move(map);
+}
+
+/// Writes an integer of `width` bytes; fails when it does not fit.
+static Error writeInteger(DType type, int64_t value, uint8_t *bytes) {
+  if (type == DType::I32 && !llvm::isInt<32>(value))
+    return createStringError("expected a value that fits i32, got " +
+                             Twine(value));
+  if (type == DType::I32)
+    llvm::support::endian::write32le(bytes, uint32_t(value));
+  else
+    llvm::support::endian::write64le(bytes, uint64_t(value));
+  return Error::success();
+}
+
+static Error writeScalar(const LaunchArg &arg, std::optional<double> value,
+                         uint8_t *bytes) {
+  if (!value)
+    return createStringError("scalar \"" + arg.name + "\": missing value");
+  if (!isFloat(arg.type)) {
+    double limit = std::ldexp(1.0, getByteWidth(arg.type) * 8 - 1);
+    if (*value != std::floor(*value) || *value < -limit || *value >= limit)
+      return createStringError(
+          llvm::formatv("scalar \"{0}\": expected an integer that fits {1}, "
+                        "got {2}",
+                        arg.name, stringifyDType(arg.type), *value)
+              .str());
+  }
+  encodeElement(arg.type, *value, bytes);
+  return Error::success();
+}
+
+Expected<BoundParameters> mlir::attn::bindParameters(
+    const LaunchRecord &record, const ResolvedLaunch &resolved,
+    ArrayRef<TensorArgument> tensors, const llvm::StringMap<double> &scalars,
+    ArrayRef<uint64_t> workspaces) {
+  BoundParameters bound;
+  bound.bytes.assign(resolved.parameterBytes, 0);
+  for (const auto &scalar : scalars)
+    if (llvm::none_of(record.args, [&](const LaunchArg &arg) {
+          return arg.kind == ArgKind::Scalar && arg.name == scalar.getKey();
+        }))
+      return createStringError("scalar \"" + scalar.getKey() +
+                               "\": the launch record has no scalar of this "
+                               "name");
+  if (workspaces.size() != record.workspaces.size())
+    return createStringError("expected " + Twine(record.workspaces.size()) +
+                             " workspaces, got " + Twine(workspaces.size()));
+  for (auto [index, arg] : llvm::enumerate(record.args)) {
+    uint8_t *bytes = bound.bytes.data() + resolved.parameters[index].offset;
+    Error error = Error::success();
+    auto getTensor = [&, tensor = arg.tensor]() -> const TensorArgument & {
+      return tensors[resolved.tensors[tensor]];
+    };
+    switch (arg.kind) {
+    case ArgKind::Pointer:
+      llvm::support::endian::write64le(bytes, getTensor().address);
+      break;
+    case ArgKind::Size:
+      error = writeInteger(arg.type, getTensor().shape[arg.dim], bytes);
+      break;
+    case ArgKind::Stride:
+      error = writeInteger(arg.type, getTensor().strides[arg.dim], bytes);
+      break;
+    case ArgKind::Scalar: {
+      auto found = scalars.find(arg.name);
+      error = writeScalar(arg,
+                          found == scalars.end()
+                              ? arg.value
+                              : std::optional<double>(found->second),
+                          bytes);
+      break;
+    }
+    case ArgKind::TensorMap: {
+      Expected<TensorMapParameter> map =
+          makeTensorMap(arg, getTensor(), resolved.parameters[index]);
+      if (map)
+        bound.tensorMaps.push_back(std::move(*map));
+      else
+        error = map.takeError();
+      break;
+    }
+    case ArgKind::Workspace:
+      llvm::support::endian::write64le(bytes, workspaces[arg.workspace]);
+      break;
+    }
+    if (error)
+      return createStringError("args[" + Twine(index) +
+                               "]: " + llvm::toString(std::move(error)));
+  }
+  return std::move(bound);
+}
+
+Expected<uint64_t> mlir::attn::getExtentBytes(ArrayRef<int64_t> shape,
+                                              ArrayRef<int64_t> strides,
+                                              DType dtype) {
+  int64_t last = 0;
+  for (auto [extent, stride] : llvm::zip_equal(shape, strides)) {
+    if (extent == 0)
+      return 0;
+    if (extent == 1)
+      continue;
+    if (stride < 0)
+      return createStringError("expected strides of at least 0, got " +
+                               Twine(stride));
+    int64_t reach;
+    if (llvm::MulOverflow<int64_t>(extent - 1, stride, reach) ||
+        llvm::AddOverflow(last, reach, last))
+      return createStringError("expected an extent below 2^63 elements");
+  }
+  int64_t bytes;
+  if (llvm::AddOverflow<int64_t>(last, 1, last) ||
+      llvm::MulOverflow<int64_t>(last, getByteWidth(dtype), bytes))
+    return createStringError("expected an extent below 2^63 bytes");
+  return uint64_t(bytes);
+}
+
+llvm::SmallVector<int64_t, 4>
+mlir::attn::getContiguousStrides(ArrayRef<int64_t> shape) {
+  llvm::SmallVector<int64_t, 4> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+  return strides;
+}

@@ -1,0 +1,496 @@
+//===- LaunchRecordReader.cpp - strict reader of launch records -----------===//
+//
+// Reads JSON field by field. The first problem is kept with the path of its
+// field; later reads then do nothing, so that the code reads straight through.
+//
+//===----------------------------------------------------------------------===//
+#include "LaunchRecordNames.h"
+#include "attn/Target/LaunchRecord.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+namespace json = llvm::json;
+
+/// How a value reads in a message: its text, cut to a line's length.
+static std::string describe(const json::Value &value) {
+  if (value.kind() == json::Value::Object)
+    return "an object";
+  if (value.kind() == json::Value::Array)
+    return "an array";
+  std::string text = llvm::formatv("{0}", value);
+  if (text.size() > 60)
+    text = text.substr(0, 57) + "...";
+  return text;
+}
+
+namespace {
+
+/// The first problem found.
+struct Failure {
+  std::string message;
+  void report(const Twine &path, const Twine &problem) {
+    if (message.empty())
+      message = ("launch record: " + path + ": " + problem).str();
+  }
+  explicit operator bool() const { return !message.empty(); }
+};
+
+/// One object of the record. Fields are taken by name; finish() rejects those
+/// that nobody took.
+class ObjectReader {
+public:
+  ObjectReader(const json::Value &value, std::string path, Failure &failure)
+      : path(std::move(path)), failure(failure), object(value.getAsObject()) {
+    if (!object)
+      failure.report(this->path, "expected an object, got " + describe(value));
+  }
+
+  std::string at(StringRef field) const {
+    return path.empty() ? field.str() : (path + "." + field).str();
+  }
+
+  void fail(StringRef field, const Twine &problem) {
+    failure.report(at(field), problem);
+  }
+
+  bool failed() const { return bool(failure); }
+
+  bool has(StringRef field) const { return object && object->get(field); }
+
+  /// The value of a field that must be there.
+  const json::Value *take(StringRef field) {
+    if (failure || !object)
+      return nullptr;
+    known.insert(field);
+    const json::Value *value = object->get(field);
+    if (!value)
+      fail(field, "missing field");
+    return value;
+  }
+
+  std::string takeString(StringRef field) {
+    const json::Value *value = take(field);
+    if (!value)
+      return "";
+    std::optional<StringRef> text = value->getAsString();
+    if (!text || text->empty()) {
+      fail(field,
+           "expected a string that is not empty, got " + describe(*value));
+      return "";
+    }
+    return text->str();
+  }
+
+  bool takeBool(StringRef field) {
+    const json::Value *value = take(field);
+    if (!value)
+      return false;
+    if (!value->getAsBoolean())
+      fail(field, "expected true or false, got " + describe(*value));
+    return value->getAsBoolean().value_or(false);
+  }
+
+  double takeNumber(StringRef field) {
+    const json::Value *value = take(field);
+    if (!value)
+      return 0;
+    std::optional<double> number = value->getAsNumber();
+    if (!number || !std::isfinite(*number)) {
+      fail(field, "expected a finite number, got " + describe(*value));
+      return 0;
+    }
+    return *number;
+  }
+
+  /// An integer in [low, high].
+  int64_t takeInteger(StringRef field, int64_t low, int64_t high = INT64_MAX) {
+    const json::Value *value = take(field);
+    return value ? toInteger(*value, at(field), low, high) : 0;
+  }
+
+  template <typename T, size_t N>
+  T takeEnum(StringRef field, const NameEntry<T> (&names)[N]) {
+    const json::Value *value = take(field);
+    if (!value)
+      return T();
+    std::optional<StringRef> text = value->getAsString();
+    std::optional<T> result;
+    if (text)
+      result = findByName<T>(names, *text);
+    if (!result) {
+      std::string list;
+      for (const NameEntry<T> &entry : names)
+        list += (list.empty() ? "\"" : ", \"") + entry.second.str() + "\"";
+      fail(field, "expected one of " + list + ", got " + describe(*value));
+    }
+    return result.value_or(T());
+  }
+
+  /// Calls `element` with each value of an array and its path.
+  void
+  takeArray(StringRef field,
+            llvm::function_ref<void(const json::Value &, std::string)> element,
+            std::optional<size_t> count = std::nullopt) {
+    const json::Value *value = take(field);
+    if (!value)
+      return;
+    const json::Array *array = value->getAsArray();
+    if (!array)
+      return fail(field, "expected an array, got " + describe(*value));
+    if (count && array->size() != *count)
+      return fail(field, "expected " + Twine(*count) + " elements, got " +
+                             Twine(array->size()));
+    for (auto [index, item] : llvm::enumerate(*array)) {
+      if (failure)
+        return;
+      element(item, at(field) + "[" + std::to_string(index) + "]");
+    }
+  }
+
+  template <typename Vector>
+  void takeIntegers(StringRef field, Vector &result, int64_t low,
+                    std::optional<size_t> count = std::nullopt) {
+    takeArray(
+        field,
+        [&](const json::Value &value, std::string path) {
+          result.push_back(toInteger(value, path, low, INT64_MAX));
+        },
+        count);
+  }
+
+  SizeExpr toExpression(const json::Value &value, StringRef path) {
+    std::optional<StringRef> text = value.getAsString();
+    if (!text) {
+      failure.report(path, "expected an expression as a string, got " +
+                               describe(value));
+      return SizeExpr();
+    }
+    Expected<SizeExpr> expression = SizeExpr::parse(*text);
+    if (!expression) {
+      failure.report(path, llvm::toString(expression.takeError()));
+      return SizeExpr();
+    }
+    return std::move(*expression);
+  }
+
+  /// Rejects fields that the format does not know.
+  void finish() {
+    if (failure || !object)
+      return;
+    // An object has no order; name the first in the alphabet.
+    std::optional<StringRef> unknown;
+    for (const auto &field : *object) {
+      StringRef name = field.first;
+      if (!known.contains(name) && (!unknown || name < *unknown))
+        unknown = name;
+    }
+    if (unknown)
+      fail(*unknown, "unknown field");
+  }
+
+private:
+  int64_t toInteger(const json::Value &value, StringRef path, int64_t low,
+                    int64_t high) {
+    std::optional<int64_t> integer = value.getAsInteger();
+    if (integer && *integer >= low && *integer <= high)
+      return *integer;
+    std::string range =
+        high == INT64_MAX
+            ? llvm::formatv("an integer of at least {0}", low).str()
+            : llvm::formatv("an integer from {0} to {1}", low, high).str();
+    failure.report(path, "expected " + range + ", got " + describe(value));
+    return 0;
+  }
+
+  std::string path;
+  Failure &failure;
+  const json::Object *object;
+  llvm::StringSet<> known;
+};
+
+/// Reads the parts of a record in order; later parts refer to the tensors.
+class RecordReader {
+public:
+  RecordReader(const json::Value &root) : root(root) {}
+
+  Expected<LaunchRecord> run() {
+    readRoot();
+    if (failure)
+      return createStringError(failure.message);
+    return std::move(record);
+  }
+
+private:
+  void readRoot();
+  void readTarget(const json::Value &value);
+  void readTensor(const json::Value &value, std::string path);
+  void readArg(const json::Value &value, std::string path);
+  void readTensorMap(ObjectReader &reader, LaunchArg &arg);
+  void readWorkspace(const json::Value &value, std::string path);
+  void readProblem(const json::Value &value);
+  unsigned readTensorName(ObjectReader &reader);
+  void checkSymbols(const SizeExpr &expression, StringRef path);
+
+  const json::Value &root;
+  Failure failure;
+  LaunchRecord record;
+};
+
+} // namespace
+
+/// Hardware bounds the rank of a tensor map at 5; tensors get some room beyond.
+static constexpr size_t maxRank = 8;
+
+void RecordReader::readRoot() {
+  if (!root.getAsObject())
+    return failure.report("the whole",
+                          "expected an object, got " + describe(root));
+  ObjectReader reader(root, "", failure);
+  // The version comes first: it decides what else can be understood.
+  if (!reader.has("version"))
+    return reader.fail("version", "missing field; this is no launch record");
+  int64_t version = reader.takeInteger("version", 0);
+  if (!reader.failed() && version != LaunchRecord::currentVersion)
+    return reader.fail("version",
+                       llvm::formatv("expected {0}, got {1}",
+                                     LaunchRecord::currentVersion, version)
+                           .str());
+
+  record.kernel = reader.takeString("kernel");
+  if (const json::Value *target = reader.take("target"))
+    readTarget(*target);
+  reader.takeArray("tensors", [&](const json::Value &value, std::string path) {
+    readTensor(value, std::move(path));
+  });
+  unsigned axis = 0;
+  reader.takeArray(
+      "grid",
+      [&](const json::Value &value, std::string path) {
+        record.grid[axis] = reader.toExpression(value, path);
+        checkSymbols(record.grid[axis++], path);
+      },
+      3);
+  llvm::SmallVector<int64_t, 3> extents;
+  reader.takeIntegers("block", extents, 1, 3);
+  reader.takeIntegers("cluster", extents, 1, 3);
+  if (failure)
+    return;
+  std::copy_n(extents.begin(), 3, record.block.begin());
+  std::copy_n(extents.begin() + 3, 3, record.cluster.begin());
+  // Limits of every target that the project knows (CUDA programming guide,
+  // "Technical Specifications per Compute Capability").
+  auto checkProduct = [&](StringRef field, ArrayRef<int64_t> extents,
+                          int64_t limit) {
+    int64_t product = 1;
+    for (int64_t extent : extents)
+      product =
+          extent > limit ? limit + 1 : std::min(limit + 1, product * extent);
+    if (product > limit)
+      reader.fail(field, "expected a product of at most " + Twine(limit));
+  };
+  checkProduct("block", record.block, 1024);
+  checkProduct("cluster", record.cluster, 16);
+  record.sharedBytes = reader.takeInteger("shared_bytes", 0, 1 << 20);
+  reader.takeArray("workspace",
+                   [&](const json::Value &value, std::string path) {
+                     readWorkspace(value, std::move(path));
+                   });
+  reader.takeArray("args", [&](const json::Value &value, std::string path) {
+    readArg(value, std::move(path));
+  });
+  if (reader.has("problem"))
+    if (const json::Value *problem = reader.take("problem"))
+      readProblem(*problem);
+  reader.finish();
+}
+
+void RecordReader::readTarget(const json::Value &value) {
+  ObjectReader reader(value, "target", failure);
+  record.chip = reader.takeString("chip");
+  record.ptxVersion = reader.takeInteger("ptx", 10, 999);
+  reader.finish();
+}
+
+void RecordReader::readTensor(const json::Value &value, std::string path) {
+  ObjectReader reader(value, std::move(path), failure);
+  LaunchTensor tensor;
+  tensor.name = reader.takeString("name");
+  if (!reader.failed() && record.findTensor(tensor.name))
+    reader.fail("name",
+                "expected distinct names, got \"" + tensor.name + "\" twice");
+  tensor.dtype = reader.takeEnum("dtype", dtypeNames);
+  reader.takeIntegers("shape", tensor.shape, kDynamicSize);
+  if (tensor.shape.size() > maxRank)
+    reader.fail("shape", "expected at most " + Twine(maxRank) +
+                             " dimensions, got " + Twine(tensor.shape.size()));
+  // Strides of any sign exist; only -1 is taken, for "dynamic".
+  reader.takeIntegers("strides", tensor.strides, kDynamicSize,
+                      tensor.shape.size());
+  tensor.access = reader.takeEnum("access", accessNames);
+  reader.finish();
+  record.tensors.push_back(std::move(tensor));
+}
+
+unsigned RecordReader::readTensorName(ObjectReader &reader) {
+  std::string name = reader.takeString("tensor");
+  if (reader.failed())
+    return 0;
+  std::optional<unsigned> index = record.findTensor(name);
+  if (!index)
+    reader.fail("tensor", "unknown tensor \"" + name + "\"");
+  return index.value_or(0);
+}
+
+void RecordReader::readArg(const json::Value &value, std::string path) {
+  ObjectReader reader(value, std::move(path), failure);
+  LaunchArg arg;
+  arg.kind = reader.takeEnum("kind", argKindNames);
+  if (reader.failed())
+    return;
+  switch (arg.kind) {
+  case ArgKind::Pointer:
+    arg.tensor = readTensorName(reader);
+    break;
+  case ArgKind::Size:
+  case ArgKind::Stride: {
+    arg.tensor = readTensorName(reader);
+    if (reader.failed())
+      return;
+    int64_t rank = record.tensors[arg.tensor].shape.size();
+    arg.dim = reader.takeInteger("dim", 0, rank - 1);
+    arg.type = reader.takeEnum("type", indexTypeNames);
+    break;
+  }
+  case ArgKind::Scalar:
+    arg.name = reader.takeString("name");
+    arg.type = reader.takeEnum("type", dtypeNames);
+    if (reader.has("value"))
+      arg.value = reader.takeNumber("value");
+    break;
+  case ArgKind::TensorMap:
+    readTensorMap(reader, arg);
+    break;
+  case ArgKind::Workspace:
+    arg.workspace =
+        reader.takeInteger("index", 0, int64_t(record.workspaces.size()) - 1);
+    break;
+  }
+  reader.finish();
+  record.args.push_back(std::move(arg));
+}
+
+void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
+  arg.tensor = readTensorName(reader);
+  if (reader.failed())
+    return;
+  // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
+  int64_t rank = reader.takeInteger("rank", 1, 5);
+  size_t tensorRank = record.tensors[arg.tensor].shape.size();
+  if (!reader.failed() && size_t(rank) != tensorRank)
+    return reader.fail("rank", "expected the tensor's rank " +
+                                   Twine(tensorRank) + ", got " + Twine(rank));
+  reader.takeIntegers("box", arg.box, 1, rank);
+  if (llvm::any_of(arg.box, [](int64_t extent) { return extent > 256; }))
+    reader.fail("box", "expected extents of at most 256");
+  arg.swizzle = reader.takeEnum("swizzle", swizzleNames);
+  arg.element = reader.takeEnum("element", dtypeNames);
+  if (reader.failed())
+    return;
+  int64_t inner = arg.box.front() * getByteWidth(arg.element);
+  if (inner % 16)
+    reader.fail("box", "expected an inner extent of a multiple of 16 bytes, "
+                       "got " +
+                           Twine(inner));
+  unsigned span = getSwizzleBytes(arg.swizzle);
+  if (span && inner > span)
+    reader.fail("box", "expected an inner extent of at most the swizzle's " +
+                           Twine(span) + " bytes, got " + Twine(inner));
+}
+
+void RecordReader::readWorkspace(const json::Value &value, std::string path) {
+  ObjectReader reader(value, path, failure);
+  LaunchWorkspace workspace;
+  if (const json::Value *bytes = reader.take("bytes")) {
+    workspace.bytes = reader.toExpression(*bytes, reader.at("bytes"));
+    checkSymbols(workspace.bytes, reader.at("bytes"));
+  }
+  workspace.zeroed = reader.takeBool("zeroed");
+  reader.finish();
+  record.workspaces.push_back(std::move(workspace));
+}
+
+void RecordReader::readProblem(const json::Value &value) {
+  ObjectReader reader(value, "problem", failure);
+  AttentionProblem problem;
+  problem.scale = reader.takeNumber("scale");
+  if (!reader.failed() && problem.scale == 0)
+    reader.fail("scale", "expected a number other than 0");
+  if (const json::Value *maskValue = reader.take("mask")) {
+    ObjectReader mask(*maskValue, "problem.mask", failure);
+    problem.mask = mask.takeEnum("kind", maskKindNames);
+    if (problem.mask != MaskKind::None)
+      problem.align = mask.takeEnum("align", maskAlignNames);
+    if (problem.mask == MaskKind::Window) {
+      problem.left = mask.takeInteger("left", INT64_MIN);
+      problem.right = mask.takeInteger("right", INT64_MIN);
+    }
+    mask.finish();
+  }
+  auto takeFlag = [&](StringRef field) {
+    return reader.has(field) && reader.takeBool(field);
+  };
+  if (reader.has("softcap"))
+    problem.softcap = reader.takeNumber("softcap");
+  if (problem.softcap < 0)
+    reader.fail("softcap", "expected a number of at least 0");
+  problem.heads = reader.takeInteger("heads", 1);
+  problem.kvHeads = reader.takeInteger("kv_heads", 1);
+  if (!reader.failed() && problem.heads % problem.kvHeads)
+    reader.fail("kv_heads", "expected a divisor of the " +
+                                Twine(problem.heads) + " heads, got " +
+                                Twine(problem.kvHeads));
+  problem.d = reader.takeInteger("d", 1);
+  problem.dv = reader.takeInteger("dv", 1);
+  problem.sinks = takeFlag("sinks");
+  problem.varlen = takeFlag("varlen");
+  problem.scoreMod = takeFlag("score_mod");
+  problem.maskMod = takeFlag("mask_mod");
+  reader.finish();
+  record.problem = problem;
+}
+
+void RecordReader::checkSymbols(const SizeExpr &expression, StringRef path) {
+  for (const SizeSymbol &symbol : expression.getSymbols()) {
+    std::optional<unsigned> tensor = record.findTensor(symbol.tensor);
+    if (!tensor) {
+      failure.report(path, "unknown tensor \"" + symbol.tensor + "\" in \"" +
+                               expression.getText() + "\"");
+      return;
+    }
+    size_t rank = record.tensors[*tensor].shape.size();
+    if (symbol.index >= rank) {
+      failure.report(path, "expected a dimension below " + Twine(rank) +
+                               " of \"" + symbol.tensor + "\", got " +
+                               Twine(symbol.index));
+      return;
+    }
+  }
+}
+
+Expected<LaunchRecord> mlir::attn::parseLaunchRecord(StringRef text) {
+  Expected<json::Value> root = json::parse(text);
+  if (!root)
+    return createStringError("launch record: not JSON: " +
+                             llvm::toString(root.takeError()));
+  return RecordReader(*root).run();
+}
