@@ -119,42 +119,46 @@ def dumped_pipeline(name: str) -> str:
     return match.group(1).strip()
 
 
-def pages() -> dict[pathlib.Path, str]:
-    result = {
-        ROOT / "docs/Dialect/Attn.md": dialect_page(),
-        ROOT / "docs/Passes.md": pass_page(),
-    }
-    pipelines = ROOT / "docs/Pipelines.md"
-    text = pipelines.read_text(encoding="utf-8")
+def pipelines_page() -> str:
+    text = PIPELINES.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    result[pipelines] = f"{before}{BEGIN}\n{tidy(pipelines_part())}\n{END}{after}"
-    return result
+    return f"{before}{BEGIN}\n{tidy(pipelines_part())}\n{END}{after}"
+
+
+PIPELINES = ROOT / "docs/Pipelines.md"
+PAGES = {
+    ROOT / "docs/Dialect/Attn.md": dialect_page,
+    ROOT / "docs/Passes.md": pass_page,
+    PIPELINES: pipelines_page,
+}
 
 
 def main() -> int:
     check = "--check" in sys.argv[1:]
-    stale = 0
-    try:
-        wanted = pages()
-    except (RuntimeError, OSError, subprocess.CalledProcessError, IndexError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    for path, page in wanted.items():
+    failures = 0
+    for path, make in PAGES.items():
+        name = str(path.relative_to(ROOT))
+        try:
+            page = make()
+        except (RuntimeError, OSError, subprocess.CalledProcessError, LookupError) as error:
+            print(f"error: {name}: {error}", file=sys.stderr)
+            failures += 1
+            continue
         old = path.read_text(encoding="utf-8") if path.exists() else ""
         if old == page:
             continue
-        stale += 1
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(page, encoding="utf-8")
-            print(f"wrote {path.relative_to(ROOT)}")
+            print(f"wrote {name}")
             continue
-        name = str(path.relative_to(ROOT))
+        failures += 1
         print(f"{name} is not up to date; run scripts/gen-docs.py")
-        diff = difflib.unified_diff(old.split("\n"), page.split("\n"), name, "generated", lineterm="")
-        print("\n".join(list(diff)[:40]))
-    return 1 if check and stale else 0
+        lines = old.split("\n"), page.split("\n")
+        diff = list(difflib.unified_diff(*lines, name, "generated", lineterm=""))
+        print("\n".join(diff[:40]))
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
