@@ -1,0 +1,6 @@
+func.func @attention(%q: memref<1x8x300x128xf16>, %k: memref<1x2x300x128xf16>,
+                     %v: memref<1x2x300x128xf16>, %o: memref<1x8x300x128xf16>) {
+  attn.attention ins(%q, %k, %v : memref<1x8x300x128xf16>, memref<1x2x300x128xf16>, memref<1x2x300x128xf16>)
+                 outs(%o : memref<1x8x300x128xf16>) {mask = #attn.mask<kind = causal>}
+  return
+}
