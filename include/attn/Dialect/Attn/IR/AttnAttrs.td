@@ -6,6 +6,7 @@
 include "attn/Dialect/Attn/IR/AttnDialect.td"
 include "attn/Dialect/Attn/IR/AttnEnums.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "attn/Dialect/Attn/IR/AttnTargetAttr.td"
 include "mlir/IR/TensorEncoding.td"
 
 //===----------------------------------------------------------------------===//
@@ -105,7 +106,7 @@ def Attn_SliceLayoutAttr : Attn_TileLayoutAttr<"SliceLayout", "slice"> {
   }];
   let parameters = (ins
     "int64_t":$dim,
-    AttrParameter<"::mlir::Attribute", "layout of the rank-2 tile">:$parent);
+    AttrParameter<"::mlir::Attribute", "#attn.mma, the layout of the rank-2 tile">:$parent);
   let assemblyFormat = "`<` `dim` `=` $dim `,` `parent` `=` $parent `>`";
   let genVerifyDecl = 1;
 }
@@ -121,7 +122,7 @@ def Attn_PartialLayoutAttr : Attn_TileLayoutAttr<"PartialLayout", "partial"> {
     Example: `tensor<128x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>`.
   }];
   let parameters = (ins
-    AttrParameter<"::mlir::Attribute", "layout of the rank-2 tile">:$parent);
+    AttrParameter<"::mlir::Attribute", "#attn.mma, the layout of the rank-2 tile">:$parent);
   let assemblyFormat = "`<` `parent` `=` $parent `>`";
   let genVerifyDecl = 1;
 }
@@ -129,21 +130,21 @@ def Attn_PartialLayoutAttr : Attn_TileLayoutAttr<"PartialLayout", "partial"> {
 def Attn_BlockedLayoutAttr : Attn_TileLayoutAttr<"BlockedLayout", "blocked"> {
   let summary = "rectangles of elements, dealt to threads in order";
   let description = [{
-    Each thread holds `per_thread` contiguous elements along each dimension;
-    `lanes` and `warps` are grids over the dimensions; `order` lists the
-    dimensions from the fastest. What is left of the tile is repeated over
-    registers.
+    Each thread holds `per_thread` elements along each dimension; lanes, then
+    warps, fill the tile in `order` (the fastest dimension first), along each
+    dimension at most the power of two that divides what is left of the extent;
+    the rest of the tile is repeated over registers, and threads that find no
+    room hold copies.
 
-    Example: `#attn.blocked<per_thread = [1, 8], lanes = [4, 8], warps = [4, 1], order = [1, 0]>`.
+    Example: `tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>`.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$perThread,
-    ArrayRefParameter<"int64_t">:$lanes,
-    ArrayRefParameter<"int64_t">:$warps,
+    "int64_t":$warps,
     ArrayRefParameter<"int64_t">:$order);
   let assemblyFormat = [{
-    `<` `per_thread` `=` `[` $perThread `]` `,` `lanes` `=` `[` $lanes `]` `,`
-    `warps` `=` `[` $warps `]` `,` `order` `=` `[` $order `]` `>`
+    `<` `per_thread` `=` `[` $perThread `]` `,` `warps` `=` $warps `,`
+    `order` `=` `[` $order `]` `>`
   }];
   let genVerifyDecl = 1;
 }
@@ -171,7 +172,7 @@ def Attn_SwizzledLayoutAttr : Attn_BufferLayoutAttr<"SwizzledLayout", "swizzled"
   let genVerifyDecl = 1;
 }
 
-def Attn_LinearLayoutAttr : Attn_BufferLayoutAttr<"RowLayout", "rows"> {
+def Attn_RowLayoutAttr : Attn_BufferLayoutAttr<"RowLayout", "rows"> {
   let summary = "plain rows in shared memory";
   let description = [{
     Row-major, without padding or permutation. Rank 1 or 2.

@@ -1,0 +1,96 @@
+//===- Attn.h - The attn dialect --------------------------------*- C++ -*-===//
+//
+// Everything that code which builds or reads attn IR needs: the dialect, its
+// types, attributes, ops and traits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTN_H
+#define ATTN_DIALECT_ATTN_IR_ATTN_H
+
+#include "attn/Layout/SharedLayout.h"
+#include "attn/Layout/TileLayout.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+#include "attn/Dialect/Attn/IR/AttnEnums.h.inc"
+
+#include "attn/Dialect/Attn/IR/AttnAttrInterfaces.h.inc"
+
+#include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Attn/IR/AttnAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "attn/Dialect/Attn/IR/AttnTypes.h.inc"
+
+namespace mlir::attn {
+
+/// Resource of a thread's asynchronous copy groups.
+struct AsyncGroups : public SideEffects::Resource::Base<AsyncGroups> {
+  StringRef getName() final { return "attn.async_groups"; }
+};
+
+/// Trait of ops that need at least compute capability `SM` (80 for sm_80).
+template <int SM>
+class AttnRequiresSM {
+public:
+  template <typename ConcreteOp>
+  class Impl : public OpTrait::TraitBase<ConcreteOp, Impl> {
+  public:
+    static constexpr int minimumSM = SM;
+    /// The least compute capability on which the op exists.
+    static int getMinimumSM() { return SM; }
+  };
+};
+
+/// The layout of a register tile's type. An error if its encoding is none, auto
+/// or does not fit the shape.
+llvm::Expected<TileLayout> getTileLayout(RankedTensorType type);
+
+/// The layout of one slot of a buffer. An error if it is auto or does not fit.
+llvm::Expected<SharedLayout> getSharedLayout(BufferType type);
+
+/// True if the type is a register tile: a static tensor with an attn layout.
+bool isTile(Type type);
+
+/// True if the encoding or layout is #attn.auto.
+inline bool isAuto(Attribute layout) {
+  return llvm::isa_and_nonnull<AutoLayoutAttr>(layout);
+}
+
+/// The (rows, columns) grid of warps of a kernel, from its `attn.warps`. An
+/// error at the kernel if the attribute is missing.
+FailureOr<std::pair<int64_t, int64_t>> getWarpGrid(gpu::GPUFuncOp kernel);
+
+/// The number of threads of a kernel's CTA: 32 for each warp of its grid.
+FailureOr<int64_t> getNumThreads(gpu::GPUFuncOp kernel);
+
+/// Registers the dialect and what its ops and types need.
+void registerAttnDialect(DialectRegistry &registry);
+
+} // namespace mlir::attn
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnOps.h.inc"
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTN_H

@@ -1,0 +1,45 @@
+//===- Pipelines.h - The named pipelines ------------------------*- C++ -*-===//
+//
+// One function for each rung that a user can stop at; each contains the one
+// before it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_TRANSFORMS_PIPELINES_H
+#define ATTN_DIALECT_ATTN_TRANSFORMS_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir::attn {
+
+/// Options of all pipelines.
+struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("The target, a name from the target "
+                                          "table."),
+                           llvm::cl::init("sm_80")};
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("Take this schedule instead of choosing one."),
+      llvm::cl::init("")};
+  ListOption<std::string> set{
+      *this, "set",
+      llvm::cl::desc("Fix parameters of the plan, each as name=value.")};
+  Option<std::string> epilogue{
+      *this, "epilogue",
+      llvm::cl::desc("How results leave the kernel where the plan says auto."),
+      llvm::cl::init("auto")};
+};
+
+/// Problem to tile IR.
+void buildTilePipeline(OpPassManager &pm, const AttnPipelineOptions &options);
+/// Problem to tile IR with layouts, allocated shared memory and barriers.
+void buildBarrierPipeline(OpPassManager &pm,
+                          const AttnPipelineOptions &options);
+/// Problem to the LLVM and NVVM dialects.
+void buildNVVMPipeline(OpPassManager &pm, const AttnPipelineOptions &options);
+
+} // namespace mlir::attn
+
+#endif // ATTN_DIALECT_ATTN_TRANSFORMS_PIPELINES_H

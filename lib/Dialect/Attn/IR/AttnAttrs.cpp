@@ -1,0 +1,359 @@
+//===- AttnAttrs.cpp - Masks, layouts and plans ---------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Layout/NamedLayouts.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+#include "attn/Dialect/Attn/IR/AttnAttrInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+
+void AttnDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+      >();
+}
+
+using EmitErrorFn = function_ref<InFlightDiagnostic()>;
+
+static llvm::Error makeError(const Twine &message) {
+  return llvm::createStringError(message);
+}
+
+//===----------------------------------------------------------------------===//
+// MaskAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult MaskAttr::verify(EmitErrorFn emitError, MaskKind kind,
+                               MaskAlign align, int64_t left, int64_t right) {
+  if (kind != MaskKind::Window && (left >= 0 || right >= 0))
+    return emitError() << "expected bounds with a window only, got left = "
+                       << left << " and right = " << right << " with "
+                       << stringifyMaskKind(kind);
+  if (kind == MaskKind::Window && left < 0 && right < 0)
+    return emitError() << "expected a window with at least one bound, got none";
+  return success();
+}
+
+bool MaskAttr::hasRight() const {
+  return getKind() == MaskKind::Causal ||
+         (getKind() == MaskKind::Window && getRight() >= 0);
+}
+
+bool MaskAttr::hasLeft() const {
+  return getKind() == MaskKind::Window && getLeft() >= 0;
+}
+
+int64_t MaskAttr::rightBound() const {
+  return getKind() == MaskKind::Causal ? 0 : getRight();
+}
+
+int64_t MaskAttr::leftBound() const { return -getLeft(); }
+
+//===----------------------------------------------------------------------===//
+// Layouts of register tiles
+//===----------------------------------------------------------------------===//
+
+/// Checks an encoding by building its layout.
+template <typename LayoutAttr>
+static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
+                                Type elementType, EmitErrorFn emitError) {
+  if (!elementType.isIntOrFloat())
+    return emitError() << "expected a tile of integers or floats, got "
+                       << elementType;
+  auto tile = layout.toTileLayout(shape, elementType.getIntOrFloatBitWidth());
+  if (!tile)
+    return emitError() << llvm::toString(tile.takeError());
+  return success();
+}
+
+LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
+                                    ArrayRef<int64_t> warps) {
+  if (warps.size() != 2 || llvm::any_of(warps, [](int64_t n) {
+        return n < 1 || !llvm::isPowerOf2_64(n);
+      }))
+    return emitError()
+           << "expected warps to be two powers of two (rows, columns)";
+  return success();
+}
+
+static WarpGrid gridOf(MmaLayoutAttr layout) {
+  return {static_cast<unsigned>(layout.getWarps()[0]),
+          static_cast<unsigned>(layout.getWarps()[1])};
+}
+
+llvm::Expected<TileLayout> MmaLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
+                                                       unsigned) const {
+  if (shape.size() != 2)
+    return makeError("expected a tile of rank 2 for #attn.mma, got rank " +
+                     Twine(shape.size()));
+  return mmaAccumulator(shape[0], shape[1], gridOf(*this));
+}
+
+LogicalResult MmaLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                            Type elementType,
+                                            EmitErrorFn emitError) const {
+  return verifyTile(*this, shape, elementType, emitError);
+}
+
+LogicalResult OperandLayoutAttr::verify(EmitErrorFn emitError, int64_t index,
+                                        Attribute parent) {
+  if (index != 0 && index != 1)
+    return emitError() << "expected operand index 0 (A) or 1 (B), got "
+                       << index;
+  if (!isa<MmaLayoutAttr>(parent))
+    return emitError() << "expected the parent to be #attn.mma, got " << parent;
+  return success();
+}
+
+llvm::Expected<TileLayout>
+OperandLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
+                                unsigned elementBits) const {
+  if (shape.size() != 2)
+    return makeError("expected a tile of rank 2 for #attn.operand, got rank " +
+                     Twine(shape.size()));
+  int64_t k = shape[getIndex() == 0 ? 1 : 0];
+  unsigned shapeK = mmaShapeK(k, elementBits);
+  if (shapeK == 0)
+    return makeError("expected the contraction extent to be a multiple of " +
+                     Twine(elementBits == 8 ? 16 : 8) + ", got " + Twine(k));
+  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  return getIndex() == 0
+             ? mmaOperandA(shape[0], shape[1], elementBits, shapeK, grid)
+             : mmaOperandB(shape[0], shape[1], elementBits, shapeK, grid);
+}
+
+LogicalResult OperandLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                                Type elementType,
+                                                EmitErrorFn emitError) const {
+  return verifyTile(*this, shape, elementType, emitError);
+}
+
+LogicalResult SliceLayoutAttr::verify(EmitErrorFn emitError, int64_t dim,
+                                      Attribute parent) {
+  if (dim != 0 && dim != 1)
+    return emitError() << "expected dim 0 or 1, got " << dim;
+  if (!isa<MmaLayoutAttr>(parent))
+    return emitError() << "expected the parent to be #attn.mma, got " << parent;
+  return success();
+}
+
+llvm::Expected<TileLayout>
+SliceLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
+  if (shape.size() != 1)
+    return makeError("expected a tile of rank 1 for #attn.slice, got rank " +
+                     Twine(shape.size()));
+  // The extent of the dropped dimension does not matter: the least one serves.
+  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  auto parent = getDim() == 1 ? mmaAccumulator(shape[0], 8 * grid.n, grid)
+                              : mmaAccumulator(16 * grid.m, shape[0], grid);
+  if (!parent)
+    return parent.takeError();
+  return parent->slice(getDim());
+}
+
+LogicalResult SliceLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                              Type elementType,
+                                              EmitErrorFn emitError) const {
+  return verifyTile(*this, shape, elementType, emitError);
+}
+
+LogicalResult PartialLayoutAttr::verify(EmitErrorFn emitError,
+                                        Attribute parent) {
+  if (!isa<MmaLayoutAttr>(parent))
+    return emitError() << "expected the parent to be #attn.mma, got " << parent;
+  return success();
+}
+
+llvm::Expected<TileLayout>
+PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
+  if (shape.size() != 2)
+    return makeError("expected a tile of rank 2 for #attn.partial, got rank " +
+                     Twine(shape.size()));
+  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  int64_t owners = 4 * grid.n;
+  if (shape[1] != owners)
+    return makeError("expected " + Twine(owners) +
+                     " columns, one for each owner of a row, got " +
+                     Twine(shape[1]));
+  if (shape[0] % (16 * grid.m) != 0)
+    return makeError("expected the rows to be a multiple of " +
+                     Twine(16 * grid.m) + ", got " + Twine(shape[0]));
+  // Lane l owns column l % 4 (of its warp's four) of rows l / 4 and l / 4 + 8.
+  auto row = [](int64_t r) { return Coords{r, 0}; };
+  auto column = [](int64_t c) { return Coords{0, c}; };
+  SmallVector<Coords> warps;
+  for (unsigned bit = 0; (1u << bit) < grid.m; ++bit)
+    warps.push_back(row(int64_t(16) << bit));
+  for (unsigned bit = 0; (1u << bit) < grid.n; ++bit)
+    warps.push_back(column(int64_t(4) << bit));
+  auto unit = LinearLayout::get(
+      {{dimName(0), 16 * int64_t(grid.m)}, {dimName(1), owners}});
+  if (!unit)
+    return unit.takeError();
+  if (auto error = unit->addAxis(kRegisterAxis, {row(8)}))
+    return std::move(error);
+  if (auto error = unit->addAxis(
+          kLaneAxis, {column(1), column(2), row(1), row(2), row(4)}))
+    return std::move(error);
+  if (auto error = unit->addAxis(kWarpAxis, warps))
+    return std::move(error);
+  return TileLayout::get(*unit, {{0, shape[0] / (16 * grid.m)}});
+}
+
+LogicalResult PartialLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                                Type elementType,
+                                                EmitErrorFn emitError) const {
+  return verifyTile(*this, shape, elementType, emitError);
+}
+
+LogicalResult BlockedLayoutAttr::verify(EmitErrorFn emitError,
+                                        ArrayRef<int64_t> perThread,
+                                        int64_t warps,
+                                        ArrayRef<int64_t> order) {
+  if (perThread.size() != order.size())
+    return emitError() << "expected per_thread and order of one rank, got "
+                       << perThread.size() << " and " << order.size();
+  SmallVector<int64_t> sorted(order);
+  llvm::sort(sorted);
+  for (auto [index, dim] : llvm::enumerate(sorted))
+    if (dim != static_cast<int64_t>(index))
+      return emitError() << "expected order to be a permutation of the "
+                            "dimensions";
+  for (int64_t count : perThread)
+    if (count < 1 || !llvm::isPowerOf2_64(count))
+      return emitError() << "expected powers of two for per_thread, got "
+                         << count;
+  if (warps < 1 || !llvm::isPowerOf2_64(warps))
+    return emitError() << "expected a power of two of warps, got " << warps;
+  return success();
+}
+
+llvm::Expected<TileLayout>
+BlockedLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
+  if (shape.size() != getPerThread().size())
+    return makeError("expected a tile of rank " + Twine(getPerThread().size()) +
+                     " for #attn.blocked, got rank " + Twine(shape.size()));
+  SmallVector<unsigned> order(getOrder());
+  return blocked(shape, getPerThread(), getWarps(), order);
+}
+
+LogicalResult BlockedLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                                Type elementType,
+                                                EmitErrorFn emitError) const {
+  return verifyTile(*this, shape, elementType, emitError);
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts of buffers
+//===----------------------------------------------------------------------===//
+
+LogicalResult SwizzledLayoutAttr::verify(EmitErrorFn emitError, int64_t span) {
+  if (span != 0 && span != 32 && span != 64 && span != 128)
+    return emitError() << "expected a span of 0, 32, 64 or 128 bytes, got "
+                       << span;
+  return success();
+}
+
+llvm::Expected<SharedLayout>
+SwizzledLayoutAttr::toSharedLayout(ArrayRef<int64_t> shape,
+                                   unsigned elementBits) const {
+  if (shape.size() != 2)
+    return makeError("expected a slot of rank 2 for #attn.swizzled, got rank " +
+                     Twine(shape.size()));
+  if (getSpan() == 0)
+    return SharedLayout::choose(shape[0], shape[1], elementBits);
+  return SharedLayout::swizzled(shape[0], shape[1], elementBits, getSpan());
+}
+
+llvm::Expected<SharedLayout>
+RowLayoutAttr::toSharedLayout(ArrayRef<int64_t> shape,
+                              unsigned elementBits) const {
+  if (shape.size() == 1)
+    return SharedLayout::linear(shape[0], elementBits);
+  if (shape.size() != 2)
+    return makeError(
+        "expected a slot of rank 1 or 2 for #attn.rows, got rank " +
+        Twine(shape.size()));
+  return SharedLayout::swizzled(shape[0], shape[1], elementBits, 0);
+}
+
+LogicalResult TransposedLayoutAttr::verify(EmitErrorFn emitError,
+                                           Attribute inner) {
+  if (!isa<BufferLayoutAttrInterface>(inner))
+    return emitError() << "expected a buffer layout inside, got " << inner;
+  return success();
+}
+
+llvm::Expected<SharedLayout>
+TransposedLayoutAttr::toSharedLayout(ArrayRef<int64_t> shape,
+                                     unsigned elementBits) const {
+  if (shape.size() != 2)
+    return makeError(
+        "expected a slot of rank 2 for #attn.transposed, got rank " +
+        Twine(shape.size()));
+  auto inner = cast<BufferLayoutAttrInterface>(getInner())
+                   .toSharedLayout({shape[1], shape[0]}, elementBits);
+  if (!inner)
+    return inner.takeError();
+  return inner->transposed();
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts of types
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<TileLayout> attn::getTileLayout(RankedTensorType type) {
+  auto layout =
+      dyn_cast_if_present<TileLayoutAttrInterface>(type.getEncoding());
+  if (!layout)
+    return makeError("expected a tile whose layout is chosen");
+  return layout.toTileLayout(type.getShape(), type.getElementTypeBitWidth());
+}
+
+llvm::Expected<SharedLayout> attn::getSharedLayout(BufferType type) {
+  auto layout = dyn_cast<BufferLayoutAttrInterface>(type.getLayout());
+  if (!layout)
+    return makeError("expected a buffer whose layout is chosen");
+  return layout.toSharedLayout(type.getSlotShape(),
+                               type.getElementType().getIntOrFloatBitWidth());
+}
+
+bool attn::isTile(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() &&
+         isa_and_nonnull<TileLayoutAttrInterface, AutoLayoutAttr>(
+             tensor.getEncoding());
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+StringRef SplitQPlanAttr::getSchedule() const { return "split_q"; }
+
+int64_t SplitQPlanAttr::getThreads() const { return 32 * getWarps(); }
+
+LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
+                                     int64_t blockN, int64_t warps,
+                                     int64_t stages, bool, SoftmaxPolicy,
+                                     TileOrder, EpilogueKind) {
+  if (warps < 1 || warps > 32 || !llvm::isPowerOf2_64(warps))
+    return emitError() << "expected warps to be a power of two up to 32, got "
+                       << warps;
+  if (blockM < 1 || blockM % (16 * warps) != 0)
+    return emitError() << "expected block_m to be a multiple of 16 * warps = "
+                       << 16 * warps << ", got " << blockM;
+  if (blockN < 16 || blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16, got "
+                       << blockN;
+  if (stages != 1 && stages != 2)
+    return emitError() << "expected 1 or 2 stages, got " << stages;
+  return success();
+}

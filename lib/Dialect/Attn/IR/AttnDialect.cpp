@@ -1,0 +1,63 @@
+//===- AttnDialect.cpp - Registration and attribute checks ----------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+#include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
+
+#include "attn/Dialect/Attn/IR/AttnEnums.cpp.inc"
+
+void AttnDialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
+      >();
+}
+
+LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  StringRef name = attribute.getName().getValue();
+  if (name == kLaunchAttr) {
+    if (!isa<FunctionOpInterface>(op))
+      return op->emitOpError("'attn.launch' is for kernels only");
+    if (!isa<DictionaryAttr>(attribute.getValue()))
+      return op->emitOpError("expected 'attn.launch' to be a dictionary, got ")
+             << attribute.getValue();
+  }
+  if (name == kWarpsAttr) {
+    auto grid = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    if (!grid || grid.size() != 2 ||
+        llvm::any_of(grid.asArrayRef(), [](int64_t n) {
+          return n < 1 || !llvm::isPowerOf2_64(n);
+        }))
+      return op->emitOpError("expected 'attn.warps' to be two powers of two "
+                             "(warps over rows and columns), got ")
+             << attribute.getValue();
+  }
+  return success();
+}
+
+FailureOr<std::pair<int64_t, int64_t>>
+attn::getWarpGrid(gpu::GPUFuncOp kernel) {
+  auto grid = kernel->getAttrOfType<DenseI64ArrayAttr>(AttnDialect::kWarpsAttr);
+  if (!grid)
+    return kernel.emitOpError(
+        "expected the attribute 'attn.warps' on a kernel in tile IR");
+  return std::pair<int64_t, int64_t>(grid[0], grid[1]);
+}
+
+FailureOr<int64_t> attn::getNumThreads(gpu::GPUFuncOp kernel) {
+  auto grid = getWarpGrid(kernel);
+  if (failed(grid))
+    return failure();
+  return grid->first * grid->second * 32;
+}
+
+void attn::registerAttnDialect(DialectRegistry &registry) {
+  registry.insert<AttnDialect>();
+}

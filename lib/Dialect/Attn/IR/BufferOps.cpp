@@ -1,0 +1,149 @@
+//===- BufferOps.cpp - Buffers in shared memory ---------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// AllocOp
+//===----------------------------------------------------------------------===//
+
+void AllocOp::getAsmResultNames(
+    function_ref<void(Value, StringRef)> setNameFn) {
+  if (std::optional<StringRef> name = getName())
+    setNameFn(getResult(), *name);
+}
+
+LogicalResult AllocOp::verify() {
+  if (getType().getSpace() != MemorySpace::Shared)
+    return emitOpError("expected a buffer in shared memory, got ")
+           << stringifyMemorySpace(getType().getSpace());
+  if (getOffset() && (*getOffset() < 0 || *getOffset() % 16 != 0))
+    return emitOpError("expected an offset that is a multiple of 16, got ")
+           << *getOffset();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// SlotOp
+//===----------------------------------------------------------------------===//
+
+/// The checks that all views share: element type and memory space stay.
+static LogicalResult verifyView(Operation *op, BufferType source,
+                                BufferType result) {
+  if (source.getElementType() != result.getElementType())
+    return op->emitOpError("expected the element type ")
+           << source.getElementType() << " of the source, got "
+           << result.getElementType();
+  if (source.getSpace() != result.getSpace())
+    return op->emitOpError("expected the memory space ")
+           << stringifyMemorySpace(source.getSpace()) << " of the source, got "
+           << stringifyMemorySpace(result.getSpace());
+  return success();
+}
+
+LogicalResult SlotOp::verify() {
+  BufferType source = getSource().getType(), result = getType();
+  if (source.getRank() != 3)
+    return emitOpError("expected a ring (a buffer of rank 3), got ") << source;
+  BufferType expected = BufferType::get(getContext(), source.getSlotShape(),
+                                        source.getElementType(),
+                                        source.getLayout(), source.getSpace());
+  if (result != expected)
+    return emitOpError("expected the slot type ")
+           << expected << ", got " << result;
+  return success();
+}
+
+Value SlotOp::getViewSource() { return getSource(); }
+
+//===----------------------------------------------------------------------===//
+// TransposeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TransposeOp::verify() {
+  BufferType source = getSource().getType(), result = getType();
+  if (failed(verifyView(*this, source, result)))
+    return failure();
+  if (source.getRank() != 2 || result.getRank() != 2)
+    return emitOpError("expected buffers of rank 2, got ")
+           << source << " and " << result;
+  if (source.getShape()[0] != result.getShape()[1] ||
+      source.getShape()[1] != result.getShape()[0])
+    return emitOpError("expected the extents of the source exchanged, got ")
+           << result;
+  if (isAuto(source.getLayout()) || isAuto(result.getLayout()))
+    return success();
+  auto sourceTransposed = dyn_cast<TransposedLayoutAttr>(source.getLayout());
+  Attribute expected =
+      sourceTransposed
+          ? sourceTransposed.getInner()
+          : TransposedLayoutAttr::get(getContext(), source.getLayout());
+  if (result.getLayout() != expected)
+    return emitOpError("expected the layout ")
+           << expected << ", got " << result.getLayout();
+  return success();
+}
+
+Value TransposeOp::getViewSource() { return getSource(); }
+
+//===----------------------------------------------------------------------===//
+// ReinterpretOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReinterpretOp::verify() {
+  BufferType source = getSource().getType(), result = getType();
+  if (source.getSpace() != result.getSpace())
+    return emitOpError("expected the memory space ")
+           << stringifyMemorySpace(source.getSpace()) << " of the source, got "
+           << stringifyMemorySpace(result.getSpace());
+  if (isAuto(source.getLayout()) || isAuto(result.getLayout()))
+    return success();
+  auto bytes = [](BufferType type) {
+    return llvm::cantFail(type.getSlotBytes()) * type.getNumSlots();
+  };
+  if (bytes(result) > bytes(source))
+    return emitOpError("expected at most the source's ")
+           << bytes(source) << " bytes, got " << bytes(result);
+  int64_t sourceAlignment = llvm::cantFail(getSharedLayout(source)).alignment();
+  int64_t resultAlignment = llvm::cantFail(getSharedLayout(result)).alignment();
+  if (resultAlignment > sourceAlignment)
+    return emitOpError("expected a layout that needs at most the source's "
+                       "alignment of ")
+           << sourceAlignment << " bytes, got " << resultAlignment;
+  return success();
+}
+
+Value ReinterpretOp::getViewSource() { return getSource(); }
+
+//===----------------------------------------------------------------------===//
+// LocalLoadOp, LocalStoreOp
+//===----------------------------------------------------------------------===//
+
+/// A tile and a buffer that exchange all their elements.
+static LogicalResult verifyTransfer(Operation *op, RankedTensorType tile,
+                                    BufferType buffer) {
+  if (!isTile(tile))
+    return op->emitOpError("expected a register tile (a static tensor with a "
+                           "layout), got ")
+           << tile;
+  if (tile.getShape() != buffer.getShape())
+    return op->emitOpError("expected a buffer of the tile's shape, got ")
+           << buffer << " for " << tile;
+  if (tile.getElementType() != buffer.getElementType())
+    return op->emitOpError("expected the element type ")
+           << tile.getElementType() << " of the tile, got "
+           << buffer.getElementType();
+  return success();
+}
+
+LogicalResult LocalLoadOp::verify() {
+  return verifyTransfer(*this, cast<RankedTensorType>(getType()),
+                        getSource().getType());
+}
+
+LogicalResult LocalStoreOp::verify() {
+  return verifyTransfer(*this, cast<RankedTensorType>(getValue().getType()),
+                        getDest().getType());
+}

@@ -1,0 +1,85 @@
+//===- CopyOps.cpp - Global memory and asynchronous copies ----------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+LogicalResult GlobalViewOp::verify() {
+  if (std::optional<uint64_t> alignment = getAlignment()) {
+    int64_t elementBytes =
+        getType().getElementType().getIntOrFloatBitWidth() / 8;
+    if (!llvm::isPowerOf2_64(*alignment) ||
+        static_cast<int64_t>(*alignment) < elementBytes)
+      return emitOpError("expected an alignment that is a power of two of at "
+                         "least ")
+             << elementBytes << " bytes, got " << *alignment;
+  }
+  return success();
+}
+
+/// Checks that rows of a view can be moved to or from something of `shape`.
+static LogicalResult verifyRows(Operation *op, GlobalType view,
+                                ArrayRef<int64_t> shape, Type elementType,
+                                bool allowPadding) {
+  if (view.getElementType() != elementType)
+    return op->emitOpError("expected the element type ")
+           << view.getElementType() << " of the view, got " << elementType;
+  if (static_cast<int64_t>(shape.size()) != view.getRank())
+    return op->emitOpError("expected rank ")
+           << view.getRank() << " of the view, got rank " << shape.size();
+  if (view.getRank() == 1)
+    return success();
+  if (shape[1] < view.getColumns() ||
+      (!allowPadding && shape[1] != view.getColumns()))
+    return op->emitOpError("expected ")
+           << (allowPadding ? "at least " : "") << view.getColumns()
+           << " columns, got " << shape[1];
+  return success();
+}
+
+LogicalResult CpAsyncOp::verify() {
+  BufferType dest = getDest().getType();
+  return verifyRows(*this, getSource().getType(), dest.getShape(),
+                    dest.getElementType(), /*allowPadding=*/true);
+}
+
+void CpAsyncOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), AsyncGroups::get());
+}
+
+LogicalResult CpAsyncWaitOp::verify() {
+  if (static_cast<int64_t>(getPending()) < 0)
+    return emitOpError("expected a number of pending groups of at least 0, "
+                       "got ")
+           << static_cast<int64_t>(getPending());
+  return success();
+}
+
+LogicalResult GlobalLoadOp::verify() {
+  auto tile = cast<RankedTensorType>(getType());
+  return verifyRows(*this, getSource().getType(), tile.getShape(),
+                    tile.getElementType(), /*allowPadding=*/false);
+}
+
+LogicalResult GlobalStoreOp::verify() {
+  auto tile = cast<RankedTensorType>(getValue().getType());
+  return verifyRows(*this, getDest().getType(), tile.getShape(),
+                    tile.getElementType(), /*allowPadding=*/false);
+}
+
+LogicalResult CopyOutOp::verify() {
+  BufferType source = getSource().getType();
+  return verifyRows(*this, getDest().getType(), source.getShape(),
+                    source.getElementType(), /*allowPadding=*/false);
+}
+
+LogicalResult StoreResultOp::verify() {
+  auto tile = cast<RankedTensorType>(getValue().getType());
+  return verifyRows(*this, getDest().getType(), tile.getShape(),
+                    tile.getElementType(), /*allowPadding=*/false);
+}

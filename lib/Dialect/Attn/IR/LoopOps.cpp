@@ -1,0 +1,75 @@
+//===- LoopOps.cpp - The loop over key blocks -----------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void KVLoopOp::build(
+    OpBuilder &builder, OperationState &state, Value begin, Value fullBegin,
+    Value fullEnd, Value end, int64_t block, int64_t stages, ValueRange inits,
+    function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
+  build(builder, state, inits.getTypes(), begin, fullBegin, fullEnd, end, block,
+        stages, inits);
+  Region *body = state.regions.front().get();
+  SmallVector<Type> types = {builder.getI32Type()};
+  llvm::append_range(types, inits.getTypes());
+  SmallVector<Location> locations(types.size(), state.location);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *entry = builder.createBlock(body, {}, types, locations);
+  if (bodyBuilder)
+    bodyBuilder(builder, state.location, entry->getArgument(0),
+                entry->getArguments().drop_front());
+}
+
+LogicalResult KVLoopOp::verify() {
+  if (static_cast<int64_t>(getBlock()) < 1)
+    return emitOpError("expected a positive block, got ")
+           << static_cast<int64_t>(getBlock());
+  if (static_cast<int64_t>(getStages()) < 1)
+    return emitOpError("expected at least 1 stage, got ")
+           << static_cast<int64_t>(getStages());
+  return success();
+}
+
+LogicalResult KVLoopOp::verifyRegions() {
+  Block &block = getBody().front();
+  SmallVector<Type> expected = {IntegerType::get(getContext(), 32)};
+  llvm::append_range(expected, getInits().getTypes());
+  if (block.getArgumentTypes() != ArrayRef<Type>(expected))
+    return emitOpError("expected region arguments (")
+           << expected << "), got (" << block.getArgumentTypes() << ")";
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getOperandTypes() != getInits().getTypes())
+    return yield.emitOpError("expected the carried types (")
+           << getInits().getTypes() << "), got (" << yield.getOperandTypes()
+           << ")";
+  return success();
+}
+
+LogicalResult StageOp::verify() {
+  BufferType ring = getRing().getType(), result = getType();
+  auto loop = cast<KVLoopOp>((*this)->getParentOp());
+  if (ring.getRank() != 3)
+    return emitOpError("expected a ring (a buffer of rank 3), got ") << ring;
+  if (ring.getNumSlots() != static_cast<int64_t>(loop.getStages())) {
+    auto diag = emitOpError("expected a ring of ")
+                << loop.getStages() << " slots, got " << ring.getNumSlots();
+    diag.attachNote(loop.getLoc()) << "the number of stages is given here";
+    return diag;
+  }
+  BufferType slot =
+      BufferType::get(getContext(), ring.getSlotShape(), ring.getElementType(),
+                      ring.getLayout(), ring.getSpace());
+  if (result != slot)
+    return emitOpError("expected the slot type ") << slot << ", got " << result;
+  GlobalType source = getSource().getType();
+  if (source.getElementType() != ring.getElementType())
+    return emitOpError("expected the element type ")
+           << source.getElementType() << " of the view, got "
+           << ring.getElementType();
+  if (source.getRank() != 2 || source.getColumns() > ring.getShape()[2])
+    return emitOpError("expected at least ")
+           << source.getColumns() << " columns, got " << ring.getShape()[2];
+  return success();
+}

@@ -1,0 +1,55 @@
+//===- MmaOps.cpp - Matrix instructions -----------------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Shape and element type of a register tile or buffer operand.
+static std::pair<ArrayRef<int64_t>, Type> describe(Value operand) {
+  if (auto buffer = dyn_cast<BufferType>(operand.getType()))
+    return {buffer.getShape(), buffer.getElementType()};
+  auto tile = cast<RankedTensorType>(operand.getType());
+  return {tile.getShape(), tile.getElementType()};
+}
+
+LogicalResult MmaOp::verify() {
+  auto [shapeA, typeA] = describe(getA());
+  auto [shapeB, typeB] = describe(getB());
+  auto [shapeC, typeC] = describe(getC());
+  for (auto [name, shape] :
+       {std::pair("a", shapeA), std::pair("b", shapeB), std::pair("c", shapeC)})
+    if (shape.size() != 2)
+      return emitOpError("expected '")
+             << name << "' of rank 2, got rank " << shape.size();
+  if (shapeA[1] != shapeB[0])
+    return emitOpError("expected the contraction extents of 'a' and 'b' to "
+                       "agree, got ")
+           << shapeA[1] << " and " << shapeB[0];
+  if (shapeA[0] != shapeC[0] || shapeB[1] != shapeC[1])
+    return emitOpError("expected an accumulator of ")
+           << shapeA[0] << " x " << shapeB[1] << ", got " << shapeC[0] << " x "
+           << shapeC[1];
+  bool mixedFp8 = isa<Float8E4M3FNType, Float8E5M2Type>(typeA) &&
+                  isa<Float8E4M3FNType, Float8E5M2Type>(typeB);
+  if (typeA != typeB && !mixedFp8)
+    return emitOpError("expected operands of one element type, got ")
+           << typeA << " and " << typeB;
+  if (!typeA.isF16() && !typeA.isBF16() && !mixedFp8)
+    return emitOpError("expected operands of f16, bf16, f8E4M3FN or f8E5M2, "
+                       "got ")
+           << typeA;
+  if (!typeC.isF32() && !(typeC.isF16() && typeA.isF16()))
+    return emitOpError("expected an f32 accumulator (or f16 for f16 "
+                       "operands), got ")
+           << typeC;
+  return success();
+}
+
+void MmaOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  for (OpOperand *operand : {&getAMutable(), &getBMutable()})
+    if (isa<BufferType>(operand->get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), operand);
+}

@@ -1,0 +1,113 @@
+//===- TileOps.cpp - Register tiles ---------------------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static RankedTensorType tileType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+LogicalResult ReduceOp::verify() {
+  RankedTensorType source = tileType(getSource()),
+                   result = tileType(getResult());
+  if (source.getRank() != 2)
+    return emitOpError("expected a source of rank 2, got ") << source;
+  if (source.getElementType() != result.getElementType())
+    return emitOpError("expected the element type ")
+           << source.getElementType() << " of the source, got "
+           << result.getElementType();
+  int64_t rank = getPartial() ? 2 : 1;
+  if (result.getRank() != rank)
+    return emitOpError("expected a result of rank ")
+           << rank << ", got " << result;
+  if (result.getShape()[0] != source.getShape()[0])
+    return emitOpError("expected ")
+           << source.getShape()[0] << " rows, got " << result.getShape()[0];
+  if (getPartial() && source.getShape()[1] % result.getShape()[1] != 0)
+    return emitOpError("expected the result's columns to divide ")
+           << source.getShape()[1] << ", got " << result.getShape()[1];
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  RankedTensorType source = tileType(getSource()),
+                   result = tileType(getResult());
+  if (source.getRank() != 1 || result.getRank() != 2)
+    return emitOpError("expected a source of rank 1 and a result of rank 2, "
+                       "got ")
+           << source << " and " << result;
+  if (source.getElementType() != result.getElementType())
+    return emitOpError("expected the element type ")
+           << source.getElementType() << " of the source, got "
+           << result.getElementType();
+  if (result.getShape()[0] != source.getShape()[0])
+    return emitOpError("expected ")
+           << source.getShape()[0] << " rows, got " << result.getShape()[0];
+  return success();
+}
+
+LogicalResult ConvertLayoutOp::verify() {
+  RankedTensorType source = tileType(getSource()),
+                   result = tileType(getResult());
+  if (source.getShape() != result.getShape() ||
+      source.getElementType() != result.getElementType())
+    return emitOpError("expected the source's shape and element type, got ")
+           << result << " for " << source;
+  return success();
+}
+
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
+  return getSource().getType() == getType() ? getSource() : Value();
+}
+
+LogicalResult Exp2Op::verify() {
+  if (!getElementTypeOrSelf(getType()).isF32())
+    return emitOpError("expected f32 elements, got ") << getType();
+  if (static_cast<int64_t>(getPolynomial()) < 0 || getPolynomial() > 16)
+    return emitOpError("expected 0 to 16 polynomial elements of 16, got ")
+           << static_cast<int64_t>(getPolynomial());
+  return success();
+}
+
+LogicalResult ApplyMaskOp::verify() {
+  RankedTensorType tile = tileType(getSource());
+  if (tile.getRank() != 2 || !isa<FloatType>(tile.getElementType()))
+    return emitOpError("expected a float tile of rank 2, got ") << tile;
+  if (!getLimit() && !getLower() && !getUpper())
+    return emitOpError("expected at least one of limit, lower and upper");
+  return success();
+}
+
+LogicalResult MapElementsOp::verifyRegions() {
+  Block &block = getBody().front();
+  Type element = tileType(getSource()).getElementType();
+  Type i32 = IntegerType::get(getContext(), 32);
+  if (block.getArgumentTypes() != ArrayRef<Type>({element, i32, i32}))
+    return emitOpError("expected region arguments (")
+           << element << ", i32, i32), got (" << block.getArgumentTypes()
+           << ")";
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getOperandTypes() != ArrayRef<Type>({element}))
+    return yield.emitOpError("expected one value of type ")
+           << element << ", got (" << yield.getOperandTypes() << ")";
+  return success();
+}
+
+LogicalResult OnlineSoftmaxOp::verify() {
+  RankedTensorType s = tileType(getS()), m = tileType(getM()),
+                   l = tileType(getL()), o = tileType(getO());
+  for (auto [name, type, rank] : {std::tuple("s", s, 2), std::tuple("m", m, 1),
+                                  std::tuple("l", l, 2), std::tuple("o", o, 2)})
+    if (type.getRank() != rank || !type.getElementType().isF32())
+      return emitOpError("expected '") << name << "' to be an f32 tile of rank "
+                                       << rank << ", got " << type;
+  for (auto [name, type] :
+       {std::pair("m", m), std::pair("l", l), std::pair("o", o)})
+    if (type.getShape()[0] != s.getShape()[0])
+      return emitOpError("expected '")
+             << name << "' to have the " << s.getShape()[0]
+             << " rows of 's', got " << type.getShape()[0];
+  return success();
+}

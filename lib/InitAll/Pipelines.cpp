@@ -1,0 +1,59 @@
+//===- Pipelines.cpp - The named pipelines --------------------------------===//
+
+#include "attn/Dialect/Attn/Transforms/Pipelines.h"
+#include "attn/Conversion/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/InitAll.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void attn::buildTilePipeline(OpPassManager &pm,
+                             const AttnPipelineOptions &options) {
+  AttnPlanPassOptions plan;
+  plan.chip = options.chip;
+  plan.schedule = options.schedule;
+  llvm::append_range(plan.set, options.set);
+  pm.addPass(createAttnPlanPass(plan));
+  AttnExpandPassOptions expand;
+  expand.chip = options.chip;
+  pm.addPass(createAttnExpandPass(expand));
+}
+
+void attn::buildBarrierPipeline(OpPassManager &pm,
+                                const AttnPipelineOptions &options) {
+  buildTilePipeline(pm, options);
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createAttnExpandPipelinePass());
+  AttnSelectEpiloguePassOptions epilogue;
+  epilogue.kind = options.epilogue;
+  kernels.addPass(createAttnSelectEpiloguePass(epilogue));
+  kernels.addPass(createAttnInferLayoutsPass());
+  kernels.addPass(createAttnMaterializeScratchPass());
+  kernels.addPass(createAttnAllocateSharedPass());
+  kernels.addPass(createAttnInsertFencesPass());
+}
+
+void attn::buildNVVMPipeline(OpPassManager &pm,
+                             const AttnPipelineOptions &options) {
+  buildBarrierPipeline(pm, options);
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createAttnLowerTilesPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createConvertAttnToNVVMPass());
+}
+
+void attn::registerAllPipelines() {
+  PassPipelineRegistration<AttnPipelineOptions>(
+      "attn-to-tile", "From attn.attention to tile IR.", buildTilePipeline);
+  PassPipelineRegistration<AttnPipelineOptions>(
+      "attn-to-barrier",
+      "From attn.attention to tile IR with chosen layouts, allocated shared "
+      "memory and barriers.",
+      buildBarrierPipeline);
+  PassPipelineRegistration<AttnPipelineOptions>(
+      "attn-to-nvvm", "From attn.attention to the LLVM and NVVM dialects.",
+      buildNVVMPipeline);
+}

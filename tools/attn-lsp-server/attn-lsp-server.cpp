@@ -1,0 +1,11 @@
+//===- attn-lsp-server.cpp - Language server for attn IR ------------------===//
+
+#include "attn/InitAll.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  mlir::attn::registerAllDialects(registry);
+  return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
+}
