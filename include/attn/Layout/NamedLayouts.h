@@ -1,0 +1,82 @@
+//===- NamedLayouts.h - Fragments of the matrix instructions ----*- C++ -*-===//
+//
+// The register layouts that instructions prescribe, as TileLayouts over whole
+// tiles. Formulas are those of the PTX ISA, "Matrix Fragments for mma.m16n8k16"
+// and the sections beside it; unit tests compare each with a typed table.
+//
+// Conventions:
+// - A tile: (m, k) = (dim0, dim1). B tile: (k, n). Accumulator: (m, n).
+// - Warps form a grid of warpsM x warpsN, warp = wm + warpsM * wn. Warp wm has
+//   the rows 16*wm ... 16*wm+15 of every 16*warpsM rows; warp wn has 8 of every
+//   8*warpsN columns. Operands are copies along the other grid dimension.
+// - Repetitions: accumulators n first, then m; A operands k first, then m; B
+//   operands k first, then n. So the accumulator of one product, read as A
+//   operand of the next, has every element in the register where it is
+//   (accumulatorAsOperandA).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LAYOUT_NAMEDLAYOUTS_H
+#define ATTN_LAYOUT_NAMEDLAYOUTS_H
+
+#include "attn/Layout/TileLayout.h"
+
+namespace mlir::attn {
+
+/// A grid of warps over the accumulator, both powers of two.
+struct WarpGrid {
+  unsigned m = 1;
+  unsigned n = 1;
+};
+
+/// C and D of mma.sync m16n8k*, f32 or f16: register 2h+b is row l/4 + 8h,
+/// column 2(l%4) + b. m is a multiple of 16*grid.m, n of 8*grid.n.
+llvm::Expected<TileLayout> mmaAccumulator(int64_t m, int64_t n, WarpGrid grid);
+/// A of mma.sync for elements of 16 or 8 bits; k is a multiple of shapeK, which
+/// is 8 or 16 for 16-bit elements and 16 or 32 for 8-bit elements.
+llvm::Expected<TileLayout> mmaOperandA(int64_t m, int64_t k,
+                                       unsigned elementBits, unsigned shapeK,
+                                       WarpGrid grid);
+/// B of mma.sync, as (k, n).
+llvm::Expected<TileLayout> mmaOperandB(int64_t k, int64_t n,
+                                       unsigned elementBits, unsigned shapeK,
+                                       WarpGrid grid);
+/// The largest shapeK that divides k: 16 or 8 for 16-bit elements, 32 or 16 for
+/// 8-bit elements; 0 when none does.
+unsigned mmaShapeK(int64_t k, unsigned elementBits);
+
+/// For each register of the A operand layout, the accumulator register that
+/// holds its element in the same thread; nothing when elements would have to
+/// move between threads. For 16-bit elements the map is the identity.
+std::optional<llvm::SmallVector<unsigned>>
+accumulatorAsOperandA(const TileLayout &accumulator, const TileLayout &operand);
+
+/// Thread-block layout for plain copies: each thread holds `perThread` elements
+/// (powers of two) for each dimension; lanes and warps fill the shape in
+/// `order` (order[0] is the fastest dimension), and what is left is repeated.
+/// Along each dimension lanes and warps take at most the power of two that
+/// divides the extent; what finds no room holds copies.
+llvm::Expected<TileLayout> blocked(llvm::ArrayRef<int64_t> shape,
+                                   llvm::ArrayRef<int64_t> perThread,
+                                   unsigned numWarps,
+                                   llvm::ArrayRef<unsigned> order);
+
+/// D of wgmma.mma_async m64nNk*: four warps for each warpgroup, 16 rows each;
+/// register 4j+2h+b is row l/4 + 8h, column 8j + 2(l%4) + b. m is a multiple of
+/// 64*warpgroups (warpgroups a power of two, stacked along m), n of 8.
+llvm::Expected<TileLayout> wgmmaAccumulator(int64_t m, int64_t n,
+                                            unsigned warpgroups);
+/// A in registers of wgmma.mma_async: k16 for 16-bit, k32 for 8-bit elements.
+llvm::Expected<TileLayout>
+wgmmaOperandA(int64_t m, int64_t k, unsigned elementBits, unsigned warpgroups);
+
+/// tcgen05.ld/st 32x32b over (128 * warpgroups) x n columns of 32 bits: TMEM
+/// lane = row, register = column; each warpgroup has 128 rows.
+llvm::Expected<TileLayout> tmem32x32b(int64_t n, unsigned warpgroups);
+/// tcgen05.ld/st 16x256b over (128 * warpgroups) x n, n a multiple of 8: two
+/// instructions for each warp, one for each half of its 32 TMEM lanes.
+llvm::Expected<TileLayout> tmem16x256b(int64_t n, unsigned warpgroups);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LAYOUT_NAMEDLAYOUTS_H

@@ -1,0 +1,92 @@
+//===- BankConflicts.cpp - Shared-memory wavefronts -----------------------===//
+
+#include "attn/Layout/BankConflicts.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <array>
+
+using namespace mlir::attn;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+static constexpr unsigned numBanks = 32;
+static constexpr unsigned bankBytes = 4;
+
+/// Wavefronts of lanes that are served together: the most different words of
+/// one bank.
+static BankReport countPhase(ArrayRef<int64_t> addresses, unsigned bytes) {
+  SmallVector<int64_t, 128> words;
+  for (int64_t address : addresses)
+    for (unsigned at = 0; address >= 0 && at < bytes; at += bankBytes)
+      words.push_back((address + at) / bankBytes);
+  llvm::sort(words);
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  std::array<uint64_t, numBanks> load = {};
+  for (int64_t word : words)
+    ++load[word % numBanks];
+  return {*std::max_element(load.begin(), load.end()),
+          (words.size() + numBanks - 1) / numBanks};
+}
+
+static BankReport countPhases(ArrayRef<int64_t> addresses, unsigned bytes,
+                              unsigned lanesPerPhase) {
+  BankReport report;
+  while (!addresses.empty()) {
+    size_t count = std::min<size_t>(lanesPerPhase, addresses.size());
+    report += countPhase(addresses.take_front(count), bytes);
+    addresses = addresses.drop_front(count);
+  }
+  return report;
+}
+
+BankReport mlir::attn::countBankConflicts(ArrayRef<int64_t> addresses,
+                                          unsigned bytes) {
+  unsigned lanes = bytes <= bankBytes ? 32 : bytes <= 8 ? 16 : 8;
+  return countPhases(addresses, bytes, lanes);
+}
+
+BankReport mlir::attn::countMatrixConflicts(ArrayRef<int64_t> addresses) {
+  return countPhases(addresses, 16, 8);
+}
+
+BankReport mlir::attn::countBankConflicts(const VectorPlan &plan,
+                                          unsigned numWarps) {
+  BankReport report;
+  for (unsigned warp = 0; warp < numWarps; ++warp)
+    for (const VectorAccess &access : plan.accesses) {
+      SmallVector<int64_t, 32> addresses;
+      for (unsigned lane = 0; lane < TileLayout::numLanes; ++lane)
+        addresses.push_back(access.address.evaluate(plan.forms, lane, warp));
+      report += countBankConflicts(addresses, plan.bytes);
+    }
+  return report;
+}
+
+BankReport mlir::attn::countBankConflicts(const MatrixPlan &plan,
+                                          unsigned numWarps) {
+  BankReport report;
+  for (unsigned warp = 0; warp < numWarps; ++warp)
+    for (const MatrixAccess &access : plan.accesses) {
+      SmallVector<int64_t, 32> addresses;
+      for (unsigned lane = 0; lane < 8 * access.num; ++lane)
+        addresses.push_back(access.address.evaluate(plan.forms, lane, warp));
+      report += countMatrixConflicts(addresses);
+    }
+  return report;
+}
+
+BankReport mlir::attn::countBankConflicts(const CopyPlan &plan) {
+  BankReport report;
+  for (unsigned first = 0; first < plan.activeThreads; first += 32)
+    for (const CopyStep &step : plan.steps) {
+      SmallVector<int64_t, 32> addresses;
+      for (unsigned thread = first; thread < first + 32; ++thread) {
+        bool active =
+            thread < plan.activeThreads &&
+            (!step.rowLimit || plan.threadRow(thread) < *step.rowLimit);
+        addresses.push_back(active ? plan.sharedOffset(thread, step) : -1);
+      }
+      report += countBankConflicts(addresses, plan.chunkBytes);
+    }
+  return report;
+}

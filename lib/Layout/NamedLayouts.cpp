@@ -1,0 +1,287 @@
+//===- NamedLayouts.cpp - Fragments of the matrix instructions ------------===//
+
+#include "attn/Layout/NamedLayouts.h"
+#include "Errors.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir::attn;
+using llvm::ArrayRef;
+using llvm::Error;
+using llvm::Expected;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+namespace {
+/// Bases of a two-dimensional unit, axis by axis.
+struct UnitBases {
+  SmallVector<Coords> registers;
+  SmallVector<Coords> lanes;
+  SmallVector<Coords> warps;
+
+  Expected<TileLayout> build(int64_t rows, int64_t cols,
+                             ArrayRef<Repetition> reps) const {
+    Expected<LinearLayout> unit =
+        LinearLayout::get({{"dim0", rows}, {"dim1", cols}});
+    if (!unit)
+      return unit.takeError();
+    if (Error error = unit->addAxis(kRegisterAxis, registers))
+      return std::move(error);
+    if (Error error = unit->addAxis(kLaneAxis, lanes))
+      return std::move(error);
+    if (Error error = unit->addAxis(kWarpAxis, warps))
+      return std::move(error);
+    return TileLayout::get(*unit, reps);
+  }
+};
+} // namespace
+
+static Error checkGrid(WarpGrid grid) {
+  if (!llvm::isPowerOf2_32(grid.m) || !llvm::isPowerOf2_32(grid.n) ||
+      grid.m > 32 || grid.n > 32)
+    return makeError(
+        "expected powers of two up to 32 as warp grid, got {0}x{1}", grid.m,
+        grid.n);
+  return Error::success();
+}
+
+static Error checkMultiple(StringRef what, int64_t value, int64_t factor) {
+  if (value < factor || value % factor)
+    return makeError("expected {0} to be a positive multiple of {1}, got {2}",
+                     what, factor, value);
+  return Error::success();
+}
+
+static Error checkShapeK(unsigned elementBits, unsigned shapeK) {
+  if (elementBits != 8 && elementBits != 16)
+    return makeError("expected operand elements of 8 or 16 bits, got {0}",
+                     elementBits);
+  unsigned small = 128 / elementBits;
+  if (shapeK != small && shapeK != 2 * small)
+    return makeError("expected an instruction depth of {0} or {1} for {2}-bit "
+                     "elements, got {3}",
+                     small, 2 * small, elementBits, shapeK);
+  return Error::success();
+}
+
+/// Warp bits of a grid: m bits move by `stepM`, n bits by `stepN`; a step of
+/// zero makes copies.
+static SmallVector<Coords> warpBases(WarpGrid grid, Coords stepM,
+                                     Coords stepN) {
+  SmallVector<Coords> result;
+  for (auto [size, step] : {std::pair(grid.m, stepM), std::pair(grid.n, stepN)})
+    for (unsigned bit = 0; bit < llvm::Log2_32(size); ++bit)
+      result.push_back({step[0] << bit, step[1] << bit});
+  return result;
+}
+
+Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
+                                                WarpGrid grid) {
+  if (Error error = checkGrid(grid))
+    return std::move(error);
+  int64_t unitM = 16 * grid.m, unitN = 8 * grid.n;
+  if (Error error = checkMultiple("m", m, unitM))
+    return std::move(error);
+  if (Error error = checkMultiple("n", n, unitN))
+    return std::move(error);
+  UnitBases unit;
+  unit.registers = {{0, 1}, {8, 0}};
+  unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
+  unit.warps = warpBases(grid, {16, 0}, {0, 8});
+  return unit.build(unitM, unitN, {{1, n / unitN}, {0, m / unitM}});
+}
+
+/// Registers of one operand word and its neighbours: `perWord` elements along
+/// k, then the steps given.
+static SmallVector<Coords> operandRegisters(unsigned perWord, unsigned kDim,
+                                            ArrayRef<Coords> more) {
+  SmallVector<Coords> result;
+  for (int64_t step = 1; step < perWord; step *= 2) {
+    Coords basis(2, 0);
+    basis[kDim] = step;
+    result.push_back(basis);
+  }
+  result.append(more.begin(), more.end());
+  return result;
+}
+
+Expected<TileLayout> mlir::attn::mmaOperandA(int64_t m, int64_t k,
+                                             unsigned elementBits,
+                                             unsigned shapeK, WarpGrid grid) {
+  if (Error error = checkGrid(grid))
+    return std::move(error);
+  if (Error error = checkShapeK(elementBits, shapeK))
+    return std::move(error);
+  int64_t unitM = 16 * grid.m;
+  if (Error error = checkMultiple("m", m, unitM))
+    return std::move(error);
+  if (Error error = checkMultiple("k", k, shapeK))
+    return std::move(error);
+  int64_t perWord = 32 / elementBits, half = 4 * perWord;
+  SmallVector<Coords> more = {{8, 0}};
+  if (shapeK > half)
+    more.push_back({0, half});
+  UnitBases unit;
+  unit.registers = operandRegisters(perWord, 1, more);
+  unit.lanes = {{0, perWord}, {0, 2 * perWord}, {1, 0}, {2, 0}, {4, 0}};
+  unit.warps = warpBases(grid, {16, 0}, {0, 0});
+  return unit.build(unitM, shapeK, {{1, k / shapeK}, {0, m / unitM}});
+}
+
+Expected<TileLayout> mlir::attn::mmaOperandB(int64_t k, int64_t n,
+                                             unsigned elementBits,
+                                             unsigned shapeK, WarpGrid grid) {
+  if (Error error = checkGrid(grid))
+    return std::move(error);
+  if (Error error = checkShapeK(elementBits, shapeK))
+    return std::move(error);
+  int64_t unitN = 8 * grid.n;
+  if (Error error = checkMultiple("k", k, shapeK))
+    return std::move(error);
+  if (Error error = checkMultiple("n", n, unitN))
+    return std::move(error);
+  int64_t perWord = 32 / elementBits, half = 4 * perWord;
+  SmallVector<Coords> more;
+  if (shapeK > half)
+    more.push_back({half, 0});
+  UnitBases unit;
+  unit.registers = operandRegisters(perWord, 0, more);
+  unit.lanes = {{perWord, 0}, {2 * perWord, 0}, {0, 1}, {0, 2}, {0, 4}};
+  unit.warps = warpBases(grid, {0, 0}, {0, 8});
+  return unit.build(shapeK, unitN, {{0, k / shapeK}, {1, n / unitN}});
+}
+
+unsigned mlir::attn::mmaShapeK(int64_t k, unsigned elementBits) {
+  if (elementBits != 8 && elementBits != 16)
+    return 0;
+  for (unsigned shapeK : {256 / elementBits, 128 / elementBits})
+    if (k > 0 && k % shapeK == 0)
+      return shapeK;
+  return 0;
+}
+
+std::optional<SmallVector<unsigned>>
+mlir::attn::accumulatorAsOperandA(const TileLayout &accumulator,
+                                  const TileLayout &operand) {
+  return operand.registersFrom(accumulator);
+}
+
+Expected<TileLayout> mlir::attn::blocked(ArrayRef<int64_t> shape,
+                                         ArrayRef<int64_t> perThread,
+                                         unsigned numWarps,
+                                         ArrayRef<unsigned> order) {
+  unsigned rank = shape.size();
+  if (perThread.size() != rank || order.size() != rank || rank == 0)
+    return makeError("expected shape, elements per thread and order of one "
+                     "rank, got {0}, {1} and {2}",
+                     rank, perThread.size(), order.size());
+  if (!llvm::isPowerOf2_32(numWarps))
+    return makeError("expected a power of two as number of warps, got {0}",
+                     numWarps);
+  SmallVector<bool> seen(rank, false);
+  for (unsigned dim : order) {
+    if (dim >= rank || seen[dim])
+      return makeError("expected the order to be a permutation of {0} "
+                       "dimensions",
+                       rank);
+    seen[dim] = true;
+  }
+  Coords unitShape(rank, 1);
+  SmallVector<Coords> registers, threads;
+  for (unsigned dim : order) {
+    if (!llvm::isPowerOf2_64(perThread[dim]))
+      return makeError("expected a power of two of elements for each thread, "
+                       "got {0}",
+                       perThread[dim]);
+    if (Error error = checkMultiple("the extent", shape[dim], perThread[dim]))
+      return std::move(error);
+    for (; unitShape[dim] < perThread[dim]; unitShape[dim] *= 2) {
+      registers.emplace_back(rank, 0);
+      registers.back()[dim] = unitShape[dim];
+    }
+  }
+  unsigned threadBits = TileLayout::laneBits + llvm::Log2_32(numWarps);
+  for (unsigned dim : order)
+    while (threads.size() < threadBits &&
+           shape[dim] % (2 * unitShape[dim]) == 0) {
+      threads.emplace_back(rank, 0);
+      threads.back()[dim] = unitShape[dim];
+      unitShape[dim] *= 2;
+    }
+  threads.resize(threadBits, Coords(rank, 0));
+  SmallVector<std::string> names;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    names.push_back(dimName(dim));
+  SmallVector<std::pair<StringRef, int64_t>> dims;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    dims.emplace_back(names[dim], unitShape[dim]);
+  Expected<LinearLayout> unit = LinearLayout::get(dims);
+  if (!unit)
+    return unit.takeError();
+  if (Error error = unit->addAxis(kRegisterAxis, registers))
+    return std::move(error);
+  ArrayRef<Coords> all = threads;
+  if (Error error =
+          unit->addAxis(kLaneAxis, all.take_front(TileLayout::laneBits)))
+    return std::move(error);
+  if (Error error =
+          unit->addAxis(kWarpAxis, all.drop_front(TileLayout::laneBits)))
+    return std::move(error);
+  SmallVector<Repetition> reps;
+  for (unsigned dim : order)
+    reps.push_back({dim, shape[dim] / unitShape[dim]});
+  return TileLayout::get(*unit, reps);
+}
+
+/// Warp bits of a warpgroup's four warps and of the warpgroups.
+static Expected<SmallVector<Coords>> warpgroupBases(unsigned warpgroups,
+                                                    int64_t rowsPerWarp) {
+  if (!llvm::isPowerOf2_32(warpgroups) || warpgroups > 8)
+    return makeError("expected a power of two up to 8 of warpgroups, got {0}",
+                     warpgroups);
+  return warpBases({4 * warpgroups, 1}, {rowsPerWarp, 0}, {0, 0});
+}
+
+Expected<TileLayout> mlir::attn::wgmmaAccumulator(int64_t m, int64_t n,
+                                                  unsigned warpgroups) {
+  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 16);
+  if (!warps)
+    return warps.takeError();
+  return mmaAccumulator(m, n, {4 * warpgroups, 1});
+}
+
+Expected<TileLayout> mlir::attn::wgmmaOperandA(int64_t m, int64_t k,
+                                               unsigned elementBits,
+                                               unsigned warpgroups) {
+  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 16);
+  if (!warps)
+    return warps.takeError();
+  if (elementBits != 8 && elementBits != 16)
+    return makeError("expected operand elements of 8 or 16 bits, got {0}",
+                     elementBits);
+  return mmaOperandA(m, k, elementBits, 256 / elementBits, {4 * warpgroups, 1});
+}
+
+Expected<TileLayout> mlir::attn::tmem32x32b(int64_t n, unsigned warpgroups) {
+  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 32);
+  if (!warps)
+    return warps.takeError();
+  if (Error error = checkMultiple("n", n, 1))
+    return std::move(error);
+  UnitBases unit;
+  unit.lanes = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}};
+  unit.warps = *warps;
+  return unit.build(128 * warpgroups, 1, {{1, n}});
+}
+
+Expected<TileLayout> mlir::attn::tmem16x256b(int64_t n, unsigned warpgroups) {
+  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 32);
+  if (!warps)
+    return warps.takeError();
+  if (Error error = checkMultiple("n", n, 8))
+    return std::move(error);
+  UnitBases unit;
+  unit.registers = {{0, 1}, {8, 0}, {16, 0}};
+  unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
+  unit.warps = *warps;
+  return unit.build(128 * warpgroups, 8, {{1, n / 8}});
+}
