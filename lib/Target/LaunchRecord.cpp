@@ -70,9 +70,9 @@ static json::Value writeArg(const LaunchRecord &record, const LaunchArg &arg) {
 
 static json::Value writeProblem(const AttentionProblem &problem) {
   json::Object mask{{"kind", getName(maskKindNames, problem.mask)}};
-  if (problem.mask != MaskKind::None)
+  if (problem.mask != LaunchMaskKind::None)
     mask["align"] = getName(maskAlignNames, problem.align);
-  if (problem.mask == MaskKind::Window) {
+  if (problem.mask == LaunchMaskKind::Window) {
     mask["left"] = problem.left;
     mask["right"] = problem.right;
   }

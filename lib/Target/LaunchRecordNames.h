@@ -42,13 +42,14 @@ inline constexpr NameEntry<TensorMapSwizzle> swizzleNames[] = {
     {TensorMapSwizzle::B64, "64B"},
     {TensorMapSwizzle::B128, "128B"}};
 
-inline constexpr NameEntry<MaskKind> maskKindNames[] = {
-    {MaskKind::None, "none"},
-    {MaskKind::Causal, "causal"},
-    {MaskKind::Window, "window"}};
+inline constexpr NameEntry<LaunchMaskKind> maskKindNames[] = {
+    {LaunchMaskKind::None, "none"},
+    {LaunchMaskKind::Causal, "causal"},
+    {LaunchMaskKind::Window, "window"}};
 
-inline constexpr NameEntry<MaskAlign> maskAlignNames[] = {
-    {MaskAlign::TopLeft, "top_left"}, {MaskAlign::BottomRight, "bottom_right"}};
+inline constexpr NameEntry<LaunchMaskAlign> maskAlignNames[] = {
+    {LaunchMaskAlign::TopLeft, "top_left"},
+    {LaunchMaskAlign::BottomRight, "bottom_right"}};
 
 /// The name of `value`; every enumerator has one.
 template <typename T, size_t N>

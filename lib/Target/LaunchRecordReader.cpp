@@ -438,9 +438,9 @@ void RecordReader::readProblem(const json::Value &value) {
   if (const json::Value *maskValue = reader.take("mask")) {
     ObjectReader mask(*maskValue, "problem.mask", failure);
     problem.mask = mask.takeEnum("kind", maskKindNames);
-    if (problem.mask != MaskKind::None)
+    if (problem.mask != LaunchMaskKind::None)
       problem.align = mask.takeEnum("align", maskAlignNames);
-    if (problem.mask == MaskKind::Window) {
+    if (problem.mask == LaunchMaskKind::Window) {
       problem.left = mask.takeInteger("left", INT64_MIN);
       problem.right = mask.takeInteger("right", INT64_MIN);
     }

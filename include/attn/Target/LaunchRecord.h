@@ -85,7 +85,7 @@ struct LaunchWorkspace {
 };
 
 /// Which keys a query sees.
-enum class MaskKind {
+enum class LaunchMaskKind {
   None,
   /// Keys up to the query's diagonal.
   Causal,
@@ -95,15 +95,15 @@ enum class MaskKind {
 
 /// Where the diagonal of a mask lies when Nq differs from Nk: query 0 meets
 /// key 0, or the last query meets the last key.
-enum class MaskAlign { TopLeft, BottomRight };
+enum class LaunchMaskAlign { TopLeft, BottomRight };
 
 /// The attention problem that the kernel solves; docs/Reference.md has the
 /// formula.
 struct AttentionProblem {
   /// Factor on q·k; finite and not zero.
   double scale = 1.0;
-  MaskKind mask = MaskKind::None;
-  MaskAlign align = MaskAlign::TopLeft;
+  LaunchMaskKind mask = LaunchMaskKind::None;
+  LaunchMaskAlign align = LaunchMaskAlign::TopLeft;
   /// Window only: keys left and right of the diagonal; negative is unbounded.
   int64_t left = -1;
   int64_t right = -1;
