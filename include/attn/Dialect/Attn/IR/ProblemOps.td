@@ -183,7 +183,9 @@ def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
   }];
   let arguments = (ins Arg<Variadic<AnyType>, "values given to the parent">:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{
+    build($_builder, $_state, ::mlir::ValueRange());
+  }]>];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_PROBLEMOPS_TD
