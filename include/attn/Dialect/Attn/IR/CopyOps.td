@@ -202,7 +202,7 @@ def Attn_StoreResultOp : Attn_Op<"store_result"> {
 
     ```mlir
     func.func @result(%t: tensor<128x64xf16, #attn.auto>, %g: !attn.global<?x64xf16>, %row: i32) {
-      attn.store_result %t, %g[%row] {kind = #attn.epilogue_kind<staged>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+      attn.store_result %t, %g[%row] {kind = #attn<epilogue_kind staged>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
       return
     }
     ```
