@@ -1,7 +1,7 @@
 //===- AttnTargetAttr.td - The target of a kernel -----------*- tablegen -*-===//
 
-#ifndef ATTN_TARGET_ATTR_TD
-#define ATTN_TARGET_ATTR_TD
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNTARGETATTR_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNTARGETATTR_TD
 
 include "attn/Dialect/Attn/IR/AttnDialect.td"
 
@@ -39,4 +39,4 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
   }];
 }
 
-#endif // ATTN_TARGET_ATTR_TD
+#endif // ATTN_DIALECT_ATTN_IR_ATTNTARGETATTR_TD
