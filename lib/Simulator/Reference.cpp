@@ -186,9 +186,15 @@ Error Computation::findSequences() {
                              "many sequences, got " +
                              Twine(q->size() - 1) + " and " +
                              Twine(k->size() - 1));
-  for (size_t i = 0; i + 1 < q->size(); ++i)
-    sequences.push_back(
-        {0, (*q)[i], (*q)[i + 1] - (*q)[i], (*k)[i], (*k)[i + 1] - (*k)[i]});
+  for (size_t i = 0; i + 1 < q->size(); ++i) {
+    int64_t length = (*q)[i + 1] - (*q)[i];
+    if (problem.maxSeqlenQ && length > problem.maxSeqlenQ)
+      return createStringError(
+          "reference: \"cu_seqlens_q\": expected at most " +
+          Twine(problem.maxSeqlenQ) + " queries in sequence " + Twine(i) +
+          ", got " + Twine(length));
+    sequences.push_back({0, (*q)[i], length, (*k)[i], (*k)[i + 1] - (*k)[i]});
+  }
   return Error::success();
 }
 
@@ -256,7 +262,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
         score = problem.softcap * std::tanh(score / problem.softcap);
       if (inputs.scoreMod)
         score = inputs.scoreMod(score, sequenceIndex, head, i, j);
-      if (inputs.maskMod && !inputs.maskMod(sequenceIndex, head, i, j))
+      if (inputs.maskMod && !inputs.maskMod(score, sequenceIndex, head, i, j))
         score = -infinity;
       scores[j] = score;
       isNaN |= std::isnan(score);

@@ -85,6 +85,7 @@ static json::Value writeProblem(const AttentionProblem &problem) {
                       {"dv", problem.dv},
                       {"sinks", problem.sinks},
                       {"varlen", problem.varlen},
+                      {"max_seqlen_q", problem.maxSeqlenQ},
                       {"score_mod", problem.scoreMod},
                       {"mask_mod", problem.maskMod}};
 }

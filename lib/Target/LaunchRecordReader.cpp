@@ -463,6 +463,8 @@ void RecordReader::readProblem(const json::Value &value) {
   problem.dv = reader.takeInteger("dv", 1);
   problem.sinks = takeFlag("sinks");
   problem.varlen = takeFlag("varlen");
+  if (reader.has("max_seqlen_q"))
+    problem.maxSeqlenQ = reader.takeInteger("max_seqlen_q", 0);
   problem.scoreMod = takeFlag("score_mod");
   problem.maskMod = takeFlag("mask_mod");
   reader.finish();

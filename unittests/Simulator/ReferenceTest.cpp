@@ -245,7 +245,7 @@ TEST(Reference, Modifications) {
   test.problem.maskMod = true;
   EXPECT_EQ(test.fail(),
             "reference: the problem has a mask_mod, which was not given");
-  test.inputs.maskMod = [](int64_t, int64_t, int64_t i, int64_t j) {
+  test.inputs.maskMod = [](double, int64_t, int64_t, int64_t i, int64_t j) {
     return (i + j) % 3 != 0 && i != 2;
   };
   test.checkAgainstFormula(test.run(),
@@ -311,6 +311,9 @@ TEST(Reference, VariableLengths) {
           EXPECT_EQ(result.o[row * 8 + e], part.o[partRow * 8 + e]);
       }
   }
+  packed.problem.maxSeqlenQ = 4;
+  EXPECT_EQ(packed.fail(), "reference: \"cu_seqlens_q\": expected at most 4 "
+                           "queries in sequence 2, got 5");
   cuQ.set({2}, 2);
   EXPECT_EQ(packed.fail(), "reference: \"cu_seqlens_q\": expected a value from "
                            "3 to 9 at index 2, got 2");

@@ -33,8 +33,10 @@ struct TensorView {
 /// Query and key count within their sequence. Called from two threads at once.
 using ScoreMod = std::function<double(double score, int64_t b, int64_t h,
                                       int64_t i, int64_t j)>;
-/// True when query i sees key j. Called from two threads at once.
-using MaskMod = std::function<bool(int64_t b, int64_t h, int64_t i, int64_t j)>;
+/// True when query i sees key j; `score` is what score_mod gave. Called from
+/// two threads at once.
+using MaskMod = std::function<bool(double score, int64_t b, int64_t h,
+                                   int64_t i, int64_t j)>;
 
 /// What attention is computed from. Dimension order is (batch, head, sequence,
 /// dim); sinks is (head), cuSeqlens is (sequences + 1).

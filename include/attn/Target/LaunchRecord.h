@@ -120,6 +120,8 @@ struct AttentionProblem {
   /// Tensors `cu_seqlens_q` and `cu_seqlens_k` give cumulative lengths; q, k,
   /// v and o hold the sequences one after another and have batch size 1.
   bool varlen = false;
+  /// With varlen: no sequence has more queries. 0 states no bound.
+  int64_t maxSeqlenQ = 0;
   /// The kernel holds a score_mod or mask_mod region, which a launch record
   /// cannot carry.
   bool scoreMod = false;

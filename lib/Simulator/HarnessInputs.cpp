@@ -1,0 +1,315 @@
+//===- HarnessInputs.cpp - tensors of a simulated launch ------------------===//
+#include "HarnessInputs.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/xxhash.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+void sim::forEachElement(const TensorArgument &tensor,
+                         llvm::function_ref<void(int64_t)> visit) {
+  if (llvm::is_contained(tensor.shape, 0))
+    return;
+  int64_t width = getByteWidth(tensor.dtype), offset = 0;
+  llvm::SmallVector<int64_t, 4> index(tensor.shape.size(), 0);
+  while (true) {
+    visit(offset * width);
+    size_t axis = index.size();
+    while (axis) {
+      offset += tensor.strides[axis - 1];
+      if (++index[axis - 1] < tensor.shape[axis - 1])
+        break;
+      offset -= tensor.strides[axis - 1] * index[axis - 1];
+      index[--axis] = 0;
+    }
+    if (!axis)
+      return;
+  }
+}
+
+namespace {
+
+/// A generator with the same values on every platform (splitmix64).
+class Random {
+public:
+  Random(uint64_t seed, StringRef stream)
+      : state(seed * 0x9e3779b97f4a7c15 ^ llvm::xxh3_64bits(stream)) {}
+
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  /// Uniform in (0, 1].
+  double uniform() { return double((next() >> 11) + 1) * 0x1p-53; }
+  /// Standard normal (Box and Muller).
+  double normal() {
+    return std::sqrt(-2 * std::log(uniform())) *
+           std::cos(6.283185307179586 * uniform());
+  }
+  /// Uniform in [0, limit].
+  int64_t integer(int64_t limit) { return next() % uint64_t(limit + 1); }
+
+private:
+  uint64_t state;
+};
+
+/// Makes the tensors of one launch.
+class TensorMaker {
+public:
+  TensorMaker(const LaunchRecord &record, const HarnessOptions &options)
+      : record(record), options(options) {}
+
+  Expected<std::vector<HarnessTensor>> run() {
+    for (const LaunchTensor &declared : record.tensors) {
+      HarnessTensor tensor;
+      tensor.access = declared.access;
+      tensor.argument = {declared.name, declared.dtype, declared.shape,
+                         declared.strides, 0};
+      tensors.push_back(std::move(tensor));
+    }
+    if (Error error = applySizes())
+      return std::move(error);
+    if (Error error = applyArrays())
+      return std::move(error);
+    if (record.problem)
+      if (Error error = propagateSizes(*record.problem))
+        return std::move(error);
+    for (HarnessTensor &tensor : tensors) {
+      if (Error error = finish(tensor.argument))
+        return std::move(error);
+      if (tensor.access == TensorAccess::Read)
+        if (Error error = fill(tensor))
+          return std::move(error);
+    }
+    return std::move(tensors);
+  }
+
+private:
+  Error applySizes();
+  Error applyArrays();
+  Error propagateSizes(const AttentionProblem &problem);
+  Error unify(ArrayRef<std::pair<StringRef, unsigned>> sizes, int64_t value);
+  Error finish(TensorArgument &tensor);
+  Error fill(HarnessTensor &tensor);
+  Error fillLengths(HarnessTensor &tensor, Random &random);
+
+  HarnessTensor *find(StringRef name) {
+    std::optional<unsigned> index = record.findTensor(name);
+    return index ? &tensors[*index] : nullptr;
+  }
+
+  /// Sets a size or stride that may be known already.
+  Error set(int64_t &slot, int64_t value, const Twine &name) {
+    if (slot != kDynamicSize && slot != value)
+      return createStringError(name + ": expected " + Twine(slot) + ", got " +
+                               Twine(value));
+    slot = value;
+    return Error::success();
+  }
+
+  const LaunchRecord &record;
+  const HarnessOptions &options;
+  std::vector<HarnessTensor> tensors;
+};
+
+} // namespace
+
+Error TensorMaker::applySizes() {
+  for (const auto &entry : options.sizes) {
+    StringRef name = entry.getKey();
+    auto fail = [&](const Twine &problem) {
+      return createStringError("size \"" + name + "\": " + problem);
+    };
+    Expected<SizeExpr> expression = SizeExpr::parse(name);
+    if (!expression || expression->getSymbols().size() != 1 ||
+        expression->getText() != name) {
+      llvm::consumeError(expression ? Error::success()
+                                    : expression.takeError());
+      return fail("expected NAME.dimI or NAME.strideI");
+    }
+    const SizeSymbol &symbol = expression->getSymbols()[0];
+    HarnessTensor *tensor = find(symbol.tensor);
+    if (!tensor || symbol.index >= tensor->argument.shape.size())
+      return fail("the launch record has no such size");
+    if (entry.second < 0)
+      return fail("expected at least 0, got " + Twine(entry.second));
+    int64_t &slot = symbol.isStride ? tensor->argument.strides[symbol.index]
+                                    : tensor->argument.shape[symbol.index];
+    if (Error error = set(slot, entry.second, "size \"" + name + "\""))
+      return error;
+  }
+  return Error::success();
+}
+
+Error TensorMaker::applyArrays() {
+  for (const auto &entry : options.inputs) {
+    StringRef name = entry.getKey();
+    HarnessTensor *tensor = find(name);
+    auto fail = [&](const Twine &problem) {
+      return createStringError("input \"" + name + "\": " + problem);
+    };
+    if (!tensor)
+      return fail("the launch record has no tensor of this name");
+    if (tensor->access != TensorAccess::Read)
+      return fail("the kernel writes this tensor");
+    TensorArgument &argument = tensor->argument;
+    const NpyArray &array = entry.second;
+    if (!array.holds(argument.dtype))
+      return fail("expected elements of " + stringifyDType(argument.dtype) +
+                  ", got " + array.getTypeName());
+    if (array.shape.size() != argument.shape.size())
+      return fail("expected rank " + Twine(argument.shape.size()) + ", got " +
+                  Twine(array.shape.size()));
+    for (auto [axis, extent] : llvm::enumerate(array.shape))
+      if (Error error = set(argument.shape[axis], extent,
+                            "input \"" + name + "\": dimension " + Twine(axis)))
+        return error;
+  }
+  return Error::success();
+}
+
+/// Gives all of `sizes`, tensor and dimension, one value: `value`, or the one
+/// that is known.
+Error TensorMaker::unify(ArrayRef<std::pair<StringRef, unsigned>> sizes,
+                         int64_t value) {
+  for (auto [name, axis] : sizes) {
+    HarnessTensor *tensor = find(name);
+    if (!tensor || axis >= tensor->argument.shape.size())
+      continue;
+    if (value == kDynamicSize)
+      value = tensor->argument.shape[axis];
+  }
+  if (value == kDynamicSize)
+    return Error::success();
+  for (auto [name, axis] : sizes) {
+    HarnessTensor *tensor = find(name);
+    if (!tensor || axis >= tensor->argument.shape.size())
+      continue;
+    int64_t &slot = tensor->argument.shape[axis];
+    if (slot != kDynamicSize && slot != value)
+      return createStringError("tensor \"" + name + "\": dimension " +
+                               Twine(axis) + ": expected " + Twine(value) +
+                               ", got " + Twine(slot));
+    slot = value;
+  }
+  return Error::success();
+}
+
+Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
+  using Sizes = std::vector<std::pair<StringRef, unsigned>>;
+  const std::pair<Sizes, int64_t> groups[] = {
+      {{{"q", 0}, {"k", 0}, {"v", 0}, {"o", 0}, {"lse", 0}}, kDynamicSize},
+      {{{"q", 1}, {"o", 1}, {"lse", 1}, {"sinks", 0}}, problem.heads},
+      {{{"k", 1}, {"v", 1}}, problem.kvHeads},
+      {{{"q", 2}, {"o", 2}, {"lse", 2}}, kDynamicSize},
+      {{{"k", 2}, {"v", 2}}, kDynamicSize},
+      {{{"q", 3}, {"k", 3}}, problem.d},
+      {{{"v", 3}, {"o", 3}}, problem.dv},
+      {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};
+  for (const auto &[sizes, value] : groups)
+    if (Error error = unify(sizes, value))
+      return error;
+  return Error::success();
+}
+
+/// Checks that all sizes are known, and makes open strides row-major.
+Error TensorMaker::finish(TensorArgument &tensor) {
+  for (auto [axis, extent] : llvm::enumerate(tensor.shape))
+    if (extent == kDynamicSize)
+      return createStringError("tensor \"" + tensor.name + "\": dimension " +
+                               Twine(axis) + " is open, give \"" + tensor.name +
+                               ".dim" + Twine(axis) + "\"");
+  int64_t next = 1;
+  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
+    int64_t &stride = tensor.strides[axis];
+    if (stride == kDynamicSize)
+      stride = next;
+    int64_t reach = stride * std::max<int64_t>(tensor.shape[axis], 1);
+    next = std::max(next, reach);
+  }
+  Expected<uint64_t> bytes =
+      getExtentBytes(tensor.shape, tensor.strides, tensor.dtype);
+  if (!bytes)
+    return createStringError("tensor \"" + tensor.name +
+                             "\": " + llvm::toString(bytes.takeError()));
+  // A simulated launch keeps everything in host memory, twice.
+  constexpr uint64_t limit = uint64_t(1) << 36;
+  if (*bytes > limit)
+    return createStringError("tensor \"" + tensor.name +
+                             "\": expected at most " + Twine(limit) +
+                             " bytes, got " + Twine(*bytes));
+  return Error::success();
+}
+
+Error TensorMaker::fill(HarnessTensor &tensor) {
+  const TensorArgument &argument = tensor.argument;
+  unsigned width = getByteWidth(argument.dtype);
+  tensor.bytes.resize(cantFail(
+      getExtentBytes(argument.shape, argument.strides, argument.dtype)));
+  auto given = options.inputs.find(argument.name);
+  if (given != options.inputs.end()) {
+    const uint8_t *source = given->second.data.data();
+    forEachElement(argument, [&](int64_t offset) {
+      std::memcpy(&tensor.bytes[offset], source, width);
+      source += width;
+    });
+    return Error::success();
+  }
+  Random random(options.seed, argument.name);
+  if (record.problem && record.problem->varlen &&
+      StringRef(argument.name).starts_with("cu_seqlens_"))
+    return fillLengths(tensor, random);
+  if (!isFloat(argument.dtype))
+    return createStringError("tensor \"" + argument.name +
+                             "\": expected values for an input of integers, "
+                             "got none");
+  forEachElement(argument, [&](int64_t offset) {
+    encodeElement(argument.dtype, random.normal(), &tensor.bytes[offset]);
+  });
+  return Error::success();
+}
+
+/// A random split of the packed rows into sequences, some of them empty.
+Error TensorMaker::fillLengths(HarnessTensor &tensor, Random &random) {
+  const TensorArgument &argument = tensor.argument;
+  bool isQuery = argument.name == "cu_seqlens_q";
+  HarnessTensor *packed = find(isQuery ? "q" : "k");
+  if (!packed || packed->argument.shape.size() != 4 ||
+      argument.shape.size() != 1 || argument.shape[0] < 1)
+    return createStringError("tensor \"" + argument.name +
+                             "\": expected shape [sequences + 1] and packed "
+                             "operands of rank 4");
+  int64_t rows = packed->argument.shape[2];
+  int64_t bound = isQuery ? record.problem->maxSeqlenQ : 0;
+  std::vector<int64_t> cuts(argument.shape[0]);
+  for (int64_t &cut : cuts)
+    cut = random.integer(rows);
+  llvm::sort(cuts);
+  cuts.front() = 0;
+  if (cuts.size() > 1)
+    cuts.back() = rows;
+  for (size_t i = 1; bound && i < cuts.size(); ++i)
+    cuts[i] = std::min(cuts[i], cuts[i - 1] + bound);
+  size_t next = 0;
+  forEachElement(argument, [&](int64_t offset) {
+    encodeElement(argument.dtype, double(cuts[next++]), &tensor.bytes[offset]);
+  });
+  return Error::success();
+}
+
+Expected<std::vector<HarnessTensor>>
+sim::makeTensors(const LaunchRecord &record, const HarnessOptions &options) {
+  return TensorMaker(record, options).run();
+}

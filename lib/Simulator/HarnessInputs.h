@@ -1,0 +1,24 @@
+//===- HarnessInputs.h - tensors of a simulated launch ----------*- C++ -*-===//
+//
+// Decides the shapes, strides and contents of the tensors of a launch from its
+// record and what the caller gave.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_LIB_SIMULATOR_HARNESSINPUTS_H
+#define ATTN_LIB_SIMULATOR_HARNESSINPUTS_H
+
+#include "attn/Simulator/Harness.h"
+
+namespace mlir::attn::sim {
+
+/// Tensors in the record's order; inputs have their contents, outputs none.
+llvm::Expected<std::vector<HarnessTensor>>
+makeTensors(const LaunchRecord &record, const HarnessOptions &options);
+
+/// Calls `visit` with the byte offset of each element, in row-major order.
+void forEachElement(const TensorArgument &tensor,
+                    llvm::function_ref<void(int64_t offset)> visit);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_HARNESSINPUTS_H

@@ -1,0 +1,92 @@
+//===- HarnessReport.cpp - what came out of a launch ----------------------===//
+#include "attn/Simulator/Harness.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+bool HarnessReport::hasPassed() const {
+  return run.isClean() && problems.empty() &&
+         (!output || output->error <= outputTolerance) &&
+         (!lse || lse->error <= lseTolerance);
+}
+
+const HarnessTensor *HarnessReport::findTensor(StringRef name) const {
+  auto found = llvm::find_if(tensors, [&](const HarnessTensor &tensor) {
+    return tensor.argument.name == name;
+  });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+/// JSON has no infinity and no NaN.
+static json::Value toNumber(double value) {
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+static json::Value toJSON(const Deviation &deviation, double tolerance) {
+  return json::Object{{"error", toNumber(deviation.error)},
+                      {"tolerance", tolerance},
+                      {"worst", json::Array(deviation.worst)},
+                      {"out", toNumber(deviation.out)},
+                      {"ref", toNumber(deviation.ref)}};
+}
+
+json::Value HarnessReport::toJSON() const {
+  json::Array shapes;
+  for (const HarnessTensor &tensor : tensors)
+    shapes.push_back(
+        json::Object{{"name", tensor.argument.name},
+                     {"dtype", stringifyDType(tensor.argument.dtype)},
+                     {"shape", json::Array(tensor.argument.shape)},
+                     {"strides", json::Array(tensor.argument.strides)}});
+  json::Object object{{"kernel", kernel},
+                      {"chip", chip},
+                      {"grid", json::Array(grid)},
+                      {"tensors", std::move(shapes)},
+                      {"passed", hasPassed()},
+                      {"problems", json::Array(problems)},
+                      {"runs", runs},
+                      {"run", run.toJSON()}};
+  if (output)
+    object["output"] = ::toJSON(*output, outputTolerance);
+  if (lse)
+    object["lse"] = ::toJSON(*lse, lseTolerance);
+  return object;
+}
+
+static void printDeviation(llvm::raw_ostream &os, StringRef name,
+                           const Deviation &deviation, double tolerance) {
+  os << llvm::formatv("{0,-16} {1:e2}, accepted {2:e2}", name, deviation.error,
+                      tolerance);
+  if (!deviation.worst.empty()) {
+    os << "; largest at [";
+    llvm::interleaveComma(deviation.worst, os);
+    os << llvm::formatv("]: expected {0:f6}, got {1:f6}", deviation.ref,
+                        deviation.out);
+  }
+  os << "\n";
+}
+
+void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
+  os << llvm::formatv("kernel {0} for {1}, grid {2} x {3} x {4}\n", kernel,
+                      chip, grid[0], grid[1], grid[2]);
+  for (const std::string &problem : problems)
+    os << "error: " << problem << "\n";
+  run.print(os, file);
+  if (output)
+    printDeviation(os, "relative error:", *output, outputTolerance);
+  if (lse)
+    printDeviation(os, "LSE error:", *lse, lseTolerance);
+  if (runs > 1)
+    os << "corners:         " << runs - 1 << "\n";
+  os << (hasPassed() ? "passed\n" : "FAILED\n");
+}
