@@ -67,6 +67,8 @@ endfunction()
 function(add_attn_tool name)
   cmake_parse_arguments(ARG "SUPPORT_ONLY" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  # LLVM's own folder is not on the loader's path; installed tools name it too.
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
   if(NOT ARG_SUPPORT_ONLY)
     target_link_libraries(${name} PRIVATE MLIR LLVM)
