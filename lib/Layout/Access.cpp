@@ -111,7 +111,8 @@ mlir::attn::elementAddresses(const TileLayout &tile,
   SmallVector<Coords> constants;
   for (unsigned reg = 0; reg < tile.numRegisters(); ++reg)
     constants.push_back(tile.registerCoords(reg));
-  return computeAddresses(threadBases(tile), constants, buffer);
+  return computeAddresses(threadBases(tile), constants, buffer,
+                          buffer.viewOffsets());
 }
 
 /// True when the form leaves the address bits below `bytes` to the constants.

@@ -50,10 +50,9 @@ static Parts split(const SharedLayout &buffer, ArrayRef<int64_t> coords) {
   return result;
 }
 
-Expected<ElementAddresses>
-mlir::attn::computeAddresses(const ThreadBases &thread,
-                             ArrayRef<Coords> constants,
-                             const SharedLayout &buffer) {
+Expected<ElementAddresses> mlir::attn::computeAddresses(
+    const ThreadBases &thread, ArrayRef<Coords> constants,
+    const SharedLayout &buffer, ArrayRef<int64_t> origin) {
   Coords unit = buffer.unitShape();
   // Bits that threads set, for each dimension: all, and those of the high part
   // that have one source.
@@ -86,18 +85,14 @@ mlir::attn::computeAddresses(const ThreadBases &thread,
   for (const Coords &constant : constants) {
     Coords moved;
     for (unsigned dim = 0; dim < buffer.rank(); ++dim) {
-      int64_t origin = buffer.viewOffsets()[dim];
-      int64_t coord = constant[dim] + origin;
-      // Adding the view's origin must not carry into bits of the thread.
-      bool carries =
-          origin &&
-          ((constant[dim] ^ coord ^ origin) & threadBits[dim] ||
-           origin & threadBits[dim] || (constant[dim] & threadBits[dim]));
+      int64_t coord = constant[dim] + origin[dim];
+      // Adding the origin must not carry into bits of the thread.
+      bool carries = origin[dim] && ((constant[dim] | coord) & threadBits[dim]);
       if (carries || ((coord / unit[dim]) & (threadBits[dim] / unit[dim])))
         return makeError(
             "expected dim{0} of the tile to start at a multiple of "
             "its unit in the buffer, got offset {1}",
-            dim, origin);
+            dim, origin[dim]);
       moved.push_back(coord);
     }
     Parts parts = split(buffer, moved);

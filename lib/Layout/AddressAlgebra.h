@@ -17,12 +17,12 @@ struct ThreadBases {
 /// Bases of a register tile.
 ThreadBases threadBases(const TileLayout &tile);
 
-/// Addresses of the elements `constant ^ thread part`, where the thread part is
-/// the XOR of the bases of the set bits. Coordinates are relative to the view.
-/// The result is normalised.
+/// Addresses of the elements `origin + (constant ^ thread part)`, where the
+/// thread part is the XOR of the bases of the set bits and all coordinates are
+/// those of the whole buffer. The result is normalised.
 llvm::Expected<ElementAddresses>
 computeAddresses(const ThreadBases &thread, llvm::ArrayRef<Coords> constants,
-                 const SharedLayout &buffer);
+                 const SharedLayout &buffer, llvm::ArrayRef<int64_t> origin);
 
 /// The different xorConst values of a range of objects, in order of appearance.
 template <typename Range, typename Get>

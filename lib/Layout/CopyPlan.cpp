@@ -111,7 +111,7 @@ Expected<CopyPlan> mlir::attn::planCopy(const SharedLayout &buffer,
     thread.lanes.push_back(bit < plan.width ? Coords{0, bit * chunkElements}
                                             : Coords{bit / plan.width, 0});
   Expected<ElementAddresses> addresses =
-      computeAddresses(thread, constants, buffer);
+      computeAddresses(thread, constants, buffer, buffer.viewOffsets());
   if (!addresses)
     return addresses.takeError();
   plan.threadXor.assign(addresses->form.laneXor.begin(),

@@ -201,13 +201,26 @@ Error MatrixPlanner::emit(ArrayRef<Step> steps) {
     SmallVector<unsigned, 4> members = group(index, steps);
     if (members.empty())
       continue;
+    // In the whole buffer, where group has made sure that steps do not carry.
     constants.push_back(matrices[index].coords);
+    for (unsigned dim = 0; dim < 2; ++dim) {
+      constants.back()[dim] += buffer.viewOffsets()[dim];
+      for (const auto &axis :
+           {ArrayRef<Coords>(thread.lanes), ArrayRef<Coords>(thread.warps),
+            ArrayRef<Coords>(thread.blocks)})
+        for (const Coords &basis : axis)
+          if (constants.back()[dim] & basis[dim])
+            return makeError("expected dim{0} of the tile's matrices to start "
+                             "at a multiple of its unit in the buffer, got "
+                             "offset {1}",
+                             dim, buffer.viewOffsets()[dim]);
+    }
     for (unsigned member : members)
       matrices[member].planned = true;
     groups.push_back(std::move(members));
   }
   Expected<ElementAddresses> addresses =
-      computeAddresses(thread, constants, buffer);
+      computeAddresses(thread, constants, buffer, Coords(2, 0));
   if (!addresses)
     return addresses.takeError();
   for (auto [members, address] :
