@@ -1,60 +1,477 @@
-//===- ProblemOps.cpp - What to compute -----------------------------------===//
+//===- ProblemOps.cpp - Verifiers and interfaces of the problem -----------===//
+//
+// attn.attention, attn.combine and attn.yield. Each check carries the number
+// that its constraint has in docs/spec.md; the tests use the same numbers.
+//
+//===----------------------------------------------------------------------===//
 
+#include "ProblemChecks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-double AttentionOp::getEffectiveScale() {
-  if (std::optional<APFloat> scale = getScale())
-    return scale->convertToFloat();
-  return 1.0 / std::sqrt(static_cast<double>(getHeadDim()));
+/// Largest length, batch or window bound: kernels index with int32.
+static constexpr int64_t kIndexLimit = int64_t(1) << 31;
+
+static bool isFloat8(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
-MaskAttr AttentionOp::getEffectiveMask() {
-  if (std::optional<MaskAttr> mask = getMask())
-    return *mask;
-  return MaskAttr::get(getContext(), MaskKind::None, MaskAlign::TopLeft, -1,
-                       -1);
+static bool isOutputType(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32();
+}
+
+static Type elementTypeOf(Value value) {
+  return getElementTypeOrSelf(value.getType());
+}
+
+/// Checks a floating-point attribute of a problem.
+static LogicalResult checkFactor(Operation *op, StringRef name, FloatAttr attr,
+                                 bool allowNegative) {
+  if (!attr)
+    return success();
+  double value = attr.getValueAsDouble();
+  if (std::isfinite(value) && (allowNegative ? value != 0 : value > 0))
+    return success();
+  SmallString<16> text;
+  attr.getValue().toString(text);
+  if (allowNegative)
+    return op->emitOpError("expected a finite '")
+           << name << "' other than zero, got " << text;
+  return op->emitOpError("expected a finite '")
+         << name << "' above zero, got " << text;
+}
+
+//===----------------------------------------------------------------------===//
+// AttentionOp
+//===----------------------------------------------------------------------===//
+
+void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
+                        Value k, Value v, Value o, Value lse, Value sinks,
+                        Value cuSeqlensQ, Value cuSeqlensK) {
+  SmallVector<Type> results;
+  for (Value init : {o, lse})
+    if (init && isa<RankedTensorType>(init.getType()))
+      results.push_back(init.getType());
+  build(builder, state, results, q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK,
+        /*page_table=*/Value(), /*mask=*/MaskAttr(), /*scale=*/FloatAttr(),
+        /*softcap=*/FloatAttr(), /*max_seqlen_q=*/IntegerAttr(),
+        /*page_size=*/IntegerAttr(), /*kv_splits=*/IntegerAttr(),
+        /*rope_dim=*/IntegerAttr(), /*out_scale=*/FloatAttr(),
+        /*plan=*/PlanAttrInterface());
 }
 
 MutableOperandRange AttentionOp::getDpsInitsMutable() {
-  return MutableOperandRange(getOperation(), 3, getLse() ? 2 : 1);
-}
-
-/// Inputs are read and outputs written, where they are memory.
-static void memoryEffects(
-    DestinationStyleOpInterface op,
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
-        &effects) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    if (op.isDpsInit(&operand))
-      effects.emplace_back(MemoryEffects::Write::get(), &operand);
-    else
-      effects.emplace_back(MemoryEffects::Read::get(), &operand);
-  }
+  // o is the operand after q, k and v; lse follows it.
+  return MutableOperandRange(getOperation(), /*start=*/3,
+                             /*length=*/getLse() ? 2 : 1);
 }
 
 void AttentionOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  memoryEffects(*this, effects);
+  addDestinationStyleEffects(*this, effects);
 }
 
-LogicalResult AttentionOp::verify() { return success(); }
-LogicalResult AttentionOp::verifyRegions() { return success(); }
+double AttentionOp::getEffectiveScale() {
+  if (FloatAttr scale = getScaleAttr())
+    return scale.getValueAsDouble();
+  return 1.0 / std::sqrt(static_cast<double>(getHeadDim()));
+}
+
+MaskAttr AttentionOp::getEffectiveMask() {
+  if (MaskAttr mask = getMaskAttr())
+    return mask;
+  return MaskAttr::get(getContext(), MaskKind::None, MaskAlign::TopLeft, -1,
+                       -1);
+}
+
+/// The extents of an attention that have to agree.
+static LogicalResult checkExtents(AttentionOp op) {
+  // Partial results have a leading dimension for the split.
+  unsigned lead = op.getKvSplits() ? 1 : 0;
+  NamedValue q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()},
+      o{"o", op.getO()}, lse{"lse", op.getLse()};
+
+  // attention_c8
+  for (NamedValue operand : {q, k, v, o})
+    if (failed(checkStaticExtent(op, operand, operand.getRank() - 1,
+                                 "a head dimension")))
+      return failure();
+
+  // attention_c31
+  for (NamedValue operand : {q, k, v})
+    for (unsigned dim : {0u, 2u})
+      if (operand.getExtent(dim) >= kIndexLimit)
+        return op.emitOpError("expected dimension ")
+               << dim << " of '" << operand.name << "' to be below 2^31, got "
+               << operand.getExtent(dim);
+
+  // attention_c9
+  int64_t heads = q.getExtent(1), keyHeads = k.getExtent(1);
+  if (heads == 0 || keyHeads == 0)
+    return op.emitOpError("expected at least one head, got ")
+           << heads << " query heads and " << keyHeads << " key heads";
+  if (!ShapedType::isDynamic(heads) && !ShapedType::isDynamic(keyHeads) &&
+      heads % keyHeads != 0)
+    return op.emitOpError("expected the number of query heads to be a multiple "
+                          "of the number of key heads, got ")
+           << heads << " and " << keyHeads;
+
+  // attention_c10
+  Extent batch(op, "batch");
+  if (failed(batch.unify(q, 0)) || failed(batch.unify(o, lead)) ||
+      failed(batch.unify(lse, lead)))
+    return failure();
+  // With pages, dimension 0 of k and v counts the pages of the pool.
+  Extent pages(op, "pages");
+  Extent &keyBatch = op.getPageTable() ? pages : batch;
+  if (failed(keyBatch.unify(k, 0)) || failed(keyBatch.unify(v, 0)))
+    return failure();
+
+  // attention_c11
+  Extent queryHeads(op, "query heads");
+  if (failed(queryHeads.unify(q, 1)) || failed(queryHeads.unify(o, lead + 1)) ||
+      failed(queryHeads.unify(lse, lead + 1)) ||
+      failed(queryHeads.unify({"sinks", op.getSinks()}, 0)))
+    return failure();
+  // attention_c12
+  Extent kvHeads(op, "key heads");
+  if (failed(kvHeads.unify(k, 1)) || failed(kvHeads.unify(v, 1)))
+    return failure();
+  // attention_c13
+  Extent queries(op, "queries");
+  if (failed(queries.unify(q, 2)) || failed(queries.unify(o, lead + 2)) ||
+      failed(queries.unify(lse, lead + 2)))
+    return failure();
+  // attention_c14
+  Extent keys(op, "keys");
+  if (failed(keys.unify(k, 2)) || failed(keys.unify(v, 2)))
+    return failure();
+  // attention_c15
+  Extent headDim(op, "head dimension");
+  if (failed(headDim.unify(q, 3)) || failed(headDim.unify(k, 3)))
+    return failure();
+  // attention_c16
+  Extent valueDim(op, "value dimension");
+  return success(succeeded(valueDim.unify(v, 3)) &&
+                 succeeded(valueDim.unify(o, lead + 3)));
+}
+
+static LogicalResult checkElementTypes(AttentionOp op) {
+  // attention_c5
+  Type type = elementTypeOf(op.getQ());
+  if (!type.isF16() && !type.isBF16() && !isFloat8(type))
+    return op.emitOpError("expected 'q' of type f16, bf16, f8E4M3FN or "
+                          "f8E5M2, got ")
+           << type;
+  for (NamedValue operand :
+       {NamedValue{"k", op.getK()}, NamedValue{"v", op.getV()}})
+    if (elementTypeOf(operand.value) != type) {
+      InFlightDiagnostic diag = op.emitOpError("expected '")
+                                << operand.name
+                                << "' of the type of "
+                                   "'q', "
+                                << type << ", got "
+                                << elementTypeOf(operand.value);
+      diag.attachNote(op.getQ().getLoc()) << "'q' stands here";
+      return diag;
+    }
+  // attention_c6, attention_c24
+  Type outType = elementTypeOf(op.getO());
+  if (op.getKvSplits()) {
+    if (!outType.isF32())
+      return op.emitOpError("expected partial results of type f32, got ")
+             << outType;
+  } else if (!isOutputType(outType) && !isFloat8(outType)) {
+    return op.emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN or "
+                          "f8E5M2, got ")
+           << outType;
+  }
+  // attention_c26
+  if (isFloat8(outType) != static_cast<bool>(op.getOutScaleAttr())) {
+    if (isFloat8(outType))
+      return op.emitOpError("expected 'out_scale' with an output of type ")
+             << outType << ", got none";
+    return op.emitOpError("expected 'out_scale' only with an 8-bit output, "
+                          "got an output of type ")
+           << outType;
+  }
+  // attention_c7
+  for (NamedValue operand :
+       {NamedValue{"lse", op.getLse()}, NamedValue{"sinks", op.getSinks()}})
+    if (operand.value && !elementTypeOf(operand.value).isF32())
+      return op.emitOpError("expected '")
+             << operand.name << "' of type f32, got "
+             << elementTypeOf(operand.value);
+  // attention_c21, attention_c23
+  for (NamedValue operand : {NamedValue{"cu_seqlens_q", op.getCuSeqlensQ()},
+                             NamedValue{"cu_seqlens_k", op.getCuSeqlensK()},
+                             NamedValue{"page_table", op.getPageTable()}})
+    if (operand.value && !elementTypeOf(operand.value).isInteger(32))
+      return op.emitOpError("expected '")
+             << operand.name << "' of type i32, got "
+             << elementTypeOf(operand.value);
+  return success();
+}
+
+/// Packed sequences of different lengths.
+static LogicalResult checkVariableLengths(AttentionOp op) {
+  // attention_c20
+  if (!op.getCuSeqlensQ() != !op.getCuSeqlensK())
+    return op.emitOpError("expected both 'cu_seqlens_q' and 'cu_seqlens_k' or "
+                          "neither, got one");
+  // attention_c22
+  IntegerAttr maxLength = op.getMaxSeqlenQAttr();
+  if (!op.isVariableLength()) {
+    if (maxLength)
+      return op.emitOpError("expected 'max_seqlen_q' only with cu_seqlens");
+    return success();
+  }
+  // attention_c21
+  NamedValue lengthsQ{"cu_seqlens_q", op.getCuSeqlensQ()};
+  NamedValue lengthsK{"cu_seqlens_k", op.getCuSeqlensK()};
+  Extent entries(op, "batch + 1");
+  if (failed(entries.unify(lengthsQ, 0)) || failed(entries.unify(lengthsK, 0)))
+    return failure();
+  for (NamedValue lengths : {lengthsQ, lengthsK})
+    if (!ShapedType::isDynamic(lengths.getExtent(0)) &&
+        lengths.getExtent(0) < 2)
+      return op.emitOpError("expected at least two elements in '")
+             << lengths.name << "', got " << lengths.getExtent(0);
+  // attention_c22
+  if (op.getShape(op.getQ())[0] != 1)
+    return op.emitOpError("expected batch 1 with cu_seqlens, since the "
+                          "sequences are packed, got ")
+           << describeExtent(op.getShape(op.getQ())[0]);
+  if (!maxLength)
+    return op.emitOpError("expected 'max_seqlen_q' with cu_seqlens, got none");
+  if (maxLength.getInt() < 0 || maxLength.getInt() >= kIndexLimit)
+    return op.emitOpError("expected 'max_seqlen_q' in [0, 2^31), got ")
+           << maxLength.getInt();
+  return success();
+}
+
+/// Keys and values in pages of a pool.
+static LogicalResult checkPages(AttentionOp op) {
+  // attention_c23
+  IntegerAttr pageSize = op.getPageSizeAttr();
+  if (!op.getPageTable() != !pageSize)
+    return op.emitOpError("expected both a page table and 'page_size' or "
+                          "neither, got one");
+  if (!pageSize)
+    return success();
+  int64_t size = pageSize.getInt();
+  if (size < 1 || !llvm::isPowerOf2_64(size) || size >= kIndexLimit)
+    return op.emitOpError("expected 'page_size' to be a power of two below "
+                          "2^31, got ")
+           << size;
+  for (NamedValue operand :
+       {NamedValue{"k", op.getK()}, NamedValue{"v", op.getV()}})
+    if (operand.getExtent(2) != size)
+      return op.emitOpError("expected dimension 2 of '")
+             << operand.name << "' to be the page size " << size << ", got "
+             << describeExtent(operand.getExtent(2));
+  int64_t rows = op.getShape(op.getPageTable())[0];
+  int64_t batch = op.getShape(op.getQ())[0];
+  if (op.isVariableLength()) {
+    int64_t entries = op.getShape(op.getCuSeqlensQ())[0];
+    batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
+  }
+  if (!ShapedType::isDynamic(rows) && !ShapedType::isDynamic(batch) &&
+      rows != batch)
+    return op.emitOpError("expected one row of the page table for each batch, "
+                          "got ")
+           << rows << " rows and " << batch << " batches";
+  return success();
+}
+
+/// Partial results, the absorbed latent form, and the window.
+static LogicalResult checkVariants(AttentionOp op) {
+  // attention_c24
+  if (IntegerAttr splits = op.getKvSplitsAttr()) {
+    if (splits.getInt() < 1)
+      return op.emitOpError("expected 'kv_splits' of at least 1, got ")
+             << splits.getInt();
+    if (!op.getLse())
+      return op.emitOpError("expected 'lse' with 'kv_splits', since partial "
+                            "results are merged by it, got none");
+    for (NamedValue operand :
+         {NamedValue{"o", op.getO()}, NamedValue{"lse", op.getLse()}})
+      if (operand.getExtent(0) != splits.getInt())
+        return op.emitOpError("expected dimension 0 of '")
+               << operand.name << "' to be 'kv_splits' = " << splits.getInt()
+               << ", got " << describeExtent(operand.getExtent(0));
+  }
+  // attention_c25
+  if (IntegerAttr rope = op.getRopeDimAttr()) {
+    int64_t latent = op.getHeadDim() - rope.getInt();
+    if (rope.getInt() < 1 || latent < 1)
+      return op.emitOpError("expected 'rope_dim' in [1, ")
+             << op.getHeadDim() - 1 << "], got " << rope.getInt();
+    if (op.getValueDim() != latent)
+      return op.emitOpError("expected the value dimension to be the head "
+                            "dimension less 'rope_dim', ")
+             << latent << ", got " << op.getValueDim();
+    if (op.getShape(op.getK())[1] != 1)
+      return op.emitOpError("expected one key head with 'rope_dim', got ")
+             << describeExtent(op.getShape(op.getK())[1]);
+  }
+  // attention_c30
+  if (MaskAttr mask = op.getMaskAttr())
+    if (mask.getLeft() >= kIndexLimit || mask.getRight() >= kIndexLimit)
+      return op.emitOpError("expected window bounds below 2^31, got left = ")
+             << mask.getLeft() << " and right = " << mask.getRight();
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  int64_t lead = getKvSplits() ? 1 : 0;
+  // attention_c1, attention_c19, attention_c21, attention_c23
+  SmallVector<OperandRule> rules = {
+      {{"q", getQ()}, 4, /*unitStride=*/true},
+      {{"k", getK()}, 4, /*unitStride=*/true},
+      {{"v", getV()}, 4, /*unitStride=*/true},
+      {{"o", getO()}, 4 + lead, /*unitStride=*/true},
+      {{"lse", getLse()}, 3 + lead, /*unitStride=*/false},
+      {{"sinks", getSinks()}, 1, /*unitStride=*/true},
+      {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
+      {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
+      {{"page_table", getPageTable()}, 2, /*unitStride=*/true}};
+  // attention_c1, attention_c2, attention_c3, attention_c4
+  if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
+      failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
+      failed(checkPages(*this)) || failed(checkExtents(*this)))
+    return failure();
+  // attention_c17, attention_c18, attention_c26
+  if (failed(checkFactor(*this, "scale", getScaleAttr(),
+                         /*allowNegative=*/true)) ||
+      failed(checkFactor(*this, "softcap", getSoftcapAttr(),
+                         /*allowNegative=*/false)) ||
+      failed(checkFactor(*this, "out_scale", getOutScaleAttr(),
+                         /*allowNegative=*/false)))
+    return failure();
+  // attention_c29
+  return checkResults(*this, {{"o", getO()}, {"lse", getLse()}});
+}
+
+/// Checks the arguments, the result and the effects of score_mod or mask_mod.
+static LogicalResult checkModification(AttentionOp op, StringRef name,
+                                       Region &region, Type result) {
+  if (region.empty())
+    return success();
+  Block &block = region.front();
+  Type f32 = Float32Type::get(op.getContext());
+  Type i32 = IntegerType::get(op.getContext(), 32);
+  SmallVector<Type> expected = {f32, i32, i32, i32, i32};
+  if (llvm::to_vector(block.getArgumentTypes()) != expected)
+    return op.emitOpError("expected '")
+           << name << "' to take (f32, i32, i32, i32, i32), got ("
+           << block.getArgumentTypes() << ")";
+  YieldOp yield;
+  if (block.mightHaveTerminator())
+    yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return op.emitOpError("expected '") << name << "' to end with 'attn.yield'";
+  if (yield.getNumOperands() != 1 || yield.getOperand(0).getType() != result) {
+    InFlightDiagnostic diag = op.emitOpError("expected '")
+                              << name << "' to yield " << result << ", got ("
+                              << yield.getOperandTypes() << ")";
+    diag.attachNote(yield.getLoc()) << "it is yielded here";
+    return diag;
+  }
+  // attention_c32
+  WalkResult walk = region.walk([&](Operation *nested) {
+    if (isa<YieldOp>(nested) ||
+        nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+        nested->hasTrait<OpTrait::IsTerminator>())
+      return WalkResult::advance();
+    auto effects = dyn_cast<MemoryEffectOpInterface>(nested);
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    if (effects)
+      effects.getEffects(instances);
+    bool readsOnly = effects && llvm::all_of(instances, [](const auto &effect) {
+                       return isa<MemoryEffects::Read>(effect.getEffect());
+                     });
+    if (readsOnly)
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        op.emitOpError("expected operations without effects other than reads "
+                       "in '")
+        << name << "', got '" << nested->getName() << "'";
+    diag.attachNote(nested->getLoc()) << "the operation is here";
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+LogicalResult AttentionOp::verifyRegions() {
+  // attention_c27, attention_c28
+  return success(
+      succeeded(checkModification(*this, "score_mod", getScoreMod(),
+                                  Float32Type::get(getContext()))) &&
+      succeeded(checkModification(*this, "mask_mod", getMaskMod(),
+                                  IntegerType::get(getContext(), 1))));
+}
+
+//===----------------------------------------------------------------------===//
+// CombineOp
+//===----------------------------------------------------------------------===//
 
 MutableOperandRange CombineOp::getDpsInitsMutable() {
-  return MutableOperandRange(getOperation(), 2, getLse() ? 2 : 1);
+  // o is the operand after the two partial results; lse follows it.
+  return MutableOperandRange(getOperation(), /*start=*/2,
+                             /*length=*/getLse() ? 2 : 1);
 }
 
 void CombineOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  memoryEffects(*this, effects);
+  addDestinationStyleEffects(*this, effects);
 }
 
-LogicalResult CombineOp::verify() { return success(); }
+LogicalResult CombineOp::verify() {
+  NamedValue partialO{"partial_o", getPartialO()};
+  NamedValue partialLse{"partial_lse", getPartialLse()};
+  NamedValue o{"o", getO()}, lse{"lse", getLse()};
+  // combine_c1, combine_c2
+  SmallVector<OperandRule> rules = {{partialO, 5, /*unitStride=*/true},
+                                    {partialLse, 4, /*unitStride=*/false},
+                                    {o, 4, /*unitStride=*/true},
+                                    {lse, 3, /*unitStride=*/false}};
+  if (failed(checkOperands(*this, rules)))
+    return failure();
+  // combine_c3
+  for (NamedValue operand : {partialO, partialLse, lse})
+    if (operand.value && !elementTypeOf(operand.value).isF32())
+      return emitOpError("expected '") << operand.name << "' of type f32, got "
+                                       << elementTypeOf(operand.value);
+  // combine_c4
+  if (!isOutputType(elementTypeOf(o.value)))
+    return emitOpError("expected 'o' of type f16, bf16 or f32, got ")
+           << elementTypeOf(o.value);
+  // combine_c5
+  if (failed(checkStaticExtent(*this, partialO, 4, "a value dimension")))
+    return failure();
+  if (partialO.getExtent(0) == 0)
+    return emitOpError("expected at least one partial result, got none");
+  // combine_c6
+  Extent splits(*this, "partial results");
+  if (failed(splits.unify(partialO, 0)) || failed(splits.unify(partialLse, 0)))
+    return failure();
+  const char *meanings[] = {"batch", "query heads", "queries"};
+  for (unsigned dim = 0; dim < 3; ++dim) {
+    Extent extent(*this, meanings[dim]);
+    if (failed(extent.unify(partialO, dim + 1)) ||
+        failed(extent.unify(partialLse, dim + 1)) ||
+        failed(extent.unify(o, dim)) || failed(extent.unify(lse, dim)))
+      return failure();
+  }
+  Extent valueDim(*this, "value dimension");
+  if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
+    return failure();
+  // combine_c7
+  return checkResults(*this, {o, lse});
+}

@@ -45,15 +45,38 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     With `cu_seqlens_q` and `cu_seqlens_k` (both int32, B + 1 elements, not
     decreasing, first 0) the sequences of a batch are packed: q, k, v, o and lse
     have batch 1, batch `b` owns rows `cu_seqlens[b]` to `cu_seqlens[b+1] - 1`,
-    and `max_seqlen_q` bounds the length of a query sequence.
+    and `max_seqlen_q` bounds the length of a query sequence. Rows of o and lse
+    that no sequence owns keep their values.
+
+    With `page_table` (int32, (B, pages of a sequence)) k and v are pools of
+    pages, (pages, Hkv, page_size, D) and (pages, Hkv, page_size, Dv): key `j`
+    of batch `b` is row `j % page_size` of page `page_table[b, j / page_size]`.
+    A batch has as many keys as `cu_seqlens_k` says, else as its pages hold.
+
+    With `kv_splits = S` the keys of each row are cut into S runs and o and lse
+    become the partial results of each run, o (S, B, H, Nq, Dv) and lse (S, B,
+    H, Nq), both f32, for `attn.combine`. Runs are in order and may be empty;
+    their ends are the schedule's choice. Sinks count in run 0 only.
+
+    With `rope_dim = R` (multi-head latent attention, absorbed form) v is the
+    first Dv = D - R columns of k: `v[b, 0, j, c]` and `k[b, 0, j, c]` are one
+    value, which a kernel may read from either.
+
+    `out_scale` multiplies o before it is rounded to an 8-bit type.
 
     The regions `score_mod` and `mask_mod` take (score: f32, batch, head, q
     index, kv index: i32) and yield an f32, and an i1 that is true where the
-    pair is kept. They may read values from outside; indices count from the
-    start of the sequence.
+    pair is kept. They may read values and memory from outside, and have no
+    other effect; indices count from the start of the sequence. `mask_mod` gets
+    the score that `score_mod` gives.
 
-    Undefined behaviour: o or lse overlapping an input; cu_seqlens outside the
-    rows; a query sequence longer than `max_seqlen_q`.
+    The constraints are numbered in `docs/spec.md` (attention_c1 to
+    attention_c32).
+
+    Undefined behaviour: o or lse overlapping an input or each other;
+    cu_seqlens outside the rows or decreasing; a query sequence longer than
+    `max_seqlen_q`; a page outside the pool; with `rope_dim`, a v that differs
+    from the first columns of k.
 
     Example:
 
@@ -69,25 +92,44 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     ```
   }];
   let arguments = (ins
+    /*attention_c1, attention_c2, attention_c3, attention_c4*/
+    /*attention_c5, attention_c8, attention_c9, attention_c10, attention_c11*/
+    /*attention_c12, attention_c13, attention_c14, attention_c15*/
+    /*attention_c16, attention_c31*/
     Arg<Attn_ShapedOperand, "queries, (B, H, Nq, D)">:$q,
     Arg<Attn_ShapedOperand, "keys, (B, Hkv, Nk, D)">:$k,
     Arg<Attn_ShapedOperand, "values, (B, Hkv, Nk, Dv)">:$v,
+    /*attention_c6*/
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
+    /*attention_c7*/
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
+    /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
+    /*attention_c20, attention_c21, attention_c22*/
     Arg<Optional<Attn_ShapedOperand>, "cumulative query lengths, (B+1), i32">:$cu_seqlens_q,
     Arg<Optional<Attn_ShapedOperand>, "cumulative key lengths, (B+1), i32">:$cu_seqlens_k,
+    /*attention_c23*/
     Arg<Optional<Attn_ShapedOperand>, "page of each (batch, page index), i32">:$page_table,
+    /*attention_c30*/
     OptionalAttr<Attn_MaskAttr>:$mask,
+    /*attention_c17*/
     OptionalAttr<F32Attr>:$scale,
+    /*attention_c18*/
     OptionalAttr<F32Attr>:$softcap,
+    /*attention_c22*/
     OptionalAttr<I64Attr>:$max_seqlen_q,
+    /*attention_c23*/
     OptionalAttr<I64Attr>:$page_size,
+    /*attention_c24*/
     OptionalAttr<I64Attr>:$kv_splits,
+    /*attention_c25*/
     OptionalAttr<I64Attr>:$rope_dim,
+    /*attention_c26*/
     OptionalAttr<F32Attr>:$out_scale,
     OptionalAttr<Attn_PlanInterface>:$plan);
+  /*attention_c29*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
+  /*attention_c27, attention_c28, attention_c32*/
   let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod);
   let assemblyFormat = [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
@@ -98,6 +140,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
     attr-dict (`->` type($results)^)?
   }];
+  let builders = [
+    // An attention with its operands only; attributes and regions are the
+    // caller's to add.
+    OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
+      "::mlir::Value":$o, CArg<"::mlir::Value", "{}">:$lse,
+      CArg<"::mlir::Value", "{}">:$sinks,
+      CArg<"::mlir::Value", "{}">:$cuSeqlensQ,
+      CArg<"::mlir::Value", "{}">:$cuSeqlensK)>];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -106,10 +156,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     double getEffectiveScale();
     /// The mask in force: the attribute, or the mask that keeps every pair.
     ::mlir::attn::MaskAttr getEffectiveMask();
+    /// D and Dv: the last extents of q and v.
     int64_t getHeadDim() { return getShape(getQ()).back(); }
     int64_t getValueDim() { return getShape(getV()).back(); }
+    /// True if the sequences of the batch are packed (cu_seqlens).
     bool isVariableLength() { return static_cast<bool>(getCuSeqlensQ()); }
+    /// True on tensors, false on memrefs.
     bool hasTensorSemantics() { return isa<RankedTensorType>(getQ().getType()); }
+    /// The shape of an operand.
     static ::llvm::ArrayRef<int64_t> getShape(::mlir::Value value) {
       return ::llvm::cast<::mlir::ShapedType>(value.getType()).getShape();
     }
@@ -132,6 +186,10 @@ def Attn_CombineOp : Attn_Op<"combine", [
 
     A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`.
 
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c7).
+
+    Undefined behaviour: o or lse overlapping an input or each other.
+
     Example:
 
     ```mlir
@@ -144,10 +202,12 @@ def Attn_CombineOp : Attn_Op<"combine", [
     ```
   }];
   let arguments = (ins
+    /*combine_c1, combine_c2, combine_c3, combine_c4, combine_c5, combine_c6*/
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse);
+  /*combine_c7*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
   let assemblyFormat = [{
     `ins` `(` $partial_o `,` $partial_lse `:` type($partial_o) `,` type($partial_lse) `)`
@@ -157,6 +217,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     MutableOperandRange getDpsInitsMutable();
+    /// True on tensors, false on memrefs.
+    bool hasTensorSemantics() { return isa<RankedTensorType>(getO().getType()); }
   }];
 }
 

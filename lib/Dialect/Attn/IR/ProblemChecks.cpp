@@ -1,0 +1,145 @@
+//===- ProblemChecks.cpp - Checks that problem ops share ------------------===//
+
+#include "ProblemChecks.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::string attn::describeExtent(int64_t extent) {
+  return ShapedType::isDynamic(extent) ? "dynamic" : std::to_string(extent);
+}
+
+/// True for the memory spaces that mean global memory.
+static bool isGlobalSpace(Attribute space) {
+  if (!space)
+    return true;
+  if (auto integer = dyn_cast<IntegerAttr>(space))
+    return integer.getInt() == 0 || integer.getInt() == 1;
+  auto gpuSpace = dyn_cast<gpu::AddressSpaceAttr>(space);
+  return gpuSpace && gpuSpace.getValue() == gpu::AddressSpace::Global;
+}
+
+/// Checks where a memref lies and that its strides are known to exist.
+static LogicalResult checkMemRef(Operation *op, const OperandRule &rule,
+                                 MemRefType type) {
+  // attention_c3, combine_c2
+  if (!isGlobalSpace(type.getMemorySpace()))
+    return op->emitOpError("expected '")
+           << rule.operand.name << "' in global memory, got memory space "
+           << type.getMemorySpace();
+  // attention_c4, combine_c2
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return op->emitOpError("expected '")
+           << rule.operand.name << "' to have strides, got " << type;
+  if (rule.unitStride && strides.back() != 1)
+    return op->emitOpError("expected innermost stride 1 for '")
+           << rule.operand.name << "', got " << describeExtent(strides.back());
+  return success();
+}
+
+LogicalResult attn::checkOperands(Operation *op, ArrayRef<OperandRule> rules) {
+  bool onTensors = isa<RankedTensorType>(rules.front().operand.value.getType());
+  for (const OperandRule &rule : rules) {
+    const NamedValue &operand = rule.operand;
+    if (!operand.value)
+      continue;
+    // attention_c2, combine_c2
+    bool isTensor = isa<RankedTensorType>(operand.value.getType());
+    if (isTensor != onTensors) {
+      const NamedValue &first = rules.front().operand;
+      InFlightDiagnostic diag =
+          op->emitOpError("expected only tensors or only memrefs, got '")
+          << operand.name << "' of type " << operand.getType();
+      diag.attachNote(first.value.getLoc())
+          << "'" << first.name << "' has type " << first.getType();
+      return diag;
+    }
+    // attention_c1, combine_c1
+    if (!operand.getType().hasRank() || operand.getRank() != rule.rank)
+      return op->emitOpError("expected '")
+             << operand.name << "' of rank " << rule.rank << ", got "
+             << operand.getType();
+    if (auto tensor = dyn_cast<RankedTensorType>(operand.value.getType())) {
+      // attention_c3, combine_c2
+      if (tensor.getEncoding())
+        return op->emitOpError("expected a tensor without encoding for '")
+               << operand.name << "', got " << tensor.getEncoding();
+    } else if (failed(checkMemRef(op, rule,
+                                  cast<MemRefType>(operand.value.getType())))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult attn::checkStaticExtent(Operation *op, const NamedValue &operand,
+                                      unsigned dim, StringRef what) {
+  int64_t extent = operand.getExtent(dim);
+  if (!ShapedType::isDynamic(extent) && extent >= 1)
+    return success();
+  return op->emitOpError("expected ")
+         << what << " that is static and at least 1 in '" << operand.name
+         << "', got " << describeExtent(extent);
+}
+
+LogicalResult attn::checkResults(Operation *op, ArrayRef<NamedValue> inits) {
+  SmallVector<NamedValue> expected;
+  for (const NamedValue &init : inits)
+    if (init.value && isa<RankedTensorType>(init.value.getType()))
+      expected.push_back(init);
+  if (op->getNumResults() != expected.size())
+    return op->emitOpError("expected ")
+           << expected.size() << " results, one for each output tensor, got "
+           << op->getNumResults();
+  for (auto [result, init] : llvm::zip_equal(op->getResults(), expected))
+    if (result.getType() != init.value.getType()) {
+      InFlightDiagnostic diag = op->emitOpError("expected the result for '")
+                                << init.name << "' to be of its type, "
+                                << init.getType() << ", got "
+                                << result.getType();
+      diag.attachNote(init.value.getLoc())
+          << "'" << init.name << "' stands here";
+      return diag;
+    }
+  return success();
+}
+
+void attn::addDestinationStyleEffects(
+    Operation *op, SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  auto destination = cast<DestinationStyleOpInterface>(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<BaseMemRefType>(operand.get().getType()))
+      continue;
+    if (destination.isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand,
+                           SideEffects::DefaultResource::get());
+    else
+      effects.emplace_back(MemoryEffects::Read::get(), &operand,
+                           SideEffects::DefaultResource::get());
+  }
+}
+
+LogicalResult Extent::unify(const NamedValue &operand, unsigned dim) {
+  if (!operand.value || ShapedType::isDynamic(operand.getExtent(dim)))
+    return success();
+  if (!first) {
+    first = operand;
+    firstDim = dim;
+    return success();
+  }
+  int64_t expected = first->getExtent(firstDim);
+  if (operand.getExtent(dim) == expected)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected dimension ")
+                            << dim << " of '" << operand.name << "' ("
+                            << meaning << ") to be " << expected << ", got "
+                            << operand.getExtent(dim);
+  diag.attachNote(first->value.getLoc()) << "dimension " << firstDim << " of '"
+                                         << first->name << "' is " << expected;
+  return diag;
+}

@@ -1,0 +1,72 @@
+//===- ProblemChecks.h - Checks that problem ops share ----------*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_IR_PROBLEMCHECKS_H
+#define ATTN_LIB_DIALECT_ATTN_IR_PROBLEMCHECKS_H
+
+#include "mlir/IR/BuiltinTypeInterfaces.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <optional>
+#include <string>
+
+namespace mlir::attn {
+
+/// An operand and the name that messages give it; without value when an
+/// optional operand is absent.
+struct NamedValue {
+  StringRef name;
+  Value value;
+
+  ShapedType getType() const { return cast<ShapedType>(value.getType()); }
+  int64_t getRank() const { return getType().getRank(); }
+  int64_t getExtent(unsigned dim) const { return getType().getDimSize(dim); }
+};
+
+/// What every operand of a problem op must be by itself.
+struct OperandRule {
+  NamedValue operand;
+  int64_t rank;
+  /// The innermost dimension of a memref must have stride 1.
+  bool unitStride;
+};
+
+/// An extent as messages print it: the number, or "dynamic".
+std::string describeExtent(int64_t extent);
+
+/// Checks that the operands are all memrefs or all tensors, have the stated
+/// ranks, and lie in global memory with strides.
+LogicalResult checkOperands(Operation *op, ArrayRef<OperandRule> rules);
+
+/// Checks that an extent, `what` in words, is static and at least 1.
+LogicalResult checkStaticExtent(Operation *op, const NamedValue &operand,
+                                unsigned dim, StringRef what);
+
+/// Checks that results are the types of the tensor operands in `inits`, and
+/// that there are none on memrefs.
+LogicalResult checkResults(Operation *op, ArrayRef<NamedValue> inits);
+
+/// Reads of the inputs and writes of the inits of a destination-style op on
+/// memrefs; on tensors it has none.
+void addDestinationStyleEffects(
+    Operation *op, SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
+
+/// An extent that several operands have in common. The first static one is
+/// taken as what the others have to be.
+class Extent {
+public:
+  Extent(Operation *op, StringRef meaning) : op(op), meaning(meaning) {}
+
+  /// Checks dimension `dim` of `operand` against the extent. An absent operand
+  /// and a dynamic extent agree with everything.
+  LogicalResult unify(const NamedValue &operand, unsigned dim);
+
+private:
+  Operation *op;
+  StringRef meaning;
+  std::optional<NamedValue> first;
+  unsigned firstDim = 0;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_IR_PROBLEMCHECKS_H

@@ -1,0 +1,149 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// One case for each message of the verifier, named after the constraint in
+// docs/spec.md.
+
+func.func @combine_c1(
+    %partial_o: memref<2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected 'partial_o' of rank 5, got 'memref<2x8x300x64xf32>'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c2(
+    // expected-note @below {{'partial_o' has type 'memref<4x2x8x300x64xf32>'}}
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: tensor<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected only tensors or only memrefs, got 'o' of type 'tensor<2x8x300x64xf16>'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : tensor<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c2_stride(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16, strided<[307200, 38400, 128, 2]>>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected innermost stride 1 for 'o', got 2}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf16, strided<[307200, 38400, 128, 2]>>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c3(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf16>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected 'partial_lse' of type f32, got 'f16'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf16>)
+    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c4(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected 'o' of type f16, bf16 or f32, got 'f8E5M2'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf8E5M2>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c5(
+    %partial_o: memref<4x2x8x300x?xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected a value dimension that is static and at least 1 in 'partial_o', got dynamic}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x?xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c5_none(
+    %partial_o: memref<0x2x8x300x64xf32>,
+    %partial_lse: memref<0x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected at least one partial result, got none}}
+  attn.combine ins(%partial_o, %partial_lse : memref<0x2x8x300x64xf32>, memref<0x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c6(
+    // expected-note @below {{dimension 0 of 'partial_o' is 4}}
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<3x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected dimension 0 of 'partial_lse' (partial results) to be 4, got 3}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<3x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c6_queries(
+    // expected-note @below {{dimension 3 of 'partial_o' is 300}}
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x200x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected dimension 2 of 'o' (queries) to be 300, got 200}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x200x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c6_value(
+    // expected-note @below {{dimension 4 of 'partial_o' is 64}}
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x32xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected dimension 3 of 'o' (value dimension) to be 64, got 32}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x32xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c7(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected 0 results, one for each output tensor, got 1}}
+  %r = attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>) -> tensor<2x8x300x64xf16>
+  return
+}
