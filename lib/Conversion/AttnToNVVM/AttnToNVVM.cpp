@@ -1,6 +1,22 @@
-//===- AttnToNVVM.cpp - Scalars to the LLVM and NVVM dialects ---------------===//
+//===- AttnToNVVM.cpp - The pass convert-attn-to-nvvm ---------------------===//
+//
+// The last step before translation: structured control flow to branches, then
+// everything to the llvm and nvvm dialects in one conversion. The kernel gets
+// its data layout, its entry attributes and its by-value parameters here,
+// because the gpu dialect loses or refuses them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/Passes.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_CONVERTATTNTONVVMPASS
@@ -10,10 +26,136 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
+/// NVPTX with 32-bit pointers to shared memory. It has to be on the module
+/// before translation: alignments are computed there.
+static constexpr StringLiteral
+    kDataLayout("e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:"
+                "128-i256:256-v16:16-v32:32-n16:32:64");
+
 namespace {
+
+/// gpu ops that name a thread or a block: special registers, in i32.
+template <typename GPUOp, typename X, typename Y, typename Z>
+struct SpecialRegister : OpConversionPattern<GPUOp> {
+  using OpConversionPattern<GPUOp>::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(GPUOp op, typename GPUOp::Adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type i32 = rewriter.getI32Type();
+    Value value;
+    switch (op.getDimension()) {
+    case gpu::Dimension::x:
+      value = X::create(rewriter, op.getLoc(), i32);
+      break;
+    case gpu::Dimension::y:
+      value = Y::create(rewriter, op.getLoc(), i32);
+      break;
+    case gpu::Dimension::z:
+      value = Z::create(rewriter, op.getLoc(), i32);
+      break;
+    }
+    rewriter.replaceOp(op, value);
+    return success();
+  }
+};
+
+struct BarrierLowering : OpConversionPattern<gpu::BarrierOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(gpu::BarrierOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::Barrier0Op>(op);
+    return success();
+  }
+};
+
+struct ReturnLowering : OpConversionPattern<gpu::ReturnOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(gpu::ReturnOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+    return success();
+  }
+};
+
+/// A kernel to an llvm.func with NVVM's entry attributes.
+struct KernelLowering : OpConversionPattern<gpu::GPUFuncOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(gpu::GPUFuncOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    const auto *converter =
+        static_cast<const LLVMTypeConverter *>(getTypeConverter());
+    TypeConverter::SignatureConversion signature(op.getNumArguments());
+    SmallVector<Type> types;
+    for (auto [index, type] : llvm::enumerate(op.getArgumentTypes())) {
+      Type converted = converter->convertType(type);
+      if (!converted)
+        return rewriter.notifyMatchFailure(op, "argument type not supported");
+      signature.addInputs(index, converted);
+      types.push_back(converted);
+    }
+    auto type = LLVM::LLVMFunctionType::get(
+        LLVM::LLVMVoidType::get(op.getContext()), types);
+    auto function = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(),
+                                             op.getName(), type);
+    for (NamedAttribute attribute : op->getDiscardableAttrs())
+      function->setAttr(attribute.getName(), attribute.getValue());
+    if (op.isKernel())
+      function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                        rewriter.getUnitAttr());
+    if (std::optional<ArrayRef<int32_t>> block = op.getKnownBlockSize())
+      function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                        rewriter.getDenseI32ArrayAttr(*block));
+    rewriter.inlineRegionBefore(op.getBody(), function.getBody(),
+                                function.end());
+    if (failed(rewriter.convertRegionTypes(&function.getBody(), *converter,
+                                           &signature)))
+      return failure();
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct ConvertAttnToNVVMPass
     : attn::impl::ConvertAttnToNVVMPassBase<ConvertAttnToNVVMPass> {
   using Base::Base;
-  void runOnOperation() override {}
+
+  void runOnOperation() override {
+    gpu::GPUModuleOp module = getOperation();
+    MLIRContext *context = &getContext();
+    module->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
+                    StringAttr::get(context, kDataLayout));
+
+    LowerToLLVMOptions options(context);
+    options.overrideIndexBitwidth(32);
+    LLVMTypeConverter converter(context, options);
+
+    RewritePatternSet patterns(context);
+    populateSCFToControlFlowConversionPatterns(patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    patterns.add<
+        BarrierLowering, ReturnLowering, KernelLowering,
+        SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
+                        NVVM::ThreadIdZOp>,
+        SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
+                        NVVM::BlockIdZOp>,
+        SpecialRegister<gpu::BlockDimOp, NVVM::BlockDimXOp, NVVM::BlockDimYOp,
+                        NVVM::BlockDimZOp>,
+        SpecialRegister<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
+                        NVVM::GridDimZOp>>(converter, context);
+
+    ConversionTarget target(*context);
+    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    target.addLegalOp<gpu::GPUModuleOp>();
+    ConversionConfig config;
+    config.allowPatternRollback = false;
+    if (failed(applyFullConversion(module, target, std::move(patterns),
+                                   config)))
+      return signalPassFailure();
+  }
 };
 } // namespace

@@ -1,6 +1,32 @@
-//===- InferLayouts.cpp - The pass AttnInferLayouts -------------------------------------------===//
+//===- InferLayouts.cpp - The pass attn-infer-layouts ---------------------===//
+//
+// Resolves #attn.auto in one kernel.
+//
+// Terminology. An *anchor* is a place that fixes a layout: the accumulator and
+// the operands of a matrix instruction, and every type that the user or a pass
+// before wrote out. A *link* says that two values have related layouts: the
+// same (elementwise ops, carried values), or one is the row layout of the other
+// (reduce, broadcast).
+//
+// 1. Buffers: a view has the layout that its source determines; an allocation
+//    takes the widest swizzle that divides its rows.
+// 2. Strong anchors seed a worklist: accumulators and written-out types. Layouts
+//    travel along links, both ways, until nothing changes. The first layout
+//    that reaches a value stays; a later, different one is a conflict.
+// 3. Weak anchors (operands of matrix instructions) seed what is left: they
+//    name what one use wants, and a conversion at that use serves as well.
+// 4. What nothing reached gets the accumulator layout of the kernel's warps.
+// 5. Types are written; where a use needs another layout than its value has, an
+//    attn.convert_layout is put in front of the use. Constants are cloned in
+//    the layout that is needed.
+//
+//===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Layout/Convert.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNINFERLAYOUTSPASS
@@ -11,8 +37,482 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-struct AttnInferLayoutsPass : attn::impl::AttnInferLayoutsPassBase<AttnInferLayoutsPass> {
+
+/// How the layouts of two linked values relate, seen from the first.
+enum class Relation { Same, RowsOf, PartialOf, TileOf, TileOfPartial };
+
+struct Link {
+  Value other;
+  Relation relation;
+  Operation *op;
+};
+
+/// A layout, and where it came from.
+struct Choice {
+  Attribute layout;
+  /// The op that fixed the layout.
+  Operation *seed = nullptr;
+  /// The value that it came along; null at the seed.
+  Value from;
+};
+
+class LayoutInference {
+public:
+  LayoutInference(gpu::GPUFuncOp kernel, bool assertTrivial)
+      : kernel(kernel), assertTrivial(assertTrivial) {}
+  LogicalResult run();
+
+  unsigned numConversions = 0, numResolved = 0;
+
+private:
+  void inferBuffers();
+  void collectLinks();
+  void link(Value a, Value b, Operation *op, Relation relation = Relation::Same);
+  void seed(Value value, Attribute layout, Operation *op);
+  void propagate();
+  /// True for a tile with one column for each owner of a row: an accumulator
+  /// has at least twice as many.
+  bool isPartial(Value value) const {
+    return cast<RankedTensorType>(value.getType()).getShape().back() ==
+           4 * accumulator.getWarps()[1];
+  }
+  void seedWeakAnchors();
+  LogicalResult writeTypes();
+  LogicalResult convertUses();
+  Value converted(OpBuilder &b, Operation *user, Value value,
+                  RankedTensorType type);
+  LogicalResult reportConversion(Operation *user, Value value,
+                                 RankedTensorType type);
+
+  gpu::GPUFuncOp kernel;
+  bool assertTrivial;
+  MmaLayoutAttr accumulator;
+  llvm::MapVector<Value, SmallVector<Link, 2>> links;
+  llvm::DenseMap<Value, Choice> choices;
+  SmallVector<Value> worklist;
+};
+
+} // namespace
+
+static bool hasTile(Value value) { return isTile(value.getType()); }
+
+static bool isElementwise(Operation *op) {
+  return OpTrait::hasElementwiseMappableTraits(op) ||
+         isa<Exp2Op, ApplyMaskOp, MapElementsOp>(op);
+}
+
+/// The encoding of a tile.
+static Attribute encodingOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getEncoding();
+}
+
+static RankedTensorType withLayout(Value value, Attribute layout) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return RankedTensorType::get(type.getShape(), type.getElementType(), layout);
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// The default layout of an allocation.
+static Attribute chooseBufferLayout(BufferType type) {
+  MLIRContext *context = type.getContext();
+  if (type.getSlotShape().size() != 2)
+    return RowLayoutAttr::get(context);
+  unsigned bits = type.getElementType().getIntOrFloatBitWidth();
+  return SwizzledLayoutAttr::get(
+      context, SharedLayout::chooseSpan(type.getSlotShape()[1], bits));
+}
+
+void LayoutInference::inferBuffers() {
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Value result : op->getResults()) {
+      auto type = dyn_cast<BufferType>(result.getType());
+      if (!type || !isAuto(type.getLayout()))
+        continue;
+      Attribute layout;
+      if (auto slot = dyn_cast<SlotOp>(op)) {
+        layout = slot.getSource().getType().getLayout();
+      } else if (auto transpose = dyn_cast<TransposeOp>(op)) {
+        Attribute source = transpose.getSource().getType().getLayout();
+        auto inner = dyn_cast<TransposedLayoutAttr>(source);
+        layout = inner ? inner.getInner()
+                       : TransposedLayoutAttr::get(op->getContext(), source);
+      } else {
+        layout = chooseBufferLayout(type);
+      }
+      result.setType(type.withLayout(layout));
+      ++numResolved;
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Links and seeds
+//===----------------------------------------------------------------------===//
+
+void LayoutInference::link(Value a, Value b, Operation *op, Relation relation) {
+  if (!hasTile(a) || !hasTile(b))
+    return;
+  auto inverse = [](Relation relation) {
+    switch (relation) {
+    case Relation::Same:
+      return Relation::Same;
+    case Relation::RowsOf:
+      return Relation::TileOf;
+    case Relation::PartialOf:
+      return Relation::TileOfPartial;
+    case Relation::TileOf:
+      return Relation::RowsOf;
+    case Relation::TileOfPartial:
+      return Relation::PartialOf;
+    }
+    llvm_unreachable("covered switch");
+  };
+  links[a].push_back({b, relation, op});
+  links[b].push_back({a, inverse(relation), op});
+}
+
+void LayoutInference::seed(Value value, Attribute layout, Operation *op) {
+  if (!hasTile(value) || choices.contains(value))
+    return;
+  choices[value] = {layout, op, Value()};
+  worklist.push_back(value);
+}
+
+void LayoutInference::collectLinks() {
+  kernel.walk([&](Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+      for (auto [init, argument, yielded, result] :
+           llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
+                     yield.getOperands(), loop.getResults())) {
+        link(argument, result, op);
+        link(argument, yielded, op);
+        link(argument, init, op);
+      }
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      for (Region &region : op->getRegions()) {
+        if (region.empty() || op->getNumResults() == 0)
+          continue;
+        for (auto [result, yielded] :
+             llvm::zip(op->getResults(),
+                       region.front().getTerminator()->getOperands()))
+          link(result, yielded, op);
+      }
+    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+      link(reduce.getResult(), reduce.getSource(), op,
+           reduce.getPartial() ? Relation::PartialOf : Relation::RowsOf);
+    } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+      link(broadcast.getSource(), broadcast.getResult(), op, Relation::RowsOf);
+    } else if (auto mma = dyn_cast<MmaOp>(op)) {
+      link(mma.getC(), mma.getResult(), op);
+    } else if (auto softmax = dyn_cast<OnlineSoftmaxOp>(op)) {
+      link(softmax.getS(), softmax.getP(), op);
+      link(softmax.getM(), softmax.getNewM(), op);
+      link(softmax.getL(), softmax.getNewL(), op);
+      link(softmax.getO(), softmax.getNewO(), op);
+      link(softmax.getM(), softmax.getS(), op, Relation::RowsOf);
+      link(softmax.getL(), softmax.getS(), op, Relation::PartialOf);
+    } else if (isElementwise(op) && op->getNumResults() == 1) {
+      for (Value operand : op->getOperands())
+        link(op->getResult(0), operand, op);
+    }
+  });
+  // Strong anchors, in program order.
+  kernel.walk([&](Operation *op) {
+    if (auto mma = dyn_cast<MmaOp>(op))
+      if (isAuto(encodingOf(mma.getResult())))
+        seed(mma.getResult(), accumulator, op);
+    for (Value result : op->getResults())
+      if (hasTile(result) && !isAuto(encodingOf(result)))
+        seed(result, encodingOf(result), op);
+  });
+}
+
+/// The layout that a link gives to the other value; null if it gives none.
+static Attribute follow(Attribute layout, Relation relation) {
+  MLIRContext *context = layout.getContext();
+  switch (relation) {
+  case Relation::Same:
+    return layout;
+  case Relation::RowsOf:
+    // From row values to the tile.
+    if (auto slice = dyn_cast<SliceLayoutAttr>(layout))
+      return slice.getDim() == 1 ? slice.getParent() : Attribute();
+    return {};
+  case Relation::PartialOf:
+    if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
+      return partial.getParent();
+    return {};
+  case Relation::TileOf:
+    if (isa<MmaLayoutAttr>(layout))
+      return SliceLayoutAttr::get(context, 1, layout);
+    if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
+      return SliceLayoutAttr::get(context, 1, partial.getParent());
+    return {};
+  case Relation::TileOfPartial:
+    if (isa<MmaLayoutAttr>(layout))
+      return PartialLayoutAttr::get(context, layout);
+    return {};
+  }
+  llvm_unreachable("covered switch");
+}
+
+void LayoutInference::propagate() {
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    Choice choice = choices.lookup(value);
+    auto it = links.find(value);
+    if (it == links.end())
+      continue;
+    for (const Link &link : it->second) {
+      if (choices.contains(link.other))
+        continue;
+      Attribute layout = follow(choice.layout, link.relation);
+      if (!layout)
+        continue;
+      // A row layout says nothing of the width: partial sums have the partial
+      // layout, not the accumulator's.
+      if (link.relation == Relation::RowsOf && isPartial(link.other))
+        layout = PartialLayoutAttr::get(layout.getContext(), layout);
+      choices[link.other] = {layout, choice.seed, value};
+      worklist.push_back(link.other);
+    }
+  }
+}
+
+void LayoutInference::seedWeakAnchors() {
+  kernel.walk([&](MmaOp mma) {
+    Attribute layout =
+        isAuto(encodingOf(mma.getResult()))
+            ? Attribute(accumulator)
+            : encodingOf(mma.getResult());
+    for (auto [index, operand] :
+         llvm::enumerate(ValueRange{mma.getA(), mma.getB()}))
+      if (hasTile(operand))
+        seed(operand, OperandLayoutAttr::get(mma.getContext(), index, layout),
+             mma);
+  });
+  propagate();
+  // Nothing fixes these: any layout serves, and this one needs no conversion
+  // where they meet the others later.
+  auto fallback = [&](Value value) {
+    if (!hasTile(value) || choices.contains(value))
+      return;
+    auto type = cast<RankedTensorType>(value.getType());
+    Attribute layout = accumulator;
+    if (type.getRank() == 1)
+      layout = SliceLayoutAttr::get(kernel.getContext(), 1, accumulator);
+    else if (isPartial(value))
+      layout = PartialLayoutAttr::get(kernel.getContext(), accumulator);
+    seed(value, layout, value.getDefiningOp());
+    propagate();
+  };
+  kernel.walk([&](Operation *op) {
+    for (Value result : op->getResults())
+      fallback(result);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Value argument : block.getArguments())
+          fallback(argument);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Writing the result
+//===----------------------------------------------------------------------===//
+
+LogicalResult LayoutInference::writeTypes() {
+  for (auto &[value, choice] : choices) {
+    if (encodingOf(value) == choice.layout)
+      continue;
+    RankedTensorType type = withLayout(value, choice.layout);
+    llvm::Expected<TileLayout> layout = getTileLayout(type);
+    if (!layout) {
+      InFlightDiagnostic diag =
+          emitError(value.getLoc())
+          << "cannot give this tile the layout " << choice.layout << ": "
+          << llvm::toString(layout.takeError());
+      if (choice.seed)
+        diag.attachNote(choice.seed->getLoc()) << "the layout comes from here";
+      return diag;
+    }
+    Value target = value;
+    target.setType(type);
+    ++numResolved;
+    if (auto constant = target.getDefiningOp<arith::ConstantOp>())
+      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+        constant.setValueAttr(splat.resizeSplat(type));
+  }
+  return success();
+}
+
+LogicalResult LayoutInference::reportConversion(Operation *user, Value value,
+                                                RankedTensorType type) {
+  llvm::Expected<TileLayout> source =
+      getTileLayout(cast<RankedTensorType>(value.getType()));
+  llvm::Expected<TileLayout> target = getTileLayout(type);
+  if (!source || !target) {
+    InFlightDiagnostic diag = user->emitOpError("cannot take a value of type ")
+                              << value.getType() << " as " << type;
+    if (!source)
+      diag << ": " << llvm::toString(source.takeError());
+    if (!target)
+      diag << ": " << llvm::toString(target.takeError());
+    return diag;
+  }
+  llvm::Expected<ConversionPlan> plan =
+      planConversion(*source, *target, type.getElementTypeBitWidth());
+  if (!plan)
+    return user->emitOpError() << llvm::toString(plan.takeError());
+  bool moves = plan->kind == ConversionKind::Shuffles ||
+               plan->kind == ConversionKind::Scratch;
+  remark::analysis(user->getLoc(),
+                   remark::RemarkOpts::name("layout-conversion")
+                       .category("attn.infer-layouts"))
+      << "conversion of " << llvm::to_string(value.getType()) << " to "
+      << llvm::to_string(type.getEncoding()) << " by "
+      << stringifyConversionKind(plan->kind).str() << ": "
+      << remark::metric("instructions", plan->instructions)
+      << " instructions, " << remark::metric("bytes", plan->scratchBytes())
+      << " bytes of scratch";
+  if (!moves || !assertTrivial)
+    return success();
+  InFlightDiagnostic diag = user->emitOpError("needs a layout conversion that "
+                                              "moves data between threads, from ")
+                            << encodingOf(value) << " to "
+                            << type.getEncoding();
+  Choice choice = choices.lookup(value);
+  if (choice.seed)
+    diag.attachNote(choice.seed->getLoc())
+        << "the layout " << encodingOf(value) << " comes from here";
+  for (Value step = choice.from; step; step = choices.lookup(step).from)
+    diag.attachNote(step.getLoc()) << "and reaches the use through here";
+  diag.attachNote(user->getLoc())
+      << "the layout " << type.getEncoding() << " is needed here";
+  return diag;
+}
+
+Value LayoutInference::converted(OpBuilder &b, Operation *user, Value value,
+                                 RankedTensorType type) {
+  b.setInsertionPoint(user);
+  if (auto constant = value.getDefiningOp<arith::ConstantOp>())
+    if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+      return arith::ConstantOp::create(b, constant.getLoc(),
+                                       splat.resizeSplat(type));
+  if (auto splat = value.getDefiningOp<tensor::SplatOp>())
+    return tensor::SplatOp::create(b, splat.getLoc(), type, splat.getInput());
+  if (failed(reportConversion(user, value, type)))
+    return {};
+  ++numConversions;
+  return ConvertLayoutOp::create(b, user->getLoc(), type, value);
+}
+
+LogicalResult LayoutInference::convertUses() {
+  OpBuilder b(kernel.getContext());
+  LogicalResult status = success();
+  auto require = [&](Operation *user, OpOperand &operand, Attribute layout) {
+    if (!hasTile(operand.get()) || encodingOf(operand.get()) == layout)
+      return;
+    Value value =
+        converted(b, user, operand.get(), withLayout(operand.get(), layout));
+    if (!value) {
+      status = failure();
+      return;
+    }
+    operand.set(value);
+  };
+  SmallVector<Operation *> ops;
+  kernel.walk([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : ops) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      Operation *yield = loop.getBody()->getTerminator();
+      for (auto [index, argument] :
+           llvm::enumerate(loop.getRegionIterArgs())) {
+        if (!hasTile(argument))
+          continue;
+        Attribute layout = encodingOf(argument);
+        require(op, loop.getInitArgsMutable()[index], layout);
+        require(yield, yield->getOpOperand(index), layout);
+        loop.getResult(index).setType(argument.getType());
+      }
+    } else if (isa<scf::IfOp>(op)) {
+      for (Region &region : op->getRegions()) {
+        if (region.empty())
+          continue;
+        Operation *yield = region.front().getTerminator();
+        for (auto [index, result] : llvm::enumerate(op->getResults()))
+          if (hasTile(result))
+            require(yield, yield->getOpOperand(index), encodingOf(result));
+      }
+    } else if (auto mma = dyn_cast<MmaOp>(op)) {
+      Attribute layout = encodingOf(mma.getResult());
+      require(op, mma.getCMutable(), layout);
+      for (auto [index, operand] :
+           llvm::enumerate(ArrayRef<OpOperand *>{&mma.getAMutable(),
+                                                 &mma.getBMutable()}))
+        require(op, *operand,
+                OperandLayoutAttr::get(op->getContext(), index, layout));
+    } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+      if (Attribute rows = follow(encodingOf(broadcast.getResult()),
+                                  Relation::TileOf))
+        require(op, broadcast.getSourceMutable(), rows);
+    } else if (isElementwise(op) && op->getNumResults() == 1 &&
+               hasTile(op->getResult(0))) {
+      for (OpOperand &operand : op->getOpOperands())
+        require(op, operand, encodingOf(op->getResult(0)));
+    }
+  }
+  return status;
+}
+
+LogicalResult LayoutInference::run() {
+  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
+  if (failed(grid))
+    return failure();
+  accumulator =
+      MmaLayoutAttr::get(kernel.getContext(), {grid->first, grid->second});
+  inferBuffers();
+  collectLinks();
+  propagate();
+  seedWeakAnchors();
+  if (failed(writeTypes()) || failed(convertUses()))
+    return failure();
+  WalkResult left = kernel.walk([&](Operation *op) {
+    for (Value result : op->getResults()) {
+      auto buffer = dyn_cast<BufferType>(result.getType());
+      if ((buffer && isAuto(buffer.getLayout())) ||
+          (hasTile(result) && isAuto(encodingOf(result)))) {
+        op->emitOpError("has a result whose layout nothing determines");
+        return WalkResult::interrupt();
+      }
+    }
+    return WalkResult::advance();
+  });
+  return failure(left.wasInterrupted());
+}
+
+namespace {
+struct AttnInferLayoutsPass
+    : attn::impl::AttnInferLayoutsPassBase<AttnInferLayoutsPass> {
   using Base::Base;
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    for (gpu::GPUFuncOp kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      if (!kernel->hasAttr(AttnDialect::kWarpsAttr))
+        continue;
+      LayoutInference inference(kernel, assertTrivial);
+      if (failed(inference.run()))
+        return signalPassFailure();
+      remark::passed(kernel.getLoc(),
+                     remark::RemarkOpts::name("layouts")
+                         .category("attn.infer-layouts"))
+          << "resolved " << remark::metric("values", inference.numResolved)
+          << " layouts with "
+          << remark::metric("conversions", inference.numConversions)
+          << " conversions";
+    }
+  }
 };
 } // namespace

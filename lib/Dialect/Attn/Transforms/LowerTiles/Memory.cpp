@@ -1,0 +1,399 @@
+//===- Memory.cpp - Buffers, shared loads and stores, global tiles --------===//
+
+#include "TileLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// The one symbol of dynamic shared memory. It is external so that LLVM keeps
+/// stores whose reader it cannot see.
+static LLVM::GlobalOp getSharedGlobal(gpu::GPUFuncOp kernel) {
+  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
+  constexpr StringLiteral name = "attn_shared";
+  if (auto global = module.lookupSymbol<LLVM::GlobalOp>(name))
+    return global;
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::GlobalOp::create(
+      b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+      /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(),
+      /*alignment=*/1024, /*addrSpace=*/3);
+}
+
+LogicalResult TileLowering::lowerAlloc(AllocOp op) {
+  if (!op.getOffset())
+    return op.emitOpError(
+        "expected an offset; attn-allocate-shared gives it one");
+  if (!sharedBase) {
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    sharedBase = LLVM::AddressOfOp::create(b, getSharedGlobal(kernel));
+  }
+  ImplicitLocOpBuilder b = entryBuilder(op.getLoc());
+  Value base = sharedBase;
+  if (*op.getOffset() != 0)
+    base = LLVM::GEPOp::create(
+        b, base.getType(), b.getI8Type(), base,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(*op.getOffset())});
+  buffers[op.getResult()] = {base, op.getType()};
+  return success();
+}
+
+LogicalResult TileLowering::lowerSlot(SlotOp op) {
+  BufferValue ring = buffers.lookup(op.getSource());
+  llvm::Expected<int64_t> bytes = ring.type.getSlotBytes();
+  if (!bytes)
+    return op.emitOpError() << llvm::toString(bytes.takeError());
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value offset = arith::MulIOp::create(
+      b, op.getIndex(), arith::ConstantIntOp::create(b, *bytes, 32));
+  Value base = LLVM::GEPOp::create(b, ring.base.getType(), b.getI8Type(),
+                                   ring.base, ValueRange{offset});
+  buffers[op.getResult()] = {base, op.getType()};
+  return success();
+}
+
+LogicalResult TileLowering::lowerView(Operation *op, Value source,
+                                      BufferType type) {
+  buffers[op->getResult(0)] = {buffers.lookup(source).base, type};
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory and register tiles
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> TileLowering::loadMatrices(ImplicitLocOpBuilder &b,
+                                              Value base,
+                                              const MatrixPlan &plan,
+                                              const MatrixAccess &access) {
+  Value pointer = address(b, base, plan.forms, access.address);
+  Type word = b.getI32Type();
+  Type type = access.num == 1
+                  ? word
+                  : LLVM::LLVMStructType::getLiteral(
+                        b.getContext(), SmallVector<Type>(access.num, word));
+  auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+  Value loaded = NVVM::LdMatrixOp::create(
+      b, type, pointer, access.num,
+      plan.trans ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
+      NVVM::LdStMatrixEltType::B16);
+  if (access.num == 1)
+    return {loaded};
+  SmallVector<Value> words;
+  for (unsigned i = 0; i < access.num; ++i)
+    words.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+  return words;
+}
+
+/// The type of a memory access of `count` elements.
+static Type vectorType(Type elementType, unsigned count) {
+  return count == 1 ? elementType
+                    : Type(VectorType::get(count, elementType));
+}
+
+LogicalResult TileLowering::lowerLocalLoad(LocalLoadOp op) {
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  BufferValue buffer = buffers.lookup(op.getSource());
+  FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
+  if (failed(layout) || failed(memory))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type elementType = getElementTypeOrSelf(op.getType());
+  unsigned packing = packingOf(elementType);
+
+  if (elementType.getIntOrFloatBitWidth() <= 16 && packing > 1) {
+    llvm::Expected<MatrixPlan> plan = planMatrixAccess(*layout, *memory);
+    if (plan && plan->elementsPerWord == packing) {
+      Type held = VectorType::get(packing, elementType);
+      SmallVector<Value> values(layout->numRegisters() / packing);
+      for (const MatrixAccess &access : plan->accesses)
+        for (auto [word, value] :
+             llvm::enumerate(loadMatrices(b, buffer.base, *plan, access)))
+          values[access.registers[word * packing] / packing] =
+              LLVM::BitcastOp::create(b, held, value);
+      setTile(op.getResult(), *layout, values);
+      return success();
+    }
+    llvm::consumeError(plan.takeError());
+  }
+
+  llvm::Expected<VectorPlan> plan = planSharedAccess(*layout, *memory);
+  if (!plan)
+    return op.emitOpError() << llvm::toString(plan.takeError());
+  SmallVector<Value> scalars(layout->numRegisters());
+  for (const VectorAccess &access : plan->accesses) {
+    unsigned count = access.registers.size();
+    Value pointer = address(b, buffer.base, plan->forms, access.address);
+    Value loaded = LLVM::LoadOp::create(b, vectorType(elementType, count),
+                                        pointer, plan->bytes);
+    for (auto [i, reg] : llvm::enumerate(access.registers))
+      scalars[reg] =
+          count == 1 ? loaded
+                     : LLVM::ExtractElementOp::create(
+                           b, loaded, arith::ConstantIntOp::create(b, i, 32))
+                           .getResult();
+  }
+  for (auto [copy, original] : plan->copies)
+    scalars[copy] = scalars[original];
+  setTile(op.getResult(), *layout, pack(b, scalars, elementType));
+  return success();
+}
+
+/// A vector of the registers of one access: whole packed values where they
+/// match.
+static Value gather(ImplicitLocOpBuilder &b, const TileValue &tile,
+                    ArrayRef<Value> scalars, ArrayRef<unsigned> registers) {
+  if (tile.packing == registers.size() &&
+      registers.front() % tile.packing == 0 &&
+      llvm::all_of(llvm::enumerate(registers), [&](auto it) {
+        return it.value() == registers.front() + it.index();
+      }))
+    return tile.values[registers.front() / tile.packing];
+  if (registers.size() == 1)
+    return scalars[registers.front()];
+  Value vector = LLVM::PoisonOp::create(
+      b, VectorType::get(registers.size(), tile.elementType));
+  for (auto [i, reg] : llvm::enumerate(registers))
+    vector = LLVM::InsertElementOp::create(
+        b, vector, scalars[reg], arith::ConstantIntOp::create(b, i, 32));
+  return vector;
+}
+
+LogicalResult TileLowering::lowerLocalStore(LocalStoreOp op) {
+  FailureOr<TileValue> source = tile(op, op.getValue());
+  BufferValue buffer = buffers.lookup(op.getDest());
+  FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
+  if (failed(source) || failed(memory))
+    return failure();
+  llvm::Expected<VectorPlan> plan = planSharedAccess(source->layout, *memory);
+  if (!plan)
+    return op.emitOpError() << llvm::toString(plan.takeError());
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value predicate =
+      copyPredicate(b, plan->laneBroadcastMask, plan->warpBroadcastMask);
+  if (predicate) {
+    auto branch = scf::IfOp::create(b, predicate, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  SmallVector<Value> scalars = unpack(b, *source);
+  for (const VectorAccess &access : plan->accesses)
+    LLVM::StoreOp::create(b, gather(b, *source, scalars, access.registers),
+                          address(b, buffer.base, plan->forms, access.address),
+                          plan->bytes);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory and register tiles
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileLowering::lowerGlobalView(GlobalViewOp op) {
+  GlobalType type = op.getType();
+  int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  views[op.getResult()] = ViewValue{
+      op.getBase(),  op.getOffset(),
+      op.getRows(),  op.getStride(),
+      static_cast<int64_t>(op.getAlignment().value_or(elementBytes)),
+      type,          op};
+  return success();
+}
+
+Value TileLowering::rowBytes(const ViewValue &view, int64_t rowCount) {
+  Value &cached = rowDistances[{view.anchor, rowCount}];
+  if (cached)
+    return cached;
+  ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
+  int64_t scale =
+      rowCount * (view.type.getElementType().getIntOrFloatBitWidth() / 8);
+  cached = arith::MulIOp::create(b, view.stride,
+                                 arith::ConstantIntOp::create(b, scale, 64));
+  return cached;
+}
+
+Value TileLowering::threadBase(const ViewValue &view, Value row, Value column) {
+  Value &cached = threadBases[{view.anchor, row, column}];
+  if (cached)
+    return cached;
+  ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
+  auto wide = [&](Value narrow) -> Value {
+    return arith::ExtSIOp::create(b, b.getI64Type(), narrow);
+  };
+  Value elements = arith::AddIOp::create(
+      b, view.offset, arith::MulIOp::create(b, wide(row), view.stride));
+  if (column)
+    elements = arith::AddIOp::create(b, elements, wide(column));
+  cached = LLVM::GEPOp::create(b, view.base.getType(),
+                               view.type.getElementType(), view.base,
+                               ValueRange{elements});
+  return cached;
+}
+
+namespace {
+/// The accesses of one tile to rows of global memory.
+struct RowAccess {
+  unsigned width = 1;
+  SmallVector<SmallVector<unsigned, 8>> registers;
+  SmallVector<int64_t> rows, columns;
+  unsigned laneMask = 0, warpMask = 0;
+};
+} // namespace
+
+static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
+                                     const ViewValue &view) {
+  RowAccess result;
+  if (layout.rank() == 1) {
+    result.laneMask = layout.laneBroadcastMask();
+    result.warpMask = layout.warpBroadcastMask();
+    for (unsigned reg = 0; reg < layout.numRegisters(); ++reg) {
+      result.registers.push_back({reg});
+      result.rows.push_back(layout.registerCoords(reg)[0]);
+      result.columns.push_back(0);
+    }
+    return result;
+  }
+  unsigned bits = view.type.getElementType().getIntOrFloatBitWidth();
+  unsigned maxBytes = std::min<int64_t>(16, view.alignment);
+  llvm::Expected<GlobalPlan> plan =
+      planGlobalAccess(layout, /*contiguousDim=*/1, bits, maxBytes);
+  if (!plan)
+    return op->emitOpError() << llvm::toString(plan.takeError());
+  result.width = plan->width;
+  result.laneMask = plan->laneBroadcastMask;
+  result.warpMask = plan->warpBroadcastMask;
+  for (const GlobalAccess &access : plan->accesses) {
+    result.registers.push_back(access.registers);
+    result.rows.push_back(access.coords[0]);
+    result.columns.push_back(access.coords[1]);
+  }
+  return result;
+}
+
+LogicalResult TileLowering::lowerGlobalStore(GlobalStoreOp op) {
+  FailureOr<TileValue> source = tile(op, op.getValue());
+  ViewValue view = views.lookup(op.getDest());
+  if (failed(source))
+    return failure();
+  FailureOr<RowAccess> plan = planRows(op, source->layout, view);
+  if (failed(plan))
+    return failure();
+  bool rankTwo = source->layout.rank() == 2;
+  Value threadRow = threadCoordinate(source->layout, 0);
+  Value threadColumn =
+      rankTwo ? threadCoordinate(source->layout, 1) : Value();
+  Value start = threadBase(view, threadRow, threadColumn);
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  int64_t elementBytes = source->elementType.getIntOrFloatBitWidth() / 8;
+  SmallVector<Value> scalars = unpack(b, *source);
+  if (Value predicate = copyPredicate(b, plan->laneMask, plan->warpMask)) {
+    auto branch = scf::IfOp::create(b, predicate, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  Value first = arith::AddIOp::create(b, op.getRow(), threadRow);
+  Value startRow = LLVM::GEPOp::create(
+      b, start.getType(), b.getI8Type(), start,
+      ValueRange{arith::MulIOp::create(
+          b, arith::ExtSIOp::create(b, b.getI64Type(), op.getRow()),
+          rowBytes(view, 1))});
+  // Accesses of one row share its bound and its pointer.
+  llvm::MapVector<int64_t, SmallVector<unsigned>> byRow;
+  for (auto [index, row] : llvm::enumerate(plan->rows))
+    byRow[row].push_back(index);
+  for (auto &[row, accesses] : byRow) {
+    Value position = arith::AddIOp::create(
+        b, first, arith::ConstantIntOp::create(b, row, 32));
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                         position, view.rows);
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    ImplicitLocOpBuilder inner(op.getLoc(), b.getContext());
+    inner.setInsertionPointToStart(branch.thenBlock());
+    Value rowStart = startRow;
+    if (row != 0)
+      rowStart = LLVM::GEPOp::create(inner, start.getType(), b.getI8Type(),
+                                     startRow,
+                                     ValueRange{rowBytes(view, row)});
+    for (unsigned index : accesses) {
+      Value pointer = rowStart;
+      if (plan->columns[index] != 0)
+        pointer = LLVM::GEPOp::create(
+            inner, start.getType(), b.getI8Type(), rowStart,
+            ArrayRef<LLVM::GEPArg>{
+                static_cast<int32_t>(plan->columns[index] * elementBytes)});
+      LLVM::StoreOp::create(
+          inner, gather(inner, *source, scalars, plan->registers[index]),
+          pointer, plan->width * elementBytes);
+    }
+  }
+  return success();
+}
+
+LogicalResult TileLowering::lowerGlobalLoad(GlobalLoadOp op) {
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  ViewValue view = views.lookup(op.getSource());
+  if (failed(layout))
+    return failure();
+  FailureOr<RowAccess> plan = planRows(op, *layout, view);
+  if (failed(plan))
+    return failure();
+  Type elementType = getElementTypeOrSelf(op.getType());
+  int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8;
+  Value threadRow = threadCoordinate(*layout, 0);
+  Value threadColumn =
+      layout->rank() == 2 ? threadCoordinate(*layout, 1) : Value();
+  Value start = threadBase(view, threadRow, threadColumn);
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value first = arith::AddIOp::create(b, op.getRow(), threadRow);
+  Value startRow = LLVM::GEPOp::create(
+      b, start.getType(), b.getI8Type(), start,
+      ValueRange{arith::MulIOp::create(
+          b, arith::ExtSIOp::create(b, b.getI64Type(), op.getRow()),
+          rowBytes(view, 1))});
+  SmallVector<Value> scalars(layout->numRegisters());
+  for (unsigned access = 0; access < plan->rows.size(); ++access) {
+    ArrayRef<unsigned> registers = plan->registers[access];
+    int64_t row = plan->rows[access], column = plan->columns[access];
+    Value position = arith::AddIOp::create(
+        b, first, arith::ConstantIntOp::create(b, row, 32));
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                         position, view.rows);
+    Type type = vectorType(elementType, registers.size());
+    auto branch = scf::IfOp::create(
+        b, exists,
+        [&](OpBuilder &builder, Location loc) {
+          ImplicitLocOpBuilder inner(loc, builder);
+          Value pointer = LLVM::GEPOp::create(
+              inner, start.getType(), inner.getI8Type(), startRow,
+              ValueRange{rowBytes(view, row)});
+          pointer = LLVM::GEPOp::create(
+              inner, start.getType(), inner.getI8Type(), pointer,
+              ArrayRef<LLVM::GEPArg>{
+                  static_cast<int32_t>(column * elementBytes)});
+          Value loaded = LLVM::LoadOp::create(
+              inner, type, pointer, registers.size() * elementBytes);
+          scf::YieldOp::create(inner, loaded);
+        },
+        [&](OpBuilder &builder, Location loc) {
+          ImplicitLocOpBuilder inner(loc, builder);
+          Value zero =
+              arith::ConstantOp::create(inner, inner.getZeroAttr(type));
+          scf::YieldOp::create(inner, zero);
+        });
+    Value loaded = branch.getResult(0);
+    for (auto [i, reg] : llvm::enumerate(registers))
+      scalars[reg] =
+          registers.size() == 1
+              ? loaded
+              : LLVM::ExtractElementOp::create(
+                    b, loaded, arith::ConstantIntOp::create(b, i, 32))
+                    .getResult();
+  }
+  for (auto [reg, scalar] : llvm::enumerate(scalars))
+    if (!scalar)
+      return op.emitOpError("expected a layout whose registers hold no copies");
+  setTile(op.getResult(), *layout, pack(b, scalars, elementType));
+  return success();
+}

@@ -1,0 +1,349 @@
+//===- Rows.cpp - Reductions, broadcasts, masks and layout conversions ----===//
+
+#include "TileLowering.h"
+#include "attn/Layout/Convert.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/IRMapping.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+/// The coordinate along `dim` of each register in lane 0 of warp 0.
+static SmallVector<int64_t> registerCoordinates(const TileLayout &layout,
+                                                unsigned dim) {
+  SmallVector<int64_t> coordinates;
+  for (unsigned reg = 0; reg < layout.numRegisters(); ++reg)
+    coordinates.push_back(layout.registerCoords(reg)[dim]);
+  return coordinates;
+}
+
+/// For each register of `of`, the register of `in` with the same row.
+static FailureOr<SmallVector<unsigned>>
+matchRows(Operation *op, const TileLayout &of, const TileLayout &in) {
+  llvm::DenseMap<int64_t, unsigned> rows;
+  for (auto [reg, row] : llvm::enumerate(registerCoordinates(in, 0)))
+    rows.try_emplace(row, reg);
+  SmallVector<unsigned> matches;
+  for (int64_t row : registerCoordinates(of, 0)) {
+    auto it = rows.find(row);
+    if (it == rows.end() || of.laneBases(0) != in.laneBases(0) ||
+        of.warpBases(0) != in.warpBases(0))
+      return op->emitOpError("expected layouts that keep rows in their "
+                             "threads, got ")
+             << of.str() << " and " << in.str();
+    matches.push_back(it->second);
+  }
+  return matches;
+}
+
+static Value combine(ImplicitLocOpBuilder &b, ReduceKind kind, Value lhs,
+                     Value rhs) {
+  if (kind == ReduceKind::Add)
+    return arith::AddFOp::create(b, lhs, rhs);
+  return arith::MaxNumFOp::create(b, lhs, rhs);
+}
+
+LogicalResult TileLowering::lowerReduce(ReduceOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  if (!source->layout.warpBitsAlong(1).empty() && !op.getPartial())
+    return op.emitOpError("expected a row to be held by one warp, got a tile "
+                          "whose rows cross warps");
+  FailureOr<SmallVector<unsigned>> target =
+      matchRows(op, source->layout, *layout);
+  if (failed(target))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> scalars = unpack(b, *source);
+
+  // A few independent chains: one would expose the latency of each step.
+  constexpr unsigned chains = 4;
+  SmallVector<SmallVector<Value>> columns(layout->numRegisters());
+  for (auto [reg, scalar] : llvm::enumerate(scalars))
+    columns[(*target)[reg]].push_back(scalar);
+  SmallVector<Value> results;
+  for (ArrayRef<Value> column : columns) {
+    SmallVector<Value, chains> partial(
+        column.take_front(std::min<size_t>(chains, column.size())));
+    for (unsigned i = partial.size(); i < column.size(); ++i)
+      partial[i % chains] = combine(b, op.getKind(), partial[i % chains],
+                                    column[i]);
+    while (partial.size() > 1) {
+      for (unsigned i = 0; i + 1 < partial.size(); i += 2)
+        partial[i / 2] = combine(b, op.getKind(), partial[i], partial[i + 1]);
+      if (partial.size() % 2)
+        partial[partial.size() / 2] = partial.back();
+      partial.resize((partial.size() + 1) / 2);
+    }
+    results.push_back(partial.front());
+  }
+  if (!op.getPartial()) {
+    Value all = arith::ConstantIntOp::create(b, -1, 32);
+    Value clamp = arith::ConstantIntOp::create(b, 31, 32);
+    for (unsigned bit : source->layout.laneBitsAlong(1)) {
+      Value distance = arith::ConstantIntOp::create(b, int64_t(1) << bit, 32);
+      for (Value &result : results) {
+        Value other =
+            NVVM::ShflOp::create(b, result.getType(), all, result, distance,
+                                 clamp, NVVM::ShflKind::bfly, UnitAttr());
+        result = combine(b, op.getKind(), result, other);
+      }
+    }
+  }
+  setTile(op.getResult(), *layout, pack(b, results, source->elementType));
+  return success();
+}
+
+LogicalResult TileLowering::lowerBroadcast(BroadcastOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  FailureOr<SmallVector<unsigned>> from =
+      matchRows(op, *layout, source->layout);
+  if (failed(from))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> scalars = unpack(b, *source), results;
+  for (unsigned reg : *from)
+    results.push_back(scalars[reg]);
+  setTile(op.getResult(), *layout, pack(b, results, source->elementType));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Layout conversions
+//===----------------------------------------------------------------------===//
+
+/// A value moved as 32 bits.
+static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value lane,
+                     NVVM::ShflKind kind) {
+  Type type = value.getType();
+  bool narrow = !type.isF32() && !type.isInteger(32);
+  Value word =
+      narrow ? LLVM::BitcastOp::create(b, b.getI32Type(), value).getResult()
+             : value;
+  Value all = arith::ConstantIntOp::create(b, -1, 32);
+  Value clamp = arith::ConstantIntOp::create(b, 31, 32);
+  Value moved = NVVM::ShflOp::create(b, word.getType(), all, word, lane, clamp,
+                                     kind, UnitAttr());
+  return narrow ? LLVM::BitcastOp::create(b, type, moved).getResult() : moved;
+}
+
+LogicalResult TileLowering::lowerConvert(ConvertLayoutOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  unsigned bits = source->elementType.getIntOrFloatBitWidth();
+
+  // Registers that stay in their threads: renaming, on whole packed values
+  // where the pairs stay together.
+  if (std::optional<SmallVector<unsigned>> from =
+          layout->registersFrom(source->layout)) {
+    unsigned packing = source->packing;
+    bool whole = true;
+    for (unsigned reg = 0; reg < from->size(); ++reg)
+      whole &= (*from)[reg] % packing == reg % packing &&
+               (*from)[reg] / packing == (*from)[reg - reg % packing] / packing;
+    SmallVector<Value> results;
+    if (whole) {
+      for (unsigned reg = 0; reg < from->size(); reg += packing)
+        results.push_back(source->values[(*from)[reg] / packing]);
+    } else {
+      SmallVector<Value> scalars = unpack(b, *source);
+      for (unsigned reg : *from)
+        results.push_back(scalars[reg]);
+      results = pack(b, results, source->elementType);
+    }
+    setTile(op.getResult(), *layout, results);
+    return success();
+  }
+
+  llvm::Expected<ConversionPlan> plan =
+      planConversion(source->layout, *layout, bits);
+  if (!plan)
+    return op.emitOpError() << llvm::toString(plan.takeError());
+  if (plan->kind != ConversionKind::Shuffles)
+    return op.emitOpError("expected a conversion inside warps; "
+                          "attn-materialize-scratch places the others");
+
+  // Registers of 16 bits travel in pairs where every step keeps them together.
+  unsigned packing = source->packing;
+  auto keepsPairs = [&](ArrayRef<unsigned> map) {
+    for (unsigned reg = 0; reg < map.size(); ++reg)
+      if (map[reg] % packing != reg % packing ||
+          map[reg] / packing != map[reg - reg % packing] / packing)
+        return false;
+    return true;
+  };
+  unsigned packBits = llvm::Log2_32(packing);
+  bool paired = keepsPairs(plan->initialRegisters) &&
+                keepsPairs(plan->finalRegisters) &&
+                llvm::all_of(plan->rounds, [&](const ShuffleRound &round) {
+                  return round.kind == ShuffleRound::Kind::Permute ||
+                         round.registerBit >= packBits;
+                });
+  if (packing > 1 && !paired)
+    packBits = 0;
+  unsigned step = paired ? packing : 1;
+  SmallVector<Value> from = paired ? source->values : unpack(b, *source);
+  if (!paired && bits < 32)
+    return op.emitOpError("cannot shuffle single elements of ")
+           << bits << " bits";
+  SmallVector<Value> current;
+  for (unsigned reg = 0; reg < plan->initialRegisters.size(); reg += step)
+    current.push_back(from[plan->initialRegisters[reg] / step]);
+
+  for (const ShuffleRound &round : plan->rounds) {
+    if (round.kind == ShuffleRound::Kind::Permute) {
+      SmallVector<int64_t> constants(round.sourceLanes.begin(),
+                                     round.sourceLanes.end());
+      Value laneId = lane();
+      Value sourceLane = linearForm(b, laneId, constants, /*forXor=*/true);
+      for (Value &value : current)
+        value = shuffle(b, value, sourceLane, NVVM::ShflKind::idx);
+      continue;
+    }
+    unsigned bit = round.registerBit - packBits;
+    Value laneBit = arith::AndIOp::create(
+        b, lane(),
+        arith::ConstantIntOp::create(b, int64_t(1) << round.laneBit, 32));
+    Value isClear =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, laneBit,
+                              arith::ConstantIntOp::create(b, 0, 32));
+    Value distance =
+        arith::ConstantIntOp::create(b, int64_t(1) << round.laneBit, 32);
+    for (unsigned low = 0; low < current.size(); ++low) {
+      unsigned high = low ^ (1u << bit);
+      if (low > high)
+        continue;
+      Value lowValue = current[low], highValue = current[high];
+      Value give =
+          arith::SelectOp::create(b, isClear, highValue, lowValue);
+      Value got = shuffle(b, give, distance, NVVM::ShflKind::bfly);
+      current[low] = arith::SelectOp::create(b, isClear, lowValue, got);
+      current[high] = arith::SelectOp::create(b, isClear, got, highValue);
+    }
+  }
+  SmallVector<Value> results;
+  for (unsigned reg = 0; reg < plan->finalRegisters.size(); reg += step)
+    results.push_back(current[plan->finalRegisters[reg] / step]);
+  if (!paired)
+    results = pack(b, results, source->elementType);
+  setTile(op.getResult(), *layout, results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Masks and scalar regions
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileLowering::lowerMask(ApplyMaskOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  if (failed(source))
+    return failure();
+  const TileLayout &layout = source->layout;
+  Value threadRow = threadCoordinate(layout, 0);
+  Value threadColumn = threadCoordinate(layout, 1);
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type elementType = source->elementType;
+  Value minusInfinity = arith::ConstantOp::create(
+      b, b.getFloatAttr(elementType, -std::numeric_limits<double>::infinity()));
+
+  // Everything is compared with the register's constant column: one bound for
+  // each row, in which the sequence's end and the band are fused.
+  Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
+  Value limit;
+  if (op.getLimit())
+    limit = arith::SubIOp::create(b, op.getLimit(), columnBase);
+  Value rowBase = arith::SubIOp::create(
+      b, arith::AddIOp::create(b, op.getRow(), threadRow), columnBase);
+  Value one = arith::ConstantIntOp::create(b, 1, 32);
+  llvm::DenseMap<int64_t, std::pair<Value, Value>> bounds;
+  auto boundsOf = [&](int64_t row) {
+    auto [it, inserted] = bounds.try_emplace(row);
+    if (!inserted)
+      return it->second;
+    Value diagonal = arith::AddIOp::create(
+        b, rowBase, arith::ConstantIntOp::create(b, row, 32));
+    Value upper = limit, lower;
+    if (op.getUpper()) {
+      Value band = arith::AddIOp::create(
+          b, arith::AddIOp::create(b, diagonal, op.getUpper()), one);
+      upper = limit ? arith::MinSIOp::create(b, limit, band).getResult() : band;
+    }
+    if (op.getLower())
+      lower = arith::AddIOp::create(b, diagonal, op.getLower());
+    return it->second = {upper, lower};
+  };
+
+  SmallVector<int64_t> rows = registerCoordinates(layout, 0);
+  SmallVector<int64_t> columns = registerCoordinates(layout, 1);
+  SmallVector<Value> scalars = unpack(b, *source), results;
+  for (auto [scalar, row, column] : llvm::zip(scalars, rows, columns)) {
+    auto [upper, lower] = boundsOf(row);
+    Value position = arith::ConstantIntOp::create(b, column, 32);
+    Value keep;
+    if (upper)
+      keep = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
+                                   upper);
+    if (lower) {
+      Value inside =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sge, position, lower);
+      keep = keep ? arith::AndIOp::create(b, keep, inside).getResult() : inside;
+    }
+    results.push_back(arith::SelectOp::create(b, keep, scalar, minusInfinity));
+  }
+  setTile(op.getResult(), layout, pack(b, results, elementType));
+  return success();
+}
+
+LogicalResult TileLowering::lowerMap(MapElementsOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  if (failed(source))
+    return failure();
+  const TileLayout &layout = source->layout;
+  Value threadRow = threadCoordinate(layout, 0);
+  Value threadColumn = threadCoordinate(layout, 1);
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
+  Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
+  SmallVector<int64_t> rows = registerCoordinates(layout, 0);
+  SmallVector<int64_t> columns = registerCoordinates(layout, 1);
+  SmallVector<Value> scalars = unpack(b, *source), results;
+  Block &body = op.getBody().front();
+  for (auto [scalar, row, column] : llvm::zip(scalars, rows, columns)) {
+    IRMapping mapping;
+    mapping.map(body.getArgument(0), scalar);
+    mapping.map(body.getArgument(1),
+                arith::AddIOp::create(
+                    b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
+    mapping.map(body.getArgument(2),
+                arith::AddIOp::create(
+                    b, columnBase, arith::ConstantIntOp::create(b, column, 32)));
+    for (Operation &inner : body.without_terminator()) {
+      // Scalars take the same approximate instructions as tiles.
+      if (inner.getNumOperands() == 1 && inner.getNumResults() == 1)
+        if (Value value = lowerApproximate(
+                b, &inner, mapping.lookupOrDefault(inner.getOperand(0)))) {
+          mapping.map(inner.getResult(0), value);
+          continue;
+        }
+      Operation *copy = b.clone(inner, mapping);
+      for (Region &region : copy->getRegions())
+        for (Block &block : region)
+          if (failed(lowerBlock(block)))
+            return failure();
+    }
+    results.push_back(
+        mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
+  }
+  setTile(op.getResult(), layout, pack(b, results, source->elementType));
+  return success();
+}

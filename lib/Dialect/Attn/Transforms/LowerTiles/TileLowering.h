@@ -1,0 +1,182 @@
+//===- TileLowering.h - State of the lowering of tiles ----------*- C++ -*-===//
+//
+// One kernel on its way from tiles to the scalars of one thread. A tile becomes
+// as many values as a thread holds registers of it; elements of 16 bits (8
+// bits) are kept in vectors of two (four), which is what matrix instructions,
+// conversions and memory take. A buffer becomes the shared-memory pointer of
+// its first byte, a view of global memory the pieces of its address.
+//
+// What depends on the thread only (its lane, its warp, and the address forms of
+// docs/Layouts.md) is computed once at the kernel's entry.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
+#define LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Layout/Access.h"
+#include "attn/Layout/CopyPlan.h"
+#include "attn/Layout/MatrixAccess.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::attn::lowering {
+
+/// A tile in one thread: its layout and its registers.
+struct TileValue {
+  TileLayout layout;
+  Type elementType;
+  /// Elements in one entry of `values`: 1, or the width of a packed vector.
+  unsigned packing = 1;
+  SmallVector<Value> values;
+};
+
+/// A buffer in one thread.
+struct BufferValue {
+  /// !llvm.ptr<3> to the first byte of slot 0.
+  Value base;
+  BufferType type;
+};
+
+/// A view of global memory in one thread.
+struct ViewValue {
+  /// !llvm.ptr<1>, i64 elements, i32 rows, i64 elements.
+  Value base, offset, rows, stride;
+  int64_t alignment = 1;
+  GlobalType type;
+  /// Where the view was made: loop-invariant parts of addresses go here.
+  Operation *anchor = nullptr;
+};
+
+/// Number of elements of a type that are kept in one value.
+unsigned packingOf(Type elementType);
+
+/// The instructions of an approximate function (exp2, log2, tanh, ...) of an
+/// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call a
+/// library or cannot be selected.
+Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
+
+class TileLowering {
+public:
+  explicit TileLowering(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+
+  /// Lowers the whole kernel.
+  LogicalResult run();
+
+private:
+  // The driver (LowerTiles.cpp).
+  LogicalResult lowerBlock(Block &block);
+  LogicalResult lowerOp(Operation *op);
+  LogicalResult lowerFor(scf::ForOp op);
+  LogicalResult lowerIf(scf::IfOp op);
+  LogicalResult lowerYield(scf::YieldOp op);
+  LogicalResult lowerElementwise(Operation *op);
+  LogicalResult lowerConstant(arith::ConstantOp op);
+  LogicalResult lowerSplat(tensor::SplatOp op);
+  LogicalResult lowerTrunc(arith::TruncFOp op);
+  LogicalResult lowerExt(arith::ExtFOp op);
+
+  // Row operations and masks (Rows.cpp).
+  LogicalResult lowerReduce(ReduceOp op);
+  LogicalResult lowerBroadcast(BroadcastOp op);
+  LogicalResult lowerConvert(ConvertLayoutOp op);
+  LogicalResult lowerMask(ApplyMaskOp op);
+  LogicalResult lowerMap(MapElementsOp op);
+
+  // Memory (Memory.cpp, Copies.cpp).
+  LogicalResult lowerAlloc(AllocOp op);
+  LogicalResult lowerSlot(SlotOp op);
+  LogicalResult lowerView(Operation *op, Value source, BufferType type);
+  LogicalResult lowerLocalLoad(LocalLoadOp op);
+  LogicalResult lowerLocalStore(LocalStoreOp op);
+  LogicalResult lowerGlobalView(GlobalViewOp op);
+  LogicalResult lowerGlobalLoad(GlobalLoadOp op);
+  LogicalResult lowerGlobalStore(GlobalStoreOp op);
+  LogicalResult lowerCpAsync(CpAsyncOp op);
+  LogicalResult lowerCopyOut(CopyOutOp op);
+
+  // Matrix instructions (Mma.cpp).
+  LogicalResult lowerMma(MmaOp op);
+
+  //===--------------------------------------------------------------------===//
+  // Values
+  //===--------------------------------------------------------------------===//
+
+  /// The registers of a tile value. An error at the defining op if there are
+  /// none, which is a bug in the order of passes.
+  FailureOr<TileValue> tile(Operation *user, Value value);
+  FailureOr<TileLayout> layoutOf(Operation *op, Type type);
+  FailureOr<SharedLayout> layoutOf(Operation *op, BufferType type);
+  /// One scalar for each register, packed ones taken apart.
+  SmallVector<Value> unpack(ImplicitLocOpBuilder &b, const TileValue &tile);
+  /// The reverse: registers in the form that the type asks for.
+  SmallVector<Value> pack(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
+                          Type elementType);
+  void setTile(Value value, TileLayout layout, SmallVector<Value> values);
+  /// The types that a value is replaced by: itself unless it is a tile.
+  FailureOr<SmallVector<Type>> expandedTypes(Operation *op, Type type);
+
+  //===--------------------------------------------------------------------===//
+  // What depends on the thread
+  //===--------------------------------------------------------------------===//
+
+  ImplicitLocOpBuilder entryBuilder(Location loc);
+  Value threadId();
+  Value lane();
+  Value warp();
+  /// Sum (or XOR) over the set bits of `index` of the constants.
+  Value linearForm(ImplicitLocOpBuilder &b, Value index,
+                   ArrayRef<int64_t> constants, bool forXor);
+  /// The thread's coordinate along a dimension of a layout, i32, at the entry.
+  Value threadCoordinate(const TileLayout &layout, unsigned dim);
+  /// (xor ^ xorConst) + add of a form, i32 bytes, at the entry.
+  Value formOffset(const AddressForm &form, int64_t xorConst);
+  /// Pointer for an access: base + form part + addConst.
+  Value address(ImplicitLocOpBuilder &b, Value base,
+                ArrayRef<AddressForm> forms, const AccessAddress &access);
+  /// True in the thread that stands for its copies; null if there are none.
+  Value copyPredicate(ImplicitLocOpBuilder &b, unsigned laneMask,
+                      unsigned warpMask);
+
+  /// ldmatrix of one access; returns its 32-bit words.
+  SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value base,
+                                  const MatrixPlan &plan,
+                                  const MatrixAccess &access);
+  /// The byte address of row 0 and the thread's row and column, where `row` and
+  /// `column` are the thread's coordinates; loop-invariant, placed at the view.
+  Value threadBase(const ViewValue &view, Value row, Value column);
+  /// Bytes from a row to the one `rowCount` further, i64, placed at the view.
+  Value rowBytes(const ViewValue &view, int64_t rowCount);
+
+  /// A chunk that one thread copies.
+  struct Chunk {
+    unsigned bytes = 16;
+    Value shared, global;
+    /// i1: the chunk exists in global memory; null if it always does.
+    Value exists;
+  };
+  /// Visits the chunks of a copy between rows `row` onwards of a view and a
+  /// buffer, with the builder where the chunk's instructions go.
+  LogicalResult
+  forEachChunk(Operation *op, const ViewValue &view, const BufferValue &buffer,
+               Value row, bool inBounds,
+               function_ref<void(ImplicitLocOpBuilder &, const Chunk &)> visit);
+
+  gpu::GPUFuncOp kernel;
+  int64_t threads = 0;
+  Value sharedBase;
+  Value threadIdValue, laneValue, warpValue;
+  Operation *entryEnd = nullptr;
+  DenseMap<Value, TileValue> tiles;
+  DenseMap<Value, BufferValue> buffers;
+  DenseMap<Value, ViewValue> views;
+  llvm::StringMap<Value> entryCache;
+  DenseMap<std::tuple<Operation *, Value, Value>, Value> threadBases;
+  DenseMap<std::pair<Operation *, int64_t>, Value> rowDistances;
+  SmallVector<Operation *> dead;
+};
+
+} // namespace mlir::attn::lowering
+
+#endif // LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
