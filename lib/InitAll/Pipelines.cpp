@@ -10,21 +10,24 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-void attn::buildTilePipeline(OpPassManager &pm,
-                             const AttnPipelineOptions &options) {
+void attn::addPlanPasses(OpPassManager &pm,
+                         const AttnPipelineOptions &options) {
   AttnPlanPassOptions plan;
   plan.chip = options.chip;
   plan.schedule = options.schedule;
   llvm::append_range(plan.set, options.set);
   pm.addPass(createAttnPlanPass(plan));
+}
+
+void attn::addTilePasses(OpPassManager &pm,
+                         const AttnPipelineOptions &options) {
   AttnExpandPassOptions expand;
   expand.chip = options.chip;
   pm.addPass(createAttnExpandPass(expand));
 }
 
-void attn::buildBarrierPipeline(OpPassManager &pm,
-                                const AttnPipelineOptions &options) {
-  buildTilePipeline(pm, options);
+void attn::addBarrierPasses(OpPassManager &pm,
+                            const AttnPipelineOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createAttnExpandPipelinePass());
   AttnSelectEpiloguePassOptions epilogue;
@@ -36,13 +39,33 @@ void attn::buildBarrierPipeline(OpPassManager &pm,
   kernels.addPass(createAttnInsertFencesPass());
 }
 
-void attn::buildNVVMPipeline(OpPassManager &pm,
-                             const AttnPipelineOptions &options) {
-  buildBarrierPipeline(pm, options);
+void attn::addThreadPasses(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createAttnLowerTilesPass());
   kernels.addPass(createCSEPass());
-  kernels.addPass(createConvertAttnToNVVMPass());
+}
+
+void attn::addNVVMPasses(OpPassManager &pm) {
+  pm.nest<gpu::GPUModuleOp>().addPass(createConvertAttnToNVVMPass());
+}
+
+void attn::buildTilePipeline(OpPassManager &pm,
+                             const AttnPipelineOptions &options) {
+  addPlanPasses(pm, options);
+  addTilePasses(pm, options);
+}
+
+void attn::buildBarrierPipeline(OpPassManager &pm,
+                                const AttnPipelineOptions &options) {
+  buildTilePipeline(pm, options);
+  addBarrierPasses(pm, options);
+}
+
+void attn::buildNVVMPipeline(OpPassManager &pm,
+                             const AttnPipelineOptions &options) {
+  buildBarrierPipeline(pm, options);
+  addThreadPasses(pm);
+  addNVVMPasses(pm);
 }
 
 void attn::registerAllPipelines() {

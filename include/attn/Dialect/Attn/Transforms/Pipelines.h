@@ -32,6 +32,13 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::init("auto")};
 };
 
+/// The passes from one rung to the next. Each takes a pass manager on modules.
+void addPlanPasses(OpPassManager &pm, const AttnPipelineOptions &options);
+void addTilePasses(OpPassManager &pm, const AttnPipelineOptions &options);
+void addBarrierPasses(OpPassManager &pm, const AttnPipelineOptions &options);
+void addThreadPasses(OpPassManager &pm);
+void addNVVMPasses(OpPassManager &pm);
+
 /// Problem to tile IR.
 void buildTilePipeline(OpPassManager &pm, const AttnPipelineOptions &options);
 /// Problem to tile IR with layouts, allocated shared memory and barriers.
