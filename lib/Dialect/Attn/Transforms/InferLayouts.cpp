@@ -290,7 +290,7 @@ void LayoutInference::seedWeakAnchors() {
             ? Attribute(accumulator)
             : encodingOf(mma.getResult());
     for (auto [index, operand] :
-         llvm::enumerate(ValueRange{mma.getA(), mma.getB()}))
+         llvm::enumerate(std::array<Value, 2>{mma.getA(), mma.getB()}))
       if (hasTile(operand))
         seed(operand, OperandLayoutAttr::get(mma.getContext(), index, layout),
              mma);
@@ -451,8 +451,8 @@ LogicalResult LayoutInference::convertUses() {
       Attribute layout = encodingOf(mma.getResult());
       require(op, mma.getCMutable(), layout);
       for (auto [index, operand] :
-           llvm::enumerate(ArrayRef<OpOperand *>{&mma.getAMutable(),
-                                                 &mma.getBMutable()}))
+           llvm::enumerate(std::array<OpOperand *, 2>{
+               &mma.getAMutable(), &mma.getBMutable()}))
         require(op, *operand,
                 OperandLayoutAttr::get(op->getContext(), index, layout));
     } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {

@@ -85,8 +85,8 @@ LogicalResult TileLowering::lowerMma(MmaOp op) {
     }
 
   SmallVector<Operand, 2> operands;
-  for (auto [value, layout] :
-       llvm::zip(ValueRange{op.getA(), op.getB()}, layouts)) {
+  const std::array<Value, 2> values = {op.getA(), op.getB()};
+  for (auto [value, layout] : llvm::zip(values, layouts)) {
     if (isa<BufferType>(value.getType())) {
       BufferValue buffer = buffers.lookup(value);
       FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
