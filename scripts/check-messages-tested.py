@@ -75,6 +75,9 @@ def messages(text: str):
         while position < len(stream):
             kind, value, _ = stream[position]
             if kind == "other":
+                # A brace outside of all brackets: the definition of a maker.
+                if value == "{" and depth == 0:
+                    break
                 depth += value in "([{"
                 depth -= value in ")]}"
                 if depth < 0 or (value == ";" and depth == 0):

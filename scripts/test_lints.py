@@ -40,6 +40,10 @@ class MessagesTested(unittest.TestCase):
         text = 'if (emitError("short")) foo("this is another statement");'
         self.assertEqual(self.pieces(text), [])
 
+    def test_definition_of_a_maker_is_no_message(self):
+        text = 'Error makeError(T m) { return f(m); }\nauto e = makeError("a long message");'
+        self.assertEqual(self.pieces(text), ["a long message"])
+
     def test_comment_is_no_message(self):
         self.assertEqual(self.pieces('// emitError("a long message here");'), [])
 

@@ -1,0 +1,46 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What masks, plans and the attributes of kernels refuse.
+
+// expected-error @below {{expected bounds with a window only, got left = 4 and right = -1 with causal}}
+func.func private @f() attributes {x = #attn.mask<kind = causal, left = 4>}
+
+// -----
+
+// expected-error @below {{expected a window with at least one bound, got none}}
+func.func private @f() attributes {x = #attn.mask<kind = window>}
+
+// -----
+
+// expected-error @below {{expected warps to be a power of two up to 32, got 3}}
+func.func private @f() attributes {x = #attn.split_q<warps = 3>}
+
+// -----
+
+// expected-error @below {{expected block_m to be a multiple of 16 * warps = 128, got 64}}
+func.func private @f() attributes {x = #attn.split_q<block_m = 64, warps = 8>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16, got 24}}
+func.func private @f() attributes {x = #attn.split_q<block_n = 24>}
+
+// -----
+
+// expected-error @below {{expected 1 or 2 stages, got 3}}
+func.func private @f() attributes {x = #attn.split_q<stages = 3>}
+
+// -----
+
+// expected-error @below {{'attn.launch' is for kernels only}}
+module attributes {attn.launch = {}} {}
+
+// -----
+
+// expected-error @below {{expected 'attn.launch' to be a dictionary, got 3}}
+func.func private @f() attributes {attn.launch = 3}
+
+// -----
+
+// expected-error @below {{expected 'attn.warps' to be two powers of two (warps over rows and columns), got array<i64: 3, 1>}}
+func.func private @f() attributes {attn.warps = array<i64: 3, 1>}

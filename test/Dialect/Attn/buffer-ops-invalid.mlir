@@ -1,0 +1,121 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What the ops on buffers refuse.
+
+func.func @f() {
+  // expected-error @below {{expected a buffer in shared memory, got tmem}}
+  %b = attn.alloc : !attn.buffer<64x128xf16, #attn.auto, tmem>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected an offset that is a multiple of 16, got 8}}
+  %b = attn.alloc {offset = 8 : i64} : !attn.buffer<64x128xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%r: !attn.buffer<64x128xf16, #attn.auto, shared>, %i: i32) {
+  // expected-error @below {{expected a ring (a buffer of rank 3), got '!attn.buffer<64x128xf16, #attn.auto, shared>'}}
+  %s = attn.slot %r[%i] : !attn.buffer<64x128xf16, #attn.auto, shared> -> !attn.buffer<128xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%r: !attn.buffer<2x64x128xf16, #attn.auto, shared>, %i: i32) {
+  // expected-error @below {{expected the slot type '!attn.buffer<64x128xf16, #attn.auto, shared>', got '!attn.buffer<64x64xf16, #attn.auto, shared>'}}
+  %s = attn.slot %r[%i] : !attn.buffer<2x64x128xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected the element type 'f16' of the source, got 'bf16'}}
+  %t = attn.transpose %b : !attn.buffer<64x128xf16, #attn.auto, shared> -> !attn.buffer<128x64xbf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected the memory space shared of the source, got tmem}}
+  %t = attn.transpose %b : !attn.buffer<64x128xf16, #attn.auto, shared> -> !attn.buffer<128x64xf16, #attn.auto, tmem>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected buffers of rank 2, got}}
+  %t = attn.transpose %b : !attn.buffer<128xf16, #attn.auto, shared> -> !attn.buffer<128xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected the extents of the source exchanged, got '!attn.buffer<64x128xf16, #attn.auto, shared>'}}
+  %t = attn.transpose %b : !attn.buffer<64x128xf16, #attn.auto, shared> -> !attn.buffer<64x128xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared>) {
+  // expected-error @below {{expected the layout #attn.transposed<#attn.swizzled<span = 128>>, got #attn.swizzled<span = 128>}}
+  %t = attn.transpose %b : !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected the memory space shared of the source, got tmem}}
+  %t = attn.reinterpret %b : !attn.buffer<64x128xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, tmem>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>) {
+  // expected-error @below {{expected at most the source's 8192 bytes, got 16384}}
+  %t = attn.reinterpret %b : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.rows, shared>) {
+  // expected-error @below {{expected a layout that needs at most the source's alignment of 16 bytes, got 1024}}
+  %t = attn.reinterpret %b : !attn.buffer<64x128xf16, #attn.rows, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a register tile (a static tensor with a layout), got 'tensor<64x128xf16>'}}
+  %t = attn.local_load %b : !attn.buffer<64x128xf16, #attn.auto, shared> -> tensor<64x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a buffer of the tile's shape, got}}
+  %t = attn.local_load %b : !attn.buffer<64x128xf16, #attn.auto, shared> -> tensor<64x64xf16, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>, %t: tensor<64x128xf32, #attn.auto>) {
+  // expected-error @below {{expected the element type 'f32' of the tile, got 'f16'}}
+  attn.local_store %t, %b : tensor<64x128xf32, #attn.auto>, !attn.buffer<64x128xf16, #attn.auto, shared>
+  return
+}

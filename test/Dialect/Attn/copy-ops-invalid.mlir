@@ -1,0 +1,73 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What the ops on global memory refuse.
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected an alignment that is a power of two of at least 2 bytes, got 12}}
+  %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 12 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<64x128xbf16, #attn.auto, shared>) {
+  // expected-error @below {{expected the element type 'f16' of the view, got 'bf16'}}
+  attn.cp_async %g[%row], %b : !attn.global<?x128xf16>, !attn.buffer<64x128xbf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<2x64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected rank 2 of the view, got rank 3}}
+  attn.cp_async %g[%row], %b : !attn.global<?x128xf16>, !attn.buffer<2x64x128xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected at least 128 columns, got 64}}
+  attn.cp_async %g[%row], %b : !attn.global<?x128xf16>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected a number of pending groups of at least 0, got -1}}
+  attn.cp_async.wait {pending = -1 : i64}
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32) {
+  // expected-error @below {{expected 128 columns, got 64}}
+  %t = attn.global_load %g[%row] : !attn.global<?x128xf16> -> tensor<64x64xf16, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64xf16, #attn.auto>) {
+  // expected-error @below {{expected rank 2 of the view, got rank 1}}
+  attn.global_store %t, %g[%row] : tensor<64xf16, #attn.auto>, !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 128 columns, got 64}}
+  attn.copy_out %b, %g[%row] : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64x128xf32, #attn.auto>) {
+  // expected-error @below {{expected the element type 'f16' of the view, got 'f32'}}
+  attn.store_result %t, %g[%row] : tensor<64x128xf32, #attn.auto>, !attn.global<?x128xf16>
+  return
+}

@@ -1,0 +1,111 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What layouts refuse by themselves, and as the encoding of a tile.
+
+// expected-error @below {{expected warps to be two powers of two (rows, columns)}}
+func.func private @f(tensor<128x64xf32, #attn.mma<warps = [3, 1]>>)
+
+// -----
+
+// expected-error @below {{expected a tile of integers or floats, got 'index'}}
+func.func private @f(tensor<128x64xindex, #attn.mma<warps = [4, 1]>>)
+
+// -----
+
+// expected-error @below {{expected a tile of rank 2 for #attn.mma, got rank 1}}
+func.func private @f(tensor<128xf32, #attn.mma<warps = [4, 1]>>)
+
+// -----
+
+// expected-error @below {{to be a positive multiple of}}
+func.func private @f(tensor<100x64xf32, #attn.mma<warps = [4, 1]>>)
+
+// -----
+
+// expected-error @below {{expected operand index 0 (A) or 1 (B), got 2}}
+func.func private @f(tensor<128x64xf16, #attn.operand<index = 2, parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected the parent to be #attn.mma, got #attn.auto}}
+func.func private @f(tensor<128x64xf16, #attn.operand<index = 0, parent = #attn.auto>>)
+
+// -----
+
+// expected-error @below {{expected a tile of rank 2 for #attn.operand, got rank 1}}
+func.func private @f(tensor<128xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected the contraction extent to be a multiple of 8, got 60}}
+func.func private @f(tensor<128x60xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected dim 0 or 1, got 2}}
+func.func private @f(tensor<128xf32, #attn.slice<dim = 2, parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected the parent to be #attn.mma, got #attn.auto}}
+func.func private @f(tensor<128xf32, #attn.slice<dim = 1, parent = #attn.auto>>)
+
+// -----
+
+// expected-error @below {{expected a tile of rank 1 for #attn.slice, got rank 2}}
+func.func private @f(tensor<128x64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected the parent to be #attn.mma, got #attn.auto}}
+func.func private @f(tensor<128x4xf32, #attn.partial<parent = #attn.auto>>)
+
+// -----
+
+// expected-error @below {{expected a tile of rank 2 for #attn.partial, got rank 1}}
+func.func private @f(tensor<128xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected 4 columns, one for each owner of a row, got 8}}
+func.func private @f(tensor<128x8xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected the rows to be a multiple of 64, got 96}}
+func.func private @f(tensor<96x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected per_thread and order of one rank, got 1 and 2}}
+func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [8], warps = 4, order = [1, 0]>>)
+
+// -----
+
+// expected-error @below {{expected order to be a permutation of the dimensions}}
+func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 1]>>)
+
+// -----
+
+// expected-error @below {{expected powers of two for per_thread, got 3}}
+func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [1, 3], warps = 4, order = [1, 0]>>)
+
+// -----
+
+// expected-error @below {{expected a power of two of warps, got 3}}
+func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [1, 8], warps = 3, order = [1, 0]>>)
+
+// -----
+
+// expected-error @below {{expected a tile of rank 2 for #attn.blocked, got rank 1}}
+func.func private @f(tensor<128xf32, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>)
+
+// -----
+
+// expected-error @below {{expected a span of 0, 32, 64 or 128 bytes, got 16}}
+func.func private @f(!attn.buffer<64x128xf16, #attn.swizzled<span = 16>, shared>)
+
+// -----
+
+// expected-error @below {{expected a buffer layout inside, got #attn.auto}}
+func.func private @f(!attn.buffer<64x128xf16, #attn.transposed<#attn.auto>, shared>)

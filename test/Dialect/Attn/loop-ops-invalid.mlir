@@ -1,0 +1,106 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What the loop over key blocks refuses.
+
+func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  // expected-error @below {{expected a positive block, got 0}}
+  %r = attn.kv_loop %n, %n, %n, %n block 0 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  // expected-error @below {{expected at least 1 stage, got 0}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 0 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  // expected-error @below {{expected region arguments ('i32', 'f32'), got ('i32', 'i32')}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: i32):
+    attn.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    // expected-error @below {{expected the carried types ('f32'), got ('i32')}}
+    attn.yield %key : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    // expected-error @below {{expected a ring (a buffer of rank 3), got '!attn.buffer<32x64xf16, #attn.auto, shared>'}}
+    %k = attn.stage %g[%key], %ring : !attn.global<?x64xf16>, !attn.buffer<32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<3x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  // expected-note @below {{the number of stages is given here}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    // expected-error @below {{expected a ring of 2 slots, got 3}}
+    %k = attn.stage %g[%key], %ring : !attn.global<?x64xf16>, !attn.buffer<3x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    // expected-error @below {{expected the slot type '!attn.buffer<32x64xf16, #attn.auto, shared>', got '!attn.buffer<32x32xf16, #attn.auto, shared>'}}
+    %k = attn.stage %g[%key], %ring : !attn.global<?x64xf16>, !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x32xf16, #attn.auto, shared>
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x64xbf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    // expected-error @below {{expected the element type 'bf16' of the view, got 'f16'}}
+    %k = attn.stage %g[%key], %ring : !attn.global<?x64xbf16>, !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 2 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    // expected-error @below {{expected at least 128 columns, got 64}}
+    %k = attn.stage %g[%key], %ring : !attn.global<?x128xf16>, !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
+    attn.yield %acc : f32
+  }
+  return
+}

@@ -1,0 +1,49 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What the matrix instruction refuses.
+
+func.func @f(%a: tensor<64xf16, #attn.auto>, %b: tensor<64x32xf16, #attn.auto>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected 'a' of rank 2, got rank 1}}
+  %d = attn.mma %a, %b, %c : tensor<64xf16, #attn.auto>, tensor<64x32xf16, #attn.auto>, tensor<64x32xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: tensor<32x32xf16, #attn.auto>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected the contraction extents of 'a' and 'b' to agree, got 64 and 32}}
+  %d = attn.mma %a, %b, %c : tensor<64x64xf16, #attn.auto>, tensor<32x32xf16, #attn.auto>, tensor<64x32xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: tensor<64x32xf16, #attn.auto>, %c: tensor<64x64xf32, #attn.auto>) {
+  // expected-error @below {{expected an accumulator of 64 x 32, got 64 x 64}}
+  %d = attn.mma %a, %b, %c : tensor<64x64xf16, #attn.auto>, tensor<64x32xf16, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: tensor<64x32xbf16, #attn.auto>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected operands of one element type, got 'f16' and 'bf16'}}
+  %d = attn.mma %a, %b, %c : tensor<64x64xf16, #attn.auto>, tensor<64x32xbf16, #attn.auto>, tensor<64x32xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xf32, #attn.auto>, %b: tensor<64x32xf32, #attn.auto>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected operands of f16, bf16, f8E4M3FN or f8E5M2, got 'f32'}}
+  %d = attn.mma %a, %b, %c : tensor<64x64xf32, #attn.auto>, tensor<64x32xf32, #attn.auto>, tensor<64x32xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xbf16, #attn.auto>, %b: tensor<64x32xbf16, #attn.auto>, %c: tensor<64x32xf16, #attn.auto>) {
+  // expected-error @below {{expected an f32 accumulator (or f16 for f16 operands), got 'f16'}}
+  %d = attn.mma %a, %b, %c : tensor<64x64xbf16, #attn.auto>, tensor<64x32xbf16, #attn.auto>, tensor<64x32xf16, #attn.auto>
+  return
+}

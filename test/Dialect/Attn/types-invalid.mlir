@@ -1,0 +1,61 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What the buffer and global view types refuse.
+
+// expected-error @below {{expected the memory space shared or tmem, got global}}
+func.func private @f(!attn.buffer<64x128xf16, #attn.auto, global>)
+
+// -----
+
+// expected-error @below {{expected a buffer of rank 1, 2 or 3, got rank 4}}
+func.func private @f(!attn.buffer<2x2x64x128xf16, #attn.auto, shared>)
+
+// -----
+
+// expected-error @below {{expected positive extents, got 0}}
+func.func private @f(!attn.buffer<0x128xf16, #attn.auto, shared>)
+
+// -----
+
+// expected-error @below {{expected elements of whole bytes, got 'i1'}}
+func.func private @f(!attn.buffer<64x128xi1, #attn.auto, shared>)
+
+// -----
+
+// expected-error @below {{expected a buffer layout or #attn.auto, got #attn.mma<warps = [4, 1]>}}
+func.func private @f(!attn.buffer<64x128xf16, #attn.mma<warps = [4, 1]>, shared>)
+
+// -----
+
+// expected-error @below {{expected a slot of rank 2 for #attn.swizzled, got rank 1}}
+func.func private @f(!attn.buffer<128xf16, #attn.swizzled<span = 128>, shared>)
+
+// -----
+
+// expected-error @below {{expected a slot of rank 2 for #attn.transposed, got rank 1}}
+func.func private @f(!attn.buffer<128xf16, #attn.transposed<#attn.rows>, shared>)
+
+// -----
+
+// expected-error @below {{expected rows of a multiple of}}
+func.func private @f(!attn.buffer<64x40xf16, #attn.swizzled<span = 128>, shared>)
+
+// -----
+
+// expected-error @below {{expected a view of rank 1 or 2, got rank 3}}
+func.func private @f(!attn.global<?x2x128xf16>)
+
+// -----
+
+// expected-error @below {{expected ? as the number of rows, got 64}}
+func.func private @f(!attn.global<64x128xf16>)
+
+// -----
+
+// expected-error @below {{expected a positive number of columns}}
+func.func private @f(!attn.global<?x?xf16>)
+
+// -----
+
+// expected-error @below {{expected elements of whole bytes, got 'i4'}}
+func.func private @f(!attn.global<?x128xi4>)
