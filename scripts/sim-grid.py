@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+"""Compiles, simulates and verifies attention kernels over a grid of problems.
+
+The grid is element type x head dimension x mask x query length x key length x
+heads. Each case is one call of `attn-compile --verify --json`; it passes when
+the result agrees with the float64 reference and the simulator found nothing.
+
+usage: scripts/sim-grid.py [options]
+  --pairwise       a fixed subset in which every pair of values of two axes
+                   occurs (for continuous integration)
+  --sample=N       N cases drawn with --seed, instead of all
+  --filter=REGEX   only cases whose name matches
+  --chip=CHIP      target (default sm_80)
+  --workers=N      processes at once (default 2)
+  --timeout=S      seconds for one case (default 300)
+  --compile=PATH   attn-compile (default: build/bin, then PATH)
+  --json=FILE      write every result
+  --list           print the names and commands, run nothing
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import math
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+TOLERANCE = {"f16": 2e-3, "bf16": 1.6e-2}
+LSE_TOLERANCE = 1e-3
+# Head dimensions whose shared-memory layout must be free of conflicts.
+CONFLICT_FREE = (64, 128)
+
+MASKS = {
+    "none": [],
+    "causal": ["--causal=top-left"],
+    "causal-br": ["--causal=bottom-right"],
+    "window": ["--window=40,8"],
+    "causal-softcap": ["--causal=bottom-right", "--softcap=5"],
+    "causal-sinks": ["--causal=top-left", "--sinks"],
+}
+LENGTHS = (1, 17, 64, 127, 300)
+AXES = {
+    "dtype": tuple(TOLERANCE),
+    "d": (16, 40, 64, 96, 128, 192, 256),
+    "mask": tuple(MASKS),
+    "nq": LENGTHS,
+    "nk": LENGTHS,
+    "heads": ((8, 8), (8, 2), (7, 1)),
+}
+
+
+class Case:
+    """One point of the grid."""
+
+    def __init__(self, values):
+        self.dtype, self.d, self.mask, self.nq, self.nk, heads = values
+        self.heads, self.kv_heads = heads
+
+    @property
+    def name(self):
+        return (
+            f"{self.dtype}-d{self.d}-{self.mask}-q{self.nq}-k{self.nk}"
+            f"-h{self.heads}x{self.kv_heads}"
+        )
+
+    def command(self, tool, chip):
+        return [
+            tool,
+            f"--q=1x{self.heads}x{self.nq}x{self.d}x{self.dtype}",
+            f"--kv-heads={self.kv_heads}",
+            f"--kv-len={self.nk}",
+            *MASKS[self.mask],
+            f"--chip={chip}",
+            "--verify",
+            "--json",
+        ]
+
+
+def make_grid():
+    return [Case(values) for values in itertools.product(*AXES.values())]
+
+
+def make_pairwise():
+    """Cases in which each pair of values of two axes occurs, chosen greedily.
+
+    Each case starts from the first pair that is still open and takes, axis by
+    axis, the value that closes most open pairs; ties go to the value used least.
+    """
+    axes = list(AXES.values())
+    axis_pairs = list(itertools.combinations(range(len(axes)), 2))
+    uncovered = {
+        (a, i, b, j)
+        for a, b in axis_pairs
+        for i in range(len(axes[a]))
+        for j in range(len(axes[b]))
+    }
+    used = [[0] * len(axis) for axis in axes]
+    cases = []
+
+    def gain(chosen, axis, value):
+        return sum(
+            (min(axis, other), value if axis < other else chosen[other],
+             max(axis, other), chosen[other] if axis < other else value)
+            in uncovered
+            for other in chosen
+        )
+
+    while uncovered:
+        a, i, b, j = min(uncovered)
+        chosen = {a: i, b: j}
+        # Axes with many values have the most pairs to close: they choose first.
+        for axis in sorted(range(len(axes)), key=lambda x: (-len(axes[x]), x)):
+            if axis not in chosen:
+                chosen[axis] = max(
+                    range(len(axes[axis])),
+                    key=lambda v: (gain(chosen, axis, v), -used[axis][v], -v),
+                )
+        for a, b in axis_pairs:
+            uncovered.discard((a, chosen[a], b, chosen[b]))
+        for axis, value in chosen.items():
+            used[axis][value] += 1
+        cases.append(Case([axes[axis][chosen[axis]] for axis in range(len(axes))]))
+    return cases
+
+
+def as_number(value):
+    """A number of a report, in which infinity and NaN are strings."""
+    return math.inf if isinstance(value, str) else float(value)
+
+
+def judge(case, report):
+    """Fills in what a report says; returns the reasons to fail."""
+    reasons = []
+    result = {"error": None, "lse": None, "findings": 0, "conflicts": None}
+    run = report.get("run", {})
+    errors = [f for f in run.get("findings", []) if f.get("severity") == "error"]
+    result["findings"] = len(errors)
+    for finding in errors[:3]:
+        reasons.append(f"{finding['kind']}: {finding['message']}")
+    reasons += report.get("problems", [])
+    for key, field, tolerance in (
+        ("error", "output", TOLERANCE[case.dtype]),
+        ("lse", "lse", LSE_TOLERANCE),
+    ):
+        if field not in report:
+            reasons.append(f"the report has no {field}")
+            continue
+        result[key] = as_number(report[field]["error"])
+        if not result[key] <= tolerance:
+            reasons.append(f"{field} error {result[key]:.2e}, at most {tolerance:.1e}")
+    if not run.get("completed"):
+        reasons.append("the run did not complete")
+    traffic = run.get("counters", {}).get("shared", {}).get("ldmatrix")
+    if traffic:
+        result["conflicts"] = traffic["conflicts"]
+        if traffic["conflicts"] and case.d in CONFLICT_FREE:
+            reasons.append(f"{traffic['conflicts']} bank conflicts of ldmatrix")
+    if not reasons and not report.get("passed"):
+        reasons.append("the report says that it failed")
+    return result, reasons
+
+
+def run_case(case, tool, chip, timeout):
+    start = time.monotonic()
+    command = case.command(tool, chip)
+    result, reasons = {}, []
+    try:
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, check=False
+        )
+        try:
+            result, reasons = judge(case, json.loads(process.stdout))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            text = (process.stderr or process.stdout).strip()
+            reasons = [text.splitlines()[0] if text else "no report"]
+        if process.returncode and not reasons:
+            reasons = [f"exit status {process.returncode}"]
+    except subprocess.TimeoutExpired:
+        reasons = [f"not finished after {timeout} s"]
+    except OSError as error:
+        reasons = [str(error)]
+    return {
+        "name": case.name,
+        "dtype": case.dtype,
+        "command": shlex.join(command),
+        "seconds": time.monotonic() - start,
+        "reasons": reasons,
+        **result,
+    }
+
+
+class Progress:
+    """A bar on a terminal; a line for every tenth otherwise."""
+
+    def __init__(self, total):
+        self.total, self.done, self.failed = total, 0, 0
+        self.start = time.monotonic()
+        self.is_terminal = sys.stderr.isatty()
+
+    def advance(self, result):
+        self.done += 1
+        if result["reasons"]:
+            self.failed += 1
+            self.clear()
+            print(f"FAILED {result['name']}: {'; '.join(result['reasons'])}")
+            print(f"       {result['command']}", flush=True)
+        elapsed = time.monotonic() - self.start
+        rest = elapsed / self.done * (self.total - self.done)
+        text = (
+            f"{self.done}/{self.total}, {self.failed} failed, "
+            f"{elapsed:.0f} s, about {rest:.0f} s left"
+        )
+        if self.is_terminal:
+            filled = 30 * self.done // self.total
+            bar = "#" * filled + "." * (30 - filled)
+            print(f"\r[{bar}] {text} ", end="", file=sys.stderr, flush=True)
+        elif self.done * 10 // self.total != (self.done - 1) * 10 // self.total:
+            print(text, file=sys.stderr, flush=True)
+
+    def clear(self):
+        if self.is_terminal:
+            print("\r" + " " * 79 + "\r", end="", file=sys.stderr, flush=True)
+
+
+def summarise(results):
+    """Prints a table by element type; returns the number of failures."""
+    print(f"{'dtype':6} {'cases':>6} {'failed':>6} {'findings':>8} "
+          f"{'max O error':>11} {'max LSE error':>13}")
+    for dtype in TOLERANCE:
+        rows = [r for r in results if r["dtype"] == dtype]
+        if not rows:
+            continue
+        def largest(key):
+            values = [r[key] for r in rows if r.get(key) is not None]
+            return f"{max(values):.2e}" if values else "-"
+
+        print(f"{dtype:6} {len(rows):6} {sum(bool(r['reasons']) for r in rows):6} "
+              f"{sum(r.get('findings') or 0 for r in rows):8} "
+              f"{largest('error'):>11} {largest('lse'):>13}")
+    failed = sum(bool(r["reasons"]) for r in results)
+    print(f"{len(results) - failed} passed, {failed} failed")
+    return failed
+
+
+def find_tool():
+    built = ROOT / "build" / "bin" / "attn-compile"
+    return str(built) if built.exists() else shutil.which("attn-compile")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--pairwise", action="store_true")
+    parser.add_argument("--sample", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--filter", metavar="REGEX", default="")
+    parser.add_argument("--chip", default="sm_80")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--compile", default=find_tool(), metavar="PATH")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+
+    cases = make_pairwise() if options.pairwise else make_grid()
+    cases = [case for case in cases if re.search(options.filter, case.name)]
+    if options.sample is not None and options.sample < len(cases):
+        cases = random.Random(options.seed).sample(cases, options.sample)
+    if options.list:
+        for case in cases:
+            command = case.command("attn-compile", options.chip)
+            print(case.name, shlex.join(command), sep="\t")
+        print(f"{len(cases)} cases", file=sys.stderr)
+        return 0
+    if not cases:
+        print("sim-grid: no case matches", file=sys.stderr)
+        return 2
+    if not options.compile:
+        print("sim-grid: attn-compile not found, give --compile", file=sys.stderr)
+        return 2
+    progress = Progress(len(cases))
+    results = []
+    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+        futures = [
+            pool.submit(run_case, c, options.compile, options.chip, options.timeout)
+            for c in cases
+        ]
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                results.append(future.result())
+                progress.advance(results[-1])
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print("\ninterrupted", file=sys.stderr)
+    progress.clear()
+    if options.json:
+        order = {case.name: index for index, case in enumerate(cases)}
+        results.sort(key=lambda r: order[r["name"]])
+        pathlib.Path(options.json).write_text(
+            json.dumps(results, indent=1), encoding="utf-8"
+        )
+    failed = summarise(results)
+    return 1 if failed or len(results) < len(cases) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

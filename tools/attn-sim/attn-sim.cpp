@@ -1,0 +1,259 @@
+//===- attn-sim.cpp - Run PTX with a launch record on the CPU -------------===//
+//
+//   attn-sim kernel.ptx --launch=launch.json --verify
+//   attn-sim --recorded=FOLDER
+//
+// Exit status: 0 when nothing was found, 1 when the kernel is wrong, 2 when it
+// could not be run.
+//
+//===----------------------------------------------------------------------===//
+#include "attn/Simulator/Harness.h"
+#include "attn/Simulator/Recorded.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("attn-sim options");
+
+static cl::opt<std::string> ptxPath(cl::Positional, cl::desc("<kernel.ptx>"),
+                                    cl::cat(category));
+static cl::opt<std::string> launchPath("launch", cl::value_desc("file"),
+                                       cl::desc("Launch record (JSON)"),
+                                       cl::cat(category));
+static cl::opt<std::string>
+    recordedPath("recorded", cl::value_desc("folder"),
+                 cl::desc("Run a recorded launch of another compiler"),
+                 cl::cat(category));
+static cl::list<std::string>
+    inputFlags("in", cl::value_desc("tensor=file.npy"),
+               cl::desc("Contents of an input; random without"),
+               cl::cat(category));
+static cl::list<std::string> outputFlags("out",
+                                         cl::value_desc("tensor=file.npy"),
+                                         cl::desc("Write an output to a file"),
+                                         cl::cat(category));
+static cl::list<std::string>
+    sizeFlags("size", cl::value_desc("q.dim2=300"),
+              cl::desc("A size or stride that the record leaves open"),
+              cl::cat(category));
+static cl::list<std::string>
+    scalarFlags("scalar", cl::value_desc("name=value"),
+                cl::desc("The value of a scalar parameter"), cl::cat(category));
+static cl::opt<uint64_t> seed("seed",
+                              cl::desc("Seed of inputs and of the schedule"),
+                              cl::init(0), cl::cat(category));
+static cl::opt<bool> verify("verify",
+                            cl::desc("Compare with the float64 reference"),
+                            cl::cat(category));
+static cl::opt<double>
+    tolerance("tolerance", cl::init(-1),
+              cl::desc("Largest relative error of O that passes"),
+              cl::cat(category));
+static cl::opt<double>
+    lseTolerance("lse-tolerance", cl::init(-1),
+                 cl::desc("Largest error of LSE that passes"),
+                 cl::cat(category));
+static cl::opt<bool> printJson("json", cl::desc("Print the report as JSON"),
+                               cl::cat(category));
+static cl::opt<bool>
+    corners("corners",
+            cl::desc("Also run every corner of schedule and timing, and "
+                     "compare the outputs"),
+            cl::cat(category));
+static cl::opt<Schedule> schedule(
+    "schedule", cl::desc("Order in which warps advance:"),
+    cl::values(clEnumValN(Schedule::RoundRobin, "round-robin",
+                          "fixed order, lowest warp first (default)"),
+               clEnumValN(Schedule::Random, "random", "seeded random")),
+    cl::init(Schedule::RoundRobin), cl::cat(category));
+static auto timings() {
+  return cl::values(
+      clEnumValN(AsyncTiming::Issue, "issue", "at once"),
+      clEnumValN(AsyncTiming::Completion, "completion", "as late as possible"),
+      clEnumValN(AsyncTiming::Random, "random", "seeded random"));
+}
+static cl::opt<AsyncTiming>
+    reads("reads", cl::desc("When asynchronous operations read:"), timings(),
+          cl::init(LaunchConfig().asyncReads), cl::cat(category));
+static cl::opt<AsyncTiming>
+    writes("writes", cl::desc("When asynchronous operations write:"), timings(),
+           cl::init(LaunchConfig().asyncWrites), cl::cat(category));
+static cl::opt<bool>
+    adversarial("adversarial",
+                cl::desc("False results of try_wait, random elected lanes"),
+                cl::cat(category));
+static cl::opt<Profile> profile(
+    "profile", cl::desc("Which orderings count:"),
+    cl::values(clEnumValN(Profile::Isa, "isa", "what the PTX manual orders"),
+               clEnumValN(Profile::Hw, "hw",
+                          "also what shipped kernels assume (default)")),
+    cl::init(Profile::Hw), cl::cat(category));
+static cl::opt<bool> sanitize("sanitize",
+                              cl::desc("Look for races and other errors"),
+                              cl::init(true), cl::cat(category));
+static cl::opt<uint64_t>
+    stepLimit("step-limit", cl::desc("Warp instructions that a CTA may run"),
+              cl::init(LaunchConfig().stepLimit), cl::cat(category));
+static cl::opt<unsigned> threads("jobs",
+                                 cl::desc("Host threads; 0 takes all cores"),
+                                 cl::init(0), cl::cat(category));
+
+/// Splits `name=value`.
+static Expected<std::pair<StringRef, StringRef>> splitPair(StringRef option,
+                                                           StringRef text) {
+  auto [name, value] = text.split('=');
+  if (name.empty() || value.empty())
+    return createStringError("--" + option + ": expected NAME=VALUE, got \"" +
+                             text + "\"");
+  return std::pair(name, value);
+}
+
+static Expected<std::string> readText(StringRef path) {
+  Expected<std::vector<uint8_t>> bytes = readFile(path);
+  if (!bytes)
+    return bytes.takeError();
+  return std::string(bytes->begin(), bytes->end());
+}
+
+static Expected<HarnessOptions> makeOptions() {
+  HarnessOptions options;
+  for (StringRef text : inputFlags) {
+    auto parts = splitPair("in", text);
+    if (!parts)
+      return parts.takeError();
+    Expected<NpyArray> array = readNpy(parts->second);
+    if (!array)
+      return array.takeError();
+    options.inputs[parts->first] = std::move(*array);
+  }
+  for (StringRef text : sizeFlags) {
+    auto parts = splitPair("size", text);
+    if (!parts)
+      return parts.takeError();
+    int64_t value;
+    if (parts->second.getAsInteger(10, value))
+      return createStringError("--size: expected an integer, got \"" +
+                               parts->second + "\"");
+    options.sizes[parts->first] = value;
+  }
+  for (StringRef text : scalarFlags) {
+    auto parts = splitPair("scalar", text);
+    if (!parts)
+      return parts.takeError();
+    double value;
+    if (parts->second.getAsDouble(value))
+      return createStringError("--scalar: expected a number, got \"" +
+                               parts->second + "\"");
+    options.scalars[parts->first] = value;
+  }
+  options.seed = seed;
+  options.verify = verify;
+  options.corners = corners;
+  options.outputTolerance = tolerance;
+  options.lseTolerance = lseTolerance;
+  options.config.schedule = schedule;
+  options.config.seed = seed;
+  options.config.asyncReads = reads;
+  options.config.asyncWrites = writes;
+  options.config.adversarial = adversarial;
+  options.config.profile = profile;
+  options.config.sanitize = sanitize;
+  options.config.stepLimit = stepLimit;
+  options.config.threads = threads;
+  return std::move(options);
+}
+
+static Error writeOutputs(const HarnessReport &report) {
+  for (StringRef text : outputFlags) {
+    auto parts = splitPair("out", text);
+    if (!parts)
+      return parts.takeError();
+    const HarnessTensor *tensor = report.findTensor(parts->first);
+    if (!tensor)
+      return createStringError("--out: the launch has no tensor \"" +
+                               parts->first + "\"");
+    if (Error error = writeNpy(parts->second, tensor->argument.dtype,
+                               tensor->argument.shape, tensor->getElements()))
+      return error;
+  }
+  return Error::success();
+}
+
+static Expected<HarnessReport> runFiles(std::string &path,
+                                        const HarnessOptions &options) {
+  bool isRecorded = !recordedPath.empty();
+  if (isRecorded && (!launchPath.empty() || !ptxPath.empty()))
+    return createStringError(
+        "--recorded: expected neither a PTX file nor --launch beside it");
+  if (!isRecorded && ptxPath.empty())
+    return createStringError("expected a PTX file or --recorded, got neither");
+  if (!isRecorded && launchPath.empty())
+    return createStringError("expected --launch with a PTX file, got none");
+  path = isRecorded ? recordedPath + "/kernel.ptx" : ptxPath;
+  Expected<std::string> text = readText(path);
+  if (!text)
+    return text.takeError();
+  Expected<std::unique_ptr<Program>> program = parsePTX(*text, path);
+  if (!program)
+    return program.takeError();
+  if (isRecorded) {
+    Expected<RecordedLaunch> launch = readRecordedLaunch(recordedPath);
+    if (!launch)
+      return launch.takeError();
+    return runRecorded(*launch, **program, options);
+  }
+  Expected<std::string> json = readText(launchPath);
+  if (!json)
+    return json.takeError();
+  Expected<LaunchRecord> record = parseLaunchRecord(*json);
+  if (!record)
+    return createStringError(launchPath + ": " +
+                             llvm::toString(record.takeError()));
+  return runLaunch(*record, **program, options);
+}
+
+static Expected<bool> runTool() {
+  Expected<HarnessOptions> options = makeOptions();
+  if (!options)
+    return options.takeError();
+  std::string path;
+  Expected<HarnessReport> report = runFiles(path, *options);
+  if (!report)
+    return report.takeError();
+  if (printJson)
+    llvm::outs() << llvm::formatv("{0:2}\n", report->toJSON());
+  else
+    report->print(llvm::outs(), path);
+  if (Error error = writeOutputs(*report))
+    return std::move(error);
+  return report->hasPassed();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "runs PTX on the CPU and checks what it does\n\nexit status: 0 "
+          "nothing found, 1 the kernel is wrong, 2 it could not be run\n",
+          &llvm::errs()))
+    return 2;
+  Expected<bool> passed = runTool();
+  if (!passed) {
+    llvm::WithColor::error(llvm::errs(), "attn-sim")
+        << llvm::toString(passed.takeError()) << "\n";
+    return 2;
+  }
+  return *passed ? 0 : 1;
+}
