@@ -48,11 +48,11 @@ struct ShuffleRound {
 /// How to convert, and what it costs.
 struct ConversionPlan {
   ConversionKind kind = ConversionKind::None;
-  /// Registers, Shuffles: the source register that each (intermediate) register
-  /// starts from.
+  /// None, Registers: the source register of each result register. Shuffles:
+  /// the source register that each intermediate register starts from.
   llvm::SmallVector<unsigned> initialRegisters;
   llvm::SmallVector<ShuffleRound> rounds;
-  /// Shuffles: the intermediate register that each result register ends as.
+  /// Shuffles: the intermediate register of each result register.
   llvm::SmallVector<unsigned> finalRegisters;
   /// Scratch: where the tile is placed, and both sides' accesses, with a
   /// barrier of the participating warps between them.
@@ -63,20 +63,24 @@ struct ConversionPlan {
   int64_t scratchBytes() const {
     return kind == ConversionKind::Scratch ? scratch.sizeBytes() : 0;
   }
-  /// Warp instructions: shuffles and selects, or shared accesses.
+  /// Instructions of each warp: shuffles and selects, or shared accesses.
   uint64_t instructions = 0;
-  /// Shared-memory wavefronts of one warp, shuffles included.
+  /// Shared-memory wavefronts of all warps; a shuffle takes one.
   uint64_t wavefronts = 0;
-  /// One number to compare plans by, in issue slots of a warp.
+  /// One number to compare plans by, in issue slots of a warp: instructions,
+  /// wavefronts of a warp, and 20 for a barrier.
   uint64_t cost = 0;
 };
 
-/// Plans the conversion of a tile with elements of `elementBits` (a multiple of
-/// 8) from `source` to `target`. An error when the shapes, warps or blocks
-/// differ.
+/// Plans the conversion of a tile with elements of `elementBits` (a power of
+/// two from 8 to 128) from `source` to `target`: the plan of the lowest cost,
+/// without shared memory unless `allowScratch`. An error when the shapes or the
+/// number of warps or blocks differ, when elements would have to move between
+/// blocks, or when only scratch would serve and is not allowed.
 llvm::Expected<ConversionPlan> planConversion(const TileLayout &source,
                                               const TileLayout &target,
-                                              unsigned elementBits);
+                                              unsigned elementBits,
+                                              bool allowScratch = true);
 
 } // namespace mlir::attn
 
