@@ -175,12 +175,12 @@ Expected<VectorPlan> mlir::attn::planSharedAccess(const TileLayout &tile,
       plan.accesses[place->second].registers[low / elementBytes] = reg;
       ++filled;
     }
-    // Every access is full: no two originals share an address.
+    // Every access is full, since no two originals share an address. Single
+    // elements always are.
     if (filled == plan.accesses.size() * (bytes / elementBytes))
-      return plan;
+      break;
   }
-  return makeError("expected element addresses to be multiples of {0} bytes",
-                   elementBytes);
+  return plan;
 }
 
 /// Sectors of 32 bytes that warp 0 touches with one access.

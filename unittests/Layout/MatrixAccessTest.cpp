@@ -201,6 +201,11 @@ TEST(MatrixAccess, Errors) {
       "dim1: 8}"));
   expectError(planMatrixAccess(copies, plain(8, 8, 16, 0)),
               "expected a tile without copies in registers");
+  TileLayout inside = unwrap(TileLayout::parse(
+      "{register: [0,1] [0,2]; lane: [0,2] [0,4] [1,0] [2,0] [4,0] -> dim0: 8, "
+      "dim1: 8}"));
+  expectError(planMatrixAccess(inside, plain(8, 8, 16, 0)),
+              "expected registers at the corners of 8x8 matrices");
   TileLayout split = unwrap(TileLayout::parse(
       "{lane: [0,2] [0,4] [1,0] [2,0] [4,0]; warp: [0,1] -> dim0: 8, dim1: "
       "8}"));
