@@ -4,6 +4,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Target/PTX/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
@@ -19,9 +20,11 @@ void attn::registerAllDialects(DialectRegistry &registry) {
                   gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
                   memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect,
                   tensor::TensorDialect>();
+  registerTargetInterfaces(registry);
 }
 
 void attn::registerAllPasses() {
   registerAttnTransformsPasses();
   registerAttnConversionPasses();
+  registerAttnTargetPTXPasses();
 }

@@ -91,6 +91,8 @@ protected:
     if (failed(machine))
       return getOperation().emitError("no target machine for chip '")
              << options.chip << "'";
+    (*machine)->setOptLevel(
+        static_cast<llvm::CodeGenOptLevel>(options.codegenLevel));
     if (llvmModule.getDataLayout() != (*machine)->createDataLayout())
       return getOperation().emitError("expected data layout ")
              << (*machine)->createDataLayout().getStringRepresentation()

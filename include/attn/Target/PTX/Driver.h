@@ -30,7 +30,7 @@ struct PTXOptions {
   /// LLVM passes before instruction selection, in LLVM's textual form.
   std::string pipeline = getDefaultLLVMPipeline().str();
   /// Optimization level of instruction selection and what follows it, 0 to 3.
-  unsigned codegenLevel = 2;
+  unsigned codegenLevel = 1;
   /// Print `.loc` lines that map PTX to the locations of the operations.
   /// `.target` never says `debug`: ptxas would compile without optimization.
   bool debugLines = false;

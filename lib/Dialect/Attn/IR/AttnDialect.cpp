@@ -17,6 +17,7 @@ void AttnDialect::initialize() {
 #define GET_OP_LIST
 #include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
       >();
+  declarePromisedInterface<gpu::TargetAttrInterface, TargetAttr>();
 }
 
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,

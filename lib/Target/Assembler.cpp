@@ -1,0 +1,228 @@
+//===- Assembler.cpp - Runs ptxas and reads what it says ------------------===//
+
+#include "attn/Target/Assembler.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir::attn;
+
+using Severity = AssemblerMessage::Severity;
+
+bool AssemblerLog::hasErrors() const {
+  return llvm::any_of(messages, [](const AssemblerMessage &message) {
+    return message.severity == Severity::Error;
+  });
+}
+
+/// Reads "<number> <what>" from the comma-separated `text`; 0 if it is absent.
+static unsigned readCount(llvm::StringRef text, llvm::StringRef what) {
+  while (!text.empty()) {
+    auto [item, rest] = text.split(',');
+    text = rest;
+    item = item.trim();
+    item.consume_front("Used ");
+    item.consume_front("used ");
+    unsigned count = 0;
+    if (!item.consumeInteger(10, count) && item.trim() == what)
+      return count;
+  }
+  return 0;
+}
+
+/// The text between the first pair of single quotes.
+static llvm::StringRef getQuoted(llvm::StringRef text) {
+  return text.split('\'').second.split('\'').first;
+}
+
+namespace {
+
+class LogReader {
+public:
+  AssemblerLog read(llvm::StringRef text) {
+    while (!text.empty()) {
+      auto [line, rest] = text.split('\n');
+      text = rest;
+      readLine(line.rtrim());
+    }
+    return std::move(log);
+  }
+
+private:
+  void readLine(llvm::StringRef line) {
+    if (line.starts_with("    ") && !log.functions.empty()) {
+      readProperties(line.trim());
+      return;
+    }
+    if (!line.consume_front("ptxas "))
+      return;
+    AssemblerMessage message;
+    // "ptxas FILE, line N; error   : TEXT"
+    if (auto [place, rest] = line.split("; ");
+        !rest.empty() && place.contains(", line ")) {
+      place.rsplit(", line ").second.getAsInteger(10, message.line);
+      line = rest;
+    }
+    auto [kind, body] = line.split(':');
+    kind = kind.trim();
+    body = body.trim();
+    if (kind == "error" || kind == "fatal")
+      message.severity = Severity::Error;
+    else if (kind == "warning")
+      message.severity = Severity::Warning;
+    else if (kind != "info")
+      return;
+    if (body.starts_with("(C")) {
+      auto [code, rest] = body.drop_front().split(')');
+      message.code = code.str();
+      body = rest.trim();
+    }
+    if (message.severity == Severity::Info && message.code.empty()) {
+      readInfo(body);
+      return;
+    }
+    // Registers spilled, or one of the numbered losses (C7508 to C7519).
+    if (body.starts_with("Registers are spilled") ||
+        (message.severity != Severity::Error &&
+         llvm::StringRef(message.code).starts_with("C75")))
+      message.severity = Severity::Performance;
+    message.function = body.contains("in function '")
+                           ? getQuoted(body.split("in function ").second).str()
+                           : function;
+    message.text = body.str();
+    log.messages.push_back(std::move(message));
+  }
+
+  /// What stands after "ptxas info : " without a number.
+  void readInfo(llvm::StringRef body) {
+    if (body.starts_with("Compiling entry function ")) {
+      function = getQuoted(body).str();
+      return;
+    }
+    if (body.consume_front("Function properties for ")) {
+      FunctionResources resources;
+      resources.name = body.str();
+      log.functions.push_back(std::move(resources));
+      return;
+    }
+    if (!body.starts_with("Used ") || log.functions.empty())
+      return;
+    FunctionResources &resources = log.functions.back();
+    resources.registers = readCount(body, "registers");
+    resources.barriers = readCount(body, "barriers");
+    resources.sharedBytes = readCount(body, "bytes smem");
+  }
+
+  void readProperties(llvm::StringRef body) {
+    FunctionResources &resources = log.functions.back();
+    resources.stackBytes = readCount(body, "bytes stack frame");
+    resources.spillStoreBytes = readCount(body, "bytes spill stores");
+    resources.spillLoadBytes = readCount(body, "bytes spill loads");
+  }
+
+  AssemblerLog log;
+  /// Entry function that is being compiled.
+  std::string function;
+};
+
+} // namespace
+
+AssemblerLog mlir::attn::parseAssemblerLog(llvm::StringRef text) {
+  return LogReader().read(text);
+}
+
+llvm::Expected<std::string> mlir::attn::findPtxas() {
+  std::vector<std::string> folders;
+  if (std::optional<std::string> home = llvm::sys::Process::GetEnv("CUDA_HOME"))
+    folders.push_back(*home);
+  folders.push_back("/usr/local/cuda");
+  for (const std::string &folder : folders) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, "bin", "ptxas");
+    if (llvm::sys::fs::can_execute(path))
+      return std::string(path);
+  }
+  if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName("ptxas"))
+    return *path;
+  return llvm::createStringError(
+      "no ptxas in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH");
+}
+
+namespace {
+
+/// A temporary file that goes away with its object.
+struct TemporaryFile {
+  llvm::SmallString<128> path;
+  llvm::FileRemover remover;
+
+  llvm::Error create(llvm::StringRef suffix) {
+    if (std::error_code code =
+            llvm::sys::fs::createTemporaryFile("attn", suffix, path))
+      return llvm::createStringError(code,
+                                     "no temporary file: " + code.message());
+    remover.setFile(path);
+    return llvm::Error::success();
+  }
+
+  std::string read() const {
+    auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                              /*RequiresNullTerminator=*/false);
+    return buffer ? (*buffer)->getBuffer().str() : std::string();
+  }
+};
+
+} // namespace
+
+llvm::Expected<AssemblerResult>
+mlir::attn::assemblePTX(llvm::StringRef ptx, const AssemblerOptions &options) {
+  std::string program = options.ptxas;
+  if (program.empty()) {
+    llvm::Expected<std::string> found = findPtxas();
+    if (!found)
+      return found.takeError();
+    program = *found;
+  }
+  TemporaryFile input, output, log;
+  for (auto [file, suffix] :
+       {std::pair(&input, "ptx"), {&output, "cubin"}, {&log, "log"}})
+    if (llvm::Error error = file->create(suffix))
+      return std::move(error);
+  std::error_code code;
+  llvm::raw_fd_ostream stream(input.path, code);
+  if (!code) {
+    stream << ptx;
+    stream.close();
+    code = stream.error();
+  }
+  if (code) {
+    stream.clear_error();
+    return llvm::createStringError(code, "cannot write " + input.path + ": " +
+                                             code.message());
+  }
+  std::string arch = "-arch=" + options.chip;
+  std::vector<llvm::StringRef> arguments = {
+      program, arch, "-v", "--warn-on-spills", input.path, "-o", output.path};
+  llvm::append_range(arguments, options.arguments);
+  std::string message;
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""),
+                                                log.path.str(), log.path.str()};
+  int status = llvm::sys::ExecuteAndWait(
+      program, arguments, /*Env=*/std::nullopt, redirects,
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
+  if (status < 0)
+    return llvm::createStringError("cannot run " + program + ": " + message);
+  AssemblerResult result;
+  std::string text = log.read();
+  result.log = parseAssemblerLog(text);
+  if (status == 0)
+    result.cubin = output.read();
+  else if (!result.log.hasErrors())
+    return llvm::createStringError(program + " failed with status " +
+                                   std::to_string(status) + ": " + text);
+  return result;
+}

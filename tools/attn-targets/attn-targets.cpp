@@ -1,0 +1,169 @@
+//===- attn-targets.cpp - Prints the target table and the form table ------===//
+
+#include "attn/Target/FormTable.h"
+#include "attn/Target/TargetTable.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir::attn;
+namespace cl = llvm::cl;
+
+enum class Format { Markdown, JSON };
+
+/// One line of the target table: what it is called, its key in JSON, its value.
+struct Fact {
+  llvm::StringRef title;
+  llvm::StringRef key;
+  double value;
+};
+
+static std::vector<Fact> getFacts(const TargetRow &row) {
+  return {
+      {"Shared memory per SM (bytes)", "shared_bytes_per_sm",
+       double(row.sharedBytesPerSM)},
+      {"Shared memory per CTA (bytes)", "shared_bytes_per_cta",
+       double(row.sharedBytesPerCTA)},
+      {"Shared memory reserved per CTA (bytes)", "shared_bytes_reserved",
+       double(row.sharedBytesReserved)},
+      {"Registers per SM", "registers_per_sm", double(row.registersPerSM)},
+      {"Registers per thread", "registers_per_thread",
+       double(row.registersPerThread)},
+      {"Register allocation unit", "register_allocation_unit",
+       double(row.registerAllocationUnit)},
+      {"Threads per CTA", "max_threads_per_cta", double(row.maxThreadsPerCTA)},
+      {"Threads per SM", "max_threads_per_sm", double(row.maxThreadsPerSM)},
+      {"Warps per SM", "max_warps_per_sm", double(row.maxWarpsPerSM)},
+      {"CTAs per SM", "max_ctas_per_sm", double(row.maxCTAsPerSM)},
+      {"CTAs per cluster", "max_cluster_size", double(row.maxClusterSize)},
+      {"TMEM columns", "tmem_columns", double(row.tmemColumns)},
+      {"Named barriers per CTA", "named_barriers", double(row.namedBarriers)},
+      {"Tensor FLOP per clock, 16 bits", "tensor_flop_f16",
+       double(row.tensorFlopF16)},
+      {"Tensor FLOP per clock, fp8", "tensor_flop_fp8",
+       double(row.tensorFlopFp8)},
+      {"Tensor FLOP per clock, mma.sync", "mma_sync_flop_f16",
+       double(row.mmaSyncFlopF16)},
+      {"Exponentials per clock", "exp_per_clock", double(row.expPerClock)},
+      {"FMA per clock", "fma_per_clock", double(row.fmaPerClock)},
+      {"Warp instructions per clock", "issue_per_clock",
+       double(row.issuePerClock)},
+      {"Shared memory bytes per clock", "shared_bytes_per_clock",
+       double(row.sharedBytesPerClock)},
+      {"L2 bytes per clock", "l2_bytes_per_clock", double(row.l2BytesPerClock)},
+      {"SMs", "sm_count", double(row.smCount)},
+      {"Clock (MHz)", "clock_mhz", double(row.clockMHz)},
+      {"Device memory (GB/s)", "dram_gb_per_second",
+       double(row.dramGBPerSecond)},
+      {"L2 (MiB)", "l2_mib", double(row.l2Bytes >> 20)},
+      {"Power limit (W)", "power_watts", double(row.powerWatts)},
+      {"Energy per tensor FLOP (pJ)", "picojoule_per_flop",
+       row.picojoulePerFlop},
+      {"Energy per lane instruction (pJ)", "picojoule_per_lane_instruction",
+       row.picojoulePerLaneInstruction},
+      {"Energy per L2 byte (pJ)", "picojoule_per_l2_byte",
+       row.picojoulePerL2Byte},
+  };
+}
+
+static std::string formatValue(double value) {
+  return value == uint64_t(value) ? std::to_string(uint64_t(value))
+                                  : llvm::formatv("{0:f2}", value).str();
+}
+
+/// Prints one row of a Markdown table: `title`, then a cell for each target.
+template <typename Cell>
+static void printRow(llvm::raw_ostream &os, llvm::StringRef title, Cell cell) {
+  os << "| " << title;
+  for (const TargetRow &row : getTargets())
+    os << " | " << cell(row);
+  os << " |\n";
+}
+
+static void printHeader(llvm::raw_ostream &os, llvm::StringRef title) {
+  printRow(os, title, [](const TargetRow &row) { return row.chip; });
+  os << "|---";
+  for (size_t i = 0; i != getTargets().size(); ++i)
+    os << "|---";
+  os << "|\n";
+}
+
+static void printMarkdown(llvm::raw_ostream &os) {
+  os << "## Targets\n\n";
+  printHeader(os, "");
+  printRow(os, "Board", [](const TargetRow &row) { return row.board; });
+  printRow(os, "Least PTX version",
+           [](const TargetRow &row) { return formatPTXVersion(row.minPTX); });
+  printRow(os, "Default PTX version", [](const TargetRow &row) {
+    return formatPTXVersion(row.defaultPTX);
+  });
+  std::vector<Fact> titles = getFacts(getTargets().front());
+  for (size_t i = 0; i != titles.size(); ++i)
+    printRow(os, titles[i].title, [&](const TargetRow &row) {
+      return formatValue(getFacts(row)[i].value);
+    });
+  os << "\n## Capabilities\n\n";
+  printHeader(os, "Capability");
+  for (unsigned i = 0; i != numCapabilities; ++i) {
+    auto capability = static_cast<Capability>(i);
+    printRow(os, getCapabilityName(capability), [&](const TargetRow &row) {
+      return row.has(capability) ? "yes" : "";
+    });
+  }
+  os << "\n## Instruction forms\n\n";
+  printHeader(os, "Form");
+  for (const Form &form : getForms())
+    printRow(os, form.name, [&](const TargetRow &row) {
+      return isAvailable(form, row) ? formatPTXVersion(getLeastPTX(form, row))
+                                    : "";
+    });
+}
+
+static void printJSON(llvm::raw_ostream &os) {
+  llvm::json::OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attributeArray("targets", [&] {
+      for (const TargetRow &row : getTargets())
+        json.object([&] {
+          json.attribute("chip", row.chip);
+          json.attribute("board", row.board);
+          json.attribute("min_ptx", row.minPTX);
+          json.attribute("default_ptx", row.defaultPTX);
+          for (const Fact &fact : getFacts(row))
+            json.attribute(fact.key, fact.value);
+          json.attributeArray("capabilities", [&] {
+            for (unsigned i = 0; i != numCapabilities; ++i)
+              if (row.capabilities[i])
+                json.value(getCapabilityName(static_cast<Capability>(i)));
+          });
+        });
+    });
+    json.attributeArray("forms", [&] {
+      for (const Form &form : getForms())
+        json.object([&] {
+          json.attribute("name", form.name);
+          json.attribute("needs", getCapabilityName(form.needs));
+          json.attribute("chips", getCapabilityChips(form.needs));
+          json.attribute("ptx", form.ptx);
+        });
+    });
+  });
+  os << "\n";
+}
+
+int main(int argc, char **argv) {
+  cl::opt<Format> format(
+      "format", cl::desc("How to print"), cl::init(Format::Markdown),
+      cl::values(clEnumValN(Format::Markdown, "markdown", "Markdown tables"),
+                 clEnumValN(Format::JSON, "json", "JSON")));
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "Prints what is known about the targets, and which instruction form "
+      "needs which PTX version on each of them.\n");
+  if (format == Format::JSON)
+    printJSON(llvm::outs());
+  else
+    printMarkdown(llvm::outs());
+  return 0;
+}
