@@ -1,0 +1,97 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-infer-layouts))' -split-input-file | FileCheck %s
+
+// Buffers take the widest swizzle that divides their rows; the matrix
+// instruction fixes the tiles, and what follows from its result follows it.
+
+// CHECK-LABEL: gpu.func @scores
+gpu.module @kernels {
+  gpu.func @scores(%g: !attn.global<?x32xf16>, %row: i32) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    // CHECK: attn.alloc {name = "q"} : <64x64xf16, #attn.swizzled<span = 128>, shared>
+    %q = attn.alloc {name = "q"} : !attn.buffer<64x64xf16, #attn.auto, shared>
+    // CHECK: attn.alloc {name = "k"} : <2x32x64xf16, #attn.swizzled<span = 128>, shared>
+    %k = attn.alloc {name = "k"} : !attn.buffer<2x32x64xf16, #attn.auto, shared>
+    // CHECK: attn.slot {{.*}} -> <32x64xf16, #attn.swizzled<span = 128>, shared>
+    %slot = attn.slot %k[%row] : !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
+    // CHECK: attn.transpose {{.*}} -> <64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+    %kt = attn.transpose %slot : !attn.buffer<32x64xf16, #attn.auto, shared> -> !attn.buffer<64x32xf16, #attn.auto, shared>
+    // CHECK: arith.constant dense<0.000000e+00> : tensor<64x32xf32, #attn.mma<warps = [4, 1]>>
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32, #attn.auto>
+    // CHECK: attn.local_load {{.*}} -> tensor<64x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+    %qt = attn.local_load %q : !attn.buffer<64x64xf16, #attn.auto, shared> -> tensor<64x64xf16, #attn.auto>
+    %s = attn.mma %qt, %kt, %zero : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x32xf16, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
+    // CHECK: attn.reduce max {{.*}} -> tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+    %m = attn.reduce max %s : tensor<64x32xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
+    // CHECK: attn.reduce add {{.*}} partial {{.*}} -> tensor<64x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>
+    %l = attn.reduce add %s partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.auto>
+    %mb = attn.broadcast %m : tensor<64xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>
+    // CHECK: arith.subf {{.*}} : tensor<64x32xf32, #attn.mma<warps = [4, 1]>>
+    %d = arith.subf %s, %mb : tensor<64x32xf32, #attn.auto>
+    %h = arith.truncf %d : tensor<64x32xf32, #attn.auto> to tensor<64x32xf16, #attn.auto>
+    // CHECK-NOT: attn.convert_layout
+    // CHECK-NOT: #attn.auto
+    attn.global_store %h, %g[%row] : tensor<64x32xf16, #attn.auto>, !attn.global<?x32xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+// A result that becomes the A operand of the next instruction is converted
+// there.
+
+// CHECK-LABEL: gpu.func @chained
+gpu.module @kernels {
+  gpu.func @chained(%v: !attn.buffer<32x64xf16, #attn.swizzled<span = 128>, shared>,
+                    %k: !attn.buffer<64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>,
+                    %q: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32, #attn.auto>
+    %acc = arith.constant dense<0.0> : tensor<64x64xf32, #attn.auto>
+    %s = attn.mma %q, %k, %zero : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>, tensor<64x32xf32, #attn.auto>
+    %p = arith.truncf %s : tensor<64x32xf32, #attn.auto> to tensor<64x32xf16, #attn.auto>
+    // CHECK: %[[P:.*]] = attn.convert_layout {{.*}} : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+    // CHECK: attn.mma %[[P]]
+    %o = attn.mma %p, %v, %acc : tensor<64x32xf16, #attn.auto>, !attn.buffer<32x64xf16, #attn.swizzled<span = 128>, shared>, tensor<64x64xf32, #attn.auto>
+    gpu.return
+  }
+}
+
+// -----
+
+// A layout goes around a loop through its carried values.
+
+// CHECK-LABEL: gpu.func @carried
+gpu.module @kernels {
+  gpu.func @carried(%n: index, %q: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>,
+                    %k: !attn.buffer<64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32, #attn.auto>
+    // CHECK: scf.for {{.*}} -> (tensor<64x32xf32, #attn.mma<warps = [4, 1]>>)
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x32xf32, #attn.auto>) {
+      %s = attn.mma %q, %k, %acc : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>, tensor<64x32xf32, #attn.auto>
+      scf.yield %s : tensor<64x32xf32, #attn.auto>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Written-out layouts stay.
+
+// CHECK-LABEL: gpu.func @written
+gpu.module @kernels {
+  gpu.func @written(%g: !attn.global<?x64xf32>, %row: i32) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.global_load %g[%row] : !attn.global<?x64xf32> -> tensor<64x64xf32, #attn.blocked<per_thread = [1, 4], warps = 4, order = [1, 0]>>
+    %b = attn.global_load %g[%row] : !attn.global<?x64xf32> -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    // CHECK: attn.convert_layout
+    // CHECK-NEXT: attn.exp2
+    %c = attn.convert_layout %a : tensor<64x64xf32, #attn.blocked<per_thread = [1, 4], warps = 4, order = [1, 0]>> -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    %d = attn.exp2 %c : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
