@@ -98,8 +98,8 @@ struct KernelLowering : OpConversionPattern<gpu::GPUFuncOp> {
     }
     auto type = LLVM::LLVMFunctionType::get(
         LLVM::LLVMVoidType::get(op.getContext()), types);
-    auto function = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(),
-                                             op.getName(), type);
+    auto function =
+        LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getName(), type);
     for (NamedAttribute attribute : op->getDiscardableAttrs())
       function->setAttr(attribute.getName(), attribute.getValue());
     if (op.isKernel())
@@ -137,24 +137,24 @@ struct ConvertAttnToNVVMPass
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     populateMathToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-    patterns.add<
-        BarrierLowering, ReturnLowering, KernelLowering,
-        SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
-                        NVVM::ThreadIdZOp>,
-        SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
-                        NVVM::BlockIdZOp>,
-        SpecialRegister<gpu::BlockDimOp, NVVM::BlockDimXOp, NVVM::BlockDimYOp,
-                        NVVM::BlockDimZOp>,
-        SpecialRegister<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
-                        NVVM::GridDimZOp>>(converter, context);
+    patterns.add<BarrierLowering, ReturnLowering, KernelLowering,
+                 SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp,
+                                 NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>,
+                 SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp,
+                                 NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
+                 SpecialRegister<gpu::BlockDimOp, NVVM::BlockDimXOp,
+                                 NVVM::BlockDimYOp, NVVM::BlockDimZOp>,
+                 SpecialRegister<gpu::GridDimOp, NVVM::GridDimXOp,
+                                 NVVM::GridDimYOp, NVVM::GridDimZOp>>(converter,
+                                                                      context);
 
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
     target.addLegalOp<gpu::GPUModuleOp>();
     ConversionConfig config;
     config.allowPatternRollback = false;
-    if (failed(applyFullConversion(module, target, std::move(patterns),
-                                   config)))
+    if (failed(
+            applyFullConversion(module, target, std::move(patterns), config)))
       return signalPassFailure();
   }
 };

@@ -10,7 +10,8 @@
 //
 // 1. Buffers: a view has the layout that its source determines; an allocation
 //    takes the widest swizzle that divides its rows.
-// 2. Strong anchors seed a worklist: accumulators and written-out types. Layouts
+// 2. Strong anchors seed a worklist: accumulators and written-out types.
+// Layouts
 //    travel along links, both ways, until nothing changes. The first layout
 //    that reaches a value stays; a later, different one is a conflict.
 // 3. Weak anchors (operands of matrix instructions) seed what is left: they
@@ -67,7 +68,8 @@ public:
 private:
   void inferBuffers();
   void collectLinks();
-  void link(Value a, Value b, Operation *op, Relation relation = Relation::Same);
+  void link(Value a, Value b, Operation *op,
+            Relation relation = Relation::Same);
   void seed(Value value, Attribute layout, Operation *op);
   void propagate();
   /// True for a tile with one column for each owner of a row: an accumulator
@@ -285,10 +287,9 @@ void LayoutInference::propagate() {
 
 void LayoutInference::seedWeakAnchors() {
   kernel.walk([&](MmaOp mma) {
-    Attribute layout =
-        isAuto(encodingOf(mma.getResult()))
-            ? Attribute(accumulator)
-            : encodingOf(mma.getResult());
+    Attribute layout = isAuto(encodingOf(mma.getResult()))
+                           ? Attribute(accumulator)
+                           : encodingOf(mma.getResult());
     for (auto [index, operand] :
          llvm::enumerate(std::array<Value, 2>{mma.getA(), mma.getB()}))
       if (hasTile(operand))
@@ -331,10 +332,10 @@ LogicalResult LayoutInference::writeTypes() {
     RankedTensorType type = withLayout(value, choice.layout);
     llvm::Expected<TileLayout> layout = getTileLayout(type);
     if (!layout) {
-      InFlightDiagnostic diag =
-          emitError(value.getLoc())
-          << "cannot give this tile the layout " << choice.layout << ": "
-          << llvm::toString(layout.takeError());
+      InFlightDiagnostic diag = emitError(value.getLoc())
+                                << "cannot give this tile the layout "
+                                << choice.layout << ": "
+                                << llvm::toString(layout.takeError());
       if (choice.seed)
         diag.attachNote(choice.seed->getLoc()) << "the layout comes from here";
       return diag;
@@ -369,21 +370,19 @@ LogicalResult LayoutInference::reportConversion(Operation *user, Value value,
     return user->emitOpError() << llvm::toString(plan.takeError());
   bool moves = plan->kind == ConversionKind::Shuffles ||
                plan->kind == ConversionKind::Scratch;
-  remark::analysis(user->getLoc(),
-                   remark::RemarkOpts::name("layout-conversion")
-                       .category("attn.infer-layouts"))
+  remark::analysis(user->getLoc(), remark::RemarkOpts::name("layout-conversion")
+                                       .category("attn.infer-layouts"))
       << "conversion of " << llvm::to_string(value.getType()) << " to "
       << llvm::to_string(type.getEncoding()) << " by "
       << stringifyConversionKind(plan->kind).str() << ": "
-      << remark::metric("instructions", plan->instructions)
-      << " instructions, " << remark::metric("bytes", plan->scratchBytes())
-      << " bytes of scratch";
+      << remark::metric("instructions", plan->instructions) << " instructions, "
+      << remark::metric("bytes", plan->scratchBytes()) << " bytes of scratch";
   if (!moves || !assertTrivial)
     return success();
-  InFlightDiagnostic diag = user->emitOpError("needs a layout conversion that "
-                                              "moves data between threads, from ")
-                            << encodingOf(value) << " to "
-                            << type.getEncoding();
+  InFlightDiagnostic diag =
+      user->emitOpError("needs a layout conversion that "
+                        "moves data between threads, from ")
+      << encodingOf(value) << " to " << type.getEncoding();
   Choice choice = choices.lookup(value);
   if (choice.seed)
     diag.attachNote(choice.seed->getLoc())
@@ -429,8 +428,7 @@ LogicalResult LayoutInference::convertUses() {
   for (Operation *op : ops) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       Operation *yield = loop.getBody()->getTerminator();
-      for (auto [index, argument] :
-           llvm::enumerate(loop.getRegionIterArgs())) {
+      for (auto [index, argument] : llvm::enumerate(loop.getRegionIterArgs())) {
         if (!hasTile(argument))
           continue;
         Attribute layout = encodingOf(argument);
@@ -450,14 +448,13 @@ LogicalResult LayoutInference::convertUses() {
     } else if (auto mma = dyn_cast<MmaOp>(op)) {
       Attribute layout = encodingOf(mma.getResult());
       require(op, mma.getCMutable(), layout);
-      for (auto [index, operand] :
-           llvm::enumerate(std::array<OpOperand *, 2>{
+      for (auto [index, operand] : llvm::enumerate(std::array<OpOperand *, 2>{
                &mma.getAMutable(), &mma.getBMutable()}))
         require(op, *operand,
                 OperandLayoutAttr::get(op->getContext(), index, layout));
     } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-      if (Attribute rows = follow(encodingOf(broadcast.getResult()),
-                                  Relation::TileOf))
+      if (Attribute rows =
+              follow(encodingOf(broadcast.getResult()), Relation::TileOf))
         require(op, broadcast.getSourceMutable(), rows);
     } else if (isElementwise(op) && op->getNumResults() == 1 &&
                hasTile(op->getResult(0))) {
@@ -505,9 +502,9 @@ struct AttnInferLayoutsPass
       LayoutInference inference(kernel, assertTrivial);
       if (failed(inference.run()))
         return signalPassFailure();
-      remark::passed(kernel.getLoc(),
-                     remark::RemarkOpts::name("layouts")
-                         .category("attn.infer-layouts"))
+      remark::passed(
+          kernel.getLoc(),
+          remark::RemarkOpts::name("layouts").category("attn.infer-layouts"))
           << "resolved " << remark::metric("values", inference.numResolved)
           << " layouts with "
           << remark::metric("conversions", inference.numConversions)

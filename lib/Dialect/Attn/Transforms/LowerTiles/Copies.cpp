@@ -76,9 +76,8 @@ LogicalResult TileLowering::forEachChunk(
     ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
     dividedOffset = arith::AddIOp::create(
         b,
-        arith::MulIOp::create(b, threadRow,
-                              arith::ConstantIntOp::create(b, plan->rowBytes,
-                                                           32)),
+        arith::MulIOp::create(
+            b, threadRow, arith::ConstantIntOp::create(b, plan->rowBytes, 32)),
         arith::MulIOp::create(
             b, threadColumn,
             arith::ConstantIntOp::create(b, elementBytes, 32)));
@@ -95,11 +94,11 @@ LogicalResult TileLowering::forEachChunk(
     b.setInsertionPointToStart(branch.thenBlock());
   }
   Value threadFirst = arith::AddIOp::create(b, row, threadRow);
-  Value first = LLVM::GEPOp::create(
-      b, start.getType(), b.getI8Type(), start,
-      ValueRange{arith::MulIOp::create(
-          b, arith::ExtSIOp::create(b, b.getI64Type(), row),
-          rowBytes(view, 1))});
+  Value first =
+      LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), start,
+                          ValueRange{arith::MulIOp::create(
+                              b, arith::ExtSIOp::create(b, b.getI64Type(), row),
+                              rowBytes(view, 1))});
   // Whether a step can run into the padding is decided by the widest column
   // that any thread has in it.
   int64_t lastThreadColumn = (plan->width - 1) * plan->chunkElements;
@@ -113,9 +112,8 @@ LogicalResult TileLowering::forEachChunk(
       if (!exists)
         exists = arith::CmpIOp::create(
             b, arith::CmpIPredicate::slt,
-            arith::AddIOp::create(b, threadFirst,
-                                  arith::ConstantIntOp::create(b, step.row,
-                                                               32)),
+            arith::AddIOp::create(
+                b, threadFirst, arith::ConstantIntOp::create(b, step.row, 32)),
             view.rows);
       chunk.exists = exists;
     }
@@ -138,14 +136,14 @@ LogicalResult TileLowering::forEachChunk(
                     .getResult();
     chunk.global = rowPointer;
     if (step.col != 0)
-      chunk.global = LLVM::GEPOp::create(
-          b, start.getType(), b.getI8Type(), rowPointer,
-          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(step.col * elementBytes)});
+      chunk.global =
+          LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), rowPointer,
+                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
+                                  step.col * elementBytes)});
     Value offset =
         plan->divided ? dividedOffset : formOffset(form, step.xorConst);
-    chunk.shared =
-        LLVM::GEPOp::create(b, buffer.base.getType(), b.getI8Type(),
-                            buffer.base, ValueRange{offset});
+    chunk.shared = LLVM::GEPOp::create(b, buffer.base.getType(), b.getI8Type(),
+                                       buffer.base, ValueRange{offset});
     if (step.addConst != 0)
       chunk.shared = LLVM::GEPOp::create(
           b, buffer.base.getType(), b.getI8Type(), chunk.shared,

@@ -116,8 +116,8 @@ FailureOr<SmallVector<Type>> TileLowering::expandedTypes(Operation *op,
     return op->emitOpError("expected a multiple of ")
            << packing << " registers for " << type << ", got "
            << layout->numRegisters();
-  Type held = packing == 1 ? elementType
-                           : Type(VectorType::get(packing, elementType));
+  Type held =
+      packing == 1 ? elementType : Type(VectorType::get(packing, elementType));
   return SmallVector<Type>(layout->numRegisters() / packing, held);
 }
 
@@ -224,14 +224,16 @@ Value TileLowering::formOffset(const AddressForm &form, int64_t xorConst) {
   Value &xorPart = entryCache[formKey + "xor"];
   if (!xorPart) {
     ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
-    xorPart = arith::XOrIOp::create(b, linearForm(b, laneId, form.laneXor, true),
-                                    linearForm(b, warpId, form.warpXor, true));
+    xorPart =
+        arith::XOrIOp::create(b, linearForm(b, laneId, form.laneXor, true),
+                              linearForm(b, warpId, form.warpXor, true));
   }
   Value &addPart = entryCache[formKey + "add"];
   if (!addPart) {
     ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
-    addPart = arith::AddIOp::create(b, linearForm(b, laneId, form.laneAdd, false),
-                                    linearForm(b, warpId, form.warpAdd, false));
+    addPart =
+        arith::AddIOp::create(b, linearForm(b, laneId, form.laneAdd, false),
+                              linearForm(b, warpId, form.warpAdd, false));
   }
   Value &offset = entryCache[formKey + std::to_string(xorConst)];
   if (!offset) {
@@ -358,9 +360,8 @@ LogicalResult TileLowering::lowerExt(arith::ExtFOp op) {
 Value lowering::lowerApproximate(ImplicitLocOpBuilder &b, Operation *op,
                                  Value operand) {
   auto call = [&](StringRef intrinsic, Value value) -> Value {
-    return LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
-                                         b.getStringAttr(intrinsic),
-                                         ValueRange{value})
+    return LLVM::CallIntrinsicOp::create(
+               b, b.getF32Type(), b.getStringAttr(intrinsic), ValueRange{value})
         .getResults();
   };
   auto constant = [&](float value) -> Value {
@@ -376,18 +377,16 @@ Value lowering::lowerApproximate(ImplicitLocOpBuilder &b, Operation *op,
     return call("llvm.nvvm.ex2.approx.ftz.f32",
                 arith::MulFOp::create(b, operand, constant(1.44269504f)));
   if (isa<math::LogOp>(op))
-    return arith::MulFOp::create(b,
-                                 call("llvm.nvvm.lg2.approx.ftz.f", operand),
+    return arith::MulFOp::create(b, call("llvm.nvvm.lg2.approx.ftz.f", operand),
                                  constant(0.693147181f));
   if (isa<math::TanhOp>(op)) {
     // tanh x = 1 - 2 / (exp(2x) + 1): tanh.approx has 2^-11 relative error
     // only, which a softcap of 50 would turn into 2 % of a probability.
-    Value power = call("llvm.nvvm.ex2.approx.ftz.f32",
-                       arith::MulFOp::create(b, operand,
-                                             constant(2 * 1.44269504f)));
-    Value inverse =
-        call("llvm.nvvm.rcp.approx.ftz.f",
-             arith::AddFOp::create(b, power, constant(1.0f)));
+    Value power =
+        call("llvm.nvvm.ex2.approx.ftz.f32",
+             arith::MulFOp::create(b, operand, constant(2 * 1.44269504f)));
+    Value inverse = call("llvm.nvvm.rcp.approx.ftz.f",
+                         arith::AddFOp::create(b, power, constant(1.0f)));
     return math::FmaOp::create(b, constant(-2.0f), inverse, constant(1.0f));
   }
   return {};
@@ -675,10 +674,11 @@ LogicalResult TileLowering::run() {
       if (failed(lowerOp(&op)))
         return failure();
     }
-  for (Operation *op : llvm::reverse(dead)) {
-    op->dropAllUses();
+  // An old loop's arguments may be used by ops that moved out of it.
+  for (Operation *op : dead)
+    op->dropAllReferences();
+  for (Operation *op : dead)
     op->erase();
-  }
   marker.erase();
   return success();
 }

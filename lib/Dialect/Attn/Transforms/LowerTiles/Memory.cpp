@@ -78,10 +78,10 @@ SmallVector<Value> TileLowering::loadMatrices(ImplicitLocOpBuilder &b,
                   : LLVM::LLVMStructType::getLiteral(
                         b.getContext(), SmallVector<Type>(access.num, word));
   auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
-  Value loaded = NVVM::LdMatrixOp::create(
-      b, type, pointer, access.num,
-      plan.trans ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
-      NVVM::LdStMatrixEltType::B16);
+  Value loaded = NVVM::LdMatrixOp::create(b, type, pointer, access.num,
+                                          plan.trans ? NVVM::MMALayout::col
+                                                     : NVVM::MMALayout::row,
+                                          shape, NVVM::LdStMatrixEltType::B16);
   if (access.num == 1)
     return {loaded};
   SmallVector<Value> words;
@@ -92,8 +92,7 @@ SmallVector<Value> TileLowering::loadMatrices(ImplicitLocOpBuilder &b,
 
 /// The type of a memory access of `count` elements.
 static Type vectorType(Type elementType, unsigned count) {
-  return count == 1 ? elementType
-                    : Type(VectorType::get(count, elementType));
+  return count == 1 ? elementType : Type(VectorType::get(count, elementType));
 }
 
 LogicalResult TileLowering::lowerLocalLoad(LocalLoadOp op) {
@@ -195,11 +194,14 @@ LogicalResult TileLowering::lowerLocalStore(LocalStoreOp op) {
 LogicalResult TileLowering::lowerGlobalView(GlobalViewOp op) {
   GlobalType type = op.getType();
   int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
-  views[op.getResult()] = ViewValue{
-      op.getBase(),  op.getOffset(),
-      op.getRows(),  op.getStride(),
-      static_cast<int64_t>(op.getAlignment().value_or(elementBytes)),
-      type,          op};
+  views[op.getResult()] =
+      ViewValue{op.getBase(),
+                op.getOffset(),
+                op.getRows(),
+                op.getStride(),
+                static_cast<int64_t>(op.getAlignment().value_or(elementBytes)),
+                type,
+                op};
   return success();
 }
 
@@ -227,9 +229,9 @@ Value TileLowering::threadBase(const ViewValue &view, Value row, Value column) {
       b, view.offset, arith::MulIOp::create(b, wide(row), view.stride));
   if (column)
     elements = arith::AddIOp::create(b, elements, wide(column));
-  cached = LLVM::GEPOp::create(b, view.base.getType(),
-                               view.type.getElementType(), view.base,
-                               ValueRange{elements});
+  cached =
+      LLVM::GEPOp::create(b, view.base.getType(), view.type.getElementType(),
+                          view.base, ValueRange{elements});
   return cached;
 }
 
@@ -283,8 +285,7 @@ LogicalResult TileLowering::lowerGlobalStore(GlobalStoreOp op) {
     return failure();
   bool rankTwo = source->layout.rank() == 2;
   Value threadRow = threadCoordinate(source->layout, 0);
-  Value threadColumn =
-      rankTwo ? threadCoordinate(source->layout, 1) : Value();
+  Value threadColumn = rankTwo ? threadCoordinate(source->layout, 1) : Value();
   Value start = threadBase(view, threadRow, threadColumn);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   int64_t elementBytes = source->elementType.getIntOrFloatBitWidth() / 8;
@@ -306,23 +307,22 @@ LogicalResult TileLowering::lowerGlobalStore(GlobalStoreOp op) {
   for (auto &[row, accesses] : byRow) {
     Value position = arith::AddIOp::create(
         b, first, arith::ConstantIntOp::create(b, row, 32));
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                         position, view.rows);
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
+                                         view.rows);
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     ImplicitLocOpBuilder inner(op.getLoc(), b.getContext());
     inner.setInsertionPointToStart(branch.thenBlock());
     Value rowStart = startRow;
     if (row != 0)
       rowStart = LLVM::GEPOp::create(inner, start.getType(), b.getI8Type(),
-                                     startRow,
-                                     ValueRange{rowBytes(view, row)});
+                                     startRow, ValueRange{rowBytes(view, row)});
     for (unsigned index : accesses) {
       Value pointer = rowStart;
       if (plan->columns[index] != 0)
-        pointer = LLVM::GEPOp::create(
-            inner, start.getType(), b.getI8Type(), rowStart,
-            ArrayRef<LLVM::GEPArg>{
-                static_cast<int32_t>(plan->columns[index] * elementBytes)});
+        pointer =
+            LLVM::GEPOp::create(inner, start.getType(), b.getI8Type(), rowStart,
+                                ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
+                                    plan->columns[index] * elementBytes)});
       LLVM::StoreOp::create(
           inner, gather(inner, *source, scalars, plan->registers[index]),
           pointer, plan->width * elementBytes);
@@ -358,22 +358,22 @@ LogicalResult TileLowering::lowerGlobalLoad(GlobalLoadOp op) {
     int64_t row = plan->rows[access], column = plan->columns[access];
     Value position = arith::AddIOp::create(
         b, first, arith::ConstantIntOp::create(b, row, 32));
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                         position, view.rows);
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
+                                         view.rows);
     Type type = vectorType(elementType, registers.size());
     auto branch = scf::IfOp::create(
         b, exists,
         [&](OpBuilder &builder, Location loc) {
           ImplicitLocOpBuilder inner(loc, builder);
-          Value pointer = LLVM::GEPOp::create(
-              inner, start.getType(), inner.getI8Type(), startRow,
-              ValueRange{rowBytes(view, row)});
+          Value pointer =
+              LLVM::GEPOp::create(inner, start.getType(), inner.getI8Type(),
+                                  startRow, ValueRange{rowBytes(view, row)});
           pointer = LLVM::GEPOp::create(
               inner, start.getType(), inner.getI8Type(), pointer,
               ArrayRef<LLVM::GEPArg>{
                   static_cast<int32_t>(column * elementBytes)});
-          Value loaded = LLVM::LoadOp::create(
-              inner, type, pointer, registers.size() * elementBytes);
+          Value loaded = LLVM::LoadOp::create(inner, type, pointer,
+                                              registers.size() * elementBytes);
           scf::YieldOp::create(inner, loaded);
         },
         [&](OpBuilder &builder, Location loc) {

@@ -163,16 +163,16 @@ LogicalResult TileLowering::lowerMma(MmaOp op) {
   auto fragment = [&](ArrayRef<Value> values, unsigned first, unsigned count) {
     SmallVector<Value> words;
     for (Value value : values.slice(first, count))
-      words.push_back(value.getType() == held
-                          ? value
-                          : LLVM::BitcastOp::create(b, held, value)
-                                .getResult());
+      words.push_back(
+          value.getType() == held
+              ? value
+              : LLVM::BitcastOp::create(b, held, value).getResult());
     return words;
   };
   SmallVector<Value> results = accumulator->values;
-  Type scalarC = packingC == 1 ? accumulator->elementType
-                               : Type(VectorType::get(
-                                     packingC, accumulator->elementType));
+  Type scalarC =
+      packingC == 1 ? accumulator->elementType
+                    : Type(VectorType::get(packingC, accumulator->elementType));
   Type structC = LLVM::LLVMStructType::getLiteral(
       b.getContext(), SmallVector<Type>(perC, scalarC));
   // How many fetches are in flight before the instruction that needs them.
@@ -186,10 +186,9 @@ LogicalResult TileLowering::lowerMma(MmaOp op) {
       end = std::min<unsigned>(end + ahead, fetches.size());
     for (; next < end; ++next) {
       Operand &operand = operands[fetches[next].operand];
-      const MatrixAccess &access =
-          operand.plan.accesses[fetches[next].access];
-      for (auto [word, value] : llvm::enumerate(
-               loadMatrices(b, operand.base, operand.plan, access)))
+      const MatrixAccess &access = operand.plan.accesses[fetches[next].access];
+      for (auto [word, value] :
+           llvm::enumerate(loadMatrices(b, operand.base, operand.plan, access)))
         operand.values[access.registers[word * packing] / packing] =
             LLVM::BitcastOp::create(b, held, value);
     }
@@ -207,14 +206,14 @@ LogicalResult TileLowering::lowerMma(MmaOp op) {
       auto name = [](Type type) {
         return isa<Float8E4M3FNType>(type) ? "e4m3" : "e5m2";
       };
-      std::string intrinsic = llvm::formatv(
-          "llvm.nvvm.mma.m16n8k{0}.row.col.f32.{1}.{2}.f32", shapeK,
-          name(elementType), name(elementTypeB));
+      std::string intrinsic =
+          llvm::formatv("llvm.nvvm.mma.m16n8k{0}.row.col.f32.{1}.{2}.f32",
+                        shapeK, name(elementType), name(elementTypeB));
       SmallVector<Value> all(a);
       llvm::append_range(all, bFragment);
       llvm::append_range(all, c);
-      product = LLVM::CallIntrinsicOp::create(
-                    b, structC, b.getStringAttr(intrinsic), all)
+      product = LLVM::CallIntrinsicOp::create(b, structC,
+                                              b.getStringAttr(intrinsic), all)
                     .getResults();
     } else {
       std::optional<std::array<NVVM::MMATypes, 2>> types;

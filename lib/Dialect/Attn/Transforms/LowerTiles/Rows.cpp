@@ -70,8 +70,8 @@ LogicalResult TileLowering::lowerReduce(ReduceOp op) {
     SmallVector<Value, chains> partial(
         column.take_front(std::min<size_t>(chains, column.size())));
     for (unsigned i = partial.size(); i < column.size(); ++i)
-      partial[i % chains] = combine(b, op.getKind(), partial[i % chains],
-                                    column[i]);
+      partial[i % chains] =
+          combine(b, op.getKind(), partial[i % chains], column[i]);
     while (partial.size() > 1) {
       for (unsigned i = 0; i + 1 < partial.size(); i += 2)
         partial[i / 2] = combine(b, op.getKind(), partial[i], partial[i + 1]);
@@ -224,8 +224,7 @@ LogicalResult TileLowering::lowerConvert(ConvertLayoutOp op) {
       if (low > high)
         continue;
       Value lowValue = current[low], highValue = current[high];
-      Value give =
-          arith::SelectOp::create(b, isClear, highValue, lowValue);
+      Value give = arith::SelectOp::create(b, isClear, highValue, lowValue);
       Value got = shuffle(b, give, distance, NVVM::ShflKind::bfly);
       current[low] = arith::SelectOp::create(b, isClear, lowValue, got);
       current[high] = arith::SelectOp::create(b, isClear, got, highValue);
@@ -291,8 +290,8 @@ LogicalResult TileLowering::lowerMask(ApplyMaskOp op) {
     Value position = arith::ConstantIntOp::create(b, column, 32);
     Value keep;
     if (upper)
-      keep = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
-                                   upper);
+      keep =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position, upper);
     if (lower) {
       Value inside =
           arith::CmpIOp::create(b, arith::CmpIPredicate::sge, position, lower);
@@ -324,9 +323,10 @@ LogicalResult TileLowering::lowerMap(MapElementsOp op) {
     mapping.map(body.getArgument(1),
                 arith::AddIOp::create(
                     b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
-    mapping.map(body.getArgument(2),
-                arith::AddIOp::create(
-                    b, columnBase, arith::ConstantIntOp::create(b, column, 32)));
+    mapping.map(
+        body.getArgument(2),
+        arith::AddIOp::create(b, columnBase,
+                              arith::ConstantIntOp::create(b, column, 32)));
     for (Operation &inner : body.without_terminator()) {
       // Scalars take the same approximate instructions as tiles.
       if (inner.getNumOperands() == 1 && inner.getNumResults() == 1)

@@ -53,8 +53,8 @@ struct ViewValue {
 unsigned packingOf(Type elementType);
 
 /// The instructions of an approximate function (exp2, log2, tanh, ...) of an
-/// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call a
-/// library or cannot be selected.
+/// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call
+/// a library or cannot be selected.
 Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
 
 class TileLowering {

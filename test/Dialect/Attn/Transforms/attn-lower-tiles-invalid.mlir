@@ -1,0 +1,65 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' -split-input-file -verify-diagnostics
+
+gpu.module @kernels {
+  gpu.func @no_offset() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{'attn.alloc' op expected an offset; attn-allocate-shared gives it one}}
+    %b = attn.alloc : !attn.buffer<64xf32, #attn.rows, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @auto_layout(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{expected a tile whose layout is chosen, got 'tensor<64x8xf32, #attn.auto>'}}
+    %t = tensor.splat %x : tensor<64x8xf32, #attn.auto>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @not_expanded(%s: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{'attn.kv_loop' op expected an earlier pass to have replaced this op}}
+    %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 iter_args(%s : f32) {
+    ^bb0(%key: i32, %acc: f32):
+      attn.yield %acc : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @narrow_rows(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-error @below {{expected rows aligned to at least 4 bytes, got 2}}
+    attn.cp_async %g[%row], %b : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @uneven_constant() kernel attributes {attn.warps = array<i64: 1, 1>} {
+    // expected-error @below {{expected a tile constant with equal elements}}
+    %t = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : tensor<16xi32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @rows_across_warps(%x: f32) kernel attributes {attn.warps = array<i64: 1, 2>} {
+    %t = tensor.splat %x : tensor<16x32xf32, #attn.mma<warps = [1, 2]>>
+    // expected-error @below {{expected a row to be held by one warp, got a tile whose rows cross warps}}
+    %m = attn.reduce max %t : tensor<16x32xf32, #attn.mma<warps = [1, 2]>> -> tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 2]>>>
+    gpu.return
+  }
+}

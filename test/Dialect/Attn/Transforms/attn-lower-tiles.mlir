@@ -1,0 +1,202 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles,cse))' | FileCheck %s
+
+#acc = #attn.mma<warps = [4, 1]>
+#rows = #attn.slice<dim = 1, parent = #acc>
+#partial = #attn.partial<parent = #acc>
+#a = #attn.operand<index = 0, parent = #acc>
+#kv = #attn.swizzled<span = 128>
+
+gpu.module @kernels {
+  // 64 x 64 f16 by 128 threads in chunks of 16 bytes: four copies each. Rows
+  // may be missing: the source size is then zero.
+  // CHECK-LABEL: gpu.func @checked_copy
+  // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %{{.*}}, %[[N:.*]] : i32
+  // CHECK: %[[SIZE:.*]] = arith.select %[[EXISTS]], %c16_i32, %c0_i32
+  // CHECK-COUNT-4: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %{{.*}} :
+  // CHECK-NOT: nvvm.cp.async.shared.global
+  // CHECK: nvvm.cp.async.commit.group
+  // CHECK: nvvm.cp.async.wait.group 1
+  gpu.func @checked_copy(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 16 : i64} : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async %g[%row], %b : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async.commit
+    attn.cp_async.wait {pending = 1}
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @unchecked_copy
+  // CHECK-NOT: arith.select
+  // CHECK-COUNT-4: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg :
+  gpu.func @unchecked_copy(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 16 : i64} : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async %g[%row], %b {in_bounds} : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    gpu.return
+  }
+
+  // 40 columns in rows of 48: the last chunk of a row is padding, zero-filled.
+  // CHECK-LABEL: gpu.func @padded_copy
+  // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c{{.*}} : i32
+  // CHECK: arith.select
+  // CHECK: nvvm.cp.async.shared.global
+  gpu.func @padded_copy(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 16 : i64} : !attn.global<?x40xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x48xf16, #attn.swizzled<span = 32>, shared>
+    attn.cp_async %g[%row], %b {in_bounds} : !attn.global<?x40xf16>, !attn.buffer<64x48xf16, #attn.swizzled<span = 32>, shared>
+    gpu.return
+  }
+
+  // Rows that are aligned to 8 bytes only take chunks of 8.
+  // CHECK-LABEL: gpu.func @narrow_copy
+  // CHECK-COUNT-8: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 8, cache = ca :
+  gpu.func @narrow_copy(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 8 : i64} : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async %g[%row], %b {in_bounds} : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    gpu.return
+  }
+
+  // One warp row of 16 x 64 x 64: 32 instructions, 4 ldmatrix for A, 16 for B.
+  // K is read transposed through its view (no .trans), V with .trans.
+  // CHECK-LABEL: gpu.func @product_k
+  // CHECK-NOT: layout = #nvvm.mma_layout<col>, num
+  // CHECK: nvvm.mma.sync
+  // CHECK-SAME: shape = #nvvm.shape<m = 16, n = 8, k = 16>
+  gpu.func @product_k(%c: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    %k = attn.alloc {offset = 8192 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %kt = attn.transpose %k : !attn.buffer<64x64xf16, #kv, shared> -> !attn.buffer<64x64xf16, #attn.transposed<#kv>, shared>
+    %s = attn.mma %q, %kt, %zero : !attn.buffer<64x64xf16, #kv, shared>, !attn.buffer<64x64xf16, #attn.transposed<#kv>, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @product_v
+  // CHECK: nvvm.ldmatrix
+  // CHECK-SAME: layout = #nvvm.mma_layout<col>, num = 4
+  // CHECK: nvvm.mma.sync
+  // CHECK-SAME: multiplicandAPtxType = #nvvm.mma_type<bf16>
+  gpu.func @product_v() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<32x64xbf16, #kv, shared>
+    %p = arith.constant dense<1.0> : tensor<64x32xbf16, #a>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %o = attn.mma %p, %v, %zero : tensor<64x32xbf16, #a>, !attn.buffer<32x64xbf16, #kv, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+
+  // Two rows a thread, each shared by four lanes: two butterflies for each row.
+  // CHECK-LABEL: gpu.func @row_maximum
+  // CHECK-COUNT-30: arith.maxnumf
+  // CHECK: nvvm.shfl.sync bfly
+  // CHECK-COUNT-3: nvvm.shfl.sync bfly
+  // CHECK-NOT: nvvm.shfl.sync
+  gpu.func @row_maximum(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride : !attn.global<?xf32>
+    %t = tensor.splat %x : tensor<64x64xf32, #acc>
+    %m = attn.reduce max %t : tensor<64x64xf32, #acc> -> tensor<64xf32, #rows>
+    attn.global_store %m, %g[%row] : tensor<64xf32, #rows>, !attn.global<?xf32>
+    gpu.return
+  }
+
+  // Partial sums stay in their threads; only their end is exchanged.
+  // CHECK-LABEL: gpu.func @partial_sums
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: scf.for
+  // CHECK: arith.addf
+  // CHECK: scf.yield
+  // CHECK-COUNT-4: nvvm.shfl.sync bfly
+  gpu.func @partial_sums(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64xf32, #attn.rows, shared>
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %l0 = arith.constant dense<0.0> : tensor<64x4xf32, #partial>
+    %t = tensor.splat %x : tensor<64x16xf32, #acc>
+    %l = scf.for %i = %zero to %n step %one iter_args(%l1 = %l0) -> (tensor<64x4xf32, #partial>) : i32 {
+      %s = attn.reduce add %t partial : tensor<64x16xf32, #acc> -> tensor<64x4xf32, #partial>
+      %l2 = arith.addf %l1, %s : tensor<64x4xf32, #partial>
+      scf.yield %l2 : tensor<64x4xf32, #partial>
+    }
+    %sum = attn.reduce add %l : tensor<64x4xf32, #partial> -> tensor<64xf32, #rows>
+    attn.local_store %sum, %b : tensor<64xf32, #rows>, !attn.buffer<64xf32, #attn.rows, shared>
+    gpu.return
+  }
+
+  // One bound for each of a thread's two rows, in which limit and band are
+  // fused; one comparison for each of its eight elements.
+  // CHECK-LABEL: gpu.func @mask
+  // CHECK-COUNT-2: arith.minsi
+  // CHECK-NOT: arith.minsi
+  // CHECK-COUNT-8: arith.cmpi slt
+  // CHECK-NOT: arith.cmpi
+  gpu.func @mask(%x: f32, %row: i32, %column: i32, %limit: i32, %upper: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x16xf32, #acc>
+    %m = attn.apply_mask %t[%row, %column] limit %limit upper %upper : tensor<64x16xf32, #acc>
+    gpu.return
+  }
+
+  // The region, once for each of four elements, with its indices.
+  // CHECK-LABEL: gpu.func @scalar_region
+  // CHECK-COUNT-4: arith.sitofp
+  // CHECK-NOT: arith.sitofp
+  // CHECK: llvm.nvvm.ex2.approx.ftz.f32
+  gpu.func @scalar_region(%x: f32, %row: i32, %column: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x8xf32, #acc>
+    %r = attn.map_elements %t[%row, %column] : tensor<64x8xf32, #acc> {
+    ^bb0(%e: f32, %i: i32, %j: i32):
+      %d = arith.subi %j, %i : i32
+      %f = arith.sitofp %d : i32 to f32
+      %g = math.fma %e, %f, %e : f32
+      attn.yield %g : f32
+    }
+    %e = attn.exp2 %r : tensor<64x8xf32, #acc>
+    gpu.return
+  }
+
+  // An accumulator is the A operand of the next product: nothing moves.
+  // CHECK-LABEL: gpu.func @accumulator_to_operand
+  // CHECK-NOT: nvvm.shfl
+  // CHECK-COUNT-4: llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
+  // CHECK: gpu.return
+  gpu.func @accumulator_to_operand(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x16xf32, #acc>
+    %h = arith.truncf %t : tensor<64x16xf32, #acc> to tensor<64x16xf16, #acc>
+    %p = attn.convert_layout %h : tensor<64x16xf16, #acc> -> tensor<64x16xf16, #a>
+    gpu.return
+  }
+
+  // Only rows that exist are stored, by one of the four lanes that hold a copy.
+  // CHECK-LABEL: gpu.func @store_rows
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq
+  // CHECK: scf.if %[[FIRST]]
+  // CHECK: scf.if
+  // CHECK: llvm.store %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<1>
+  gpu.func @store_rows(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride : !attn.global<?xf32>
+    %t = tensor.splat %x : tensor<64xf32, #rows>
+    attn.global_store %t, %g[%row] : tensor<64xf32, #rows>, !attn.global<?xf32>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @copy_out
+  // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+  gpu.func @copy_out(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 16 : i64} : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.copy_out %b, %g[%row] : !attn.buffer<64x64xf16, #kv, shared>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
+  // tanh is built from exp2 and a reciprocal; log2 is one instruction.
+  // CHECK-LABEL: gpu.func @approximate
+  // CHECK: llvm.nvvm.ex2.approx.ftz.f32
+  // CHECK: llvm.nvvm.rcp.approx.ftz.f
+  // CHECK: llvm.nvvm.lg2.approx.ftz.f
+  // CHECK-NOT: math.tanh
+  gpu.func @approximate(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x8xf32, #acc>
+    %h = math.tanh %t : tensor<64x8xf32, #acc>
+    %l = math.log2 %h : tensor<64x8xf32, #acc>
+    gpu.return
+  }
+}
