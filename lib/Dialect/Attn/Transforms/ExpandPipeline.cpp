@@ -1,6 +1,9 @@
-//===- ExpandPipeline.cpp - The pass AttnExpandPipeline -------------------------------------------===//
+//===- ExpandPipeline.cpp - Loops over key blocks, pipelined --------------===//
 
+#include "ExpandSoftmax.h"
+#include "KVLoopExpander.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/Remarks.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNEXPANDPIPELINEPASS
@@ -11,8 +14,55 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-struct AttnExpandPipelinePass : attn::impl::AttnExpandPipelinePassBase<AttnExpandPipelinePass> {
+
+struct AttnExpandPipelinePass
+    : attn::impl::AttnExpandPipelinePassBase<AttnExpandPipelinePass> {
   using Base::Base;
-  void runOnOperation() override {}
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
+      if (failed(expand(kernel)))
+        return signalPassFailure();
+  }
+
+  LogicalResult expand(gpu::GPUFuncOp kernel);
+  void report(gpu::GPUFuncOp kernel, Location loc,
+              const KVLoopSummary &summary);
 };
+
 } // namespace
+
+void AttnExpandPipelinePass::report(gpu::GPUFuncOp kernel, Location loc,
+                                    const KVLoopSummary &summary) {
+  std::string phases;
+  for (KVPhase phase : summary.phases)
+    phases += (phases.empty() ? "" : ",") + stringifyKVPhase(phase).str();
+  remark::passed(loc, remark::RemarkOpts::name("kv-loop")
+                          .category("attn.expand-pipeline")
+                          .function(kernel.getName()))
+      << remark::add("the loop over key blocks is pipelined")
+      << remark::metric("stages", summary.stages)
+      << remark::metric("copies-ahead", summary.copiesAhead)
+      << remark::metric("groups-in-flight", summary.groupsInFlight)
+      << remark::metric("phases", phases);
+}
+
+LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
+  SmallVector<KVLoopOp> loops;
+  kernel.walk([&](KVLoopOp loop) { loops.push_back(loop); });
+  for (KVLoopOp loop : loops) {
+    Location loc = loop.getLoc();
+    FailureOr<KVLoopSummary> summary = expandKVLoop(loop);
+    if (failed(summary))
+      return failure();
+    ++numLoops;
+    numPhases += summary->phases.size();
+    report(kernel, loc, *summary);
+  }
+  SmallVector<OnlineSoftmaxOp> softmaxes;
+  kernel.walk([&](OnlineSoftmaxOp op) { softmaxes.push_back(op); });
+  for (OnlineSoftmaxOp op : softmaxes)
+    if (failed(expandOnlineSoftmax(op)))
+      return failure();
+  return success();
+}

@@ -47,10 +47,30 @@ def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
 def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Expand attn.kv_loop into pipelined loops";
   let description = [{
-    Makes prologue, one steady loop for each phase, and epilogue out of each
-    `attn.kv_loop`; `attn.stage` becomes asynchronous copies into ring slots;
-    `attn.online_softmax` becomes its formula under its policy.
+    Replaces each `attn.kv_loop` by a prologue that starts the first copies, one
+    `scf.for` for each phase (`right`, `interior`, `left`, marked with
+    `attn.phase`), and a wait for what is left. Blocks run from `end - 1` down
+    to `begin`. A phase that cannot exist (no mask with the operand that it is
+    for, or equal bounds) gets no loop; an empty one costs a compare.
+
+    `attn.stage` becomes `attn.cp_async` into ring slots. With N >= 2 stages
+    copies run N - 1 blocks ahead, and a block needs one barrier. With one stage
+    what the block reads before its softmax (K) and what it reads after (V) are
+    in separate groups, each copied while the other one is in use: two barriers.
+    Barriers are placed later, by `attn-insert-fences`. Only the first block
+    executed may lack rows; the others' copies are `in_bounds`.
+
+    `attn.apply_mask` keeps all tests in the phase `right`, the lower bound
+    alone in `left`, and vanishes in `interior`. `attn.online_softmax` becomes
+    reductions, exponentials and arithmetic.
+
+    Errors: rows of a stage that follow from a carried value or an op with
+    effects; a ring from inside the loop; a softmax policy other than `exact`.
   }];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Number of loops over key blocks expanded">,
+    Statistic<"numPhases", "phases", "Number of phase loops made">
+  ];
   let dependentDialects = ["::mlir::attn::AttnDialect",
     "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];

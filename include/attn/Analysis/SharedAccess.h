@@ -1,0 +1,53 @@
+//===- SharedAccess.h - Which bytes of shared memory an op touches -*- C++ -*-===//
+//
+// An access is described by the buffer's alloc, a range of bytes, and, for a
+// slot of a ring, by what is known about its position in the ring.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_ANALYSIS_SHAREDACCESS_H
+#define ATTN_ANALYSIS_SHAREDACCESS_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+namespace mlir::attn {
+
+/// One access of an op to shared memory, by all threads of the CTA together.
+struct SharedAccess {
+  Operation *op = nullptr;
+  /// The operand through which the buffer is touched.
+  unsigned operand = 0;
+  AllocOp alloc;
+  bool isWrite = false;
+  /// The access starts at the op and ends later: a cp.async.
+  bool isAsync = false;
+  /// Bytes [begin, end) of the alloc. For a slot of unknown index the bytes of
+  /// the whole ring.
+  int64_t begin = 0;
+  int64_t end = 0;
+  /// The slot that the view goes through, if it does.
+  SlotOp slot;
+  /// Its index, if that is a constant.
+  std::optional<int64_t> slotIndex;
+};
+
+/// The alloc behind a buffer, through views; null if there is none.
+AllocOp findAlloc(Value buffer);
+
+/// Bytes of an alloc, all slots included. An error while its layout is auto.
+llvm::Expected<int64_t> getAllocBytes(AllocOp alloc);
+
+/// True for ops that only make another view of a buffer.
+bool isBufferView(Operation *op);
+
+/// The accesses of one op (not of its regions). An error at the op if a buffer
+/// does not come from an attn.alloc through views, or if the op does not say
+/// what it does with it.
+FailureOr<SmallVector<SharedAccess, 2>> getSharedAccesses(Operation *op);
+
+/// A buffer's name in messages: that of its alloc, or "buffer".
+StringRef getBufferName(AllocOp alloc);
+
+} // namespace mlir::attn
+
+#endif // ATTN_ANALYSIS_SHAREDACCESS_H

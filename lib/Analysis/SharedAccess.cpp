@@ -1,0 +1,117 @@
+//===- SharedAccess.cpp - Which bytes of shared memory an op touches ------===//
+
+#include "attn/Analysis/SharedAccess.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+bool attn::isBufferView(Operation *op) {
+  return isa<SlotOp, TransposeOp, ReinterpretOp>(op);
+}
+
+AllocOp attn::findAlloc(Value buffer) {
+  while (Operation *def = buffer.getDefiningOp()) {
+    if (auto alloc = dyn_cast<AllocOp>(def))
+      return alloc;
+    if (!isBufferView(def))
+      return {};
+    buffer = cast<ViewLikeOpInterface>(def).getViewSource();
+  }
+  return {};
+}
+
+StringRef attn::getBufferName(AllocOp alloc) {
+  return alloc.getName().value_or("buffer");
+}
+
+/// Bytes of all slots.
+static llvm::Expected<int64_t> getBytes(BufferType type) {
+  auto slotBytes = type.getSlotBytes();
+  if (!slotBytes)
+    return slotBytes.takeError();
+  return *slotBytes * type.getNumSlots();
+}
+
+llvm::Expected<int64_t> attn::getAllocBytes(AllocOp alloc) {
+  return getBytes(alloc.getType());
+}
+
+/// Narrows `access` from the whole alloc to what `buffer` shows of it.
+static LogicalResult findRange(Value buffer, SharedAccess &access) {
+  SmallVector<Operation *> views;
+  for (Operation *def = buffer.getDefiningOp(); !isa<AllocOp>(def);
+       def = cast<ViewLikeOpInterface>(def).getViewSource().getDefiningOp())
+    views.push_back(def);
+  auto report = [&](llvm::Error error) {
+    return access.op->emitOpError("cannot tell which bytes it touches: ")
+           << llvm::toString(std::move(error));
+  };
+  auto whole = getAllocBytes(access.alloc);
+  if (!whole)
+    return report(whole.takeError());
+  access.begin = 0;
+  access.end = *whole;
+  // From the alloc outwards: a reinterpretation keeps the first byte, a slot of
+  // known index narrows, a transposition changes nothing.
+  for (Operation *view : llvm::reverse(views)) {
+    if (auto slot = dyn_cast<SlotOp>(view)) {
+      auto slotBytes = slot.getSource().getType().getSlotBytes();
+      if (!slotBytes)
+        return report(slotBytes.takeError());
+      access.slot = slot;
+      APInt index;
+      if (matchPattern(slot.getIndex(), m_ConstantInt(&index))) {
+        access.slotIndex = index.getSExtValue();
+        access.begin += *access.slotIndex * *slotBytes;
+        access.end = access.begin + *slotBytes;
+      }
+    } else if (auto reinterpret = dyn_cast<ReinterpretOp>(view);
+               reinterpret && (!access.slot || access.slotIndex)) {
+      auto bytes = getBytes(reinterpret.getType());
+      if (!bytes)
+        return report(bytes.takeError());
+      access.end = std::min(access.end, access.begin + *bytes);
+    }
+  }
+  return success();
+}
+
+FailureOr<SmallVector<SharedAccess, 2>>
+attn::getSharedAccesses(Operation *op) {
+  SmallVector<SharedAccess, 2> accesses;
+  if (isBufferView(op) || isa<AllocOp>(op))
+    return accesses;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<BufferType>(operand.get().getType());
+    if (!type || type.getSpace() != MemorySpace::Shared)
+      continue;
+    SharedAccess access;
+    access.op = op;
+    access.operand = operand.getOperandNumber();
+    access.alloc = findAlloc(operand.get());
+    access.isAsync = isa<CpAsyncOp>(op);
+    if (!access.alloc)
+      return op->emitOpError("expected a buffer that comes from an attn.alloc "
+                             "through views");
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    if (!effects)
+      return op->emitOpError("does not say what it does with its buffer");
+    if (failed(findRange(operand.get(), access)))
+      return failure();
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    effects.getEffects(instances);
+    bool reads = false, writes = false;
+    for (const MemoryEffects::EffectInstance &instance : instances) {
+      if (instance.getEffectValue<OpOperand *>() != &operand)
+        continue;
+      reads |= isa<MemoryEffects::Read>(instance.getEffect());
+      writes |= isa<MemoryEffects::Write>(instance.getEffect());
+    }
+    access.isWrite = writes;
+    if (reads || writes)
+      accesses.push_back(access);
+  }
+  return accesses;
+}

@@ -1,0 +1,427 @@
+//===- SharedHazards.cpp - Accesses that lack a barrier -------------------===//
+//
+// A forward data flow over the structured control flow. The state holds, for
+// each access that no barrier has closed yet, how far it has got: a copy not
+// yet in a group, a copy whose group has n younger ones, or done.
+//
+// Slots of a ring. In a loop a slot is known by its distance from the loop's
+// cursor, the carried value from which the slot's index is computed. An access
+// remembers (cursor, distance); the end of an iteration turns distance d into
+// d - 1; at the entry and the exit of a loop the cursor's initial value and
+// result take its place, so that the knowledge passes from one loop to the next
+// and from slots with a constant index to the first loop. Two slots are
+// different if their cursors are the same and their distances differ modulo
+// the ring's depth. Otherwise they may be the same.
+//
+// A loop is examined twice. First alone, in its steady state, from nothing:
+// what it needs on its own goes into it. Then with what comes from before it:
+// a hazard with such an access is best closed by a barrier in front of it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Analysis/SharedHazards.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// How far an access has got: `kUncommitted`, the number of groups younger than
+/// its own, or `kDone`.
+using Progress = int64_t;
+constexpr Progress kUncommitted = -1;
+constexpr Progress kDone = std::numeric_limits<int64_t>::max();
+/// Groups are told apart up to this number; more only lets a wait cover less.
+constexpr Progress kMostGroups = 64;
+
+/// Where in its ring a slot is: `distance` slots after `cursor`, or unknown.
+struct Position {
+  Value cursor;
+  int64_t distance = 0;
+};
+
+/// Identity of a pending access: the op, its operand and the slot's position.
+using Key = std::tuple<Operation *, unsigned, const void *, int64_t>;
+
+struct Pending {
+  SharedAccess access;
+  Position position;
+  Progress progress = kDone;
+};
+
+using State = llvm::MapVector<Key, Pending, std::map<Key, unsigned>>;
+
+class HazardFinder {
+public:
+  using Result = FailureOr<std::optional<SharedHazard>>;
+
+  /// The first hazard in `block`, with `state` on entry; leaves in `state` what
+  /// is pending at its end.
+  Result run(Block &block, State &state);
+
+private:
+  Result visit(Operation &op, State &state);
+  Result visitAccesses(Operation &op, State &state);
+  Result visitIf(scf::IfOp op, State &state);
+  Result visitFor(scf::ForOp op, State &state);
+  /// Runs the body until nothing new is pending at its head.
+  Result runToFixpoint(scf::ForOp op, State &head);
+
+  Value getCursor(SlotOp slot);
+  Position enter(scf::ForOp loop, const Pending &pending);
+  Position iterate(scf::ForOp loop, const Pending &pending);
+  Position leave(scf::ForOp loop, const Pending &pending);
+
+  DenseMap<Operation *, Value> cursors;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+static Key keyOf(const Pending &pending) {
+  return {pending.access.op, pending.access.operand,
+          pending.position.cursor.getAsOpaquePointer(),
+          pending.position.distance};
+}
+
+/// Adds an access; of two with the same key the less advanced one stays. True
+/// if that changed something.
+static bool add(State &state, const Pending &pending) {
+  auto [entry, isNew] = state.insert({keyOf(pending), pending});
+  if (!isNew && entry->second.progress <= pending.progress)
+    return false;
+  entry->second.progress = pending.progress;
+  return true;
+}
+
+static bool join(State &into, const State &from) {
+  bool changed = false;
+  for (const auto &entry : from)
+    changed |= add(into, entry.second);
+  return changed;
+}
+
+/// What is pending behind a barrier.
+static State withoutDone(State state) {
+  state.remove_if(
+      [](const auto &entry) { return entry.second.progress == kDone; });
+  return state;
+}
+
+/// Gives every access a new position.
+static State
+mapPositions(const State &state,
+             llvm::function_ref<Position(const Pending &)> getPosition) {
+  State result;
+  for (const auto &entry : state) {
+    Pending pending = entry.second;
+    pending.position = getPosition(pending);
+    add(result, pending);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Slots
+//===----------------------------------------------------------------------===//
+
+static int64_t getDepth(SlotOp slot) {
+  return slot.getSource().getType().getNumSlots();
+}
+
+static int64_t wrap(int64_t distance, int64_t depth) {
+  return ((distance % depth) + depth) % depth;
+}
+
+/// The one carried value of the enclosing loop from which the slot's index is
+/// computed, or null.
+Value HazardFinder::getCursor(SlotOp slot) {
+  auto loop = slot->getParentOfType<scf::ForOp>();
+  if (!loop)
+    return {};
+  if (auto found = cursors.find(slot); found != cursors.end())
+    return found->second;
+  Value cursor;
+  bool isUnique = true;
+  SmallVector<Value> worklist = {slot.getIndex()};
+  DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second ||
+        !loop.getRegion().isAncestor(value.getParentRegion()))
+      continue;
+    if (Operation *def = value.getDefiningOp()) {
+      llvm::append_range(worklist, def->getOperands());
+      continue;
+    }
+    isUnique &= !cursor;
+    cursor = value;
+  }
+  return cursors[slot] = isUnique ? cursor : Value();
+}
+
+/// The cursor of the ring's slots directly in `loop`, if there is just one.
+static Value getRingCursor(scf::ForOp loop, Value ring,
+                           llvm::function_ref<Value(SlotOp)> getCursor) {
+  Value cursor;
+  bool isUnique = true;
+  loop.walk([&](SlotOp slot) {
+    if (slot.getSource() != ring || !slot.getDistance() ||
+        slot->getParentOfType<scf::ForOp>() != loop)
+      return;
+    Value own = getCursor(slot);
+    isUnique &= own && (!cursor || cursor == own);
+    cursor = own;
+  });
+  return isUnique ? cursor : Value();
+}
+
+Position HazardFinder::enter(scf::ForOp loop, const Pending &pending) {
+  Position position = pending.position;
+  SlotOp slot = pending.access.slot;
+  if (!slot)
+    return position;
+  Value cursor = getRingCursor(loop, slot.getSource(),
+                               [&](SlotOp other) { return getCursor(other); });
+  auto argument = dyn_cast_or_null<BlockArgument>(cursor);
+  OpOperand *init = argument ? loop.getTiedLoopInit(argument) : nullptr;
+  if (!init)
+    return position;
+  if (position.cursor && position.cursor == init->get())
+    return {cursor, position.distance};
+  APInt first;
+  if (!position.cursor && pending.access.slotIndex &&
+      matchPattern(init->get(), m_ConstantInt(&first)))
+    return {cursor, wrap(*pending.access.slotIndex - first.getSExtValue(),
+                         getDepth(slot))};
+  return position;
+}
+
+Position HazardFinder::iterate(scf::ForOp loop, const Pending &pending) {
+  Position position = pending.position;
+  if (!position.cursor ||
+      !loop.getRegion().isAncestor(position.cursor.getParentRegion()))
+    return position;
+  SlotOp slot = pending.access.slot;
+  Value own = getRingCursor(loop, slot.getSource(),
+                            [&](SlotOp other) { return getCursor(other); });
+  // By the meaning of `distance`.
+  if (own == position.cursor)
+    return {own, wrap(position.distance - 1, getDepth(slot))};
+  // A cursor that an inner loop has moved on and that is carried further.
+  for (auto [argument, yielded] :
+       llvm::zip(loop.getRegionIterArgs(), loop.getYieldedValues()))
+    if (yielded == position.cursor)
+      return {argument, position.distance};
+  return {};
+}
+
+Position HazardFinder::leave(scf::ForOp loop, const Pending &pending) {
+  Position position = pending.position;
+  if (!position.cursor ||
+      !loop.getRegion().isAncestor(position.cursor.getParentRegion()))
+    return position;
+  auto argument = dyn_cast<BlockArgument>(position.cursor);
+  if (argument && argument.getOwner() == loop.getBody() &&
+      loop.getTiedLoopInit(argument))
+    return {loop.getTiedLoopResult(argument), position.distance};
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Conflicts
+//===----------------------------------------------------------------------===//
+
+/// Compares absolute bytes; before offsets are there, bytes of the same alloc.
+static bool bytesOverlap(const SharedAccess &a, const SharedAccess &b) {
+  AllocOp allocA = a.alloc, allocB = b.alloc;
+  int64_t baseA = 0, baseB = 0;
+  if (allocA.getOffset() && allocB.getOffset()) {
+    baseA = *allocA.getOffset();
+    baseB = *allocB.getOffset();
+  } else if (allocA != allocB) {
+    return false;
+  }
+  return baseA + a.begin < baseB + b.end && baseB + b.begin < baseA + a.end;
+}
+
+static bool mayTouchSameBytes(const Pending &a, const Pending &b) {
+  if (!bytesOverlap(a.access, b.access))
+    return false;
+  SlotOp slotA = a.access.slot, slotB = b.access.slot;
+  bool sameRing = slotA && slotB && slotA.getSource() == slotB.getSource();
+  bool sameCursor =
+      a.position.cursor && a.position.cursor == b.position.cursor;
+  return !sameRing || !sameCursor ||
+         a.position.distance == b.position.distance;
+}
+
+HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
+  auto accesses = getSharedAccesses(&op);
+  if (failed(accesses))
+    return failure();
+  SmallVector<Pending, 2> made;
+  for (const SharedAccess &access : *accesses) {
+    Pending second{access, {}, access.isAsync ? kUncommitted : kDone};
+    if (access.slot && access.slot.getDistance()) {
+      second.position.cursor = getCursor(access.slot);
+      if (second.position.cursor)
+        second.position.distance =
+            wrap(*access.slot.getDistance(), getDepth(access.slot));
+    }
+    std::optional<SharedHazard> found;
+    for (const auto &[key, first] : state) {
+      if (!first.access.isWrite && !access.isWrite)
+        continue;
+      if (!mayTouchSameBytes(first, second))
+        continue;
+      SharedHazard hazard{SharedHazard::Kind::NeedsBarrier, first.access,
+                          access, &op};
+      if (first.progress != kDone) {
+        hazard.kind = SharedHazard::Kind::NotAwaited;
+        return {hazard};
+      }
+      if (!found)
+        found = hazard;
+    }
+    if (found)
+      return {found};
+    made.push_back(second);
+  }
+  for (const Pending &pending : made)
+    add(state, pending);
+  return {std::nullopt};
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+/// True if the op or one inside it matters to this analysis.
+static bool touchesShared(Operation *op) {
+  return op
+      ->walk([](Operation *nested) {
+        bool touches =
+            isa<gpu::BarrierOp, CpAsyncCommitOp, CpAsyncWaitOp>(nested) ||
+            llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BufferType>);
+        return touches ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
+  if (isa<gpu::BarrierOp>(op)) {
+    state = withoutDone(std::move(state));
+    return {std::nullopt};
+  }
+  if (isa<CpAsyncCommitOp>(op)) {
+    for (auto &entry : state)
+      if (entry.second.progress < kMostGroups)
+        ++entry.second.progress;
+    return {std::nullopt};
+  }
+  if (auto wait = dyn_cast<CpAsyncWaitOp>(op)) {
+    int64_t pending = wait.getPending();
+    for (auto &entry : state)
+      if (entry.second.progress >= pending)
+        entry.second.progress = kDone;
+    return {std::nullopt};
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return visitIf(branch, state);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return visitFor(loop, state);
+  if (op.getNumRegions() != 0 && touchesShared(&op))
+    return op.emitOpError("expected accesses to shared memory in scf.for and "
+                          "scf.if only");
+  return visitAccesses(op, state);
+}
+
+HazardFinder::Result HazardFinder::run(Block &block, State &state) {
+  for (Operation &op : block) {
+    Result hazard = visit(op, state);
+    if (failed(hazard) || *hazard)
+      return hazard;
+  }
+  return {std::nullopt};
+}
+
+HazardFinder::Result HazardFinder::visitIf(scf::IfOp op, State &state) {
+  State result;
+  for (Region &region : op->getRegions()) {
+    State inner = state;
+    if (!region.empty()) {
+      Result hazard = run(region.front(), inner);
+      if (failed(hazard))
+        return failure();
+      if (*hazard) {
+        // In front of the branch, if that helps: what follows the branch needs
+        // the barrier too as a rule.
+        State cleared = withoutDone(state);
+        Result remaining = run(region.front(), cleared);
+        if (failed(remaining) || *remaining)
+          return remaining;
+        (*hazard)->insertBefore = op;
+        return hazard;
+      }
+    }
+    join(result, inner);
+  }
+  state = std::move(result);
+  return {std::nullopt};
+}
+
+HazardFinder::Result HazardFinder::runToFixpoint(scf::ForOp op, State &head) {
+  while (true) {
+    State inner = head;
+    Result hazard = run(*op.getBody(), inner);
+    if (failed(hazard) || *hazard)
+      return hazard;
+    State next = mapPositions(
+        inner, [&](const Pending &pending) { return iterate(op, pending); });
+    if (!join(head, next))
+      return {std::nullopt};
+  }
+}
+
+HazardFinder::Result HazardFinder::visitFor(scf::ForOp op, State &state) {
+  State steady;
+  Result hazard = runToFixpoint(op, steady);
+  if (failed(hazard) || *hazard)
+    return hazard;
+
+  State entry = mapPositions(
+      state, [&](const Pending &pending) { return enter(op, pending); });
+  State head = steady;
+  join(head, entry);
+  hazard = runToFixpoint(op, head);
+  if (failed(hazard))
+    return failure();
+  if (*hazard) {
+    State cleared = steady;
+    join(cleared, withoutDone(entry));
+    Result remaining = runToFixpoint(op, cleared);
+    if (failed(remaining) || *remaining)
+      return remaining;
+    (*hazard)->insertBefore = op;
+    return hazard;
+  }
+  state = mapPositions(
+      head, [&](const Pending &pending) { return leave(op, pending); });
+  return {std::nullopt};
+}
+
+FailureOr<std::optional<SharedHazard>>
+attn::findSharedHazard(gpu::GPUFuncOp kernel) {
+  State state;
+  HazardFinder finder;
+  if (!kernel.getBody().hasOneBlock())
+    return kernel.emitOpError("expected one block, got ")
+           << kernel.getBody().getBlocks().size();
+  return finder.run(kernel.getBody().front(), state);
+}

@@ -1,0 +1,457 @@
+//===- KVLoopExpander.cpp - attn.kv_loop as pipelined loops ---------------===//
+//
+// Blocks are numbered in the order of execution: iteration t works on block
+// end - 1 - t, so iteration 0 has the last keys and is the only one whose rows
+// may not all exist. Each phase is a range of iterations and becomes an
+// scf.for; the carried values and the ring's slot pass from one to the next.
+//
+// With N >= 2 stages, an iteration is
+//
+//   wait until N - 2 groups are pending; [barrier]
+//   if t + N - 1 exists: copy its stages to slot t + N - 1 (mod N)
+//   commit; compute from slot t (mod N)
+//
+// and the prologue copies iterations 0 to N - 2. With one stage, copies cannot
+// be a block ahead, but those of K (what the block reads first) can be on their
+// way during the softmax and those of V during the scores:
+//
+//   wait (K); [barrier]; copy V; commit; scores
+//   wait (V); [barrier]; if t + 1 exists: copy its K; commit; softmax, output
+//
+// The barriers are not placed here but by attn-insert-fences.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KVLoopExpander.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// An attn.stage and what is needed to start its copies for another block.
+struct Stage {
+  StageOp op;
+  /// Ops of the body that compute the source and the row, in order.
+  SmallVector<Operation *> slice;
+  /// The body's first and last op that touches the slot.
+  Operation *first = nullptr;
+  Operation *last = nullptr;
+  /// Read before the softmax: K rather than V.
+  bool early = true;
+};
+
+/// A range of iterations with the same masks.
+struct Phase {
+  KVPhase kind;
+  Value begin;
+  Value end;
+};
+
+class Expander {
+public:
+  explicit Expander(KVLoopOp loop)
+      : loop(loop), body(loop.getBody().front()), builder(loop),
+        loc(loop.getLoc()), depth(loop.getStages()) {}
+
+  FailureOr<KVLoopSummary> run();
+
+private:
+  LogicalResult analyze();
+  LogicalResult collectSlice(Stage &stage);
+  void findAccesses(Stage &stage);
+  SmallVector<Phase, 3> makePhases();
+  /// With one stage: the op before which the late stages must be there, and the
+  /// op after which the early stages of the next block may be copied.
+  std::pair<Operation *, Operation *> findTurningPoints();
+
+  Value constant(int64_t value);
+  Value isLess(Value a, Value b);
+  /// The first key of the block of iteration `t`.
+  Value keyOf(Value t);
+  /// The slot `steps` iterations after the one of `slot`.
+  Value advance(Value slot, int64_t steps);
+  /// The slot of `stage` for the copies of iteration t + `distance`.
+  Value makeSlot(Stage &stage, Value slot, std::optional<int64_t> distance);
+  /// Starts the copies of the stages that `which` selects.
+  void issue(function_ref<bool(const Stage &)> which, Value key, Value slot,
+             std::optional<int64_t> distance, bool inBounds);
+  /// The same if `exists`, followed by a commit in any case, so that each
+  /// iteration makes the same number of groups.
+  void issueIf(Value exists, function_ref<bool(const Stage &)> which, Value key,
+               Value slot, std::optional<int64_t> distance, bool inBounds);
+  void prologue();
+  SmallVector<Value> makeLoop(const Phase &phase, ValueRange carried);
+  SmallVector<Value> makeBody(const Phase &phase, Value t, ValueRange carried);
+  void cloneOp(Operation *op, KVPhase phase, IRMapping &mapping);
+  void cloneMask(ApplyMaskOp op, KVPhase phase, IRMapping &mapping);
+
+  KVLoopOp loop;
+  Block &body;
+  OpBuilder builder;
+  Location loc;
+  int64_t depth;
+  SmallVector<Stage> stages;
+  Value trips;
+  Value lastBlock;
+  /// The rows of iteration 0 may end before its block does.
+  bool mayLackRows = true;
+  /// The right phase has a loop of its own.
+  bool hasRightPhase = false;
+};
+
+} // namespace
+
+static bool always(const Stage &) { return true; }
+static bool isEarly(const Stage &stage) { return stage.early; }
+static bool isLate(const Stage &stage) { return !stage.early; }
+
+//===----------------------------------------------------------------------===//
+// Analysis
+//===----------------------------------------------------------------------===//
+
+LogicalResult Expander::collectSlice(Stage &stage) {
+  SetVector<Operation *> slice;
+  SmallVector<Value> worklist = {stage.op.getSource(), stage.op.getRow()};
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!loop.getBody().isAncestor(value.getParentRegion()) ||
+        value == loop.getKey())
+      continue;
+    Operation *def = value.getDefiningOp();
+    if (!def) {
+      auto diag = stage.op.emitOpError(
+          "expected rows that follow from the key index, so that copies can "
+          "start ahead, got rows that depend on a carried value");
+      diag.attachNote(value.getLoc()) << "the carried value is here";
+      return diag;
+    }
+    if (def->getNumRegions() != 0 || !isMemoryEffectFree(def)) {
+      auto diag = stage.op.emitOpError(
+          "expected rows that follow from the key index, so that copies can "
+          "start ahead, got rows that depend on an op with effects");
+      diag.attachNote(def->getLoc()) << "the op is here";
+      return diag;
+    }
+    if (slice.insert(def))
+      llvm::append_range(worklist, def->getOperands());
+  }
+  stage.slice = slice.takeVector();
+  llvm::sort(stage.slice, [](Operation *a, Operation *b) {
+    return a->isBeforeInBlock(b);
+  });
+  return success();
+}
+
+void Expander::findAccesses(Stage &stage) {
+  SmallVector<Value> views = {stage.op.getResult()};
+  while (!views.empty()) {
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (isa<ViewLikeOpInterface>(user)) {
+        views.push_back(user->getResult(0));
+        continue;
+      }
+      Operation *access = body.findAncestorOpInBlock(*user);
+      if (!stage.first || access->isBeforeInBlock(stage.first))
+        stage.first = access;
+      if (!stage.last || stage.last->isBeforeInBlock(access))
+        stage.last = access;
+    }
+  }
+}
+
+LogicalResult Expander::analyze() {
+  for (StageOp op : body.getOps<StageOp>()) {
+    Stage stage;
+    stage.op = op;
+    if (loop.getBody().isAncestor(op.getRing().getParentRegion()))
+      return op.emitOpError("expected a ring from outside the loop");
+    if (failed(collectSlice(stage)))
+      return failure();
+    findAccesses(stage);
+    // A stage that nobody reads is copied nevertheless: removing it is the
+    // business of whoever wrote it.
+    if (!stage.first)
+      stage.first = stage.last = op;
+    stages.push_back(stage);
+  }
+
+  auto softmaxes = body.getOps<OnlineSoftmaxOp>();
+  Operation *softmax =
+      softmaxes.empty() ? nullptr : (*softmaxes.begin()).getOperation();
+  Operation *firstAccess = nullptr;
+  for (Stage &stage : stages)
+    if (!firstAccess || stage.first->isBeforeInBlock(firstAccess))
+      firstAccess = stage.first;
+  for (Stage &stage : stages)
+    stage.early = softmax ? stage.first->isBeforeInBlock(softmax)
+                          : stage.first == firstAccess;
+  return success();
+}
+
+/// True if both are the same value or the same constant.
+static bool isSame(Value a, Value b) {
+  if (a == b)
+    return true;
+  APInt constantA, constantB;
+  return matchPattern(a, m_ConstantInt(&constantA)) &&
+         matchPattern(b, m_ConstantInt(&constantB)) && constantA == constantB;
+}
+
+SmallVector<Phase, 3> Expander::makePhases() {
+  bool hasMask = false, hasLower = false;
+  body.walk([&](ApplyMaskOp op) {
+    hasMask = true;
+    hasLower |= static_cast<bool>(op.getLower());
+  });
+  Value zero = constant(0);
+  auto iterationOf = [&](Value block) -> Value {
+    return arith::SubIOp::create(builder, loc, loop.getEnd(), block);
+  };
+  SmallVector<Phase, 3> phases;
+  Value begin = zero;
+  mayLackRows = !isSame(loop.getFullEnd(), loop.getEnd());
+  hasRightPhase = hasMask && mayLackRows;
+  if (hasRightPhase) {
+    phases.push_back({KVPhase::Right, begin, iterationOf(loop.getFullEnd())});
+    begin = phases.back().end;
+  }
+  bool left = hasLower && !isSame(loop.getFullBegin(), loop.getBegin());
+  if (!isSame(loop.getFullBegin(), loop.getFullEnd()) || !left) {
+    phases.push_back({KVPhase::Interior, begin,
+                      left ? iterationOf(loop.getFullBegin()) : trips});
+    begin = phases.back().end;
+  }
+  if (left)
+    phases.push_back({KVPhase::Left, begin, trips});
+  return phases;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+Value Expander::constant(int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, value, 32);
+}
+
+Value Expander::isLess(Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b);
+}
+
+Value Expander::keyOf(Value t) {
+  Value index = arith::SubIOp::create(builder, loc, lastBlock, t);
+  return arith::MulIOp::create(builder, loc, index, constant(loop.getBlock()));
+}
+
+Value Expander::advance(Value slot, int64_t steps) {
+  if (steps % depth == 0)
+    return slot;
+  if (depth == 2)
+    return arith::XOrIOp::create(builder, loc, slot, constant(1));
+  Value next = arith::AddIOp::create(builder, loc, slot, constant(steps));
+  Value wraps = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                      next, constant(depth));
+  Value wrapped = arith::SubIOp::create(builder, loc, next, constant(depth));
+  return arith::SelectOp::create(builder, loc, wraps, wrapped, next);
+}
+
+Value Expander::makeSlot(Stage &stage, Value slot,
+                         std::optional<int64_t> distance) {
+  IntegerAttr attr =
+      distance ? builder.getI64IntegerAttr(*distance) : IntegerAttr();
+  return SlotOp::create(builder, stage.op.getLoc(), stage.op.getType(),
+                        stage.op.getRing(), slot, attr);
+}
+
+void Expander::issue(function_ref<bool(const Stage &)> which, Value key,
+                     Value slot, std::optional<int64_t> distance,
+                     bool inBounds) {
+  IRMapping mapping;
+  mapping.map(loop.getKey(), key);
+  for (Stage &stage : stages) {
+    if (!which(stage))
+      continue;
+    for (Operation *op : stage.slice)
+      if (!mapping.contains(op))
+        builder.clone(*op, mapping);
+    Value dest = makeSlot(stage, slot, distance);
+    // Only rows counted from the first key are known to exist: other rows
+    // follow from a table or an offset.
+    bool rowsExist = inBounds && stage.op.getRow() == loop.getKey() &&
+                     stage.op.getType().getShape()[0] ==
+                         static_cast<int64_t>(loop.getBlock());
+    CpAsyncOp::create(builder, stage.op.getLoc(),
+                      mapping.lookupOrDefault(stage.op.getSource()),
+                      mapping.lookupOrDefault(stage.op.getRow()), dest,
+                      rowsExist);
+  }
+}
+
+void Expander::issueIf(Value exists, function_ref<bool(const Stage &)> which,
+                       Value key, Value slot, std::optional<int64_t> distance,
+                       bool inBounds) {
+  auto guard = scf::IfOp::create(builder, loc, exists, /*else=*/false);
+  {
+    OpBuilder::InsertionGuard restore(builder);
+    builder.setInsertionPointToStart(guard.thenBlock());
+    issue(which, key, slot, distance, inBounds);
+  }
+  CpAsyncCommitOp::create(builder, loc);
+}
+
+void Expander::prologue() {
+  if (depth == 1) {
+    issueIf(isLess(constant(0), trips), isEarly, keyOf(constant(0)),
+            constant(0), std::nullopt, /*inBounds=*/!mayLackRows);
+    return;
+  }
+  for (int64_t t = 0; t + 1 < depth; ++t)
+    issueIf(isLess(constant(t), trips), always, keyOf(constant(t)), constant(t),
+            std::nullopt, /*inBounds=*/t > 0 || !mayLackRows);
+}
+
+//===----------------------------------------------------------------------===//
+// The steady state
+//===----------------------------------------------------------------------===//
+
+void Expander::cloneMask(ApplyMaskOp op, KVPhase phase, IRMapping &mapping) {
+  bool dropped = phase == KVPhase::Interior ||
+                 (phase == KVPhase::Left && !op.getLower());
+  if (dropped) {
+    mapping.map(op.getResult(), mapping.lookupOrDefault(op.getSource()));
+    return;
+  }
+  auto clone = cast<ApplyMaskOp>(builder.clone(*op, mapping));
+  if (phase == KVPhase::Left) {
+    clone.getLimitMutable().clear();
+    clone.getUpperMutable().clear();
+  }
+}
+
+void Expander::cloneOp(Operation *op, KVPhase phase, IRMapping &mapping) {
+  if (auto mask = dyn_cast<ApplyMaskOp>(op))
+    return cloneMask(mask, phase, mapping);
+  builder.clone(*op, mapping);
+}
+
+SmallVector<Value> Expander::makeBody(const Phase &phase, Value t,
+                                      ValueRange carried) {
+  Value slot = depth == 1 ? constant(0) : carried.back();
+  IRMapping mapping;
+  Value key = keyOf(t);
+  mapping.map(loop.getKey(), key);
+  for (auto [argument, value] : llvm::zip(loop.getIterArgs(), carried))
+    mapping.map(argument, value);
+
+  int64_t ahead = depth == 1 ? 1 : depth - 1;
+  Value next = arith::AddIOp::create(builder, loc, t, constant(ahead));
+  Value nextKey = arith::SubIOp::create(
+      builder, loc, key, constant(ahead * static_cast<int64_t>(loop.getBlock())));
+
+  // One stage: where the wait for V and the copies of the next K go.
+  Operation *waitBefore = nullptr, *issueAfter = nullptr;
+  if (!stages.empty())
+    CpAsyncWaitOp::create(builder, loc, depth == 1 ? 0 : depth - 2);
+  if (depth > 1 && !stages.empty()) {
+    issueIf(isLess(next, trips), always, nextKey, advance(slot, ahead), ahead,
+            /*inBounds=*/true);
+  } else if (depth == 1) {
+    std::tie(waitBefore, issueAfter) = findTurningPoints();
+    if (waitBefore) {
+      // Iteration 0 is in the right phase unless all of its rows exist.
+      bool inBounds =
+          !mayLackRows || (hasRightPhase && phase.kind != KVPhase::Right);
+      issue(isLate, key, slot, 0, inBounds);
+      CpAsyncCommitOp::create(builder, loc);
+    }
+  }
+
+  for (Operation &op : body.without_terminator()) {
+    if (&op == waitBefore)
+      CpAsyncWaitOp::create(builder, loc, 0);
+    auto stage = llvm::find_if(
+        stages, [&](const Stage &stage) { return stage.op == &op; });
+    if (stage != stages.end())
+      mapping.map(stage->op.getResult(), makeSlot(*stage, slot, 0));
+    else
+      cloneOp(&op, phase.kind, mapping);
+    if (&op == issueAfter)
+      issueIf(isLess(next, trips), isEarly, nextKey, slot, ahead,
+              /*inBounds=*/true);
+  }
+
+  SmallVector<Value> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(mapping.lookupOrDefault(value));
+  if (depth > 1)
+    results.push_back(advance(slot, 1));
+  return results;
+}
+
+std::pair<Operation *, Operation *> Expander::findTurningPoints() {
+  Operation *waitBefore = nullptr, *issueAfter = nullptr;
+  for (Stage &stage : stages) {
+    if (stage.early) {
+      if (!issueAfter || issueAfter->isBeforeInBlock(stage.last))
+        issueAfter = stage.last;
+    } else if (!waitBefore || stage.first->isBeforeInBlock(waitBefore)) {
+      waitBefore = stage.first;
+    }
+  }
+  // As soon as the scores are there, unless K is read again later.
+  if (waitBefore && issueAfter && issueAfter->isBeforeInBlock(waitBefore))
+    waitBefore = issueAfter->getNextNode();
+  return {waitBefore, issueAfter};
+}
+
+SmallVector<Value> Expander::makeLoop(const Phase &phase, ValueRange carried) {
+  auto makeIteration = [&](OpBuilder &nested, Location, Value t,
+                           ValueRange arguments) {
+    OpBuilder::InsertionGuard restore(builder);
+    builder.setInsertionPointToStart(nested.getInsertionBlock());
+    scf::YieldOp::create(builder, loc, makeBody(phase, t, arguments));
+  };
+  auto made = scf::ForOp::create(builder, loc, phase.begin, phase.end,
+                                 constant(1), carried, makeIteration);
+  made->setAttr(kPhaseAttr, KVPhaseAttr::get(builder.getContext(), phase.kind));
+  return llvm::to_vector(ValueRange(made.getResults()));
+}
+
+FailureOr<KVLoopSummary> Expander::run() {
+  if (failed(analyze()))
+    return failure();
+  trips = arith::SubIOp::create(builder, loc, loop.getEnd(), loop.getBegin());
+  lastBlock = arith::SubIOp::create(builder, loc, loop.getEnd(), constant(1));
+  SmallVector<Phase, 3> phases = makePhases();
+
+  SmallVector<Value> carried(loop.getInits());
+  if (!stages.empty())
+    prologue();
+  if (depth > 1)
+    carried.push_back(constant(0));
+  for (const Phase &phase : phases)
+    carried = makeLoop(phase, carried);
+  if (!stages.empty())
+    CpAsyncWaitOp::create(builder, loc, 0);
+
+  KVLoopSummary summary;
+  summary.stages = depth;
+  summary.copiesAhead = stages.empty() ? 0 : depth - 1;
+  summary.groupsInFlight =
+      stages.empty() ? 0 : std::max<int64_t>(1, depth - 1);
+  for (const Phase &phase : phases)
+    summary.phases.push_back(phase.kind);
+  carried.resize(loop.getNumResults());
+  loop.replaceAllUsesWith(carried);
+  loop.erase();
+  return summary;
+}
+
+FailureOr<KVLoopSummary> attn::expandKVLoop(KVLoopOp loop) {
+  return Expander(loop).run();
+}

@@ -1,0 +1,34 @@
+//===- KVLoopExpander.h - attn.kv_loop as pipelined loops -------*- C++ -*-===//
+//
+// Private to attn-expand-pipeline.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_KVLOOPEXPANDER_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_KVLOOPEXPANDER_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+namespace mlir::attn {
+
+/// Name of the attribute that tells the phase of a loop over key blocks.
+inline constexpr llvm::StringLiteral kPhaseAttr("attn.phase");
+
+/// What an expanded loop looks like, for remarks and statistics.
+struct KVLoopSummary {
+  int64_t stages = 0;
+  /// Blocks between the start of a block's copies and its use.
+  int64_t copiesAhead = 0;
+  /// Groups of asynchronous copies that are incomplete at the same time.
+  int64_t groupsInFlight = 0;
+  SmallVector<KVPhase, 3> phases;
+};
+
+/// Replaces `loop` by a prologue that starts the first copies, one scf.for for
+/// each phase, and a wait for what is left. An error if a block's rows cannot
+/// be computed ahead.
+FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_KVLOOPEXPANDER_H
