@@ -94,8 +94,9 @@ FailureOr<SmallVector<Event>> LivenessBuilder::collect() {
   });
   if (walked.wasInterrupted())
     return failure();
-  llvm::stable_sort(events, [](const Event &a, const Event &b) {
-    return a.range.begin < b.range.begin;
+  llvm::sort(events, [](const Event &a, const Event &b) {
+    return std::tie(a.range.begin, a.range.end) <
+           std::tie(b.range.begin, b.range.end);
   });
   return events;
 }

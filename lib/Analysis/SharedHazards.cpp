@@ -268,11 +268,10 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
   SmallVector<Pending, 2> made;
   for (const SharedAccess &access : *accesses) {
     Pending second{access, {}, access.isAsync ? kUncommitted : kDone};
-    if (access.slot && access.slot.getDistance()) {
-      second.position.cursor = getCursor(access.slot);
+    if (SlotOp slot = access.slot; slot && slot.getDistance()) {
+      second.position.cursor = getCursor(slot);
       if (second.position.cursor)
-        second.position.distance =
-            wrap(*access.slot.getDistance(), getDepth(access.slot));
+        second.position.distance = wrap(*slot.getDistance(), getDepth(slot));
     }
     std::optional<SharedHazard> found;
     for (const auto &[key, first] : state) {

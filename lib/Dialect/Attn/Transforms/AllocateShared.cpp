@@ -1,6 +1,17 @@
-//===- AllocateShared.cpp - The pass AttnAllocateShared -------------------------------------------===//
+//===- AllocateShared.cpp - Offsets in shared memory ----------------------===//
+//
+// First fit by decreasing size: the largest buffer first, each at the lowest
+// offset at which it meets no buffer that is live at the same time. Buffers of
+// one overlay group count as one, as large as the largest of them. Offsets that
+// are already in the IR are kept.
+//
+//===----------------------------------------------------------------------===//
 
+#include "attn/Analysis/BufferLiveness.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Target/TargetTable.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/Format.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNALLOCATESHAREDPASS
@@ -11,8 +22,259 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-struct AttnAllocateSharedPass : attn::impl::AttnAllocateSharedPassBase<AttnAllocateSharedPass> {
-  using Base::Base;
-  void runOnOperation() override {}
+
+/// Buffers without a swizzle start at a full line of banks.
+constexpr int64_t kLeastAlignment = 128;
+
+/// One alloc, or all of an overlay group.
+struct Item {
+  SmallVector<AllocOp, 2> members;
+  int64_t bytes = 0;
+  int64_t alignment = kLeastAlignment;
+  std::optional<int64_t> offset;
+
+  int64_t end() const { return *offset + bytes; }
 };
+
+struct AttnAllocateSharedPass
+    : attn::impl::AttnAllocateSharedPassBase<AttnAllocateSharedPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    std::string target = getChip();
+    auto row = lookupTarget(target);
+    if (!row) {
+      getOperation().emitError() << llvm::toString(row.takeError());
+      return signalPassFailure();
+    }
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
+      if (failed(allocate(kernel, *row)))
+        return signalPassFailure();
+  }
+
+  std::string getChip() {
+    if (ArrayAttr targets = getOperation().getTargetsAttr())
+      for (Attribute attr : targets)
+        if (auto target = dyn_cast<TargetAttr>(attr))
+          return target.getChip().str();
+    return chip;
+  }
+
+  LogicalResult allocate(gpu::GPUFuncOp kernel, const TargetRow &target);
+};
+
 } // namespace
+
+/// The buffers grouped into items, in the order of the text.
+static FailureOr<SmallVector<Item>>
+makeItems(const BufferLiveness &liveness) {
+  SmallVector<Item> items;
+  llvm::StringMap<size_t> groups;
+  for (AllocOp alloc : liveness.getAllocs()) {
+    auto bytes = getAllocBytes(alloc);
+    if (!bytes)
+      return alloc.emitOpError("cannot be placed: ")
+             << llvm::toString(bytes.takeError());
+    size_t index = items.size();
+    if (std::optional<StringRef> group = alloc.getOverlay())
+      index = groups.try_emplace(*group, index).first->second;
+    if (index == items.size())
+      items.emplace_back();
+    Item &item = items[index];
+    for (AllocOp member : item.members) {
+      if (!liveness.overlap(member, alloc))
+        continue;
+      auto diag = alloc.emitOpError("expected the buffers of overlay group '")
+                  << *alloc.getOverlay() << "' to be live one after the other, "
+                  << "got '" << getBufferName(member) << "' and '"
+                  << getBufferName(alloc) << "' live at the same time";
+      diag.attachNote(member.getLoc()) << "the other buffer is here";
+      return diag;
+    }
+    int64_t alignment =
+        llvm::cantFail(getSharedLayout(alloc.getType())).alignment();
+    item.members.push_back(alloc);
+    item.bytes = std::max(item.bytes, *bytes);
+    item.alignment = std::max(item.alignment, alignment);
+    if (std::optional<uint64_t> offset = alloc.getOffset())
+      item.offset = *offset;
+  }
+  return items;
+}
+
+static bool liveTogether(const BufferLiveness &liveness, const Item &a,
+                         const Item &b) {
+  return llvm::any_of(a.members, [&](AllocOp first) {
+    return llvm::any_of(b.members, [&](AllocOp second) {
+      return liveness.overlap(first, second);
+    });
+  });
+}
+
+/// Gives each item without one the lowest offset that is free.
+static void place(const BufferLiveness &liveness,
+                  MutableArrayRef<Item> items) {
+  SmallVector<Item *> order;
+  for (Item &item : items)
+    if (!item.offset)
+      order.push_back(&item);
+  // Items of one size in the order of the text.
+  llvm::sort(order, [](Item *a, Item *b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
+  });
+  for (Item *item : order) {
+    SmallVector<const Item *> neighbours;
+    for (const Item &other : items)
+      if (other.offset && liveTogether(liveness, *item, other))
+        neighbours.push_back(&other);
+    llvm::sort(neighbours, [](const Item *a, const Item *b) {
+      return *a->offset < *b->offset;
+    });
+    int64_t offset = 0;
+    for (const Item *other : neighbours) {
+      if (offset + item->bytes <= *other->offset)
+        break;
+      offset = std::max<int64_t>(
+          offset, llvm::alignTo(other->end(), item->alignment));
+    }
+    item->offset = offset;
+  }
+}
+
+/// Offsets that were given may be wrong.
+static LogicalResult checkGivenOffsets(const BufferLiveness &liveness,
+                                       ArrayRef<Item> items) {
+  for (const Item &item : items) {
+    AllocOp alloc = item.members.front();
+    if (*item.offset % item.alignment != 0)
+      return alloc.emitOpError("expected an offset that is a multiple of ")
+             << item.alignment << ", got " << *item.offset;
+    for (const Item &other : items) {
+      AllocOp neighbour = other.members.front();
+      if (&other == &item)
+        break;
+      bool apart =
+          other.end() <= *item.offset || item.end() <= *other.offset;
+      if (apart || !liveTogether(liveness, item, other))
+        continue;
+      auto diag = alloc.emitOpError("expected bytes of its own, got [")
+                  << *item.offset << ", " << item.end() << "), which overlap '"
+                  << getBufferName(neighbour) << "' at ["
+                  << *other.offset << ", " << other.end() << ")";
+      diag.attachNote(neighbour.getLoc())
+          << "the other buffer is here, live at the same time";
+      return diag;
+    }
+  }
+  return success();
+}
+
+/// "k 2 x 16384".
+static void printSize(llvm::raw_ostream &os, AllocOp alloc) {
+  BufferType type = alloc.getType();
+  os << getBufferName(alloc) << ' ';
+  if (type.getNumSlots() > 1)
+    os << type.getNumSlots() << " x ";
+  os << llvm::cantFail(type.getSlotBytes());
+}
+
+/// The sum of the buffers that are live where most bytes are.
+static std::string describeSum(const BufferLiveness &liveness, int64_t total) {
+  SmallVector<AllocOp> allocs = liveness.getAllocs(), peak;
+  int64_t peakBytes = 0;
+  for (AllocOp alloc : allocs) {
+    for (const LiveRange &range : liveness.getRanges(alloc)) {
+      SmallVector<AllocOp> live;
+      int64_t bytes = 0;
+      for (AllocOp other : allocs) {
+        if (!liveness.isLive(other, range.begin))
+          continue;
+        live.push_back(other);
+        bytes += llvm::cantFail(getAllocBytes(other));
+      }
+      if (bytes > peakBytes) {
+        peakBytes = bytes;
+        peak = live;
+      }
+    }
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      peak, os, [&](AllocOp alloc) { printSize(os, alloc); }, " + ");
+  if (total > peakBytes)
+    os << " + " << total - peakBytes << " between them";
+  return text;
+}
+
+/// One line for each buffer: offset, bytes, lines where it is live, name.
+static std::string describeMap(const BufferLiveness &liveness,
+                               ArrayRef<Item> items, int64_t total) {
+  SmallVector<std::tuple<int64_t, size_t, AllocOp>> rows;
+  for (const Item &item : items)
+    for (AllocOp alloc : item.members)
+      rows.push_back({*item.offset, rows.size(), alloc});
+  llvm::sort(rows, [](const auto &a, const auto &b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) <
+           std::tie(std::get<0>(b), std::get<1>(b));
+  });
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "shared memory, " << total << " bytes";
+  for (auto [offset, index, alloc] : rows) {
+    os << "\n  " << llvm::format_decimal(offset, 7) << ' '
+       << llvm::format_decimal(llvm::cantFail(getAllocBytes(alloc)), 7) << "  "
+       << getBufferName(alloc);
+    ArrayRef<LiveRange> ranges = liveness.getRanges(alloc);
+    os << (ranges.empty() ? ", never used" : ", live");
+    llvm::interleave(
+        ranges, os,
+        [&](const LiveRange &range) {
+          os << " [" << range.begin << ", " << range.end << "]";
+        },
+        "");
+  }
+  return text;
+}
+
+LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
+                                               const TargetRow &target) {
+  auto liveness = BufferLiveness::compute(kernel);
+  if (failed(liveness))
+    return failure();
+  auto items = makeItems(*liveness);
+  if (failed(items))
+    return failure();
+  place(*liveness, *items);
+  if (failed(checkGivenOffsets(*liveness, *items)))
+    return failure();
+
+  Builder builder(&getContext());
+  int64_t total = 0, sum = 0;
+  for (const Item &item : *items) {
+    total = std::max(total, item.end());
+    for (AllocOp alloc : item.members) {
+      alloc.setOffsetAttr(builder.getI64IntegerAttr(*item.offset));
+      sum += llvm::cantFail(getAllocBytes(alloc));
+      ++numBuffers;
+    }
+  }
+  if (total > target.sharedBytesPerCTA)
+    return kernel.emitError("shared memory does not fit: expected at most ")
+           << target.sharedBytesPerCTA << " bytes on " << target.chip
+           << ", got " << total << " (" << describeSum(*liveness, total) << ")";
+  kernel->setAttr(AttnDialect::kSharedBytesAttr,
+                  builder.getI64IntegerAttr(total));
+
+  if (printMap)
+    kernel.emitRemark(describeMap(*liveness, *items, total));
+  remark::passed(kernel.getLoc(), remark::RemarkOpts::name("map")
+                                      .category("attn.allocate-shared")
+                                      .function(kernel.getName()))
+      << remark::add("shared memory is laid out")
+      << remark::metric("bytes", total)
+      << remark::metric("bytes-without-reuse", sum)
+      << remark::metric("limit", target.sharedBytesPerCTA)
+      << remark::metric("at-peak", describeSum(*liveness, total));
+  return success();
+}

@@ -1,6 +1,24 @@
-//===- SelectEpilogue.cpp - The pass AttnSelectEpilogue -------------------------------------------===//
+//===- SelectEpilogue.cpp - How results leave the kernel ------------------===//
+//
+// A result tile lies in the fragments of mma.sync: each group of four lanes
+// holds 8 columns of a row, 2 in each lane. Three ways lead to global memory:
+//
+//   direct    each lane stores its 2 columns: columns * rows / 64 stores of
+//             4 or 8 bytes a lane, of which a warp fills 32-byte sectors only
+//             in part (16-bit elements)
+//   shuffled  lanes of a group exchange pieces until each holds 16 bytes of a
+//             row, then store them: no shared memory, no barrier
+//   staged    through shared memory: one barrier, then every warp writes whole
+//             rows, 16 bytes a lane
+//
+// `auto` takes staged where a dead buffer is at hand and rows are aligned to 16
+// bytes, else shuffled where a row is a multiple of four such pieces, else
+// direct.
+//
+//===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/Remarks.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNSELECTEPILOGUEPASS
@@ -11,8 +29,149 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-struct AttnSelectEpiloguePass : attn::impl::AttnSelectEpiloguePassBase<AttnSelectEpiloguePass> {
-  using Base::Base;
-  void runOnOperation() override {}
+
+/// Bytes of the widest store of a lane.
+constexpr int64_t kVectorBytes = 16;
+
+/// The numbers that decide on a result.
+struct ResultFacts {
+  RankedTensorType tile;
+  int64_t rowBytes = 0;
+  /// What every row's start is a multiple of.
+  int64_t alignment = 0;
+  /// Bytes that staging takes, padding included.
+  int64_t stagedBytes = 0;
+  /// Bytes of the dead buffer, 0 if there is none.
+  int64_t scratchBytes = 0;
+
+  bool wideRows() const {
+    return tile.getRank() == 2 && rowBytes % kVectorBytes == 0 &&
+           alignment % kVectorBytes == 0;
+  }
+  bool scratchFits() const { return scratchBytes >= stagedBytes; }
 };
+
+struct AttnSelectEpiloguePass
+    : attn::impl::AttnSelectEpiloguePassBase<AttnSelectEpiloguePass> {
+  using Base::Base;
+  void runOnOperation() override;
+  LogicalResult select(StoreResultOp op, EpilogueKind wanted);
+};
+
 } // namespace
+
+/// Bytes that a buffer has whatever its layout will be: those of its elements.
+static int64_t leastBytes(BufferType type) {
+  return ShapedType::getNumElements(type.getShape()) *
+         type.getElementType().getIntOrFloatBitWidth() / 8;
+}
+
+static ResultFacts collectFacts(StoreResultOp op) {
+  ResultFacts facts;
+  facts.tile = cast<RankedTensorType>(op.getValue().getType());
+  GlobalType dest = op.getDest().getType();
+  int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
+  facts.rowBytes = dest.getColumns() * elementBits / 8;
+  facts.alignment = elementBits / 8;
+  if (auto view = op.getDest().getDefiningOp<GlobalViewOp>())
+    if (std::optional<uint64_t> alignment = view.getAlignment())
+      facts.alignment = *alignment;
+  facts.stagedBytes =
+      ShapedType::getNumElements(facts.tile.getShape()) * elementBits / 8;
+  if (facts.tile.getRank() == 2) {
+    auto layout = SharedLayout::choose(facts.tile.getShape()[0],
+                                       facts.tile.getShape()[1], elementBits);
+    if (layout)
+      facts.stagedBytes = layout->sizeBytes();
+    else
+      llvm::consumeError(layout.takeError());
+  }
+  if (Value scratch = op.getScratch()) {
+    auto type = cast<BufferType>(scratch.getType());
+    facts.scratchBytes = leastBytes(type);
+    // The same extents and element size get the same layout.
+    if (type.getShape() == facts.tile.getShape() &&
+        type.getElementType().getIntOrFloatBitWidth() == elementBits)
+      facts.scratchBytes = facts.stagedBytes;
+  }
+  return facts;
+}
+
+/// A lane of a group of four gets 16 bytes of each 64.
+static bool canShuffle(const ResultFacts &facts) {
+  return facts.wideRows() && facts.rowBytes % (4 * kVectorBytes) == 0;
+}
+
+static EpilogueKind choose(const ResultFacts &facts) {
+  if (facts.wideRows() && facts.scratchBytes > 0 && facts.scratchFits())
+    return EpilogueKind::Staged;
+  return EpilogueKind::Direct;
+}
+
+static void emitStaged(StoreResultOp op, const ResultFacts &facts) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  auto type = BufferType::get(
+      op.getContext(), facts.tile.getShape(), facts.tile.getElementType(),
+      AutoLayoutAttr::get(op.getContext()), MemorySpace::Shared);
+  Value buffer = op.getScratch();
+  if (!buffer || !facts.scratchFits())
+    buffer = AllocOp::create(builder, loc, type,
+                             builder.getStringAttr("staging"), IntegerAttr(),
+                             StringAttr());
+  else if (buffer.getType() != type)
+    buffer = ReinterpretOp::create(builder, loc, type, buffer);
+  LocalStoreOp::create(builder, loc, op.getValue(), buffer);
+  CopyOutOp::create(builder, loc, buffer, op.getDest(), op.getRow());
+}
+
+LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
+                                             EpilogueKind wanted) {
+  ResultFacts facts = collectFacts(op);
+  EpilogueKind kind = op.getKind();
+  if (kind == EpilogueKind::Auto && facts.tile.getRank() == 2)
+    kind = wanted;
+  if (kind == EpilogueKind::Auto)
+    kind = choose(facts);
+  if (kind == EpilogueKind::Staged && facts.tile.getRank() != 2)
+    return op.emitOpError("expected a tile of rank 2 for a staged result, got ")
+           << facts.tile;
+
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  remark::passed(op.getLoc(), remark::RemarkOpts::name("result")
+                                  .category("attn.select-epilogue")
+                                  .function(kernel.getName()))
+      << remark::add("the result is {0}", stringifyEpilogueKind(kind))
+      << remark::metric("kind", stringifyEpilogueKind(kind))
+      << remark::metric("row-bytes", facts.rowBytes)
+      << remark::metric("row-alignment", facts.alignment)
+      << remark::metric("staged-bytes", facts.stagedBytes)
+      << remark::metric("scratch-bytes", facts.scratchBytes);
+
+  if (kind == EpilogueKind::Staged) {
+    emitStaged(op, facts);
+    ++numStaged;
+  } else {
+    OpBuilder builder(op);
+    GlobalStoreOp::create(builder, op.getLoc(), op.getValue(), op.getDest(),
+                          op.getRow());
+    ++numDirect;
+  }
+  op.erase();
+  return success();
+}
+
+void AttnSelectEpiloguePass::runOnOperation() {
+  std::optional<EpilogueKind> wanted = symbolizeEpilogueKind(kind);
+  if (!wanted) {
+    getOperation().emitError("expected the kind auto, direct, shuffled or "
+                             "staged, got '")
+        << kind << "'";
+    return signalPassFailure();
+  }
+  SmallVector<StoreResultOp> results;
+  getOperation().walk([&](StoreResultOp op) { results.push_back(op); });
+  for (StoreResultOp op : results)
+    if (failed(select(op, *wanted)))
+      return signalPassFailure();
+}

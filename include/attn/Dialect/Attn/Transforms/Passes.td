@@ -79,12 +79,25 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
 def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Choose how results leave the kernel";
   let description = [{
-    Replaces each `attn.store_result` by direct stores, by stores after a
-    conversion to a layout of 16-byte runs, or by staging through shared memory.
+    Replaces each `attn.store_result` by one of
+
+    - `direct`: `attn.global_store` of the tile as it is;
+    - `shuffled`: the same after a conversion to a layout in which each lane
+      holds 16 bytes of a row, by exchanges in groups of four lanes;
+    - `staged`: `attn.local_store` to a buffer and `attn.copy_out` from there.
+      The buffer is `scratch` if it is large enough, else a new one.
+
+    `auto` takes `staged` for rows of whole, aligned 16-byte pieces if `scratch`
+    is large enough, else `direct`. Values of rank 1 are always stored directly.
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"auto\"",
            "Take this kind (direct, shuffled, staged) wherever the op says auto.">
+  ];
+  let statistics = [
+    Statistic<"numDirect", "direct", "Number of results stored directly">,
+    Statistic<"numShuffled", "shuffled", "Number of results stored after exchanges between lanes">,
+    Statistic<"numStaged", "staged", "Number of results staged through shared memory">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
@@ -116,13 +129,28 @@ def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::
 def AttnAllocateSharedPass : Pass<"attn-allocate-shared", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Give each buffer its offset in shared memory";
   let description = [{
-    Computes lifetimes of `attn.alloc` buffers, through views and loops, and
-    packs them, so that buffers that live at the same time do not share bytes.
-    A kernel that does not fit is an error that shows the sum.
+    Computes when each `attn.alloc` buffer is live, through views, loops and
+    branches, and gives it an `offset` so that buffers that are live at the same
+    time share no bytes: first fit, the largest buffer first, at the alignment
+    that its swizzle needs (at least 128 bytes). An asynchronous copy keeps its
+    buffer live until it is awaited; between its last read and a write of the
+    whole buffer a buffer is dead. Offsets that are already there are kept and
+    checked. The kernel gets `attn.shared_bytes`.
+
+    All buffers of one `overlay` group get the same offset; it is an error if
+    two of them are live at the same time.
+
+    A kernel that needs more than a CTA of the target can have is an error that
+    shows the sum.
   }];
   let options = [
+    Option<"chip", "chip", "std::string", "\"sm_80\"",
+           "The target whose limit holds for modules without an #attn.target.">,
     Option<"printMap", "print-map", "bool", "false",
            "Print the map of shared memory as a remark for each kernel.">
+  ];
+  let statistics = [
+    Statistic<"numBuffers", "buffers", "Number of buffers placed">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
@@ -132,9 +160,22 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
   let description = [{
     Finds accesses to the same bytes of shared memory by different threads, at
     least one a write, without a barrier between them, through loops and
-    branches, and inserts the fewest `gpu.barrier` that separate them.
+    branches, and inserts `gpu.barrier` until there are none. Buffers that
+    overlap in memory count as the same bytes; slots of a ring are told apart by
+    constant indices or by `distance`.
+
+    Each barrier goes to the latest place that separates a pair, loops before
+    what enters them, and none of them can be left out. Barriers that are
+    already there are counted in.
+
+    Reading or writing a buffer with an `attn.cp_async` on its way that no
+    `attn.cp_async.wait` has covered is an error: no barrier helps.
   }];
-  let dependentDialects = ["::mlir::attn::AttnDialect"];
+  let statistics = [
+    Statistic<"numBarriers", "barriers", "Number of barriers inserted">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect",
+    "::mlir::gpu::GPUDialect"];
 }
 
 def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
