@@ -9,7 +9,6 @@
 
 using namespace mlir::attn;
 using llvm::ArrayRef;
-using llvm::Error;
 using llvm::Expected;
 using llvm::SmallVector;
 
@@ -187,7 +186,7 @@ Expected<VectorPlan> mlir::attn::planSharedAccess(const TileLayout &tile,
 static double sectorEfficiency(const TileLayout &tile, const GlobalPlan &plan,
                                unsigned elementBytes) {
   std::set<std::pair<Coords, int64_t>> sectors, pieces;
-  int64_t pieceBytes = plan.width * elementBytes;
+  int64_t pieceBytes = int64_t(plan.width) * elementBytes;
   for (unsigned lane = 0; lane < TileLayout::numLanes; ++lane) {
     unsigned reg = plan.accesses.front().registers.front();
     Coords coords = tile.coords({reg, lane, 0, 0});

@@ -13,7 +13,6 @@
 
 using namespace mlir::attn;
 using llvm::ArrayRef;
-using llvm::Error;
 using llvm::Expected;
 using llvm::SmallVector;
 

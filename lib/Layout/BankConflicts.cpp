@@ -2,7 +2,6 @@
 
 #include "attn/Layout/BankConflicts.h"
 #include "llvm/ADT/STLExtras.h"
-#include <algorithm>
 #include <array>
 
 using namespace mlir::attn;
@@ -20,12 +19,11 @@ static BankReport countPhase(ArrayRef<int64_t> addresses, unsigned bytes) {
     for (unsigned at = 0; address >= 0 && at < bytes; at += bankBytes)
       words.push_back((address + at) / bankBytes);
   llvm::sort(words);
-  words.erase(std::unique(words.begin(), words.end()), words.end());
+  words.erase(llvm::unique(words), words.end());
   std::array<uint64_t, numBanks> load = {};
   for (int64_t word : words)
     ++load[word % numBanks];
-  return {*std::max_element(load.begin(), load.end()),
-          (words.size() + numBanks - 1) / numBanks};
+  return {*llvm::max_element(load), (words.size() + numBanks - 1) / numBanks};
 }
 
 static BankReport countPhases(ArrayRef<int64_t> addresses, unsigned bytes,
@@ -49,29 +47,49 @@ BankReport mlir::attn::countMatrixConflicts(ArrayRef<int64_t> addresses) {
   return countPhases(addresses, 16, 8);
 }
 
+/// Thread parts of the addresses of a warp's lanes, for each form.
+static SmallVector<std::array<std::pair<int64_t, int64_t>, 32>, 2>
+threadParts(ArrayRef<AddressForm> forms, unsigned warp) {
+  SmallVector<std::array<std::pair<int64_t, int64_t>, 32>, 2> result;
+  for (const AddressForm &form : forms) {
+    result.emplace_back();
+    for (unsigned lane = 0; lane < 32; ++lane)
+      result.back()[lane] = {form.evaluateXor(lane, warp),
+                             form.evaluateAdd(lane, warp)};
+  }
+  return result;
+}
+
 BankReport mlir::attn::countBankConflicts(const VectorPlan &plan,
                                           unsigned numWarps) {
   BankReport report;
-  for (unsigned warp = 0; warp < numWarps; ++warp)
+  for (unsigned warp = 0; warp < numWarps; ++warp) {
+    auto parts = threadParts(plan.forms, warp);
     for (const VectorAccess &access : plan.accesses) {
       SmallVector<int64_t, 32> addresses;
-      for (unsigned lane = 0; lane < TileLayout::numLanes; ++lane)
-        addresses.push_back(access.address.evaluate(plan.forms, lane, warp));
+      for (auto [xorPart, addPart] : parts[access.address.form])
+        addresses.push_back((xorPart ^ access.address.xorConst) + addPart +
+                            access.address.addConst);
       report += countBankConflicts(addresses, plan.bytes);
     }
+  }
   return report;
 }
 
 BankReport mlir::attn::countBankConflicts(const MatrixPlan &plan,
                                           unsigned numWarps) {
   BankReport report;
-  for (unsigned warp = 0; warp < numWarps; ++warp)
+  for (unsigned warp = 0; warp < numWarps; ++warp) {
+    auto parts = threadParts(plan.forms, warp);
     for (const MatrixAccess &access : plan.accesses) {
       SmallVector<int64_t, 32> addresses;
-      for (unsigned lane = 0; lane < 8 * access.num; ++lane)
-        addresses.push_back(access.address.evaluate(plan.forms, lane, warp));
+      for (auto [xorPart, addPart] :
+           ArrayRef(parts[access.address.form]).take_front(8 * access.num))
+        addresses.push_back((xorPart ^ access.address.xorConst) + addPart +
+                            access.address.addConst);
       report += countMatrixConflicts(addresses);
     }
+  }
   return report;
 }
 

@@ -162,7 +162,7 @@ void ShufflePlanner::exchangeBits() {
       continue;
     // The bit that this very lane bit shall hold, else any that some lane bit
     // shall hold.
-    auto position = llvm::find(registerBits, wanted[lane]);
+    auto *position = llvm::find(registerBits, wanted[lane]);
     if (position == registerBits.end())
       position = llvm::find_if(registerBits, [&](const Coords &bit) {
         return llvm::is_contained(wanted, bit);

@@ -59,14 +59,14 @@ private:
   SmallVector<Pivot, 16> pivots;
   unsigned count = 0;
 };
+} // namespace
 
-Elimination eliminate(ArrayRef<uint64_t> columns) {
+static Elimination eliminate(ArrayRef<uint64_t> columns) {
   Elimination result;
   for (uint64_t column : columns)
     result.add(column);
   return result;
 }
-} // namespace
 
 unsigned LinearLayout::rank() const {
   Elimination elimination;

@@ -78,7 +78,7 @@ Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
                                                 WarpGrid grid) {
   if (Error error = checkGrid(grid))
     return std::move(error);
-  int64_t unitM = 16 * grid.m, unitN = 8 * grid.n;
+  int64_t unitM = int64_t(16) * grid.m, unitN = int64_t(8) * grid.n;
   if (Error error = checkMultiple("m", m, unitM))
     return std::move(error);
   if (Error error = checkMultiple("n", n, unitN))
@@ -111,7 +111,7 @@ Expected<TileLayout> mlir::attn::mmaOperandA(int64_t m, int64_t k,
     return std::move(error);
   if (Error error = checkShapeK(elementBits, shapeK))
     return std::move(error);
-  int64_t unitM = 16 * grid.m;
+  int64_t unitM = int64_t(16) * grid.m;
   if (Error error = checkMultiple("m", m, unitM))
     return std::move(error);
   if (Error error = checkMultiple("k", k, shapeK))
@@ -134,7 +134,7 @@ Expected<TileLayout> mlir::attn::mmaOperandB(int64_t k, int64_t n,
     return std::move(error);
   if (Error error = checkShapeK(elementBits, shapeK))
     return std::move(error);
-  int64_t unitN = 8 * grid.n;
+  int64_t unitN = int64_t(8) * grid.n;
   if (Error error = checkMultiple("k", k, shapeK))
     return std::move(error);
   if (Error error = checkMultiple("n", n, unitN))
@@ -270,7 +270,7 @@ Expected<TileLayout> mlir::attn::tmem32x32b(int64_t n, unsigned warpgroups) {
   UnitBases unit;
   unit.lanes = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}};
   unit.warps = *warps;
-  return unit.build(128 * warpgroups, 1, {{1, n}});
+  return unit.build(int64_t(128) * warpgroups, 1, {{1, n}});
 }
 
 Expected<TileLayout> mlir::attn::tmem16x256b(int64_t n, unsigned warpgroups) {
@@ -283,5 +283,5 @@ Expected<TileLayout> mlir::attn::tmem16x256b(int64_t n, unsigned warpgroups) {
   unit.registers = {{0, 1}, {8, 0}, {16, 0}};
   unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
   unit.warps = *warps;
-  return unit.build(128 * warpgroups, 8, {{1, n / 8}});
+  return unit.build(int64_t(128) * warpgroups, 8, {{1, n / 8}});
 }

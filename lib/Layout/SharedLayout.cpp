@@ -14,7 +14,7 @@ using llvm::SmallVector;
 using llvm::StringRef;
 
 /// Shared memory of any target is smaller.
-static constexpr int64_t maxBytes = int64_t(1) << 30;
+static constexpr int64_t maxBytes = int64_t(1) << 24;
 
 /// 8 rows of one span, chunks of 16 bytes permuted as TMA does it: with the
 /// span's n chunk bits, the chunk is XORed with the upper n of the row's 3
@@ -77,7 +77,8 @@ Expected<SharedLayout> SharedLayout::get(const LinearLayout &unit,
       return makeError("expected a positive repetition count, got {0}",
                        rep.count);
     if (rep.stride < 0 || rep.stride > maxBytes || rep.count > maxBytes ||
-        axis.size() > maxBytes || rep.count * axis.size() > maxBytes)
+        unit.totalOutputBits() > 24 || rep.count * axis.size() > maxBytes ||
+        rep.count * rep.stride > maxBytes)
       return makeError("expected a buffer below {0} bytes, got count {1} and "
                        "stride {2}",
                        maxBytes, rep.count, rep.stride);

@@ -33,9 +33,13 @@ Expected<TileLayout> TileLayout::get(const LinearLayout &unit,
       return makeError("expected an axis among register, lane, warp, block, "
                        "got '{0}'",
                        axis.name);
-  if (unit.axisBits(kLaneAxis) > laneBits)
-    return makeError("expected at most 32 lanes, got {0}",
-                     unit.axisSize(kLaneAxis));
+  for (auto [name, limit] : {std::pair(StringRef(kRegisterAxis), maxRegisters),
+                             std::pair(StringRef(kLaneAxis), int64_t(numLanes)),
+                             std::pair(StringRef(kWarpAxis), int64_t(32)),
+                             std::pair(StringRef(kBlockAxis), int64_t(16))})
+    if (unit.axisSize(name) > limit)
+      return makeError("expected at most {0} {1}s, got {2}", limit, name,
+                       unit.axisSize(name));
   if (!unit.isSurjective())
     return makeError("expected the unit to hold every element, got rank {0} of "
                      "{1} bits",

@@ -163,7 +163,7 @@ TEST(SharedLayout, Errors) {
   expectError(parse("8-bit {dim0: -> offset: 1} * (0 @ 0)"),
               "expected a positive repetition count, got 0");
   expectError(parse("8-bit {dim0: -> offset: 1} * (2000000000 @ 1)"),
-              "expected a buffer below 1073741824 bytes, got count 2000000000 "
+              "expected a buffer below 16777216 bytes, got count 2000000000 "
               "and stride 1");
   expectError(parse("8-bit {dim0: -> offset: 1} * (4 @ 1) shape 4"),
               "expected '(' at character 43 of the layout, got '4'");

@@ -213,6 +213,11 @@ TEST(TileLayout, ConstructionErrors) {
               "'thread'");
   expectError(parse("{lane: [1] [2] [4] [8] [16] [32] -> dim0: 64}"),
               "expected at most 32 lanes, got 64");
+  std::string many = "{register:";
+  for (unsigned bit = 0; bit < 17; ++bit)
+    many += " [0]";
+  expectError(parse(many + " -> dim0: 1}"),
+              "expected at most 65536 registers, got 131072");
   expectError(parse("{lane: [1] -> dim0: 4}"),
               "expected the unit to hold every element, got rank 1 of 2 bits");
   expectError(parse("{lane: -> dim0: 1} * (dim1 x 2)"),
