@@ -1,0 +1,695 @@
+//===- Machine.cpp - Running a launch -------------------------------------===//
+//
+// Lanes of a warp that share a program counter form a split. The split with
+// the lowest program counter runs first, and splits merge when they meet: that
+// reconverges structured code where compilers place their joins. Instructions
+// that need several lanes wait for them, so correctness never depends on this
+// order. From time to time another split gets a turn, as independent thread
+// scheduling promises.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Machine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <chrono>
+#include <thread>
+
+using namespace mlir::attn::sim;
+using llvm::StringRef;
+using llvm::Twine;
+
+bool Cluster::done() const {
+  for (const Warp *warp : warps)
+    if (!warp->done())
+      return false;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Set-up
+//===----------------------------------------------------------------------===//
+
+static uint64_t specialValue(SpecialReg reg, const Machine &m, const Cta &cta,
+                             const Warp &warp, unsigned lane) {
+  const auto &block = m.config.block;
+  const auto &grid = m.config.grid;
+  const auto &cl = m.config.cluster;
+  const Cluster &cluster = *cta.cluster;
+  uint32_t thread = warp.id * 32 + lane;
+  uint32_t bit = uint32_t(1) << lane;
+  switch (reg) {
+  case SpecialReg::TidX:
+    return thread % block[0];
+  case SpecialReg::TidY:
+    return thread / block[0] % block[1];
+  case SpecialReg::TidZ:
+    return thread / block[0] / block[1];
+  case SpecialReg::NtidX:
+    return block[0];
+  case SpecialReg::NtidY:
+    return block[1];
+  case SpecialReg::NtidZ:
+    return block[2];
+  case SpecialReg::CtaidX:
+    return cta.id[0];
+  case SpecialReg::CtaidY:
+    return cta.id[1];
+  case SpecialReg::CtaidZ:
+    return cta.id[2];
+  case SpecialReg::NctaidX:
+    return grid[0];
+  case SpecialReg::NctaidY:
+    return grid[1];
+  case SpecialReg::NctaidZ:
+    return grid[2];
+  case SpecialReg::LaneId:
+    return lane;
+  case SpecialReg::WarpId:
+    return warp.id;
+  case SpecialReg::NwarpId:
+    return m.warpsPerCta;
+  case SpecialReg::SmId:
+    return cta.linear % 132;
+  case SpecialReg::NsmId:
+    return 132;
+  case SpecialReg::GridId:
+  case SpecialReg::Zero:
+    return 0;
+  case SpecialReg::LanemaskEq:
+    return bit;
+  case SpecialReg::LanemaskLe:
+    return bit | (bit - 1);
+  case SpecialReg::LanemaskLt:
+    return bit - 1;
+  case SpecialReg::LanemaskGe:
+    return ~(bit - 1);
+  case SpecialReg::LanemaskGt:
+    return ~(bit | (bit - 1));
+  case SpecialReg::ClusterIdX:
+    return cluster.id[0];
+  case SpecialReg::ClusterIdY:
+    return cluster.id[1];
+  case SpecialReg::ClusterIdZ:
+    return cluster.id[2];
+  case SpecialReg::NclusterIdX:
+    return m.clusters[0];
+  case SpecialReg::NclusterIdY:
+    return m.clusters[1];
+  case SpecialReg::NclusterIdZ:
+    return m.clusters[2];
+  case SpecialReg::ClusterCtaidX:
+    return cta.id[0] % cl[0];
+  case SpecialReg::ClusterCtaidY:
+    return cta.id[1] % cl[1];
+  case SpecialReg::ClusterCtaidZ:
+    return cta.id[2] % cl[2];
+  case SpecialReg::ClusterNctaidX:
+    return cl[0];
+  case SpecialReg::ClusterNctaidY:
+    return cl[1];
+  case SpecialReg::ClusterNctaidZ:
+    return cl[2];
+  case SpecialReg::ClusterCtarank:
+    return cta.rank;
+  case SpecialReg::ClusterNctarank:
+    return cl[0] * cl[1] * cl[2];
+  case SpecialReg::IsExplicitCluster:
+    return cl[0] * cl[1] * cl[2] > 1;
+  case SpecialReg::DynamicSmemSize:
+    return m.config.dynamicShared;
+  case SpecialReg::TotalSmemSize:
+    return cta.shared.size();
+  }
+  return 0;
+}
+
+void Machine::initWarp(Warp &warp, Cta &cta, uint32_t id) {
+  warp.cta = &cta;
+  warp.id = id;
+  uint32_t threads = std::min(32u, threadsPerCta - id * 32);
+  warp.live = warp.initial = threads == 32 ? ~0u : (1u << threads) - 1;
+  warp.regs.assign(program.regWords + 32, 0);
+  warp.poison.assign(program.regMetas, ~0u);
+  warp.origin.assign(program.regMetas, 0);
+  warp.poison[0] = 0;
+  warp.local.assign(size_t(program.localBytes) * 32, 0xCB);
+  warp.localValid.assign(size_t(program.localBytes) * 32, 0);
+  warp.returnPC.assign(size_t(program.functionCount) * 32, 0);
+  Split split;
+  split.pc = entry;
+  split.mask = warp.live;
+  warp.splits.push_back(split);
+  uint32_t shared = SharedBase | (cta.rank << 24);
+  uint32_t dynamic =
+      shared + llvm::alignTo(kernel.staticShared, program.dynamicSharedAlign);
+  for (const ConstSlot &c : program.constants) {
+    warp.poison[c.meta] = 0;
+    uint64_t value = c.value + c.addend;
+    if (c.kind == ConstSlot::SharedVar)
+      value += shared;
+    else if (c.kind == ConstSlot::SharedVarDyn)
+      value += dynamic;
+    else if (c.kind == ConstSlot::GlobalVar)
+      value = globalAddresses[c.value] + c.addend;
+    if (c.cls == RegClass::Pred) {
+      warp.regs[c.off] = value;
+      continue;
+    }
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      if (c.kind == ConstSlot::Special)
+        value = specialValue(SpecialReg(c.value), *this, cta, warp, lane);
+      if (c.cls == RegClass::R32)
+        warp.regs[c.off + lane] = value;
+      else
+        std::memcpy(&warp.regs[c.off + lane * 2], &value, 8);
+    }
+  }
+}
+
+std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
+  auto cluster = std::make_unique<Cluster>();
+  cluster->machine = this;
+  cluster->linear = linear;
+  cluster->id = {linear % clusters[0], linear / clusters[0] % clusters[1],
+                 linear / clusters[0] / clusters[1]};
+  cluster->rng.seed(config.seed * 0x9E3779B97F4A7C15ull + linear + 1);
+  cluster->execCount.assign(program.code.size(), 0);
+  const auto &cl = config.cluster;
+  uint32_t numCtas = cl[0] * cl[1] * cl[2];
+  uint32_t sharedBytes =
+      llvm::alignTo(kernel.staticShared, program.dynamicSharedAlign) +
+      config.dynamicShared;
+  if (!config.dynamicShared)
+    sharedBytes = kernel.staticShared;
+  uint32_t launchRegisters = kernel.maxnreg ? kernel.maxnreg : 0;
+  for (uint32_t rank = 0; rank < numCtas; ++rank) {
+    auto cta = std::make_unique<Cta>();
+    cta->cluster = cluster.get();
+    cta->rank = rank;
+    cta->id = {cluster->id[0] * cl[0] + rank % cl[0],
+               cluster->id[1] * cl[1] + rank / cl[0] % cl[1],
+               cluster->id[2] * cl[2] + rank / cl[0] / cl[1]};
+    cta->linear = cta->id[0] +
+                  config.grid[0] * (cta->id[1] + config.grid[1] * cta->id[2]);
+    cta->shared.assign(sharedBytes, 0xCB);
+    cta->sharedValid.assign(sharedBytes, 0);
+    if (config.sanitize)
+      cta->shadow.init(sharedBytes, std::max(program.sharedGranule, 1u));
+    cta->liveThreads = threadsPerCta;
+    for (uint32_t w = 0; w < warpsPerCta; ++w) {
+      auto warp = std::make_unique<Warp>();
+      initWarp(*warp, *cta, w);
+      warp->registers = launchRegisters;
+      warp->index = cluster->warps.size();
+      warp->actor = cluster->newActor();
+      warp->cpActor = cluster->newActor();
+      warp->bulkActor = cluster->newActor();
+      warp->know.generic.cluster = warp->know.async.cluster =
+          warp->know.tensor.cluster = linear;
+      cluster->warps.push_back(warp.get());
+      cta->warps.push_back(std::move(warp));
+    }
+    cluster->ctas.push_back(std::move(cta));
+  }
+  // A warp orders its own accesses for each lane.
+  for (Warp *warp : cluster->warps)
+    warp->know.generic.at(warp->actor).part = ~0u;
+  return cluster;
+}
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+void Machine::exitLanes(Exec &x, Split &split, uint32_t lanes) {
+  Warp &warp = *x.warp;
+  split.mask &= ~lanes;
+  warp.live &= ~lanes;
+  warp.cta->liveThreads -= llvm::popcount(lanes);
+  x.cluster.advance();
+  // What waits for lanes of this warp looks again.
+  for (Split &s : warp.splits)
+    if (s.block == BlockKind::Converge || s.block == BlockKind::WarpSync)
+      s.block = BlockKind::None;
+  exitAtBarriers(warp);
+}
+
+unsigned Machine::pickSplit(Warp &warp, bool rotate) {
+  unsigned best = ~0u, other = ~0u;
+  for (unsigned i = 0; i < warp.splits.size(); ++i) {
+    const Split &s = warp.splits[i];
+    if (s.block != BlockKind::None)
+      continue;
+    bool stuck = s.pollProgress == warp.cta->cluster->progress;
+    if (best == ~0u) {
+      best = i;
+      continue;
+    }
+    const Split &b = warp.splits[best];
+    bool bestStuck = b.pollProgress == warp.cta->cluster->progress;
+    if (stuck != bestStuck ? bestStuck : s.pc < b.pc) {
+      other = best;
+      best = i;
+    } else {
+      other = i;
+    }
+  }
+  return rotate && other != ~0u ? other : best;
+}
+
+void Machine::runWarp(Exec &x, Warp &warp, uint32_t quantum) {
+  x.warp = &warp;
+  x.cta = warp.cta;
+  x.regs = warp.regs.data();
+  x.poison = warp.poison.data();
+  x.origin = warp.origin.data();
+  bool forced = warp.splits.size() > 1 && (++warp.quantumCount & 3) == 3;
+  const Inst *code = program.code.data();
+  uint64_t *execCount = x.cluster.execCount.data();
+  uint64_t executed = 0, lanes = 0;
+  while (quantum && !warp.splits.empty()) {
+    unsigned index = pickSplit(warp, forced);
+    if (index == ~0u)
+      break;
+    bool reschedule = false;
+    while (quantum && !reschedule) {
+      --quantum;
+      Split &split = warp.splits[index];
+      uint32_t pc = split.pc;
+      const Inst &I = code[pc];
+      x.pc = pc;
+      x.split = &split;
+      x.splitMask = x.active = split.mask;
+      x.resumed = split.resumed;
+      if (I.hasGuard) {
+        uint32_t p = x.regs[I.guardOff];
+        x.active &= I.guardNegated ? ~p : p;
+        if (x.poison[I.guardMeta] & split.mask) {
+          Operand guard;
+          guard.meta = I.guardMeta;
+          x.active = split.mask;
+          x.checkPoison(guard, "a predicate that guards an instruction");
+          x.active = split.mask & (I.guardNegated ? ~p : p);
+        }
+      }
+      ++execCount[pc];
+      ++executed;
+      lanes += llvm::popcount(x.active);
+      if (!x.active) {
+        split.pc = pc + 1;
+        split.resumed = false;
+      } else {
+        x.action = Action::None;
+        I.fn(x, I);
+        switch (x.action) {
+        case Action::None:
+          split.pc = pc + 1;
+          split.resumed = false;
+          break;
+        case Action::Yield:
+          split.pc = pc + 1;
+          split.resumed = false;
+          quantum = 0;
+          break;
+        case Action::Branch:
+          split.resumed = false;
+          if (x.active == split.mask) {
+            split.pc = x.branchTarget;
+          } else {
+            Split taken;
+            taken.pc = x.branchTarget;
+            taken.mask = x.active;
+            split.mask &= ~x.active;
+            split.pc = pc + 1;
+            warp.splits.push_back(taken);
+            reschedule = true;
+          }
+          break;
+        case Action::Indirect: {
+          uint32_t left = x.active;
+          uint32_t rest = split.mask & ~x.active;
+          split.resumed = false;
+          llvm::SmallVector<Split, 4> made;
+          while (left) {
+            uint32_t target = x.laneTargets[llvm::countr_zero(left)];
+            Split s;
+            s.pc = target;
+            forLanes(left, [&](unsigned lane) {
+              if (x.laneTargets[lane] == target)
+                s.mask |= 1u << lane;
+            });
+            left &= ~s.mask;
+            made.push_back(s);
+          }
+          if (rest) {
+            split.mask = rest;
+            split.pc = pc + 1;
+          } else {
+            split = made.pop_back_val();
+          }
+          warp.splits.append(made.begin(), made.end());
+          reschedule = warp.splits.size() > 1;
+          break;
+        }
+        case Action::Exit: {
+          uint32_t gone = x.active;
+          split.pc = pc + 1;
+          split.resumed = false;
+          exitLanes(x, split, gone);
+          if (!split.mask) {
+            warp.splits.erase(warp.splits.begin() + index);
+            reschedule = true;
+          }
+          break;
+        }
+        case Action::Block:
+          split.resumed = split.block != BlockKind::Converge;
+          reschedule = true;
+          break;
+        case Action::Fault:
+          stop = true;
+          quantum = 0;
+          reschedule = true;
+          break;
+        }
+      }
+      if (warp.splits.size() > 1 && !reschedule) {
+        // Merge with splits that wait at the same place; let a lower one run.
+        Split *current = &warp.splits[index];
+        for (unsigned i = 0; i < warp.splits.size(); ++i) {
+          Split &s = warp.splits[i];
+          if (i == index)
+            continue;
+          if (s.pc == current->pc && !s.resumed && !current->resumed &&
+              (s.block == BlockKind::None || s.block == BlockKind::Converge)) {
+            current->mask |= s.mask;
+            warp.splits.erase(warp.splits.begin() + i);
+            reschedule = true;
+            break;
+          }
+          if (!forced && s.block == BlockKind::None && s.pc < current->pc)
+            reschedule = true;
+        }
+      }
+    }
+    // Splits may have become equal by blocking or branching.
+    for (unsigned i = 0; i < warp.splits.size(); ++i)
+      for (unsigned j = i + 1; j < warp.splits.size();) {
+        Split &a = warp.splits[i], &b = warp.splits[j];
+        auto open = [](const Split &s) {
+          return !s.resumed &&
+                 (s.block == BlockKind::None || s.block == BlockKind::Converge);
+        };
+        if (a.pc == b.pc && open(a) && open(b)) {
+          a.mask |= b.mask;
+          a.block = BlockKind::None;
+          warp.splits.erase(warp.splits.begin() + j);
+        } else {
+          ++j;
+        }
+      }
+  }
+  x.cluster.steps += executed;
+  x.cluster.laneCount += lanes;
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+/// Finishes an engine operation whose stream has no earlier one.
+static bool completeEngineOp(Cluster &cluster, bool random) {
+  if (cluster.engine.empty())
+    return false;
+  size_t index = 0;
+  if (random) {
+    index = cluster.rng() % cluster.engine.size();
+    uint64_t stream = cluster.engine[index]->stream;
+    if (stream)
+      for (size_t i = 0; i < index; ++i)
+        if (cluster.engine[i]->stream == stream) {
+          index = i;
+          break;
+        }
+  }
+  std::unique_ptr<EngineOp> op = std::move(cluster.engine[index]);
+  cluster.engine.erase(cluster.engine.begin() + index);
+  op->complete(cluster);
+  cluster.advance();
+  return true;
+}
+
+bool Machine::step(Cluster &cluster) {
+  size_t n = cluster.warps.size();
+  bool random = config.schedule == Schedule::Random;
+  Exec x(*this, cluster);
+  if (random && !cluster.engine.empty() &&
+      config.asyncWrites != AsyncTiming::Completion && cluster.rng() % 4 == 0)
+    completeEngineOp(cluster, true);
+  // A warp that can do something new, or else one that polls.
+  Warp *chosen = nullptr, *spinning = nullptr;
+  size_t start = random ? cluster.rng() % n : cluster.nextWarp;
+  bool anyLive = false;
+  for (size_t k = 0; k < n && !chosen; ++k) {
+    Warp *warp = cluster.warps[(start + k) % n];
+    for (const Split &s : warp->splits) {
+      anyLive = true;
+      if (s.block != BlockKind::None)
+        continue;
+      if (s.pollProgress != cluster.progress) {
+        chosen = warp;
+        cluster.nextWarp = (start + k + 1) % n;
+        break;
+      }
+      if (!spinning)
+        spinning = warp;
+    }
+  }
+  if (!anyLive)
+    return false;
+  if (!chosen) {
+    if (completeEngineOp(cluster, random))
+      return true;
+    for (Warp *warp : cluster.warps)
+      if (!warp->cpOps.empty()) {
+        x.warp = warp;
+        x.cta = warp->cta;
+        CpAsyncOp &op = warp->cpOps.front();
+        completeCpAsync(x, *warp, op);
+        cluster.advance();
+        return true;
+      }
+    if (!spinning || cluster.failedPolls > 64 * n) {
+      reportDeadlock(cluster);
+      stop = true;
+      return false;
+    }
+    // Nothing has changed for any of them: look again, in case a poll has a
+    // side that this bookkeeping does not see.
+    cluster.nextWarp = 0;
+    for (Warp *warp : cluster.warps)
+      for (Split &s : warp->splits)
+        s.pollProgress = 0;
+    return true;
+  }
+  uint32_t quantum = random ? 1 + cluster.rng() % 200 : 256;
+  runWarp(x, *chosen, quantum);
+  if (cluster.steps > config.stepLimit * cluster.ctas.size()) {
+    x.warp = chosen;
+    x.cta = chosen->cta;
+    Finding f;
+    f.kind = FindingKind::StepLimit;
+    f.message = llvm::formatv("stopped after {0} warp instructions of one "
+                              "cluster: an infinite loop?",
+                              cluster.steps);
+    f.second = x.siteOf(x.pc, chosen->cta, chosen->id, -1);
+    report(std::move(f));
+    stop = true;
+    return false;
+  }
+  return true;
+}
+
+void Machine::reportDeadlock(Cluster &cluster) {
+  Exec x(*this, cluster);
+  std::string waiters;
+  llvm::raw_string_ostream os(waiters);
+  std::optional<Site> first;
+  unsigned count = 0;
+  for (Warp *warp : cluster.warps)
+    for (const Split &s : warp->splits) {
+      x.warp = warp;
+      Site site = x.siteOf(s.pc, warp->cta, warp->id, -1);
+      if (!first)
+        first = site;
+      if (++count > 64)
+        continue;
+      os << llvm::formatv("; CTA ({0},{1},{2}) warp {3} lanes {4:x} at line "
+                          "{5}: ",
+                          warp->cta->id[0], warp->cta->id[1], warp->cta->id[2],
+                          warp->id, s.mask, site.ptxLine);
+      switch (s.block) {
+      case BlockKind::None:
+        os << "polls";
+        if (s.pollAddress) {
+          uint32_t rank = s.pollAddress >> 24 & 0xff;
+          uint32_t offset = (s.pollAddress & 0xffffff) - SharedBase;
+          os << llvm::formatv(" the mbarrier at shared offset {0}", offset);
+          if (rank < cluster.ctas.size()) {
+            auto it = cluster.ctas[rank]->mbarriers.find(offset);
+            if (it != cluster.ctas[rank]->mbarriers.end())
+              os << llvm::formatv(
+                  " (phase {0}, {1} of {2} arrivals pending, {3} bytes "
+                  "pending)",
+                  it->second.phase, it->second.pending, it->second.expected,
+                  it->second.tx);
+          }
+        }
+        break;
+      case BlockKind::Converge:
+        os << "waits for the other lanes of its warp";
+        break;
+      case BlockKind::WarpSync:
+        os << llvm::formatv("waits in bar.warp.sync for lanes {0:x}", s.arg);
+        break;
+      case BlockKind::NamedBarrier: {
+        const NamedBarrier &b = warp->cta->barriers[s.arg];
+        os << llvm::formatv("waits at barrier {0} ({1} of {2} threads arrived)",
+                            s.arg, b.arrived, b.expected);
+        break;
+      }
+      case BlockKind::ClusterBarrier:
+        os << "waits at the cluster barrier";
+        break;
+      case BlockKind::Mbarrier:
+        os << "waits on an mbarrier";
+        break;
+      case BlockKind::Registers:
+        os << llvm::formatv("waits for {0} registers a thread ({1} free in the "
+                            "CTA)",
+                            s.arg, warp->cta->freeRegisters);
+        break;
+      case BlockKind::TensorAlloc:
+        os << "waits for tensor memory";
+        break;
+      case BlockKind::AsyncWait:
+        os << "waits for its asynchronous operations";
+        break;
+      }
+    }
+  Finding f;
+  f.kind = FindingKind::Deadlock;
+  f.message = llvm::formatv("no thread can advance: {0} waiters", count).str() +
+              waiters;
+  f.second = first;
+  report(std::move(f));
+}
+
+void Machine::finishCluster(Cluster &cluster) {
+  std::lock_guard<std::mutex> lock(reportMutex);
+  Counters &c = cluster.counters;
+  for (size_t i = 0; i < cluster.execCount.size(); ++i)
+    if (cluster.execCount[i])
+      c.classes[stringifyInstClass(program.code[i].cls).str()] +=
+          cluster.execCount[i];
+  c.warpInstructions = cluster.steps;
+  c.laneInstructions = cluster.laneCount;
+  result.counters.add(c);
+}
+
+void Machine::report(Finding finding) {
+  std::lock_guard<std::mutex> lock(reportMutex);
+  std::string key = llvm::formatv(
+      "{0}/{1}/{2}/{3}/{4}", int(finding.kind), int(finding.severity),
+      finding.first ? finding.first->ptxLine : 0,
+      finding.second ? finding.second->ptxLine : 0, finding.space);
+  if (!finding.second)
+    key += finding.message;
+  auto [it, inserted] = seen.try_emplace(key, result.findings.size());
+  if (!inserted) {
+    if (it->second < result.findings.size())
+      ++result.findings[it->second].occurrences;
+    return;
+  }
+  if (result.findings.size() >= config.maxFindings) {
+    ++result.findingsDropped;
+    return;
+  }
+  result.findings.push_back(std::move(finding));
+}
+
+RunReport Machine::run() {
+  auto begin = std::chrono::steady_clock::now();
+  uint32_t total = clusters[0] * clusters[1] * clusters[2];
+  globalShadow.init(std::max(program.globalGranule, 1u));
+
+  if (program.communicates) {
+    // Interleaved, so that waiting for another CTA works.
+    std::vector<std::unique_ptr<Cluster>> resident;
+    uint32_t next = 0;
+    while (!stop && (next < total || !resident.empty())) {
+      while (next < total && resident.size() < config.residentClusters)
+        resident.push_back(createCluster(next++));
+      for (size_t i = 0; i < resident.size() && !stop;) {
+        bool more = true;
+        for (unsigned k = 0; k < 16 && more && !stop; ++k)
+          more = step(*resident[i]);
+        if (more) {
+          ++i;
+          continue;
+        }
+        finishCluster(*resident[i]);
+        resident.erase(resident.begin() + i);
+      }
+    }
+    for (auto &cluster : resident)
+      finishCluster(*cluster);
+  } else {
+    std::atomic<uint32_t> next{0};
+    auto work = [&] {
+      while (!stop) {
+        uint32_t index = next++;
+        if (index >= total)
+          break;
+        std::unique_ptr<Cluster> cluster = createCluster(index);
+        while (!stop && step(*cluster))
+          ;
+        finishCluster(*cluster);
+      }
+    };
+    unsigned threads =
+        config.threads ? config.threads : std::thread::hardware_concurrency();
+    threads = std::max(1u, std::min<unsigned>(threads, total));
+    std::vector<std::thread> pool;
+    for (unsigned i = 1; i < threads; ++i)
+      pool.emplace_back(work);
+    work();
+    for (std::thread &t : pool)
+      t.join();
+  }
+  result.completed = !stop;
+  // Several host threads find things in any order.
+  llvm::stable_sort(result.findings, [](const Finding &a, const Finding &b) {
+    auto key = [](const Finding &f) {
+      return std::make_tuple(int(f.severity), int(f.kind),
+                             f.second ? f.second->ptxLine : 0,
+                             f.first ? f.first->ptxLine : 0);
+    };
+    return key(a) < key(b);
+  });
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  return std::move(result);
+}
+
+void mlir::attn::sim::wake(Cluster &cluster, Cta *cta, BlockKind kind,
+                           uint64_t arg, uint64_t generation) {
+  for (Warp *warp : cluster.warps) {
+    if (cta && warp->cta != cta)
+      continue;
+    for (Split &s : warp->splits)
+      if (s.block == kind && s.arg == arg && s.generation <= generation)
+        s.block = BlockKind::None;
+  }
+}

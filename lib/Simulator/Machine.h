@@ -1,0 +1,415 @@
+//===- Machine.h - State of a running launch -----------------------*- C++
+//-*-===//
+//
+// A Machine runs one launch. It creates clusters, each with its CTAs and warps,
+// and advances them by a schedule. Clusters that cannot talk to each other run
+// on several host threads; everything inside a cluster is single-threaded and
+// depends on the seed only.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SIMULATOR_MACHINE_H
+#define ATTN_LIB_SIMULATOR_MACHINE_H
+
+#include "ProgramImpl.h"
+#include "Sanitizer.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/MathExtras.h"
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <random>
+
+namespace mlir::attn::sim {
+
+class Machine;
+struct Cluster;
+struct Cta;
+struct Warp;
+
+/// First byte of user shared memory in the shared window, as on hardware.
+constexpr uint32_t SharedBase = 0x400;
+/// Generic windows.
+constexpr uint64_t SharedWindow = 0x00007f0000000000ull;
+constexpr uint64_t LocalWindow = 0x00007e0000000000ull;
+constexpr uint64_t ParamWindow = 0x00007d0000000000ull;
+constexpr uint64_t WindowSize = uint64_t(1) << 32;
+
+enum class Space : uint8_t { Generic, Global, Shared, Local, Param };
+
+/// A resolved range of bytes.
+struct MemRef {
+  Space space = Space::Global;
+  uint8_t *data = nullptr;
+  uint8_t *valid = nullptr; ///< null: always initialised
+  Cta *cta = nullptr;       ///< Shared: the owner
+  Allocation *allocation = nullptr;
+  uint64_t offset = 0; ///< in the space or allocation
+  uint64_t address = 0;
+};
+
+/// Why a split does not run.
+enum class BlockKind : uint8_t {
+  None,
+  Converge,     ///< waits for other lanes of the warp at the same place
+  WarpSync,     ///< bar.warp.sync, lanes may wait at different places
+  NamedBarrier, ///< id in arg
+  ClusterBarrier,
+  Mbarrier,  ///< blocked in a potentially suspending wait
+  Registers, ///< setmaxnreg.inc
+  TensorAlloc,
+  AsyncWait, ///< waits for its own asynchronous operations
+};
+
+/// Lanes of a warp that share a program counter.
+struct Split {
+  uint32_t pc = 0;
+  uint32_t mask = 0;
+  BlockKind block = BlockKind::None;
+  bool resumed = false; ///< the instruction at pc has started already
+  uint64_t arg = 0;     ///< barrier id or address
+  uint64_t generation = 0;
+  /// Value of Cluster::progress at the last failing poll: nothing has happened
+  /// since that could make it succeed while the two are equal.
+  uint64_t pollProgress = 0;
+  uint64_t pollAddress = 0;
+};
+
+/// A cp.async instruction of one warp in flight.
+struct CpAsyncOp {
+  uint32_t inst = 0;
+  bool arrives = false;     ///< cp.async.mbarrier.arrive: dst are mbarriers
+  uint32_t mask = 0;        ///< lanes not yet complete
+  uint32_t uncommitted = 0; ///< lanes not yet in a group
+  uint32_t epoch = 0;       ///< of the warp's cp.async actor
+  uint8_t cpBytes = 0;
+  bool dataRead = false;
+  bool dataWritten = false;
+  std::array<uint32_t, 32> group;
+  std::array<uint64_t, 32> dst, src; ///< resolved addresses
+  std::array<uint8_t, 32> srcBytes;
+  std::array<std::array<uint8_t, 16>, 32> data;
+  std::array<uint16_t, 32> valid; ///< bit i: byte i is initialised
+};
+
+struct Warp {
+  Cta *cta = nullptr;
+  uint32_t id = 0;    ///< in the CTA
+  uint32_t index = 0; ///< in the cluster
+  uint32_t live = 0;  ///< lanes that have not exited
+  uint32_t initial = 0;
+  std::vector<uint32_t> regs;
+  std::vector<uint32_t> poison;
+  std::vector<uint32_t> origin;
+  std::vector<uint8_t> local, localValid; ///< lane-major
+  std::vector<uint32_t> returnPC;         ///< slot-major, 32 lanes
+  llvm::SmallVector<Split, 4> splits;
+  uint32_t quantumCount = 0;
+
+  // Sanitizer.
+  uint16_t actor = 0, cpActor = 0, bulkActor = 0;
+  uint32_t epoch = 1;
+  Knowledge know;
+  Knowledge fenceRelease; ///< at the last fence: later strong writes publish it
+  Knowledge pendingAcquire; ///< from relaxed strong reads, joined at a fence
+
+  // cp.async.
+  std::deque<CpAsyncOp> cpOps;
+  uint32_t cpEpoch = 0;
+  std::array<uint32_t, 32> cpCommitted{}; ///< groups committed by each lane
+
+  // Bulk groups: see BulkCopy.cpp.
+  uint32_t bulkEpoch = 0;
+  std::array<uint32_t, 32> bulkCommitted{};
+
+  // Cluster barrier.
+  uint32_t clusterArrived = 0;    ///< lanes
+  uint64_t clusterGeneration = 0; ///< in which they arrived
+  /// Actors of mbarriers that this warp initialised, and the part of them that
+  /// a fence.mbarrier_init has covered.
+  std::vector<uint16_t> initialised, fencedInits;
+
+  // setmaxnreg.
+  uint32_t registers = 0;
+
+  bool done() const { return splits.empty(); }
+};
+
+struct NamedBarrier {
+  uint32_t arrived = 0;  ///< threads
+  uint32_t expected = 0; ///< 0: nobody arrived in this generation
+  uint64_t generation = 0;
+  bool countGiven = false;
+  Knowledge gathering, published;
+  /// Lanes of each warp that have arrived while others of it have not.
+  std::array<uint32_t, 32> partial{};
+  uint32_t votes = 0, trues = 0;
+  uint32_t resultVotes = 0, resultTrues = 0;
+  uint32_t firstInst = 0;
+};
+
+struct Mbarrier {
+  uint64_t phase = 0; ///< number of completed phases
+  int32_t pending = 0, expected = 0;
+  int64_t tx = 0;
+  uint16_t actor = 0; ///< stamps the operations that signal here
+  Knowledge gathering, published;
+  uint32_t initInst = 0;
+  uint64_t waitedPhases = 0; ///< a wait for phase - 1 has returned
+};
+
+struct ClusterBarrier {
+  uint64_t generation = 0;
+  Knowledge gathering, published;
+};
+
+/// An asynchronous operation of an engine (bulk copies, wgmma, tcgen05).
+struct EngineOp {
+  virtual ~EngineOp() = default;
+  uint32_t inst = 0;
+  Warp *issuer = nullptr;
+  /// Later operations of the same stream wait for this one; 0 is unordered.
+  uint64_t stream = 0;
+  /// Runs to its end: reads operands that were not read yet, writes, signals.
+  virtual void complete(Cluster &cluster) = 0;
+  virtual std::string describe() const = 0;
+};
+
+struct Cta {
+  Cluster *cluster = nullptr;
+  uint32_t rank = 0;   ///< in the cluster
+  uint32_t linear = 0; ///< in the grid
+  std::array<uint32_t, 3> id{};
+  std::vector<uint8_t> shared, sharedValid;
+  Shadow shadow;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::array<NamedBarrier, 16> barriers;
+  std::map<uint32_t, Mbarrier> mbarriers; ///< by offset
+  uint32_t liveThreads = 0;
+  uint32_t freeRegisters = 0;
+  bool exited = false;
+  std::shared_ptr<struct TensorMemory> tmem;
+};
+
+struct Cluster {
+  Machine *machine = nullptr;
+  uint32_t linear = 0;
+  std::array<uint32_t, 3> id{};
+  std::vector<std::unique_ptr<Cta>> ctas;
+  std::vector<Warp *> warps;
+  uint32_t nextActor = 0;
+  std::vector<std::unique_ptr<EngineOp>> engine;
+  ClusterBarrier barrier;
+  std::mt19937_64 rng;
+  Counters counters;
+  std::vector<uint64_t> execCount; ///< by instruction
+  uint64_t laneCount = 0;
+  uint64_t steps = 0;
+  size_t nextWarp = 0;
+  /// Counts events that a waiting thread could wait for.
+  uint64_t progress = 1;
+  uint64_t failedPolls = 0; ///< since the last progress
+  void advance() {
+    ++progress;
+    failedPolls = 0;
+  }
+
+  uint16_t newActor() { return nextActor++; }
+  bool done() const;
+};
+
+/// What an instruction asks of the main loop.
+enum class Action : uint8_t {
+  None,
+  Branch,
+  Indirect,
+  Block,
+  Exit,
+  Fault,
+  Yield
+};
+
+/// Context in which decoded instructions run.
+struct Exec {
+  Machine &machine;
+  Cluster &cluster;
+  Cta *cta = nullptr;
+  Warp *warp = nullptr;
+  uint32_t *regs = nullptr;
+  uint32_t *poison = nullptr;
+  uint32_t *origin = nullptr;
+  uint32_t active = 0;    ///< lanes that pass the guard
+  uint32_t splitMask = 0; ///< lanes at this place
+  uint32_t pc = 0;
+  bool resumed = false;
+  Action action = Action::None;
+  uint32_t branchTarget = 0;
+  const uint32_t *laneTargets = nullptr;
+  Split *split = nullptr;
+  Allocation *lastAllocation = nullptr;
+
+  Exec(Machine &m, Cluster &c) : machine(m), cluster(c) {}
+
+  // Register access.
+  uint32_t *r32(const Operand &o) const { return regs + o.off; }
+  uint64_t *r64(const Operand &o) const {
+    return reinterpret_cast<uint64_t *>(regs + o.off);
+  }
+  /// A predicate as a mask of lanes, negation applied.
+  uint32_t pred(const Operand &o) const {
+    return o.negated ? ~regs[o.off] : regs[o.off];
+  }
+  void setPred(const Operand &o, uint32_t value) {
+    if (o.cls == RegClass::Sink)
+      return;
+    regs[o.off] = (regs[o.off] & ~active) | (value & active);
+  }
+  uint64_t read(const Operand &o, unsigned lane) const {
+    return o.cls == RegClass::R64 ? r64(o)[lane] : r32(o)[lane];
+  }
+  void write(const Operand &o, unsigned lane, uint64_t v) const {
+    if (o.cls == RegClass::R64)
+      r64(o)[lane] = v;
+    else if (o.cls == RegClass::R32)
+      r32(o)[lane] = v;
+  }
+
+  // Poison: lanes whose register holds an undefined value.
+  uint32_t poisonOf(const Operand &o) const { return poison[o.meta] & active; }
+  void setPoison(const Operand &d, uint32_t lanes, uint32_t from = 0) {
+    poison[d.meta] = (poison[d.meta] & ~active) | lanes;
+    if (lanes)
+      origin[d.meta] = from;
+  }
+  template <unsigned N>
+  void propagate(const Inst &I) {
+    uint32_t p = 0;
+    for (unsigned i = 1; i <= N; ++i)
+      p |= poison[I.ops[i].meta];
+    p &= active;
+    const Operand &d = I.ops[0];
+    poison[d.meta] = (poison[d.meta] & ~active) | p;
+    if (p)
+      propagateOrigin(I, N);
+  }
+  void propagateOrigin(const Inst &I, unsigned n);
+
+  // Memory.
+  bool resolve(Space space, uint64_t address, uint64_t bytes, unsigned align,
+               bool write, int lane, MemRef &ref);
+  /// Checks for races; `flags` are Stamp flags.
+  void track(const MemRef &ref, uint64_t bytes, bool write, uint8_t flags,
+             int lane);
+
+  /// The same for any actor and clock.
+  void trackAs(const Stamp &stamp, const Clock &clock, const MemRef &ref,
+               uint64_t bytes, bool write);
+  void reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
+                  bool write, const Clock &clock, const MemRef &ref,
+                  uint64_t at, uint64_t bytes);
+
+  // Findings.
+  Site siteOf(uint32_t inst, const Cta *cta, int warp, int lane) const;
+  Site here(int lane = -1) const { return siteOf(pc, cta, warp->id, lane); }
+  Site siteOf(const Stamp &stamp) const;
+  void report(FindingKind kind, Severity severity, const llvm::Twine &message,
+              int lane = -1, llvm::StringRef hint = "");
+  void report(Finding finding);
+  /// Reports an error and stops the launch.
+  void fault(FindingKind kind, const llvm::Twine &message, int lane = -1);
+  void fault(Finding finding);
+  /// A value that steers the program comes from memory that nobody wrote.
+  void checkPoison(const Operand &o, llvm::StringRef what);
+
+  // Blocking.
+  void block(BlockKind kind, uint64_t arg = 0, uint64_t generation = 0) {
+    action = Action::Block;
+    split->block = kind;
+    split->arg = arg;
+    split->generation = generation;
+  }
+  /// True when `need` lanes are here; else blocks until they arrive.
+  bool converge(uint32_t need);
+
+  // Clocks (Sanitizer.cpp).
+  bool sanitizing() const;
+  /// What the active lanes publish now; starts a new epoch.
+  Knowledge release();
+  void acquire(const Knowledge &from);
+  /// All lanes of the warp have synchronised with each other.
+  void warpSynchronised();
+  /// Value of an operand that all active lanes have to agree on.
+  uint64_t uniform(const Operand &o, llvm::StringRef what);
+};
+
+/// One launch.
+class Machine {
+public:
+  Machine(const ProgramImpl &program, Memory &memory,
+          const LaunchConfig &config, const KernelInfo &kernel)
+      : program(program), memory(memory), config(config), kernel(kernel) {}
+  RunReport run();
+
+  const ProgramImpl &program;
+  Memory &memory;
+  const LaunchConfig &config;
+  const KernelInfo &kernel;
+  uint32_t entry = 0;
+  std::array<uint32_t, 3> clusters{};
+  uint32_t threadsPerCta = 0, warpsPerCta = 0;
+  std::vector<uint64_t> globalAddresses; ///< of module variables
+  std::vector<uint8_t> params;
+  GlobalShadow globalShadow;
+  std::atomic<bool> stop{false};
+
+  /// Synchronisation variables in memory: what was published to an address.
+  std::mutex syncMutex;
+  std::map<std::pair<uint64_t, uint32_t>, Knowledge> syncVariables;
+
+  void report(Finding finding);
+  RunReport result;
+
+  std::unique_ptr<Cluster> createCluster(uint32_t linear);
+  /// Advances one warp or engine operation; false when all is done.
+  bool step(Cluster &cluster);
+  void reportDeadlock(Cluster &cluster);
+  void finishCluster(Cluster &cluster);
+
+private:
+  std::mutex reportMutex;
+  std::map<std::string, size_t> seen;
+  void initWarp(Warp &warp, Cta &cta, uint32_t id);
+  void runWarp(Exec &x, Warp &warp, uint32_t quantum);
+  void exitLanes(Exec &x, Split &split, uint32_t lanes);
+  unsigned pickSplit(Warp &warp, bool rotate);
+  void runSplits(Exec &x, Warp &warp, uint32_t quantum);
+};
+
+/// Releases what waits on the barrier when its count is reached. Called after
+/// arrivals and after threads have exited.
+void completeNamedBarrier(Cta &cta, unsigned id);
+void completeClusterBarrier(Cluster &cluster);
+/// Accounts for lanes that have exited while others of their warp wait.
+void exitAtBarriers(Warp &warp);
+/// Marks splits as runnable whose wait is over.
+void wake(Cluster &cluster, Cta *cta, BlockKind kind, uint64_t arg,
+          uint64_t generation);
+/// Joins what a warp learns, whoever runs.
+void acquireInto(Warp &warp, const Knowledge &from);
+void synchroniseLanes(Warp &warp);
+/// Finishes cp.async operations of the lanes up to a group.
+void completeCpAsync(Exec &x, Warp &warp, CpAsyncOp &op);
+
+/// Iterates over set bits.
+template <typename Fn>
+inline void forLanes(uint32_t mask, Fn &&fn) {
+  while (mask) {
+    unsigned lane = llvm::countr_zero(mask);
+    mask &= mask - 1;
+    fn(lane);
+  }
+}
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_MACHINE_H

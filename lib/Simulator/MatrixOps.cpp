@@ -1,0 +1,424 @@
+//===- MatrixOps.cpp - ldmatrix, stmatrix, mma.sync -----------------------===//
+//
+// mma.sync unpacks the fragments into small matrices, multiplies, and packs the
+// result. Products of the narrow formats are exact in f32; sums are f32 in the
+// order of k, starting from C. The hardware's order and internal width are not
+// documented, so results agree up to the usual accumulation error.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Alu.h"
+#include "MemoryTraffic.h"
+#include "WarpSync.h"
+
+using namespace mlir::attn::sim;
+using llvm::Error;
+using llvm::StringRef;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// ldmatrix, stmatrix
+//===----------------------------------------------------------------------===//
+
+// flags: 1 transposed; numOps - 1 matrices; last operand is the address.
+bool resolveRows(Exec &x, const Inst &I, unsigned rows, bool write,
+                 MemRef *refs, const char *counter) {
+  const Operand &base = I.ops[I.numOps - 1];
+  uint32_t addressLanes = rows == 32 ? ~0u : (1u << rows) - 1;
+  uint32_t saved = x.active;
+  x.active &= addressLanes;
+  if (x.poisonOf(base))
+    x.checkPoison(base, "an address");
+  x.active = saved;
+  TrafficCounter traffic(16);
+  for (unsigned r = 0; r < rows; ++r) {
+    uint64_t address = x.read(base, r) + I.imm;
+    if (base.cls == RegClass::R32)
+      address = uint32_t(address);
+    else if (address >= SharedWindow && address < SharedWindow + WindowSize)
+      address -= SharedWindow;
+    if (!x.resolve(Space::Shared, address, 16, 16, write, r, refs[r]))
+      return false;
+    traffic.add(refs[r], r);
+    x.track(refs[r], 16, write, 0, -1);
+  }
+  traffic.shared(x, counter);
+  return true;
+}
+
+void execLdMatrix(Exec &x, const Inst &I) {
+  if (!gatherWarp(x))
+    return;
+  unsigned n = I.numOps - 1;
+  MemRef refs[32];
+  if (!resolveRows(x, I, n * 8, false, refs, "ldmatrix"))
+    return;
+  for (unsigned m = 0; m < n; ++m) {
+    uint16_t tile[8][8];
+    bool bad[8][8], anyBad = false;
+    for (unsigned r = 0; r < 8; ++r) {
+      const MemRef &ref = refs[m * 8 + r];
+      std::memcpy(tile[r], ref.data, 16);
+      for (unsigned c = 0; c < 8; ++c) {
+        bad[r][c] = !ref.valid[2 * c] || !ref.valid[2 * c + 1];
+        anyBad |= bad[r][c];
+      }
+    }
+    uint32_t *d = x.r32(I.ops[m]);
+    uint32_t poisoned = 0;
+    for (unsigned l = 0; l < 32; ++l) {
+      unsigned i = l / 4, j = l % 4 * 2;
+      uint32_t lo, hi;
+      if (I.flags & 1) {
+        lo = tile[j][i];
+        hi = tile[j + 1][i];
+        if (anyBad && (bad[j][i] || bad[j + 1][i]))
+          poisoned |= 1u << l;
+      } else {
+        lo = tile[i][j];
+        hi = tile[i][j + 1];
+        if (anyBad && (bad[i][j] || bad[i][j + 1]))
+          poisoned |= 1u << l;
+      }
+      d[l] = lo | hi << 16;
+    }
+    x.setPoison(I.ops[m], poisoned, x.pc + 1);
+  }
+}
+
+void execStMatrix(Exec &x, const Inst &I) {
+  if (!gatherWarp(x))
+    return;
+  unsigned n = I.numOps - 1;
+  MemRef refs[32];
+  if (!resolveRows(x, I, n * 8, true, refs, "stmatrix"))
+    return;
+  for (unsigned m = 0; m < n; ++m) {
+    const uint32_t *s = x.r32(I.ops[m]);
+    uint32_t poisoned = x.poisonOf(I.ops[m]);
+    for (unsigned l = 0; l < 32; ++l) {
+      for (unsigned h = 0; h < 2; ++h) {
+        unsigned i = l / 4, j = l % 4 * 2 + h;
+        if (I.flags & 1)
+          std::swap(i, j);
+        uint16_t v = s[l] >> (16 * h);
+        std::memcpy(refs[m * 8 + i].data + 2 * j, &v, 2);
+        std::memset(refs[m * 8 + i].valid + 2 * j, !(poisoned >> l & 1), 2);
+      }
+    }
+  }
+}
+
+Error decodeLdStMatrix(Decoding &c) {
+  bool store = c.ast.base == "stmatrix";
+  if (!c.take("sync") || !c.take("aligned"))
+    return c.error("expected '.sync.aligned'");
+  if (!c.take("m8n8"))
+    return c.error("only the shape '.m8n8' is supported");
+  unsigned n = c.take("x1") ? 1 : c.take("x2") ? 2 : c.take("x4") ? 4 : 0;
+  if (!n)
+    return c.error("expected '.x1', '.x2' or '.x4'");
+  c.inst.flags = c.take("trans");
+  c.takeAny({"shared", "shared::cta"});
+  if (c.takeType() != Type::B16)
+    return c.error("expected '.b16'");
+  ATTN_SIM_TRY(c.expectOps(2, 2));
+  const AstOperand &value = c.ast.ops[store ? 1 : 0];
+  const AstOperand &address = c.ast.ops[store ? 0 : 1];
+  ATTN_SIM_TRY(store ? c.srcVector(value, Type::B32, n)
+                     : c.dstVector(value, Type::B32, n));
+  ATTN_SIM_TRY(c.address(address, c.inst.imm));
+  return c.set(store ? execStMatrix : execLdMatrix,
+               store ? InstClass::StMatrix : InstClass::LdMatrix);
+}
+
+void execMovMatrix(Exec &x, const Inst &I) {
+  if (!gatherWarp(x))
+    return;
+  uint32_t in[32];
+  std::memcpy(in, x.r32(I.ops[1]), sizeof(in));
+  uint32_t *d = x.r32(I.ops[0]);
+  auto element = [&](unsigned row, unsigned col) -> uint32_t {
+    return in[row * 4 + col / 2] >> (16 * (col % 2)) & 0xffff;
+  };
+  for (unsigned l = 0; l < 32; ++l)
+    d[l] = element(l % 4 * 2, l / 4) | element(l % 4 * 2 + 1, l / 4) << 16;
+  uint32_t poisoned = x.poisonOf(I.ops[1]) ? ~0u : 0;
+  x.setPoison(I.ops[0], poisoned, x.origin[I.ops[1].meta]);
+}
+
+Error decodeMovMatrix(Decoding &c) {
+  for (StringRef mod : {"sync", "aligned", "m8n8", "trans", "b16"})
+    if (!c.take(mod))
+      return c.error("expected '.sync.aligned.m8n8.trans.b16'");
+  ATTN_SIM_TRY(c.expectOps(2, 2));
+  ATTN_SIM_TRY(c.dst(c.ast.ops[0], Type::B32));
+  ATTN_SIM_TRY(c.src(c.ast.ops[1], Type::B32));
+  return c.set(execMovMatrix, InstClass::Shuffle);
+}
+
+//===----------------------------------------------------------------------===//
+// mma.sync
+//===----------------------------------------------------------------------===//
+
+struct MmaAux {
+  unsigned m = 16, n = 8, k = 16;
+  Type d = Type::F32, a = Type::F16, b = Type::F16, c = Type::F32;
+  unsigned aRegs = 4, bRegs = 2, cRegs = 4;
+  bool saturate = false;
+};
+
+float decodeOperand(Type t, uint32_t v) {
+  switch (t) {
+  case Type::F16:
+    return halfToFloat(v);
+  case Type::BF16:
+    return bfloatToFloat(v);
+  case Type::TF32:
+    return bitCast<float>(v & 0xffffe000);
+  default:
+    return float(decodeFloat(v, formatOf(t)));
+  }
+}
+
+/// Poison of the result: a row of A spoils a row, a column of B a column.
+void mmaPoison(Exec &x, const Inst &I, const MmaAux &o, const Operand *d,
+               const Operand *a, const Operand *b, const Operand *c) {
+  uint32_t any = 0, from = 0;
+  auto scan = [&](const Operand *list, unsigned n) {
+    for (unsigned r = 0; r < n; ++r)
+      if (x.poison[list[r].meta]) {
+        any |= x.poison[list[r].meta];
+        from = x.origin[list[r].meta];
+      }
+  };
+  scan(a, o.aRegs);
+  scan(b, o.bRegs);
+  scan(c, o.cRegs);
+  if (!any) {
+    for (unsigned r = 0; r < o.cRegs; ++r)
+      x.poison[d[r].meta] = 0;
+    return;
+  }
+  bool row[16] = {}, col[8] = {};
+  for (unsigned l = 0; l < 32; ++l) {
+    for (unsigned r = 0; r < o.aRegs; ++r)
+      if (x.poison[a[r].meta] >> l & 1)
+        row[l / 4 + (o.m == 16 ? 8 * (r & 1) : 0)] = true;
+    for (unsigned r = 0; r < o.bRegs; ++r)
+      if (x.poison[b[r].meta] >> l & 1)
+        col[l / 4] = true;
+  }
+  bool packed = o.d == Type::F16;
+  uint32_t result[8] = {};
+  for (unsigned r = 0; r < o.cRegs; ++r)
+    for (unsigned l = 0; l < 32; ++l) {
+      unsigned i = l / 4 + 8 * (packed ? r : r >> 1);
+      unsigned j = l % 4 * 2 + (packed ? 0 : r & 1);
+      bool bad = row[i] || col[j] || (packed && col[j + 1]) ||
+                 (x.poison[c[r].meta] >> l & 1);
+      result[r] |= uint32_t(bad) << l;
+    }
+  for (unsigned r = 0; r < o.cRegs; ++r)
+    x.setPoison(d[r], result[r], from);
+}
+
+void execMmaFloat(Exec &x, const Inst &I) {
+  if (!gatherWarp(x))
+    return;
+  const auto &o = *static_cast<const MmaAux *>(I.aux);
+  const Operand *d = I.ops, *a = d + o.cRegs, *b = a + o.aRegs,
+                *c = b + o.bRegs;
+  alignas(32) float A[16][32], B[32][8], C[16][8];
+  unsigned bits = bitWidth(o.a) < 8 ? 8 : bitWidth(o.a);
+  unsigned perReg = 32 / bits;
+  uint32_t elementMask = bits == 32 ? ~0u : (1u << bits) - 1;
+  for (unsigned r = 0; r < o.aRegs; ++r) {
+    const uint32_t *v = x.r32(a[r]);
+    for (unsigned l = 0; l < 32; ++l)
+      for (unsigned e = 0; e < perReg; ++e)
+        A[l / 4 + 8 * (r & 1)][l % 4 * perReg + e + 4 * perReg * (r >> 1)] =
+            decodeOperand(o.a, v[l] >> (bits * e) & elementMask);
+  }
+  for (unsigned r = 0; r < o.bRegs; ++r) {
+    const uint32_t *v = x.r32(b[r]);
+    for (unsigned l = 0; l < 32; ++l)
+      for (unsigned e = 0; e < perReg; ++e)
+        B[l % 4 * perReg + e + 4 * perReg * r][l / 4] =
+            decodeOperand(o.b, v[l] >> (bits * e) & elementMask);
+  }
+  bool halfC = o.c == Type::F16;
+  for (unsigned r = 0; r < o.cRegs; ++r) {
+    const uint32_t *v = x.r32(c[r]);
+    for (unsigned l = 0; l < 32; ++l) {
+      if (halfC) {
+        C[l / 4 + 8 * r][l % 4 * 2] = halfToFloat(v[l]);
+        C[l / 4 + 8 * r][l % 4 * 2 + 1] = halfToFloat(v[l] >> 16);
+      } else {
+        C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)] = bitCast<float>(v[l]);
+      }
+    }
+  }
+  for (unsigned i = 0; i < 16; ++i)
+    for (unsigned k = 0; k < o.k; ++k) {
+      float av = A[i][k];
+      for (unsigned j = 0; j < 8; ++j)
+        C[i][j] += av * B[k][j];
+    }
+  mmaPoison(x, I, o, d, a, b, c);
+  bool halfD = o.d == Type::F16;
+  for (unsigned r = 0; r < (halfD ? 2u : 4u); ++r) {
+    uint32_t *v = x.r32(d[r]);
+    for (unsigned l = 0; l < 32; ++l) {
+      if (halfD)
+        v[l] = floatToHalf(C[l / 4 + 8 * r][l % 4 * 2]) |
+               uint32_t(floatToHalf(C[l / 4 + 8 * r][l % 4 * 2 + 1])) << 16;
+      else
+        v[l] = bitCast<uint32_t>(
+            canonical(C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)]));
+    }
+  }
+  ++x.cluster.counters.mmaInstructions;
+  x.cluster.counters.mmaFlops += 2ull * o.m * o.n * o.k;
+}
+
+void execMmaInteger(Exec &x, const Inst &I) {
+  if (!gatherWarp(x))
+    return;
+  const auto &o = *static_cast<const MmaAux *>(I.aux);
+  const Operand *d = I.ops, *a = d + o.cRegs, *b = a + o.aRegs,
+                *c = b + o.bRegs;
+  int32_t A[16][64], B[64][8];
+  int64_t C[16][8];
+  unsigned bits = bitWidth(o.a), perReg = 32 / bits;
+  auto element = [&](Type t, uint32_t v, unsigned e) -> int32_t {
+    uint32_t u = v >> (bits * e) & ((1u << bits) - 1);
+    bool isSigned = t == Type::S8 || t == Type::S4;
+    return isSigned && u >> (bits - 1) ? int32_t(u) - (1 << bits) : int32_t(u);
+  };
+  for (unsigned l = 0; l < 32; ++l) {
+    for (unsigned r = 0; r < o.aRegs; ++r)
+      for (unsigned e = 0; e < perReg; ++e)
+        A[l / 4 + 8 * (r & 1)][l % 4 * perReg + e + 4 * perReg * (r >> 1)] =
+            element(o.a, x.r32(a[r])[l], e);
+    for (unsigned r = 0; r < o.bRegs; ++r)
+      for (unsigned e = 0; e < perReg; ++e)
+        B[l % 4 * perReg + e + 4 * perReg * r][l / 4] =
+            element(o.b, x.r32(b[r])[l], e);
+    for (unsigned r = 0; r < 4; ++r)
+      C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)] = int32_t(x.r32(c[r])[l]);
+  }
+  for (unsigned i = 0; i < 16; ++i)
+    for (unsigned j = 0; j < 8; ++j) {
+      int64_t sum = C[i][j];
+      for (unsigned k = 0; k < o.k; ++k)
+        sum += int64_t(A[i][k]) * B[k][j];
+      if (o.saturate)
+        sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
+      C[i][j] = sum;
+    }
+  mmaPoison(x, I, o, d, a, b, c);
+  for (unsigned r = 0; r < 4; ++r)
+    for (unsigned l = 0; l < 32; ++l)
+      x.r32(d[r])[l] = uint32_t(C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)]);
+  ++x.cluster.counters.mmaInstructions;
+  x.cluster.counters.mmaFlops += 2ull * o.m * o.n * o.k;
+}
+
+void execMmaDouble(Exec &x, const Inst &I) {
+  if (!gatherWarp(x))
+    return;
+  const auto &o = *static_cast<const MmaAux *>(I.aux);
+  const Operand *d = I.ops, *a = d + o.cRegs, *b = a + o.aRegs,
+                *c = b + o.bRegs;
+  bool small = o.m == 8;
+  double A[16][16], B[16][8], C[16][8];
+  for (unsigned l = 0; l < 32; ++l) {
+    for (unsigned r = 0; r < o.aRegs; ++r)
+      A[l / 4 + (small ? 0 : 8 * (r & 1))][l % 4 + (small ? 0 : 4 * (r >> 1))] =
+          bitCast<double>(x.r64(a[r])[l]);
+    for (unsigned r = 0; r < o.bRegs; ++r)
+      B[l % 4 + 4 * r][l / 4] = bitCast<double>(x.r64(b[r])[l]);
+    for (unsigned r = 0; r < o.cRegs; ++r)
+      C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)] =
+          bitCast<double>(x.r64(c[r])[l]);
+  }
+  for (unsigned i = 0; i < o.m; ++i)
+    for (unsigned j = 0; j < 8; ++j)
+      for (unsigned k = 0; k < o.k; ++k)
+        C[i][j] = std::fma(A[i][k], B[k][j], C[i][j]);
+  mmaPoison(x, I, o, d, a, b, c);
+  for (unsigned l = 0; l < 32; ++l)
+    for (unsigned r = 0; r < o.cRegs; ++r)
+      x.r64(d[r])[l] =
+          bitCast<uint64_t>(C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)]);
+  ++x.cluster.counters.mmaInstructions;
+  x.cluster.counters.mmaFlops += 2ull * o.m * o.n * o.k;
+}
+
+Error decodeMma(Decoding &c) {
+  if (!c.take("sync") || !c.take("aligned"))
+    return c.error("expected 'mma.sync.aligned'");
+  MmaAux o;
+  StringRef shape;
+  for (StringRef mod : c.mods)
+    if (mod.starts_with("m") && mod.contains('n') && mod.contains('k'))
+      shape = mod;
+  if (shape.empty())
+    return c.error("expected a shape");
+  c.take(shape);
+  StringRef rest = shape;
+  rest.consume_front("m");
+  if (rest.consumeInteger(10, o.m) || !rest.consume_front("n") ||
+      rest.consumeInteger(10, o.n) || !rest.consume_front("k") ||
+      rest.consumeInteger(10, o.k) || !rest.empty())
+    return c.error("expected a shape");
+  if (!c.take("row") || !c.take("col"))
+    return c.error("expected '.row.col'");
+  o.saturate = c.take("satfinite");
+  o.d = c.takeType();
+  o.a = c.takeType();
+  o.b = c.takeType();
+  o.c = c.takeType();
+  ATTN_SIM_TRY(c.expectOps(4, 4));
+  bool isF64 = o.a == Type::F64;
+  bool isInt =
+      o.a == Type::S8 || o.a == Type::U8 || o.a == Type::S4 || o.a == Type::U4;
+  bool isFloat = o.a == Type::F16 || o.a == Type::BF16 || o.a == Type::TF32 ||
+                 o.a == Type::E4M3 || o.a == Type::E5M2;
+  Type reg = isF64 ? Type::B64 : Type::B32;
+  unsigned perReg = isF64 ? 1 : 32 / std::max(1u, bitWidth(o.a));
+  if (o.n != 8 || (o.m != 16 && !(isF64 && o.m == 8)) ||
+      (!isF64 && !isInt && !isFloat) || bitWidth(o.a) != bitWidth(o.b))
+    return c.error("unsupported shape or types");
+  unsigned kSteps = o.k / (4 * perReg);
+  if (kSteps * 4 * perReg != o.k || !kSteps ||
+      (isF64 ? kSteps > 4 : kSteps > 2))
+    return c.error("unsupported shape for these types");
+  o.aRegs = kSteps * (o.m / 8);
+  o.bRegs = kSteps;
+  o.cRegs = isF64 ? o.m / 4 : o.d == Type::F16 ? 2 : 4;
+  bool typesOk = isF64   ? o.d == Type::F64 && o.c == Type::F64
+                 : isInt ? o.d == Type::S32 && o.c == Type::S32
+                         : (o.d == Type::F32 || o.d == Type::F16) && o.c == o.d;
+  if (!typesOk)
+    return c.error("unsupported accumulator type");
+  ATTN_SIM_TRY(c.dstVector(c.ast.ops[0], reg, o.cRegs));
+  ATTN_SIM_TRY(c.srcVector(c.ast.ops[1], reg, o.aRegs));
+  ATTN_SIM_TRY(c.srcVector(c.ast.ops[2], reg, o.bRegs));
+  ATTN_SIM_TRY(c.srcVector(c.ast.ops[3], reg, o.cRegs));
+  *c.makeAux<MmaAux>() = o;
+  return c.set(isF64   ? execMmaDouble
+               : isInt ? execMmaInteger
+                       : execMmaFloat,
+               InstClass::Mma);
+}
+
+} // namespace
+
+void mlir::attn::sim::registerMatrixOps(DecodeTable &table) {
+  table["ldmatrix"] = table["stmatrix"] = decodeLdStMatrix;
+  table["movmatrix"] = decodeMovMatrix;
+  table["mma"] = decodeMma;
+}

@@ -1,0 +1,24 @@
+//===- MbarrierState.h - Operations on mbarriers -------------------*- C++
+//-*-===//
+
+#ifndef ATTN_LIB_SIMULATOR_MBARRIERSTATE_H
+#define ATTN_LIB_SIMULATOR_MBARRIERSTATE_H
+
+#include "Machine.h"
+
+namespace mlir::attn::sim {
+
+/// The live mbarrier at a shared address, checked; null after a fault.
+Mbarrier *findMbarrier(Exec &x, uint32_t address, int lane, Cta **owner);
+/// Counts arrivals (their knowledge is in `gathering` already).
+void arriveOn(Exec &x, Mbarrier &b, uint32_t count, int lane);
+/// Signals bytes of a copy.
+void completeTx(Cluster &cluster, Mbarrier &b, int64_t bytes);
+/// Completes the phase if nothing is pending.
+void checkPhase(Cluster &cluster, Mbarrier &b);
+/// Epoch with which copies that signal in the current phase are stamped.
+uint32_t phaseEpoch(const Mbarrier &b);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_MBARRIERSTATE_H

@@ -1,0 +1,433 @@
+//===- MemoryOps.cpp - Loads and stores -----------------------------------===//
+
+#include "Alu.h"
+#include "MemoryTraffic.h"
+
+using namespace mlir::attn::sim;
+using llvm::Error;
+using llvm::StringRef;
+
+namespace {
+
+struct MemAux {
+  Space space = Space::Generic;
+  unsigned count = 1; ///< elements
+  unsigned bytes = 4; ///< of one element
+  Type type = Type::B32;
+  MemorySemantics semantics;
+};
+
+uint64_t loadElement(Type t, const uint8_t *data, unsigned bytes) {
+  uint64_t v = 0;
+  std::memcpy(&v, data, std::min(bytes, 8u));
+  switch (t) {
+  case Type::S8:
+    return uint64_t(int64_t(int8_t(v)));
+  case Type::S16:
+    return uint64_t(int64_t(int16_t(v)));
+  case Type::S32:
+    return uint64_t(int64_t(int32_t(v)));
+  default:
+    return v;
+  }
+}
+
+void execLoad(Exec &x, const Inst &I) {
+  const auto &o = *static_cast<const MemAux *>(I.aux);
+  const Operand &base = I.ops[o.count];
+  unsigned total = o.count * o.bytes;
+  if (x.poisonOf(base))
+    x.checkPoison(base, "an address");
+  uint8_t flags = o.semantics.strong ? Stamp::Strong : 0;
+  uint32_t poisoned[16] = {};
+  TrafficCounter traffic(total);
+  Space seen = o.space;
+  bool ok = true;
+  forLanes(x.active, [&](unsigned lane) {
+    if (!ok)
+      return;
+    uint64_t address = x.read(base, lane) + I.imm;
+    if (base.cls == RegClass::R32)
+      address = uint32_t(address);
+    MemRef ref;
+    if (!x.resolve(o.space, address, total, total, false, lane, ref)) {
+      ok = false;
+      return;
+    }
+    seen = ref.space;
+    traffic.add(ref, lane);
+    if (o.semantics.strong)
+      observeStrong(x, o.semantics, ref);
+    x.track(ref, total, false, flags, lane);
+    for (unsigned i = 0; i < o.count; ++i) {
+      const uint8_t *data = ref.data + i * o.bytes;
+      if (ref.valid)
+        for (unsigned b = 0; b < o.bytes; ++b)
+          if (!ref.valid[i * o.bytes + b]) {
+            poisoned[i] |= 1u << lane;
+            break;
+          }
+      const Operand &d = I.ops[i];
+      if (d.cls == RegClass::R128)
+        std::memcpy(&x.regs[d.off + 4 * lane], data, 16);
+      else
+        x.write(d, lane, loadElement(o.type, data, o.bytes));
+    }
+  });
+  if (!ok)
+    return;
+  for (unsigned i = 0; i < o.count; ++i)
+    x.setPoison(I.ops[i], poisoned[i], x.pc + 1);
+  traffic.finishLoad(x, seen, "ld.shared");
+}
+
+void execStore(Exec &x, const Inst &I) {
+  const auto &o = *static_cast<const MemAux *>(I.aux);
+  const Operand &base = I.ops[o.count];
+  unsigned total = o.count * o.bytes;
+  if (x.poisonOf(base))
+    x.checkPoison(base, "an address");
+  uint8_t flags = o.semantics.strong ? Stamp::Strong : 0;
+  TrafficCounter traffic(total);
+  Space seen = o.space;
+  bool ok = true;
+  forLanes(x.active, [&](unsigned lane) {
+    if (!ok)
+      return;
+    uint64_t address = x.read(base, lane) + I.imm;
+    if (base.cls == RegClass::R32)
+      address = uint32_t(address);
+    MemRef ref;
+    if (!x.resolve(o.space, address, total, total, true, lane, ref)) {
+      ok = false;
+      return;
+    }
+    seen = ref.space;
+    traffic.add(ref, lane);
+    if (ref.space == Space::Shared && !ref.cta->mbarriers.empty())
+      checkMbarrierOverlap(x, ref, total, lane);
+    x.track(ref, total, true, flags, lane);
+    for (unsigned i = 0; i < o.count; ++i) {
+      const Operand &s = I.ops[i];
+      bool bad = x.poison[s.meta] >> lane & 1;
+      if (bad && ref.space == Space::Global && x.sanitizing()) {
+        uint32_t saved = x.active;
+        x.active = 1u << lane;
+        x.checkPoison(s, "a value stored to global memory");
+        x.active = saved;
+        bad = false;
+      }
+      uint8_t *data = ref.data + i * o.bytes;
+      if (s.cls == RegClass::R128) {
+        std::memcpy(data, &x.regs[s.off + 4 * lane], 16);
+      } else {
+        uint64_t v = x.read(s, lane);
+        std::memcpy(data, &v, o.bytes);
+      }
+      if (ref.valid)
+        std::memset(ref.valid + i * o.bytes, bad ? 0 : 1, o.bytes);
+    }
+    if (o.semantics.strong)
+      publishStrong(x, o.semantics, ref);
+  });
+  if (!ok)
+    return;
+  traffic.finishStore(x, seen, "st.shared");
+}
+
+InstClass loadClass(Space s) {
+  switch (s) {
+  case Space::Shared:
+    return InstClass::LdShared;
+  case Space::Local:
+    return InstClass::LdLocal;
+  case Space::Param:
+    return InstClass::LdParam;
+  default:
+    return InstClass::LdGlobal;
+  }
+}
+InstClass storeClass(Space s) {
+  switch (s) {
+  case Space::Shared:
+    return InstClass::StShared;
+  case Space::Local:
+  case Space::Param:
+    return InstClass::StLocal;
+  default:
+    return InstClass::StGlobal;
+  }
+}
+
+Error decodeLoadStore(Decoding &c) {
+  bool store = c.ast.base == "st";
+  auto *o = c.makeAux<MemAux>();
+  c.take("weak");
+  c.take("nc");
+  ATTN_SIM_TRY(takeSemantics(c, o->semantics));
+  StringRef space =
+      c.takeAny({"global", "shared", "shared::cta", "shared::cluster", "local",
+                 "param", "param::entry", "param::func", "const"});
+  c.takeCacheHints();
+  c.take("unified");
+  o->space = space == "global" || space == "const" ? Space::Global
+             : space.starts_with("shared")         ? Space::Shared
+             : space == "local"                    ? Space::Local
+             : space.starts_with("param")          ? Space::Param
+                                                   : Space::Generic;
+  o->count = c.takeVector();
+  o->type = c.takeType();
+  o->bytes = bitWidth(o->type) / 8;
+  if (!o->bytes)
+    return c.error("unknown type");
+  if (o->bytes * o->count > 32)
+    return c.error("expected at most 32 bytes a thread");
+  // A cache-policy operand may follow.
+  ATTN_SIM_TRY(c.expectOps(2, 3));
+  const AstOperand &value = c.ast.ops[store ? 1 : 0];
+  const AstOperand &address = c.ast.ops[store ? 0 : 1];
+  if (address.kind != AstOperand::Address)
+    return c.error("expected an address in brackets");
+  ATTN_SIM_TRY(store ? c.srcVector(value, o->type, o->count)
+                     : c.dstVector(value, o->type, o->count));
+  ATTN_SIM_TRY(c.address(address, c.inst.imm));
+  if (o->space == Space::Param &&
+      address.elems.front().kind == AstOperand::Name) {
+    // Parameters of device functions live in local memory.
+    const Scope::Entry *e = c.d.lookup(address.elems.front().name);
+    if (e && e->kind == Scope::Entry::Param)
+      o->space = Space::Local;
+  }
+  ProgramImpl &p = c.program();
+  unsigned total = o->bytes * o->count;
+  if (o->space == Space::Shared || o->space == Space::Generic)
+    p.sharedGranule = std::min(p.sharedGranule, total);
+  if (o->space == Space::Global || o->space == Space::Generic)
+    p.globalGranule = std::min(p.globalGranule, total);
+  if (o->semantics.strong && o->space != Space::Shared)
+    p.communicates = true;
+  return c.set(store ? execStore : execLoad,
+               store ? storeClass(o->space) : loadClass(o->space));
+}
+
+Error decodePrefetch(Decoding &c) {
+  c.mods.clear();
+  return c.set([](Exec &, const Inst &) {}, InstClass::Other);
+}
+
+void execFence(Exec &x, const Inst &I) {
+  // flags: 1 generic fence, 2 proxy fence.
+  if (!x.sanitizing())
+    return;
+  Warp &w = *x.warp;
+  if (I.flags & 2)
+    w.know.async.join(publishedByLanes(x));
+  if (I.flags & 1) {
+    x.acquire(w.pendingAcquire);
+    w.pendingAcquire.clear();
+    w.fenceRelease = x.release();
+  }
+}
+
+Error decodeFence(Decoding &c) {
+  if (c.ast.base == "membar" && c.take("proxy")) {
+    c.mods.clear();
+    c.inst.flags = 3;
+    return c.set(execFence, InstClass::Fence);
+  }
+  if (c.take("proxy")) {
+    StringRef what =
+        c.takeAny({"async", "async::generic", "alias", "tensormap::generic"});
+    if (what.empty())
+      return c.error("unknown proxy fence");
+    c.takeAny({"shared::cta", "shared::cluster", "global"});
+    c.takeAny({"acquire", "release"});
+    c.takeAny({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
+    c.takeAny({"cta", "cluster", "gpu", "sys"});
+    ATTN_SIM_TRY(c.expectOps(0, 2));
+    c.program().usesAsyncProxy |= what == "async";
+    c.inst.flags = what == "async" ? 2 : 1;
+    return c.set(execFence, InstClass::Fence);
+  }
+  if (c.take("mbarrier_init")) {
+    c.take("release");
+    c.take("cluster");
+    // The initialisation is tracked by the barrier itself.
+    c.inst.flags = 0;
+    return c.set(execFence, InstClass::Fence);
+  }
+  c.takeAny({"sc", "acq_rel", "acquire", "release"});
+  c.takeAny({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
+  c.takeAny({"cta", "cluster", "gpu", "sys", "gl"});
+  ATTN_SIM_TRY(c.expectOps(0, 0));
+  c.inst.flags = 1;
+  return c.set(execFence, InstClass::Fence);
+}
+
+void execCreatePolicy(Exec &x, const Inst &I) {
+  forLanes(x.active, [&](unsigned l) { x.write(I.ops[0], l, 0); });
+  x.setPoison(I.ops[0], 0);
+}
+
+Error decodeCreatePolicy(Decoding &c) {
+  c.mods.clear();
+  ATTN_SIM_TRY(c.expectOps(1, 4));
+  ATTN_SIM_TRY(c.dst(c.ast.ops[0], Type::B64));
+  return c.set(execCreatePolicy, InstClass::Other);
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Shared with the other memory instructions
+//===----------------------------------------------------------------------===//
+
+Error mlir::attn::sim::takeSemantics(Decoding &c, MemorySemantics &s) {
+  if (c.take("volatile") || c.take("relaxed"))
+    s.strong = true;
+  if (c.take("acquire"))
+    s.strong = s.acquire = true;
+  if (c.take("release"))
+    s.strong = s.release = true;
+  if (c.take("acq_rel"))
+    s.strong = s.acquire = s.release = true;
+  if (c.take("mmio"))
+    s.strong = true;
+  c.takeAny({"cta", "cluster", "gpu", "sys"});
+  return Error::success();
+}
+
+Clock mlir::attn::sim::publishedByLanes(Exec &x) { return x.release().generic; }
+
+static std::pair<uint64_t, uint32_t> syncKey(Exec &x, const MemRef &ref) {
+  if (ref.space == Space::Shared)
+    return {SharedWindow + (uint64_t(ref.cta->rank) << 24) + ref.offset,
+            x.cluster.linear};
+  return {ref.address, ~0u};
+}
+
+void mlir::attn::sim::observeStrong(Exec &x, const MemorySemantics &s,
+                                    const MemRef &ref) {
+  if (!x.sanitizing())
+    return;
+  std::lock_guard<std::mutex> lock(x.machine.syncMutex);
+  auto it = x.machine.syncVariables.find(syncKey(x, ref));
+  if (it == x.machine.syncVariables.end())
+    return;
+  if (s.acquire)
+    x.acquire(it->second);
+  else
+    x.warp->pendingAcquire.join(it->second);
+}
+
+void mlir::attn::sim::publishStrong(Exec &x, const MemorySemantics &s,
+                                    const MemRef &ref) {
+  if (!x.sanitizing())
+    return;
+  Knowledge k = s.release ? x.release() : x.warp->fenceRelease;
+  if (k.empty())
+    return;
+  std::lock_guard<std::mutex> lock(x.machine.syncMutex);
+  x.machine.syncVariables[syncKey(x, ref)].join(k);
+}
+
+void mlir::attn::sim::checkMbarrierOverlap(Exec &x, const MemRef &ref,
+                                           uint64_t bytes, int lane) {
+  auto it = ref.cta->mbarriers.lower_bound(
+      ref.offset >= 7 ? uint32_t(ref.offset) - 7 : 0);
+  if (it == ref.cta->mbarriers.end() || it->first >= ref.offset + bytes ||
+      it->first + 8 <= ref.offset)
+    return;
+  Finding f;
+  f.kind = FindingKind::MbarrierMisuse;
+  f.message = "writes over an mbarrier that is in use";
+  f.first = x.siteOf(it->second.initInst, ref.cta, -1, -1);
+  f.second = x.here(lane);
+  f.space = "shared";
+  f.offset = ref.offset;
+  f.address = ref.address;
+  f.bytes = bytes;
+  f.hint = "mbarrier.inval has to come before the memory is used otherwise";
+  x.report(std::move(f));
+}
+
+//===----------------------------------------------------------------------===//
+// Traffic
+//===----------------------------------------------------------------------===//
+
+void TrafficCounter::add(const MemRef &ref, unsigned lane) {
+  if (ref.space == Space::Shared || ref.space == Space::Global) {
+    addresses[count] = ref.space == Space::Shared ? ref.offset : ref.address;
+    lanes[count++] = lane;
+  }
+}
+
+/// Wavefronts of one access: lanes are served in groups that together move 128
+/// bytes; within a group each bank delivers one word a wavefront.
+void TrafficCounter::shared(Exec &x, const char *name) {
+  if (!count)
+    return;
+  SharedTraffic &t = x.cluster.counters.shared[name];
+  unsigned perGroup = bytes <= 4 ? 32 : std::max(1u, 128 / bytes);
+  unsigned wavefronts = 0, least = 0;
+  for (unsigned i = 0; i < count;) {
+    unsigned group = lanes[i] / perGroup;
+    std::array<llvm::SmallVector<uint64_t, 4>, 32> banks;
+    unsigned worst = 0;
+    for (; i < count && lanes[i] / perGroup == group; ++i)
+      for (uint64_t word = addresses[i] / 4,
+                    last = (addresses[i] + bytes - 1) / 4;
+           word <= last; ++word) {
+        auto &list = banks[word % 32];
+        if (!llvm::is_contained(list, word))
+          list.push_back(word);
+        worst = std::max<unsigned>(worst, list.size());
+      }
+    wavefronts += worst;
+    ++least;
+  }
+  ++t.instructions;
+  t.wavefronts += wavefronts;
+  t.conflicts += wavefronts - least;
+  t.bytes += uint64_t(bytes) * count;
+}
+
+unsigned TrafficCounter::sectors() const {
+  llvm::SmallVector<uint64_t, 64> list;
+  for (unsigned i = 0; i < count; ++i)
+    for (uint64_t s = addresses[i] / 32, e = (addresses[i] + bytes - 1) / 32;
+         s <= e; ++s)
+      if (list.empty() || list.back() != s)
+        list.push_back(s);
+  llvm::sort(list);
+  return std::unique(list.begin(), list.end()) - list.begin();
+}
+
+void TrafficCounter::finishLoad(Exec &x, Space space, const char *name) {
+  if (space == Space::Shared) {
+    shared(x, name);
+  } else if (space == Space::Global) {
+    Counters &c = x.cluster.counters;
+    ++c.globalLoadInstructions;
+    c.globalLoadSectors += sectors();
+    c.globalLoadBytes += uint64_t(count) * bytes;
+  }
+}
+void TrafficCounter::finishStore(Exec &x, Space space, const char *name) {
+  if (space == Space::Shared) {
+    shared(x, name);
+  } else if (space == Space::Global) {
+    Counters &c = x.cluster.counters;
+    ++c.globalStoreInstructions;
+    c.globalStoreSectors += sectors();
+    c.globalStoreBytes += uint64_t(count) * bytes;
+  }
+}
+
+void mlir::attn::sim::registerMemoryOps(DecodeTable &table) {
+  table["ld"] = table["st"] = table["ldu"] = decodeLoadStore;
+  table["prefetch"] = table["prefetchu"] = table["applypriority"] =
+      table["discard"] = decodePrefetch;
+  table["fence"] = table["membar"] = decodeFence;
+  table["createpolicy"] = decodeCreatePolicy;
+}

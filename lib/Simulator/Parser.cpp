@@ -1,0 +1,787 @@
+//===- Parser.cpp - PTX text to statements --------------------------------===//
+//
+// A recursive-descent parser without a separate token stream: PTX mnemonics
+// contain dots and colons that are only meaningful by position.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Syntax.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <cstring>
+
+using namespace mlir::attn::sim;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+namespace {
+
+bool isNameStart(char c) {
+  return llvm::isAlpha(c) || c == '_' || c == '$' || c == '%';
+}
+bool isNameChar(char c) { return isNameStart(c) || llvm::isDigit(c); }
+
+class Parser {
+public:
+  Parser(StringRef text, StringRef name)
+      : cur(text.begin()), end(text.end()), fileName(name) {
+    module.locs.push_back({});
+  }
+
+  Expected<AstModule> run() {
+    while (true) {
+      skipSpace();
+      if (cur == end)
+        break;
+      if (Error e = parseTopLevel())
+        return std::move(e);
+    }
+    return std::move(module);
+  }
+
+private:
+  const char *cur, *end;
+  StringRef fileName;
+  unsigned line = 1;
+  AstModule module;
+  AstFunction *function = nullptr;
+  unsigned currentLoc = 0;
+
+  Error error(const llvm::Twine &message) {
+    return llvm::createStringError(fileName + ":" + llvm::Twine(line) + ": " +
+                                   message);
+  }
+  Error expected(StringRef what) {
+    if (cur == end)
+      return error("expected " + what + ", got the end of the file");
+    StringRef rest(cur, end - cur);
+    return error(
+        "expected " + what + ", got '" +
+        rest.take_until([](char c) { return c == '\n'; }).take_front(40) + "'");
+  }
+
+  void skipSpace() {
+    while (cur != end) {
+      if (*cur == '\n') {
+        ++line;
+        ++cur;
+      } else if (llvm::isSpace(*cur)) {
+        ++cur;
+      } else if (StringRef(cur, end - cur).starts_with("//")) {
+        while (cur != end && *cur != '\n')
+          ++cur;
+      } else if (StringRef(cur, end - cur).starts_with("/*")) {
+        cur += 2;
+        while (cur != end && !StringRef(cur, end - cur).starts_with("*/")) {
+          line += *cur == '\n';
+          ++cur;
+        }
+        cur = cur == end ? end : cur + 2;
+      } else {
+        break;
+      }
+    }
+  }
+  bool at(char c) {
+    skipSpace();
+    return cur != end && *cur == c;
+  }
+  bool consume(char c) {
+    if (!at(c))
+      return false;
+    ++cur;
+    return true;
+  }
+  Error require(char c) {
+    if (consume(c))
+      return Error::success();
+    return expected(std::string("'") + c + "'");
+  }
+
+  /// A name without dots.
+  StringRef name() {
+    skipSpace();
+    const char *begin = cur;
+    if (cur != end && isNameStart(*cur))
+      while (cur != end && isNameChar(*cur))
+        ++cur;
+    return StringRef(begin, cur - begin);
+  }
+  /// A register or symbol, with component suffixes such as `%tid.x`.
+  StringRef dottedName() {
+    skipSpace();
+    const char *begin = cur;
+    if (cur != end && isNameStart(*cur))
+      while (cur != end &&
+             (isNameChar(*cur) ||
+              (*cur == '.' && cur + 1 != end && isNameChar(cur[1]))))
+        ++cur;
+    return StringRef(begin, cur - begin);
+  }
+  /// A directive such as `.visible`: returned without the dot.
+  StringRef directive() {
+    skipSpace();
+    if (cur == end || *cur != '.')
+      return {};
+    ++cur;
+    const char *begin = cur;
+    while (cur != end && (isNameChar(*cur) || *cur == ':'))
+      ++cur;
+    return StringRef(begin, cur - begin);
+  }
+  StringRef peekDirective() {
+    skipSpace();
+    const char *save = cur;
+    StringRef d = directive();
+    cur = save;
+    return d;
+  }
+  Error skipString() {
+    if (Error e = require('"'))
+      return e;
+    while (cur != end && *cur != '"')
+      ++cur;
+    return require('"');
+  }
+
+  Expected<int64_t> integer() {
+    AstOperand op;
+    if (Error e = number(op))
+      return std::move(e);
+    if (op.kind != AstOperand::Int)
+      return expected("an integer");
+    return int64_t(op.bits);
+  }
+
+  /// Any literal, with sign.
+  Error number(AstOperand &op) {
+    skipSpace();
+    bool negative = false;
+    while (cur != end && (*cur == '-' || *cur == '+')) {
+      negative ^= *cur == '-';
+      ++cur;
+      skipSpace();
+    }
+    const char *begin = cur;
+    if (cur == end || !llvm::isDigit(*cur))
+      return expected("a number");
+    if (*cur == '0' && end - cur > 9 && (cur[1] == 'f' || cur[1] == 'F')) {
+      uint32_t bits;
+      if (StringRef(cur + 2, 8).getAsInteger(16, bits))
+        return expected("eight hexadecimal digits");
+      cur += 10;
+      op.kind = AstOperand::F32;
+      op.bits = negative ? bits ^ 0x80000000u : bits;
+      return Error::success();
+    }
+    if (*cur == '0' && end - cur > 17 && (cur[1] == 'd' || cur[1] == 'D')) {
+      if (StringRef(cur + 2, 16).getAsInteger(16, op.bits))
+        return expected("sixteen hexadecimal digits");
+      cur += 18;
+      op.kind = AstOperand::F64;
+      if (negative)
+        op.bits ^= uint64_t(1) << 63;
+      return Error::success();
+    }
+    bool isHex = *cur == '0' && cur + 1 != end && (cur[1] | 32) == 'x';
+    bool isFloat = false;
+    while (cur != end && (llvm::isAlnum(*cur) || *cur == '.' ||
+                          (!isHex && (*cur == '-' || *cur == '+') &&
+                           (cur[-1] | 32) == 'e'))) {
+      isFloat |= !isHex && (*cur == '.' || (*cur | 32) == 'e');
+      ++cur;
+    }
+    StringRef text(begin, cur - begin);
+    if (isFloat) {
+      double value;
+      if (text.getAsDouble(value))
+        return error("expected a number, got '" + text + "'");
+      if (negative)
+        value = -value;
+      op.kind = AstOperand::F64;
+      std::memcpy(&op.bits, &value, 8);
+      return Error::success();
+    }
+    StringRef digits = text;
+    digits.consume_back("U");
+    if (digits.getAsInteger(0, op.bits))
+      return error("expected a number, got '" + text + "'");
+    if (negative)
+      op.bits = -op.bits;
+    op.kind = AstOperand::Int;
+    return Error::success();
+  }
+
+  Error parseTopLevel() {
+    unsigned startLine = line;
+    StringRef d = directive();
+    if (d.empty())
+      return expected("a directive");
+    if (d == "version") {
+      skipSpace();
+      const char *begin = cur;
+      while (cur != end && (llvm::isDigit(*cur) || *cur == '.'))
+        ++cur;
+      auto [major, minor] = StringRef(begin, cur - begin).split('.');
+      unsigned a = 0, b = 0;
+      if (major.getAsInteger(10, a) || minor.getAsInteger(10, b))
+        return error("expected a version such as 8.0");
+      module.version = a * 10 + b;
+      return Error::success();
+    }
+    if (d == "target") {
+      do {
+        StringRef t = name();
+        if (t.starts_with("sm_"))
+          module.target = t.str();
+      } while (consume(','));
+      return Error::success();
+    }
+    if (d == "address_size") {
+      Expected<int64_t> size = integer();
+      if (!size)
+        return size.takeError();
+      if (*size != 64)
+        return error("expected 64-bit addresses, got " + llvm::Twine(*size));
+      return Error::success();
+    }
+    if (d == "file")
+      return parseFile();
+    if (d == "section") {
+      while (cur != end && *cur != '{')
+        ++cur;
+      return skipBraces();
+    }
+    if (d == "pragma") {
+      if (Error e = skipString())
+        return e;
+      return require(';');
+    }
+    if (d == "alias") {
+      while (cur != end && *cur != ';')
+        ++cur;
+      return require(';');
+    }
+    bool isExtern = false;
+    while (d == "visible" || d == "weak" || d == "extern" || d == "common") {
+      isExtern |= d == "extern";
+      d = directive();
+    }
+    if (d == "entry" || d == "func")
+      return parseFunction(d == "entry", startLine);
+    if (d == "global" || d == "const" || d == "shared") {
+      AstVariable v;
+      v.space = d;
+      v.isExtern = isExtern;
+      do {
+        AstVariable each = v;
+        if (Error e = parseVariable(each))
+          return e;
+        v.type = each.type;
+        v.elementBytes = each.elementBytes;
+        v.align = each.align;
+        module.globals.push_back(std::move(each));
+      } while (consume(','));
+      return require(';');
+    }
+    return error("unknown directive '." + d + "'");
+  }
+
+  Error skipBraces() {
+    if (Error e = require('{'))
+      return e;
+    unsigned depth = 1;
+    while (cur != end && depth) {
+      if (*cur == '{')
+        ++depth;
+      if (*cur == '}')
+        --depth;
+      line += *cur == '\n';
+      ++cur;
+    }
+    return Error::success();
+  }
+
+  Error parseFile() {
+    Expected<int64_t> index = integer();
+    if (!index)
+      return index.takeError();
+    skipSpace();
+    if (Error e = require('"'))
+      return e;
+    const char *begin = cur;
+    while (cur != end && *cur != '"')
+      ++cur;
+    module.files[*index] = std::string(begin, cur - begin);
+    if (Error e = require('"'))
+      return e;
+    while (consume(',')) {
+      Expected<int64_t> ignored = integer();
+      if (!ignored)
+        return ignored.takeError();
+    }
+    return Error::success();
+  }
+
+  static unsigned typeBytes(StringRef type) {
+    return llvm::StringSwitch<unsigned>(type)
+        .Cases({"b8", "u8", "s8"}, 1)
+        .Cases({"b16", "u16", "s16", "f16", "bf16"}, 2)
+        .Cases({"b32", "u32", "s32", "f32", "f16x2", "bf16x2"}, 4)
+        .Cases({"b64", "u64", "s64", "f64"}, 8)
+        .Case("b128", 16)
+        .Default(0);
+  }
+
+  /// After the state space: `.align N .type name[dims] = init`.
+  Error parseVariable(AstVariable &v) {
+    v.line = line;
+    bool explicitAlign = v.align > 1;
+    while (at('.')) {
+      StringRef d = directive();
+      if (d == "align") {
+        Expected<int64_t> a = integer();
+        if (!a)
+          return a.takeError();
+        if (*a <= 0 || !llvm::isPowerOf2_64(*a))
+          return error("expected a power of two as alignment");
+        v.align = *a;
+        explicitAlign = true;
+      } else if (d == "ptr") {
+        // `.ptr .global .align 16`: describes a pointer parameter. Its
+        // alignment is the pointee's.
+        while (at('.')) {
+          StringRef p = peekDirective();
+          if (p == "align") {
+            directive();
+            Expected<int64_t> a = integer();
+            if (!a)
+              return a.takeError();
+          } else if (p == "global" || p == "shared" || p == "const" ||
+                     p == "local" || p == "param") {
+            directive();
+          } else {
+            break;
+          }
+        }
+      } else if (d == "attribute") {
+        while (cur != end && *cur != ')')
+          ++cur;
+        if (Error e = require(')'))
+          return e;
+      } else if (unsigned bytes = typeBytes(d)) {
+        v.type = d;
+        v.elementBytes = bytes;
+      } else {
+        return error("unknown variable attribute '." + d + "'");
+      }
+    }
+    if (v.type.empty())
+      return error("expected a variable type");
+    v.name = name();
+    if (v.name.empty())
+      return expected("a variable name");
+    v.bytes = v.elementBytes;
+    while (consume('[')) {
+      v.isArray = true;
+      if (consume(']')) {
+        v.unsized = true;
+        v.bytes = 0;
+        continue;
+      }
+      Expected<int64_t> n = integer();
+      if (!n)
+        return n.takeError();
+      v.bytes *= *n;
+      if (Error e = require(']'))
+        return e;
+    }
+    if (!explicitAlign)
+      v.align = v.elementBytes;
+    if (consume('='))
+      if (Error e = parseInit(v))
+        return e;
+    if (!v.init.empty() && v.unsized)
+      v.bytes = v.init.size();
+    return Error::success();
+  }
+
+  Error parseInit(AstVariable &v) {
+    if (consume('{')) {
+      if (consume('}'))
+        return Error::success();
+      do {
+        if (Error e = parseInit(v))
+          return e;
+      } while (consume(','));
+      return require('}');
+    }
+    uint64_t at = v.init.size();
+    v.init.resize(at + v.elementBytes, 0);
+    skipSpace();
+    if (cur != end && isNameStart(*cur)) {
+      StringRef n = name();
+      bool generic = n == "generic" && consume('(');
+      if (generic)
+        n = name();
+      int64_t addend = 0;
+      if (consume('+')) {
+        Expected<int64_t> a = integer();
+        if (!a)
+          return a.takeError();
+        addend = *a;
+      }
+      if (generic)
+        if (Error e = require(')'))
+          return e;
+      v.symbolInits.push_back({at, n, addend, generic});
+      return Error::success();
+    }
+    AstOperand op;
+    if (Error e = number(op))
+      return e;
+    uint64_t bits = op.bits;
+    if (op.kind == AstOperand::F64 && v.elementBytes == 4) {
+      double wide;
+      std::memcpy(&wide, &bits, 8);
+      float narrow = wide;
+      bits = 0;
+      std::memcpy(&bits, &narrow, 4);
+    }
+    std::memcpy(v.init.data() + at, &bits,
+                std::min<unsigned>(v.elementBytes, 8));
+    return Error::success();
+  }
+
+  Error parseParams(std::vector<AstVariable> &list) {
+    if (Error e = require('('))
+      return e;
+    if (consume(')'))
+      return Error::success();
+    do {
+      StringRef d = directive();
+      AstVariable v;
+      v.space = "param";
+      if (d == "reg")
+        v.space = "reg";
+      else if (d != "param")
+        return error("expected '.param', got '." + d + "'");
+      if (Error e = parseVariable(v))
+        return e;
+      list.push_back(std::move(v));
+    } while (consume(','));
+    return require(')');
+  }
+
+  Error parseFunction(bool isEntry, unsigned startLine) {
+    AstFunction f;
+    f.isEntry = isEntry;
+    f.line = startLine;
+    while (at('.')) {
+      StringRef d = directive();
+      if (d != "attribute" && d != "noreturn")
+        return error("unknown function attribute '." + d + "'");
+      if (consume('(')) {
+        while (cur != end && *cur != ')')
+          ++cur;
+        if (Error e = require(')'))
+          return e;
+      }
+    }
+    if (!isEntry && at('('))
+      if (Error e = parseParams(f.results))
+        return e;
+    f.name = name();
+    if (f.name.empty())
+      return expected("a function name");
+    if (at('('))
+      if (Error e = parseParams(f.params))
+        return e;
+    while (at('.')) {
+      StringRef d = directive();
+      if (d == "pragma") {
+        if (Error e = skipString())
+          return e;
+        if (Error e = require(';'))
+          return e;
+        continue;
+      }
+      std::array<uint32_t, 3> values = {1, 1, 1};
+      bool known =
+          llvm::StringSwitch<bool>(d)
+              .Cases({"maxntid", "reqntid", "minnctapersm", "maxnctapersm",
+                      "maxnreg", "reqnctapercluster", "maxclusterrank",
+                      "explicitcluster", "noreturn", "blocksareclusters",
+                      "abi_preserve", "abi_preserve_control"},
+                     true)
+              .Default(false);
+      if (!known)
+        return error("unknown performance directive '." + d + "'");
+      skipSpace();
+      if (cur != end && llvm::isDigit(*cur)) {
+        unsigned i = 0;
+        do {
+          Expected<int64_t> n = integer();
+          if (!n)
+            return n.takeError();
+          if (i < 3)
+            values[i++] = *n;
+        } while (consume(','));
+      }
+      f.tuning[d.str()] = values;
+    }
+    if (consume(';')) {
+      module.functions.push_back(std::move(f));
+      return Error::success();
+    }
+    f.hasBody = true;
+    if (Error e = require('{'))
+      return e;
+    function = &f;
+    currentLoc = 0;
+    unsigned depth = 1;
+    while (depth) {
+      skipSpace();
+      if (cur == end)
+        return expected("'}'");
+      if (consume('{')) {
+        item(AstItem::ScopeBegin);
+        ++depth;
+      } else if (consume('}')) {
+        --depth;
+        if (depth)
+          item(AstItem::ScopeEnd);
+      } else if (consume(';')) {
+        continue;
+      } else if (Error e = parseStatement()) {
+        return e;
+      }
+    }
+    function = nullptr;
+    module.functions.push_back(std::move(f));
+    return Error::success();
+  }
+
+  AstItem &item(AstItem::Kind kind) {
+    function->body.push_back({});
+    AstItem &it = function->body.back();
+    it.kind = kind;
+    it.line = line;
+    return it;
+  }
+
+  Error parseStatement() {
+    if (*cur == '.')
+      return parseBodyDirective();
+    // A label, unless the colon belongs to a mnemonic (`::`).
+    const char *save = cur;
+    StringRef n = name();
+    if (!n.empty()) {
+      skipSpace();
+      if (cur != end && *cur == ':' && (cur + 1 == end || cur[1] != ':')) {
+        ++cur;
+        skipSpace();
+        if (cur != end && *cur == '.') {
+          StringRef d = peekDirective();
+          if (d == "branchtargets" || d == "calltargets") {
+            directive();
+            AstItem &it = item(AstItem::Targets);
+            it.name = n;
+            do
+              it.targetList.push_back(name());
+            while (consume(','));
+            return require(';');
+          }
+          if (d == "callprototype")
+            return error("indirect calls are not supported");
+        }
+        item(AstItem::Label).name = n;
+        return Error::success();
+      }
+    }
+    cur = save;
+    return parseInstruction();
+  }
+
+  Error parseBodyDirective() {
+    StringRef d = directive();
+    if (d == "loc") {
+      Expected<int64_t> file = integer();
+      if (!file)
+        return file.takeError();
+      Expected<int64_t> sourceLine = integer();
+      if (!sourceLine)
+        return sourceLine.takeError();
+      while (cur != end && *cur != '\n')
+        ++cur;
+      module.locs.push_back({unsigned(*file), unsigned(*sourceLine)});
+      currentLoc = module.locs.size() - 1;
+      return Error::success();
+    }
+    if (d == "pragma") {
+      if (Error e = skipString())
+        return e;
+      return require(';');
+    }
+    if (d == "reg")
+      return parseRegs();
+    if (d == "shared" || d == "local" || d == "param" || d == "global" ||
+        d == "const") {
+      AstVariable v;
+      v.space = d;
+      do {
+        AstVariable each = v;
+        if (Error e = parseVariable(each))
+          return e;
+        v.type = each.type;
+        v.elementBytes = each.elementBytes;
+        v.align = each.align;
+        AstItem &it = item(AstItem::Variable);
+        it.index = function->variables.size();
+        function->variables.push_back(std::move(each));
+      } while (consume(','));
+      return require(';');
+    }
+    return error("unknown directive '." + d + "'");
+  }
+
+  Error parseRegs() {
+    StringRef type = directive();
+    if (type.empty())
+      return expected("a register type");
+    if (type.starts_with("v"))
+      return error("vector registers '." + type + "' are not supported");
+    do {
+      AstItem &it = item(AstItem::Reg);
+      it.reg.type = type;
+      it.reg.name = name();
+      if (it.reg.name.empty())
+        return expected("a register name");
+      if (consume('<')) {
+        Expected<int64_t> n = integer();
+        if (!n)
+          return n.takeError();
+        if (*n <= 0 || *n > 1000000)
+          return error("expected between 1 and 1000000 registers");
+        function->body.back().reg.count = *n;
+        if (Error e = require('>'))
+          return e;
+      }
+    } while (consume(','));
+    return require(';');
+  }
+
+  Error parseInstruction() {
+    AstInst inst;
+    inst.line = line;
+    inst.loc = currentLoc;
+    if (consume('@')) {
+      inst.guardNegated = consume('!');
+      inst.guard = name();
+      if (inst.guard.empty())
+        return expected("a predicate");
+    }
+    skipSpace();
+    const char *begin = cur;
+    const char *mnemonic = cur;
+    while (cur != end &&
+           (llvm::isAlnum(*cur) || *cur == '_' || *cur == '.' || *cur == ':'))
+      ++cur;
+    StringRef opcode(mnemonic, cur - mnemonic);
+    if (opcode.empty())
+      return expected("an instruction");
+    llvm::SmallVector<StringRef, 8> parts;
+    opcode.split(parts, '.');
+    inst.base = parts.front();
+    inst.mods.assign(parts.begin() + 1, parts.end());
+    if (!at(';')) {
+      do {
+        AstOperand op;
+        if (Error e = parseOperand(op))
+          return e;
+        inst.ops.push_back(std::move(op));
+      } while (consume(','));
+    }
+    inst.text = StringRef(begin, cur - begin).trim();
+    if (Error e = require(';'))
+      return e;
+    AstItem &it = item(AstItem::Inst);
+    it.line = inst.line;
+    it.index = function->insts.size();
+    function->insts.push_back(std::move(inst));
+    return Error::success();
+  }
+
+  Error parseSequence(AstOperand &op, char close) {
+    if (consume(close))
+      return Error::success();
+    do {
+      AstOperand elem;
+      if (Error e = parseOperand(elem))
+        return e;
+      op.elems.push_back(std::move(elem));
+    } while (consume(','));
+    return require(close);
+  }
+
+  Error parseOperand(AstOperand &op) {
+    skipSpace();
+    if (cur == end)
+      return expected("an operand");
+    if (consume('{')) {
+      op.kind = AstOperand::Vector;
+      return parseSequence(op, '}');
+    }
+    if (consume('[')) {
+      op.kind = AstOperand::Address;
+      return parseSequence(op, ']');
+    }
+    if (consume('(')) {
+      op.kind = AstOperand::List;
+      return parseSequence(op, ')');
+    }
+    if (consume('!')) {
+      op.kind = AstOperand::NotName;
+      op.name = dottedName();
+      return op.name.empty() ? expected("a predicate") : Error::success();
+    }
+    if (isNameStart(*cur)) {
+      op.kind = AstOperand::Name;
+      op.name = dottedName();
+      if (op.name == "_")
+        op.kind = AstOperand::Sink;
+      if (consume('|')) {
+        AstOperand first = op, second;
+        if (Error e = parseOperand(second))
+          return e;
+        op = AstOperand();
+        op.kind = AstOperand::Pair;
+        op.elems.push_back(std::move(first));
+        op.elems.push_back(std::move(second));
+        return Error::success();
+      }
+      while (at('+') || at('-')) {
+        bool negative = at('-');
+        ++cur;
+        AstOperand offset;
+        if (Error e = number(offset))
+          return e;
+        if (offset.kind != AstOperand::Int)
+          return error("expected an integer offset");
+        op.imm += negative ? -int64_t(offset.bits) : int64_t(offset.bits);
+      }
+      return Error::success();
+    }
+    return number(op);
+  }
+};
+
+} // namespace
+
+Expected<AstModule> mlir::attn::sim::parseModule(StringRef text,
+                                                 StringRef name) {
+  return Parser(text, name).run();
+}

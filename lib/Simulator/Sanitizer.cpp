@@ -1,0 +1,439 @@
+//===- Sanitizer.cpp - Checks on memory accesses --------------------------===//
+
+#include "Machine.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir::attn::sim;
+using llvm::StringRef;
+using llvm::Twine;
+
+static void joinComponents(llvm::SmallVector<Component, 0> &to,
+                           const llvm::SmallVector<Component, 0> &from) {
+  if (to.size() < from.size())
+    to.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i)
+    to[i].join(from[i]);
+}
+
+void Clock::join(const Clock &o) {
+  if (o.empty())
+    return;
+  if (cluster == ~0u)
+    cluster = o.cluster;
+  if (cluster == o.cluster)
+    joinComponents(comps, o.comps);
+  else
+    joinComponents(foreign[o.cluster], o.comps);
+  for (const auto &[id, list] : o.foreign) {
+    if (id == cluster)
+      joinComponents(comps, list);
+    else
+      joinComponents(foreign[id], list);
+  }
+}
+
+bool Exec::sanitizing() const { return machine.config.sanitize; }
+
+//===----------------------------------------------------------------------===//
+// Sites and findings
+//===----------------------------------------------------------------------===//
+
+Site Exec::siteOf(uint32_t inst, const Cta *c, int warpId, int lane) const {
+  Site s;
+  const ProgramImpl &p = machine.program;
+  if (inst < p.code.size()) {
+    const Inst &I = p.code[inst];
+    s.ptxLine = I.line;
+    s.text = I.text.str();
+    const AstLoc &loc = p.ast.locs[I.loc];
+    if (loc.line) {
+      auto it = p.ast.files.find(loc.file);
+      if (it != p.ast.files.end()) {
+        s.file = it->second;
+        s.line = loc.line;
+      }
+    }
+  }
+  if (c)
+    s.cta = c->id;
+  s.warp = warpId;
+  s.lane = lane;
+  return s;
+}
+
+Site Exec::siteOf(const Stamp &stamp) const {
+  Site s = siteOf(stamp.inst, nullptr, stamp.warp == 0xFF ? -1 : stamp.warp,
+                  stamp.lane < 32 ? stamp.lane : -1);
+  const auto &grid = machine.config.grid;
+  s.cta = {stamp.cta % grid[0], stamp.cta / grid[0] % grid[1],
+           stamp.cta / grid[0] / grid[1]};
+  return s;
+}
+
+void Exec::report(Finding finding) { machine.report(std::move(finding)); }
+
+void Exec::report(FindingKind kind, Severity severity, const Twine &message,
+                  int lane, StringRef hint) {
+  Finding f;
+  f.kind = kind;
+  f.severity = severity;
+  f.message = message.str();
+  f.hint = hint.str();
+  f.second = here(lane);
+  report(std::move(f));
+}
+
+void Exec::fault(Finding finding) {
+  report(std::move(finding));
+  action = Action::Fault;
+  machine.stop = true;
+}
+
+void Exec::fault(FindingKind kind, const Twine &message, int lane) {
+  Finding f;
+  f.kind = kind;
+  f.message = message.str();
+  f.second = here(lane);
+  fault(std::move(f));
+}
+
+void Exec::propagateOrigin(const Inst &I, unsigned n) {
+  for (unsigned i = 1; i <= n; ++i)
+    if (poison[I.ops[i].meta] & active) {
+      origin[I.ops[0].meta] = origin[I.ops[i].meta];
+      return;
+    }
+}
+
+void Exec::checkPoison(const Operand &o, StringRef what) {
+  uint32_t lanes = poison[o.meta] & active;
+  if (!lanes || !sanitizing())
+    return;
+  Finding f;
+  f.kind = FindingKind::UninitialisedRead;
+  uint32_t from = origin[o.meta];
+  int lane = llvm::countr_zero(lanes);
+  f.second = here(lane);
+  if (from) {
+    f.message = (what + " depends on memory that was never written").str();
+    f.first = siteOf(from - 1, cta, warp->id, lane);
+    f.hint = "initialise the memory that the earlier instruction reads, or "
+             "mask its value before use";
+  } else {
+    // Compilers use undefined registers where the value cannot matter.
+    f.severity = Severity::Note;
+    f.message = (what + " depends on a register that was never written").str();
+  }
+  // One report for each value.
+  poison[o.meta] &= ~active;
+  report(std::move(f));
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+bool Exec::resolve(Space space, uint64_t address, uint64_t bytes,
+                   unsigned align, bool write, int lane, MemRef &ref) {
+  ref.address = address;
+  StringRef verb = write ? "writes" : "reads";
+  if (space == Space::Generic) {
+    if (address >= SharedWindow && address < SharedWindow + WindowSize) {
+      space = Space::Shared;
+      address -= SharedWindow;
+    } else if (address >= LocalWindow && address < LocalWindow + WindowSize) {
+      space = Space::Local;
+      address -= LocalWindow;
+    } else if (address >= ParamWindow && address < ParamWindow + WindowSize) {
+      space = Space::Param;
+      address -= ParamWindow;
+    } else {
+      space = Space::Global;
+    }
+  }
+  ref.space = space;
+  auto fail = [&](FindingKind kind, const Twine &message, StringRef where,
+                  uint64_t offset, StringRef buffer = "") {
+    Finding f;
+    f.kind = kind;
+    f.message = message.str();
+    f.second = here(lane);
+    f.space = where.str();
+    f.buffer = buffer.str();
+    f.offset = offset;
+    f.address = ref.address;
+    f.bytes = bytes;
+    fault(std::move(f));
+    return false;
+  };
+  if (address & (align - 1))
+    return fail(FindingKind::Misaligned,
+                verb + " " + Twine(bytes) +
+                    " bytes at an address that is not a "
+                    "multiple of " +
+                    Twine(align),
+                "address", address);
+  switch (space) {
+  case Space::Shared: {
+    uint32_t rank = address >> 24;
+    int64_t offset = int64_t(address & 0xffffff) - SharedBase;
+    if (address >> 32 || rank >= cluster.ctas.size())
+      return fail(FindingKind::OutOfBounds,
+                  verb + " shared memory of a CTA that the cluster does not "
+                         "have",
+                  "shared", address);
+    Cta *owner = cluster.ctas[rank].get();
+    if (offset < 0 || offset + bytes > owner->shared.size())
+      return fail(FindingKind::OutOfBounds,
+                  verb + " " + Twine(bytes) + " bytes outside of the CTA's " +
+                      Twine(owner->shared.size()) + " bytes of shared memory",
+                  "shared", offset);
+    if (owner->exited && owner != cta)
+      return fail(FindingKind::ExitInFlight,
+                  verb + " shared memory of a CTA that has exited", "shared",
+                  offset);
+    ref.cta = owner;
+    ref.offset = offset;
+    ref.data = owner->shared.data() + offset;
+    ref.valid = owner->sharedValid.data() + offset;
+    return true;
+  }
+  case Space::Local: {
+    uint64_t size = machine.program.localBytes;
+    if (address > size || bytes > size - address)
+      return fail(FindingKind::OutOfBounds,
+                  verb + " " + Twine(bytes) +
+                      " bytes outside of the thread's " + Twine(size) +
+                      " bytes of local memory",
+                  "local", address);
+    ref.offset = address;
+    ref.data = warp->local.data() + lane * size + address;
+    ref.valid = warp->localValid.data() + lane * size + address;
+    return true;
+  }
+  case Space::Param:
+    if (write)
+      return fail(FindingKind::ReadOnlyWrite, "writes a kernel parameter",
+                  "param", address);
+    if (address > machine.params.size() ||
+        bytes > machine.params.size() - address)
+      return fail(FindingKind::OutOfBounds,
+                  "reads outside of the kernel's parameters", "param", address);
+    ref.offset = address;
+    ref.data = machine.params.data() + address;
+    ref.valid = nullptr;
+    return true;
+  default:
+    break;
+  }
+  Allocation *a = lastAllocation;
+  if (!a || address < a->address || address - a->address > a->bytes.size() ||
+      bytes > a->bytes.size() - (address - a->address)) {
+    a = machine.memory.find(address, bytes);
+    if (!a) {
+      const Allocation *near = machine.memory.findNear(address);
+      if (!near)
+        return fail(FindingKind::OutOfBounds,
+                    verb + " " + Twine(bytes) +
+                        " bytes at an address outside of every allocation",
+                    "global", address);
+      return fail(FindingKind::OutOfBounds,
+                  verb + " " + Twine(bytes) +
+                      " bytes outside of every "
+                      "allocation; the nearest below has " +
+                      Twine(near->bytes.size()) + " bytes",
+                  "global", address - near->address, near->name);
+    }
+    lastAllocation = a;
+  }
+  ref.allocation = a;
+  ref.offset = address - a->address;
+  if (write && a->access == Access::Read)
+    return fail(FindingKind::ReadOnlyWrite,
+                "writes an allocation that is read-only", "global", ref.offset,
+                a->name);
+  ref.data = a->bytes.data() + ref.offset;
+  ref.valid = a->valid.data() + ref.offset;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Races
+//===----------------------------------------------------------------------===//
+
+void Exec::track(const MemRef &ref, uint64_t bytes, bool write, uint8_t flags,
+                 int lane) {
+  if (!sanitizing() ||
+      (ref.space != Space::Shared && ref.space != Space::Global))
+    return;
+  Stamp stamp;
+  stamp.epoch = warp->epoch;
+  stamp.inst = pc;
+  stamp.cluster = cluster.linear;
+  stamp.cta = cta->linear;
+  stamp.actor = warp->actor;
+  stamp.warp = warp->id;
+  stamp.lane = lane < 0 ? Stamp::AllLanes : lane;
+  stamp.flags = flags;
+  trackAs(stamp, warp->know.generic, ref, bytes, write);
+}
+
+void Exec::trackAs(const Stamp &stamp, const Clock &clock, const MemRef &ref,
+                   uint64_t bytes, bool write) {
+  if (!sanitizing())
+    return;
+  Observer observer{&clock, cluster.linear, stamp.lane};
+  auto conflict = [&](const Stamp &earlier, bool wasWrite, uint64_t at) {
+    reportRace(earlier, wasWrite, stamp, write, clock, ref, at, bytes);
+  };
+  if (ref.space == Space::Shared)
+    ref.cta->shadow.access(ref.offset, bytes, write, stamp, observer, ~0u,
+                           conflict);
+  else if (ref.space == Space::Global)
+    machine.globalShadow.access(ref.address, bytes, write, stamp, observer,
+                                conflict);
+}
+
+void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
+                      bool write, const Clock &clock, const MemRef &ref,
+                      uint64_t at, uint64_t bytes) {
+  Finding f;
+  f.kind = FindingKind::Race;
+  f.first = siteOf(earlier);
+  f.second = siteOf(stamp);
+  f.space = ref.space == Space::Shared ? "shared" : "global";
+  f.offset = at;
+  f.bytes = bytes;
+  f.address = ref.address;
+  if (ref.allocation) {
+    f.buffer = ref.allocation->name;
+    f.offset = at - ref.allocation->address;
+  }
+  StringRef now = write ? "write" : "read";
+  StringRef then = wasWrite ? "write" : "read";
+  bool sameCluster = earlier.cluster == stamp.cluster;
+  bool sameWarp =
+      sameCluster && earlier.warp == stamp.warp && earlier.cta == stamp.cta;
+  f.message = (now + " is not ordered after an earlier " + then).str();
+  if (earlier.flags & Stamp::Async) {
+    const Component &c = clock.get(earlier.actor);
+    if (sameWarp && earlier.epoch <= c.part) {
+      f.message += " of an asynchronous copy by another lane of the warp";
+      f.severity = Severity::HwOnly;
+      f.hint = "bar.warp.sync after the wait would order them";
+    } else {
+      f.message += " of an asynchronous operation that may still run";
+      f.hint = "the issuing thread has to wait for it (cp.async.wait_group, or "
+               "the mbarrier that it signals); other threads then need a "
+               "barrier after that wait";
+    }
+  } else if (sameWarp && !(stamp.flags & Stamp::AsyncProxy)) {
+    f.message += " of another lane of the same warp";
+    f.severity = machine.config.profile == Profile::Isa ? Severity::Error
+                                                        : Severity::HwOnly;
+    f.hint = "bar.warp.sync between them would order them";
+  } else if (ref.space == Space::Global && earlier.cta != stamp.cta) {
+    f.message += " of another CTA";
+    f.hint = "a release (fence and atomic) after the first and an acquire "
+             "before the second would order them";
+  } else if (stamp.flags & Stamp::AsyncProxy) {
+    f.message += " of a generic access";
+    f.hint = "the thread that made the earlier access has to execute "
+             "fence.proxy.async after it and before the release that leads to "
+             "the asynchronous operation";
+  } else {
+    f.message += " of another warp";
+    f.hint = "a barrier (bar.sync, or an mbarrier arrive and wait) between "
+             "them would order them";
+  }
+  report(std::move(f));
+}
+
+//===----------------------------------------------------------------------===//
+// Clocks
+//===----------------------------------------------------------------------===//
+
+bool Exec::converge(uint32_t need) {
+  need &= warp->live;
+  if ((need & ~splitMask) == 0)
+    return true;
+  block(BlockKind::Converge);
+  return false;
+}
+
+/// What `lanes` publish of the warp's own streams.
+static void publishOwn(Component &c, bool all, uint32_t lanes, uint32_t upTo) {
+  if (all) {
+    c.full = std::max(c.full, upTo);
+    c.part = c.lanes = 0;
+  } else {
+    c.part = std::max(c.full, upTo);
+    c.lanes = lanes;
+  }
+}
+
+Knowledge Exec::release() {
+  Knowledge k;
+  if (!sanitizing())
+    return k;
+  k = warp->know;
+  bool all = (active & warp->live) == warp->live;
+  for (Clock *clock : {&k.generic, &k.async, &k.tensor}) {
+    if (clock->comps.empty() && clock != &k.generic)
+      continue;
+    for (uint16_t actor : {warp->cpActor, warp->bulkActor}) {
+      Component &c = clock->at(actor);
+      if (c.lanes == 0 && c.part > c.full)
+        publishOwn(c, all, active, c.part);
+    }
+  }
+  publishOwn(k.generic.at(warp->actor), all, active, warp->epoch);
+  ++warp->epoch;
+  return k;
+}
+
+void mlir::attn::sim::acquireInto(Warp &warp, const Knowledge &from) {
+  Component own = warp.know.generic.at(warp.actor);
+  warp.know.join(from);
+  // What comes back about this warp's own accesses adds nothing but `full`.
+  Component &c = warp.know.generic.at(warp.actor);
+  uint32_t full = std::max(own.full, from.generic.get(warp.actor).full);
+  c = own;
+  c.full = full;
+}
+
+void mlir::attn::sim::synchroniseLanes(Warp &warp) {
+  Component &own = warp.know.generic.at(warp.actor);
+  own.full = warp.epoch;
+  ++warp.epoch;
+  for (Clock *clock : {&warp.know.generic, &warp.know.async, &warp.know.tensor})
+    for (uint16_t actor : {warp.cpActor, warp.bulkActor}) {
+      if (actor >= clock->comps.size())
+        continue;
+      Component &c = clock->comps[actor];
+      if (c.lanes == 0 && c.part > c.full)
+        c.full = c.part;
+    }
+}
+
+void Exec::acquire(const Knowledge &from) {
+  if (sanitizing())
+    acquireInto(*warp, from);
+}
+
+void Exec::warpSynchronised() {
+  if (sanitizing())
+    synchroniseLanes(*warp);
+}
+
+uint64_t Exec::uniform(const Operand &o, StringRef what) {
+  checkPoison(o, what);
+  unsigned first = llvm::countr_zero(active);
+  uint64_t value = read(o, first);
+  forLanes(active, [&](unsigned lane) {
+    if (action != Action::Fault && read(o, lane) != value)
+      fault(FindingKind::InvalidOperation,
+            what + " differs between the lanes of a warp", lane);
+  });
+  return value;
+}
