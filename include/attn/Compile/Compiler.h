@@ -1,0 +1,95 @@
+//===- Compiler.h - From a problem to any rung ------------------*- C++ -*-===//
+//
+// Runs the passes from an attention problem down to the rung that the caller
+// asks for, and hands out that rung's text, the PTX and the launch record.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_COMPILE_COMPILER_H
+#define ATTN_COMPILE_COMPILER_H
+
+#include "attn/Target/LaunchRecord.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Support/Timing.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::attn {
+
+/// The forms that a kernel goes through. `Launch` is not below the others: the
+/// record stands on the kernel from the tile rung on and is complete at NVVM.
+enum class Rung {
+  Problem,
+  Plan,
+  Tile,
+  Barrier,
+  Thread,
+  NVVM,
+  Launch,
+  LLVM,
+  PTX,
+  Cubin
+};
+
+/// The name of a rung in flags and file names, such as "nvvm".
+llvm::StringRef stringifyRung(Rung rung);
+/// The inverse of stringifyRung; nothing for another name.
+std::optional<Rung> symbolizeRung(llvm::StringRef name);
+/// All rungs in order.
+llvm::ArrayRef<Rung> getRungs();
+
+/// What to compile for, and how far.
+struct CompileOptions {
+  /// A name from the target table.
+  std::string chip = "sm_80";
+  /// Empty: attn-plan chooses.
+  std::string schedule;
+  /// Parameters of the plan, each as name=value.
+  std::vector<std::string> set;
+  /// How results leave the kernel where the plan says auto.
+  std::string epilogue = "auto";
+  Rung last = Rung::PTX;
+  /// Prints the candidates of attn-plan with their estimates.
+  bool printPlan = false;
+  /// Print `.loc` lines into the PTX.
+  bool debugLines = false;
+  /// A folder that gets one numbered file for each rung; empty for none.
+  std::string dumpDir;
+};
+
+/// Milliseconds that one stage took.
+struct StageTime {
+  std::string name;
+  double milliseconds = 0;
+};
+
+/// What a compilation gave.
+struct CompileResult {
+  /// The text of the last rung; bytes of a cubin.
+  std::string output;
+  /// The PTX, when the last rung is PTX or below.
+  std::string ptx;
+  /// The plan of each attention, as it prints.
+  std::vector<std::string> plans;
+  /// The launch record of each kernel, from the NVVM rung on.
+  std::vector<LaunchRecord> launches;
+  std::vector<StageTime> times;
+};
+
+/// Registers the dialects that compile() works with, and no others.
+void registerCompileDialects(DialectRegistry &registry);
+
+/// Compiles the attentions in `module`, which is changed. Stages are timed
+/// under `timing`. On failure diagnostics were emitted.
+LogicalResult compile(ModuleOp module, const CompileOptions &options,
+                      TimingScope &timing, CompileResult &result);
+
+/// The launch record that a kernel carries in `attn.launch`. The errors are
+/// those of parseLaunchRecord.
+llvm::Expected<LaunchRecord> readLaunchRecord(Operation *kernel);
+
+} // namespace mlir::attn
+
+#endif // ATTN_COMPILE_COMPILER_H

@@ -1,0 +1,27 @@
+//===- RegionArithmetic.h - What arith and math ops compute -----*- C++ -*-===//
+
+#ifndef ATTN_LIB_ANALYSIS_REGIONARITHMETIC_H
+#define ATTN_LIB_ANALYSIS_REGIONARITHMETIC_H
+
+#include "attn/Analysis/RegionEvaluator.h"
+#include "mlir/IR/Operation.h"
+
+namespace mlir::attn {
+
+/// Computes the only result of an operation from up to three operands; false
+/// where it is undefined.
+using Arithmetic =
+    std::function<bool(const RegionNumber *operands, RegionNumber &result)>;
+
+/// What `op` computes; empty for an operation that is not known.
+Arithmetic getArithmetic(Operation *op);
+
+/// True for floats, index, and integers of up to 64 bits.
+bool isNumberType(Type type);
+
+/// The error for another type.
+llvm::Error makeTypeError(Type type);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_ANALYSIS_REGIONARITHMETIC_H

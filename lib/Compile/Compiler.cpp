@@ -1,0 +1,336 @@
+//===- Compiler.cpp - From a problem to any rung --------------------------===//
+
+#include "attn/Compile/Compiler.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Pipelines.h"
+#include "attn/InitAll.h"
+#include "attn/Target/Assembler.h"
+#include "attn/Target/PTX/Driver.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr std::pair<Rung, StringLiteral> kRungNames[] = {
+    {Rung::Problem, "problem"}, {Rung::Plan, "plan"},     {Rung::Tile, "tile"},
+    {Rung::Barrier, "barrier"}, {Rung::Thread, "thread"}, {Rung::NVVM, "nvvm"},
+    {Rung::Launch, "launch"},   {Rung::LLVM, "llvm"},     {Rung::PTX, "ptx"},
+    {Rung::Cubin, "cubin"}};
+
+llvm::StringRef attn::stringifyRung(Rung rung) {
+  return kRungNames[static_cast<unsigned>(rung)].second;
+}
+
+std::optional<Rung> attn::symbolizeRung(StringRef name) {
+  for (auto [rung, text] : kRungNames)
+    if (text == name)
+      return rung;
+  return std::nullopt;
+}
+
+llvm::ArrayRef<Rung> attn::getRungs() {
+  static constexpr Rung rungs[] = {
+      Rung::Problem, Rung::Plan,   Rung::Tile, Rung::Barrier, Rung::Thread,
+      Rung::NVVM,    Rung::Launch, Rung::LLVM, Rung::PTX,     Rung::Cubin};
+  return rungs;
+}
+
+void attn::registerCompileDialects(DialectRegistry &registry) {
+  registerAllDialects(registry);
+  registerPTXTranslations(registry);
+}
+
+namespace {
+
+/// One compilation: the module on its way down, and what has come out so far.
+class Compilation {
+public:
+  Compilation(ModuleOp module, const CompileOptions &options,
+              TimingScope &timing, CompileResult &result)
+      : module(module), options(options), timing(timing), result(result) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult checkInput();
+  LogicalResult runStage(Rung rung);
+  LogicalResult runPasses(Rung rung);
+  FailureOr<std::string> getText(Rung rung);
+  LogicalResult dump(Rung rung, StringRef text);
+
+  std::string printModule();
+  LogicalResult collectPlans();
+  LogicalResult collectLaunches();
+  FailureOr<gpu::GPUModuleOp> getKernelModule();
+  FailureOr<std::string> printLLVM();
+  FailureOr<std::string> emitPTX();
+  FailureOr<std::string> assemble();
+
+  ModuleOp module;
+  const CompileOptions &options;
+  TimingScope &timing;
+  CompileResult &result;
+};
+
+} // namespace
+
+LogicalResult Compilation::checkInput() {
+  bool hasWork = false;
+  module.walk([&](Operation *op) {
+    hasWork |= isa<AttentionOp, CombineOp, gpu::GPUModuleOp>(op);
+  });
+  if (hasWork)
+    return success();
+  return module.emitError("expected an 'attn.attention' or a 'gpu.module' to "
+                          "compile, got neither");
+}
+
+LogicalResult Compilation::run() {
+  if (failed(checkInput()))
+    return failure();
+  if (!options.dumpDir.empty())
+    if (std::error_code code =
+            llvm::sys::fs::create_directories(options.dumpDir))
+      return module.emitError("cannot create folder '")
+             << options.dumpDir << "': " << code.message();
+  for (Rung rung : getRungs()) {
+    // The record is a side way: it is printed where asked for, and dumped.
+    if (rung == Rung::Launch && options.last != Rung::Launch &&
+        options.dumpDir.empty())
+      continue;
+    auto start = std::chrono::steady_clock::now();
+    if (failed(runStage(rung)))
+      return failure();
+    std::chrono::duration<double, std::milli> elapsed =
+        std::chrono::steady_clock::now() - start;
+    result.times.push_back({stringifyRung(rung).str(), elapsed.count()});
+    if (rung == options.last)
+      return success();
+  }
+  return success();
+}
+
+LogicalResult Compilation::runStage(Rung rung) {
+  if (failed(runPasses(rung)))
+    return failure();
+  if (rung == Rung::Plan && failed(collectPlans()))
+    return failure();
+  if (rung == Rung::NVVM && failed(collectLaunches()))
+    return failure();
+  // Text costs time: print a rung only where somebody reads it. The PTX and
+  // what comes after it are made by printing them.
+  if (rung != options.last && options.dumpDir.empty() && rung != Rung::PTX)
+    return success();
+  TimingScope scope = timing.nest(("emit " + stringifyRung(rung)).str());
+  FailureOr<std::string> text = getText(rung);
+  if (failed(text) || failed(dump(rung, *text)))
+    return failure();
+  if (rung == Rung::PTX)
+    result.ptx = *text;
+  if (rung == options.last)
+    result.output = std::move(*text);
+  return success();
+}
+
+LogicalResult Compilation::runPasses(Rung rung) {
+  AttnPipelineOptions pipeline;
+  pipeline.chip = options.chip;
+  pipeline.schedule = options.schedule;
+  pipeline.set = ArrayRef<std::string>(options.set);
+  pipeline.epilogue = options.epilogue;
+
+  PassManager manager(module->getName());
+  if (failed(applyPassManagerCLOptions(manager)))
+    return failure();
+  switch (rung) {
+  case Rung::Plan:
+    addPlanPasses(manager, pipeline);
+    break;
+  case Rung::Tile:
+    addTilePasses(manager, pipeline);
+    break;
+  case Rung::Barrier:
+    addBarrierPasses(manager, pipeline);
+    break;
+  case Rung::Thread:
+    addThreadPasses(manager);
+    break;
+  case Rung::NVVM:
+    addNVVMPasses(manager);
+    break;
+  case Rung::Problem:
+  case Rung::Launch:
+  case Rung::LLVM:
+  case Rung::PTX:
+  case Rung::Cubin:
+    return success();
+  }
+  TimingScope scope = timing.nest(("passes to " + stringifyRung(rung)).str());
+  manager.enableTiming(scope);
+  return manager.run(module);
+}
+
+FailureOr<std::string> Compilation::getText(Rung rung) {
+  switch (rung) {
+  case Rung::Problem:
+  case Rung::Plan:
+  case Rung::Tile:
+  case Rung::Barrier:
+  case Rung::Thread:
+  case Rung::NVVM:
+    return printModule();
+  case Rung::Launch: {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    for (const LaunchRecord &launch : result.launches)
+      stream << llvm::formatv("{0:2}\n", toJSON(launch));
+    return text;
+  }
+  case Rung::LLVM:
+    return printLLVM();
+  case Rung::PTX:
+    return emitPTX();
+  case Rung::Cubin:
+    return assemble();
+  }
+  llvm_unreachable("unknown rung");
+}
+
+LogicalResult Compilation::dump(Rung rung, StringRef text) {
+  if (options.dumpDir.empty())
+    return success();
+  StringRef extension = llvm::StringSwitch<StringRef>(stringifyRung(rung))
+                            .Case("launch", ".json")
+                            .Case("llvm", ".ll")
+                            .Case("ptx", ".ptx")
+                            .Case("cubin", ".cubin")
+                            .Default(".mlir");
+  SmallString<128> path(options.dumpDir);
+  llvm::sys::path::append(
+      path, llvm::formatv("{0:2}-{1}{2}",
+                          llvm::fmt_align(static_cast<unsigned>(rung),
+                                          llvm::AlignStyle::Right, 2, '0'),
+                          stringifyRung(rung), extension)
+                .str());
+  std::error_code code;
+  llvm::raw_fd_ostream stream(path, code);
+  if (!code) {
+    stream << text;
+    stream.flush();
+    code = stream.error();
+    stream.clear_error();
+  }
+  if (code)
+    return module.emitError("cannot write '")
+           << path << "': " << code.message();
+  return success();
+}
+
+std::string Compilation::printModule() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, OpPrintingFlags());
+  stream << "\n";
+  return text;
+}
+
+LogicalResult Compilation::collectPlans() {
+  module.walk([&](AttentionOp op) {
+    if (!op.getPlanAttr())
+      return;
+    std::string text;
+    llvm::raw_string_ostream(text) << op.getPlanAttr();
+    result.plans.push_back(std::move(text));
+  });
+  return success();
+}
+
+LogicalResult Compilation::collectLaunches() {
+  WalkResult walk = module.walk([&](Operation *op) {
+    if (!op->hasAttr(AttnDialect::kLaunchAttr))
+      return WalkResult::advance();
+    llvm::Expected<LaunchRecord> record = readLaunchRecord(op);
+    if (!record) {
+      op->emitError() << llvm::toString(record.takeError());
+      return WalkResult::interrupt();
+    }
+    result.launches.push_back(std::move(*record));
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+FailureOr<gpu::GPUModuleOp> Compilation::getKernelModule() {
+  auto modules = llvm::to_vector(module.getOps<gpu::GPUModuleOp>());
+  if (modules.size() != 1)
+    return module.emitError("expected one 'gpu.module' to translate, got ")
+           << modules.size();
+  return modules.front();
+}
+
+FailureOr<std::string> Compilation::printLLVM() {
+  FailureOr<gpu::GPUModuleOp> kernels = getKernelModule();
+  if (failed(kernels))
+    return failure();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(*kernels, context, "attn");
+  if (!translated)
+    return failure();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  translated->print(stream, /*AAW=*/nullptr);
+  return text;
+}
+
+FailureOr<std::string> Compilation::emitPTX() {
+  FailureOr<gpu::GPUModuleOp> kernels = getKernelModule();
+  if (failed(kernels))
+    return failure();
+  PTXOptions ptx;
+  ptx.chip = options.chip;
+  if (ArrayAttr targets = kernels->getTargetsAttr())
+    for (Attribute target : targets)
+      if (auto attnTarget = dyn_cast<TargetAttr>(target)) {
+        ptx.chip = attnTarget.getChip().str();
+        ptx.ptx = attnTarget.getPTXVersion();
+      }
+  ptx.debugLines = options.debugLines;
+  return translateToPTX(*kernels, ptx);
+}
+
+FailureOr<std::string> Compilation::assemble() {
+  AssemblerOptions assembler;
+  assembler.chip = options.chip;
+  llvm::Expected<AssemblerResult> assembled =
+      assemblePTX(result.ptx, assembler);
+  if (!assembled)
+    return module.emitError(llvm::toString(assembled.takeError()));
+  for (const AssemblerMessage &message : assembled->log.messages) {
+    InFlightDiagnostic diag =
+        message.severity == AssemblerMessage::Severity::Error
+            ? module.emitError()
+        : message.severity == AssemblerMessage::Severity::Info
+            ? module.emitRemark()
+            : module.emitWarning();
+    diag << "ptxas: " << message.text;
+    if (message.line)
+      diag << " (line " << message.line << " of the PTX)";
+  }
+  if (assembled->log.hasErrors())
+    return failure();
+  return std::move(assembled->cubin);
+}
+
+LogicalResult attn::compile(ModuleOp module, const CompileOptions &options,
+                            TimingScope &timing, CompileResult &result) {
+  return Compilation(module, options, timing, result).run();
+}

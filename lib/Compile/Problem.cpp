@@ -1,0 +1,318 @@
+//===- Problem.cpp - An attention problem from flags ----------------------===//
+
+#include "attn/Compile/Problem.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// An error that names the flag: `--q: expected ...`.
+static llvm::Error makeError(StringRef flag, const Twine &message) {
+  return llvm::createStringError("--" + flag + ": " + message);
+}
+
+llvm::StringRef ProblemFlags::getFirstGiven() const {
+  const std::pair<bool, StringRef> given[] = {{q.has_value(), "q"},
+                                              {kvHeads.has_value(), "kv-heads"},
+                                              {kvLen.has_value(), "kv-len"},
+                                              {dv.has_value(), "dv"},
+                                              {causal.has_value(), "causal"},
+                                              {window.has_value(), "window"},
+                                              {softcap.has_value(), "softcap"},
+                                              {scale.has_value(), "scale"},
+                                              {outType.has_value(), "out-type"},
+                                              {layout.has_value(), "layout"},
+                                              {varlen.has_value(), "varlen"},
+                                              {sinks, "sinks"},
+                                              {!lse, "no-lse"},
+                                              {dynamic, "dynamic"}};
+  for (auto [isGiven, name] : given)
+    if (isGiven)
+      return name;
+  return "";
+}
+
+static bool isElementType(StringRef type) {
+  return llvm::is_contained({"f16", "bf16", "f8E4M3FN", "f8E5M2"}, type);
+}
+
+/// Reads --q into the sizes of the queries.
+static llvm::Error parseQueries(StringRef text, Problem &problem) {
+  SmallVector<StringRef> parts;
+  text.split(parts, 'x');
+  if (parts.size() != 5)
+    return makeError("q", "expected BxHxNxDxTYPE, got '" + text + "'");
+  int64_t *sizes[] = {&problem.batch, &problem.heads, &problem.queries,
+                      &problem.headDim};
+  for (auto [part, size] : llvm::zip(parts, sizes))
+    if (part.getAsInteger(10, *size) || *size < 0 ||
+        *size > std::numeric_limits<int32_t>::max())
+      return makeError("q", "expected a size below 2^31, got '" + part +
+                                "' in '" + text + "'");
+  if (!isElementType(parts.back()))
+    return makeError("q", "expected type f16, bf16, f8E4M3FN or f8E5M2, got '" +
+                              parts.back() + "'");
+  problem.type = parts.back().str();
+  return llvm::Error::success();
+}
+
+/// Reads a factor; negative ones only where they make sense.
+static llvm::Error parseFactor(StringRef flag, StringRef text,
+                               bool allowNegative,
+                               std::optional<double> &result) {
+  double value;
+  if (text.getAsDouble(value))
+    return makeError(flag, "expected a number, got '" + text + "'");
+  // The attribute is an f32.
+  float rounded = static_cast<float>(value);
+  if (!std::isfinite(rounded) || rounded == 0 ||
+      (!allowNegative && rounded < 0))
+    return makeError(flag, Twine("expected a finite number ") +
+                               (allowNegative ? "other than" : "above") +
+                               " zero, got '" + text + "'");
+  result = value;
+  return llvm::Error::success();
+}
+
+/// Reads where the diagonal of a mask lies.
+static llvm::Error parseAlign(StringRef flag, StringRef text,
+                              Problem &problem) {
+  if (text != "top-left" && text != "bottom-right")
+    return makeError(flag,
+                     "expected top-left or bottom-right, got '" + text + "'");
+  problem.bottomRight = text == "bottom-right";
+  return llvm::Error::success();
+}
+
+static llvm::Error parseMask(const ProblemFlags &flags, Problem &problem) {
+  if (flags.causal && flags.window)
+    return makeError("causal", "contradicts --window; a causal window is "
+                               "--window=LEFT,0");
+  if (flags.causal) {
+    problem.mask = Problem::Mask::Causal;
+    return flags.causal->empty() ? llvm::Error::success()
+                                 : parseAlign("causal", *flags.causal, problem);
+  }
+  if (!flags.window)
+    return llvm::Error::success();
+  SmallVector<StringRef> parts;
+  StringRef(*flags.window).split(parts, ',');
+  if (parts.size() < 2 || parts.size() > 3 ||
+      parts[0].getAsInteger(10, problem.left) ||
+      parts[1].getAsInteger(10, problem.right))
+    return makeError("window", "expected LEFT,RIGHT[,ALIGN], got '" +
+                                   *flags.window + "'");
+  problem.mask = Problem::Mask::Window;
+  problem.left = std::max<int64_t>(problem.left, -1);
+  problem.right = std::max<int64_t>(problem.right, -1);
+  if (problem.left < 0 && problem.right < 0)
+    return makeError("window", "expected a window with at least one bound, "
+                               "got '" +
+                                   *flags.window + "'");
+  return parts.size() == 3 ? parseAlign("window", parts[2], problem)
+                           : llvm::Error::success();
+}
+
+/// Reads the lengths of packed sequences and checks them against --q.
+static llvm::Error parseLengths(const ProblemFlags &flags, Problem &problem) {
+  StringRef text = *flags.varlen;
+  if (flags.kvLen)
+    return makeError("kv-len", "contradicts --varlen, which gives the lengths");
+  auto [queries, keys] = text.split('/');
+  auto parseSide = [&](StringRef side, StringRef prefix,
+                       SmallVectorImpl<int64_t> &lengths) -> llvm::Error {
+    SmallVector<StringRef> parts;
+    if (side.consume_front(prefix))
+      side.split(parts, ',');
+    for (StringRef part : parts) {
+      int64_t length;
+      if (part.getAsInteger(10, length) || length < 0)
+        return makeError("varlen",
+                         "expected a sequence length, got '" + part + "'");
+      lengths.push_back(length);
+    }
+    if (lengths.empty())
+      return makeError("varlen",
+                       "expected q:LENGTHS[/k:LENGTHS], got '" + text + "'");
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = parseSide(queries, "q:", problem.lengthsQ))
+    return error;
+  problem.lengthsK = problem.lengthsQ;
+  if (text.contains('/')) {
+    problem.lengthsK.clear();
+    if (llvm::Error error = parseSide(keys, "k:", problem.lengthsK))
+      return error;
+  }
+  if (problem.lengthsQ.size() != problem.lengthsK.size())
+    return makeError("varlen", "expected as many lengths of keys as of "
+                               "queries, got " +
+                                   Twine(problem.lengthsK.size()) + " and " +
+                                   Twine(problem.lengthsQ.size()));
+  int64_t rows = std::accumulate(problem.lengthsQ.begin(),
+                                 problem.lengthsQ.end(), int64_t(0));
+  if (problem.batch != 1 || problem.queries != rows)
+    return makeError("varlen", "expected --q with batch 1 and " + Twine(rows) +
+                                   " queries, the sum of the lengths, got " +
+                                   Twine(problem.batch) + " and " +
+                                   Twine(problem.queries));
+  problem.keys = std::accumulate(problem.lengthsK.begin(),
+                                 problem.lengthsK.end(), int64_t(0));
+  return llvm::Error::success();
+}
+
+llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
+  Problem problem;
+  if (!flags.q)
+    return makeError(flags.getFirstGiven(), "expected --q beside it");
+  if (llvm::Error error = parseQueries(*flags.q, problem))
+    return error;
+  problem.kvHeads = flags.kvHeads.value_or(problem.heads);
+  problem.keys = flags.kvLen.value_or(problem.queries);
+  problem.valueDim = flags.dv.value_or(problem.headDim);
+  for (auto [flag, value] :
+       {std::pair<StringRef, int64_t>{"kv-heads", problem.kvHeads},
+        {"kv-len", problem.keys},
+        {"dv", problem.valueDim}})
+    if (value < 0 || value > std::numeric_limits<int32_t>::max())
+      return makeError(flag, "expected a size below 2^31, got '" +
+                                 Twine(value) + "'");
+  problem.sinks = flags.sinks;
+  problem.lse = flags.lse;
+  problem.dynamic = flags.dynamic;
+  // An 8-bit output would need a factor.
+  bool isFloat8 = StringRef(problem.type).starts_with("f8");
+  problem.outType = flags.outType.value_or(isFloat8 ? "bf16" : problem.type);
+  if (!llvm::is_contained({"f16", "bf16", "f32"}, problem.outType))
+    return makeError("out-type", "expected f16, bf16 or f32, got '" +
+                                     problem.outType + "'");
+  StringRef layout = flags.layout ? StringRef(*flags.layout) : "bhnd";
+  if (layout != "bhnd" && layout != "bnhd")
+    return makeError("layout", "expected bhnd or bnhd, got '" + layout + "'");
+  problem.sequenceMajor = layout == "bnhd";
+  if (flags.scale)
+    if (llvm::Error error = parseFactor("scale", *flags.scale,
+                                        /*allowNegative=*/true, problem.scale))
+      return error;
+  if (flags.softcap)
+    if (llvm::Error error =
+            parseFactor("softcap", *flags.softcap,
+                        /*allowNegative=*/false, problem.softcap))
+      return error;
+  if (llvm::Error error = parseMask(flags, problem))
+    return error;
+  if (flags.varlen)
+    if (llvm::Error error = parseLengths(flags, problem))
+      return error;
+  return problem;
+}
+
+/// The type of q, k, v or o in the problem's memory order.
+static MemRefType getOperandType(Builder &builder, const Problem &problem,
+                                 int64_t heads, int64_t rows, int64_t columns,
+                                 Type element) {
+  SmallVector<int64_t> shape = {problem.batch, heads, rows, columns};
+  if (problem.dynamic) {
+    shape[0] = shape[2] = ShapedType::kDynamic;
+    SmallVector<int64_t> strides(3, ShapedType::kDynamic);
+    strides.push_back(1);
+    return MemRefType::get(
+        shape, element,
+        StridedLayoutAttr::get(builder.getContext(), /*offset=*/0, strides));
+  }
+  if (!problem.sequenceMajor)
+    return MemRefType::get(shape, element);
+  return MemRefType::get(shape, element,
+                         StridedLayoutAttr::get(builder.getContext(),
+                                                /*offset=*/0,
+                                                {rows * heads * columns,
+                                                 columns, heads * columns, 1}));
+}
+
+static Type getElementType(Builder &builder, StringRef name) {
+  return llvm::StringSwitch<Type>(name)
+      .Case("f16", builder.getF16Type())
+      .Case("bf16", builder.getBF16Type())
+      .Case("f32", builder.getF32Type())
+      .Case("f8E4M3FN", builder.getType<Float8E4M3FNType>())
+      .Case("f8E5M2", builder.getType<Float8E5M2Type>());
+}
+
+static MaskAttr getMask(MLIRContext *context, const Problem &problem) {
+  MaskAlign align =
+      problem.bottomRight ? MaskAlign::BottomRight : MaskAlign::TopLeft;
+  if (problem.mask == Problem::Mask::Causal)
+    return MaskAttr::get(context, MaskKind::Causal, align, -1, -1);
+  return MaskAttr::get(context, MaskKind::Window, align, problem.left,
+                       problem.right);
+}
+
+OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
+                                         const Problem &problem) {
+  context->loadDialect<AttnDialect, func::FuncDialect, memref::MemRefDialect>();
+  OpBuilder builder(context);
+  Location loc = FileLineColLoc::get(context, "<flags>", 1, 1);
+  OwningOpRef<ModuleOp> module(ModuleOp::create(loc));
+  builder.setInsertionPointToEnd(module->getBody());
+
+  Type element = getElementType(builder, problem.type);
+  Type out = getElementType(builder, problem.outType);
+  int64_t dynamic = ShapedType::kDynamic;
+  SmallVector<Type> types = {
+      getOperandType(builder, problem, problem.heads, problem.queries,
+                     problem.headDim, element),
+      getOperandType(builder, problem, problem.kvHeads, problem.keys,
+                     problem.headDim, element),
+      getOperandType(builder, problem, problem.kvHeads, problem.keys,
+                     problem.valueDim, element),
+      getOperandType(builder, problem, problem.heads, problem.queries,
+                     problem.valueDim, out)};
+  if (problem.lse)
+    types.push_back(MemRefType::get(
+        {problem.dynamic ? dynamic : problem.batch, problem.heads,
+         problem.dynamic ? dynamic : problem.queries},
+        builder.getF32Type()));
+  if (problem.sinks)
+    types.push_back(MemRefType::get({problem.heads}, builder.getF32Type()));
+  bool varlen = !problem.lengthsQ.empty();
+  if (varlen) {
+    int64_t entries = problem.lengthsQ.size() + 1;
+    Type lengths = MemRefType::get({problem.dynamic ? dynamic : entries},
+                                   builder.getI32Type());
+    types.append({lengths, lengths});
+  }
+
+  auto function = func::FuncOp::create(
+      builder, loc, "attention", builder.getFunctionType(types, TypeRange()));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  ArrayRef<BlockArgument> arguments = function.getArguments();
+  unsigned next = 4;
+  auto take = [&](bool present) -> Value {
+    return present ? arguments[next++] : Value();
+  };
+  Value lse = take(problem.lse), sinks = take(problem.sinks);
+  Value lengthsQ = take(varlen), lengthsK = take(varlen);
+  auto op = AttentionOp::create(builder, loc, arguments[0], arguments[1],
+                                arguments[2], arguments[3], lse, sinks,
+                                lengthsQ, lengthsK);
+  auto getFloat = [&](double value) {
+    return builder.getF32FloatAttr(static_cast<float>(value));
+  };
+  if (problem.mask != Problem::Mask::None)
+    op.setMaskAttr(getMask(context, problem));
+  if (problem.scale)
+    op.setScaleAttr(getFloat(*problem.scale));
+  if (problem.softcap)
+    op.setSoftcapAttr(getFloat(*problem.softcap));
+  if (varlen)
+    op.setMaxSeqlenQAttr(builder.getI64IntegerAttr(
+        *std::max_element(problem.lengthsQ.begin(), problem.lengthsQ.end())));
+  func::ReturnOp::create(builder, loc);
+  return module;
+}

@@ -1,0 +1,231 @@
+//===- Verify.cpp - Run a compiled kernel against the reference -----------===//
+
+#include "attn/Compile/Verify.h"
+#include "attn/Analysis/RegionEvaluator.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+#include <random>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Contents of a memref that a region reads.
+struct Capture {
+  DType dtype = DType::F32;
+  sim::NpyArray array;
+
+  llvm::Expected<double> load(ArrayRef<int64_t> index) const;
+};
+
+} // namespace
+
+struct Modifications::Regions {
+  /// The module that the evaluators' values live in.
+  OwningOpRef<ModuleOp> module;
+  std::optional<RegionEvaluator> scoreMod, maskMod;
+  std::vector<Capture> captures;
+
+  double evaluate(double score, int64_t batch, int64_t head, int64_t query,
+                  int64_t key) const;
+};
+
+Modifications::Modifications(std::unique_ptr<Regions> regions)
+    : regions(std::move(regions)) {}
+Modifications::Modifications(Modifications &&) = default;
+Modifications::~Modifications() = default;
+
+llvm::Expected<double> Capture::load(ArrayRef<int64_t> index) const {
+  int64_t linear = 0;
+  for (auto [position, extent] : llvm::zip_equal(index, array.shape)) {
+    if (position < 0 || position >= extent)
+      return llvm::createStringError(
+          "a region reads index %lld of a dimension of %lld elements",
+          static_cast<long long>(position), static_cast<long long>(extent));
+    linear = linear * extent + position;
+  }
+  return decodeElement(dtype, array.data.data() + linear * array.width);
+}
+
+/// Random contents for a captured memref: normally distributed floats, and
+/// integers from 0 to 3.
+static llvm::Expected<Capture> makeCapture(Value value, unsigned seed) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  std::string element;
+  if (type)
+    llvm::raw_string_ostream(element) << type.getElementType();
+  std::optional<DType> dtype = symbolizeDType(element);
+  if (!type || !type.hasStaticShape() || !dtype) {
+    std::string text;
+    llvm::raw_string_ostream(text) << value.getType();
+    return llvm::createStringError("expected regions that read only constants "
+                                   "and memrefs of static shape, got '" +
+                                   text + "'");
+  }
+  Capture capture;
+  capture.dtype = *dtype;
+  capture.array.kind = isFloat(*dtype) ? 'f' : 'i';
+  if (*dtype == DType::BF16)
+    capture.array.kind = 'V';
+  capture.array.width = getByteWidth(*dtype);
+  capture.array.shape.assign(type.getShape().begin(), type.getShape().end());
+  capture.array.data.resize(type.getNumElements() * capture.array.width);
+  std::mt19937 random(seed);
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    double number = isFloat(*dtype) ? std::normal_distribution<double>()(random)
+                                    : static_cast<double>(random() % 4);
+    encodeElement(*dtype, number,
+                  capture.array.data.data() + i * capture.array.width);
+  }
+  return capture;
+}
+
+llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
+  unsigned count = 0;
+  bool hasRegions = false;
+  module.walk([&](AttentionOp op) {
+    ++count;
+    hasRegions |= !op.getScoreMod().empty() || !op.getMaskMod().empty();
+  });
+  auto regions = std::make_unique<Regions>();
+  if (!hasRegions)
+    return Modifications(std::move(regions));
+  if (count != 1)
+    return llvm::createStringError(
+        "expected one 'attn.attention' to verify, got %u", count);
+  regions->module = module.clone();
+  AttentionOp op;
+  regions->module->walk([&](AttentionOp found) { op = found; });
+
+  SmallVector<Value> known;
+  auto translate = [&](Region &region,
+                       std::optional<RegionEvaluator> &result) -> llvm::Error {
+    if (region.empty())
+      return llvm::Error::success();
+    llvm::Expected<RegionEvaluator> evaluator = RegionEvaluator::get(region);
+    if (!evaluator)
+      return evaluator.takeError();
+    for (Value value : evaluator->getCaptures())
+      if (!llvm::is_contained(known, value)) {
+        llvm::Expected<Capture> capture = makeCapture(value, known.size());
+        if (!capture)
+          return capture.takeError();
+        regions->captures.push_back(std::move(*capture));
+        known.push_back(value);
+      }
+    result = std::move(*evaluator);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = translate(op.getScoreMod(), regions->scoreMod))
+    return std::move(error);
+  if (llvm::Error error = translate(op.getMaskMod(), regions->maskMod))
+    return std::move(error);
+  // The captures no longer move: bind them.
+  for (std::optional<RegionEvaluator> *evaluator :
+       {&regions->scoreMod, &regions->maskMod})
+    if (*evaluator)
+      for (auto [index, value] : llvm::enumerate((*evaluator)->getCaptures())) {
+        const Capture &capture =
+            regions->captures[llvm::find(known, value) - known.begin()];
+        (*evaluator)->bindMemRef(index, [&](ArrayRef<int64_t> position) {
+          return capture.load(position);
+        });
+      }
+  return Modifications(std::move(regions));
+}
+
+double Modifications::Regions::evaluate(double score, int64_t batch,
+                                        int64_t head, int64_t query,
+                                        int64_t key) const {
+  RegionNumber arguments[5];
+  arguments[0].real = score;
+  int64_t indices[] = {batch, head, query, key};
+  for (auto [index, value] : llvm::enumerate(indices))
+    arguments[index + 1].integer = value;
+  if (scoreMod) {
+    llvm::Expected<RegionNumber> result = scoreMod->evaluate(arguments);
+    if (!result) {
+      // Undefined in the kernel too: no value can be right.
+      llvm::consumeError(result.takeError());
+      return NAN;
+    }
+    arguments[0] = *result;
+  }
+  if (maskMod) {
+    llvm::Expected<RegionNumber> keep = maskMod->evaluate(arguments);
+    if (!keep) {
+      llvm::consumeError(keep.takeError());
+      return NAN;
+    }
+    if (keep->integer == 0)
+      return -std::numeric_limits<double>::infinity();
+  }
+  return arguments[0].real;
+}
+
+void Modifications::apply(LaunchRecord &record,
+                          sim::HarnessOptions &options) const {
+  if (!record.problem || (!regions->scoreMod && !regions->maskMod))
+    return;
+  // mask_mod gets the score, which the harness does not give to a mask; a score
+  // of -inf is a masked key.
+  record.problem->scoreMod = true;
+  record.problem->maskMod = false;
+  options.scoreMod = [this](double score, int64_t batch, int64_t head,
+                            int64_t query, int64_t key) {
+    return regions->evaluate(score, batch, head, query, key);
+  };
+  for (auto [index, capture] : llvm::enumerate(regions->captures))
+    options.inputs["capture" + std::to_string(index)] = capture.array;
+}
+
+/// Cumulative sums from 0, as an int32 array.
+static sim::NpyArray getCumulative(ArrayRef<int64_t> lengths) {
+  sim::NpyArray array;
+  array.kind = 'i';
+  array.width = 4;
+  array.shape = {static_cast<int64_t>(lengths.size()) + 1};
+  array.data.resize(4 * array.shape[0]);
+  int64_t sum = 0;
+  for (auto [index, length] : llvm::enumerate(lengths)) {
+    sum += length;
+    encodeElement(DType::I32, sum, array.data.data() + 4 * (index + 1));
+  }
+  return array;
+}
+
+void attn::applyProblem(const Problem &problem, sim::HarnessOptions &options) {
+  if (!problem.lengthsQ.empty()) {
+    options.inputs["cu_seqlens_q"] = getCumulative(problem.lengthsQ);
+    options.inputs["cu_seqlens_k"] = getCumulative(problem.lengthsK);
+  }
+  if (!problem.dynamic)
+    return;
+  auto set = [&](const char *name, int64_t heads, int64_t rows,
+                 int64_t columns) {
+    std::string prefix(name);
+    options.sizes[prefix + ".dim0"] = problem.batch;
+    options.sizes[prefix + ".dim2"] = rows;
+    if (!problem.sequenceMajor)
+      return;
+    options.sizes[prefix + ".stride0"] = rows * heads * columns;
+    options.sizes[prefix + ".stride1"] = columns;
+    options.sizes[prefix + ".stride2"] = heads * columns;
+  };
+  set("q", problem.heads, problem.queries, problem.headDim);
+  set("k", problem.kvHeads, problem.keys, problem.headDim);
+  set("v", problem.kvHeads, problem.keys, problem.valueDim);
+  set("o", problem.heads, problem.queries, problem.valueDim);
+}
+
+llvm::Expected<sim::HarnessReport>
+attn::verifyKernel(const std::string &ptx, const LaunchRecord &launch,
+                   const sim::HarnessOptions &options) {
+  llvm::Expected<std::unique_ptr<sim::Program>> program =
+      sim::parsePTX(ptx, launch.kernel + ".ptx");
+  if (!program)
+    return program.takeError();
+  return sim::runLaunch(launch, **program, options);
+}
