@@ -7,10 +7,9 @@
 #include "attn/InitAll.h"
 #include "attn/Target/Assembler.h"
 #include "attn/Target/PTX/Driver.h"
+#include "attn/Target/PTX/Passes.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -71,7 +70,7 @@ private:
   LogicalResult collectLaunches();
   FailureOr<gpu::GPUModuleOp> getKernelModule();
   FailureOr<std::string> printLLVM();
-  FailureOr<std::string> emitPTX();
+  FailureOr<std::string> emitPTX(std::string *llvmText = nullptr);
   FailureOr<std::string> assemble();
 
   ModuleOp module;
@@ -133,8 +132,6 @@ LogicalResult Compilation::runStage(Rung rung) {
   FailureOr<std::string> text = getText(rung);
   if (failed(text) || failed(dump(rung, *text)))
     return failure();
-  if (rung == Rung::PTX)
-    result.ptx = *text;
   if (rung == options.last)
     result.output = std::move(*text);
   return success();
@@ -147,7 +144,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.epilogue = options.epilogue;
 
-  PassManager manager(module->getName());
+  PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))
     return failure();
   switch (rung) {
@@ -214,12 +211,10 @@ LogicalResult Compilation::dump(Rung rung, StringRef text) {
                             .Case("cubin", ".cubin")
                             .Default(".mlir");
   SmallString<128> path(options.dumpDir);
-  llvm::sys::path::append(
-      path, llvm::formatv("{0:2}-{1}{2}",
-                          llvm::fmt_align(static_cast<unsigned>(rung),
-                                          llvm::AlignStyle::Right, 2, '0'),
-                          stringifyRung(rung), extension)
-                .str());
+  llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}{2}",
+                                              static_cast<unsigned>(rung),
+                                              stringifyRung(rung), extension)
+                                    .str());
   std::error_code code;
   llvm::raw_fd_ostream stream(path, code);
   if (!code) {
@@ -277,39 +272,42 @@ FailureOr<gpu::GPUModuleOp> Compilation::getKernelModule() {
 }
 
 FailureOr<std::string> Compilation::printLLVM() {
-  FailureOr<gpu::GPUModuleOp> kernels = getKernelModule();
-  if (failed(kernels))
-    return failure();
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated =
-      translateModuleToLLVMIR(*kernels, context, "attn");
-  if (!translated)
-    return failure();
   std::string text;
-  llvm::raw_string_ostream stream(text);
-  translated->print(stream, /*AAW=*/nullptr);
+  // The LLVM IR is a by-product of the way to PTX.
+  if (failed(emitPTX(&text)))
+    return failure();
   return text;
 }
 
-FailureOr<std::string> Compilation::emitPTX() {
+FailureOr<std::string> Compilation::emitPTX(std::string *llvmText) {
+  if (!result.ptx.empty())
+    return result.ptx;
   FailureOr<gpu::GPUModuleOp> kernels = getKernelModule();
   if (failed(kernels))
     return failure();
+  FailureOr<TargetAttr> target = getTarget(*kernels);
+  if (failed(target))
+    return failure();
   PTXOptions ptx;
-  ptx.chip = options.chip;
-  if (ArrayAttr targets = kernels->getTargetsAttr())
-    for (Attribute target : targets)
-      if (auto attnTarget = dyn_cast<TargetAttr>(target)) {
-        ptx.chip = attnTarget.getChip().str();
-        ptx.ptx = attnTarget.getPTXVersion();
-      }
+  ptx.chip = target->getChip().str();
+  ptx.ptx = target->getPTXVersion();
   ptx.debugLines = options.debugLines;
-  return translateToPTX(*kernels, ptx);
+  ptx.llvmText = llvmText;
+  FailureOr<std::string> text = translateToPTX(*kernels, ptx);
+  if (succeeded(text))
+    result.ptx = *text;
+  return text;
 }
 
 FailureOr<std::string> Compilation::assemble() {
+  FailureOr<gpu::GPUModuleOp> kernels = getKernelModule();
+  if (failed(kernels))
+    return failure();
+  FailureOr<TargetAttr> target = getTarget(*kernels);
+  if (failed(target))
+    return failure();
   AssemblerOptions assembler;
-  assembler.chip = options.chip;
+  assembler.chip = target->getChip().str();
   llvm::Expected<AssemblerResult> assembled =
       assemblePTX(result.ptx, assembler);
   if (!assembled)

@@ -294,7 +294,7 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   ArrayRef<BlockArgument> arguments = function.getArguments();
   unsigned next = 4;
   auto take = [&](bool present) -> Value {
-    return present ? arguments[next++] : Value();
+    return present ? Value(arguments[next++]) : Value();
   };
   Value lse = take(problem.lse), sinks = take(problem.sinks);
   Value lengthsQ = take(varlen), lengthsK = take(varlen);

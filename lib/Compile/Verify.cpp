@@ -28,8 +28,8 @@ struct Modifications::Regions {
   std::optional<RegionEvaluator> scoreMod, maskMod;
   std::vector<Capture> captures;
 
-  double evaluate(double score, int64_t batch, int64_t head, int64_t query,
-                  int64_t key) const;
+  RegionNumber evaluate(const RegionEvaluator &region, double score,
+                        ArrayRef<int64_t> indices) const;
 };
 
 Modifications::Modifications(std::unique_ptr<Regions> regions)
@@ -136,47 +136,38 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
   return Modifications(std::move(regions));
 }
 
-double Modifications::Regions::evaluate(double score, int64_t batch,
-                                        int64_t head, int64_t query,
-                                        int64_t key) const {
+RegionNumber Modifications::Regions::evaluate(const RegionEvaluator &region,
+                                              double score,
+                                              ArrayRef<int64_t> indices) const {
   RegionNumber arguments[5];
   arguments[0].real = score;
-  int64_t indices[] = {batch, head, query, key};
   for (auto [index, value] : llvm::enumerate(indices))
     arguments[index + 1].integer = value;
-  if (scoreMod) {
-    llvm::Expected<RegionNumber> result = scoreMod->evaluate(arguments);
-    if (!result) {
-      // Undefined in the kernel too: no value can be right.
-      llvm::consumeError(result.takeError());
-      return NAN;
-    }
-    arguments[0] = *result;
-  }
-  if (maskMod) {
-    llvm::Expected<RegionNumber> keep = maskMod->evaluate(arguments);
-    if (!keep) {
-      llvm::consumeError(keep.takeError());
-      return NAN;
-    }
-    if (keep->integer == 0)
-      return -std::numeric_limits<double>::infinity();
-  }
-  return arguments[0].real;
+  llvm::Expected<RegionNumber> result = region.evaluate(arguments);
+  if (result)
+    return *result;
+  // Undefined in the kernel too, so that nothing it computes can be right.
+  llvm::consumeError(result.takeError());
+  RegionNumber undefined;
+  undefined.real = NAN;
+  return undefined;
 }
 
-void Modifications::apply(LaunchRecord &record,
-                          sim::HarnessOptions &options) const {
-  if (!record.problem || (!regions->scoreMod && !regions->maskMod))
-    return;
-  // mask_mod gets the score, which the harness does not give to a mask; a score
-  // of -inf is a masked key.
-  record.problem->scoreMod = true;
-  record.problem->maskMod = false;
-  options.scoreMod = [this](double score, int64_t batch, int64_t head,
-                            int64_t query, int64_t key) {
-    return regions->evaluate(score, batch, head, query, key);
-  };
+void Modifications::apply(sim::HarnessOptions &options) const {
+  if (regions->scoreMod)
+    options.scoreMod = [this](double score, int64_t batch, int64_t head,
+                              int64_t query, int64_t key) {
+      return regions
+          ->evaluate(*regions->scoreMod, score, {batch, head, query, key})
+          .real;
+    };
+  if (regions->maskMod)
+    options.maskMod = [this](double score, int64_t batch, int64_t head,
+                             int64_t query, int64_t key) {
+      return regions
+                 ->evaluate(*regions->maskMod, score, {batch, head, query, key})
+                 .integer != 0;
+    };
   for (auto [index, capture] : llvm::enumerate(regions->captures))
     options.inputs["capture" + std::to_string(index)] = capture.array;
 }

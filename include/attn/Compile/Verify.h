@@ -32,7 +32,7 @@ public:
   /// that they read random contents, the same for kernel and reference. The
   /// i-th captured memref (score_mod before mask_mod, in order of first use) is
   /// the record's tensor `captureI`. This object has to outlive the run.
-  void apply(LaunchRecord &record, sim::HarnessOptions &options) const;
+  void apply(sim::HarnessOptions &options) const;
 
 private:
   struct Regions;

@@ -108,12 +108,14 @@ protected:
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
     llvm::ModulePassManager passes;
-    if (options.pipeline.empty())
-      return success();
-    if (llvm::Error error = builder.parsePassPipeline(passes, options.pipeline))
-      return getOperation().emitError("invalid LLVM pipeline '")
-             << options.pipeline << "': " << llvm::toString(std::move(error));
+    if (!options.pipeline.empty())
+      if (llvm::Error error =
+              builder.parsePassPipeline(passes, options.pipeline))
+        return getOperation().emitError("invalid LLVM pipeline '")
+               << options.pipeline << "': " << llvm::toString(std::move(error));
     passes.run(llvmModule, modules);
+    if (options.llvmText)
+      llvm::raw_string_ostream(*options.llvmText) << llvmModule;
     return success(!sawError);
   }
 

@@ -38,6 +38,8 @@ struct PTXOptions {
   /// LLVM is known to translate wrongly (checkPitfalls). Only tests of the
   /// last line of defence switch it off.
   bool check = true;
+  /// Gets the text of the LLVM IR after its passes, unless null.
+  std::string *llvmText = nullptr;
 };
 
 /// Translates `module`, which holds only the llvm and nvvm dialects, to PTX

@@ -1,0 +1,467 @@
+//===- attn-compile.cpp - From an attention problem to a kernel -----------===//
+//
+//   attn-compile problem.mlir --chip=sm_90a -o kernel.ptx
+//   attn-compile --q=4x32x4096x128xf16 --kv-heads=8 --causal --verify
+//
+// The exit status is 0 when everything asked for was done and, with --verify,
+// the kernel is right; else 1, with the reason on standard error.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compile/Compiler.h"
+#include "attn/Compile/Problem.h"
+#include "attn/Compile/Verify.h"
+#include "attn/Target/TargetTable.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+namespace cl = llvm::cl;
+
+//===----------------------------------------------------------------------===//
+// Flags
+//===----------------------------------------------------------------------===//
+
+static cl::OptionCategory problemCategory("The problem, without <input>");
+static cl::OptionCategory compileCategory("Compilation");
+static cl::OptionCategory outputCategory("Output");
+static cl::OptionCategory verifyCategory("Verification");
+
+static cl::opt<std::string> inputPath(cl::Positional, cl::init(""),
+                                      cl::desc("<input.mlir, - for stdin>"),
+                                      cl::cat(compileCategory));
+
+static cl::opt<std::string> flagQ("q", cl::value_desc("BxHxNxDxTYPE"),
+                                  cl::desc("Batch, heads, queries, head "
+                                           "dimension and element type"),
+                                  cl::cat(problemCategory));
+static cl::opt<int64_t> flagKVHeads("kv-heads", cl::value_desc("N"),
+                                    cl::desc("Key heads (default: as --q)"),
+                                    cl::cat(problemCategory));
+static cl::opt<int64_t> flagKVLen("kv-len", cl::value_desc("N"),
+                                  cl::desc("Keys (default: as --q)"),
+                                  cl::cat(problemCategory));
+static cl::opt<int64_t>
+    flagDv("dv", cl::value_desc("N"),
+           cl::desc("Head dimension of the values (default: as --q)"),
+           cl::cat(problemCategory));
+static cl::opt<std::string>
+    flagCausal("causal", cl::ValueOptional,
+               cl::value_desc("top-left|bottom-right"),
+               cl::desc("Causal mask; without a value top-left"),
+               cl::cat(problemCategory));
+static cl::opt<std::string> flagWindow(
+    "window", cl::value_desc("LEFT,RIGHT[,ALIGN]"),
+    cl::desc("Window mask; a negative number means no bound on that side"),
+    cl::cat(problemCategory));
+static cl::opt<std::string>
+    flagSoftcap("softcap", cl::value_desc("C"),
+                cl::desc("Scores become C tanh(score / C)"),
+                cl::cat(problemCategory));
+static cl::opt<std::string>
+    flagScale("scale", cl::value_desc("S"),
+              cl::desc("Factor of the scores (default: 1 / sqrt(D))"),
+              cl::cat(problemCategory));
+static cl::opt<std::string>
+    flagOutType("out-type", cl::value_desc("TYPE"),
+                cl::desc("Element type of the output (default: as --q)"),
+                cl::cat(problemCategory));
+static cl::opt<std::string>
+    flagLayout("layout", cl::value_desc("bhnd|bnhd"),
+               cl::desc("Order of the dimensions in memory (default: bhnd)"),
+               cl::cat(problemCategory));
+static cl::opt<std::string>
+    flagVarlen("varlen", cl::value_desc("q:17,64[/k:9,80]"),
+               cl::desc("Lengths of packed sequences; --q has batch 1 and "
+                        "their sum"),
+               cl::cat(problemCategory));
+static cl::opt<bool> flagSinks("sinks", cl::desc("One extra logit a head"),
+                               cl::cat(problemCategory));
+static cl::opt<bool> flagLSE("lse", cl::init(true),
+                             cl::desc("Also the log-sum-exp (default)"),
+                             cl::cat(problemCategory));
+static cl::opt<bool> flagNoLSE("no-lse", cl::desc("No log-sum-exp"),
+                               cl::cat(problemCategory));
+static cl::opt<bool>
+    flagDynamic("dynamic",
+                cl::desc("Leave batch, lengths and strides to the launch"),
+                cl::cat(problemCategory));
+
+static cl::opt<std::string> flagChip("chip", cl::init("sm_80"),
+                                     cl::desc("Target (default: sm_80)"),
+                                     cl::cat(compileCategory));
+static cl::opt<std::string>
+    flagSchedule("schedule", cl::value_desc("name"),
+                 cl::desc("Take this schedule instead of choosing one"),
+                 cl::cat(compileCategory));
+static cl::list<std::string>
+    flagSet("set", cl::value_desc("name=value"), cl::CommaSeparated,
+            cl::desc("Fix a parameter of the plan; may be repeated"),
+            cl::cat(compileCategory));
+static cl::opt<std::string> flagEpilogue(
+    "epilogue", cl::init("auto"), cl::value_desc("auto|direct|shuffled|staged"),
+    cl::desc("How results leave the kernel"), cl::cat(compileCategory));
+
+static cl::opt<std::string>
+    flagEmit("emit", cl::value_desc("rung"),
+             cl::desc("problem, plan, tile, barrier, thread, nvvm, launch, "
+                      "llvm, ptx (default) or cubin"),
+             cl::cat(outputCategory));
+static cl::opt<std::string> outputPath("o", cl::value_desc("file"),
+                                       cl::desc("Where the output goes"),
+                                       cl::cat(outputCategory));
+static cl::opt<std::string>
+    launchPath("launch-out", cl::value_desc("file"),
+               cl::desc("Also write the launch record to this file"),
+               cl::cat(outputCategory));
+static cl::opt<std::string>
+    flagDumpDir("dump-dir", cl::value_desc("folder"),
+                cl::desc("Write each rung to a numbered file there"),
+                cl::cat(outputCategory));
+static cl::opt<bool> flagPrintPlan("print-plan",
+                                   cl::desc("Print the plan and the candidates "
+                                            "it was chosen from"),
+                                   cl::cat(outputCategory));
+static cl::opt<bool> flagDebugLines("debug-lines",
+                                    cl::desc("Print .loc lines into the PTX"),
+                                    cl::cat(outputCategory));
+static cl::opt<bool> flagTiming("timing",
+                                cl::desc("Print how long each pass and each "
+                                         "stage took"),
+                                cl::cat(outputCategory));
+static cl::opt<bool> flagJSON("json",
+                              cl::desc("Print plan, times and the result of "
+                                       "--verify as JSON"),
+                              cl::cat(outputCategory));
+
+static cl::opt<bool> flagVerify("verify",
+                                cl::desc("Run the kernel on the simulator and "
+                                         "compare it with the reference"),
+                                cl::cat(verifyCategory));
+static cl::opt<uint64_t> flagSeed("seed", cl::init(0),
+                                  cl::desc("Seed of the inputs and of the "
+                                           "simulator's schedule"),
+                                  cl::cat(verifyCategory));
+static cl::opt<bool> flagCorners("corners",
+                                 cl::desc("Also run every corner of schedule "
+                                          "and timing"),
+                                 cl::cat(verifyCategory));
+static cl::list<std::string>
+    flagInputs("in", cl::value_desc("tensor=file.npy"),
+               cl::desc("Contents of an input; random without"),
+               cl::cat(verifyCategory));
+static cl::list<std::string>
+    flagSizes("size", cl::value_desc("q.dim2=300"),
+              cl::desc("A size or stride that the problem leaves open"),
+              cl::cat(verifyCategory));
+
+//===----------------------------------------------------------------------===//
+// Reading the flags
+//===----------------------------------------------------------------------===//
+
+template <typename T>
+static std::optional<T> given(const cl::opt<T> &flag) {
+  if (flag.getNumOccurrences() == 0)
+    return std::nullopt;
+  return flag.getValue();
+}
+
+static ProblemFlags getProblemFlags() {
+  ProblemFlags flags;
+  flags.q = given(flagQ);
+  flags.kvHeads = given(flagKVHeads);
+  flags.kvLen = given(flagKVLen);
+  flags.dv = given(flagDv);
+  flags.causal = given(flagCausal);
+  flags.window = given(flagWindow);
+  flags.softcap = given(flagSoftcap);
+  flags.scale = given(flagScale);
+  flags.outType = given(flagOutType);
+  flags.layout = given(flagLayout);
+  flags.varlen = given(flagVarlen);
+  flags.sinks = flagSinks;
+  flags.lse = flagLSE && !flagNoLSE;
+  flags.dynamic = flagDynamic;
+  return flags;
+}
+
+/// Checks which flags may stand together.
+static llvm::Error checkFlags(const ProblemFlags &problem) {
+  StringRef first = problem.getFirstGiven();
+  if (!inputPath.empty() && !first.empty())
+    return llvm::createStringError("--" + first +
+                                   " describes a problem, but the problem "
+                                   "comes from '" +
+                                   inputPath + "'");
+  if (inputPath.empty() && first.empty())
+    return llvm::createStringError(
+        "expected an input file or --q, got neither");
+  if (flagNoLSE && given(flagLSE) && flagLSE)
+    return llvm::createStringError("--lse and --no-lse contradict each other");
+  if (flagJSON && given(flagEmit) && outputPath.empty())
+    return llvm::createStringError("--emit and --json both write to standard "
+                                   "output; give a file with -o");
+  if (!flagVerify)
+    for (auto [isGiven, name] :
+         {std::pair(flagCorners.getValue(), "corners"),
+          std::pair(!flagInputs.empty(), "in"),
+          std::pair(!flagSizes.empty(), "size"),
+          std::pair(flagSeed.getNumOccurrences() != 0, "seed")})
+      if (isGiven)
+        return llvm::createStringError("--%s needs --verify", name);
+  return llvm::Error::success();
+}
+
+static llvm::Expected<CompileOptions> getCompileOptions() {
+  CompileOptions options;
+  llvm::Expected<const TargetRow &> target = lookupTarget(flagChip);
+  if (!target)
+    return target.takeError();
+  options.chip = flagChip;
+  options.schedule = flagSchedule;
+  options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
+  options.epilogue = flagEpilogue;
+  options.printPlan = flagPrintPlan;
+  options.debugLines = flagDebugLines;
+  options.dumpDir = flagDumpDir;
+  if (std::optional<std::string> name = given(flagEmit)) {
+    std::optional<Rung> rung = symbolizeRung(*name);
+    if (!rung) {
+      std::string known;
+      llvm::raw_string_ostream stream(known);
+      llvm::interleaveComma(getRungs(), stream,
+                            [&](Rung each) { stream << stringifyRung(each); });
+      return llvm::createStringError("--emit: expected one of " + known +
+                                     ", got '" + *name + "'");
+    }
+    options.last = *rung;
+  }
+  if (flagVerify && options.last < Rung::PTX)
+    return llvm::createStringError(
+        "--verify needs PTX, and --emit=" + stringifyRung(options.last) +
+        " stops before it");
+  if (!launchPath.empty() && options.last < Rung::NVVM)
+    return llvm::createStringError(
+        "--launch-out needs a complete launch record, and --emit=" +
+        stringifyRung(options.last) + " stops before it");
+  return options;
+}
+
+static llvm::Expected<sim::HarnessOptions> getHarnessOptions() {
+  sim::HarnessOptions options;
+  options.verify = true;
+  options.seed = flagSeed;
+  options.config.seed = flagSeed;
+  options.corners = flagCorners;
+  auto split =
+      [](StringRef flag,
+         StringRef text) -> llvm::Expected<std::pair<StringRef, StringRef>> {
+    auto [name, value] = text.split('=');
+    if (name.empty() || value.empty())
+      return llvm::createStringError("--" + flag +
+                                     ": expected NAME=VALUE, "
+                                     "got '" +
+                                     text + "'");
+    return std::pair(name, value);
+  };
+  for (StringRef text : flagInputs) {
+    auto parts = split("in", text);
+    if (!parts)
+      return parts.takeError();
+    llvm::Expected<sim::NpyArray> array = sim::readNpy(parts->second);
+    if (!array)
+      return array.takeError();
+    options.inputs[parts->first] = std::move(*array);
+  }
+  for (StringRef text : flagSizes) {
+    auto parts = split("size", text);
+    if (!parts)
+      return parts.takeError();
+    int64_t value;
+    if (parts->second.getAsInteger(10, value))
+      return llvm::createStringError("--size: expected an integer, got '" +
+                                     parts->second + "'");
+    options.sizes[parts->first] = value;
+  }
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// The work
+//===----------------------------------------------------------------------===//
+
+/// Reads the input file into `sources` and parses it.
+static OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
+                                        llvm::SourceMgr &sources) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(inputPath, &message);
+  if (!file) {
+    llvm::WithColor::error(llvm::errs(), "attn-compile") << message << "\n";
+    return nullptr;
+  }
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  return parseSourceFile<ModuleOp>(sources, &context);
+}
+
+static LogicalResult writeFile(StringRef path, StringRef text) {
+  std::string message;
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &message);
+  if (!file) {
+    llvm::WithColor::error(llvm::errs(), "attn-compile") << message << "\n";
+    return failure();
+  }
+  file->os() << text;
+  file->keep();
+  return success();
+}
+
+/// Prints plan, times and report as one JSON object.
+static void printJSON(const CompileResult &result,
+                      const sim::HarnessReport *report) {
+  llvm::json::Object object;
+  if (report)
+    object = std::move(*report->toJSON().getAsObject());
+  llvm::json::Object times;
+  for (const StageTime &time : result.times)
+    times[time.name] = time.milliseconds;
+  object["milliseconds"] = std::move(times);
+  object["plan"] = llvm::json::Array(result.plans);
+  llvm::outs() << llvm::formatv("{0:2}\n",
+                                llvm::json::Value(std::move(object)));
+}
+
+/// Writes what was asked for.
+static LogicalResult writeOutputs(const CompileResult &result) {
+  if (flagPrintPlan)
+    for (const std::string &plan : result.plans)
+      llvm::errs() << "plan: " << plan << "\n";
+  if (!launchPath.empty()) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    for (const LaunchRecord &launch : result.launches)
+      stream << llvm::formatv("{0:2}\n", toJSON(launch));
+    if (failed(writeFile(launchPath, text)))
+      return failure();
+  }
+  // A report takes the place of the output unless both were asked for.
+  bool wantsOutput = given(flagEmit) || !outputPath.empty() ||
+                     !(flagVerify || flagJSON || flagPrintPlan);
+  if (wantsOutput)
+    return writeFile(outputPath.empty() ? "-" : outputPath.getValue(),
+                     result.output);
+  return success();
+}
+
+/// Runs the kernel on the simulator.
+static llvm::Expected<sim::HarnessReport>
+verifyResult(const CompileResult &result, sim::HarnessOptions &options,
+             const Modifications &modifications,
+             const std::optional<Problem> &problem) {
+  if (result.launches.size() != 1)
+    return llvm::createStringError(
+        "expected one kernel with a launch record to verify, got %zu",
+        result.launches.size());
+  modifications.apply(options);
+  if (problem)
+    applyProblem(*problem, options);
+  return verifyKernel(result.ptx, result.launches.front(), options);
+}
+
+static LogicalResult run() {
+  auto fail = [](llvm::Error error) {
+    llvm::handleAllErrors(std::move(error), [](const llvm::ErrorInfoBase &e) {
+      llvm::WithColor::error(llvm::errs(), "attn-compile")
+          << e.message() << "\n";
+    });
+    return failure();
+  };
+  ProblemFlags flags = getProblemFlags();
+  if (llvm::Error error = checkFlags(flags))
+    return fail(std::move(error));
+  llvm::Expected<CompileOptions> options = getCompileOptions();
+  if (!options)
+    return fail(options.takeError());
+  std::optional<Problem> problem;
+  if (inputPath.empty()) {
+    llvm::Expected<Problem> parsed = parseProblem(flags);
+    if (!parsed)
+      return fail(parsed.takeError());
+    problem = std::move(*parsed);
+  }
+  llvm::Expected<sim::HarnessOptions> harness = getHarnessOptions();
+  if (!harness)
+    return fail(harness.takeError());
+
+  DefaultTimingManager timingManager;
+  applyDefaultTimingManagerCLOptions(timingManager);
+  if (flagTiming) {
+    timingManager.setEnabled(true);
+    timingManager.setDisplayMode(DefaultTimingManager::DisplayMode::Tree);
+  }
+  TimingScope timing = timingManager.getRootScope();
+
+  TimingScope start = timing.nest("read the problem");
+  DialectRegistry registry;
+  registerCompileDialects(registry);
+  // A thread pool costs more than it saves on one kernel.
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  // The op that an error is about stands in the user's file.
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler diagnostics(sources, &context);
+  OwningOpRef<ModuleOp> module =
+      problem ? buildProblem(&context, *problem) : parseInput(context, sources);
+  if (!module || failed(verify(*module)))
+    return failure();
+  start.stop();
+
+  std::optional<Modifications> modifications;
+  if (flagVerify) {
+    llvm::Expected<Modifications> found = Modifications::get(*module);
+    if (!found)
+      return fail(found.takeError());
+    modifications.emplace(std::move(*found));
+  }
+  CompileResult result;
+  if (failed(compile(*module, *options, timing, result)) ||
+      failed(writeOutputs(result)))
+    return failure();
+  if (!flagVerify) {
+    if (flagJSON)
+      printJSON(result, nullptr);
+    return success();
+  }
+  llvm::Expected<sim::HarnessReport> report =
+      verifyResult(result, *harness, *modifications, problem);
+  if (!report)
+    return fail(report.takeError());
+  if (flagJSON)
+    printJSON(result, &*report);
+  else
+    report->print(llvm::outs(), report->kernel + ".ptx");
+  return success(report->hasPassed());
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerAsmPrinterCLOptions();
+  registerPassManagerCLOptions();
+  registerDefaultTimingManagerCLOptions();
+  cl::HideUnrelatedOptions(
+      {&problemCategory, &compileCategory, &outputCategory, &verifyCategory});
+  cl::ParseCommandLineOptions(
+      argc, argv, "attn-compile - an attention kernel from a problem\n");
+  return failed(run());
+}
