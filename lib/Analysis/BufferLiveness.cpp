@@ -70,7 +70,8 @@ Event LivenessBuilder::makeEvent(const SharedAccess &access) const {
 
 void LivenessBuilder::extendToWait(Event &event) const {
   for (Operation *op = event.range.last; op != kernel; op = op->getParentOp()) {
-    for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
+    for (Operation *next = op->getNextNode(); next;
+         next = next->getNextNode()) {
       auto wait = dyn_cast<CpAsyncWaitOp>(next);
       if (!wait || wait.getPending() != 0)
         continue;

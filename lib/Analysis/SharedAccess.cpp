@@ -78,8 +78,7 @@ static LogicalResult findRange(Value buffer, SharedAccess &access) {
   return success();
 }
 
-FailureOr<SmallVector<SharedAccess, 2>>
-attn::getSharedAccesses(Operation *op) {
+FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
   SmallVector<SharedAccess, 2> accesses;
   if (isBufferView(op) || isa<AllocOp>(op))
     return accesses;

@@ -255,10 +255,8 @@ static bool mayTouchSameBytes(const Pending &a, const Pending &b) {
     return false;
   SlotOp slotA = a.access.slot, slotB = b.access.slot;
   bool sameRing = slotA && slotB && slotA.getSource() == slotB.getSource();
-  bool sameCursor =
-      a.position.cursor && a.position.cursor == b.position.cursor;
-  return !sameRing || !sameCursor ||
-         a.position.distance == b.position.distance;
+  bool sameCursor = a.position.cursor && a.position.cursor == b.position.cursor;
+  return !sameRing || !sameCursor || a.position.distance == b.position.distance;
 }
 
 HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {

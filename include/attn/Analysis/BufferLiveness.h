@@ -1,4 +1,5 @@
-//===- BufferLiveness.h - When buffers in shared memory are live -*- C++ -*-===//
+//===- BufferLiveness.h - When buffers in shared memory are live -*- C++
+//-*-===//
 //
 // A buffer is live from a write to the last read that may see it, or until an
 // asynchronous copy into it is awaited. Where the whole buffer is written anew

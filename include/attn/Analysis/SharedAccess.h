@@ -1,4 +1,5 @@
-//===- SharedAccess.h - Which bytes of shared memory an op touches -*- C++ -*-===//
+//===- SharedAccess.h - Which bytes of shared memory an op touches -*- C++
+//-*-===//
 //
 // An access is described by the buffer's alloc, a range of bytes, and, for a
 // slot of a ring, by what is known about its position in the ring.

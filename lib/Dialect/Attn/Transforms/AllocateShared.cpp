@@ -66,8 +66,7 @@ struct AttnAllocateSharedPass
 } // namespace
 
 /// The buffers grouped into items, in the order of the text.
-static FailureOr<SmallVector<Item>>
-makeItems(const BufferLiveness &liveness) {
+static FailureOr<SmallVector<Item>> makeItems(const BufferLiveness &liveness) {
   SmallVector<Item> items;
   llvm::StringMap<size_t> groups;
   for (AllocOp alloc : liveness.getAllocs()) {
@@ -112,8 +111,7 @@ static bool liveTogether(const BufferLiveness &liveness, const Item &a,
 }
 
 /// Gives each item without one the lowest offset that is free.
-static void place(const BufferLiveness &liveness,
-                  MutableArrayRef<Item> items) {
+static void place(const BufferLiveness &liveness, MutableArrayRef<Item> items) {
   SmallVector<Item *> order;
   for (Item &item : items)
     if (!item.offset)
@@ -134,8 +132,8 @@ static void place(const BufferLiveness &liveness,
     for (const Item *other : neighbours) {
       if (offset + item->bytes <= *other->offset)
         break;
-      offset = std::max<int64_t>(
-          offset, llvm::alignTo(other->end(), item->alignment));
+      offset = std::max<int64_t>(offset,
+                                 llvm::alignTo(other->end(), item->alignment));
     }
     item->offset = offset;
   }
@@ -153,14 +151,13 @@ static LogicalResult checkGivenOffsets(const BufferLiveness &liveness,
       AllocOp neighbour = other.members.front();
       if (&other == &item)
         break;
-      bool apart =
-          other.end() <= *item.offset || item.end() <= *other.offset;
+      bool apart = other.end() <= *item.offset || item.end() <= *other.offset;
       if (apart || !liveTogether(liveness, item, other))
         continue;
       auto diag = alloc.emitOpError("expected bytes of its own, got [")
                   << *item.offset << ", " << item.end() << "), which overlap '"
-                  << getBufferName(neighbour) << "' at ["
-                  << *other.offset << ", " << other.end() << ")";
+                  << getBufferName(neighbour) << "' at [" << *other.offset
+                  << ", " << other.end() << ")";
       diag.attachNote(neighbour.getLoc())
           << "the other buffer is here, live at the same time";
       return diag;
@@ -267,7 +264,7 @@ LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
                   builder.getI64IntegerAttr(total));
 
   if (printMap)
-    kernel.emitRemark(describeMap(*liveness, *items, total));
+    emitRemark(kernel.getLoc(), describeMap(*liveness, *items, total));
   remark::passed(kernel.getLoc(), remark::RemarkOpts::name("map")
                                       .category("attn.allocate-shared")
                                       .function(kernel.getName()))

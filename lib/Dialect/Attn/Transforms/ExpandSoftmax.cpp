@@ -42,8 +42,8 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op) {
   Value negated = arith::NegFOp::create(builder, loc, scale);
   Value rowNegated = tensor::SplatOp::create(builder, loc, negated, row);
 
-  Value rowMax = ReduceOp::create(builder, loc, row, ReduceKind::Max,
-                                  op.getS());
+  Value rowMax =
+      ReduceOp::create(builder, loc, row, ReduceKind::Max, op.getS());
   Value newM = arith::MaxNumFOp::create(builder, loc, op.getM(), rowMax);
   Value offset = arith::MulFOp::create(builder, loc, newM, rowNegated);
   if (!op.getFinite()) {

@@ -107,7 +107,23 @@ void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel,
                fence.hazard.second.op->getName().getStringRef().str());
 }
 
+/// Once shared memory is laid out, no pass may have added to it.
+static LogicalResult checkClosed(gpu::GPUFuncOp kernel) {
+  if (!kernel->hasAttr(AttnDialect::kSharedBytesAttr))
+    return success();
+  WalkResult walked = kernel.walk([](AllocOp alloc) {
+    if (alloc.getOffset())
+      return WalkResult::advance();
+    alloc.emitOpError("expected an offset: shared memory is laid out, and no "
+                      "pass creates buffers any more");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
+  if (failed(checkClosed(kernel)))
+    return failure();
   SmallVector<Fence> fences;
   while (true) {
     auto hazard = findSharedHazard(kernel);

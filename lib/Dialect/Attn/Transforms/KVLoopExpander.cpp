@@ -65,8 +65,8 @@ private:
   LogicalResult collectSlice(Stage &stage);
   void findAccesses(Stage &stage);
   SmallVector<Phase, 3> makePhases();
-  /// With one stage: the op before which the late stages must be there, and the
-  /// op after which the early stages of the next block may be copied.
+  /// With one stage: the first op that reads a late stage, and the last one
+  /// that reads an early stage; null if there is none.
   std::pair<Operation *, Operation *> findTurningPoints();
 
   Value constant(int64_t value);
@@ -141,9 +141,8 @@ LogicalResult Expander::collectSlice(Stage &stage) {
       llvm::append_range(worklist, def->getOperands());
   }
   stage.slice = slice.takeVector();
-  llvm::sort(stage.slice, [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  });
+  llvm::sort(stage.slice,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   return success();
 }
 
@@ -320,8 +319,8 @@ void Expander::prologue() {
 //===----------------------------------------------------------------------===//
 
 void Expander::cloneMask(ApplyMaskOp op, KVPhase phase, IRMapping &mapping) {
-  bool dropped = phase == KVPhase::Interior ||
-                 (phase == KVPhase::Left && !op.getLower());
+  bool dropped =
+      phase == KVPhase::Interior || (phase == KVPhase::Left && !op.getLower());
   if (dropped) {
     mapping.map(op.getResult(), mapping.lookupOrDefault(op.getSource()));
     return;
@@ -351,18 +350,18 @@ SmallVector<Value> Expander::makeBody(const Phase &phase, Value t,
   int64_t ahead = depth == 1 ? 1 : depth - 1;
   Value next = arith::AddIOp::create(builder, loc, t, constant(ahead));
   Value nextKey = arith::SubIOp::create(
-      builder, loc, key, constant(ahead * static_cast<int64_t>(loop.getBlock())));
+      builder, loc, key,
+      constant(ahead * static_cast<int64_t>(loop.getBlock())));
 
-  // One stage: where the wait for V and the copies of the next K go.
-  Operation *waitBefore = nullptr, *issueAfter = nullptr;
+  Operation *firstLate = nullptr, *lastEarly = nullptr;
   if (!stages.empty())
     CpAsyncWaitOp::create(builder, loc, depth == 1 ? 0 : depth - 2);
   if (depth > 1 && !stages.empty()) {
     issueIf(isLess(next, trips), always, nextKey, advance(slot, ahead), ahead,
             /*inBounds=*/true);
   } else if (depth == 1) {
-    std::tie(waitBefore, issueAfter) = findTurningPoints();
-    if (waitBefore) {
+    std::tie(firstLate, lastEarly) = findTurningPoints();
+    if (firstLate) {
       // Iteration 0 is in the right phase unless all of its rows exist.
       bool inBounds =
           !mayLackRows || (hasRightPhase && phase.kind != KVPhase::Right);
@@ -371,18 +370,27 @@ SmallVector<Value> Expander::makeBody(const Phase &phase, Value t,
     }
   }
 
-  for (Operation &op : body.without_terminator()) {
-    if (&op == waitBefore)
+  // One stage: V is awaited and the next K copied as soon as K has been read.
+  bool mustWait = firstLate;
+  auto waitOnce = [&]() {
+    if (mustWait)
       CpAsyncWaitOp::create(builder, loc, 0);
+    mustWait = false;
+  };
+  for (Operation &op : body.without_terminator()) {
+    if (&op == firstLate)
+      waitOnce();
     auto stage = llvm::find_if(
         stages, [&](const Stage &stage) { return stage.op == &op; });
     if (stage != stages.end())
       mapping.map(stage->op.getResult(), makeSlot(*stage, slot, 0));
     else
       cloneOp(&op, phase.kind, mapping);
-    if (&op == issueAfter)
+    if (&op == lastEarly) {
+      waitOnce();
       issueIf(isLess(next, trips), isEarly, nextKey, slot, ahead,
               /*inBounds=*/true);
+    }
   }
 
   SmallVector<Value> results;
@@ -394,19 +402,16 @@ SmallVector<Value> Expander::makeBody(const Phase &phase, Value t,
 }
 
 std::pair<Operation *, Operation *> Expander::findTurningPoints() {
-  Operation *waitBefore = nullptr, *issueAfter = nullptr;
+  Operation *firstLate = nullptr, *lastEarly = nullptr;
   for (Stage &stage : stages) {
     if (stage.early) {
-      if (!issueAfter || issueAfter->isBeforeInBlock(stage.last))
-        issueAfter = stage.last;
-    } else if (!waitBefore || stage.first->isBeforeInBlock(waitBefore)) {
-      waitBefore = stage.first;
+      if (!lastEarly || lastEarly->isBeforeInBlock(stage.last))
+        lastEarly = stage.last;
+    } else if (!firstLate || stage.first->isBeforeInBlock(firstLate)) {
+      firstLate = stage.first;
     }
   }
-  // As soon as the scores are there, unless K is read again later.
-  if (waitBefore && issueAfter && issueAfter->isBeforeInBlock(waitBefore))
-    waitBefore = issueAfter->getNextNode();
-  return {waitBefore, issueAfter};
+  return {firstLate, lastEarly};
 }
 
 SmallVector<Value> Expander::makeLoop(const Phase &phase, ValueRange carried) {
@@ -442,8 +447,7 @@ FailureOr<KVLoopSummary> Expander::run() {
   KVLoopSummary summary;
   summary.stages = depth;
   summary.copiesAhead = stages.empty() ? 0 : depth - 1;
-  summary.groupsInFlight =
-      stages.empty() ? 0 : std::max<int64_t>(1, depth - 1);
+  summary.groupsInFlight = stages.empty() ? 0 : std::max<int64_t>(1, depth - 1);
   for (const Phase &phase : phases)
     summary.phases.push_back(phase.kind);
   carried.resize(loop.getNumResults());

@@ -1,6 +1,15 @@
-//===- MaterializeScratch.cpp - The pass AttnMaterializeScratch -------------------------------------------===//
+//===- MaterializeScratch.cpp - Shared memory for exchanges ---------------===//
+//
+// What has to pass between warps goes through a buffer of its own: a layout
+// conversion stores the tile and loads it in the other layout; a reduction
+// along which warps hold different columns stores one partial row value for
+// each of these warps, and every warp loads and reduces all of them.
+//
+//===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Layout/Convert.h"
+#include "mlir/IR/Remarks.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNMATERIALIZESCRATCHPASS
@@ -11,8 +20,104 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-struct AttnMaterializeScratchPass : attn::impl::AttnMaterializeScratchPassBase<AttnMaterializeScratchPass> {
+struct AttnMaterializeScratchPass
+    : attn::impl::AttnMaterializeScratchPassBase<AttnMaterializeScratchPass> {
   using Base::Base;
-  void runOnOperation() override {}
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      if (failed(materialize(kernel)))
+        return signalPassFailure();
+      kernel->setAttr(AttnDialect::kSharedClosedAttr,
+                      UnitAttr::get(&getContext()));
+    }
+  }
+
+  LogicalResult materialize(gpu::GPUFuncOp kernel);
+  LogicalResult materialize(gpu::GPUFuncOp kernel, ConvertLayoutOp op);
+  LogicalResult check(ReduceOp op);
 };
 } // namespace
+
+static RankedTensorType tileType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
+                                                      ConvertLayoutOp op) {
+  RankedTensorType from = tileType(op.getSource()), to = tileType(op);
+  auto source = getTileLayout(from);
+  if (!source)
+    return op.emitOpError("has a source without a layout: ")
+           << llvm::toString(source.takeError());
+  auto target = getTileLayout(to);
+  if (!target)
+    return op.emitOpError("has a result without a layout: ")
+           << llvm::toString(target.takeError());
+  auto plan = planConversion(*source, *target, from.getElementTypeBitWidth());
+  if (!plan)
+    return op.emitOpError("cannot be carried out: ")
+           << llvm::toString(plan.takeError());
+  if (plan->kind != ConversionKind::Scratch)
+    return success();
+
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Attribute rows =
+      from.getRank() == 2
+          ? Attribute(SwizzledLayoutAttr::get(
+                &getContext(),
+                SharedLayout::chooseSpan(from.getShape()[1],
+                                         from.getElementTypeBitWidth())))
+          : Attribute(RowLayoutAttr::get(&getContext()));
+  auto type = BufferType::get(&getContext(), from.getShape(),
+                              from.getElementType(), rows, MemorySpace::Shared);
+  Value buffer =
+      AllocOp::create(builder, loc, type, builder.getStringAttr("exchange"),
+                      IntegerAttr(), StringAttr());
+  LocalStoreOp::create(builder, loc, op.getSource(), buffer);
+  Value loaded = LocalLoadOp::create(builder, loc, to, buffer);
+  remark::passed(loc, remark::RemarkOpts::name("conversion")
+                          .category("attn.materialize-scratch")
+                          .function(kernel.getName()))
+      << remark::add("a conversion passes through shared memory")
+      << remark::metric("bytes", llvm::cantFail(type.getSlotBytes()))
+      << remark::metric("wavefronts", plan->wavefronts);
+  op.replaceAllUsesWith(loaded);
+  op.erase();
+  ++numConversions;
+  return success();
+}
+
+/// Without `partial` a row's columns have to be in one warp.
+LogicalResult AttnMaterializeScratchPass::check(ReduceOp op) {
+  if (op.getPartial())
+    return success();
+  RankedTensorType type = tileType(op.getSource());
+  auto layout = getTileLayout(type);
+  if (!layout)
+    return op.emitOpError("has a source without a layout: ")
+           << llvm::toString(layout.takeError());
+  if (layout->warpBitsAlong(1).empty())
+    return success();
+  return op.emitOpError("expected the columns of a row in one warp, got ")
+         << (1 << layout->warpBitsAlong(1).size()) << " warps in " << type;
+}
+
+LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel) {
+  SmallVector<ConvertLayoutOp> conversions;
+  SmallVector<ReduceOp> reductions;
+  kernel.walk([&](Operation *op) {
+    if (auto conversion = dyn_cast<ConvertLayoutOp>(op))
+      conversions.push_back(conversion);
+    if (auto reduction = dyn_cast<ReduceOp>(op))
+      reductions.push_back(reduction);
+  });
+  for (ConvertLayoutOp op : conversions)
+    if (failed(materialize(kernel, op)))
+      return failure();
+  for (ReduceOp op : reductions)
+    if (failed(check(op)))
+      return failure();
+  return success();
+}

@@ -97,11 +97,6 @@ static ResultFacts collectFacts(StoreResultOp op) {
   return facts;
 }
 
-/// A lane of a group of four gets 16 bytes of each 64.
-static bool canShuffle(const ResultFacts &facts) {
-  return facts.wideRows() && facts.rowBytes % (4 * kVectorBytes) == 0;
-}
-
 static EpilogueKind choose(const ResultFacts &facts) {
   if (facts.wideRows() && facts.scratchBytes > 0 && facts.scratchFits())
     return EpilogueKind::Staged;
@@ -116,9 +111,9 @@ static void emitStaged(StoreResultOp op, const ResultFacts &facts) {
       AutoLayoutAttr::get(op.getContext()), MemorySpace::Shared);
   Value buffer = op.getScratch();
   if (!buffer || !facts.scratchFits())
-    buffer = AllocOp::create(builder, loc, type,
-                             builder.getStringAttr("staging"), IntegerAttr(),
-                             StringAttr());
+    buffer =
+        AllocOp::create(builder, loc, type, builder.getStringAttr("staging"),
+                        IntegerAttr(), StringAttr());
   else if (buffer.getType() != type)
     buffer = ReinterpretOp::create(builder, loc, type, buffer);
   LocalStoreOp::create(builder, loc, op.getValue(), buffer);

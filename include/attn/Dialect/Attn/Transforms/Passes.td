@@ -119,10 +119,18 @@ def AttnInferLayoutsPass : Pass<"attn-infer-layouts", "::mlir::gpu::GPUModuleOp"
 def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Give conversions and reductions their shared memory";
   let description = [{
-    Rewrites layout conversions and reductions that cross warps into stores and
-    loads of an `attn.alloc`. Afterwards no pass creates shared memory; the
-    kernel is marked `attn.shared_closed` and later passes check it.
+    Rewrites each layout conversion that crosses warps into a store to an
+    `attn.alloc` of its own and a load in the other layout; conversions inside a
+    warp stay. Afterwards no pass creates shared memory: the kernel is marked
+    `attn.shared_closed`, and `attn-insert-fences` refuses buffers without an
+    offset in a kernel whose shared memory is laid out.
+
+    A full reduction of rows whose columns lie in several warps is an error.
   }];
+  let statistics = [
+    Statistic<"numConversions", "conversions",
+              "Number of conversions through shared memory">
+  ];
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
