@@ -132,14 +132,19 @@ Error TensorMaker::applySizes() {
     auto fail = [&](const Twine &problem) {
       return createStringError("size \"" + name + "\": " + problem);
     };
+    // Of all expressions, only a lone symbol names something to set.
     Expected<SizeExpr> expression = SizeExpr::parse(name);
-    if (!expression || expression->getSymbols().size() != 1 ||
-        expression->getText() != name) {
-      llvm::consumeError(expression ? Error::success()
-                                    : expression.takeError());
+    if (!expression) {
+      llvm::consumeError(expression.takeError());
       return fail("expected NAME.dimI or NAME.strideI");
     }
-    const SizeSymbol &symbol = expression->getSymbols()[0];
+    SizeSymbol symbol;
+    if (!expression->getSymbols().empty())
+      symbol = expression->getSymbols().front();
+    if ((symbol.tensor + (symbol.isStride ? ".stride" : ".dim") +
+         Twine(symbol.index))
+            .str() != name)
+      return fail("expected NAME.dimI or NAME.strideI");
     HarnessTensor *tensor = find(symbol.tensor);
     if (!tensor || symbol.index >= tensor->argument.shape.size())
       return fail("the launch record has no such size");
