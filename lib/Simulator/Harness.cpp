@@ -269,7 +269,7 @@ Expected<RunReport> Runner::runOnce(LaunchConfig config,
   if (!bound)
     return bound.takeError();
   if (!bound->tensorMaps.empty())
-    return createStringError("the simulator has no tensor maps yet");
+    return createStringError("the simulator does not support tensor maps");
 
   RunReport report;
   report.completed = true;

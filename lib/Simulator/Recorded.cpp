@@ -322,7 +322,7 @@ makeParameters(const RecordedLaunch &launch, const KernelInfo &kernel,
   std::vector<uint8_t> buffer(kernel.paramBytes, 0);
   for (auto [slot, parameter] : llvm::zip_equal(slots, launch.parameters)) {
     if (parameter.tensorMap)
-      return createStringError("the simulator has no tensor maps yet");
+      return createStringError("the simulator does not support tensor maps");
     llvm::copy(parameter.bytes, buffer.begin() + slot.offset);
     for (const RecordedPointer &pointer : parameter.pointers)
       llvm::support::endian::write64le(&buffer[slot.offset + pointer.at],

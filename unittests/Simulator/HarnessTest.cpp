@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Simulator/Harness.h"
 
+#include "FakeProgram.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -35,23 +36,6 @@ static constexpr const char *recordText = R"json({
 })json";
 
 namespace {
-
-/// A program that only has a name, a target and one kernel.
-class FakeProgram : public Program {
-public:
-  FakeProgram() {
-    kernel.name = "attn_fwd";
-    kernel.params = {{"p0", 0, 8, 8}, {"p1", 8, 4, 4}};
-    kernel.paramBytes = 12;
-  }
-  llvm::StringRef getName() const override { return "fake.ptx"; }
-  llvm::StringRef getTarget() const override { return target; }
-  unsigned getVersion() const override { return 80; }
-  llvm::ArrayRef<KernelInfo> getKernels() const override { return kernel; }
-
-  KernelInfo kernel;
-  std::string target = "sm_80";
-};
 
 class Harness : public testing::Test {
 protected:
@@ -221,6 +205,16 @@ TEST_F(Harness, ChecksTheProgram) {
   program.kernel.params.pop_back();
   EXPECT_EQ(fail(), "kernel \"attn_fwd\" has 1 parameters, the launch record "
                     "gives 2");
+}
+
+TEST_F(Harness, RefusesTensorMaps) {
+  LaunchArg map;
+  map.kind = ArgKind::TensorMap;
+  map.tensor = 1;
+  map.box = {8, 16, 1, 1};
+  record.args.push_back(map);
+  program.kernel.params.push_back({"p2", 64, 128, 64});
+  EXPECT_EQ(fail(), "the simulator does not support tensor maps");
 }
 
 TEST_F(Harness, NeedsAProblemToVerify) {
