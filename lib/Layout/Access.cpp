@@ -219,18 +219,11 @@ Expected<GlobalPlan> mlir::attn::planGlobalAccess(const TileLayout &tile,
   plan.laneBroadcastMask = tile.laneBroadcastMask();
   plan.warpBroadcastMask = tile.warpBroadcastMask();
   plan.blockBroadcastMask = tile.blockBroadcastMask();
-  int64_t threadBits = 0;
   for (unsigned dim = 0; dim < tile.rank(); ++dim) {
     plan.laneBases.push_back(tile.laneBases(dim));
     plan.warpBases.push_back(tile.warpBases(dim));
     plan.blockBases.push_back(tile.blockBases(dim));
   }
-  for (int64_t basis : plan.laneBases[contiguousDim])
-    threadBits |= basis;
-  for (int64_t basis : plan.warpBases[contiguousDim])
-    threadBits |= basis;
-  for (int64_t basis : plan.blockBases[contiguousDim])
-    threadBits |= basis;
 
   std::map<Coords, unsigned> first;
   SmallVector<unsigned> originals;
@@ -241,10 +234,9 @@ Expected<GlobalPlan> mlir::attn::planGlobalAccess(const TileLayout &tile,
     else
       plan.copies.push_back({reg, place->second});
   }
-  // A width of one element always serves.
+  // Bits have one source each, so that registers which fill a run are the only
+  // ones in it. A width of one element always serves.
   for (unsigned width = maxBytes * 8 / elementBits; width >= 1; width /= 2) {
-    if (threadBits & (width - 1))
-      continue;
     plan.width = width;
     plan.accesses.clear();
     std::map<Coords, unsigned> accessAt;

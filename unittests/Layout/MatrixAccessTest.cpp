@@ -119,6 +119,15 @@ TEST(MatrixAccess, OrderAndAddressRegisters) {
       EXPECT_EQ(reg, 8 * index + slot);
 }
 
+TEST(MatrixAccess, WordsFollowRegistersInAnyOrientation) {
+  TileLayout k = unwrap(mmaOperandB(64, 32, 16, 16, {1, 1})).transposed({1, 0});
+  SharedLayout buffer = unwrap(SharedLayout::choose(32, 64, 16));
+  MatrixPlan plan = unwrap(planMatrixAccess(k, buffer));
+  expectPlan(plan, k, buffer);
+  for (const MatrixAccess &access : plan.accesses)
+    EXPECT_TRUE(llvm::is_sorted(access.registers));
+}
+
 TEST(MatrixAccess, OddRemainders) {
   // 5 k-steps of 8 times 3 n-tiles: 15 matrices.
   TileLayout tile = unwrap(mmaOperandB(40, 24, 16, 8, {1, 1}));

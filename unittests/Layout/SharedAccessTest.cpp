@@ -58,6 +58,9 @@ TEST(SharedAccess, ViewsOfLargerBuffers) {
   expectError(planSharedAccess(tile, unwrap(whole.subview({8, 0}, {32, 40}))),
               "expected dim0 of the tile to start at a multiple of its unit in "
               "the buffer, got offset 8");
+  expectError(planSharedAccess(tile, unwrap(whole.subview({0, 4}, {32, 40}))),
+              "expected dim1 of the tile to start at a multiple of its unit in "
+              "the buffer, got offset 4");
 }
 
 TEST(SharedAccess, ConstantsAreImmediatesWhereTheyCanBe) {
@@ -71,6 +74,16 @@ TEST(SharedAccess, ConstantsAreImmediatesWhereTheyCanBe) {
   // Without swizzle everything is an immediate.
   SharedLayout plain = unwrap(SharedLayout::swizzled(64, 256, 16, 0, 264));
   EXPECT_EQ(unwrap(planSharedAccess(tile, plain)).xorConstants().size(), 1u);
+}
+
+TEST(SharedAccess, LanesThatSwapNeighboursAreNotVectors) {
+  // Registers 0 and 1 are neighbours, in the other order in odd lanes.
+  TileLayout tile = unwrap(
+      TileLayout::parse("{register: [0,1]; lane: [1,1] -> dim0: 2, dim1: 2}"));
+  SharedLayout buffer = unwrap(SharedLayout::choose(2, 2, 16));
+  VectorPlan plan = unwrap(planSharedAccess(tile, buffer));
+  EXPECT_EQ(plan.bytes, 2u);
+  expectPlan(plan, tile, buffer);
 }
 
 TEST(SharedAccess, BlockedRowsAreFreeOfConflicts) {
@@ -167,6 +180,13 @@ TEST(BankConflicts, Counting) {
   EXPECT_EQ(count(8, [](int lane) { return 8 * lane; }), Pair(2, 2));
   EXPECT_EQ(count(16, [](int lane) { return 16 * lane; }), Pair(4, 4));
   EXPECT_EQ(count(16, [](int lane) { return 32 * lane; }), Pair(8, 4));
+  // Lanes of different quarters never share a wavefront.
+  EXPECT_EQ(count(16,
+                  [](int lane) {
+                    return lane % 4 * 16 + lane / 8 % 2 * 64 +
+                           lane / 4 % 2 * 128;
+                  }),
+            Pair(8, 4));
   EXPECT_EQ(count(16, [](int lane) { return lane < 8 ? 16 * lane : -1; }),
             Pair(1, 1));
   for (int lane = 0; lane < 32; ++lane)
