@@ -114,18 +114,6 @@ mlir::attn::elementAddresses(const TileLayout &tile,
                           buffer.viewOffsets());
 }
 
-/// True when the form leaves the address bits below `bytes` to the constants.
-static bool keepsAlignment(const AddressForm &form, unsigned bytes) {
-  for (ArrayRef<int64_t> constants :
-       {ArrayRef<int64_t>(form.laneXor), ArrayRef<int64_t>(form.laneAdd),
-        ArrayRef<int64_t>(form.warpXor), ArrayRef<int64_t>(form.warpAdd),
-        ArrayRef<int64_t>(form.blockXor), ArrayRef<int64_t>(form.blockAdd)})
-    for (int64_t constant : constants)
-      if (constant % bytes)
-        return false;
-  return true;
-}
-
 Expected<VectorPlan> mlir::attn::planSharedAccess(const TileLayout &tile,
                                                   const SharedLayout &buffer,
                                                   unsigned maxBytes) {
@@ -155,8 +143,6 @@ Expected<VectorPlan> mlir::attn::planSharedAccess(const TileLayout &tile,
       plan.copies.push_back({reg, place->second});
   }
   for (unsigned bytes = maxBytes; bytes >= elementBytes; bytes /= 2) {
-    if (!keepsAlignment(addresses->form, bytes))
-      continue;
     plan.bytes = bytes;
     plan.accesses.clear();
     std::map<std::pair<int64_t, int64_t>, unsigned> accessAt;
@@ -174,7 +160,8 @@ Expected<VectorPlan> mlir::attn::planSharedAccess(const TileLayout &tile,
       plan.accesses[place->second].registers[low / elementBytes] = reg;
       ++filled;
     }
-    // Every access is full, since no two originals share an address. Single
+    // Every access is full, since no two originals share an address: its low
+    // address bits have registers as their sources and hence no threads. Single
     // elements always are.
     if (filled == plan.accesses.size() * (bytes / elementBytes))
       break;

@@ -148,6 +148,9 @@ TEST(SharedLayout, Errors) {
   expectError(buffer.ring(2, 1000),
               "expected slots a multiple of 1024 and at least 1024 bytes "
               "apart, got 1000");
+  expectError(buffer.ring(2, 1040),
+              "expected slots a multiple of 1024 and at least 1024 bytes "
+              "apart, got 1040");
   auto parse = [](llvm::StringRef text) { return SharedLayout::parse(text); };
   expectError(parse("9-bit {dim0: -> offset: 1} * (1 @ 0)"),
               "expected elements of 8, 16, 32, 64 or 128 bits, got 9");

@@ -115,6 +115,14 @@ TEST(TileLayout, SliceIsAReduction) {
   }
 }
 
+TEST(TileLayout, DiagonalLanesAreNotSeparable) {
+  TileLayout tile = unwrap(TileLayout::parse(
+      "{register: [0,1]; lane: [1,1] [2,0] -> dim0: 4, dim1: 2}"));
+  EXPECT_FALSE(tile.isSeparable(0));
+  EXPECT_FALSE(tile.isSeparable(1));
+  EXPECT_FALSE(tile.isDisjoint());
+}
+
 TEST(TileLayout, ContiguityAlongBothDimensions) {
   Random random(3);
   for (unsigned round = 0; round < 60; ++round) {
