@@ -302,8 +302,7 @@ Expected<RunReport> Runner::runOnce(LaunchConfig config,
   return std::move(report);
 }
 
-/// The default tolerance of O by the coarsest type that goes into it.
-static double getDefaultTolerance(DType q, DType o) {
+double sim::getDefaultTolerance(DType q, DType o) {
   double tolerance = 2e-3;
   for (DType dtype : {q, o}) {
     if (dtype == DType::BF16)

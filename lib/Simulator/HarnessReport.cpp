@@ -65,7 +65,7 @@ json::Value HarnessReport::toJSON() const {
 
 static void printDeviation(llvm::raw_ostream &os, StringRef name,
                            const Deviation &deviation, double tolerance) {
-  os << llvm::formatv("{0,-16} {1:e2}, accepted {2:e2}", name, deviation.error,
+  os << llvm::formatv("{0,-17}{1:e2}, accepted {2:e2}", name, deviation.error,
                       tolerance);
   if (!deviation.worst.empty()) {
     os << "; largest at [";
@@ -76,17 +76,36 @@ static void printDeviation(llvm::raw_ostream &os, StringRef name,
   os << "\n";
 }
 
+/// What the kernel did, in a few lines.
+static void printCounters(llvm::raw_ostream &os, const Counters &counters) {
+  os << llvm::formatv("{0,-17}{1} warp instructions, {2} MMA, {3} barriers\n",
+                      "executed:", counters.warpInstructions,
+                      counters.mmaInstructions, counters.barriers);
+  os << llvm::formatv(
+      "{0,-17}{1} bytes loaded, {2} bytes stored\n",
+      "global memory:", counters.globalLoadBytes + counters.bulkLoadBytes,
+      counters.globalStoreBytes + counters.bulkStoreBytes);
+  for (const auto &[name, traffic] : counters.shared)
+    os << llvm::formatv("{0,-17}{1} instructions, {2} wavefronts, {3} bank "
+                        "conflicts\n",
+                        name + ":", traffic.instructions, traffic.wavefronts,
+                        traffic.conflicts);
+}
+
 void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
   os << llvm::formatv("kernel {0} for {1}, grid {2} x {3} x {4}\n", kernel,
                       chip, grid[0], grid[1], grid[2]);
   for (const std::string &problem : problems)
     os << "error: " << problem << "\n";
   run.print(os, file);
+  if (run.findings.empty())
+    os << llvm::formatv("{0,-17}none\n", "findings:");
+  printCounters(os, run.counters);
   if (output)
     printDeviation(os, "relative error:", *output, outputTolerance);
   if (lse)
     printDeviation(os, "LSE error:", *lse, lseTolerance);
   if (runs > 1)
-    os << "corners:         " << runs - 1 << "\n";
+    os << llvm::formatv("{0,-17}{1}\n", "corners:", runs - 1);
   os << (hasPassed() ? "passed\n" : "FAILED\n");
 }

@@ -399,8 +399,12 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     return result.takeError();
   report.run = std::move(*result);
   report.runs = 1;
+  const HarnessTensor *q = report.findTensor("q"), *o = report.findTensor("o");
   report.outputTolerance =
-      options.outputTolerance >= 0 ? options.outputTolerance : 1.6e-2;
+      options.outputTolerance >= 0
+          ? options.outputTolerance
+          : getDefaultTolerance(q ? q->argument.dtype : DType::F16,
+                                o ? o->argument.dtype : DType::F16);
   report.lseTolerance = options.lseTolerance >= 0 ? options.lseTolerance : 1e-3;
   for (HarnessTensor &tensor : report.tensors) {
     if (tensor.access == TensorAccess::Read)

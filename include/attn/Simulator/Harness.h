@@ -99,6 +99,9 @@ llvm::Expected<HarnessReport> runLaunch(const LaunchRecord &record,
 llvm::Error checkParameters(const KernelInfo &kernel,
                             llvm::ArrayRef<ParameterSlot> slots);
 
+/// The deviation of O that is accepted for these types of q and o.
+double getDefaultTolerance(DType q, DType o);
+
 /// The corners of the simulator as separate configurations: operand reads at
 /// issue or completion, result writes at issue or completion, and schedules.
 std::vector<LaunchConfig> getCorners(const LaunchConfig &base);

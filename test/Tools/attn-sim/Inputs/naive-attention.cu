@@ -3,8 +3,8 @@
 // beside this file was made by
 //   clang++-22 -x cuda --cuda-device-only -nocudainc -nocudalib
 //     --cuda-gpu-arch=sm_80 -Os -S naive-attention.cu -o naive-attention.ptx
-// SKIP_LAST leaves the last element of each row unwritten, RACE lets two
-// threads write each row, GAP writes behind each row.
+// SKIP_LAST leaves the last element of each row unwritten, RACE lets all
+// CTAs write each row, GAP writes behind each row but the last.
 
 typedef long long i64;
 
@@ -22,7 +22,7 @@ attn_fwd(const _Float16 *q, const _Float16 *k, const _Float16 *v, _Float16 *o,
   int i = read_x(), h = __nvvm_read_ptx_sreg_ctaid_y(),
       b = __nvvm_read_ptx_sreg_ctaid_z();
 #ifdef RACE
-  i /= 2;
+  i %= 32;
 #endif
   if (i >= nq)
     return;
@@ -62,7 +62,8 @@ attn_fwd(const _Float16 *q, const _Float16 *k, const _Float16 *v, _Float16 *o,
     o[c] = (_Float16)(l > 0 ? sum / l : 0.0f);
   }
 #ifdef GAP
-  o[dv] = 0;
+  if (i + 1 < nq)
+    o[dv] = 0;
 #endif
   lse[b * lb + h * lh + i] =
       l > 0 ? (m + __nvvm_lg2_approx_f(l)) / LOG2E : -__builtin_inff();
