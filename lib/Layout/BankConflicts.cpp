@@ -83,8 +83,8 @@ BankReport mlir::attn::countBankConflicts(const MatrixPlan &plan,
     auto parts = threadParts(plan.forms, warp);
     for (const MatrixAccess &access : plan.accesses) {
       SmallVector<int64_t, 32> addresses;
-      for (auto [xorPart, addPart] :
-           ArrayRef(parts[access.address.form]).take_front(8 * access.num))
+      for (auto [xorPart, addPart] : ArrayRef(parts[access.address.form])
+                                         .take_front(size_t(8) * access.num))
         addresses.push_back((xorPart ^ access.address.xorConst) + addPart +
                             access.address.addConst);
       report += countMatrixConflicts(addresses);

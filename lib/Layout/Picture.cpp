@@ -130,8 +130,7 @@ Error mlir::attn::printPicture(const TileLayout &layout, PictureFormat format,
     for (int64_t col = 0; col < grid.cols; ++col) {
       std::optional<TileIndex> place =
           layout.find(coordsAt(layout.rank(), row, col));
-      if (!place)
-        return makeError("expected every element of the tile in a register");
+      assert(place && "a tile holds every element of its shape");
       Cell &cell = grid.cells[row * grid.cols + col];
       if (layout.numBlocks() > 1)
         cell.text = "B" + std::to_string(place->block) + ":";
