@@ -1,0 +1,99 @@
+//===- TestKernel.h - Running small PTX kernels in tests -----------*- C++
+//-*-===//
+
+#ifndef ATTN_UNITTESTS_SIMULATOR_TESTKERNEL_H
+#define ATTN_UNITTESTS_SIMULATOR_TESTKERNEL_H
+
+#include "attn/Simulator/Simulator.h"
+#include "llvm/Support/raw_ostream.h"
+#include "gtest/gtest.h"
+#include <cstring>
+
+namespace mlir::attn::sim::testing {
+
+/// A module around the body of a kernel with parameters `in` and `out`, both
+/// pointers, and registers of every kind.
+inline std::string wrapKernel(llvm::StringRef body,
+                              llvm::StringRef target = "sm_100a",
+                              llvm::StringRef extra = "") {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << ".version 8.8\n.target " << target << "\n.address_size 64\n"
+     << extra
+     << ".extern .shared .align 1024 .b8 smem[];\n"
+        ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n"
+        ".reg .pred %p<20>;\n.reg .b16 %h<20>;\n.reg .b32 %r<200>;\n"
+        ".reg .b64 %d<40>;\n"
+        "ld.param.u64 %d0, [in];\nld.param.u64 %d1, [out];\n"
+        "mov.u32 %r0, %tid.x;\n"
+     << body << "\nret;\n}\n";
+  return text;
+}
+
+struct Outcome {
+  RunReport report;
+  std::vector<uint8_t> out;
+  std::string error; ///< of parsing or launching
+
+  template <typename T>
+  T at(size_t i) const {
+    T v;
+    std::memcpy(&v, out.data() + i * sizeof(T), sizeof(T));
+    return v;
+  }
+  /// All findings as text, for messages of failing tests.
+  std::string text() const {
+    std::string s = error;
+    llvm::raw_string_ostream os(s);
+    report.print(os, "test.ptx");
+    return s;
+  }
+};
+
+/// Runs a kernel of the form above on `in`; `out` has `outBytes` bytes.
+inline Outcome runText(llvm::StringRef text, llvm::ArrayRef<uint8_t> in,
+                   size_t outBytes, LaunchConfig config = LaunchConfig()) {
+  Outcome r;
+  auto program = parsePTX(text, "test.ptx");
+  if (!program) {
+    r.error = llvm::toString(program.takeError());
+    return r;
+  }
+  Memory memory;
+  uint64_t inAddress = memory.allocate(in.size(), "in");
+  uint64_t outAddress = memory.allocate(outBytes, "out");
+  llvm::cantFail(memory.write(inAddress, in));
+  config.params.resize(16);
+  std::memcpy(config.params.data(), &inAddress, 8);
+  std::memcpy(config.params.data() + 8, &outAddress, 8);
+  auto report = run(**program, memory, config);
+  if (!report) {
+    r.error = llvm::toString(report.takeError());
+    return r;
+  }
+  r.report = std::move(*report);
+  r.out.resize(outBytes);
+  llvm::cantFail(memory.read(outAddress, r.out));
+  return r;
+}
+
+/// One warp unless the configuration says otherwise.
+inline Outcome runBody(llvm::StringRef body, llvm::ArrayRef<uint8_t> in,
+                   size_t outBytes, unsigned threads = 32,
+                   unsigned shared = 0) {
+  LaunchConfig config;
+  config.block = {threads, 1, 1};
+  config.dynamicShared = shared;
+  return runText(wrapKernel(body), in, outBytes, config);
+}
+
+template <typename T>
+std::vector<uint8_t> bytesOf(const std::vector<T> &values) {
+  std::vector<uint8_t> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+} // namespace mlir::attn::sim::testing
+
+#endif // ATTN_UNITTESTS_SIMULATOR_TESTKERNEL_H
