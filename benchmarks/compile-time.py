@@ -46,12 +46,11 @@ def progress(done: int, total: int, what: str) -> None:
 
 def run_attn(arguments: argparse.Namespace) -> dict:
     """One run of attn-compile: process and compile time in seconds, and the
-    time of each pass."""
+    time of each stage and, indented, of each pass in it."""
     command = [
         arguments.build / "bin/attn-compile",
-        f"--q=4x32x4096x{arguments.head_dim}xf16", "--kv-heads=8", "--lse",
-        f"--chip={arguments.chip}", "--emit=ptx", "-o", os.devnull,
-        "--mlir-timing", "--mlir-timing-display=list",
+        f"--q=4x32x4096x{arguments.head_dim}xf16", "--kv-heads=8",
+        f"--chip={arguments.chip}", "--emit=ptx", "-o", os.devnull, "--timing",
     ]
     if arguments.causal:
         command.append("--causal")
@@ -64,8 +63,8 @@ def run_attn(arguments: argparse.Namespace) -> dict:
     if not total:
         sys.exit(f"error: attn-compile printed no timing report:\n{result.stderr}")
     passes = {}
-    for seconds, name in re.findall(r"^\s+([\d.]+) \([^)]*\)\s+(\S.*?)\s*$", result.stderr, re.M):
-        if name not in ("Total", "root"):
+    for seconds, name in re.findall(r"^\s+([\d.]+) \([^)]*\)  (.*?)\s*$", result.stderr, re.M):
+        if name != "Total":
             passes[name] = passes.get(name, 0.0) + float(seconds)
     return {"process": wall, "compile": float(total.group(1)), "passes": passes}
 
@@ -102,9 +101,9 @@ def median(runs: list[dict], key: str) -> float:
 
 
 def median_parts(runs: list[dict]) -> list[tuple[str, float]]:
+    """Name and median of each part, in the order in which they ran."""
     names = dict.fromkeys(name for run in runs for name in run["passes"])
-    parts = [(n, statistics.median(run["passes"].get(n, 0.0) for run in runs)) for n in names]
-    return sorted(parts, key=lambda part: -part[1])
+    return [(n, statistics.median(run["passes"].get(n, 0.0) for run in runs)) for n in names]
 
 
 def main() -> int:
