@@ -1,0 +1,126 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-shared))' --split-input-file -verify-diagnostics
+
+#s128 = #attn.swizzled<span = 128>
+!tile = tensor<128x128xf16, #attn.mma<warps = [4, 1]>>
+!b = !attn.buffer<128x128xf16, #s128, shared>
+!ring = !attn.buffer<2x128x128xf16, #s128, shared>
+gpu.module @kernels {
+  // expected-error@below {{shared memory does not fit: expected at most 166912 bytes on sm_80, got 229376 (q 32768 + k 2 x 32768 + v 2 x 32768 + w 2 x 32768)}}
+  gpu.func @too_much(%t: !tile, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %dead = attn.alloc {name = "dead"} : !b
+    %q = attn.alloc {name = "q"} : !b
+    %k = attn.alloc {name = "k"} : !ring
+    %v = attn.alloc {name = "v"} : !ring
+    %w = attn.alloc {name = "w"} : !ring
+    %ks = attn.slot %k[%i] : !ring -> !b
+    %vs = attn.slot %v[%i] : !ring -> !b
+    %ws = attn.slot %w[%i] : !ring -> !b
+    attn.local_store %t, %dead : !tile, !b
+    %x = attn.local_load %dead : !b -> !tile
+    attn.local_store %t, %q : !tile, !b
+    attn.local_store %t, %ks : !tile, !b
+    attn.local_store %t, %vs : !tile, !b
+    attn.local_store %t, %ws : !tile, !b
+    %0 = attn.local_load %q : !b -> !tile
+    %1 = attn.local_load %ks : !b -> !tile
+    %2 = attn.local_load %vs : !b -> !tile
+    %3 = attn.local_load %ws : !b -> !tile
+    gpu.return
+  }
+}
+
+// -----
+
+#s128 = #attn.swizzled<span = 128>
+!tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+!b = !attn.buffer<64x64xf16, #s128, shared>
+gpu.module @kernels {
+  gpu.func @overlay(%t: !tile) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{the other buffer is here}}
+    %k = attn.alloc {name = "k", overlay = "kv"} : !b
+    // expected-error@below {{expected the buffers of overlay group 'kv' to be live one after the other, got 'k' and 'v' live at the same time}}
+    %v = attn.alloc {name = "v", overlay = "kv"} : !b
+    attn.local_store %t, %k : !tile, !b
+    attn.local_store %t, %v : !tile, !b
+    %0 = attn.local_load %k : !b -> !tile
+    gpu.return
+  }
+}
+
+// -----
+
+#s128 = #attn.swizzled<span = 128>
+!tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+!b = !attn.buffer<64x64xf16, #s128, shared>
+gpu.module @kernels {
+  gpu.func @given_overlap(%t: !tile) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{the other buffer is here, live at the same time}}
+    %k = attn.alloc {name = "k", offset = 0 : i64} : !b
+    // expected-error@below {{expected bytes of its own, got [4096, 12288), which overlap 'k' at [0, 8192)}}
+    %v = attn.alloc {name = "v", offset = 4096 : i64} : !b
+    attn.local_store %t, %k : !tile, !b
+    attn.local_store %t, %v : !tile, !b
+    %0 = attn.local_load %k : !b -> !tile
+    gpu.return
+  }
+}
+
+// -----
+
+#s128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @given_alignment() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected an offset that is a multiple of 1024, got 512}}
+    %k = attn.alloc {offset = 512 : i64} : !attn.buffer<64x64xf16, #s128, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @auto() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{cannot be placed: }}
+    %k = attn.alloc : !attn.buffer<64x64xf16, #attn.auto, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+gpu.module @kernels {
+  gpu.func @auto_access(%t: !tile) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.alloc : !attn.buffer<64x64xf16, #attn.auto, shared>
+    // expected-error@below {{cannot tell which bytes it touches: }}
+    attn.local_store %t, %k : !tile, !attn.buffer<64x64xf16, #attn.auto, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+!b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+gpu.module @kernels {
+  gpu.func @foreign(%t: !tile, %k: !b) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected a buffer that comes from an attn.alloc through views}}
+    attn.local_store %t, %k : !tile, !b
+    gpu.return
+  }
+}
+
+// -----
+
+!b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+gpu.module @kernels {
+  gpu.func @unknown(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.alloc : !b
+    %one = arith.constant 1 : i32
+    // expected-error@below {{does not say what it does with its buffer}}
+    %0 = scf.for %i = %n to %n step %one iter_args(%x = %k) -> !b : i32 {
+      scf.yield %k : !b
+    }
+    gpu.return
+  }
+}

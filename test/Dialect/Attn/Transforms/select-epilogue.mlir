@@ -1,0 +1,110 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-select-epilogue))' | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-select-epilogue{kind=direct}))' | FileCheck %s --check-prefix=DIRECT
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-select-epilogue))' --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+gpu.module @kernels {
+  // A dead buffer of the right shape: the tile passes through it.
+  // CHECK-LABEL: gpu.func @reuse
+  // CHECK: attn.local_store %[[T:.*]], %[[Q:.*]] : tensor<128x64xf16, #attn.auto>
+  // CHECK-NEXT: attn.copy_out %[[Q]], %[[G:.*]][%[[ROW:.*]]] :
+  // CHECK-NEXT: gpu.return
+  // REMARK: result | Category:attn.select-epilogue | Function=reuse | Remark="the result is staged", kind=staged, row-alignment=16, row-bytes=128, scratch-bytes=16384, staged-bytes=16384
+  // DIRECT-LABEL: gpu.func @reuse
+  // DIRECT: attn.global_store
+  gpu.func @reuse(%t: tensor<128x64xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<128x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] scratch %q : !attn.buffer<128x64xf16, #attn.auto, shared> : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
+  // A larger dead buffer of another shape serves under another type.
+  // CHECK-LABEL: gpu.func @reinterpret(
+  // CHECK: %[[V:.*]] = attn.reinterpret %{{.*}} : <2x64x128xf16, #attn.auto, shared> -> <64x64xf32, #attn.auto, shared>
+  // CHECK-NEXT: attn.local_store %{{.*}}, %[[V]]
+  // CHECK-NEXT: attn.copy_out %[[V]]
+  // REMARK: Function=reinterpret | {{.*}}kind=staged, row-alignment=16, row-bytes=256, scratch-bytes=32768, staged-bytes=16384
+  gpu.func @reinterpret(%t: tensor<64x64xf32, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<2x64x128xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf32>
+    attn.store_result %t, %g[%row] scratch %q : !attn.buffer<2x64x128xf16, #attn.auto, shared> : tensor<64x64xf32, #attn.auto>, !attn.global<?x64xf32>
+    gpu.return
+  }
+
+  // The dead buffer is too small.
+  // CHECK-LABEL: gpu.func @too_small(
+  // CHECK-NOT: attn.local_store
+  // CHECK: attn.global_store
+  // REMARK: Function=too_small | {{.*}}kind=direct, row-alignment=16, row-bytes=256, scratch-bytes=16384, staged-bytes=32768
+  gpu.func @too_small(%t: tensor<128x64xf32, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<128x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf32>
+    attn.store_result %t, %g[%row] scratch %q : !attn.buffer<128x64xf16, #attn.auto, shared> : tensor<128x64xf32, #attn.auto>, !attn.global<?x64xf32>
+    gpu.return
+  }
+
+  // Rows that start anywhere cannot be written in 16-byte pieces.
+  // CHECK-LABEL: gpu.func @unaligned(
+  // CHECK-NOT: attn.local_store
+  // CHECK: attn.global_store
+  // REMARK: Function=unaligned | {{.*}}kind=direct, row-alignment=2
+  gpu.func @unaligned(%t: tensor<128x64xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<128x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 2 : i64} : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] scratch %q : !attn.buffer<128x64xf16, #attn.auto, shared> : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
+  // Without a stated alignment that of an element holds.
+  // CHECK-LABEL: gpu.func @no_alignment(
+  // CHECK-NOT: attn.local_store
+  // CHECK: attn.global_store
+  // REMARK: Function=no_alignment | {{.*}}kind=direct, row-alignment=2
+  gpu.func @no_alignment(%t: tensor<128x64xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<128x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] scratch %q : !attn.buffer<128x64xf16, #attn.auto, shared> : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
+  // Rows that no swizzle divides take the padding of their layout; the same shape
+  // has the same.
+  // CHECK-LABEL: gpu.func @short_rows(
+  // CHECK: attn.local_store
+  // CHECK: attn.copy_out
+  // REMARK: Function=short_rows | {{.*}}kind=staged, row-alignment=16, row-bytes=80, scratch-bytes=[[N:[0-9]+]], staged-bytes=[[N]]
+  gpu.func @short_rows(%t: tensor<128x40xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<128x40xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x40xf16>
+    attn.store_result %t, %g[%row] scratch %q : !attn.buffer<128x40xf16, #attn.auto, shared> : tensor<128x40xf16, #attn.auto>, !attn.global<?x40xf16>
+    gpu.return
+  }
+
+  // Staging that is asked for gets a buffer of its own.
+  // CHECK-LABEL: gpu.func @own_buffer(
+  // CHECK: %[[B:.*]] = attn.alloc {name = "staging"} : <128x64xf16, #attn.auto, shared>
+  // CHECK-NEXT: attn.local_store %{{.*}}, %[[B]]
+  // CHECK-NEXT: attn.copy_out %[[B]]
+  // REMARK: Function=own_buffer | {{.*}}kind=staged, row-alignment=16, row-bytes=128, scratch-bytes=0, staged-bytes=16384
+  gpu.func @own_buffer(%t: tensor<128x64xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] {kind = #attn<epilogue_kind staged>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
+  // Direct stores that are asked for.
+  // CHECK-LABEL: gpu.func @direct(
+  // CHECK-NOT: attn.local_store
+  // CHECK: attn.global_store
+  // REMARK: Function=direct | {{.*}}kind=direct
+  gpu.func @direct(%t: tensor<128x64xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<128x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] scratch %q : !attn.buffer<128x64xf16, #attn.auto, shared> {kind = #attn<epilogue_kind direct>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
+  // Row values are stored directly.
+  // CHECK-LABEL: gpu.func @row_values(
+  // CHECK-NOT: attn.local_store
+  // CHECK: attn.global_store
+  // REMARK: Function=row_values | {{.*}}kind=direct, row-alignment=4, row-bytes=4
+  gpu.func @row_values(%t: tensor<128xf32, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off : !attn.global<?xf32>
+    attn.store_result %t, %g[%row] : tensor<128xf32, #attn.auto>, !attn.global<?xf32>
+    gpu.return
+  }
+}
