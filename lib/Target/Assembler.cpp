@@ -63,10 +63,12 @@ private:
       return;
     AssemblerMessage message;
     // "ptxas FILE, line N; error   : TEXT"
-    if (auto [place, rest] = line.split("; ");
-        !rest.empty() && place.contains(", line ")) {
-      place.rsplit(", line ").second.getAsInteger(10, message.line);
-      line = rest;
+    if (size_t place = line.find(", line "); place != llvm::StringRef::npos) {
+      llvm::StringRef rest = line.drop_front(place + strlen(", line "));
+      if (!rest.consumeInteger(10, message.line) && rest.consume_front("; "))
+        line = rest;
+      else
+        message.line = 0;
     }
     auto [kind, body] = line.split(':');
     kind = kind.trim();

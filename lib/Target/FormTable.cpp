@@ -272,7 +272,7 @@ static constexpr Form forms[] = {
      "nvvm.wmma.*"},
     {"mma.sync fp8", C::Fp8, 84,
      "mma.sync.aligned.m*e4m3*|mma.sync.aligned.m*e5m2*",
-     "mma.m*.e4m3.*|mma.m*.e5m2.*", ""},
+     "mma.m*.e4m3.*|mma.m*.e5m2.*|!mma.*.kind.*", ""},
     {"mma.sync fp8, f16 accumulator or k16", C::Fp8, 87,
      "mma.sync.aligned.m16n8k16.*e?m?*|mma.sync.aligned.m16n8k32.*.f16.e?m?.*",
      "mma.m16n8k16.*.e?m?.*|mma.m16n8k32.row.col.f16.e?m?.*", ""},

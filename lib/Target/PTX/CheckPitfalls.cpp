@@ -10,6 +10,7 @@
 #include "mlir/Dialect/LLVMIR/BasicPtxBuilderInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -37,6 +38,24 @@ static LogicalResult checkAtomic(LLVM::AtomicRMWOp op) {
   return op.emitOpError("is translated without its ordering '")
          << LLVM::stringifyAtomicOrdering(op.getOrdering())
          << "', use 'monotonic' and 'llvm.fence'";
+}
+
+/// The backend turns a large load whose value is only stored into a loop over
+/// bytes in the place of the store, whatever barriers stand between the two.
+static LogicalResult checkLargeCopy(LLVM::LoadOp op) {
+  constexpr unsigned limit = 128;
+  if (!op->hasOneUse() ||
+      DataLayout::closest(op).getTypeSize(op.getType()) < limit)
+    return success();
+  auto store = dyn_cast<LLVM::StoreOp>(*op->user_begin());
+  if (!store || store.getValue() != op.getResult())
+    return success();
+  InFlightDiagnostic diag = op.emitOpError("of ")
+                            << limit
+                            << " bytes or more that is only stored would move "
+                               "to the store, across barriers; split it";
+  diag.attachNote(store.getLoc()) << "stored here";
+  return diag;
 }
 
 /// LLVM deletes stores to shared memory of internal linkage when only a matrix
@@ -188,6 +207,7 @@ LogicalResult mlir::attn::checkPitfalls(gpu::GPUModuleOp module) {
         TypeSwitch<Operation *, LogicalResult>(op)
             .Case([](LLVM::LLVMFuncOp op) { return checkFunction(op); })
             .Case([](LLVM::GlobalOp op) { return checkGlobal(op); })
+            .Case([](LLVM::LoadOp op) { return checkLargeCopy(op); })
             .Case([](LLVM::AtomicRMWOp op) { return checkAtomic(op); })
             .Case([](NVVM::InlinePtxOp op) { return checkInlinePTX(op); })
             .Case([](NVVM::Tcgen05CommitOp op) { return checkCommit(op); })
