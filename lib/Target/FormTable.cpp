@@ -90,10 +90,11 @@ static constexpr Form forms[] = {
      "llvm.intr.exp2/f32*|llvm.intr.sin/f32/afn|llvm.intr.cos/f32/afn|"
      "llvm.intr.tanh/f32/afn|nvvm.rcp.approx.ftz.f"},
     {"ex2 f16", C::Base, 70, "ex2.approx.*f16|ex2.approx.*f16x2|tanh.*f16*",
-     "ex2.approx.f16*|ex2.approx.ftz.f16*",
+     "ex2.approx.f16*|ex2.approx.ftz.f16*|ex2.approx.v2f16|"
+     "ex2.approx.ftz.v2f16",
      "llvm.intr.exp2/*f16*|llvm.intr.tanh/f16/afn|llvm.intr.tanh/bf16/afn"},
     {"ex2 bf16", C::Bf16Arith, 78, "ex2.*bf16*|tanh.*bf16*",
-     "ex2.approx.ftz.bf16*", "llvm.intr.tanh/bf16*"},
+     "ex2.approx.ftz.bf16*|ex2.approx.ftz.v2bf16", "llvm.intr.tanh/bf16*"},
     {"add and mul bf16", C::Bf16Arith, 78,
      "add.*bf16*|sub.*bf16*|mul.*bf16*|atom.*bf16*", "", ""},
     {"f32x2", C::F32x2, 86, "*.f32x2", "*f32x2", ""},
@@ -138,7 +139,7 @@ static constexpr Form forms[] = {
     {"fence", C::Base, 70, "membar.*|fence.sc.*|fence.acq_rel.*", "membar.*",
      "llvm.fence/block|llvm.fence/device|llvm.fence/system|"
      "nvvm.memory.barrier"},
-    {"fence.proxy.alias", C::Base, 78, "fence.proxy.alias", "",
+    {"fence.proxy.alias", C::Base, 78, "fence.proxy.alias", "fence.proxy.alias",
      "nvvm.fence.proxy/alias"},
     {"fence.proxy.async", C::Tma, 80,
      "fence.proxy.async*|fence.mbarrier_init.*",

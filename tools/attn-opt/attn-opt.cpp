@@ -2,6 +2,7 @@
 
 #include "attn/InitAll.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -12,6 +13,7 @@ int main(int argc, char **argv) {
   mlir::attn::registerAllPipelines();
   mlir::registerTransformsPasses();
   mlir::bufferization::registerOneShotBufferizePass();
+  mlir::registerGpuModuleToBinaryPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "attn optimizer driver\n", registry));
 }

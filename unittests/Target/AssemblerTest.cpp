@@ -2,6 +2,7 @@
 
 #include "attn/Target/Assembler.h"
 #include "gtest/gtest.h"
+#include <cstdlib>
 
 using namespace mlir::attn;
 
@@ -106,6 +107,23 @@ TEST(Assembler, FailureWithoutMessagesIsAnError) {
   ASSERT_FALSE(bool(result));
   EXPECT_EQ(llvm::toString(result.takeError()),
             "/bin/false failed with status 1: ");
+}
+
+TEST(Assembler, MissingTemporaryFolderIsAnError) {
+  const char *before = getenv("TMPDIR");
+  std::string saved = before ? before : "";
+  setenv("TMPDIR", "/nonexistent", /*overwrite=*/1);
+  AssemblerOptions options;
+  options.chip = "sm_80";
+  options.ptxas = "/bin/true";
+  llvm::Expected<AssemblerResult> result = assemblePTX("", options);
+  if (before)
+    setenv("TMPDIR", saved.c_str(), /*overwrite=*/1);
+  else
+    unsetenv("TMPDIR");
+  ASSERT_FALSE(bool(result));
+  EXPECT_NE(llvm::toString(result.takeError()).find("no temporary file: "),
+            std::string::npos);
 }
 
 TEST(Assembler, Assembles) {

@@ -10,6 +10,7 @@
 #include "attn/Target/PTX/Driver.h"
 #include "DebugLines.h"
 #include "FatalErrors.h"
+#include "attn/Target/FormTable.h"
 #include "attn/Target/PTX/CheckForms.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
@@ -41,22 +42,18 @@ StringRef mlir::attn::getDefaultLLVMPipeline() { return "function(early-cse)"; }
 /// Registers the NVPTX backend and switches it to 32-bit pointers for all but
 /// global memory. That option exists only as a command line flag of the
 /// backend, so it holds for the whole process.
-static LogicalResult initializeBackend() {
+static void initializeBackend() {
   static std::once_flag once;
-  static bool hasShortPointers = false;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    auto &registered = llvm::cl::getRegisteredOptions();
-    auto option = registered.find("nvptx-short-ptr");
-    if (option == registered.end())
-      return;
-    static_cast<llvm::cl::opt<bool> *>(option->second)->setValue(true);
-    hasShortPointers = true;
+    llvm::cl::Option *option =
+        llvm::cl::getRegisteredOptions().lookup("nvptx-short-ptr");
+    assert(option && "the option comes with the backend");
+    static_cast<llvm::cl::opt<bool> *>(option)->setValue(true);
   });
-  return success(hasShortPointers);
 }
 
 namespace {
@@ -89,14 +86,14 @@ protected:
   LogicalResult optimizeModule(llvm::Module &llvmModule, int) override {
     FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
     if (failed(machine))
-      return getOperation().emitError("no target machine for chip '")
-             << options.chip << "'";
+      return failure();
     (*machine)->setOptLevel(
         static_cast<llvm::CodeGenOptLevel>(options.codegenLevel));
-    if (llvmModule.getDataLayout() != (*machine)->createDataLayout())
-      return getOperation().emitError("expected data layout ")
-             << (*machine)->createDataLayout().getStringRepresentation()
-             << ", got " << llvmModule.getDataLayoutStr();
+    assert((*machine)->createDataLayout().getStringRepresentation() ==
+               getDataLayout() &&
+           "the table holds the backend's data layout");
+    if (options.check && failed(checkIntrinsics(llvmModule)))
+      return failure();
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
@@ -132,6 +129,26 @@ protected:
   }
 
 private:
+  /// Looks up the intrinsics that are left, whatever they came from: a call to
+  /// a function with an intrinsic's name, for example.
+  LogicalResult checkIntrinsics(llvm::Module &llvmModule) {
+    const TargetRow &target = llvm::cantFail(lookupTarget(options.chip));
+    bool ok = true;
+    for (llvm::Function &function : llvmModule) {
+      StringRef name = function.getName();
+      if (function.use_empty() || !name.consume_front("llvm.nvvm."))
+        continue;
+      std::optional<std::string> problem = explainForms(
+          lookupForms(FormSpelling::Intrinsic, name), target, options.ptx);
+      if (!problem)
+        continue;
+      ok = false;
+      getOperation().emitError("the translation to LLVM IR uses '")
+          << function.getName() << "', which " << *problem;
+    }
+    return success(ok);
+  }
+
   /// Hands a diagnostic of LLVM to the operation's context.
   void report(const llvm::DiagnosticInfo &info) {
     if (info.getSeverity() != llvm::DS_Error &&
@@ -199,11 +216,7 @@ FailureOr<std::string> mlir::attn::translateToPTX(gpu::GPUModuleOp module,
     if (failed(checkPitfalls(module)) || failed(forms))
       return failure();
   }
-  if (failed(initializeBackend())) {
-    module.emitError("this LLVM has no option 'nvptx-short-ptr'");
-    return failure();
-  }
-
+  initializeBackend();
   OwningOpRef<gpu::GPUModuleOp> clone(module.clone());
   if (failed(lowerAsmOperations(*clone)))
     return failure();

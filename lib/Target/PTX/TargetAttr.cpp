@@ -16,11 +16,7 @@ public:
   std::optional<SmallVector<char, 0>>
   serializeToObject(Attribute attribute, Operation *op,
                     const gpu::TargetOptions &options) const {
-    auto module = dyn_cast<gpu::GPUModuleOp>(op);
-    if (!module) {
-      op->emitError("expected a gpu.module, got '") << op->getName() << "'";
-      return std::nullopt;
-    }
+    auto module = cast<gpu::GPUModuleOp>(op);
     auto target = cast<TargetAttr>(attribute);
     PTXOptions ptxOptions;
     ptxOptions.chip = target.getChip().str();

@@ -2,7 +2,7 @@
 // where the operation stands.
 //
 // RUN: attn-opt %s -o /dev/null --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(attn-emit-ptx))'
-// RUN: attn-opt %s -o /dev/null --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(attn-check-forms))'
+// RUN: attn-opt %s -o /dev/null --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(attn-check-forms,attn-emit-ptx))'
 
 gpu.module @m [#attn.target<chip = "sm_80", ptx = 80>] {
   llvm.func @k(%b: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
@@ -45,6 +45,19 @@ gpu.module @m [#attn.target<chip = "sm_90a">] {
     // expected-error @below {{'arith.addi' op is neither of the llvm nor of the nvvm dialect, as translation to PTX expects}}
     %w = arith.addi %v, %v : i32
     llvm.store %w, %o : i32, !llvm.ptr<1>
+    llvm.return
+  }
+}
+
+// -----
+
+// A call that only the translation recognizes as an intrinsic.
+// expected-error @below {{the translation to LLVM IR uses 'llvm.nvvm.redux.sync.fmax', which needs sm_100a, sm_100f or sm_103a and PTX 8.6, got sm_90a and PTX 8.6}}
+gpu.module @m [#attn.target<chip = "sm_90a">] {
+  llvm.func @llvm.nvvm.redux.sync.fmax(f32, i32) -> f32
+  llvm.func @k(%f: f32, %m: i32, %o: !llvm.ptr<1>) attributes {nvvm.kernel} {
+    %r = llvm.call @llvm.nvvm.redux.sync.fmax(%f, %m) : (f32, i32) -> f32
+    llvm.store %r, %o : f32, !llvm.ptr<1>
     llvm.return
   }
 }
