@@ -53,7 +53,7 @@ llvm::Error RegionTranslator::run() {
   for (Value argument : block.getArguments())
     numbers[argument] = evaluator.numValues++;
   evaluator.numArguments = evaluator.numValues;
-  for (Operation &op : block.without_terminator())
+  for (Operation &op : llvm::drop_end(block))
     if (llvm::Error error = translate(&op))
       return error;
   llvm::Expected<unsigned> yielded =
@@ -156,8 +156,9 @@ void RegionEvaluator::bindScalar(unsigned capture, RegionNumber value) {
 llvm::Expected<RegionNumber>
 RegionEvaluator::evaluate(ArrayRef<RegionNumber> arguments) const {
   if (arguments.size() != numArguments)
-    return llvm::createStringError("expected %u arguments of a region, got %zu",
-                                   numArguments, arguments.size());
+    return llvm::createStringError("expected " + Twine(numArguments) +
+                                   " arguments of a region, got " +
+                                   Twine(arguments.size()));
   if (!llvm::all_of(isBound, [](bool bound) { return bound; }))
     return llvm::createStringError(
         "expected all captured values of a region to be bound");

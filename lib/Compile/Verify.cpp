@@ -3,6 +3,8 @@
 #include "attn/Compile/Verify.h"
 #include "attn/Analysis/RegionEvaluator.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <random>
@@ -49,6 +51,14 @@ llvm::Expected<double> Capture::load(ArrayRef<int64_t> index) const {
   return decodeElement(dtype, array.data.data() + linear * array.width);
 }
 
+static llvm::Error makeCaptureError(Value value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value.getType();
+  return llvm::createStringError("expected regions that read only constants "
+                                 "and memrefs of static shape, got '" +
+                                 text + "'");
+}
+
 /// Random contents for a captured memref: normally distributed floats, and
 /// integers from 0 to 3.
 static llvm::Expected<Capture> makeCapture(Value value, unsigned seed) {
@@ -57,13 +67,8 @@ static llvm::Expected<Capture> makeCapture(Value value, unsigned seed) {
   if (type)
     llvm::raw_string_ostream(element) << type.getElementType();
   std::optional<DType> dtype = symbolizeDType(element);
-  if (!type || !type.hasStaticShape() || !dtype) {
-    std::string text;
-    llvm::raw_string_ostream(text) << value.getType();
-    return llvm::createStringError("expected regions that read only constants "
-                                   "and memrefs of static shape, got '" +
-                                   text + "'");
-  }
+  if (!type || !type.hasStaticShape() || !dtype)
+    return makeCaptureError(value);
   Capture capture;
   capture.dtype = *dtype;
   capture.array.kind = isFloat(*dtype) ? 'f' : 'i';
@@ -99,7 +104,21 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
   AttentionOp op;
   regions->module->walk([&](AttentionOp found) { op = found; });
 
-  SmallVector<Value> known;
+  // In the order in which the kernel takes them.
+  llvm::SetVector<Value> used;
+  for (Region &region : op->getRegions())
+    getUsedValuesDefinedAbove(region, used);
+  llvm::DenseMap<Value, unsigned> captureOf;
+  for (Value value : used) {
+    if (!isa<BaseMemRefType>(value.getType()))
+      continue;
+    llvm::Expected<Capture> capture =
+        makeCapture(value, regions->captures.size());
+    if (!capture)
+      return capture.takeError();
+    captureOf[value] = regions->captures.size();
+    regions->captures.push_back(std::move(*capture));
+  }
   auto translate = [&](Region &region,
                        std::optional<RegionEvaluator> &result) -> llvm::Error {
     if (region.empty())
@@ -107,14 +126,16 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
     llvm::Expected<RegionEvaluator> evaluator = RegionEvaluator::get(region);
     if (!evaluator)
       return evaluator.takeError();
-    for (Value value : evaluator->getCaptures())
-      if (!llvm::is_contained(known, value)) {
-        llvm::Expected<Capture> capture = makeCapture(value, known.size());
-        if (!capture)
-          return capture.takeError();
-        regions->captures.push_back(std::move(*capture));
-        known.push_back(value);
-      }
+    for (auto [index, value] : llvm::enumerate(evaluator->getCaptures())) {
+      auto found = captureOf.find(value);
+      if (found == captureOf.end())
+        return makeCaptureError(value);
+      const Capture &capture = regions->captures[found->second];
+      evaluator->bindMemRef(index,
+                            [data = &capture](ArrayRef<int64_t> position) {
+                              return data->load(position);
+                            });
+    }
     result = std::move(*evaluator);
     return llvm::Error::success();
   };
@@ -122,17 +143,6 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
     return std::move(error);
   if (llvm::Error error = translate(op.getMaskMod(), regions->maskMod))
     return std::move(error);
-  // The captures no longer move: bind them.
-  for (std::optional<RegionEvaluator> *evaluator :
-       {&regions->scoreMod, &regions->maskMod})
-    if (*evaluator)
-      for (auto [index, value] : llvm::enumerate((*evaluator)->getCaptures())) {
-        const Capture &capture =
-            regions->captures[llvm::find(known, value) - known.begin()];
-        (*evaluator)->bindMemRef(index, [&](ArrayRef<int64_t> position) {
-          return capture.load(position);
-        });
-      }
   return Modifications(std::move(regions));
 }
 

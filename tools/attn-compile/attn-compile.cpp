@@ -371,8 +371,8 @@ verifyResult(const CompileResult &result, sim::HarnessOptions &options,
              const std::optional<Problem> &problem) {
   if (result.launches.size() != 1)
     return llvm::createStringError(
-        "expected one kernel with a launch record to verify, got %zu",
-        result.launches.size());
+        "expected one kernel with a launch record to verify, got " +
+        Twine(result.launches.size()));
   modifications.apply(options);
   if (problem)
     applyProblem(*problem, options);
