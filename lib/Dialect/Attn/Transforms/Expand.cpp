@@ -1,6 +1,8 @@
-//===- Expand.cpp - The pass AttnExpand -------------------------------------------===//
+//===- Expand.cpp - The pass attn-expand ----------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Schedule/Outline.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNEXPANDPASS
@@ -13,6 +15,20 @@ using namespace mlir::attn;
 namespace {
 struct AttnExpandPass : attn::impl::AttnExpandPassBase<AttnExpandPass> {
   using Base::Base;
-  void runOnOperation() override {}
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::Expected<const TargetRow &> target = lookupTarget(chip);
+    if (!target) {
+      module.emitError() << llvm::toString(target.takeError());
+      return signalPassFailure();
+    }
+    SymbolTable symbols(module);
+    SmallVector<AttentionOp> attentions;
+    module.walk([&](AttentionOp op) { attentions.push_back(op); });
+    for (AttentionOp op : attentions)
+      if (failed(outlineAttention(op, *target, symbols)))
+        return signalPassFailure();
+  }
 };
 } // namespace

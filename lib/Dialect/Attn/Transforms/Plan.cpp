@@ -1,7 +1,18 @@
-//===- Plan.cpp - The pass AttnPlan
-//-------------------------------------------===//
+//===- Plan.cpp - The pass attn-plan --------------------------------------===//
+//
+// For each attention: collect the candidates of all schedules, drop those that
+// are not legal or expected to spill, and take the one that the cost model
+// expects to be fastest. Options fix parameters; a plan that is already there
+// is checked and kept.
+//
+//===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Schedule/Schedule.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNPLANPASS
@@ -12,8 +23,193 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
+
+/// A legal plan and what it is expected to take.
+struct Candidate {
+  PlanAttrInterface plan;
+  const Schedule *schedule;
+  PlanEstimate estimate;
+  bool spills;
+};
+
 struct AttnPlanPass : attn::impl::AttnPlanPassBase<AttnPlanPass> {
   using Base::Base;
-  void runOnOperation() override {}
+  void runOnOperation() override;
+
+private:
+  LogicalResult planOne(AttentionOp op, const TargetRow &target);
+  /// Checks a plan that is already there, with the options applied.
+  LogicalResult checkPlan(const ProblemFacts &facts, const TargetRow &target);
+  /// All legal plans of one schedule that agree with the options, or an error
+  /// at the op if `required` and there is none.
+  LogicalResult collect(const ProblemFacts &facts, const TargetRow &target,
+                        const Schedule &schedule, bool required,
+                        SmallVectorImpl<Candidate> &candidates);
+  void report(AttentionOp op, const TargetRow &target,
+              const Candidate &candidate);
+
+  SmallVector<PlanParameter> parameters;
 };
+
 } // namespace
+
+/// One line on a candidate: what it is expected to take.
+static std::string describe(const Candidate &candidate) {
+  const PlanEstimate &e = candidate.estimate;
+  return llvm::formatv(
+      "{0}: {1:f1} us ({2:f2} waves of {3} CTAs an SM; {4:f1} blocks a tile "
+      "at {5:f0} clocks, tile {6:f0}; limit {7}), shared memory {8}, "
+      "registers {9}{10}",
+      llvm::to_string(candidate.plan), e.microseconds, e.waves, e.ctasPerSM,
+      e.blocks, e.blockClocks, e.tileClocks, e.getLimiter(),
+      e.sharedBytes.str(), e.registers.str(),
+      candidate.spills ? ", expected to spill" : "");
+}
+
+void AttnPlanPass::report(AttentionOp op, const TargetRow &target,
+                          const Candidate &candidate) {
+  const PlanEstimate &e = candidate.estimate;
+  remark::passed(op.getLoc(),
+                 remark::RemarkOpts::name("plan").category("attn.plan"))
+      << remark::add("plan for {0}: {1}", target.chip, describe(candidate))
+      << remark::metric("microseconds", llvm::formatv("{0:f1}", e.microseconds).str())
+      << remark::metric("shared-bytes", e.sharedBytes.getTotal())
+      << remark::metric("registers", e.registers.getTotal())
+      << remark::metric("ctas-per-sm", e.ctasPerSM)
+      << remark::metric("tensor-clocks", llvm::formatv("{0:f0}", e.tensorClocks).str())
+      << remark::metric("exp-clocks", llvm::formatv("{0:f0}", e.expClocks).str())
+      << remark::metric("issue-clocks", llvm::formatv("{0:f0}", e.issueClocks).str())
+      << remark::metric("shared-clocks", llvm::formatv("{0:f0}", e.sharedClocks).str());
+}
+
+LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
+                                      const TargetRow &target) {
+  AttentionOp op = facts.op;
+  PlanAttrInterface plan = op.getPlanAttr();
+  llvm::Expected<const Schedule &> found = lookupSchedule(plan.getSchedule());
+  if (!found)
+    return op.emitOpError() << llvm::toString(found.takeError());
+  if (!schedule.empty() && schedule != plan.getSchedule())
+    return op.emitOpError("has a plan of schedule '")
+           << plan.getSchedule() << "', but the option says '" << schedule
+           << "'";
+  FailureOr<PlanAttrInterface> changed = found->setParameters(
+      [&] { return op.emitOpError(); }, &getContext(), plan, parameters);
+  if (failed(changed))
+    return failure();
+  if (llvm::Error error = found->isLegal(facts, *changed, target))
+    return op.emitOpError("cannot be computed by plan ")
+           << *changed << ": " << llvm::toString(std::move(error));
+  op.setPlanAttr(*changed);
+  report(op, target,
+         {*changed, &*found, found->estimate(facts, *changed, target),
+          found->isExpectedToSpill(facts, *changed, target)});
+  return success();
+}
+
+LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
+                                    const TargetRow &target,
+                                    const Schedule &schedule, bool required,
+                                    SmallVectorImpl<Candidate> &candidates) {
+  AttentionOp op = facts.op;
+  if (llvm::Error error = schedule.isApplicable(facts, target)) {
+    std::string reason = llvm::toString(std::move(error));
+    return required ? op.emitOpError() << reason : success();
+  }
+  // Parameters are fixed in each candidate; those that make no plan are silent
+  // as long as another one does.
+  llvm::SmallSetVector<PlanAttrInterface, 32> plans;
+  std::vector<PlanAttrInterface> base = schedule.getCandidates(facts, target);
+  for (PlanAttrInterface plan : base) {
+    FailureOr<PlanAttrInterface> changed = schedule.setParameters(
+        [] { return InFlightDiagnostic(); }, &getContext(), plan, parameters);
+    if (succeeded(changed))
+      plans.insert(*changed);
+  }
+  if (plans.empty())
+    return schedule.setParameters([&] { return op.emitOpError(); },
+                                  &getContext(), base.front(), parameters);
+  std::string firstReason;
+  size_t before = candidates.size();
+  for (PlanAttrInterface plan : plans) {
+    if (llvm::Error error = schedule.isLegal(facts, plan, target)) {
+      std::string reason = llvm::toString(std::move(error));
+      if (firstReason.empty())
+        firstReason = llvm::to_string(plan) + ": " + reason;
+      continue;
+    }
+    candidates.push_back({plan, &schedule,
+                          schedule.estimate(facts, plan, target),
+                          schedule.isExpectedToSpill(facts, plan, target)});
+  }
+  if (candidates.size() == before && required)
+    return op.emitOpError("cannot be computed by plan ") << firstReason;
+  return success();
+}
+
+LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  if (op.getPlanAttr())
+    return checkPlan(*facts, target);
+
+  SmallVector<Candidate> candidates;
+  if (!schedule.empty()) {
+    llvm::Expected<const Schedule &> found = lookupSchedule(schedule);
+    if (!found)
+      return op.emitOpError() << llvm::toString(found.takeError());
+    if (failed(collect(*facts, target, *found, /*required=*/true, candidates)))
+      return failure();
+  } else {
+    // With one schedule left its reason is the one to give.
+    bool only = getSchedules().size() == 1;
+    for (const Schedule *each : getSchedules())
+      if (failed(collect(*facts, target, *each, only, candidates)))
+        return failure();
+    if (candidates.empty())
+      return op.emitOpError("expected a schedule that supports it on ")
+             << target.chip << ", got none";
+  }
+  // Spills cost more than any plan saves: such plans come last.
+  llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) {
+    if (a.spills != b.spills)
+      return b.spills;
+    return a.estimate.microseconds < b.estimate.microseconds;
+  });
+  if (print) {
+    InFlightDiagnostic diag = op.emitRemark()
+                              << candidates.size() << " plans for "
+                              << target.chip << ", fastest first";
+    for (const Candidate &candidate : candidates)
+      diag.attachNote() << describe(candidate);
+  }
+  op.setPlanAttr(candidates.front().plan);
+  report(op, target, candidates.front());
+  return success();
+}
+
+void AttnPlanPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  llvm::Expected<const TargetRow &> target = lookupTarget(chip);
+  if (!target) {
+    module.emitError() << llvm::toString(target.takeError());
+    return signalPassFailure();
+  }
+  parameters.clear();
+  for (const std::string &text : set) {
+    auto [name, value] = StringRef(text).split('=');
+    if (name.empty() || value.empty()) {
+      module.emitError("expected parameters of the form name=value, got '")
+          << text << "'";
+      return signalPassFailure();
+    }
+    parameters.push_back({name, value});
+  }
+  WalkResult result = module.walk([&](AttentionOp op) {
+    return failed(planOne(op, *target)) ? WalkResult::interrupt()
+                                        : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    signalPassFailure();
+}

@@ -1,0 +1,75 @@
+//===- ProblemFacts.h - What schedules ask about an attention ---*- C++ -*-===//
+//
+// The extents, types and variants of one attn.attention in a form that
+// schedules and the launch record read: extents that several operands share are
+// unified, so that each is static as soon as one operand says so.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_PROBLEMFACTS_H
+#define ATTN_SCHEDULE_PROBLEMFACTS_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "llvm/ADT/SetVector.h"
+#include <optional>
+
+namespace mlir::attn {
+
+/// A tensor of the launch: an operand of the op, or memory that a region reads.
+struct TensorFacts {
+  /// Its name in the launch record and in messages.
+  std::string name;
+  /// The value outside of the kernel. Null for an absent operand.
+  Value value;
+  /// Extents and strides in elements, ShapedType::kDynamic where the launch
+  /// decides. Strides of a tensor value are those of its dense form.
+  SmallVector<int64_t> shape;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  Type elementType;
+  bool written = false;
+
+  explicit operator bool() const { return static_cast<bool>(value); }
+
+  /// The largest power of two up to 16 that divides the address of element 0
+  /// along the last dimension, in bytes. The base of a memref and dynamic
+  /// strides are multiples of 16 bytes by contract; a dynamic offset promises
+  /// an element only.
+  int64_t getRowAlignment() const;
+};
+
+/// One attention problem.
+struct ProblemFacts {
+  AttentionOp op;
+  Type elementType;
+  Type outType;
+  /// Extents; ShapedType::kDynamic where the launch decides. With packed
+  /// sequences `batch` counts sequences and `queries` is the bound on a
+  /// sequence's length.
+  int64_t batch = 0;
+  int64_t heads = 0;
+  int64_t kvHeads = 0;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t headDim = 0;
+  int64_t valueDim = 0;
+  MaskAttr mask;
+  double scale = 1;
+  std::optional<double> softcap;
+  bool varlen = false;
+  TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
+  /// What the regions read from outside: memrefs, and scalars that are not
+  /// constants.
+  SmallVector<TensorFacts> captures;
+  SmallVector<Value> scalars;
+
+  bool hasScoreMod() const;
+  bool hasMaskMod() const;
+
+  /// Collects the facts. Errors are diagnostics at the op.
+  static FailureOr<ProblemFacts> get(AttentionOp op);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_PROBLEMFACTS_H

@@ -1,0 +1,219 @@
+//===- Outline.cpp - An attention becomes a kernel ------------------------===//
+//
+// The host side is there to read and to run through the gpu dialect's runtime:
+// it takes addresses, sizes and strides out of the memrefs, computes the grid
+// as the launch record states it, and launches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Schedule/Outline.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Emits the launch in place of an attention.
+class HostEmitter {
+public:
+  HostEmitter(AttentionOp op, const KernelContext &context)
+      : facts(context.facts), context(context), b(op.getLoc(), op) {}
+  void emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
+            const KernelShape &shape);
+
+private:
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  memref::ExtractStridedMetadataOp metadata(unsigned tensor);
+  Value getSize(StringRef tensor, unsigned dim);
+  Value getAddress(unsigned tensor);
+  /// The value of one of the record's grid expressions.
+  Value evaluate(StringRef expression);
+  Value parseProduct(StringRef &text);
+  Value parseAtom(StringRef &text);
+
+  const ProblemFacts &facts;
+  const KernelContext &context;
+  ImplicitLocOpBuilder b;
+  llvm::DenseMap<unsigned, memref::ExtractStridedMetadataOp> cache;
+};
+
+} // namespace
+
+memref::ExtractStridedMetadataOp HostEmitter::metadata(unsigned tensor) {
+  memref::ExtractStridedMetadataOp &op = cache[tensor];
+  if (!op)
+    op = memref::ExtractStridedMetadataOp::create(
+        b, context.tensors[tensor].value);
+  return op;
+}
+
+Value HostEmitter::getSize(StringRef tensor, unsigned dim) {
+  for (auto [position, facts] : llvm::enumerate(context.tensors))
+    if (facts.name == tensor) {
+      if (!ShapedType::isDynamic(facts.shape[dim]))
+        return index(facts.shape[dim]);
+      return metadata(position).getSizes()[dim];
+    }
+  llvm_unreachable("grid expressions name tensors of the launch");
+}
+
+Value HostEmitter::getAddress(unsigned tensor) {
+  const TensorFacts &facts = context.tensors[tensor];
+  Value address =
+      memref::ExtractAlignedPointerAsIndexOp::create(b, facts.value);
+  if (facts.offset != 0) {
+    Value elements = ShapedType::isDynamic(facts.offset)
+                         ? metadata(tensor).getOffset()
+                         : index(facts.offset);
+    int64_t bits = std::max(8u, facts.elementType.getIntOrFloatBitWidth());
+    Value bytes = arith::MulIOp::create(b, elements, index(bits / 8));
+    address = arith::AddIOp::create(b, address, bytes);
+  }
+  Value integer = arith::IndexCastOp::create(b, b.getI64Type(), address);
+  return LLVM::IntToPtrOp::create(
+      b,
+      LLVM::LLVMPointerType::get(b.getContext(),
+                                 NVVM::NVVMMemorySpace::Global),
+      integer);
+}
+
+Value HostEmitter::parseAtom(StringRef &text) {
+  text = text.ltrim();
+  if (text.consume_front("ceildiv(")) {
+    Value numerator = parseProduct(text);
+    text = text.ltrim(", ");
+    Value denominator = parseProduct(text);
+    text.consume_front(")");
+    return arith::CeilDivUIOp::create(b, numerator, denominator);
+  }
+  if (text.consume_front("(")) {
+    Value value = parseProduct(text);
+    text.consume_front(")");
+    return value;
+  }
+  int64_t number;
+  if (!text.consumeInteger(10, number))
+    return index(number);
+  StringRef name = text.take_until([](char c) { return c == '.'; });
+  text = text.drop_front(name.size());
+  text.consume_front(".dim");
+  unsigned dim = 0;
+  text.consumeInteger(10, dim);
+  return getSize(name, dim);
+}
+
+/// Atoms joined by `*` and `-`, which is all that schedules write.
+Value HostEmitter::parseProduct(StringRef &text) {
+  Value value = parseAtom(text);
+  while (true) {
+    StringRef rest = text.ltrim();
+    if (rest.consume_front("*")) {
+      text = rest;
+      value = arith::MulIOp::create(b, value, parseAtom(text));
+    } else if (rest.consume_front("-")) {
+      text = rest;
+      value = arith::SubIOp::create(b, value, parseAtom(text));
+    } else {
+      return value;
+    }
+  }
+}
+
+Value HostEmitter::evaluate(StringRef expression) {
+  return parseProduct(expression);
+}
+
+void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
+                       const KernelShape &shape) {
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i < context.tensors.size(); ++i)
+    arguments.push_back(getAddress(i));
+  for (const DescriptorArg &arg : context.descriptorArgs) {
+    Value value = arg.isStride
+                      ? metadata(arg.tensor).getStrides()[arg.dim]
+                      : getSize(context.tensors[arg.tensor].name, arg.dim);
+    arguments.push_back(arith::IndexCastOp::create(
+        b, arg.isStride ? b.getI64Type() : b.getI32Type(), value));
+  }
+  for (Value scalar : facts.scalars)
+    arguments.push_back(
+        scalar.getType().isIndex()
+            ? arith::IndexCastOp::create(b, b.getI64Type(), scalar).getResult()
+            : scalar);
+  gpu::KernelDim3 grid{evaluate(shape.grid[0]), evaluate(shape.grid[1]),
+                       evaluate(shape.grid[2])};
+  gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};
+  gpu::LaunchFuncOp::create(b, kernel, grid, block,
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+}
+
+/// The gpu.module and the empty kernel with its attributes.
+static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
+                                   const KernelShape &shape,
+                                   SymbolTable &symbols) {
+  ImplicitLocOpBuilder b(op.getLoc(), op->getContext());
+  b.setInsertionPointToEnd(
+      &cast<ModuleOp>(symbols.getOp()).getBodyRegion().front());
+  std::string name = "attn";
+  if (auto function = op->getParentOfType<FunctionOpInterface>())
+    name = function.getName().str();
+  auto target =
+      TargetAttr::get(b.getContext(), context.target.chip, /*ptx=*/0);
+  auto module = gpu::GPUModuleOp::create(b, name + "_kernels",
+                                         b.getArrayAttr({target}));
+  symbols.insert(module);
+  b.setInsertionPointToStart(&module.getBodyRegion().front());
+  StringRef kernelName = "attn_fwd";
+  auto kernel = gpu::GPUFuncOp::create(
+      b, kernelName, b.getFunctionType(context.getParameterTypes(), {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel.setKnownBlockSizeAttr(
+      b.getDenseI32ArrayAttr({int32_t(shape.threads), 1, 1}));
+  kernel->setAttr(AttnDialect::kWarpsAttr,
+                  b.getDenseI64ArrayAttr(shape.warps));
+  kernel->setAttr(AttnDialect::kLaunchAttr,
+                  buildLaunchAttr(context, kernelName, shape));
+  context.bindParameters(kernel.getArguments());
+  return kernel;
+}
+
+LogicalResult attn::outlineAttention(AttentionOp op, const TargetRow &target,
+                                     SymbolTable &symbols) {
+  if (op.hasTensorSemantics())
+    return op.emitOpError("expected operands on memrefs, got tensors: run "
+                          "one-shot-bufferize first");
+  PlanAttrInterface plan = op.getPlanAttr();
+  if (!plan)
+    return op.emitOpError("expected a plan: run attn-plan first");
+  llvm::Expected<const Schedule &> schedule =
+      lookupSchedule(plan.getSchedule());
+  if (!schedule)
+    return op.emitOpError() << llvm::toString(schedule.takeError());
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  if (llvm::Error error = schedule->isLegal(*facts, plan, target))
+    return op.emitOpError("cannot be computed by plan ")
+           << plan << ": " << llvm::toString(std::move(error));
+
+  KernelContext context(*facts, target, op.getLoc());
+  KernelShape shape = schedule->getKernelShape(*facts, plan);
+  gpu::GPUFuncOp kernel = createKernel(op, context, shape, symbols);
+  context.b.setInsertionPointToStart(&kernel.getBody().front());
+  auto end = gpu::ReturnOp::create(context.b);
+  context.b.setInsertionPoint(end);
+  if (failed(schedule->emit(context, plan))) {
+    symbols.erase(kernel->getParentOp());
+    return failure();
+  }
+  symbols.getOp()->setAttr(
+      gpu::GPUDialect::getContainerModuleAttrName(),
+      UnitAttr::get(op.getContext()));
+  HostEmitter(op, context).emit(kernel, plan, shape);
+  op.erase();
+  return success();
+}

@@ -1,0 +1,59 @@
+//===- Schedule.cpp - The registry of schedules, and sums -----------------===//
+
+#include "attn/Schedule/Schedule.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void ResourceSum::add(llvm::StringRef name, int64_t size, int64_t count) {
+  if (size == 0 || count == 0)
+    return;
+  parts.push_back({name.str(), size, count});
+  total += size * count;
+}
+
+std::string ResourceSum::str() const {
+  std::string text = std::to_string(total) + " (";
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      parts, os,
+      [&](const Part &part) {
+        os << part.name << ' ';
+        if (part.count != 1)
+          os << part.count << " x ";
+        os << part.size;
+      },
+      " + ");
+  os << ")";
+  return text;
+}
+
+llvm::StringRef PlanEstimate::getLimiter() const {
+  double limit =
+      std::max({tensorClocks, expClocks, issueClocks, sharedClocks});
+  if (limit == tensorClocks)
+    return "tensor";
+  if (limit == expClocks)
+    return "exp";
+  return limit == issueClocks ? "issue" : "shared";
+}
+
+llvm::ArrayRef<const Schedule *> attn::getSchedules() {
+  static const Schedule *const schedules[] = {&getSplitQSchedule()};
+  return schedules;
+}
+
+llvm::Expected<const Schedule &> attn::lookupSchedule(llvm::StringRef name) {
+  for (const Schedule *schedule : getSchedules())
+    if (schedule->getName() == name)
+      return *schedule;
+  std::string names = llvm::join(
+      llvm::map_range(getSchedules(),
+                      [](const Schedule *s) { return s->getName(); }),
+      ", ");
+  return llvm::createStringError(
+      llvm::formatv("unknown schedule '{0}', expected one of {1}", name, names)
+          .str());
+}

@@ -1,0 +1,160 @@
+//===- Cost.cpp - What a plan of split_q is expected to take --------------===//
+//
+// Time of the problem = waves * (tileClocks + blocks * blockClocks) * CTAs of
+// an SM. A block's clocks are those of its busiest resource, as long as there
+// are warps enough to keep it busy; with few warps on a scheduler, one warp's
+// matrix instructions, exponentials and waits follow each other. Rates come
+// from the target table; the instruction counts below are those of the SASS
+// that ptxas 13.0 makes from this schedule's PTX.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SplitQ.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Extents that estimates take where the launch decides.
+static constexpr int64_t kAssumedLength = 4096;
+static constexpr int64_t kAssumedBatch = 4;
+static constexpr int64_t kAssumedHeads = 16;
+
+/// Clocks from a CTA's start to its first matrix instruction and from its last
+/// one to its end: latencies of Q, the first K and V, and the stores.
+static constexpr double kTileLatency = 2500;
+/// Clocks of one block that nothing overlaps within a warp: the barrier, the
+/// first fragments, and the row maximum's shuffles.
+static constexpr double kBlockLatency = 250;
+/// Most registers for which ptxas was seen not to spill.
+static constexpr int64_t kRegisterLimit = 236;
+
+bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &target) const {
+  auto plan = cast<SplitQPlanAttr>(planAttr);
+  int64_t registers =
+      SplitQExtents(facts, plan).getRegisters(plan).getTotal();
+  // A CTA has to fit the register file as well.
+  int64_t perThread =
+      std::min<int64_t>(target.registersPerThread,
+                        target.registersPerSM / plan.getThreads());
+  return registers > std::min(kRegisterLimit, perThread);
+}
+
+/// The share of pairs of query and key blocks that a mask leaves.
+static double keptShare(const ProblemFacts &facts, double queries, double keys,
+                        double blockM, double blockN) {
+  MaskAttr mask = facts.mask;
+  if (mask.getKind() == MaskKind::None || keys <= 0)
+    return 1;
+  double offset =
+      mask.getAlign() == MaskAlign::BottomRight ? keys - queries : 0;
+  double kept = 0;
+  // Tiles at 16 evenly spaced places are enough for an estimate.
+  constexpr int kSamples = 16;
+  for (int i = 0; i < kSamples; ++i) {
+    double row = queries * (i + 0.5) / kSamples;
+    double low = 0, high = keys;
+    if (mask.hasRight())
+      high = std::min(high, row + offset + mask.rightBound() + blockM / 2);
+    if (mask.hasLeft())
+      low = std::max(low, row + offset + mask.leftBound() - blockM / 2);
+    kept += std::max(0.0, std::min(keys, high - low + blockN / 2));
+  }
+  return kept / kSamples / keys;
+}
+
+PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
+  auto plan = cast<SplitQPlanAttr>(planAttr);
+  SplitQExtents extents(facts, plan);
+  PlanEstimate estimate;
+  estimate.sharedBytes = extents.getSharedBytes(plan);
+  estimate.registers = extents.getRegisters(plan);
+
+  double blockM = plan.getBlockM(), blockN = plan.getBlockN();
+  double warps = plan.getWarps();
+  double rowGroups = extents.warpRows / 16;
+
+  // Occupancy: registers are given to warps in units.
+  int64_t registers =
+      std::min<int64_t>(estimate.registers.getTotal(), target.registersPerThread);
+  int64_t warpRegisters =
+      llvm::alignTo(registers * 32, target.registerAllocationUnit);
+  int64_t byRegisters =
+      target.registersPerSM / (warpRegisters * plan.getWarps());
+  int64_t byShared =
+      target.sharedBytesPerSM /
+      (estimate.sharedBytes.getTotal() + target.sharedBytesReserved);
+  int64_t byThreads = target.maxThreadsPerSM / plan.getThreads();
+  estimate.ctasPerSM = std::max<int64_t>(
+      1, std::min({byRegisters, byShared, byThreads,
+                   int64_t(target.maxCTAsPerSM)}));
+
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  int64_t groups = getAssumedExtent(facts.batch, kAssumedBatch) *
+                   getAssumedExtent(facts.heads, kAssumedHeads);
+  if (facts.varlen) {
+    queries = facts.queries;
+    keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
+  }
+  estimate.tiles = groups * int64_t(std::ceil(queries / blockM));
+  estimate.blocks = std::max(
+      1.0, std::ceil(keys / blockN) *
+               keptShare(facts, queries, keys, blockM, blockN));
+
+  // One block of one CTA on each resource.
+  double columns = extents.keyColumns + extents.valueColumns;
+  estimate.tensorClocks =
+      2 * blockM * blockN * columns / target.mmaSyncFlopF16;
+  estimate.expClocks = blockM * blockN / target.expPerClock;
+  // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
+  // (and Q); softmax about 5 instructions for 32 elements plus 0.5 of packing;
+  // one multiply for 32 elements of O; copies of 16 bytes a lane.
+  double mma = rowGroups * (blockN / 8) * (extents.keyColumns / 16.0) +
+               rowGroups * (extents.valueColumns / 8.0) * (blockN / 16);
+  double loads = blockN / 16 * columns / 16 +
+                 (plan.getQInRegs() ? 0 : rowGroups * extents.keyColumns / 16.0);
+  double elements = rowGroups * 16 * blockN / 32;
+  double rescale = rowGroups * 16 * extents.valueColumns / 32.0;
+  double copies = 2 * blockN * columns * 2 / (16 * 32 * warps);
+  double instructions =
+      mma + loads + 5.5 * elements + rescale + copies + 40 * rowGroups;
+  if (facts.softcap)
+    instructions += 8 * elements;
+  if (facts.hasScoreMod() || facts.hasMaskMod())
+    instructions += 10 * elements;
+  estimate.issueClocks = instructions * warps / target.issuePerClock;
+  double sharedBytes = loads * 512 * warps + blockN * columns * 2;
+  estimate.sharedClocks = sharedBytes / target.sharedBytesPerClock;
+
+  double ctas = estimate.ctasPerSM;
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double overlapped = plan.getStages() > 1 ? 1 : 2;
+  // A CTA of fewer than four warps leaves schedulers idle.
+  double serial = (estimate.tensorClocks + estimate.issueClocks) *
+                      std::max(1.0, 4 / warps) +
+                  kBlockLatency * overlapped;
+  // Warps that take turns on one of the SM's four schedulers.
+  double turns = ctas * std::max(1.0, warps / 4);
+  estimate.blockClocks = std::max(busiest, serial / turns);
+  estimate.tileClocks =
+      kTileLatency / ctas +
+      (blockM * columns * 4) / std::max(1u, target.l2BytesPerClock);
+
+  double slots = double(target.smCount) * ctas;
+  estimate.waves = estimate.tiles / slots;
+  // The last wave may be partly filled; long-first order hides most of that.
+  double rounds = std::ceil(estimate.waves);
+  if (plan.getOrder() == TileOrder::LongestFirst && estimate.waves > 1)
+    rounds = (rounds + estimate.waves) / 2;
+  double clocks =
+      rounds * ctas *
+      (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
+  estimate.microseconds = clocks / target.clockMHz;
+  return estimate;
+}

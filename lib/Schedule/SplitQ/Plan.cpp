@@ -1,0 +1,273 @@
+//===- Plan.cpp - Plans of split_q: legality and parameters ---------------===//
+
+#include "SplitQ.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Largest extent of a grid along y and z.
+static constexpr int64_t kGridLimit = 65535;
+
+const Schedule &attn::getSplitQSchedule() {
+  static const SplitQSchedule schedule;
+  return schedule;
+}
+
+SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  keyColumns = llvm::alignTo(facts.headDim, 16);
+  valueColumns = facts.valueDim;
+  warpRows = plan.getBlockM() / plan.getWarps();
+  qBytes = plan.getBlockM() * keyColumns * bytes;
+  kBytes = plan.getBlockN() * keyColumns * bytes;
+  vBytes = plan.getBlockN() * valueColumns * bytes;
+}
+
+ResourceSum SplitQExtents::getSharedBytes(SplitQPlanAttr plan) const {
+  ResourceSum sum;
+  sum.add("q", qBytes);
+  sum.add("k", kBytes, plan.getStages());
+  sum.add("v", vBytes, plan.getStages());
+  return sum;
+}
+
+ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
+  // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
+  // 16 columns of an operand (PTX ISA, mma.m16n8k16).
+  int64_t rowGroups = warpRows / 16;
+  ResourceSum sum;
+  sum.add("o", valueColumns / 8 * 4, rowGroups);
+  sum.add("s", plan.getBlockN() / 8 * 4, rowGroups);
+  if (plan.getQInRegs())
+    sum.add("q", keyColumns / 16 * 4, rowGroups);
+  else
+    sum.add("q step", 4, rowGroups);
+  sum.add("row values", 6, rowGroups);
+  sum.add("addresses", 40);
+  return sum;
+}
+
+std::vector<PlanAttrInterface>
+SplitQSchedule::getCandidates(const ProblemFacts &facts,
+                              const TargetRow &target) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  // Tiles get unequal work under a mask: the longest ones go first.
+  TileOrder order = facts.mask.getKind() == MaskKind::None
+                        ? TileOrder::RowMajor
+                        : TileOrder::LongestFirst;
+  std::vector<PlanAttrInterface> plans;
+  int64_t queries = getAssumedExtent(facts.queries, 4096);
+  for (int64_t warps : {1, 2, 4, 8})
+    for (int64_t warpRows : {16, 32})
+      for (int64_t blockN : {16, 32, 64, 128})
+        for (int64_t stages : {2, 1})
+          for (bool qInRegs : {true, false}) {
+            // Few warps are for few rows only.
+            int64_t blockM = warps * warpRows;
+            if (warps < 4 && (warpRows != 16 || queries > blockM))
+              continue;
+            plans.push_back(SplitQPlanAttr::get(
+                context, blockM, blockN, warps, stages, qInRegs,
+                SoftmaxPolicy::Exact, order, EpilogueKind::Auto));
+          }
+  return plans;
+}
+
+llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
+                                         const TargetRow &) const {
+  AttentionOp op = facts.op;
+  auto unsupported = [](const llvm::Twine &what) {
+    return llvm::createStringError("schedule 'split_q' does not support " +
+                                   what);
+  };
+  if (op.getPageTable())
+    return unsupported("paged keys");
+  if (op.getKvSplits())
+    return unsupported("split keys with partial results");
+  if (op.getRopeDim())
+    return unsupported("the absorbed latent form ('rope_dim')");
+  auto typeName = [](Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return text;
+  };
+  if (!facts.elementType.isF16() && !facts.elementType.isBF16())
+    return unsupported("operands of type " + typeName(facts.elementType) +
+                       ", expected f16 or bf16");
+  if (!facts.outType.isF16() && !facts.outType.isBF16() &&
+      !facts.outType.isF32())
+    return unsupported("an output of type " + typeName(facts.outType) +
+                       ", expected f16, bf16 or f32");
+  for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
+                           std::pair("value dimension", facts.valueDim)})
+    if (dim < 8 || dim > 256 || dim % 8 != 0)
+      return unsupported(llvm::formatv(
+          "a {0} of {1}, expected a multiple of 8 up to 256", name, dim));
+  for (auto [name, length] :
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
+    if (!ShapedType::isDynamic(length) && length >= kSplitQLengthLimit)
+      return unsupported(llvm::formatv("{0} {1}, expected fewer than {2}",
+                                       length, name, kSplitQLengthLimit));
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
+    if (tensor->getRowAlignment() < 4)
+      return unsupported(llvm::formatv(
+          "rows of '{0}' that start at multiples of {1} bytes, expected 4, 8 "
+          "or 16: pass strides and offset that are static and even",
+          tensor->name, tensor->getRowAlignment()));
+  return llvm::Error::success();
+}
+
+llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
+                                    PlanAttrInterface planAttr,
+                                    const TargetRow &target) const {
+  if (llvm::Error error = isApplicable(facts, target))
+    return error;
+  auto plan = cast<SplitQPlanAttr>(planAttr);
+  if (plan.getSoftmax() != SoftmaxPolicy::Exact)
+    return llvm::createStringError(
+        llvm::formatv("schedule 'split_q' does not support the softmax policy "
+                      "'{0}', expected 'exact'",
+                      stringifySoftmaxPolicy(plan.getSoftmax())));
+  if (plan.getThreads() > target.maxThreadsPerCTA)
+    return llvm::createStringError(llvm::formatv(
+        "does not fit: {0} threads exceed {1} of a CTA on {2}",
+        plan.getThreads(), target.maxThreadsPerCTA, target.chip));
+  SplitQExtents extents(facts, plan);
+  ResourceSum shared = extents.getSharedBytes(plan);
+  if (shared.getTotal() > target.sharedBytesPerCTA)
+    return llvm::createStringError(llvm::formatv(
+        "does not fit: shared memory {0} exceeds {1} on {2}", shared.str(),
+        target.sharedBytesPerCTA, target.chip));
+  // The grid's y and z are narrower than x.
+  auto checkGrid = [&](llvm::StringRef what, int64_t extent) -> llvm::Error {
+    if (ShapedType::isDynamic(extent) || extent <= kGridLimit)
+      return llvm::Error::success();
+    return llvm::createStringError(llvm::formatv(
+        "does not fit: {0} {1} exceed {2} of a grid's y and z in order '{3}'",
+        extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
+  };
+  if (plan.getOrder() == TileOrder::LongestFirst)
+    return checkGrid("tiles of queries",
+                     ShapedType::isDynamic(facts.queries)
+                         ? 0
+                         : llvm::divideCeil(facts.queries, plan.getBlockM()));
+  if (llvm::Error error = checkGrid("heads", facts.heads))
+    return error;
+  return checkGrid("batches", facts.batch);
+}
+
+KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
+                                           PlanAttrInterface planAttr) const {
+  auto plan = cast<SplitQPlanAttr>(planAttr);
+  KernelShape shape;
+  std::string batch = facts.varlen ? "(cu_seqlens_q.dim0 - 1)" : "q.dim0";
+  std::string queries =
+      facts.varlen ? std::to_string(facts.queries) : std::string("q.dim2");
+  std::string tiles =
+      llvm::formatv("ceildiv({0}, {1})", queries, plan.getBlockM());
+  if (plan.getOrder() == TileOrder::LongestFirst)
+    shape.grid = {"q.dim1 * " + batch, tiles, "1"};
+  else
+    shape.grid = {tiles, "q.dim1", batch};
+  shape.threads = plan.getThreads();
+  shape.warps = {plan.getWarps(), 1};
+  return shape;
+}
+
+namespace {
+
+/// The parameters of a plan while they are changed: together they may be legal
+/// where one by one they are not.
+struct Parameters {
+  int64_t blockM = 128, blockN = 64, warps = 4, stages = 2;
+  bool qInRegs = true;
+  SoftmaxPolicy softmax = SoftmaxPolicy::Exact;
+  TileOrder order = TileOrder::RowMajor;
+  EpilogueKind epilogue = EpilogueKind::Auto;
+
+  LogicalResult set(llvm::function_ref<InFlightDiagnostic()> emitError,
+                    PlanParameter parameter);
+};
+
+} // namespace
+
+/// Reads an enumerator; the diagnostic lists them all.
+template <typename T>
+static LogicalResult setEnum(llvm::function_ref<InFlightDiagnostic()> emitError,
+                             PlanParameter parameter, T &result,
+                             std::optional<T> symbol, uint64_t max,
+                             llvm::StringRef (*stringify)(T)) {
+  if (symbol) {
+    result = *symbol;
+    return success();
+  }
+  InFlightDiagnostic diag = emitError()
+                            << "expected " << parameter.name << " to be one of ";
+  for (uint64_t i = 0; i <= max; ++i)
+    diag << (i ? ", " : "") << stringify(static_cast<T>(i));
+  return diag << ", got '" << parameter.value << "'";
+}
+
+LogicalResult
+Parameters::set(llvm::function_ref<InFlightDiagnostic()> emitError,
+                PlanParameter parameter) {
+  llvm::StringRef name = parameter.name, value = parameter.value;
+  int64_t *integer = llvm::StringSwitch<int64_t *>(name)
+                         .Case("block_m", &blockM)
+                         .Case("block_n", &blockN)
+                         .Case("warps", &warps)
+                         .Case("stages", &stages)
+                         .Default(nullptr);
+  if (integer) {
+    if (value.getAsInteger(10, *integer))
+      return emitError() << "expected " << name << " to be an integer, got '"
+                         << value << "'";
+    return success();
+  }
+  if (name == "q_in_regs") {
+    if (value != "true" && value != "false")
+      return emitError() << "expected q_in_regs to be true or false, got '"
+                         << value << "'";
+    qInRegs = value == "true";
+    return success();
+  }
+  if (name == "softmax")
+    return setEnum<SoftmaxPolicy>(
+        emitError, parameter, softmax, symbolizeSoftmaxPolicy(value),
+        getMaxEnumValForSoftmaxPolicy(), stringifySoftmaxPolicy);
+  if (name == "order")
+    return setEnum<TileOrder>(emitError, parameter, order,
+                              symbolizeTileOrder(value),
+                              getMaxEnumValForTileOrder(), stringifyTileOrder);
+  if (name == "epilogue")
+    return setEnum<EpilogueKind>(
+        emitError, parameter, epilogue, symbolizeEpilogueKind(value),
+        getMaxEnumValForEpilogueKind(), stringifyEpilogueKind);
+  return emitError() << "unknown parameter '" << name
+                     << "' of schedule 'split_q', expected one of block_m, "
+                        "block_n, warps, stages, q_in_regs, softmax, order, "
+                        "epilogue";
+}
+
+FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
+    llvm::function_ref<InFlightDiagnostic()> emitError, MLIRContext *context,
+    PlanAttrInterface planAttr,
+    llvm::ArrayRef<PlanParameter> parameters) const {
+  Parameters p;
+  if (auto plan = llvm::cast_if_present<SplitQPlanAttr>(planAttr))
+    p = {plan.getBlockM(),  plan.getBlockN(),  plan.getWarps(),
+         plan.getStages(),  plan.getQInRegs(), plan.getSoftmax(),
+         plan.getOrder(),   plan.getEpilogue()};
+  for (const PlanParameter &parameter : parameters)
+    if (failed(p.set(emitError, parameter)))
+      return failure();
+  auto plan = SplitQPlanAttr::getChecked(
+      emitError, context, p.blockM, p.blockN, p.warps, p.stages, p.qInRegs,
+      p.softmax, p.order, p.epilogue);
+  if (!plan)
+    return failure();
+  return PlanAttrInterface(plan);
+}

@@ -1,0 +1,65 @@
+//===- SplitQ.h - The schedule split_q --------------------------*- C++ -*-===//
+//
+// FlashAttention-2 style (Dao, "FlashAttention-2: Faster Attention with Better
+// Parallelism and Work Partitioning", 2023): a CTA owns block_m query rows of
+// one head, its warps own 16 or 32 of them each, and all walk the keys in
+// blocks of block_n, from the last to the first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_SPLITQ_SPLITQ_H
+#define ATTN_LIB_SCHEDULE_SPLITQ_SPLITQ_H
+
+#include "attn/Schedule/Schedule.h"
+
+namespace mlir::attn {
+
+/// Lengths of sequences stay below this, so that row and key indices can be
+/// added to mask bounds in 32 bits.
+inline constexpr int64_t kSplitQLengthLimit = int64_t(1) << 29;
+
+class SplitQSchedule : public Schedule {
+public:
+  llvm::StringRef getName() const override { return "split_q"; }
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
+                      const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
+                MLIRContext *context, PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts,
+                             PlanAttrInterface plan) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+/// The extents of a plan's buffers and the sums that follow from them.
+struct SplitQExtents {
+  SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan);
+
+  /// Columns of the Q and K buffers: the head dimension in whole k-steps of the
+  /// matrix instruction (16).
+  int64_t keyColumns;
+  /// Columns of the V buffers.
+  int64_t valueColumns;
+  /// Rows of one warp.
+  int64_t warpRows;
+  /// Bytes of Q, of one slot of K and of one slot of V.
+  int64_t qBytes, kBytes, vBytes;
+
+  ResourceSum getSharedBytes(SplitQPlanAttr plan) const;
+  ResourceSum getRegisters(SplitQPlanAttr plan) const;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_SPLITQ_SPLITQ_H
