@@ -47,7 +47,7 @@ SmallVector<Type> KernelContext::getParameterTypes() {
   SmallVector<Type> types(
       tensors.size(),
       LLVM::LLVMPointerType::get(b.getContext(),
-                                 NVVM::NVVMMemorySpace::Global));
+                                 unsigned(NVVM::NVVMMemorySpace::Global)));
   for (const DescriptorArg &arg : descriptorArgs)
     types.push_back(arg.isStride ? b.getI64Type() : b.getI32Type());
   for (Value scalar : facts.scalars)
@@ -129,11 +129,10 @@ Value KernelContext::widen(Value value) {
 Value KernelContext::loadElement(StringRef name, Value index) {
   const TensorFacts *tensor = findTensor(name);
   Value pointer = getPointer(name);
-  Value address = LLVM::GEPOp::create(
-      b, pointer.getType(), tensor->elementType, pointer, ValueRange{index});
-  return LLVM::LoadOp::create(
-      b, tensor->elementType, address,
-      tensor->elementType.getIntOrFloatBitWidth() / 8);
+  Value address = LLVM::GEPOp::create(b, pointer.getType(), tensor->elementType,
+                                      pointer, ValueRange{index});
+  return LLVM::LoadOp::create(b, tensor->elementType, address,
+                              tensor->elementType.getIntOrFloatBitWidth() / 8);
 }
 
 Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
@@ -151,7 +150,8 @@ Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
                     .getResult();
       wide = arith::MulIOp::create(lb, wide, stride);
     }
-    offset = offset ? arith::AddIOp::create(lb, offset, wide).getResult() : wide;
+    offset =
+        offset ? arith::AddIOp::create(lb, offset, wide).getResult() : wide;
   }
   Value address = getPointer(tensor.name);
   if (offset)
@@ -208,9 +208,10 @@ Value KernelContext::inlineRegion(OpBuilder &builder, Region &region,
       lb.clone(op, mapping);
       continue;
     }
-    const TensorFacts *tensor = llvm::find_if(
-        facts.captures,
-        [&](const TensorFacts &t) { return t.value == load.getMemRef(); });
+    const TensorFacts *tensor =
+        llvm::find_if(facts.captures, [&](const TensorFacts &t) {
+          return t.value == load.getMemRef();
+        });
     if (tensor == facts.captures.end()) {
       op.emitOpError("expected a read of a memref from outside the attention");
       return {};

@@ -77,7 +77,7 @@ Value HostEmitter::getAddress(unsigned tensor) {
   return LLVM::IntToPtrOp::create(
       b,
       LLVM::LLVMPointerType::get(b.getContext(),
-                                 NVVM::NVVMMemorySpace::Global),
+                                 unsigned(NVVM::NVVMMemorySpace::Global)),
       integer);
 }
 
@@ -161,10 +161,9 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   std::string name = "attn";
   if (auto function = op->getParentOfType<FunctionOpInterface>())
     name = function.getName().str();
-  auto target =
-      TargetAttr::get(b.getContext(), context.target.chip, /*ptx=*/0);
-  auto module = gpu::GPUModuleOp::create(b, name + "_kernels",
-                                         b.getArrayAttr({target}));
+  auto target = TargetAttr::get(b.getContext(), context.target.chip, /*ptx=*/0);
+  auto module =
+      gpu::GPUModuleOp::create(b, name + "_kernels", b.getArrayAttr({target}));
   symbols.insert(module);
   b.setInsertionPointToStart(&module.getBodyRegion().front());
   StringRef kernelName = "attn_fwd";
@@ -173,8 +172,7 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel.setKnownBlockSizeAttr(
       b.getDenseI32ArrayAttr({int32_t(shape.threads), 1, 1}));
-  kernel->setAttr(AttnDialect::kWarpsAttr,
-                  b.getDenseI64ArrayAttr(shape.warps));
+  kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(context, kernelName, shape));
   context.bindParameters(kernel.getArguments());
@@ -210,9 +208,8 @@ LogicalResult attn::outlineAttention(AttentionOp op, const TargetRow &target,
     symbols.erase(kernel->getParentOp());
     return failure();
   }
-  symbols.getOp()->setAttr(
-      gpu::GPUDialect::getContainerModuleAttrName(),
-      UnitAttr::get(op.getContext()));
+  symbols.getOp()->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                           UnitAttr::get(op.getContext()));
   HostEmitter(op, context).emit(kernel, plan, shape);
   op.erase();
   return success();

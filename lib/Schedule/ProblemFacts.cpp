@@ -25,8 +25,8 @@ int64_t TensorFacts::getRowAlignment() const {
     limit(1);
   else
     limit(offset);
-  for (auto [stride, extent] : llvm::zip(ArrayRef(strides).drop_back(),
-                                         ArrayRef(shape).drop_back()))
+  for (auto [stride, extent] :
+       llvm::zip(ArrayRef(strides).drop_back(), ArrayRef(shape).drop_back()))
     if (!ShapedType::isDynamic(stride) && extent != 1)
       limit(stride);
   return alignment;
@@ -119,10 +119,10 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.o, "o", Value(op.getO()), true),
         std::tuple(&facts.lse, "lse", Value(op.getLse()), true),
         std::tuple(&facts.sinks, "sinks", Value(op.getSinks()), false),
-        std::tuple(&facts.cuSeqlensQ, "cu_seqlens_q",
-                   Value(op.getCuSeqlensQ()), false),
-        std::tuple(&facts.cuSeqlensK, "cu_seqlens_k",
-                   Value(op.getCuSeqlensK()), false)}) {
+        std::tuple(&facts.cuSeqlensQ, "cu_seqlens_q", Value(op.getCuSeqlensQ()),
+                   false),
+        std::tuple(&facts.cuSeqlensK, "cu_seqlens_k", Value(op.getCuSeqlensK()),
+                   false)}) {
     FailureOr<TensorFacts> tensor = describeTensor(op, name, value, written);
     if (failed(tensor))
       return failure();
@@ -149,10 +149,10 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
     facts.batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
     facts.queries = *op.getMaxSeqlenQ();
   } else {
-    facts.batch = unify(
-        {{&facts.q, 0}, {&facts.k, 0}, {&facts.v, 0}, {&facts.o, lead}});
-    facts.queries = unify(
-        {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
+    facts.batch =
+        unify({{&facts.q, 0}, {&facts.k, 0}, {&facts.v, 0}, {&facts.o, lead}});
+    facts.queries =
+        unify({{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
   }
   if (failed(collectCaptures(op, facts)))
     return failure();

@@ -31,8 +31,7 @@ std::string ResourceSum::str() const {
 }
 
 llvm::StringRef PlanEstimate::getLimiter() const {
-  double limit =
-      std::max({tensorClocks, expClocks, issueClocks, sharedClocks});
+  double limit = std::max({tensorClocks, expClocks, issueClocks, sharedClocks});
   if (limit == tensorClocks)
     return "tensor";
   if (limit == expClocks)

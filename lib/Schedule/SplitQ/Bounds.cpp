@@ -43,7 +43,9 @@ BlockBounds attn::emitBlockBounds(KernelContext &context, Value row,
   auto floorBlocks = [&](Value x) -> Value {
     return arith::DivUIOp::create(b, x, block);
   };
-  auto ceilBlocks = [&](Value x) { return floorBlocks(addConstant(x, blockN - 1)); };
+  auto ceilBlocks = [&](Value x) {
+    return floorBlocks(addConstant(x, blockN - 1));
+  };
 
   BlockBounds bounds;
   Value offset = zero;

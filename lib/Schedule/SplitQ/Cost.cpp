@@ -33,12 +33,10 @@ bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
-  int64_t registers =
-      SplitQExtents(facts, plan).getRegisters(plan).getTotal();
+  int64_t registers = SplitQExtents(facts, plan).getRegisters(plan).getTotal();
   // A CTA has to fit the register file as well.
-  int64_t perThread =
-      std::min<int64_t>(target.registersPerThread,
-                        target.registersPerSM / plan.getThreads());
+  int64_t perThread = std::min<int64_t>(
+      target.registersPerThread, target.registersPerSM / plan.getThreads());
   return registers > std::min(kRegisterLimit, perThread);
 }
 
@@ -79,8 +77,8 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   double rowGroups = extents.warpRows / 16;
 
   // Occupancy: registers are given to warps in units.
-  int64_t registers =
-      std::min<int64_t>(estimate.registers.getTotal(), target.registersPerThread);
+  int64_t registers = std::min<int64_t>(estimate.registers.getTotal(),
+                                        target.registersPerThread);
   int64_t warpRegisters =
       llvm::alignTo(registers * 32, target.registerAllocationUnit);
   int64_t byRegisters =
@@ -89,9 +87,9 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
       target.sharedBytesPerSM /
       (estimate.sharedBytes.getTotal() + target.sharedBytesReserved);
   int64_t byThreads = target.maxThreadsPerSM / plan.getThreads();
-  estimate.ctasPerSM = std::max<int64_t>(
-      1, std::min({byRegisters, byShared, byThreads,
-                   int64_t(target.maxCTAsPerSM)}));
+  estimate.ctasPerSM =
+      std::max<int64_t>(1, std::min({byRegisters, byShared, byThreads,
+                                     int64_t(target.maxCTAsPerSM)}));
 
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
@@ -102,22 +100,22 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
     keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
   }
   estimate.tiles = groups * int64_t(std::ceil(queries / blockM));
-  estimate.blocks = std::max(
-      1.0, std::ceil(keys / blockN) *
-               keptShare(facts, queries, keys, blockM, blockN));
+  estimate.blocks =
+      std::max(1.0, std::ceil(keys / blockN) *
+                        keptShare(facts, queries, keys, blockM, blockN));
 
   // One block of one CTA on each resource.
   double columns = extents.keyColumns + extents.valueColumns;
-  estimate.tensorClocks =
-      2 * blockM * blockN * columns / target.mmaSyncFlopF16;
+  estimate.tensorClocks = 2 * blockM * blockN * columns / target.mmaSyncFlopF16;
   estimate.expClocks = blockM * blockN / target.expPerClock;
   // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
   // (and Q); softmax about 5 instructions for 32 elements plus 0.5 of packing;
   // one multiply for 32 elements of O; copies of 16 bytes a lane.
   double mma = rowGroups * (blockN / 8) * (extents.keyColumns / 16.0) +
                rowGroups * (extents.valueColumns / 8.0) * (blockN / 16);
-  double loads = blockN / 16 * columns / 16 +
-                 (plan.getQInRegs() ? 0 : rowGroups * extents.keyColumns / 16.0);
+  double loads =
+      blockN / 16 * columns / 16 +
+      (plan.getQInRegs() ? 0 : rowGroups * extents.keyColumns / 16.0);
   double elements = rowGroups * 16 * blockN / 32;
   double rescale = rowGroups * 16 * extents.valueColumns / 32.0;
   double copies = 2 * blockN * columns * 2 / (16 * 32 * warps);

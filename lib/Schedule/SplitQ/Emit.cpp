@@ -160,12 +160,13 @@ Value SplitQEmitter::emitView(StringRef name, Value head, Value start,
   };
   Value rowStride = context.getStride(name, 2);
   Value offset = mul(context.widen(head), context.getStride(name, 1));
-  offset = add(offset, start ? mul(start, rowStride)
-                             : mul(context.widen(at.batch),
-                                   context.getStride(name, 0)));
-  const TensorFacts &tensor = *llvm::find_if(
-      context.tensors,
-      [&](const TensorFacts &tensor) { return tensor.name == name; });
+  offset = add(
+      offset, start ? mul(start, rowStride)
+                    : mul(context.widen(at.batch), context.getStride(name, 0)));
+  const TensorFacts &tensor =
+      *llvm::find_if(context.tensors, [&](const TensorFacts &tensor) {
+        return tensor.name == name;
+      });
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   IntegerAttr alignment;
   if (tensor.shape.size() == 4) {
@@ -181,7 +182,8 @@ bool SplitQEmitter::needsIndices() const {
   return facts.hasScoreMod() || facts.hasMaskMod();
 }
 
-/// Applies softcap, score_mod, mask_mod and the mask to the products of a block.
+/// Applies softcap, score_mod, mask_mod and the mask to the products of a
+/// block.
 LogicalResult SplitQEmitter::emitScores(OpBuilder &builder, Value key,
                                         Value &scores) {
   ImplicitLocOpBuilder lb(b.getLoc(), builder);
@@ -210,17 +212,17 @@ LogicalResult SplitQEmitter::emitScores(OpBuilder &builder, Value key,
     auto map = MapElementsOp::create(lb, type, scores, row, key);
     Type i32 = lb.getI32Type();
     OpBuilder::InsertionGuard guard(lb);
-    Block *block = lb.createBlock(
-        &map.getBody(), {}, {lb.getF32Type(), i32, i32},
-        SmallVector<Location>(3, b.getLoc()));
+    Block *block =
+        lb.createBlock(&map.getBody(), {}, {lb.getF32Type(), i32, i32},
+                       SmallVector<Location>(3, b.getLoc()));
     Value score = block->getArgument(0);
     Value query = block->getArgument(1), index = block->getArgument(2);
     // Regions run for rows and keys beyond the end as well, whose results are
     // dropped: their reads must stay inside of what they would read.
     if (!facts.captures.empty()) {
       Value one = arith::ConstantIntOp::create(lb, 1, 32);
-      query = arith::MinSIOp::create(
-          lb, query, arith::SubIOp::create(lb, queries, one));
+      query = arith::MinSIOp::create(lb, query,
+                                     arith::SubIOp::create(lb, queries, one));
       index = arith::MinSIOp::create(lb, index,
                                      arith::SubIOp::create(lb, keys, one));
     }
@@ -265,8 +267,8 @@ RunningState SplitQEmitter::emitSinks(RunningState state) {
     return Exp2Op::create(b, rows, arith::SubFOp::create(b, x, shift));
   };
   Value factor = power(state.m);
-  Value l = arith::AddFOp::create(
-      b, arith::MulFOp::create(b, state.l, factor), power(sink));
+  Value l = arith::AddFOp::create(b, arith::MulFOp::create(b, state.l, factor),
+                                  power(sink));
   Value spread = BroadcastOp::create(b, state.o.getType(), factor);
   Value o = arith::MulFOp::create(b, state.o, spread);
   return {m, l, o};
@@ -289,8 +291,8 @@ void SplitQEmitter::emitResults(RunningState state, Value oView, Value lseView,
         b, tileType({plan.getBlockM(), facts.valueDim}, facts.outType), o);
   if (lseView) {
     // log2 0 = -inf, so a row without keys gets -inf.
-    Value log = arith::AddFOp::create(b, state.m,
-                                      math::Log2Op::create(b, state.l));
+    Value log =
+        arith::AddFOp::create(b, state.m, math::Log2Op::create(b, state.l));
     Value natural = arith::MulFOp::create(b, log, splat(rows, kLn2));
     GlobalStoreOp::create(b, natural, lseView, row);
   }
@@ -340,26 +342,25 @@ LogicalResult SplitQEmitter::emitTile() {
                              ring.getSpace());
     };
     Value k = StageOp::create(lb, slot(kRing), kView, key, kBuffer);
-    Value transposed = TransposeOp::create(
-        lb, bufferType({extents.keyColumns, blockN}), k);
+    Value transposed =
+        TransposeOp::create(lb, bufferType({extents.keyColumns, blockN}), k);
     Value zero = arith::ConstantOp::create(
         lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
     Value s = MmaOp::create(lb, scoreType, q, transposed, zero);
     if (failed(emitScores(lb, key, s)))
       status = failure();
-    auto softmax = OnlineSoftmaxOp::create(
-        lb, s, carried[0], carried[1], carried[2], scale,
-        plan.getSoftmax(), /*finite=*/false);
+    auto softmax =
+        OnlineSoftmaxOp::create(lb, s, carried[0], carried[1], carried[2],
+                                scale, plan.getSoftmax(), /*finite=*/false);
     Value p = arith::TruncFOp::create(
         lb, tileType({blockM, blockN}, facts.elementType), softmax.getP());
     Value v = StageOp::create(lb, slot(vRing), vView, key, vBuffer);
     Value o = MmaOp::create(lb, outType, p, v, softmax.getNewO());
-    YieldOp::create(lb,
-                    ValueRange{softmax.getNewM(), softmax.getNewL(), o});
+    YieldOp::create(lb, ValueRange{softmax.getNewM(), softmax.getNewL(), o});
   };
-  auto loop = KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
-                               bounds.fullEnd, bounds.end, blockN, stages,
-                               inits, body);
+  auto loop =
+      KVLoopOp::create(b, bounds.begin, bounds.fullBegin, bounds.fullEnd,
+                       bounds.end, blockN, stages, inits, body);
   if (failed(status))
     return failure();
   // Without any key nothing has waited for Q, whose bytes are used again.
@@ -374,25 +375,24 @@ LogicalResult SplitQEmitter::emitTile() {
   if (facts.sinks)
     state = emitSinks(state);
   // Q's rows are as many as the output's and dead by now.
-  int64_t outBytes = blockM * facts.valueDim *
-                     facts.outType.getIntOrFloatBitWidth() / 8;
+  int64_t outBytes =
+      blockM * facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
   Value scratch = extents.qBytes >= outBytes ? qBuffer : Value();
   emitResults(state, oView, lseView, scratch);
   return success();
 }
 
 LogicalResult SplitQEmitter::run() {
-  exponentScale = facts.softcap || needsIndices()
-                      ? kLog2E
-                      : std::abs(facts.scale) * kLog2E;
+  exponentScale =
+      facts.softcap || needsIndices() ? kLog2E : std::abs(facts.scale) * kLog2E;
   at = emitCoordinates();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
   if (!facts.varlen)
     return emitTile();
   // The grid covers the longest sequence: tiles beyond a shorter one leave.
-  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row,
-                                       queries);
+  Value exists =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, queries);
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -132,15 +132,15 @@ llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
                       "'{0}', expected 'exact'",
                       stringifySoftmaxPolicy(plan.getSoftmax())));
   if (plan.getThreads() > target.maxThreadsPerCTA)
-    return llvm::createStringError(llvm::formatv(
-        "does not fit: {0} threads exceed {1} of a CTA on {2}",
-        plan.getThreads(), target.maxThreadsPerCTA, target.chip));
+    return llvm::createStringError(
+        llvm::formatv("does not fit: {0} threads exceed {1} of a CTA on {2}",
+                      plan.getThreads(), target.maxThreadsPerCTA, target.chip));
   SplitQExtents extents(facts, plan);
   ResourceSum shared = extents.getSharedBytes(plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)
-    return llvm::createStringError(llvm::formatv(
-        "does not fit: shared memory {0} exceeds {1} on {2}", shared.str(),
-        target.sharedBytesPerCTA, target.chip));
+    return llvm::createStringError(
+        llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}",
+                      shared.str(), target.sharedBytesPerCTA, target.chip));
   // The grid's y and z are narrower than x.
   auto checkGrid = [&](llvm::StringRef what, int64_t extent) -> llvm::Error {
     if (ShapedType::isDynamic(extent) || extent <= kGridLimit)
@@ -204,8 +204,8 @@ static LogicalResult setEnum(llvm::function_ref<InFlightDiagnostic()> emitError,
     result = *symbol;
     return success();
   }
-  InFlightDiagnostic diag = emitError()
-                            << "expected " << parameter.name << " to be one of ";
+  InFlightDiagnostic diag = emitError() << "expected " << parameter.name
+                                        << " to be one of ";
   for (uint64_t i = 0; i <= max; ++i)
     diag << (i ? ", " : "") << stringify(static_cast<T>(i));
   return diag << ", got '" << parameter.value << "'";
@@ -258,15 +258,15 @@ FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
     llvm::ArrayRef<PlanParameter> parameters) const {
   Parameters p;
   if (auto plan = llvm::cast_if_present<SplitQPlanAttr>(planAttr))
-    p = {plan.getBlockM(),  plan.getBlockN(),  plan.getWarps(),
-         plan.getStages(),  plan.getQInRegs(), plan.getSoftmax(),
-         plan.getOrder(),   plan.getEpilogue()};
+    p = {plan.getBlockM(), plan.getBlockN(),  plan.getWarps(),
+         plan.getStages(), plan.getQInRegs(), plan.getSoftmax(),
+         plan.getOrder(),  plan.getEpilogue()};
   for (const PlanParameter &parameter : parameters)
     if (failed(p.set(emitError, parameter)))
       return failure();
-  auto plan = SplitQPlanAttr::getChecked(
-      emitError, context, p.blockM, p.blockN, p.warps, p.stages, p.qInRegs,
-      p.softmax, p.order, p.epilogue);
+  auto plan = SplitQPlanAttr::getChecked(emitError, context, p.blockM, p.blockN,
+                                         p.warps, p.stages, p.qInRegs,
+                                         p.softmax, p.order, p.epilogue);
   if (!plan)
     return failure();
   return PlanAttrInterface(plan);

@@ -30,6 +30,8 @@ struct Candidate {
   const Schedule *schedule;
   PlanEstimate estimate;
   bool spills;
+  /// Position in the schedule's list.
+  size_t rank;
 };
 
 struct AttnPlanPass : attn::impl::AttnPlanPassBase<AttnPlanPass> {
@@ -72,14 +74,19 @@ void AttnPlanPass::report(AttentionOp op, const TargetRow &target,
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("plan").category("attn.plan"))
       << remark::add("plan for {0}: {1}", target.chip, describe(candidate))
-      << remark::metric("microseconds", llvm::formatv("{0:f1}", e.microseconds).str())
+      << remark::metric("microseconds",
+                        llvm::formatv("{0:f1}", e.microseconds).str())
       << remark::metric("shared-bytes", e.sharedBytes.getTotal())
       << remark::metric("registers", e.registers.getTotal())
       << remark::metric("ctas-per-sm", e.ctasPerSM)
-      << remark::metric("tensor-clocks", llvm::formatv("{0:f0}", e.tensorClocks).str())
-      << remark::metric("exp-clocks", llvm::formatv("{0:f0}", e.expClocks).str())
-      << remark::metric("issue-clocks", llvm::formatv("{0:f0}", e.issueClocks).str())
-      << remark::metric("shared-clocks", llvm::formatv("{0:f0}", e.sharedClocks).str());
+      << remark::metric("tensor-clocks",
+                        llvm::formatv("{0:f0}", e.tensorClocks).str())
+      << remark::metric("exp-clocks",
+                        llvm::formatv("{0:f0}", e.expClocks).str())
+      << remark::metric("issue-clocks",
+                        llvm::formatv("{0:f0}", e.issueClocks).str())
+      << remark::metric("shared-clocks",
+                        llvm::formatv("{0:f0}", e.sharedClocks).str());
 }
 
 LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
@@ -103,7 +110,7 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
   op.setPlanAttr(*changed);
   report(op, target,
          {*changed, &*found, found->estimate(facts, *changed, target),
-          found->isExpectedToSpill(facts, *changed, target)});
+          found->isExpectedToSpill(facts, *changed, target), 0});
   return success();
 }
 
@@ -138,9 +145,9 @@ LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
         firstReason = llvm::to_string(plan) + ": " + reason;
       continue;
     }
-    candidates.push_back({plan, &schedule,
-                          schedule.estimate(facts, plan, target),
-                          schedule.isExpectedToSpill(facts, plan, target)});
+    candidates.push_back(
+        {plan, &schedule, schedule.estimate(facts, plan, target),
+         schedule.isExpectedToSpill(facts, plan, target), candidates.size()});
   }
   if (candidates.size() == before && required)
     return op.emitOpError("cannot be computed by plan ") << firstReason;
@@ -172,11 +179,12 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
              << target.chip << ", got none";
   }
   // Spills cost more than any plan saves: such plans come last.
-  llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) {
-    if (a.spills != b.spills)
-      return b.spills;
-    return a.estimate.microseconds < b.estimate.microseconds;
-  });
+  // Equal estimates keep the order of the schedule's list.
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate &a, const Candidate &b) {
+              return std::tuple(a.spills, a.estimate.microseconds, a.rank) <
+                     std::tuple(b.spills, b.estimate.microseconds, b.rank);
+            });
   if (print) {
     InFlightDiagnostic diag = op.emitRemark()
                               << candidates.size() << " plans for "
