@@ -244,13 +244,13 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
   for (int64_t i = 0; i < queries; ++i) {
     int64_t row = (sequence.batch * problem.heads + head) * result.shape[2] +
                   sequence.firstQuery + i;
-    double *o = &result.o[row * dv];
+    double *o = result.o.data() + row * dv;
     result.defined[row] = 1;
     auto [begin, end] = getKeyRange(sequence, i);
     std::fill(scores.begin(), scores.end(), 0.0);
     for (int64_t column = 0; column < d; ++column) {
       double factor = q[i * d + column];
-      const double *keyRow = &kt[column * keys];
+      const double *keyRow = kt.data() + column * keys;
       for (int64_t j = begin; j < end; ++j)
         scores[j] += factor * keyRow[j];
     }
@@ -283,7 +283,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
       if (p == 0)
         continue;
       sum += p;
-      const double *valueRow = &v[j * dv];
+      const double *valueRow = v.data() + j * dv;
       for (int64_t column = 0; column < dv; ++column)
         o[column] += p * valueRow[column];
     }
