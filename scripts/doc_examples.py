@@ -22,7 +22,7 @@ PASS_TDS = (
     ROOT / "include/attn/Dialect/Attn/Transforms/Passes.td",
     ROOT / "include/attn/Analysis/Passes.td",
     ROOT / "include/attn/Conversion/Passes.td",
-    ROOT / "include/attn/Target/Passes.td",
+    ROOT / "include/attn/Target/PTX/Passes.td",
 )
 
 FENCE = re.compile(r"^```mlir\n(?P<body>.*?)^```$", re.M | re.S)
@@ -112,7 +112,7 @@ def doctest_page(text: str, name: str) -> str:
     parts = ["```shell\n" + "\n".join(commands) + "\n```"]
     parts.append("Input:\n\n```mlir\n" + "\n".join(body).strip("\n") + "\n```")
     if checks:
-        parts.append("Output (the lines that the test checks):\n\n```mlir\n" + "\n".join(checks) + "\n```")
+        parts.append("Output (the lines that the test checks):\n\n```\n" + "\n".join(checks) + "\n```")
     return "\n\n".join(parts)
 
 

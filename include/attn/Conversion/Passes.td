@@ -11,6 +11,8 @@ def ConvertAttnToNVVMPass : Pass<"convert-attn-to-nvvm", "::mlir::gpu::GPUModule
     Converts gpu, scf, arith, math and what is left of the attn dialect to llvm
     and nvvm ops in one step, with the target's data layout, 32-bit indices and
     the kernel attributes (block size, by-value parameters) set.
+
+    Example: test/doc/convert-attn-to-nvvm.mlir
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect",

@@ -17,6 +17,8 @@ def AttnEmitPTXPass : Pass<"attn-emit-ptx", "::mlir::gpu::GPUModuleOp"> {
 
     Whatever the chip or the PTX version cannot do, and what LLVM is known to
     translate wrongly, is an error at the operation.
+
+    Example: test/doc/attn-emit-ptx.mlir
   }];
   let options = [
     Option<"pipeline", "pipeline", "std::string", "\"\"",
@@ -46,6 +48,8 @@ def AttnCheckFormsPass : Pass<"attn-check-forms", "::mlir::gpu::GPUModuleOp"> {
     dialects, each intrinsic and each instruction in inline assembly is looked
     up in the form table for the chip and PTX version of the module's
     `#attn.target`.
+
+    Example: test/doc/attn-check-forms.mlir
   }];
 }
 

@@ -66,6 +66,8 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
 
     Errors: rows of a stage that follow from a carried value or an op with
     effects; a ring from inside the loop; a softmax policy other than `exact`.
+
+    Example: test/doc/attn-expand-pipeline.mlir
   }];
   let statistics = [
     Statistic<"numLoops", "loops", "Number of loops over key blocks expanded">,
@@ -89,6 +91,8 @@ def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModul
 
     `auto` takes `staged` for rows of whole, aligned 16-byte pieces if `scratch`
     is large enough, else `direct`. Values of rank 1 are always stored directly.
+
+    Example: test/doc/attn-select-epilogue.mlir
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"auto\"",
@@ -108,6 +112,8 @@ def AttnInferLayoutsPass : Pass<"attn-infer-layouts", "::mlir::gpu::GPUModuleOp"
     Matrix instructions and copies fix layouts; a worklist carries them along
     defs and uses until nothing changes; where two meet that differ, the cheaper
     place gets an `attn.convert_layout`.
+
+    Example: test/doc/attn-infer-layouts.mlir
   }];
   let options = [
     Option<"assertTrivial", "assert-trivial", "bool", "false",
@@ -126,6 +132,8 @@ def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::
     offset in a kernel whose shared memory is laid out.
 
     A full reduction of rows whose columns lie in several warps is an error.
+
+    Example: test/doc/attn-materialize-scratch.mlir
   }];
   let statistics = [
     Statistic<"numConversions", "conversions",
@@ -150,6 +158,8 @@ def AttnAllocateSharedPass : Pass<"attn-allocate-shared", "::mlir::gpu::GPUModul
 
     A kernel that needs more than a CTA of the target can have is an error that
     shows the sum.
+
+    Example: test/doc/attn-allocate-shared.mlir
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_80\"",
@@ -178,6 +188,8 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
 
     Reading or writing a buffer with an `attn.cp_async` on its way that no
     `attn.cp_async.wait` has covered is an error: no barrier helps.
+
+    Example: test/doc/attn-insert-fences.mlir
   }];
   let statistics = [
     Statistic<"numBarriers", "barriers", "Number of barriers inserted">
@@ -191,6 +203,8 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
   let description = [{
     Each register tile becomes as many scalars as a thread holds of it; copies,
     matrix instructions and reductions become instructions of one thread.
+
+    Example: test/doc/attn-lower-tiles.mlir
   }];
   let dependentDialects = ["::mlir::attn::AttnDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
