@@ -2,7 +2,8 @@
 """Writes the documentation that comes from the sources.
 
 docs/Dialect/Attn.md and docs/Passes.md are generated in whole from the td
-files; docs/Pipelines.md has one generated part, taken from attn-opt.
+files; docs/Pipelines.md and docs/Targets.md have one generated part each, taken
+from attn-opt and attn-targets.
 
 usage: scripts/gen-docs.py [--check]
   --check   write nothing; fail when a page is not up to date
@@ -119,18 +120,31 @@ def dumped_pipeline(name: str) -> str:
     return match.group(1).strip()
 
 
-def pipelines_page() -> str:
-    text = PIPELINES.read_text(encoding="utf-8")
+def with_part(path: pathlib.Path, part: str) -> str:
+    """The page with its generated part replaced."""
+    text = path.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{tidy(pipelines_part())}\n{END}{after}"
+    return f"{before}{BEGIN}\n{tidy(part)}\n{END}{after}"
+
+
+def pipelines_page() -> str:
+    return with_part(PIPELINES, pipelines_part())
+
+
+def targets_page() -> str:
+    tool = attn_opt().parent / "attn-targets"
+    result = subprocess.run([tool], capture_output=True, text=True, check=True)
+    return with_part(TARGETS, result.stdout)
 
 
 PIPELINES = ROOT / "docs/Pipelines.md"
+TARGETS = ROOT / "docs/Targets.md"
 PAGES = {
     ROOT / "docs/Dialect/Attn.md": dialect_page,
     ROOT / "docs/Passes.md": pass_page,
     PIPELINES: pipelines_page,
+    TARGETS: targets_page,
 }
 
 

@@ -4,6 +4,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/InitAll.h"
+#include "attn/Target/PTX/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -49,6 +50,10 @@ void attn::addNVVMPasses(OpPassManager &pm) {
   pm.nest<gpu::GPUModuleOp>().addPass(createConvertAttnToNVVMPass());
 }
 
+void attn::addPTXPasses(OpPassManager &pm) {
+  pm.nest<gpu::GPUModuleOp>().addPass(createAttnEmitPTXPass());
+}
+
 void attn::buildTilePipeline(OpPassManager &pm,
                              const AttnPipelineOptions &options) {
   addPlanPasses(pm, options);
@@ -68,6 +73,12 @@ void attn::buildNVVMPipeline(OpPassManager &pm,
   addNVVMPasses(pm);
 }
 
+void attn::buildPTXPipeline(OpPassManager &pm,
+                            const AttnPipelineOptions &options) {
+  buildNVVMPipeline(pm, options);
+  addPTXPasses(pm);
+}
+
 void attn::registerAllPipelines() {
   PassPipelineRegistration<AttnPipelineOptions>(
       "attn-to-tile", "From attn.attention to tile IR.", buildTilePipeline);
@@ -79,4 +90,9 @@ void attn::registerAllPipelines() {
   PassPipelineRegistration<AttnPipelineOptions>(
       "attn-to-nvvm", "From attn.attention to the LLVM and NVVM dialects.",
       buildNVVMPipeline);
+  PassPipelineRegistration<AttnPipelineOptions>(
+      "attn-to-ptx",
+      "From attn.attention to PTX text, in the attribute attn.ptx of each "
+      "gpu.module.",
+      buildPTXPipeline);
 }

@@ -38,6 +38,7 @@ void addTilePasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addBarrierPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addThreadPasses(OpPassManager &pm);
 void addNVVMPasses(OpPassManager &pm);
+void addPTXPasses(OpPassManager &pm);
 
 /// Problem to tile IR.
 void buildTilePipeline(OpPassManager &pm, const AttnPipelineOptions &options);
@@ -46,6 +47,8 @@ void buildBarrierPipeline(OpPassManager &pm,
                           const AttnPipelineOptions &options);
 /// Problem to the LLVM and NVVM dialects.
 void buildNVVMPipeline(OpPassManager &pm, const AttnPipelineOptions &options);
+/// Problem to PTX text.
+void buildPTXPipeline(OpPassManager &pm, const AttnPipelineOptions &options);
 
 } // namespace mlir::attn
 
