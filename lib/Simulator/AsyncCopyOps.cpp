@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decoder.h"
+#include "EngineOps.h"
 #include "MbarrierState.h"
 #include "MemoryTraffic.h"
 
@@ -16,11 +17,6 @@ using llvm::Error;
 using llvm::StringRef;
 
 namespace {
-
-bool decide(Cluster &cluster, AsyncTiming timing) {
-  return timing == AsyncTiming::Issue ||
-         (timing == AsyncTiming::Random && cluster.rng() % 2);
-}
 
 void readData(Exec &x, CpAsyncOp &op) {
   if (op.dataRead)
@@ -133,9 +129,9 @@ void execCpAsync(Exec &x, const Inst &I) {
   sharedTraffic.shared(x, "cp.async");
   globalTraffic.finishLoad(x, Space::Global, "");
   const LaunchConfig &config = x.machine.config;
-  if (decide(x.cluster, config.asyncReads))
+  if (decideNow(x.cluster, config.asyncReads))
     readData(x, op);
-  if (decide(x.cluster, config.asyncWrites)) {
+  if (decideNow(x.cluster, config.asyncWrites)) {
     readData(x, op);
     writeData(x.cluster, op, op.mask);
     op.dataWritten = true;
@@ -298,6 +294,9 @@ Error decodeBulkCopy(Decoding &c);
 
 static Error decodeCpAsync(Decoding &c) {
   if (!c.take("async"))
+    return c.error("unknown instruction");
+  if (llvm::is_contained(c.mods, "reduce") &&
+      !llvm::is_contained(c.mods, "bulk"))
     return c.error("unknown instruction");
   if (llvm::is_contained(c.mods, "bulk"))
     return decodeBulkCopy(c);

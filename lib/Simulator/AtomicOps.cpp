@@ -1,6 +1,7 @@
 //===- AtomicOps.cpp - atom and red ---------------------------------------===//
 
 #include "Alu.h"
+#include "EngineOps.h"
 #include "MemoryTraffic.h"
 
 using namespace mlir::attn::sim;
@@ -8,19 +9,6 @@ using llvm::Error;
 using llvm::StringRef;
 
 namespace {
-
-enum class AtomicOp : uint8_t {
-  Add,
-  Min,
-  Max,
-  And,
-  Or,
-  Xor,
-  Exch,
-  Cas,
-  Inc,
-  Dec
-};
 
 struct AtomicAux {
   AtomicOp op = AtomicOp::Add;
@@ -79,38 +67,38 @@ T integerOp(AtomicOp op, T a, T b) {
   return b;
 }
 
-uint64_t apply(const AtomicAux &o, uint64_t a, uint64_t b) {
-  switch (o.type) {
+uint64_t apply(AtomicOp op, Type type, uint64_t a, uint64_t b) {
+  switch (type) {
   case Type::F32: {
     float av = bitCast<float>(uint32_t(a)), bv = bitCast<float>(uint32_t(b));
-    if (o.op == AtomicOp::Add)
+    if (op == AtomicOp::Add)
       return bitCast<uint32_t>(canonical(av + bv));
-    if (o.op == AtomicOp::Min || o.op == AtomicOp::Max)
-      return (o.op == AtomicOp::Min) == (av < bv) ? a : b;
+    if (op == AtomicOp::Min || op == AtomicOp::Max)
+      return (op == AtomicOp::Min) == (av < bv) ? a : b;
     return b;
   }
   case Type::F64:
     return bitCast<uint64_t>(bitCast<double>(a) + bitCast<double>(b));
   case Type::F16:
   case Type::BF16:
-    return halfOp(o.op, a, b, o.type == Type::BF16);
+    return halfOp(op, a, b, type == Type::BF16);
   case Type::F16x2:
   case Type::BF16x2: {
-    bool bf = o.type == Type::BF16x2;
-    return halfOp(o.op, a & 0xffff, b & 0xffff, bf) |
-           halfOp(o.op, a >> 16 & 0xffff, b >> 16 & 0xffff, bf) << 16;
+    bool bf = type == Type::BF16x2;
+    return halfOp(op, a & 0xffff, b & 0xffff, bf) |
+           halfOp(op, a >> 16 & 0xffff, b >> 16 & 0xffff, bf) << 16;
   }
   case Type::S32:
-    return uint32_t(integerOp<int32_t>(o.op, a, b));
+    return uint32_t(integerOp<int32_t>(op, a, b));
   case Type::S64:
-    return uint64_t(integerOp<int64_t>(o.op, a, b));
+    return uint64_t(integerOp<int64_t>(op, a, b));
   case Type::U64:
   case Type::B64:
-    return integerOp<uint64_t>(o.op, a, b);
+    return integerOp<uint64_t>(op, a, b);
   case Type::B16:
     return uint16_t(b);
   default:
-    return integerOp<uint32_t>(o.op, a, b);
+    return integerOp<uint32_t>(op, a, b);
   }
 }
 
@@ -152,7 +140,7 @@ void execAtomic(Exec &x, const Inst &I) {
         uint64_t swap = x.read(value[1], lane);
         result = old == v ? swap : old;
       } else {
-        result = apply(o, old, v);
+        result = applyAtomic(o.op, o.type, old, v);
       }
       std::memcpy(ref.data + i * o.bytes, &result, o.bytes);
       if (o.returns)
@@ -177,19 +165,9 @@ Error decodeAtomic(Decoding &c) {
   o->space = space == "global"             ? Space::Global
              : space.starts_with("shared") ? Space::Shared
                                            : Space::Generic;
-  static const std::pair<StringRef, AtomicOp> names[] = {
-      {"add", AtomicOp::Add},   {"min", AtomicOp::Min}, {"max", AtomicOp::Max},
-      {"and", AtomicOp::And},   {"or", AtomicOp::Or},   {"xor", AtomicOp::Xor},
-      {"exch", AtomicOp::Exch}, {"cas", AtomicOp::Cas}, {"inc", AtomicOp::Inc},
-      {"dec", AtomicOp::Dec}};
-  bool found = false;
-  for (const auto &[name, op] : names)
-    if (c.take(name)) {
-      o->op = op;
-      found = true;
-      break;
-    }
-  if (!found)
+  StringRef name = c.takeAny(
+      {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
+  if (!parseAtomicOp(name, o->op))
     return c.error("expected an atomic operation");
   c.take("noftz");
   c.takeCacheHints();
@@ -225,6 +203,25 @@ Error decodeAtomic(Decoding &c) {
 }
 
 } // namespace
+
+uint64_t mlir::attn::sim::applyAtomic(AtomicOp op, Type type, uint64_t old,
+                                      uint64_t value) {
+  return apply(op, type, old, value);
+}
+
+bool mlir::attn::sim::parseAtomicOp(StringRef name, AtomicOp &op) {
+  static const std::pair<StringRef, AtomicOp> names[] = {
+      {"add", AtomicOp::Add},   {"min", AtomicOp::Min}, {"max", AtomicOp::Max},
+      {"and", AtomicOp::And},   {"or", AtomicOp::Or},   {"xor", AtomicOp::Xor},
+      {"exch", AtomicOp::Exch}, {"cas", AtomicOp::Cas}, {"inc", AtomicOp::Inc},
+      {"dec", AtomicOp::Dec}};
+  for (const auto &[spelling, value] : names)
+    if (spelling == name) {
+      op = value;
+      return true;
+    }
+  return false;
+}
 
 void mlir::attn::sim::registerAtomicOps(DecodeTable &table) {
   table["atom"] = table["red"] = decodeAtomic;

@@ -73,8 +73,21 @@ void mlir::attn::sim::exitAtBarriers(Warp &warp) {
     completeNamedBarrier(cta, id);
   }
   completeClusterBarrier(*cta.cluster);
-  if (!cta.liveThreads)
-    cta.exited = true;
+  if (cta.liveThreads || cta.exited)
+    return;
+  cta.exited = true;
+  Cluster &cluster = *cta.cluster;
+  for (const auto &op : cluster.engine)
+    if (op->touches(&cta)) {
+      Exec x(*cluster.machine, cluster);
+      Finding f;
+      f.kind = FindingKind::ExitInFlight;
+      f.message =
+          "the CTA exits while " + op->describe() + " still uses its memory";
+      f.second = x.siteOf(op->inst, op->issuer->cta, op->issuer->id, -1);
+      f.hint = "wait for the operation before the last thread exits";
+      cluster.machine->report(std::move(f));
+    }
 }
 
 namespace {

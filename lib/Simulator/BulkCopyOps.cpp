@@ -1,15 +1,665 @@
-//===- BulkCopyOps.cpp - cp.async.bulk ------------------------------------===//
+//===- BulkCopyOps.cpp - cp.async.bulk and tensor copies ------------------===//
+//
+// A bulk copy is cut into pieces of at most 16 bytes, the unit of swizzling.
+// Loads signal an mbarrier when their bytes are there and are stamped with the
+// barrier's actor and phase. Stores belong to the bulk groups of their thread:
+// their reads and their writes are published separately, because
+// wait_group.read promises the former only.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Decoder.h"
+#include "EngineOps.h"
+#include "MbarrierState.h"
+#include "attn/Simulator/TensorMap.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+
+/// Up to 16 bytes between global and shared memory.
+struct Piece {
+  uint64_t global = 0; ///< address of byte 0
+  uint32_t shared = 0; ///< offset in the CTA's shared memory
+  uint8_t bytes = 16;
+  uint8_t first = 0, last = 16; ///< bytes [first, last) are in bounds
+};
+
+struct Target {
+  Cta *cta = nullptr;
+  uint32_t offset = 0; ///< added to Piece::shared
+  Cta *barrierCta = nullptr;
+  uint32_t barrier = 0; ///< offset
+};
+
+struct BulkAux {
+  enum Kind { Load, Store, SharedToShared } kind = Load;
+  unsigned rank = 0; ///< 0: not a tensor copy
+  bool multicast = false, pair = false, gather = false;
+  bool reduce = false;
+  AtomicOp op = AtomicOp::Add;
+  Type type = Type::None;
+};
+
+struct BulkOp : EngineOp {
+  const BulkAux *aux = nullptr;
+  std::vector<Piece> pieces;
+  llvm::SmallVector<Target, 2> targets;
+  Cta *source = nullptr; ///< shared-memory source
+  uint64_t totalBytes = 0;
+  unsigned lane = 0;
+  bool nanFill = false;
+  Type elementType = Type::None;
+  bool dataRead = false;
+  std::vector<uint8_t> data, valid;
+  uint32_t group = ~0u; ///< of the issuing thread; ~0: not committed
+
+  void read(Cluster &cluster);
+  void writeGlobal(Cluster &cluster);
+  void complete(Cluster &cluster) override;
+  std::string describe() const override { return "a bulk copy"; }
+  EngineOp *dynamicBulk() override {
+    return aux->kind == BulkAux::Store ? this : nullptr;
+  }
+  bool touches(const Cta *cta) const override {
+    if (source == cta && !dataRead)
+      return true;
+    for (const Target &t : targets)
+      if (t.cta == cta || t.barrierCta == cta)
+        return true;
+    return false;
+  }
+};
+
+void BulkOp::read(Cluster &cluster) {
+  if (dataRead)
+    return;
+  dataRead = true;
+  data.assign(pieces.size() * 16, 0);
+  valid.assign(pieces.size() * 16, 1);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece &p = pieces[i];
+    uint8_t *d = data.data() + 16 * i, *v = valid.data() + 16 * i;
+    if (source) {
+      std::memcpy(d, source->shared.data() + p.shared, p.bytes);
+      std::memcpy(v, source->sharedValid.data() + p.shared, p.bytes);
+      continue;
+    }
+    if (nanFill && elementType != Type::None) {
+      uint64_t nan = elementType == Type::F32 ? 0x7fffffff7fffffffull
+                                              : 0x7fff7fff7fff7fffull;
+      std::memcpy(d, &nan, 8);
+      std::memcpy(d + 8, &nan, 8);
+    }
+    if (p.first >= p.last)
+      continue;
+    Allocation *a =
+        cluster.machine->memory.find(p.global + p.first, p.last - p.first);
+    if (!a)
+      continue;
+    uint64_t at = p.global + p.first - a->address;
+    std::memcpy(d + p.first, a->bytes.data() + at, p.last - p.first);
+    std::memcpy(v + p.first, a->valid.data() + at, p.last - p.first);
+  }
+}
+
+void BulkOp::writeGlobal(Cluster &cluster) {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece &p = pieces[i];
+    if (p.first >= p.last)
+      continue;
+    Allocation *a =
+        cluster.machine->memory.find(p.global + p.first, p.last - p.first);
+    if (!a)
+      continue;
+    uint8_t *to = a->bytes.data() + (p.global - a->address);
+    uint8_t *toValid = a->valid.data() + (p.global - a->address);
+    const uint8_t *d = data.data() + 16 * i, *v = valid.data() + 16 * i;
+    if (aux->reduce) {
+      unsigned size = bitWidth(elementType) / 8;
+      for (unsigned b = p.first; b + size <= p.last; b += size) {
+        uint64_t old = 0, value = 0;
+        std::memcpy(&old, to + b, size);
+        std::memcpy(&value, d + b, size);
+        uint64_t r = applyAtomic(aux->op, elementType, old, value);
+        std::memcpy(to + b, &r, size);
+        std::memset(toValid + b, 1, size);
+      }
+      continue;
+    }
+    std::memcpy(to + p.first, d + p.first, p.last - p.first);
+    std::memcpy(toValid + p.first, v + p.first, p.last - p.first);
+  }
+}
+
+void BulkOp::complete(Cluster &cluster) {
+  read(cluster);
+  if (aux->kind == BulkAux::Store)
+    return writeGlobal(cluster);
+  for (const Target &t : targets) {
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const Piece &p = pieces[i];
+      uint32_t at =
+          (aux->kind == BulkAux::Load ? p.shared : p.global) + t.offset;
+      if (aux->reduce) {
+        unsigned size = bitWidth(elementType) / 8;
+        for (unsigned b = 0; b + size <= p.bytes; b += size) {
+          uint64_t old = 0, value = 0;
+          std::memcpy(&old, t.cta->shared.data() + at + b, size);
+          std::memcpy(&value, data.data() + 16 * i + b, size);
+          uint64_t r = applyAtomic(aux->op, elementType, old, value);
+          std::memcpy(t.cta->shared.data() + at + b, &r, size);
+        }
+        continue;
+      }
+      std::memcpy(t.cta->shared.data() + at, data.data() + 16 * i, p.bytes);
+      std::memcpy(t.cta->sharedValid.data() + at, valid.data() + 16 * i,
+                  p.bytes);
+    }
+    signalBytes(cluster, *this, t.barrierCta, t.barrier, totalBytes);
+  }
+}
+
+/// Type of the elements for reductions and fill values.
+Type elementTypeOf(TensorMapElement e) {
+  switch (e) {
+  case TensorMapElement::F16:
+    return Type::F16;
+  case TensorMapElement::BF16:
+    return Type::BF16;
+  case TensorMapElement::F32:
+  case TensorMapElement::TF32:
+    return Type::F32;
+  case TensorMapElement::S32:
+    return Type::S32;
+  case TensorMapElement::U64:
+    return Type::U64;
+  case TensorMapElement::S64:
+    return Type::S64;
+  default:
+    return Type::U32;
+  }
+}
+
+/// Cuts a tensor box into pieces; `shared` is the full shared address.
+void cutBox(const TensorMapInfo &map, llvm::ArrayRef<int64_t> coords,
+            bool gather, uint32_t shared, std::vector<Piece> &pieces,
+            uint64_t &total) {
+  unsigned size = getElementBytes(map.element);
+  uint64_t inner = uint64_t(map.box[0]) * size;
+  uint64_t rows = 1;
+  for (unsigned i = 1; i < map.rank; ++i)
+    rows *= map.box[i];
+  if (gather)
+    rows = 4;
+  total = inner * rows;
+  pieces.reserve(total / 16);
+  for (uint64_t row = 0; row < rows; ++row) {
+    bool inside = true;
+    uint64_t address = map.address;
+    uint64_t rest = row;
+    for (unsigned i = 1; i < map.rank; ++i) {
+      int64_t c =
+          gather ? coords[1 + row] : coords[i] + int64_t(rest % map.box[i]);
+      rest /= map.box[i];
+      inside &= c >= 0 && uint64_t(c) < map.dims[i];
+      address += uint64_t(c) * map.strides[i];
+    }
+    for (uint64_t b = 0; b < inner; b += 16) {
+      Piece p;
+      int64_t start = coords[0] * int64_t(size) + int64_t(b);
+      int64_t limit = int64_t(map.dims[0] * size);
+      p.global = address + start;
+      p.shared =
+          uint32_t(swizzleAddress(shared + row * inner + b, map.swizzleBytes));
+      if (!inside) {
+        p.first = p.last = 0;
+      } else {
+        p.first = start < 0 ? std::min<int64_t>(16, -start) : 0;
+        p.last = std::max<int64_t>(0, std::min<int64_t>(16, limit - start));
+        if (p.first >= p.last)
+          p.first = p.last = 0;
+      }
+      pieces.push_back(p);
+    }
+  }
+}
+
+// ops of loads: dst, source or map, barrier, mask or none, size or none,
+//   coordinates…
+// ops of stores: destination or map, source, none, none, size or none, coords…
+void execBulk(Exec &x, const Inst &I) {
+  const auto &o = *static_cast<const BulkAux *>(I.aux);
+  // Lanes that store the same bytes to the same place: compilers leave the
+  // election out here, since repeating the store changes nothing.
+  uint32_t lanes = x.active;
+  if (o.kind == BulkAux::Store && !o.reduce)
+    forLanes(x.active, [&](unsigned lane) {
+      forLanes(lanes & ((1u << lane) - 1), [&](unsigned earlier) {
+        bool same = true;
+        for (unsigned i = 0; i < I.numOps && same; ++i)
+          same = I.ops[i].cls == RegClass::Sink ||
+                 x.read(I.ops[i], lane) == x.read(I.ops[i], earlier);
+        if (same)
+          lanes &= ~(1u << lane);
+      });
+    });
+  forLanes(lanes, [&](unsigned lane) {
+    if (x.action == Action::Fault)
+      return;
+    auto address = [&](unsigned i, int64_t displacement) -> uint64_t {
+      uint64_t v = x.read(I.ops[i], lane) + displacement;
+      return I.ops[i].cls == RegClass::R32 ? uint32_t(v) : v;
+    };
+    auto sharedAddress = [&](unsigned i, int64_t displacement) -> uint64_t {
+      uint64_t v = address(i, displacement);
+      return v >= SharedWindow && v < SharedWindow + WindowSize
+                 ? v - SharedWindow
+                 : v;
+    };
+    for (unsigned i = 0; i < I.numOps; ++i)
+      if (I.ops[i].cls != RegClass::Sink && x.poison[I.ops[i].meta] >> lane & 1)
+        x.checkPoison(I.ops[i], "an operand of a bulk copy");
+    auto op = std::make_unique<BulkOp>();
+    op->inst = x.pc;
+    op->issuer = x.warp;
+    op->aux = &o;
+    op->lane = lane;
+    bool load = o.kind == BulkAux::Load;
+    bool store = o.kind == BulkAux::Store;
+    uint32_t sharedSide =
+        store ? sharedAddress(1, int64_t(I.imm2)) : sharedAddress(0, I.imm);
+    uint32_t sharedRank = sharedSide >> 24;
+    if (sharedRank >= x.cluster.ctas.size())
+      return x.fault(FindingKind::OutOfBounds,
+                     "a bulk copy names a CTA that the cluster does not have",
+                     lane);
+    Cta *sharedCta = x.cluster.ctas[sharedRank].get();
+    uint64_t total = 0;
+    if (o.rank) {
+      uint64_t mapAddress =
+          load ? address(1, int64_t(I.imm2)) : address(0, I.imm);
+      MemRef ref;
+      if (!x.resolve(Space::Generic, mapAddress, 128, 64, false, lane, ref))
+        return;
+      auto map = decodeTensorMap(llvm::ArrayRef(ref.data, 128));
+      if (!map)
+        return x.fault(FindingKind::InvalidOperation,
+                       llvm::toString(map.takeError()), lane);
+      if (map->rank != (o.gather ? 2 : o.rank))
+        return x.fault(FindingKind::InvalidOperation,
+                       "expected a tensor map of rank " + Twine(o.rank) +
+                           ", got " + Twine(map->rank),
+                       lane);
+      if (sharedSide & 127)
+        return x.fault(FindingKind::Misaligned,
+                       "expected shared memory aligned to 128 bytes", lane);
+      int64_t coords[5];
+      for (unsigned i = 0; i < (o.gather ? 5 : o.rank); ++i)
+        coords[i] = int32_t(x.r32(I.ops[5 + i])[lane]);
+      cutBox(*map, coords, o.gather, sharedSide & 0xffffff, op->pieces, total);
+      op->nanFill = map->nanFill;
+      op->elementType = elementTypeOf(map->element);
+    } else {
+      uint32_t size = x.r32(I.ops[4])[lane];
+      uint64_t other = store  ? address(0, I.imm)
+                       : load ? address(1, int64_t(I.imm2))
+                              : sharedAddress(1, int64_t(I.imm2));
+      if (size % 16 || other % 16 || sharedSide % 16)
+        return x.fault(FindingKind::Misaligned,
+                       "expected addresses and size of a bulk copy to be "
+                       "multiples of 16",
+                       lane);
+      total = size;
+      op->elementType = o.type;
+      for (uint32_t b = 0; b < size; b += 16) {
+        Piece p;
+        p.global = other + b;
+        p.shared = (sharedSide & 0xffffff) + b;
+        op->pieces.push_back(p);
+      }
+      if (!load && !store) {
+        // Shared to shared: the source is this CTA's, pieces go across.
+        for (Piece &p : op->pieces) {
+          uint32_t to = p.shared - SharedBase;
+          p.shared = uint32_t(p.global & 0xffffff);
+          p.global = to;
+        }
+        op->source = x.cta;
+      }
+    }
+    op->totalBytes = total;
+    for (Piece &p : op->pieces) {
+      p.shared -= SharedBase;
+      if (p.shared + 16 > sharedCta->shared.size())
+        return x.fault(FindingKind::OutOfBounds,
+                       "a bulk copy leaves the CTA's shared memory", lane);
+      if (o.kind != BulkAux::SharedToShared && p.first < p.last &&
+          !x.machine.memory.find(p.global + p.first, p.last - p.first))
+        return x.fault(FindingKind::OutOfBounds,
+                       llvm::formatv("a bulk copy touches global address "
+                                     "{0:x}, outside of every allocation",
+                                     p.global + p.first),
+                       lane);
+    }
+    // Destinations and their barriers.
+    if (!store) {
+      uint32_t barrier = sharedAddress(2, int64_t(I.flags));
+      Cta *barrierCta = nullptr;
+      if (!findMbarrier(x, barrier, lane, &barrierCta))
+        return;
+      uint32_t mask = 1u << sharedRank;
+      if (o.multicast)
+        mask = x.r32(I.ops[3])[lane] & 0xffff;
+      forLanes(mask, [&](unsigned rank) {
+        if (rank >= x.cluster.ctas.size() || x.action == Action::Fault)
+          return x.fault(FindingKind::OutOfBounds,
+                         "the multicast mask names a CTA that the cluster does "
+                         "not have",
+                         lane);
+        Target t;
+        t.cta = x.cluster.ctas[rank].get();
+        t.barrier = (barrier & 0xffffff) - SharedBase;
+        t.barrierCta =
+            o.multicast
+                ? (o.pair
+                       ? x.cluster.ctas[(rank & ~1u) | (barrierCta->rank & 1)]
+                             .get()
+                       : t.cta)
+                : barrierCta;
+        if (!o.pair && t.barrierCta != t.cta)
+          return x.fault(FindingKind::MbarrierMisuse,
+                         "expected the mbarrier in the CTA of the destination",
+                         lane);
+        if (t.cta->exited || t.barrierCta->exited)
+          return x.fault(FindingKind::ExitInFlight,
+                         "a bulk copy is sent to a CTA that has exited", lane);
+        op->targets.push_back(t);
+      });
+      if (x.action == Action::Fault)
+        return;
+    } else {
+      op->source = sharedCta;
+    }
+    x.cluster.counters.bulkLoadBytes += store ? 0 : total;
+    x.cluster.counters.bulkStoreBytes += store ? total : 0;
+    if (x.sanitizing()) {
+      const Clock &clock = x.warp->know.async;
+      auto stamp = [&](uint16_t actor, uint32_t epoch) {
+        Stamp s = x.stampHere(lane);
+        s.actor = actor;
+        s.epoch = epoch;
+        s.flags = Stamp::Async | Stamp::AsyncProxy;
+        return s;
+      };
+      uint32_t storeEpoch = store ? ++x.warp->bulkEpoch : 0;
+      for (const Piece &p : op->pieces) {
+        MemRef g;
+        g.space = Space::Global;
+        g.address = p.global + p.first;
+        g.allocation = p.first < p.last && o.kind != BulkAux::SharedToShared
+                           ? x.machine.memory.find(g.address, p.last - p.first)
+                           : nullptr;
+        MemRef s;
+        s.space = Space::Shared;
+        s.cta = store ? sharedCta : op->source;
+        s.offset = p.shared;
+        s.address = p.shared + SharedBase;
+        if (store) {
+          x.trackAs(stamp(x.warp->bulkActor, storeEpoch), clock, s, p.bytes,
+                    false);
+          if (g.allocation) {
+            if (g.allocation->access == Access::Read)
+              return x.fault(FindingKind::ReadOnlyWrite,
+                             "writes an allocation that is read-only", lane);
+            Stamp w = stamp(x.warp->bulkWriteActor, storeEpoch);
+            if (o.reduce)
+              w.flags |= Stamp::Strong;
+            x.trackAs(w, clock, g, p.last - p.first, true);
+          }
+          continue;
+        }
+        if (g.allocation) {
+          // Read now or later: until the barrier's phase completes.
+          Mbarrier &b = op->targets.front()
+                            .barrierCta->mbarriers[op->targets.front().barrier];
+          x.trackAs(stamp(b.actor, phaseEpoch(b)), clock, g, p.last - p.first,
+                    false);
+        }
+        for (const Target &t : op->targets) {
+          Mbarrier &b = t.barrierCta->mbarriers[t.barrier];
+          Stamp w = stamp(b.actor, phaseEpoch(b));
+          if (o.reduce)
+            w.flags |= Stamp::Strong;
+          MemRef d;
+          d.space = Space::Shared;
+          d.cta = t.cta;
+          d.offset = load ? p.shared : uint32_t(p.global);
+          d.address = d.offset + SharedBase;
+          x.trackAs(w, clock, d, p.bytes, true);
+        }
+      }
+    }
+    const LaunchConfig &config = x.machine.config;
+    if (decideNow(x.cluster, config.asyncReads))
+      op->read(x.cluster);
+    if (config.asyncWrites == AsyncTiming::Issue && !store) {
+      op->complete(x.cluster);
+      x.cluster.advance();
+      return;
+    }
+    x.cluster.engine.push_back(std::move(op));
+  });
+}
+
+void execBulkCommit(Exec &x, const Inst &I) {
+  for (auto &op : x.cluster.engine)
+    if (auto *bulk = op->asBulkStore(x.warp))
+      forLanes(x.active, [&](unsigned lane) {
+        auto *b = static_cast<BulkOp *>(bulk);
+        if (b->lane == lane && b->group == ~0u)
+          b->group = x.warp->bulkCommitted[lane];
+      });
+  forLanes(x.active, [&](unsigned lane) { ++x.warp->bulkCommitted[lane]; });
+}
+
+void execBulkWait(Exec &x, const Inst &I) {
+  // imm groups may stay; flags 1: `.read`.
+  Warp &w = *x.warp;
+  uint32_t known = w.bulkEpoch;
+  bool anyLeft = false;
+  auto &engine = x.cluster.engine;
+  for (size_t i = 0; i < engine.size();) {
+    auto *op = static_cast<BulkOp *>(engine[i]->asBulkStore(&w));
+    if (!op || !(x.active >> op->lane & 1)) {
+      ++i;
+      continue;
+    }
+    bool finished =
+        op->group != ~0u &&
+        int64_t(op->group) < int64_t(w.bulkCommitted[op->lane]) - I.imm;
+    if (!finished) {
+      anyLeft = true;
+      ++i;
+      continue;
+    }
+    if (I.flags & 1) {
+      op->read(x.cluster);
+      ++i;
+      continue;
+    }
+    std::unique_ptr<EngineOp> done = std::move(engine[i]);
+    engine.erase(engine.begin() + i);
+    done->complete(x.cluster);
+  }
+  x.cluster.advance();
+  // Groups complete in order; with groups left nothing new is promised about
+  // the newest ones. Epochs count operations, so be exact only without.
+  if (anyLeft || !x.sanitizing()) {
+    if (!anyLeft)
+      return;
+    uint32_t pending = 0;
+    for (auto &e : engine)
+      if (auto *op = static_cast<BulkOp *>(e->asBulkStore(&w)))
+        pending +=
+            x.active >> op->lane & 1 &&
+            (op->group == ~0u ||
+             int64_t(op->group) >= int64_t(w.bulkCommitted[op->lane]) - I.imm);
+    known -= std::min(known, pending);
+  }
+  for (Clock *clock : {&w.know.generic, &w.know.async}) {
+    Component &reads = clock->at(w.bulkActor);
+    reads.part = std::max(reads.part, known);
+    reads.lanes = 0;
+    if (!(I.flags & 1)) {
+      Component &writes = clock->at(w.bulkWriteActor);
+      writes.full = std::max(writes.full, known);
+    }
+  }
+}
+
+} // namespace
+
+EngineOp *EngineOp::asBulkStore(const Warp *warp) {
+  auto *bulk = dynamicBulk();
+  return bulk && issuer == warp ? bulk : nullptr;
+}
+
+bool mlir::attn::sim::decideNow(Cluster &cluster, AsyncTiming timing) {
+  return timing == AsyncTiming::Issue ||
+         (timing == AsyncTiming::Random && cluster.rng() % 2);
+}
+
+void mlir::attn::sim::signalBytes(Cluster &cluster, EngineOp &op, Cta *cta,
+                                  uint32_t barrier, int64_t bytes) {
+  auto it = cta->mbarriers.find(barrier);
+  if (it != cta->mbarriers.end() && !cta->exited)
+    return completeTx(cluster, it->second, bytes);
+  Exec x(*cluster.machine, cluster);
+  Finding f;
+  f.kind =
+      cta->exited ? FindingKind::ExitInFlight : FindingKind::MbarrierMisuse;
+  f.message =
+      op.describe() + (cta->exited ? " signals a CTA that has exited"
+                                   : " signals an mbarrier that is not valid");
+  f.second = x.siteOf(op.inst, op.issuer->cta, op.issuer->id, -1);
+  f.space = "shared";
+  f.offset = barrier;
+  f.bytes = 8;
+  cluster.machine->report(std::move(f));
+}
 
 namespace mlir::attn::sim {
+
 Error decodeBulkCopy(Decoding &c) {
-  return c.error("bulk copies are not supported yet");
+  const auto &ops = c.ast.ops;
+  c.take("bulk");
+  c.program().usesAsyncProxy = true;
+  if (c.take("commit_group")) {
+    ATTN_SIM_TRY(c.expectOps(0, 0));
+    return c.set(execBulkCommit, InstClass::Bulk);
+  }
+  if (c.take("wait_group")) {
+    c.inst.flags = c.take("read");
+    ATTN_SIM_TRY(c.expectOps(1, 1));
+    ATTN_SIM_TRY(c.immediate(ops[0], c.inst.imm));
+    return c.set(execBulkWait, InstClass::Bulk);
+  }
+  if (c.take("prefetch")) {
+    c.mods.clear();
+    return c.set([](Exec &, const Inst &) {}, InstClass::Bulk);
+  }
+  auto *o = c.makeAux<BulkAux>();
+  o->reduce = c.take("reduce");
+  bool tensor = c.take("tensor");
+  for (unsigned r = 1; r <= 5 && tensor; ++r)
+    if (c.take(std::to_string(r) + "d"))
+      o->rank = r;
+  if (tensor && !o->rank)
+    return c.error("expected a rank");
+  c.take("tile");
+  if (c.take("tile::gather4") || c.take("tile::scatter4"))
+    o->gather = true;
+  bool barrier = c.take("mbarrier::complete_tx::bytes");
+  bool group = c.take("bulk_group");
+  o->multicast = c.take("multicast::cluster");
+  o->pair = c.take("cta_group::2");
+  c.take("cta_group::1");
+  c.takeCacheHints();
+  if (o->reduce) {
+    StringRef name =
+        c.takeAny({"add", "min", "max", "inc", "dec", "and", "or", "xor"});
+    if (!parseAtomicOp(name, o->op))
+      return c.error("expected a reduction");
+    c.take("noftz");
+    if (!tensor)
+      o->type = c.takeType();
+  }
+  // The first space named is the destination's.
+  StringRef to, from;
+  for (StringRef mod : c.ast.mods)
+    if (mod == "global" || mod.starts_with("shared"))
+      (to.empty() ? to : from) = mod;
+  c.takeAny({"global"});
+  for (int i = 0; i < 2; ++i)
+    c.takeAny({"shared::cta", "shared::cluster", "shared"});
+  if (to == "global")
+    o->kind = BulkAux::Store;
+  else if (from == "global")
+    o->kind = BulkAux::Load;
+  else
+    o->kind = BulkAux::SharedToShared;
+  bool store = o->kind == BulkAux::Store;
+  if (store ? !group || barrier : !barrier || group)
+    return c.error("expected the completion mechanism of this direction");
+  c.program().sharedGranule = std::min(c.program().sharedGranule, 16u);
+  c.program().globalGranule = std::min(c.program().globalGranule, 16u);
+  size_t least = (store ? 2 : 3) + (tensor ? 0 : 1);
+  ATTN_SIM_TRY(c.expectOps(least, least + 2));
+  int64_t displacement;
+  ATTN_SIM_TRY(c.address(ops[0], c.inst.imm));
+  ATTN_SIM_TRY(c.address(ops[1], displacement));
+  c.inst.imm2 = displacement;
+  size_t next = 2;
+  Operand sizeOp;
+  if (!tensor) {
+    ATTN_SIM_TRY(c.src(ops[next++], Type::U32));
+    sizeOp = c.ops.back();
+    c.ops.pop_back();
+  }
+  if (store) {
+    c.none();
+  } else {
+    ATTN_SIM_TRY(c.address(ops[next++], displacement));
+    c.inst.flags = uint32_t(displacement);
+  }
+  if (o->multicast) {
+    if (next >= ops.size())
+      return c.error("expected a multicast mask");
+    ATTN_SIM_TRY(c.srcWide(ops[next++], Type::B16));
+  } else {
+    c.none();
+  }
+  c.ops.push_back(sizeOp);
+  if (tensor) {
+    const AstOperand &map = ops[store ? 0 : 1];
+    if (map.kind != AstOperand::Address || map.elems.size() < 2 ||
+        map.elems[1].kind != AstOperand::Vector)
+      return c.error("expected coordinates");
+    unsigned want = o->gather ? 5 : o->rank;
+    if (map.elems[1].elems.size() != want)
+      return c.error("expected " + Twine(want) + " coordinates, got " +
+                     Twine(map.elems[1].elems.size()));
+    for (const AstOperand &coordinate : map.elems[1].elems)
+      ATTN_SIM_TRY(c.src(coordinate, Type::S32));
+  }
+  return c.set(execBulk, InstClass::Bulk);
 }
+
 void registerBulkCopyOps(DecodeTable &table) {}
-void registerWgmmaOps(DecodeTable &table) {}
-void registerTensorMemoryOps(DecodeTable &table) {}
+
 } // namespace mlir::attn::sim

@@ -181,7 +181,11 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
       config.dynamicShared;
   if (!config.dynamicShared)
     sharedBytes = kernel.staticShared;
-  uint32_t launchRegisters = kernel.maxnreg ? kernel.maxnreg : 0;
+  // What ptxas gives each thread at launch, if the module bounds it.
+  uint32_t launchRegisters = kernel.maxnreg;
+  if (!launchRegisters && kernel.reqntid[0] && kernel.minnctapersm)
+    launchRegisters = std::min(
+        255u, 65536 / (warpsPerCta * 32 * kernel.minnctapersm) / 8 * 8);
   for (uint32_t rank = 0; rank < numCtas; ++rank) {
     auto cta = std::make_unique<Cta>();
     cta->cluster = cluster.get();
@@ -204,6 +208,8 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
       warp->actor = cluster->newActor();
       warp->cpActor = cluster->newActor();
       warp->bulkActor = cluster->newActor();
+      warp->bulkWriteActor = cluster->newActor();
+      warp->mmaActor = cluster->newActor();
       warp->know.generic.cluster = warp->know.async.cluster =
           warp->know.tensor.cluster = linear;
       cluster->warps.push_back(warp.get());
@@ -466,7 +472,7 @@ bool Machine::step(Cluster &cluster) {
     }
   }
   if (!anyLive)
-    return false;
+    return completeEngineOp(cluster, random);
   if (!chosen) {
     if (completeEngineOp(cluster, random))
       return true;
@@ -669,11 +675,11 @@ RunReport Machine::run() {
   }
   result.completed = !stop;
   // Several host threads find things in any order.
-  llvm::stable_sort(result.findings, [](const Finding &a, const Finding &b) {
+  llvm::sort(result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {
       return std::make_tuple(int(f.severity), int(f.kind),
                              f.second ? f.second->ptxLine : 0,
-                             f.first ? f.first->ptxLine : 0);
+                             f.first ? f.first->ptxLine : 0, f.message);
     };
     return key(a) < key(b);
   });

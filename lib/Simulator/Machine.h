@@ -48,6 +48,8 @@ struct MemRef {
   uint64_t address = 0;
 };
 
+struct WgmmaOp;
+
 /// Why a split does not run.
 enum class BlockKind : uint8_t {
   None,
@@ -107,7 +109,8 @@ struct Warp {
   uint32_t quantumCount = 0;
 
   // Sanitizer.
-  uint16_t actor = 0, cpActor = 0, bulkActor = 0;
+  uint16_t actor = 0, cpActor = 0, bulkActor = 0, bulkWriteActor = 0;
+  uint16_t mmaActor = 0; ///< wgmma, or tcgen05 operations of this warp
   uint32_t epoch = 1;
   Knowledge know;
   Knowledge fenceRelease; ///< at the last fence: later strong writes publish it
@@ -129,7 +132,12 @@ struct Warp {
   /// a fence.mbarrier_init has covered.
   std::vector<uint16_t> initialised, fencedInits;
 
-  // setmaxnreg.
+  // wgmma: in order, and tcgen05 operations of this warp's threads.
+  std::deque<std::shared_ptr<WgmmaOp>> wgmmas;
+  uint32_t wgmmaGroups = 0;
+  uint32_t mmaEpoch = 0;
+
+  // setmaxnreg: registers a thread, 0 when the launch states no bound.
   uint32_t registers = 0;
 
   bool done() const { return splits.empty(); }
@@ -173,6 +181,12 @@ struct EngineOp {
   /// Runs to its end: reads operands that were not read yet, writes, signals.
   virtual void complete(Cluster &cluster) = 0;
   virtual std::string describe() const = 0;
+  /// Still reads, writes or signals memory of the CTA.
+  virtual bool touches(const Cta *cta) const = 0;
+  /// This, if it is a bulk operation.
+  virtual EngineOp *dynamicBulk() { return nullptr; }
+  /// This, if it is a bulk store that a thread of the warp issued.
+  EngineOp *asBulkStore(const Warp *warp);
 };
 
 struct Cta {
@@ -307,6 +321,9 @@ struct Exec {
   void reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
                   bool write, const Clock &clock, const MemRef &ref,
                   uint64_t at, uint64_t bytes);
+
+  /// A stamp of the executing warp.
+  Stamp stampHere(int lane) const;
 
   // Findings.
   Site siteOf(uint32_t inst, const Cta *cta, int warp, int lane) const;

@@ -261,11 +261,7 @@ bool Exec::resolve(Space space, uint64_t address, uint64_t bytes,
 // Races
 //===----------------------------------------------------------------------===//
 
-void Exec::track(const MemRef &ref, uint64_t bytes, bool write, uint8_t flags,
-                 int lane) {
-  if (!sanitizing() ||
-      (ref.space != Space::Shared && ref.space != Space::Global))
-    return;
+Stamp Exec::stampHere(int lane) const {
   Stamp stamp;
   stamp.epoch = warp->epoch;
   stamp.inst = pc;
@@ -274,6 +270,15 @@ void Exec::track(const MemRef &ref, uint64_t bytes, bool write, uint8_t flags,
   stamp.actor = warp->actor;
   stamp.warp = warp->id;
   stamp.lane = lane < 0 ? Stamp::AllLanes : lane;
+  return stamp;
+}
+
+void Exec::track(const MemRef &ref, uint64_t bytes, bool write, uint8_t flags,
+                 int lane) {
+  if (!sanitizing() ||
+      (ref.space != Space::Shared && ref.space != Space::Global))
+    return;
+  Stamp stamp = stampHere(lane);
   stamp.flags = flags;
   trackAs(stamp, warp->know.generic, ref, bytes, write);
 }
@@ -297,8 +302,20 @@ void Exec::trackAs(const Stamp &stamp, const Clock &clock, const MemRef &ref,
 void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
                       bool write, const Clock &clock, const MemRef &ref,
                       uint64_t at, uint64_t bytes) {
+  // A generic read before an asynchronous overwrite: the signal that frees the
+  // buffer orders them on hardware, though the manual asks for a proxy fence.
+  bool warThroughProxy = (stamp.flags & Stamp::AsyncProxy) && !wasWrite &&
+                         !(earlier.flags & Stamp::AsyncProxy);
+  if (warThroughProxy) {
+    Observer observer{&warp->know.generic, cluster.linear, stamp.lane};
+    warThroughProxy = observer.knows(earlier);
+    if (warThroughProxy && machine.config.profile == Profile::Hw)
+      return;
+  }
   Finding f;
   f.kind = FindingKind::Race;
+  if (warThroughProxy)
+    f.severity = Severity::HwOnly;
   f.first = siteOf(earlier);
   f.second = siteOf(stamp);
   f.space = ref.space == Space::Shared ? "shared" : "global";

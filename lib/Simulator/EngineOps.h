@@ -1,0 +1,38 @@
+//===- EngineOps.h - What asynchronous engines share ---------------*- C++
+//-*-===//
+
+#ifndef ATTN_LIB_SIMULATOR_ENGINEOPS_H
+#define ATTN_LIB_SIMULATOR_ENGINEOPS_H
+
+#include "Machine.h"
+
+namespace mlir::attn::sim {
+
+enum class AtomicOp : uint8_t {
+  Add,
+  Min,
+  Max,
+  And,
+  Or,
+  Xor,
+  Exch,
+  Cas,
+  Inc,
+  Dec
+};
+
+/// One atomic operation on a value of the given type.
+uint64_t applyAtomic(AtomicOp op, Type type, uint64_t old, uint64_t value);
+bool parseAtomicOp(llvm::StringRef name, AtomicOp &op);
+
+/// Whether something happens at once under this timing.
+bool decideNow(Cluster &cluster, AsyncTiming timing);
+
+/// Signals bytes on an mbarrier when an operation completes; reports a barrier
+/// or a CTA that is gone.
+void signalBytes(Cluster &cluster, EngineOp &op, Cta *cta, uint32_t barrier,
+                 int64_t bytes);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_ENGINEOPS_H

@@ -1,0 +1,5 @@
+//===- TensorMemoryOps.cpp - tcgen05 --------------------------------------===//
+
+#include "Decoder.h"
+
+void mlir::attn::sim::registerTensorMemoryOps(DecodeTable &table) {}
