@@ -127,11 +127,16 @@ LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
   // as long as another one does.
   llvm::SmallSetVector<PlanAttrInterface, 32> plans;
   std::vector<PlanAttrInterface> base = schedule.getCandidates(facts, target);
-  for (PlanAttrInterface plan : base) {
-    FailureOr<PlanAttrInterface> changed = schedule.setParameters(
-        [] { return InFlightDiagnostic(); }, &getContext(), plan, parameters);
-    if (succeeded(changed))
-      plans.insert(*changed);
+  {
+    ScopedDiagnosticHandler silence(&getContext(),
+                                    [](Diagnostic &) { return success(); });
+    for (PlanAttrInterface plan : base) {
+      FailureOr<PlanAttrInterface> changed =
+          schedule.setParameters([&] { return op.emitOpError(); },
+                                 &getContext(), plan, parameters);
+      if (succeeded(changed))
+        plans.insert(*changed);
+    }
   }
   if (plans.empty())
     return schedule.setParameters([&] { return op.emitOpError(); },

@@ -1,0 +1,23 @@
+// ALiBi: a region changes each score by a slope times the distance; the slope
+// of a head is read from memory.
+//
+//   attn-compile examples/alibi.mlir --chip=sm_80 --verify
+
+func.func @alibi(%q: memref<1x4x150x96xf16>, %k: memref<1x4x150x96xf16>,
+                 %v: memref<1x4x150x96xf16>, %o: memref<1x4x150x96xf16>,
+                 %slopes: memref<4xf32>) {
+  attn.attention ins(%q, %k, %v : memref<1x4x150x96xf16>, memref<1x4x150x96xf16>, memref<1x4x150x96xf16>)
+                 outs(%o : memref<1x4x150x96xf16>)
+                 score_mod {
+                 ^bb0(%s: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+                   %head = arith.index_cast %h : i32 to index
+                   %slope = memref.load %slopes[%head] : memref<4xf32>
+                   %distance = arith.subi %j, %i : i32
+                   %d = arith.sitofp %distance : i32 to f32
+                   %bias = arith.mulf %slope, %d : f32
+                   %r = arith.addf %s, %bias : f32
+                   attn.yield %r : f32
+                 }
+                 {mask = #attn.mask<kind = causal>}
+  return
+}
