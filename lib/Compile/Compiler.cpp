@@ -143,6 +143,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.schedule = options.schedule;
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.epilogue = options.epilogue;
+  pipeline.printPlans = options.printPlan;
 
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))

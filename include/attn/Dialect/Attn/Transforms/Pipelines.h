@@ -26,6 +26,10 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
   ListOption<std::string> set{
       *this, "set",
       llvm::cl::desc("Fix parameters of the plan, each as name=value.")};
+  Option<bool> printPlans{
+      *this, "print-plans",
+      llvm::cl::desc("Print the candidates with their estimates."),
+      llvm::cl::init(false)};
   Option<std::string> epilogue{
       *this, "epilogue",
       llvm::cl::desc("How results leave the kernel where the plan says auto."),
