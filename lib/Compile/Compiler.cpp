@@ -8,6 +8,7 @@
 #include "attn/Target/Assembler.h"
 #include "attn/Target/PTX/Driver.h"
 #include "attn/Target/PTX/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -60,6 +61,7 @@ public:
 
 private:
   LogicalResult checkInput();
+  bool hasTensors();
   LogicalResult runStage(Rung rung);
   LogicalResult runPasses(Rung rung);
   FailureOr<std::string> getText(Rung rung);
@@ -137,6 +139,28 @@ LogicalResult Compilation::runStage(Rung rung) {
   return success();
 }
 
+bool Compilation::hasTensors() {
+  return module
+      .walk([](Operation *op) {
+        auto problem = dyn_cast<DestinationStyleOpInterface>(op);
+        return problem && isa<AttentionOp, CombineOp>(op) &&
+                       problem.hasPureTensorSemantics()
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Turns problems on tensors into problems on memrefs. Functions get dense
+/// buffers, since kernels need an innermost stride of 1.
+static void addBufferization(OpPassManager &manager) {
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferizeFunctionBoundaries = true;
+  options.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  manager.addPass(bufferization::createOneShotBufferizePass(options));
+}
+
 LogicalResult Compilation::runPasses(Rung rung) {
   AttnPipelineOptions pipeline;
   pipeline.chip = options.chip;
@@ -150,6 +174,8 @@ LogicalResult Compilation::runPasses(Rung rung) {
     return failure();
   switch (rung) {
   case Rung::Plan:
+    if (hasTensors())
+      addBufferization(manager);
     addPlanPasses(manager, pipeline);
     break;
   case Rung::Tile:
