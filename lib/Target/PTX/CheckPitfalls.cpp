@@ -149,7 +149,7 @@ static LogicalResult checkParameters(LLVM::LLVMFuncOp func) {
     };
     if (has(LLVM::LLVMDialect::getByValAttrName()) &&
         !has(NVVM::NVVMDialect::getGridConstantAttrName())) {
-      func.emitOpError("parameter ")
+      mlir::emitError(func.getLoc(), "parameter ")
           << i << " is passed by value without '"
           << NVVM::NVVMDialect::getGridConstantAttrName()
           << "', so it would be copied to local memory";
@@ -158,7 +158,7 @@ static LogicalResult checkParameters(LLVM::LLVMFuncOp func) {
     if (has(LLVM::LLVMDialect::getNoAliasAttrName()) &&
         !has(LLVM::LLVMDialect::getReadonlyAttrName()) &&
         !has(LLVM::LLVMDialect::getWriteOnlyAttrName())) {
-      func.emitOpError("parameter ")
+      mlir::emitError(func.getLoc(), "parameter ")
           << i << " is '" << LLVM::LLVMDialect::getNoAliasAttrName()
           << "', so it must be '" << LLVM::LLVMDialect::getReadonlyAttrName()
           << "' or '" << LLVM::LLVMDialect::getWriteOnlyAttrName()

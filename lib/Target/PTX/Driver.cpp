@@ -108,7 +108,8 @@ protected:
     if (!options.pipeline.empty())
       if (llvm::Error error =
               builder.parsePassPipeline(passes, options.pipeline))
-        return getOperation().emitError("invalid LLVM pipeline '")
+        return mlir::emitError(getOperation().getLoc(),
+                               "invalid LLVM pipeline '")
                << options.pipeline << "': " << llvm::toString(std::move(error));
     passes.run(llvmModule, modules);
     if (options.llvmText)
@@ -121,8 +122,10 @@ protected:
     FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
     if (failed(machine))
       return failure();
-    FailureOr<SmallString<0>> ptx = translateModuleToISA(
-        llvmModule, **machine, [&] { return getOperation().emitError(); });
+    FailureOr<SmallString<0>> ptx =
+        translateModuleToISA(llvmModule, **machine, [&] {
+          return mlir::emitError(getOperation().getLoc());
+        });
     if (failed(ptx) || sawError)
       return failure();
     return SmallVector<char, 0>(ptx->begin(), ptx->end());
@@ -143,7 +146,8 @@ private:
       if (!problem)
         continue;
       ok = false;
-      getOperation().emitError("the translation to LLVM IR uses '")
+      mlir::emitError(getOperation().getLoc(),
+                      "the translation to LLVM IR uses '")
           << function.getName() << "', which " << *problem;
     }
     return success(ok);
@@ -159,11 +163,11 @@ private:
     llvm::DiagnosticPrinterRawOStream printer(stream);
     info.print(printer);
     if (info.getSeverity() == llvm::DS_Warning) {
-      getOperation().emitWarning("LLVM: ") << text;
+      mlir::emitWarning(getOperation().getLoc(), "LLVM: ") << text;
       return;
     }
     sawError = true;
-    getOperation().emitError("LLVM: ") << text;
+    mlir::emitError(getOperation().getLoc(), "LLVM: ") << text;
   }
 
   const PTXOptions &options;
@@ -196,17 +200,18 @@ FailureOr<std::string> mlir::attn::translateToPTX(gpu::GPUModuleOp module,
   PTXOptions options = requested;
   llvm::Expected<const TargetRow &> target = lookupTarget(options.chip);
   if (!target) {
-    module.emitError(llvm::toString(target.takeError()));
+    mlir::emitError(module.getLoc(), llvm::toString(target.takeError()));
     return failure();
   }
   if (options.ptx == 0)
     options.ptx = target->defaultPTX;
   if (llvm::Error error = checkPTXVersion(*target, options.ptx)) {
-    module.emitError(llvm::toString(std::move(error)));
+    mlir::emitError(module.getLoc(), llvm::toString(std::move(error)));
     return failure();
   }
   if (options.codegenLevel > 3) {
-    module.emitError("expected a code generation level from 0 to 3, got ")
+    mlir::emitError(module.getLoc(),
+                    "expected a code generation level from 0 to 3, got ")
         << options.codegenLevel;
     return failure();
   }
@@ -232,7 +237,7 @@ FailureOr<std::string> mlir::attn::translateToPTX(gpu::GPUModuleOp module,
     ptx = serializer.run();
   });
   if (crash) {
-    module.emitError("LLVM cannot translate this module for ")
+    mlir::emitError(module.getLoc(), "LLVM cannot translate this module for ")
         << options.chip << " and PTX " << formatPTXVersion(options.ptx) << ": "
         << *crash;
     return failure();

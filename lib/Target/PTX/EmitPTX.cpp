@@ -28,7 +28,8 @@ FailureOr<TargetAttr> mlir::attn::getTarget(gpu::GPUModuleOp module) {
       }
   if (count == 1)
     return result;
-  return module.emitOpError("expected one '#attn.target', got ") << count;
+  return mlir::emitError(module.getLoc(), "expected one '#attn.target', got ")
+         << count;
 }
 
 namespace {
@@ -76,7 +77,7 @@ private:
     if (!code)
       return success();
     stream.clear_error();
-    return getOperation().emitError("cannot write '")
+    return mlir::emitError(getOperation().getLoc(), "cannot write '")
            << path << "': " << code.message();
   }
 
@@ -87,7 +88,8 @@ private:
         assembleFor.empty() ? target.getChip().str() : assembleFor.getValue();
     llvm::Expected<AssemblerResult> result = assemblePTX(ptx, options);
     if (!result)
-      return module.emitError(llvm::toString(result.takeError()));
+      return mlir::emitError(module.getLoc(),
+                             llvm::toString(result.takeError()));
     for (const AssemblerMessage &message : result->log.messages)
       report(message);
     if (result->log.hasErrors())

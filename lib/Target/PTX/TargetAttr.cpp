@@ -31,12 +31,13 @@ public:
     llvm::Expected<AssemblerResult> result =
         assemblePTX(*ptx, assemblerOptions);
     if (!result) {
-      module.emitError(llvm::toString(result.takeError()));
+      mlir::emitError(module.getLoc(), llvm::toString(result.takeError()));
       return std::nullopt;
     }
     for (const AssemblerMessage &message : result->log.messages) {
       bool isError = message.severity == AssemblerMessage::Severity::Error;
-      (isError ? module.emitError() : module.emitWarning())
+      (isError ? mlir::emitError(module.getLoc())
+               : mlir::emitWarning(module.getLoc()))
           << "ptxas: " << message.text;
     }
     if (result->log.hasErrors())
