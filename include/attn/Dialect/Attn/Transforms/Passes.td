@@ -11,6 +11,8 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     Gives each `attn.attention` a `plan` attribute: the schedule and parameters
     that the cost model expects to be fastest on `chip` among those that are
     legal. A plan that is already there is checked and kept.
+
+    Example: test/doc/attn-plan.mlir
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_80\"",
@@ -32,6 +34,8 @@ def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
     with an `#attn.target`, whose body the schedule emits in tile IR, and puts a
     `gpu.launch_func` in its place. The kernel carries its launch record in
     `attn.launch`.
+
+    Example: test/doc/attn-expand.mlir
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_80\"",
