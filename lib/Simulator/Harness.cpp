@@ -268,8 +268,9 @@ Expected<RunReport> Runner::runOnce(LaunchConfig config,
       bindParameters(record, resolved, arguments, options.scalars, workspaces);
   if (!bound)
     return bound.takeError();
-  if (!bound->tensorMaps.empty())
-    return createStringError("the simulator does not support tensor maps");
+  for (const TensorMapParameter &map : bound->tensorMaps)
+    if (Error error = writeTensorMap(map, bound->bytes))
+      return std::move(error);
 
   RunReport report;
   report.completed = true;

@@ -1,6 +1,8 @@
 //===- HarnessInputs.cpp - tensors of a simulated launch ------------------===//
 #include "HarnessInputs.h"
 
+#include "attn/Simulator/TensorMap.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
@@ -35,6 +37,45 @@ void sim::forEachElement(const TensorArgument &tensor,
     if (!axis)
       return;
   }
+}
+
+static TensorMapElement getMapElement(DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return TensorMapElement::F16;
+  case DType::BF16:
+    return TensorMapElement::BF16;
+  case DType::F32:
+    return TensorMapElement::F32;
+  case DType::F64:
+    return TensorMapElement::F64;
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
+  case DType::I8:
+    return TensorMapElement::U8;
+  case DType::I32:
+    return TensorMapElement::S32;
+  case DType::I64:
+    return TensorMapElement::S64;
+  }
+  llvm_unreachable("covered switch");
+}
+
+Error sim::writeTensorMap(const TensorMapParameter &map,
+                          llvm::MutableArrayRef<uint8_t> parameters) {
+  TensorMapInfo info;
+  info.address = map.address;
+  info.element = getMapElement(map.element);
+  info.rank = map.dims.size();
+  llvm::copy(map.dims, info.dims.begin());
+  llvm::copy(map.strides, info.strides.begin() + 1);
+  llvm::copy(map.box, info.box.begin());
+  info.swizzleBytes = getSwizzleBytes(map.swizzle);
+  Expected<std::array<uint8_t, 128>> bytes = encodeTensorMap(info);
+  if (!bytes)
+    return bytes.takeError();
+  llvm::copy(*bytes, parameters.begin() + map.slot.offset);
+  return Error::success();
 }
 
 namespace {

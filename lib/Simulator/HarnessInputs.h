@@ -15,6 +15,10 @@ namespace mlir::attn::sim {
 llvm::Expected<std::vector<HarnessTensor>>
 makeTensors(const LaunchRecord &record, const HarnessOptions &options);
 
+/// Encodes a tensor map into its slot of the parameter buffer.
+llvm::Error writeTensorMap(const TensorMapParameter &map,
+                           llvm::MutableArrayRef<uint8_t> parameters);
+
 /// Calls `visit` with the byte offset of each element, in row-major order.
 void forEachElement(const TensorArgument &tensor,
                     llvm::function_ref<void(int64_t offset)> visit);

@@ -1,6 +1,8 @@
 //===- Recorded.cpp - launches recorded elsewhere -------------------------===//
 #include "attn/Simulator/Recorded.h"
 
+#include "HarnessInputs.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
@@ -151,8 +153,8 @@ Error RecordingReader::readTensorMap(const json::Object &object,
     return error;
   if (Error error = readIntegers(object, path, "box", map.box))
     return error;
-  if (rank < 1 || map.dims.size() != rank || map.box.size() != rank ||
-      map.strides.size() != rank - 1)
+  if (rank < 1 || rank > 5 || map.dims.size() != rank ||
+      map.box.size() != rank || map.strides.size() != rank - 1)
     return fail(path, "expected as many extents as the rank says");
   if (Error error = readInteger(object, path, "swizzle_bytes", swizzle))
     return error;
@@ -180,6 +182,8 @@ Error RecordingReader::readParameter(const json::Object &object,
   if (const json::Object *map = object.getObject("tensor_map")) {
     if (Error error = readTensorMap(*map, path + ".tensor_map", parameter))
       return error;
+    if (size != 128)
+      return fail(path + ".size", "expected the 128 bytes of a tensor map");
     parameter.bytes.assign(size, 0);
   } else {
     std::string bytes;
@@ -321,9 +325,16 @@ makeParameters(const RecordedLaunch &launch, const KernelInfo &kernel,
     return std::move(error);
   std::vector<uint8_t> buffer(kernel.paramBytes, 0);
   for (auto [slot, parameter] : llvm::zip_equal(slots, launch.parameters)) {
-    if (parameter.tensorMap)
-      return createStringError("the simulator does not support tensor maps");
-    llvm::copy(parameter.bytes, buffer.begin() + slot.offset);
+    if (parameter.tensorMap) {
+      TensorMapParameter map = *parameter.tensorMap;
+      const RecordedPointer &base = parameter.tensorMapBase;
+      map.slot = slot;
+      map.address = addresses[base.tensor] + base.offset;
+      if (Error error = writeTensorMap(map, buffer))
+        return std::move(error);
+    } else {
+      llvm::copy(parameter.bytes, buffer.begin() + slot.offset);
+    }
     for (const RecordedPointer &pointer : parameter.pointers)
       llvm::support::endian::write64le(&buffer[slot.offset + pointer.at],
                                        addresses[pointer.tensor] +

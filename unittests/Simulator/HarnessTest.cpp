@@ -207,14 +207,33 @@ TEST_F(Harness, ChecksTheProgram) {
                     "gives 2");
 }
 
-TEST_F(Harness, RefusesTensorMaps) {
+TEST_F(Harness, EncodesTensorMaps) {
   LaunchArg map;
   map.kind = ArgKind::TensorMap;
   map.tensor = 1;
   map.box = {8, 16, 1, 1};
   record.args.push_back(map);
   program.kernel.params.push_back({"p2", 64, 128, 64});
-  EXPECT_EQ(fail(), "the simulator does not support tensor maps");
+  program.kernel.paramBytes = 192;
+  EXPECT_EQ(fail(), "no error");
+  for (DType dtype : {DType::BF16, DType::F32, DType::F64, DType::F8E4M3FN,
+                      DType::F8E5M2, DType::I8, DType::I32, DType::I64}) {
+    record.tensors[1].dtype = record.args.back().element = dtype;
+    record.args.back().box[0] = 16;
+    record.tensors[1].strides[2] = 48;
+    options.verify = false;
+    options.sizes["k.dim2"] = 3;
+    options.inputs["k"] = NpyArray();
+    options.inputs["k"].kind = isFloat(dtype) ? 'f' : 'i';
+    if (getByteWidth(dtype) == 1 && isFloat(dtype))
+      options.inputs["k"].kind = 'u';
+    if (dtype == DType::BF16)
+      options.inputs["k"].kind = 'V';
+    options.inputs["k"].width = getByteWidth(dtype);
+    options.inputs["k"].shape = {1, 2, 3, 8};
+    options.inputs["k"].data.resize(48 * getByteWidth(dtype));
+    EXPECT_EQ(fail(), "no error") << stringifyDType(dtype).str();
+  }
 }
 
 TEST_F(Harness, NeedsAProblemToVerify) {
