@@ -8,6 +8,7 @@
 
 #include "Decoder.h"
 #include "Machine.h"
+#include "TensorMemory.h"
 #include "WarpSync.h"
 
 using namespace mlir::attn::sim;
@@ -77,6 +78,15 @@ void mlir::attn::sim::exitAtBarriers(Warp &warp) {
     return;
   cta.exited = true;
   Cluster &cluster = *cta.cluster;
+  if (cta.tmem && !cta.tmem->allocations.empty()) {
+    Exec x(*cluster.machine, cluster);
+    Finding f;
+    f.kind = FindingKind::TensorMemoryMisuse;
+    f.message = "the CTA exits with tensor memory allocated";
+    f.second = x.siteOf(~0u, &cta, -1, -1);
+    f.hint = "tcgen05.dealloc has to come before the last thread exits";
+    cluster.machine->report(std::move(f));
+  }
   for (const auto &op : cluster.engine)
     if (op->touches(&cta)) {
       Exec x(*cluster.machine, cluster);

@@ -55,6 +55,7 @@ struct BulkOp : EngineOp {
   bool nanFill = false;
   Type elementType = Type::None;
   bool dataRead = false;
+  bool readWaited = false; ///< the thread has waited for the reads
   std::vector<uint8_t> data, valid;
   uint32_t group = ~0u; ///< of the issuing thread; ~0: not committed
 
@@ -66,7 +67,7 @@ struct BulkOp : EngineOp {
     return aux->kind == BulkAux::Store ? this : nullptr;
   }
   bool touches(const Cta *cta) const override {
-    if (source == cta && !dataRead)
+    if (source == cta && !readWaited)
       return true;
     for (const Target &t : targets)
       if (t.cta == cta || t.barrierCta == cta)
@@ -108,6 +109,7 @@ void BulkOp::read(Cluster &cluster) {
 }
 
 void BulkOp::writeGlobal(Cluster &cluster) {
+  bool undefined = false;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const Piece &p = pieces[i];
     if (p.first >= p.last)
@@ -119,6 +121,8 @@ void BulkOp::writeGlobal(Cluster &cluster) {
     uint8_t *to = a->bytes.data() + (p.global - a->address);
     uint8_t *toValid = a->valid.data() + (p.global - a->address);
     const uint8_t *d = data.data() + 16 * i, *v = valid.data() + 16 * i;
+    for (unsigned b = p.first; b < p.last; ++b)
+      undefined |= !v[b];
     if (aux->reduce) {
       unsigned size = bitWidth(elementType) / 8;
       for (unsigned b = p.first; b + size <= p.last; b += size) {
@@ -134,6 +138,15 @@ void BulkOp::writeGlobal(Cluster &cluster) {
     std::memcpy(to + p.first, d + p.first, p.last - p.first);
     std::memcpy(toValid + p.first, v + p.first, p.last - p.first);
   }
+  if (!undefined || !cluster.machine->config.sanitize)
+    return;
+  Exec x(*cluster.machine, cluster);
+  Finding f;
+  f.kind = FindingKind::UninitialisedRead;
+  f.message = "a bulk copy stores shared memory that was never written, or "
+              "holds an undefined value";
+  f.second = x.siteOf(inst, issuer->cta, issuer->id, lane);
+  cluster.machine->report(std::move(f));
 }
 
 void BulkOp::complete(Cluster &cluster) {
@@ -489,6 +502,7 @@ void execBulkWait(Exec &x, const Inst &I) {
     }
     if (I.flags & 1) {
       op->read(x.cluster);
+      op->readWaited = true;
       ++i;
       continue;
     }

@@ -210,6 +210,8 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
       warp->bulkActor = cluster->newActor();
       warp->bulkWriteActor = cluster->newActor();
       warp->mmaActor = cluster->newActor();
+      warp->tmemLdActor = cluster->newActor();
+      warp->tmemStActor = cluster->newActor();
       warp->know.generic.cluster = warp->know.async.cluster =
           warp->know.tensor.cluster = linear;
       cluster->warps.push_back(warp.get());
@@ -218,8 +220,18 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
     cluster->ctas.push_back(std::move(cta));
   }
   // A warp orders its own accesses for each lane.
-  for (Warp *warp : cluster->warps)
+  for (Warp *warp : cluster->warps) {
     warp->know.generic.at(warp->actor).part = ~0u;
+    if (!program.usesAsyncProxy)
+      continue;
+    // Its tensor operations run in order as far as it can tell itself: products
+    // by assumption A1, loads and stores in the hw profile.
+    warp->know.tensor.at(warp->mmaActor).part = ~0u;
+    if (config.profile == Profile::Hw) {
+      warp->know.tensor.at(warp->tmemLdActor).part = ~0u;
+      warp->know.tensor.at(warp->tmemStActor).part = ~0u;
+    }
+  }
   return cluster;
 }
 

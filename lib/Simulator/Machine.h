@@ -35,7 +35,7 @@ constexpr uint64_t LocalWindow = 0x00007e0000000000ull;
 constexpr uint64_t ParamWindow = 0x00007d0000000000ull;
 constexpr uint64_t WindowSize = uint64_t(1) << 32;
 
-enum class Space : uint8_t { Generic, Global, Shared, Local, Param };
+enum class Space : uint8_t { Generic, Global, Shared, Local, Param, Tensor };
 
 /// A resolved range of bytes.
 struct MemRef {
@@ -49,6 +49,7 @@ struct MemRef {
 };
 
 struct WgmmaOp;
+struct TensorMemory;
 
 /// Why a split does not run.
 enum class BlockKind : uint8_t {
@@ -137,6 +138,14 @@ struct Warp {
   uint32_t wgmmaGroups = 0;
   uint32_t mmaEpoch = 0;
 
+  // Tensor memory.
+  uint16_t tmemLdActor = 0, tmemStActor = 0;
+  uint32_t tmemLdEpoch = 0, tmemStEpoch = 0;
+  struct PendingLoad {
+    uint32_t pc, epoch;
+  };
+  std::deque<PendingLoad> pendingLoads;
+
   // setmaxnreg: registers a thread, 0 when the launch states no bound.
   uint32_t registers = 0;
 
@@ -202,7 +211,7 @@ struct Cta {
   uint32_t liveThreads = 0;
   uint32_t freeRegisters = 0;
   bool exited = false;
-  std::shared_ptr<struct TensorMemory> tmem;
+  std::shared_ptr<TensorMemory> tmem;
 };
 
 struct Cluster {
@@ -231,6 +240,9 @@ struct Cluster {
   uint16_t newActor() { return nextActor++; }
   bool done() const;
 };
+
+/// Set in Warp::origin for registers that an operation in flight will write.
+constexpr uint32_t InFlightOrigin = 0x80000000;
 
 /// What an instruction asks of the main loop.
 enum class Action : uint8_t {
@@ -411,6 +423,8 @@ void exitAtBarriers(Warp &warp);
 /// Marks splits as runnable whose wait is over.
 void wake(Cluster &cluster, Cta *cta, BlockKind kind, uint64_t arg,
           uint64_t generation);
+/// Retires tensor-memory loads whose registers have been used (hw profile).
+void retireUsedLoads(Exec &x);
 /// Joins what a warp learns, whoever runs.
 void acquireInto(Warp &warp, const Knowledge &from);
 void synchroniseLanes(Warp &warp);

@@ -114,7 +114,13 @@ void Exec::checkPoison(const Operand &o, StringRef what) {
   uint32_t from = origin[o.meta];
   int lane = llvm::countr_zero(lanes);
   f.second = here(lane);
-  if (from) {
+  if (from & InFlightOrigin) {
+    f.kind = FindingKind::InvalidOperation;
+    f.message =
+        (what + " depends on an accumulator that is still in flight").str();
+    f.first = siteOf((from & ~InFlightOrigin) - 1, cta, warp->id, -1);
+    f.hint = "wgmma.wait_group has to come before the accumulator is read";
+  } else if (from) {
     f.message = (what + " depends on memory that was never written").str();
     f.first = siteOf(from - 1, cta, warp->id, lane);
     f.hint = "initialise the memory that the earlier instruction reads, or "
@@ -318,7 +324,9 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
     f.severity = Severity::HwOnly;
   f.first = siteOf(earlier);
   f.second = siteOf(stamp);
-  f.space = ref.space == Space::Shared ? "shared" : "global";
+  f.space = ref.space == Space::Shared   ? "shared"
+            : ref.space == Space::Tensor ? "tmem"
+                                         : "global";
   f.offset = at;
   f.bytes = bytes;
   f.address = ref.address;
@@ -332,7 +340,18 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   bool sameWarp =
       sameCluster && earlier.warp == stamp.warp && earlier.cta == stamp.cta;
   f.message = (now + " is not ordered after an earlier " + then).str();
-  if (earlier.flags & Stamp::Async) {
+  if (ref.space == Space::Tensor) {
+    f.message += llvm::formatv(" of tensor memory lane {0} column {1}",
+                               at / 512, at % 512)
+                     .str();
+    f.hint = earlier.flags & Stamp::Async
+                 ? "tcgen05.commit after the earlier operation and a wait on "
+                   "its mbarrier would order them"
+             : wasWrite ? "tcgen05.wait::st before the signal, and a wait for "
+                          "the signal, would order them"
+                        : "tcgen05.wait::ld before the signal, and a wait for "
+                          "the signal, would order them";
+  } else if (earlier.flags & Stamp::Async) {
     const Component &c = clock.get(earlier.actor);
     if (sameWarp && earlier.epoch <= c.part) {
       f.message += " of an asynchronous copy by another lane of the warp";
@@ -393,7 +412,12 @@ Knowledge Exec::release() {
   Knowledge k;
   if (!sanitizing())
     return k;
+  retireUsedLoads(*this);
   k = warp->know;
+  // Others learn of tensor operations what has been waited for.
+  for (uint16_t actor : {warp->mmaActor, warp->tmemLdActor, warp->tmemStActor})
+    if (actor < k.tensor.comps.size())
+      k.tensor.comps[actor].part = 0;
   bool all = (active & warp->live) == warp->live;
   for (Clock *clock : {&k.generic, &k.async, &k.tensor}) {
     if (clock->comps.empty() && clock != &k.generic)

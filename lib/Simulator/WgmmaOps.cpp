@@ -89,6 +89,10 @@ struct mlir::attn::sim::WgmmaOp {
   bool accumulate = true;
   bool dataRead = false;
   MatrixTile a, b;
+  /// Poison of the accumulator before; chained ones come from the operation
+  /// in flight before this one.
+  std::vector<uint32_t> before;
+  std::vector<bool> chained;
 };
 
 namespace {
@@ -164,7 +168,8 @@ void finishWgmma(Exec &x, WgmmaOp &op) {
       row[j] = half      ? halfToFloat(v >> (16 * h))
                : integer ? float(int32_t(v))
                          : bitCast<float>(v);
-      if (x.poison[d[reg].meta] >> lane & 1)
+      uint32_t p = op.chained[reg] ? x.poison[d[reg].meta] : op.before[reg];
+      if (p >> lane & 1)
         poisoned[reg] |= 1u << lane;
     }
     if (integer) {
@@ -245,16 +250,18 @@ void execWgmma(Exec &x, const Inst &I) {
                 o.transposeA, w.id % 4 * 16, 16, o.k, touch);
     forChunks(MatrixDescriptor::wgmma(op->bDesc), bitWidth(o.b) / 8,
               o.transposeB, 0, o.n, o.k, touch);
-    // Reading the accumulator before the wait gives nothing of use; an earlier
-    // operation in flight on the same registers is a chain.
   }
   if (decideNow(x.cluster, x.machine.config.asyncReads))
     readOperands(x, *op);
   if (x.action == Action::Fault)
     return;
-  if (!op->accumulate)
-    for (unsigned r = 0; r < o.dRegs; ++r)
-      x.poison[I.ops[r].meta] = 0;
+  for (unsigned r = 0; r < o.dRegs; ++r) {
+    uint32_t meta = I.ops[r].meta;
+    op->before.push_back(x.poison[meta]);
+    op->chained.push_back(x.poison[meta] && (x.origin[meta] & InFlightOrigin));
+    x.poison[meta] = ~0u;
+    x.origin[meta] = (x.pc + 1) | InFlightOrigin;
+  }
   w.wgmmas.push_back(std::move(op));
   ++x.cluster.counters.mmaInstructions;
   x.cluster.counters.mmaFlops += 2ull * 16 * o.n * o.k;

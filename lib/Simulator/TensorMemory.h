@@ -1,0 +1,44 @@
+//===- TensorMemory.h - A CTA's tensor memory ----------------------*- C++
+//-*-===//
+
+#ifndef ATTN_LIB_SIMULATOR_TENSORMEMORY_H
+#define ATTN_LIB_SIMULATOR_TENSORMEMORY_H
+
+#include "Machine.h"
+
+namespace mlir::attn::sim {
+
+/// 128 lanes of 512 columns of 32 bits.
+struct TensorMemory {
+  static constexpr unsigned Lanes = 128, Columns = 512;
+  std::vector<uint32_t> cells = std::vector<uint32_t>(Lanes * Columns);
+  std::vector<uint8_t> valid = std::vector<uint8_t>(Lanes * Columns);
+  Shadow shadow;
+  /// Allocations: first column to number of columns.
+  std::map<uint32_t, uint32_t> allocations;
+  bool relinquished = false;
+
+  bool isAllocated(uint32_t column, uint32_t count) const {
+    auto it = allocations.upper_bound(column);
+    if (it == allocations.begin())
+      return false;
+    --it;
+    return column + count <= it->first + it->second;
+  }
+};
+
+/// The tensor memory of a CTA, made on first use.
+TensorMemory &tensorMemoryOf(Cta &cta);
+
+/// Checks and records an access to `count` columns of one lane.
+void trackTensor(Exec &x, Cta &cta, const Stamp &stamp, const Clock &clock,
+                 unsigned lane, unsigned column, unsigned count, bool write);
+
+struct Decoding;
+llvm::Error decodeTensorMma(Decoding &c);
+llvm::Error decodeTensorCommit(Decoding &c);
+llvm::Error decodeTensorCopy(Decoding &c);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_TENSORMEMORY_H
