@@ -3,6 +3,7 @@
 #include "attn/Compile/Verify.h"
 #include "attn/Analysis/RegionEvaluator.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,6 +30,8 @@ struct Modifications::Regions {
   OwningOpRef<ModuleOp> module;
   std::optional<RegionEvaluator> scoreMod, maskMod;
   std::vector<Capture> captures;
+  /// Values of captured scalars.
+  std::vector<double> scalars;
 
   RegionNumber evaluate(const RegionEvaluator &region, double score,
                         ArrayRef<int64_t> indices) const;
@@ -54,13 +57,18 @@ llvm::Expected<double> Capture::load(ArrayRef<int64_t> index) const {
 static llvm::Error makeCaptureError(Value value) {
   std::string text;
   llvm::raw_string_ostream(text) << value.getType();
-  return llvm::createStringError("expected regions that read only constants "
-                                 "and memrefs of static shape, got '" +
+  return llvm::createStringError("expected regions that read only scalars and "
+                                 "memrefs of static shape, got '" +
                                  text + "'");
 }
 
-/// Random contents for a captured memref: normally distributed floats, and
-/// integers from 0 to 3.
+/// A normally distributed float, or an integer from 0 to 3.
+static double makeNumber(std::mt19937 &random, bool isReal) {
+  return isReal ? std::normal_distribution<double>()(random)
+                : static_cast<double>(random() % 4);
+}
+
+/// Random contents for a captured memref.
 static llvm::Expected<Capture> makeCapture(Value value, unsigned seed) {
   auto type = dyn_cast<MemRefType>(value.getType());
   std::string element;
@@ -78,13 +86,24 @@ static llvm::Expected<Capture> makeCapture(Value value, unsigned seed) {
   capture.array.shape.assign(type.getShape().begin(), type.getShape().end());
   capture.array.data.resize(type.getNumElements() * capture.array.width);
   std::mt19937 random(seed);
-  for (int64_t i = 0; i < type.getNumElements(); ++i) {
-    double number = isFloat(*dtype) ? std::normal_distribution<double>()(random)
-                                    : static_cast<double>(random() % 4);
-    encodeElement(*dtype, number,
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    encodeElement(*dtype, makeNumber(random, isFloat(*dtype)),
                   capture.array.data.data() + i * capture.array.width);
-  }
   return capture;
+}
+
+/// A random value for a captured scalar that its type can hold.
+static llvm::Expected<double> makeScalar(Value value, unsigned seed) {
+  std::string name;
+  llvm::raw_string_ostream(name) << value.getType();
+  std::optional<DType> dtype =
+      value.getType().isIndex() ? DType::I64 : symbolizeDType(name);
+  if (!dtype)
+    return makeCaptureError(value);
+  std::mt19937 random(seed);
+  uint8_t bytes[8];
+  encodeElement(*dtype, makeNumber(random, isFloat(*dtype)), bytes);
+  return decodeElement(*dtype, bytes);
 }
 
 llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
@@ -108,16 +127,21 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
   llvm::SetVector<Value> used;
   for (Region &region : op->getRegions())
     getUsedValuesDefinedAbove(region, used);
-  llvm::DenseMap<Value, unsigned> captureOf;
+  llvm::DenseMap<Value, unsigned> memrefs, scalars;
   for (Value value : used) {
-    if (!isa<BaseMemRefType>(value.getType()))
-      continue;
-    llvm::Expected<Capture> capture =
-        makeCapture(value, regions->captures.size());
-    if (!capture)
-      return capture.takeError();
-    captureOf[value] = regions->captures.size();
-    regions->captures.push_back(std::move(*capture));
+    if (isa<BaseMemRefType>(value.getType())) {
+      llvm::Expected<Capture> capture = makeCapture(value, used.size());
+      if (!capture)
+        return capture.takeError();
+      memrefs[value] = regions->captures.size();
+      regions->captures.push_back(std::move(*capture));
+    } else if (!matchPattern(value, m_Constant())) {
+      llvm::Expected<double> scalar = makeScalar(value, scalars.size());
+      if (!scalar)
+        return scalar.takeError();
+      scalars[value] = regions->scalars.size();
+      regions->scalars.push_back(*scalar);
+    }
   }
   auto translate = [&](Region &region,
                        std::optional<RegionEvaluator> &result) -> llvm::Error {
@@ -127,14 +151,21 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
     if (!evaluator)
       return evaluator.takeError();
     for (auto [index, value] : llvm::enumerate(evaluator->getCaptures())) {
-      auto found = captureOf.find(value);
-      if (found == captureOf.end())
-        return makeCaptureError(value);
-      const Capture &capture = regions->captures[found->second];
-      evaluator->bindMemRef(index,
-                            [data = &capture](ArrayRef<int64_t> position) {
-                              return data->load(position);
-                            });
+      if (auto memref = memrefs.find(value); memref != memrefs.end()) {
+        const Capture &capture = regions->captures[memref->second];
+        evaluator->bindMemRef(index,
+                              [data = &capture](ArrayRef<int64_t> position) {
+                                return data->load(position);
+                              });
+        continue;
+      }
+      double scalar = regions->scalars[scalars.lookup(value)];
+      RegionNumber number;
+      if (isa<FloatType>(value.getType()))
+        number.real = scalar;
+      else
+        number.integer = static_cast<int64_t>(scalar);
+      evaluator->bindScalar(index, number);
     }
     result = std::move(*evaluator);
     return llvm::Error::success();
@@ -163,7 +194,7 @@ RegionNumber Modifications::Regions::evaluate(const RegionEvaluator &region,
   return undefined;
 }
 
-void Modifications::apply(sim::HarnessOptions &options) const {
+void Modifications::apply(sim::HarnessOptions &options) {
   if (regions->scoreMod)
     options.scoreMod = [this](double score, int64_t batch, int64_t head,
                               int64_t query, int64_t key) {
@@ -178,8 +209,17 @@ void Modifications::apply(sim::HarnessOptions &options) const {
                  ->evaluate(*regions->maskMod, score, {batch, head, query, key})
                  .integer != 0;
     };
-  for (auto [index, capture] : llvm::enumerate(regions->captures))
-    options.inputs["capture" + std::to_string(index)] = capture.array;
+  for (auto [index, capture] : llvm::enumerate(regions->captures)) {
+    // Contents from a file count; those that do not fit are the harness's to
+    // refuse.
+    auto [given, isNew] = options.inputs.try_emplace(
+        "capture" + std::to_string(index), capture.array);
+    if (!isNew && given->second.shape == capture.array.shape &&
+        given->second.holds(capture.dtype))
+      capture.array = given->second;
+  }
+  for (auto [index, scalar] : llvm::enumerate(regions->scalars))
+    options.scalars["scalar" + std::to_string(index)] = scalar;
 }
 
 /// Cumulative sums from 0, as an int32 array.

@@ -367,7 +367,7 @@ static LogicalResult writeOutputs(const CompileResult &result) {
 /// Runs the kernel on the simulator.
 static llvm::Expected<sim::HarnessReport>
 verifyResult(const CompileResult &result, sim::HarnessOptions &options,
-             const Modifications &modifications,
+             Modifications &modifications,
              const std::optional<Problem> &problem) {
   if (result.launches.size() != 1)
     return llvm::createStringError(

@@ -35,7 +35,7 @@ protected:
   llvm::Expected<Modifications> get(StringRef body) {
     std::string text =
         ("!q = memref<1x2x8x64xf16>\nfunc.func @f(%q: !q, %slopes: "
-         "memref<2xf32>, %open: memref<?xf32>) {\n" +
+         "memref<2xf32>, %open: memref<?xf32>, %factor: f32) {\n" +
          body + "\nreturn\n}")
             .str();
     module = parseSourceString<ModuleOp>(text, &context);
@@ -67,6 +67,25 @@ TEST_F(ModificationsTest, KernelAndReferenceGetTheSameNumbers) {
   EXPECT_FALSE(options.maskMod(1.0, 0, 1, 3, 4));
 }
 
+TEST_F(ModificationsTest, FilesAndScalars) {
+  llvm::Expected<Modifications> modifications =
+      get(attention("%head = arith.index_cast %h : i32 to index\n"
+                    "%slope = memref.load %slopes[%head] : memref<2xf32>\n"
+                    "%scaled = arith.mulf %slope, %factor : f32\n"
+                    "%r = arith.addf %s, %scaled : f32"));
+  ASSERT_TRUE(static_cast<bool>(modifications))
+      << llvm::toString(modifications.takeError());
+  sim::HarnessOptions options;
+  sim::NpyArray slopes;
+  slopes.shape = {2};
+  slopes.data.resize(8);
+  encodeElement(DType::F32, 3.0, slopes.data.data());
+  options.inputs["capture0"] = slopes;
+  modifications->apply(options);
+  EXPECT_EQ(options.scoreMod(1.0, 0, 0, 3, 3),
+            1.0 + 3.0 * options.scalars["scalar0"]);
+}
+
 TEST_F(ModificationsTest, OutOfBoundsIsUndefined) {
   llvm::Expected<Modifications> modifications =
       get(attention("%key = arith.index_cast %j : i32 to index\n"
@@ -96,7 +115,7 @@ TEST_F(ModificationsTest, Errors) {
                                    "memref<?xf32>\n"
                                    "%r = arith.addf %s, %x : f32"))
                          .takeError()),
-      "expected regions that read only constants and memrefs of static shape, "
+      "expected regions that read only scalars and memrefs of static shape, "
       "got 'memref<?xf32>'");
   std::string simple = attention("%r = arith.addf %s, %s : f32");
   EXPECT_EQ(llvm::toString(get(simple + "\n" + simple).takeError()),

@@ -22,17 +22,18 @@ class Modifications {
 public:
   /// Takes the regions of the only attention in `module`, which may have none.
   /// Errors: several attentions, an operation that RegionEvaluator does not
-  /// know, a captured value that is neither a constant nor a memref of static
+  /// know, a captured value that is neither a scalar nor a memref of static
   /// shape.
   static llvm::Expected<Modifications> get(ModuleOp module);
   Modifications(Modifications &&);
   ~Modifications();
 
-  /// Makes the harness compute with these modifications, and gives the memrefs
-  /// that they read random contents, the same for kernel and reference. The
-  /// i-th captured memref (score_mod before mask_mod, in order of first use) is
-  /// the record's tensor `captureI`. This object has to outlive the run.
-  void apply(sim::HarnessOptions &options) const;
+  /// Makes the harness compute with these modifications, and gives what they
+  /// read random values, the same for kernel and reference, unless `options`
+  /// has some. The i-th captured memref (score_mod before mask_mod, in order of
+  /// first use) is the record's tensor `captureI`, the i-th captured scalar its
+  /// `scalarI`. This object has to outlive the run.
+  void apply(sim::HarnessOptions &options);
 
 private:
   struct Regions;

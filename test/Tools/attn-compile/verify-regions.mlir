@@ -8,11 +8,11 @@
 // PTX lines map to the regions' operations, and the target does not say debug.
 // LINES: .target sm_80{{$}}
 // LINES-DAG: .loc [[FILE:[0-9]+]] [[#@LINE + 13]] {{[0-9]+}}
-// LINES-DAG: .loc [[FILE]] [[#@LINE + 24]] {{[0-9]+}}
+// LINES-DAG: .loc [[FILE]] [[#@LINE + 25]] {{[0-9]+}}
 // LINES-DAG: .file [[FILE]] "{{.*}}verify-regions.mlir"
 
 func.func @alibi(%q: memref<1x4x100x64xf16>, %o: memref<1x4x100x64xf16>,
-                 %lse: memref<1x4x100xf32>, %slopes: memref<4xf32>, %documents: memref<100xi32>) {
+                 %lse: memref<1x4x100xf32>, %slopes: memref<4xf32>, %documents: memref<100xi32>, %factor: f32) {
   %half = arith.constant 0.5 : f32
   attn.attention ins(%q, %q, %q : memref<1x4x100x64xf16>, memref<1x4x100x64xf16>, memref<1x4x100x64xf16>)
                  outs(%o, %lse : memref<1x4x100x64xf16>, memref<1x4x100xf32>)
@@ -23,7 +23,8 @@ func.func @alibi(%q: memref<1x4x100x64xf16>, %o: memref<1x4x100x64xf16>,
     %distance = arith.subi %j, %i : i32
     %d = arith.sitofp %distance : i32 to f32
     %s = arith.mulf %slope, %half : f32
-    %bias = arith.mulf %s, %d : f32
+    %t = arith.mulf %s, %factor : f32
+    %bias = arith.mulf %t, %d : f32
     %r = arith.addf %score, %bias : f32
     attn.yield %r : f32
   } mask_mod {
