@@ -126,10 +126,10 @@ llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
   if (llvm::Error error = isApplicable(facts, target))
     return error;
   auto plan = cast<SplitQPlanAttr>(planAttr);
-  if (plan.getSoftmax() != SoftmaxPolicy::Exact)
+  if (plan.getSoftmax() == SoftmaxPolicy::Lagged)
     return llvm::createStringError(
         llvm::formatv("schedule 'split_q' does not support the softmax policy "
-                      "'{0}', expected 'exact'",
+                      "'{0}', expected 'exact', 'threshold' or 'optimistic'",
                       stringifySoftmaxPolicy(plan.getSoftmax())));
   if (plan.getThreads() > target.maxThreadsPerCTA)
     return llvm::createStringError(

@@ -141,3 +141,47 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
   %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>) {
+  // expected-error @below {{expected a condition of i1, got 'tensor<64x8xf32, #attn.auto>'}}
+  %r = attn.rare any %x default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xf32, #attn.auto> {
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, %i: i32) {
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected the defaults' types ('tensor<64x8xf32, #attn.auto>'), got ('i32')}}
+    attn.yield %i : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-note @below {{the path is here}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected no collective operation on a path that only some warps take}}
+    gpu.barrier
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, %b: !attn.buffer<64x8xf32, #attn.auto, shared>) {
+  // expected-note @below {{the path is here}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected no memory access on a path that only some warps take}}
+    attn.local_store %x, %b : tensor<64x8xf32, #attn.auto>, !attn.buffer<64x8xf32, #attn.auto, shared>
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}

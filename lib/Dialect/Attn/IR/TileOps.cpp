@@ -111,3 +111,32 @@ LogicalResult OnlineSoftmaxOp::verify() {
              << " rows of 's', got " << type.getShape()[0];
   return success();
 }
+
+LogicalResult RareOp::verify() {
+  RankedTensorType condition = tileType(getCondition());
+  if (!condition.getElementType().isInteger(1))
+    return emitOpError("expected a condition of i1, got ") << condition;
+  return success();
+}
+
+LogicalResult RareOp::verifyRegions() {
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (yield.getOperandTypes() != getDefaults().getTypes())
+    return yield.emitOpError("expected the defaults' types (")
+           << getDefaults().getTypes() << "), got (" << yield.getOperandTypes()
+           << ")";
+  WalkResult result = getBody().walk([&](Operation *op) {
+    bool collective = isa<gpu::BarrierOp, CpAsyncOp, CpAsyncCommitOp,
+                          CpAsyncWaitOp, KVLoopOp, StageOp>(op);
+    bool memory = isa<LocalLoadOp, LocalStoreOp, GlobalLoadOp, GlobalStoreOp,
+                      CopyOutOp, StoreResultOp, AllocOp>(op);
+    if (!collective && !memory)
+      return WalkResult::advance();
+    auto diag = op->emitOpError("expected no ")
+                << (collective ? "collective operation" : "memory access")
+                << " on a path that only some warps take";
+    diag.attachNote(getLoc()) << "the path is here";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}

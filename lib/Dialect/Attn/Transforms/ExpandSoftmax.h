@@ -12,7 +12,7 @@
 namespace mlir::attn {
 
 /// Replaces `op` by reductions, broadcasts, exponentials and arithmetic on the
-/// tiles. An error at the op if its policy is not `exact`.
+/// tiles, under its policy. An error at the op if the policy is `lagged`.
 LogicalResult expandOnlineSoftmax(OnlineSoftmaxOp op);
 
 } // namespace mlir::attn

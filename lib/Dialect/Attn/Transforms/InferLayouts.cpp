@@ -203,6 +203,13 @@ void LayoutInference::collectLinks() {
                        region.front().getTerminator()->getOperands()))
           link(result, yielded, op);
       }
+    } else if (auto rare = dyn_cast<RareOp>(op)) {
+      Operation *yield = rare.getBody().front().getTerminator();
+      for (auto [result, fallback, yielded] : llvm::zip(
+               rare.getResults(), rare.getDefaults(), yield->getOperands())) {
+        link(result, fallback, op);
+        link(result, yielded, op);
+      }
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
       link(reduce.getResult(), reduce.getSource(), op,
            reduce.getPartial() ? Relation::PartialOf : Relation::RowsOf);
@@ -444,6 +451,14 @@ LogicalResult LayoutInference::convertUses() {
         for (auto [index, result] : llvm::enumerate(op->getResults()))
           if (hasTile(result))
             require(yield, yield->getOpOperand(index), encodingOf(result));
+      }
+    } else if (auto rare = dyn_cast<RareOp>(op)) {
+      Operation *yield = rare.getBody().front().getTerminator();
+      for (auto [index, result] : llvm::enumerate(rare.getResults())) {
+        if (!hasTile(result))
+          continue;
+        require(op, rare.getDefaultsMutable()[index], encodingOf(result));
+        require(yield, yield->getOpOperand(index), encodingOf(result));
       }
     } else if (auto mma = dyn_cast<MmaOp>(op)) {
       Attribute layout = encodingOf(mma.getResult());

@@ -335,7 +335,13 @@ void Expander::cloneMask(ApplyMaskOp op, KVPhase phase, IRMapping &mapping) {
 void Expander::cloneOp(Operation *op, KVPhase phase, IRMapping &mapping) {
   if (auto mask = dyn_cast<ApplyMaskOp>(op))
     return cloneMask(mask, phase, mapping);
-  builder.clone(*op, mapping);
+  Operation *copy = builder.clone(*op, mapping);
+  // Masked blocks go without bets: theirs are the rows that have no maximum
+  // yet.
+  if (auto softmax = dyn_cast<OnlineSoftmaxOp>(copy);
+      softmax && softmax.getPolicy() == SoftmaxPolicy::Optimistic &&
+      phase != KVPhase::Interior)
+    softmax.setPolicy(SoftmaxPolicy::Exact);
 }
 
 SmallVector<Value> Expander::makeBody(const Phase &phase, Value t,

@@ -200,4 +200,19 @@ gpu.module @kernels {
     %l = math.log2 %h : tensor<64x8xf32, #acc>
     gpu.return
   }
+
+  // One vote of the warp on what its threads found.
+  // CHECK-LABEL: gpu.func @rare_path
+  // CHECK: %[[MINE:.*]] = arith.ori
+  // CHECK: %[[TAKEN:.*]] = nvvm.vote.sync any %{{.*}}, %
+  // CHECK: scf.if %[[TAKEN]] -> (f32, f32, f32, f32)
+  gpu.func @rare_path(%x: f32, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x8xf32, #acc>
+    %b = tensor.splat %c : tensor<64x8xi1, #acc>
+    %r = attn.rare any %b default(%t : tensor<64x8xf32, #acc>) : tensor<64x8xi1, #acc> {
+      %y = arith.mulf %t, %t : tensor<64x8xf32, #acc>
+      attn.yield %y : tensor<64x8xf32, #acc>
+    }
+    gpu.return
+  }
 }

@@ -229,17 +229,17 @@ gpu.module @kernels {
 
 // CHECK-LABEL: gpu.func @softmax
 // CHECK-DAG: %[[MOST:.*]] = arith.constant dense<3.40282347E+38> : tensor<64xf32, #attn.auto>
-// CHECK: %[[SCALES:.*]] = tensor.splat %[[X:.*]] : tensor<64xf32, #attn.auto>
-// CHECK: %[[NEG:.*]] = arith.negf %[[X]]
-// CHECK: %[[NEGS:.*]] = tensor.splat %[[NEG]]
 // CHECK: %[[RM:.*]] = attn.reduce max %[[S:.*]] :
 // CHECK: %[[M1:.*]] = arith.maxnumf %[[M:.*]], %[[RM]]
+// CHECK: %[[NEG:.*]] = arith.negf %[[X:.*]] : f32
+// CHECK: %[[NEGS:.*]] = tensor.splat %[[NEG]]
 // CHECK: %[[U:.*]] = arith.mulf %[[M1]], %[[NEGS]]
 // CHECK: %[[N:.*]] = arith.minnumf %[[U]], %[[MOST]]
 // CHECK: %[[XS:.*]] = tensor.splat %[[X]] : tensor<64x32xf32, #attn.auto>
 // CHECK: %[[NS:.*]] = attn.broadcast %[[N]]
 // CHECK: %[[E:.*]] = math.fma %[[S]], %[[XS]], %[[NS]]
 // CHECK: %[[P:.*]] = attn.exp2 %[[E]]
+// CHECK: %[[SCALES:.*]] = tensor.splat %[[X]] : tensor<64xf32, #attn.auto>
 // CHECK: %[[MX:.*]] = arith.mulf %[[M]], %[[SCALES]]
 // CHECK: %[[D:.*]] = arith.addf %[[MX]], %[[N]]
 // CHECK: %[[F:.*]] = attn.exp2 %[[D]]

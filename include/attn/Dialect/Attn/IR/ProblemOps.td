@@ -223,11 +223,11 @@ def Attn_CombineOp : Attn_Op<"combine", [
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp"]>]> {
+    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp", "RareOp"]>]> {
   let summary = "ends a region of this dialect and gives its values";
   let description = [{
-    Terminates the regions of `attn.attention`, `attn.map_elements` and
-    `attn.kv_loop`. Number and types of its operands are those that the parent
+    Terminates the regions of `attn.attention`, `attn.map_elements`,
+    `attn.kv_loop` and `attn.rare`. Number and types of its operands are those that the parent
     states.
 
     Example:

@@ -197,8 +197,15 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     o' = o * f
     ```
 
-    `policy` says how m is kept; `exact` is the formula above; the others keep a
-    standing maximum that is at most a bound below the true one.
+    `policy` says how m is kept. `exact` is the formula above. The others keep a
+    standing maximum that lies at most a bound below the true one, which the
+    final division cancels:
+
+    - `threshold`: m, l and o change only if some row's maximum grew by more
+      than 8 powers of two;
+    - `optimistic`: in blocks without mask the maximum is not computed at all; a
+      vote on the partial sums of p, which must stay below 2^14, tells whether
+      the exact step has to be done after all.
     `finite` promises that every row has at least one key in this block or had
     one before, so that u = m' without the test.
 
@@ -229,6 +236,49 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     `:` type($s) `,` type($m) `,` type($l) `,` type($o)
   }];
   let hasVerifier = 1;
+}
+
+def Attn_RareOp : Attn_Op<"rare", [
+    RecursiveMemoryEffects,
+    RangedTypesMatchWith<"results have the defaults' types", "defaults",
+      "results", "$_self">,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a path that a warp takes when one of its elements asks for it";
+  let description = [{
+    If an element of `condition` that the warp holds is true, the warp runs the
+    body and the results are what it yields; else they are the defaults. Warps
+    decide for themselves, so both paths must serve: the results of different
+    warps need not come from the same one.
+
+    The body computes on tiles only. It holds no barrier, no copy and no access
+    to memory, because other warps may not take it.
+
+    Undefined behaviour: a body that combines values of rows which another warp
+    holds.
+
+    Example:
+
+    ```mlir
+    func.func @keep_small(%x: tensor<128x64xf32, #attn.auto>, %big: tensor<128x64xi1, #attn.auto>) -> tensor<128x64xf32, #attn.auto> {
+      %r = attn.rare any %big default(%x : tensor<128x64xf32, #attn.auto>) : tensor<128x64xi1, #attn.auto> {
+        %y = arith.mulf %x, %x : tensor<128x64xf32, #attn.auto>
+        attn.yield %y : tensor<128x64xf32, #attn.auto>
+      }
+      return %r : tensor<128x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "i1: true where the body is needed">:$condition,
+    Arg<Variadic<AnyType>, "results where it is not">:$defaults);
+  let results = (outs Res<Variadic<AnyType>, "yielded values or defaults">:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `any` $condition `default` `(` $defaults `:` type($defaults) `)`
+    attr-dict `:` type($condition) $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_TILEOPS_TD

@@ -543,6 +543,74 @@ LogicalResult TileLowering::lowerIf(scf::IfOp op) {
   return success();
 }
 
+LogicalResult TileLowering::lowerRare(RareOp op) {
+  FailureOr<TileValue> condition = tile(op, op.getCondition());
+  if (failed(condition))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value any = condition->values.front();
+  for (Value value : ArrayRef<Value>(condition->values).drop_front())
+    any = arith::OrIOp::create(b, any, value);
+  Value all = arith::ConstantIntOp::create(b, -1, 32);
+  Value taken = NVVM::VoteSyncOp::create(b, b.getI1Type(), all, any,
+                                         NVVM::VoteSyncKind::any);
+
+  auto expand = [&](Operation *user,
+                    ValueRange values) -> FailureOr<SmallVector<Value>> {
+    SmallVector<Value> expanded;
+    for (Value value : values) {
+      if (!isTile(value.getType())) {
+        expanded.push_back(value);
+        continue;
+      }
+      FailureOr<TileValue> registers = tile(user, value);
+      if (failed(registers))
+        return failure();
+      llvm::append_range(expanded, registers->values);
+    }
+    return expanded;
+  };
+  FailureOr<SmallVector<Value>> defaults = expand(op, op.getDefaults());
+  if (failed(defaults))
+    return failure();
+  auto branch = scf::IfOp::create(b, ValueRange(*defaults).getTypes(), taken,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  // The body moves into the branch and is lowered there; its terminator tells
+  // what the branch yields.
+  Block *thenBlock = branch.thenBlock();
+  Operation *yield = op.getBody().front().getTerminator();
+  thenBlock->getOperations().splice(thenBlock->end(),
+                                    op.getBody().front().getOperations());
+  for (Operation &inner : llvm::make_early_inc_range(*thenBlock))
+    if (&inner != yield && failed(lowerOp(&inner)))
+      return failure();
+  FailureOr<SmallVector<Value>> yielded = expand(yield, yield->getOperands());
+  if (failed(yielded))
+    return failure();
+  b.setInsertionPointToEnd(thenBlock);
+  scf::YieldOp::create(b, *yielded);
+  dead.push_back(yield);
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, *defaults);
+
+  unsigned next = 0;
+  for (Value old : op.getResults()) {
+    if (!isTile(old.getType())) {
+      old.replaceAllUsesWith(branch.getResult(next++));
+      continue;
+    }
+    FailureOr<TileLayout> layout = layoutOf(op, old.getType());
+    FailureOr<SmallVector<Type>> types = expandedTypes(op, old.getType());
+    if (failed(layout) || failed(types))
+      return failure();
+    SmallVector<Value> values(branch.getResults().slice(next, types->size()));
+    next += types->size();
+    setTile(old, *layout, values);
+  }
+  dead.push_back(op);
+  return success();
+}
+
 LogicalResult TileLowering::lowerYield(scf::YieldOp op) {
   SmallVector<Value> values;
   for (Value operand : op.getOperands()) {
@@ -577,6 +645,8 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
     return lowerIf(branch);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return lowerFor(loop);
+  if (auto rare = dyn_cast<RareOp>(op))
+    return lowerRare(rare);
   if (auto yield = dyn_cast<scf::YieldOp>(op))
     return lowerYield(yield);
 

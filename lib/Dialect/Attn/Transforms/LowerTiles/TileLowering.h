@@ -70,6 +70,7 @@ private:
   LogicalResult lowerOp(Operation *op);
   LogicalResult lowerFor(scf::ForOp op);
   LogicalResult lowerIf(scf::IfOp op);
+  LogicalResult lowerRare(RareOp op);
   LogicalResult lowerYield(scf::YieldOp op);
   LogicalResult lowerElementwise(Operation *op);
   LogicalResult lowerConstant(arith::ConstantOp op);

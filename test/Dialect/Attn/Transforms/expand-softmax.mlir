@@ -1,0 +1,65 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s
+
+!s = tensor<64x32xf32, #attn.auto>
+!m = tensor<64xf32, #attn.auto>
+!l = tensor<64x4xf32, #attn.auto>
+
+gpu.module @kernels {
+  // The maximum is known; l and o change on the rare path only.
+  // CHECK-LABEL: gpu.func @threshold
+  // CHECK: attn.reduce max
+  // CHECK: %[[GROWN:.*]] = arith.cmpf ugt
+  // CHECK: %[[KEPT:.*]]:3 = attn.rare any %[[GROWN]] default(
+  // CHECK-NOT: attn.reduce
+  // CHECK: attn.yield
+  // CHECK: arith.mulf %[[KEPT]]#0
+  // CHECK: attn.exp2
+  // CHECK: attn.reduce add {{.*}} partial
+  gpu.func @threshold(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l, !s
+    gpu.return
+  }
+
+  // No maximum and no factor outside of the rare path.
+  // CHECK-LABEL: gpu.func @optimistic
+  // CHECK-NOT: attn.reduce max
+  // CHECK: attn.exp2
+  // CHECK: %[[SUMS:.*]] = attn.reduce add %{{.*}} partial
+  // CHECK: arith.constant dense<1.638400e+04>
+  // CHECK: %[[LARGE:.*]] = arith.cmpf uge, %[[SUMS]]
+  // CHECK: attn.rare any %[[LARGE]] default(
+  // CHECK: attn.reduce max
+  // CHECK: attn.yield
+  gpu.func @optimistic(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    gpu.return
+  }
+
+  // Masked blocks take the exact step; interior ones bet.
+  // CHECK-LABEL: gpu.func @phases
+  // CHECK: scf.for
+  // CHECK-NOT: attn.rare
+  // CHECK: attn.phase = #attn<kv_phase right>
+  // CHECK: scf.for
+  // CHECK: attn.rare
+  // CHECK: attn.phase = #attn<kv_phase interior>
+  gpu.func @phases(%x: f32, %n: i32, %full: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %r:3 = attn.kv_loop %zero, %zero, %full, %n block 32 stages 1 iter_args(%m, %l, %s : !m, !l, !s) {
+    ^bb0(%key: i32, %mi: !m, %li: !l, %oi: !s):
+      %masked = attn.apply_mask %s[%zero, %key] limit %n : !s
+      %p, %m1, %l1, %o1 = attn.online_softmax %masked, %mi, %li, %oi scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+      attn.yield %m1, %l1, %o1 : !m, !l, !s
+    }
+    gpu.return
+  }
+}
