@@ -4,6 +4,7 @@
 #include "attn/Simulator/TensorMap.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
 #include <cmath>
@@ -282,7 +283,11 @@ Error TensorMaker::finish(TensorArgument &tensor) {
     int64_t &stride = tensor.strides[axis];
     if (stride == kDynamicSize)
       stride = next;
-    int64_t reach = stride * std::max<int64_t>(tensor.shape[axis], 1);
+    // A product that overflows is refused below, where the extent is known.
+    int64_t reach;
+    if (llvm::MulOverflow(stride, std::max<int64_t>(tensor.shape[axis], 1),
+                          reach))
+      reach = INT64_MAX;
     next = std::max(next, reach);
   }
   Expected<uint64_t> bytes =

@@ -8,6 +8,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <random>
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -275,4 +276,24 @@ TEST(Npz, RejectsDamagedArchives) {
   ZipWriter zip;
   zip.add("q.npy", "no array", false);
   EXPECT_THAT(fail(zip.finish()), HasSubstr(":q.npy: not a .npy file"));
+}
+
+TEST(Npz, SurvivesDamage) {
+  std::string array = makeNpy(halfHeader, "abcdefghijkl");
+  ZipWriter zip;
+  zip.add("q.npy", array, true);
+  zip.add("k.npy", array, false);
+  std::string archive = zip.finish();
+  std::mt19937 random(1);
+  TemporaryFile file;
+  for (int i = 0; i < 2000; ++i) {
+    std::string damagedArray = array, damagedArchive = archive;
+    for (unsigned j = 0; j <= random() % 4; ++j) {
+      damagedArray[random() % array.size()] = char(random());
+      damagedArchive[random() % archive.size()] = char(random());
+    }
+    llvm::consumeError(parse(damagedArray).takeError());
+    file.write(damagedArchive.substr(0, archive.size() - random() % 2));
+    llvm::consumeError(readNpz(file.getPath()).takeError());
+  }
 }

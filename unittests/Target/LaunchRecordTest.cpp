@@ -5,6 +5,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <random>
 
 using namespace mlir::attn;
 using llvm::StringRef;
@@ -301,4 +302,32 @@ TEST(LaunchRecord, ChecksTheProblem) {
                     "\"scale\": 1e999,\n    \"mask\"")
                 .substr(0, 44),
             "launch record: problem.scale: expected a fin");
+}
+
+TEST(LaunchRecord, SurvivesDamage) {
+  std::string text = getDocsExample();
+  std::mt19937 random(1);
+  const StringRef pieces[] = {"-1",        "{",     "]",
+                              "\"",        "1e999", "null",
+                              "[]",        ",",     "9223372036854775807",
+                              "\"q.dim9\""};
+  unsigned accepted = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = text;
+    for (unsigned j = 0; j <= random() % 3; ++j) {
+      size_t at = random() % damaged.size();
+      StringRef piece = pieces[random() % std::size(pieces)];
+      damaged.replace(at, random() % 8, piece.str());
+    }
+    llvm::Expected<LaunchRecord> record = parseLaunchRecord(damaged);
+    if (record) {
+      ++accepted;
+      EXPECT_EQ(toJSON(parse(llvm::formatv("{0}", toJSON(*record)).str())),
+                toJSON(*record));
+    } else {
+      EXPECT_THAT(llvm::toString(record.takeError()),
+                  testing::StartsWith("launch record: "));
+    }
+  }
+  EXPECT_LT(accepted, 1000u);
 }
