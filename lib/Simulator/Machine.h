@@ -104,6 +104,9 @@ struct Warp {
   std::vector<uint32_t> regs;
   std::vector<uint32_t> poison;
   std::vector<uint32_t> origin;
+  /// Poison of the two halves of registers that a mov has packed: compilers
+  /// pad with undefined halves and drop them again.
+  std::vector<std::array<uint32_t, 2>> halves;
   std::vector<uint8_t> local, localValid; ///< lane-major
   std::vector<uint32_t> returnPC;         ///< slot-major, 32 lanes
   llvm::SmallVector<Split, 4> splits;
@@ -137,6 +140,10 @@ struct Warp {
   std::deque<std::shared_ptr<WgmmaOp>> wgmmas;
   uint32_t wgmmaGroups = 0;
   uint32_t mmaEpoch = 0;
+
+  /// What the newest tcgen05 operation was issued after: its completion
+  /// publishes that too.
+  Knowledge issuedAfter;
 
   // Tensor memory.
   uint16_t tmemLdActor = 0, tmemStActor = 0;

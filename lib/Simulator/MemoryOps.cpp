@@ -106,7 +106,17 @@ void execStore(Exec &x, const Inst &I) {
     traffic.add(ref, lane);
     if (ref.space == Space::Shared && !ref.cta->mbarriers.empty())
       checkMbarrierOverlap(x, ref, total, lane);
-    x.track(ref, total, true, flags, lane);
+    bool same = ref.valid && x.sanitizing();
+    for (unsigned i = 0; i < o.count && same; ++i) {
+      const Operand &s = I.ops[i];
+      uint64_t v = s.cls == RegClass::R128 ? 0 : x.read(s, lane);
+      same = s.cls != RegClass::R128 &&
+             !std::memcmp(ref.data + i * o.bytes, &v, o.bytes) &&
+             std::all_of(ref.valid + i * o.bytes, ref.valid + (i + 1) * o.bytes,
+                         [](uint8_t b) { return b; });
+    }
+    x.track(ref, total, true, same ? uint8_t(flags | Stamp::SameValue) : flags,
+            lane);
     for (unsigned i = 0; i < o.count; ++i) {
       const Operand &s = I.ops[i];
       bool bad = x.poison[s.meta] >> lane & 1;
@@ -216,10 +226,12 @@ Error decodePrefetch(Decoding &c) {
 }
 
 void execFence(Exec &x, const Inst &I) {
-  // flags: 1 generic fence, 2 proxy fence.
+  // flags: 1 generic fence, 2 proxy fence, 4 fence of mbarrier.init.
   if (!x.sanitizing())
     return;
   Warp &w = *x.warp;
+  if (I.flags & 4)
+    w.fencedInits = w.initialised;
   if (I.flags & 2)
     w.know.async.join(publishedByLanes(x));
   if (I.flags & 1) {
@@ -252,8 +264,7 @@ Error decodeFence(Decoding &c) {
   if (c.take("mbarrier_init")) {
     c.take("release");
     c.take("cluster");
-    // The initialisation is tracked by the barrier itself.
-    c.inst.flags = 0;
+    c.inst.flags = 4;
     return c.set(execFence, InstClass::Fence);
   }
   c.takeAny({"sc", "acq_rel", "acquire", "release"});

@@ -86,6 +86,11 @@ void execPack(Exec &x, const Inst &I) {
         from = x.origin[I.ops[i].meta];
     }
   x.setPoison(I.ops[0], p, from);
+  if (p && n == 2) {
+    auto &halves = x.warp->halves[I.ops[0].meta];
+    for (unsigned i = 0; i < 2; ++i)
+      halves[i] = (halves[i] & ~x.active) | x.poisonOf(I.ops[1 + i]);
+  }
 }
 
 /// mov.bN {a, b, …}, s: the source is the last operand.
@@ -106,8 +111,16 @@ void execUnpack(Exec &x, const Inst &I) {
       x.write(I.ops[i], l, v);
     }
   });
+  // Halves that were packed apart come apart again. Any other write of the
+  // register changes its poison, so that the masks no longer agree.
+  const auto &halves = x.warp->halves[s.meta];
+  bool apart = p && n == 2 && ((halves[0] | halves[1]) & x.active) == p;
+  uint32_t each[2] = {p, p};
+  if (apart)
+    for (unsigned i = 0; i < 2; ++i)
+      each[i] = halves[i] & x.active;
   for (unsigned i = 0; i < n; ++i)
-    x.setPoison(I.ops[i], p, from);
+    x.setPoison(I.ops[i], apart ? each[i] : p, from);
 }
 
 /// Registers that change while a warp runs.

@@ -308,6 +308,16 @@ void Exec::trackAs(const Stamp &stamp, const Clock &clock, const MemRef &ref,
 void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
                       bool write, const Clock &clock, const MemRef &ref,
                       uint64_t at, uint64_t bytes) {
+  // Lanes that write the same place in one instruction: one of them wins.
+  if (earlier.inst == stamp.inst && earlier.actor == stamp.actor &&
+      earlier.epoch == stamp.epoch && earlier.cluster == stamp.cluster &&
+      wasWrite && write)
+    return;
+  // Warps that write the same value: no outcome depends on the order.
+  bool sameValue = wasWrite && write && (stamp.flags & Stamp::SameValue) &&
+                   !(earlier.flags & Stamp::Async);
+  if (sameValue && machine.config.profile == Profile::Hw)
+    return;
   // A generic read before an asynchronous overwrite: the signal that frees the
   // buffer orders them on hardware, though the manual asks for a proxy fence.
   bool warThroughProxy = (stamp.flags & Stamp::AsyncProxy) && !wasWrite &&
@@ -320,7 +330,7 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   }
   Finding f;
   f.kind = FindingKind::Race;
-  if (warThroughProxy)
+  if (warThroughProxy || sameValue)
     f.severity = Severity::HwOnly;
   f.first = siteOf(earlier);
   f.second = siteOf(stamp);

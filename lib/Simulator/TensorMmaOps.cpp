@@ -190,6 +190,22 @@ void TensorMmaOp::complete(Cluster &cluster) {
   }
 }
 
+/// Remembers what an operation issued now is ordered after.
+void rememberIssue(Exec &x) {
+  if (!x.sanitizing())
+    return;
+  Warp &w = *x.warp;
+  w.issuedAfter = w.know;
+  // The thread's own accesses are not ordered before its asynchronous
+  // operations, and its streams publish themselves.
+  for (Clock *clock :
+       {&w.issuedAfter.generic, &w.issuedAfter.async, &w.issuedAfter.tensor})
+    for (uint16_t actor : {w.actor, w.cpActor, w.bulkActor, w.bulkWriteActor,
+                           w.mmaActor, w.tmemLdActor, w.tmemStActor})
+      if (actor < clock->comps.size())
+        clock->comps[actor] = Component();
+}
+
 /// Decodes the instruction descriptor; false after a fault.
 bool decodeInstruction(Exec &x, const TensorMmaAux &o, uint32_t d,
                        TensorMmaOp &op, int lane) {
@@ -352,6 +368,7 @@ void execTensorMma(Exec &x, const Inst &I) {
                       op->dColumn, op->shape.columns(), true);
       }
     }
+    rememberIssue(x);
     ++x.cluster.counters.mmaInstructions;
     x.cluster.counters.mmaFlops +=
         2ull * op->shape.m * op->shape.n * op->shape.k;
@@ -372,6 +389,7 @@ void execTensorMma(Exec &x, const Inst &I) {
 struct CommitOp : EngineOp {
   llvm::SmallVector<std::pair<Cta *, uint32_t>, 2> barriers;
   uint32_t epoch = 0;
+  Knowledge issuedAfter;
 
   void complete(Cluster &cluster) override;
   std::string describe() const override { return "a tcgen05.commit"; }
@@ -395,6 +413,7 @@ void CommitOp::complete(Cluster &cluster) {
       continue;
     }
     Mbarrier &b = it->second;
+    b.gathering.join(issuedAfter);
     for (Clock *clock :
          {&b.gathering.generic, &b.gathering.async, &b.gathering.tensor}) {
       clock->cluster = cluster.linear;
@@ -422,6 +441,7 @@ void execTensorCommit(Exec &x, const Inst &I) {
     op->issuer = x.warp;
     op->stream = x.warp->index + 1;
     op->epoch = x.warp->mmaEpoch;
+    op->issuedAfter = x.warp->issuedAfter;
     if (I.ops[1].cls == RegClass::Sink) {
       op->barriers.push_back({owner, offset});
     } else {
@@ -545,6 +565,7 @@ void execTensorCopy(Exec &x, const Inst &I) {
                         o.bytes / 4, true);
       }
     }
+    rememberIssue(x);
     if (x.machine.config.asyncWrites == AsyncTiming::Issue)
       op->complete(x.cluster);
     else
