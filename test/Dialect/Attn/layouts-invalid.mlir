@@ -77,6 +77,31 @@ func.func private @f(tensor<96x4xf32, #attn.partial<parent = #attn.mma<warps = [
 
 // -----
 
+// expected-error @below {{expected the parent to be #attn.mma, got #attn.auto}}
+func.func private @f(tensor<128x64xf16, #attn.runs<parent = #attn.auto>>)
+
+// -----
+
+// expected-error @below {{expected one warp along the columns, got 2}}
+func.func private @f(tensor<128x64xf16, #attn.runs<parent = #attn.mma<warps = [2, 2]>>>)
+
+// -----
+
+// expected-error @below {{expected a tile of rank 2 for #attn.runs, got rank 1}}
+func.func private @f(tensor<128xf16, #attn.runs<parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected multiples of 64 x 32 for #attn.runs, got 128 x 48}}
+func.func private @f(tensor<128x48xf16, #attn.runs<parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected multiples of 64 x 16 for #attn.runs, got 96 x 48}}
+func.func private @f(tensor<96x48xf32, #attn.runs<parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
 // expected-error @below {{expected per_thread and order of one rank, got 1 and 2}}
 func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [8], warps = 4, order = [1, 0]>>)
 

@@ -213,6 +213,57 @@ LogicalResult PartialLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
   return verifyTile(*this, shape, elementType, emitError);
 }
 
+LogicalResult RunsLayoutAttr::verify(EmitErrorFn emitError, Attribute parent) {
+  auto layout = dyn_cast<MmaLayoutAttr>(parent);
+  if (!layout)
+    return emitError() << "expected the parent to be #attn.mma, got " << parent;
+  if (layout.getWarps()[1] != 1)
+    return emitError() << "expected one warp along the columns, got "
+                       << layout.getWarps()[1];
+  return success();
+}
+
+llvm::Expected<TileLayout>
+RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
+                             unsigned elementBits) const {
+  constexpr int64_t kRunBits = 128;
+  if (shape.size() != 2)
+    return makeError("expected a tile of rank 2 for #attn.runs, got rank " +
+                     Twine(shape.size()));
+  int64_t rows = 16 * cast<MmaLayoutAttr>(getParent()).getWarps()[0];
+  int64_t run = kRunBits / elementBits;
+  if (shape[0] % rows != 0 || shape[1] % (4 * run) != 0)
+    return makeError("expected multiples of " + Twine(rows) + " x " +
+                     Twine(4 * run) + " for #attn.runs, got " +
+                     Twine(shape[0]) + " x " + Twine(shape[1]));
+  auto row = [](int64_t r) { return Coords{r, 0}; };
+  auto column = [](int64_t c) { return Coords{0, c}; };
+  SmallVector<Coords> registers, warps;
+  for (int64_t c = 1; c < run; c *= 2)
+    registers.push_back(column(c));
+  registers.push_back(row(8));
+  for (int64_t r = 16; r < rows; r *= 2)
+    warps.push_back(row(r));
+  auto unit = LinearLayout::get({{dimName(0), rows}, {dimName(1), 4 * run}});
+  if (!unit)
+    return unit.takeError();
+  if (auto error = unit->addAxis(kRegisterAxis, registers))
+    return std::move(error);
+  if (auto error = unit->addAxis(
+          kLaneAxis, {column(run), column(2 * run), row(1), row(2), row(4)}))
+    return std::move(error);
+  if (auto error = unit->addAxis(kWarpAxis, warps))
+    return std::move(error);
+  return TileLayout::get(*unit,
+                         {{1, shape[1] / (4 * run)}, {0, shape[0] / rows}});
+}
+
+LogicalResult RunsLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                             Type elementType,
+                                             EmitErrorFn emitError) const {
+  return verifyTile(*this, shape, elementType, emitError);
+}
+
 LogicalResult BlockedLayoutAttr::verify(EmitErrorFn emitError,
                                         ArrayRef<int64_t> perThread,
                                         int64_t warps,

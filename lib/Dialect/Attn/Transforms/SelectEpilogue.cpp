@@ -43,10 +43,17 @@ struct ResultFacts {
   int64_t stagedBytes = 0;
   /// Bytes of the dead buffer, 0 if there is none.
   int64_t scratchBytes = 0;
+  /// The kernel's warps over rows and columns.
+  std::pair<int64_t, int64_t> warps;
 
   bool wideRows() const {
     return tile.getRank() == 2 && rowBytes % kVectorBytes == 0 &&
            alignment % kVectorBytes == 0;
+  }
+  /// Each of four lanes gets 16 bytes of every 64, in rows that are its own.
+  bool canShuffle() const {
+    return wideRows() && rowBytes % (4 * kVectorBytes) == 0 &&
+           warps.second == 1 && tile.getShape()[0] % (16 * warps.first) == 0;
   }
   bool scratchFits() const { return scratchBytes >= stagedBytes; }
 };
@@ -66,8 +73,12 @@ static int64_t leastBytes(BufferType type) {
          type.getElementType().getIntOrFloatBitWidth() / 8;
 }
 
-static ResultFacts collectFacts(StoreResultOp op) {
+static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   ResultFacts facts;
+  auto warps = getWarpGrid(op->getParentOfType<gpu::GPUFuncOp>());
+  if (failed(warps))
+    return failure();
+  facts.warps = *warps;
   facts.tile = cast<RankedTensorType>(op.getValue().getType());
   GlobalType dest = op.getDest().getType();
   int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
@@ -100,7 +111,18 @@ static ResultFacts collectFacts(StoreResultOp op) {
 static EpilogueKind choose(const ResultFacts &facts) {
   if (facts.wideRows() && facts.scratchBytes > 0 && facts.scratchFits())
     return EpilogueKind::Staged;
-  return EpilogueKind::Direct;
+  return facts.canShuffle() ? EpilogueKind::Shuffled : EpilogueKind::Direct;
+}
+
+static void emitShuffled(StoreResultOp op, const ResultFacts &facts) {
+  OpBuilder builder(op);
+  auto layout = MmaLayoutAttr::get(op.getContext(), {facts.warps.first, 1});
+  auto type =
+      RankedTensorType::get(facts.tile.getShape(), facts.tile.getElementType(),
+                            RunsLayoutAttr::get(op.getContext(), layout));
+  Value runs =
+      ConvertLayoutOp::create(builder, op.getLoc(), type, op.getValue());
+  GlobalStoreOp::create(builder, op.getLoc(), runs, op.getDest(), op.getRow());
 }
 
 static void emitStaged(StoreResultOp op, const ResultFacts &facts) {
@@ -122,7 +144,10 @@ static void emitStaged(StoreResultOp op, const ResultFacts &facts) {
 
 LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
                                              EpilogueKind wanted) {
-  ResultFacts facts = collectFacts(op);
+  auto collected = collectFacts(op);
+  if (failed(collected))
+    return failure();
+  const ResultFacts &facts = *collected;
   EpilogueKind kind = op.getKind();
   if (kind == EpilogueKind::Auto && facts.tile.getRank() == 2)
     kind = wanted;
@@ -131,6 +156,11 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
   if (kind == EpilogueKind::Staged && facts.tile.getRank() != 2)
     return op.emitOpError("expected a tile of rank 2 for a staged result, got ")
            << facts.tile;
+  if (kind == EpilogueKind::Shuffled && !facts.canShuffle())
+    return op.emitOpError(
+               "expected aligned rows of whole 64 bytes, each in one "
+               "warp, for a shuffled result, got rows of ")
+           << facts.rowBytes << " bytes aligned to " << facts.alignment;
 
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   remark::passed(op.getLoc(), remark::RemarkOpts::name("result")
@@ -146,6 +176,9 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
   if (kind == EpilogueKind::Staged) {
     emitStaged(op, facts);
     ++numStaged;
+  } else if (kind == EpilogueKind::Shuffled) {
+    emitShuffled(op, facts);
+    ++numShuffled;
   } else {
     OpBuilder builder(op);
     GlobalStoreOp::create(builder, op.getLoc(), op.getValue(), op.getDest(),

@@ -7,3 +7,14 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @shuffled(%t: tensor<128x40xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x40xf16>
+    // expected-error@below {{expected aligned rows of whole 64 bytes, each in one warp, for a shuffled result, got rows of 80 bytes aligned to 16}}
+    attn.store_result %t, %g[%row] {kind = #attn<epilogue_kind shuffled>} : tensor<128x40xf16, #attn.auto>, !attn.global<?x40xf16>
+    gpu.return
+  }
+}

@@ -29,14 +29,36 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // The dead buffer is too small.
+  // The dead buffer is too small: lanes exchange pieces instead.
   // CHECK-LABEL: gpu.func @too_small(
   // CHECK-NOT: attn.local_store
-  // CHECK: attn.global_store
-  // REMARK: Function=too_small | {{.*}}kind=direct, row-alignment=16, row-bytes=256, scratch-bytes=16384, staged-bytes=32768
+  // CHECK: %[[R:.*]] = attn.convert_layout %{{.*}} : tensor<128x64xf32, #attn.auto> -> tensor<128x64xf32, #attn.runs<parent = #attn.mma<warps = [4, 1]>>>
+  // CHECK-NEXT: attn.global_store %[[R]]
+  // REMARK: Function=too_small | {{.*}}kind=shuffled, row-alignment=16, row-bytes=256, scratch-bytes=16384, staged-bytes=32768
   gpu.func @too_small(%t: tensor<128x64xf32, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32, %q: !attn.buffer<128x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf32>
     attn.store_result %t, %g[%row] scratch %q : !attn.buffer<128x64xf16, #attn.auto, shared> : tensor<128x64xf32, #attn.auto>, !attn.global<?x64xf32>
+    gpu.return
+  }
+
+  // Neither a dead buffer nor rows of whole 64 bytes.
+  // CHECK-LABEL: gpu.func @narrow(
+  // CHECK-NOT: attn.convert_layout
+  // CHECK: attn.global_store
+  // REMARK: Function=narrow | {{.*}}kind=direct, row-alignment=16, row-bytes=48
+  gpu.func @narrow(%t: tensor<128x24xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x24xf16>
+    attn.store_result %t, %g[%row] : tensor<128x24xf16, #attn.auto>, !attn.global<?x24xf16>
+    gpu.return
+  }
+
+  // Rows that several warps share are not shuffled.
+  // CHECK-LABEL: gpu.func @shared_rows(
+  // CHECK-NOT: attn.convert_layout
+  // CHECK: attn.global_store
+  gpu.func @shared_rows(%t: tensor<128x64xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 2, 2>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
     gpu.return
   }
 

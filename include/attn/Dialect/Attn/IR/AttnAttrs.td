@@ -127,6 +127,22 @@ def Attn_PartialLayoutAttr : Attn_TileLayoutAttr<"PartialLayout", "partial"> {
   let genVerifyDecl = 1;
 }
 
+def Attn_RunsLayoutAttr : Attn_TileLayoutAttr<"RunsLayout", "runs"> {
+  let summary = "rows of accumulator fragments in runs of 16 bytes";
+  let description = [{
+    Rows as in `parent`, which has one warp along the columns. The four lanes
+    that share a row hold runs of 16 bytes of it, one after the other: lane `l`
+    holds run `l % 4` of each 64 bytes. Reached from `parent` by exchanges in
+    groups of four lanes, and stored with 16 bytes a lane.
+
+    Example: `tensor<128x64xf16, #attn.runs<parent = #attn.mma<warps = [4, 1]>>>`.
+  }];
+  let parameters = (ins
+    AttrParameter<"::mlir::Attribute", "#attn.mma, the layout of the tile">:$parent);
+  let assemblyFormat = "`<` `parent` `=` $parent `>`";
+  let genVerifyDecl = 1;
+}
+
 def Attn_BlockedLayoutAttr : Attn_TileLayoutAttr<"BlockedLayout", "blocked"> {
   let summary = "rectangles of elements, dealt to threads in order";
   let description = [{

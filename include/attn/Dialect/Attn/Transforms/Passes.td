@@ -88,13 +88,14 @@ def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModul
     Replaces each `attn.store_result` by one of
 
     - `direct`: `attn.global_store` of the tile as it is;
-    - `shuffled`: the same after a conversion to a layout in which each lane
-      holds 16 bytes of a row, by exchanges in groups of four lanes;
+    - `shuffled`: the same after a conversion to `#attn.runs`, in which each
+      lane holds 16 bytes of a row, by exchanges in groups of four lanes;
     - `staged`: `attn.local_store` to a buffer and `attn.copy_out` from there.
       The buffer is `scratch` if it is large enough, else a new one.
 
     `auto` takes `staged` for rows of whole, aligned 16-byte pieces if `scratch`
-    is large enough, else `direct`. Values of rank 1 are always stored directly.
+    is large enough, `shuffled` for rows of whole 64 bytes, else `direct`. Values
+    of rank 1 are always stored directly.
 
     Example: test/doc/attn-select-epilogue.mlir
   }];
