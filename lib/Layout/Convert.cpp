@@ -116,13 +116,28 @@ bool ShufflePlanner::collectBits() {
   };
   if (numCopies(lanes) != numCopies(wanted))
     return false;
+  // The source's own register bits first, in its order: elements that share a
+  // 32-bit register stay neighbours.
+  auto addBit = [&](const Coords &basis) {
+    if (!llvm::is_contained(lanes, basis) &&
+        !llvm::is_contained(fixed, basis) &&
+        !llvm::is_contained(registerBits, basis))
+      registerBits.push_back(basis);
+  };
+  for (unsigned bit = 0, e = source.unit().axisBits(kRegisterAxis); bit < e;
+       ++bit) {
+    Coords basis = source.unit().basis(kRegisterAxis, bit);
+    bool low = isSingleBit(basis);
+    for (unsigned dim = 0; dim < rank; ++dim)
+      low &= basis[dim] < lowSize[dim];
+    if (low)
+      addBit(basis);
+  }
   for (unsigned dim = 0; dim < rank; ++dim)
     for (int64_t bit = 1; bit < lowSize[dim]; bit *= 2) {
       Coords basis(rank, 0);
       basis[dim] = bit;
-      if (!llvm::is_contained(lanes, basis) &&
-          !llvm::is_contained(fixed, basis))
-        registerBits.push_back(basis);
+      addBit(basis);
     }
   return true;
 }

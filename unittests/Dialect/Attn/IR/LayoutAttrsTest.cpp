@@ -1,6 +1,7 @@
 //===- LayoutAttrsTest.cpp - Layouts of types, as passes ask for them -----===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Layout/Convert.h"
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
@@ -49,6 +50,34 @@ TEST_F(LayoutAttrs, RowsHaveOneOrTwoDimensions) {
   EXPECT_EQ(errorOf(layout.toSharedLayout({2, 64, 128}, 16)),
             "expected a slot of rank 1 or 2 for #attn.rows, got rank 3");
   EXPECT_EQ(errorOf(layout.toSharedLayout({64, 128}, 16)), "none");
+}
+
+// Lane l has run l % 4 of each 64 bytes of its row, and pairs of 16-bit
+// elements stay together on the way there.
+TEST_F(LayoutAttrs, RunsOfSixteenBytes) {
+  auto accumulator = MmaLayoutAttr::get(&context, /*warps=*/{2, 1});
+  auto layout = RunsLayoutAttr::get(&context, accumulator);
+  for (unsigned bits : {8u, 16u, 32u}) {
+    auto source = accumulator.toTileLayout({64, 192}, bits);
+    auto runs = layout.toTileLayout({64, 192}, bits);
+    ASSERT_EQ(errorOf(layout.toTileLayout({64, 192}, bits)), "none");
+    int64_t run = 128 / bits;
+    EXPECT_EQ(int64_t(runs->contiguity(1)), run);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(runs->coords({0, lane, 1, 0}),
+                (Coords{16 + lane / 4, run * (lane % 4)}));
+    auto plan = planConversion(*source, *runs, bits);
+    ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+    EXPECT_EQ(plan->kind, ConversionKind::Shuffles);
+    for (const ShuffleRound &round : plan->rounds)
+      if (round.kind == ShuffleRound::Kind::Exchange)
+        EXPECT_GE(round.registerBit, bits == 32 ? 0u : 1u);
+    if (bits != 16)
+      continue;
+    for (unsigned reg = 0; reg < plan->initialRegisters.size(); reg += 2)
+      EXPECT_EQ(plan->initialRegisters[reg] + 1,
+                plan->initialRegisters[reg + 1]);
+  }
 }
 
 } // namespace
