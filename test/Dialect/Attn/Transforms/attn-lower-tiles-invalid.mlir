@@ -63,3 +63,115 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @view_argument(%g: !attn.global<?x64xf16>, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{expected buffers and views made in the kernel, got one from elsewhere of type '!attn.global<?x64xf16>'}}
+    %t = attn.global_load %g[%row] : !attn.global<?x64xf16> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @buffer_argument(%b: !attn.buffer<64x64xf16, #attn.rows, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{expected buffers and views made in the kernel, got one from elsewhere of type '!attn.buffer<64x64xf16, #attn.rows, shared>'}}
+    %t = attn.local_load %b : !attn.buffer<64x64xf16, #attn.rows, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @tile_argument(%t: tensor<64x64xf32, #attn.mma<warps = [4, 1]>>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{expected a tile made by an op that can be lowered, got 'tensor<64x64xf32, #attn.mma<warps = [4, 1]>>'}}
+    %e = attn.exp2 %t : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @foreign_op() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{cannot be lowered from tiles to scalars}}
+    %t = tensor.empty() : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @foreign_use(%x: f32, %i: index) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{cannot take a tile as operand}}
+    %e = tensor.extract %t[%i, %i] : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @accumulator(%x: f16, %y: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = tensor.splat %x : tensor<64x16xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+    %b = tensor.splat %x : tensor<16x64xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [4, 1]>>>
+    %c = tensor.splat %y : tensor<64x64xf32, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
+    // expected-error @below {{expected an accumulator with an #attn.mma layout, got 'tensor<64x64xf32, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>'}}
+    %d = attn.mma %a, %b, %c : tensor<64x16xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>, tensor<16x64xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [4, 1]>>>, tensor<64x64xf32, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @contraction(%y: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {offset = 0 : i64} : !attn.buffer<64x20xf16, #attn.rows, shared>
+    %b = attn.alloc {offset = 4096 : i64} : !attn.buffer<20x64xf16, #attn.rows, shared>
+    %c = tensor.splat %y : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected a contraction extent that is a multiple of 8, got 20}}
+    %d = attn.mma %a, %b, %c : !attn.buffer<64x20xf16, #attn.rows, shared>, !attn.buffer<20x64xf16, #attn.rows, shared>, tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @operand(%x: f16, %y: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = tensor.splat %x : tensor<64x16xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
+    %b = tensor.splat %x : tensor<16x64xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [4, 1]>>>
+    %c = tensor.splat %y : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected operand tiles in the fragments of the accumulator's instruction, got 'tensor<64x16xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>'}}
+    %d = attn.mma %a, %b, %c : tensor<64x16xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>, tensor<16x64xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [4, 1]>>>, tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @broadcast(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %r = tensor.splat %x : tensor<64xf32, #attn.blocked<per_thread = [1], warps = 4, order = [0]>>
+    // expected-error @below {{expected layouts that keep rows in their threads, got}}
+    %t = attn.broadcast %r : tensor<64xf32, #attn.blocked<per_thread = [1], warps = 4, order = [0]>> -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @conversion(%x: f16) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected a conversion inside warps; attn-materialize-scratch places the others}}
+    %r = attn.convert_layout %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
+    gpu.return
+  }
+}

@@ -640,6 +640,12 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
 }
 
 LogicalResult TileLowering::lowerOp(Operation *op) {
+  for (Value operand : op->getOperands())
+    if ((isa<BufferType>(operand.getType()) && !buffers.contains(operand)) ||
+        (isa<GlobalType>(operand.getType()) && !views.contains(operand)))
+      return op->emitOpError("expected buffers and views made in the kernel, "
+                             "got one from elsewhere of type ")
+             << operand.getType();
   // Ops that stay, with their regions or operands rewritten.
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return lowerIf(branch);
