@@ -243,6 +243,8 @@ void execWait(Exec &x, const Inst &I) {
   x.checkPoison(I.ops[1], "an mbarrier's address");
   uint32_t done = 0;
   uint32_t waitingOn = 0;
+  bool spurious =
+      o.tryWait && x.machine.config.adversarial && x.cluster.rng() % 4 == 0;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -255,9 +257,7 @@ void execWait(Exec &x, const Inst &I) {
       complete = (b->phase & 1) != (x.r32(I.ops[2])[lane] & 1);
     else
       complete = uint32_t(b->phase) != uint32_t(x.r64(I.ops[2])[lane] >> 32);
-    if (complete && o.tryWait && x.machine.config.adversarial &&
-        x.cluster.rng() % 4 == 0)
-      complete = false;
+    complete &= !spurious;
     if (complete) {
       done |= 1u << lane;
       if (!o.relaxed)

@@ -107,6 +107,7 @@ struct Stamp {
     Async = 2,      ///< by an asynchronous engine
     AsyncProxy = 4, ///< through the async proxy
     Tensor = 8,     ///< tensor memory
+    SameValue = 16, ///< a write that changes nothing
   };
 };
 
