@@ -172,6 +172,9 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel.setKnownBlockSizeAttr(
       b.getDenseI32ArrayAttr({int32_t(shape.threads), 1, 1}));
+  // Without a bound ptxas picks an occupancy of its own and spills for it.
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(1));
   kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(context, kernelName, shape));

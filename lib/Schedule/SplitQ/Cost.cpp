@@ -1,9 +1,9 @@
 //===- Cost.cpp - What a plan of split_q is expected to take --------------===//
 //
 // Time of the problem = waves * (tileClocks + blocks * blockClocks) * CTAs of
-// an SM. A block's clocks are those of its busiest resource, as long as there
-// are warps enough to keep it busy; with few warps on a scheduler, one warp's
-// matrix instructions, exponentials and waits follow each other. Rates come
+// an SM. A block's clocks are those of its busiest resource plus what the warps
+// of a scheduler cannot hide behind each other: with one warp, its matrix
+// instructions, the softmax and the waits follow each other. Rates come
 // from the target table; the instruction counts below are those of the SASS
 // that ptxas 13.0 makes from this schedule's PTX.
 //
@@ -26,8 +26,9 @@ static constexpr double kTileLatency = 2500;
 /// Clocks of one block that nothing overlaps within a warp: the barrier, the
 /// first fragments, and the row maximum's shuffles.
 static constexpr double kBlockLatency = 250;
-/// Most registers for which ptxas was seen not to spill.
-static constexpr int64_t kRegisterLimit = 236;
+/// Most registers, as getRegisters counts them, for which ptxas 13.0 was seen
+/// not to spill in any phase of a masked kernel.
+static constexpr int64_t kRegisterLimit = 250;
 
 bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
@@ -110,7 +111,8 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   estimate.expClocks = blockM * blockN / target.expPerClock;
   // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
   // (and Q); softmax about 5 instructions for 32 elements plus 0.5 of packing;
-  // one multiply for 32 elements of O; copies of 16 bytes a lane.
+  // one multiply for 32 elements of O; copies of 16 bytes a lane; shuffles of
+  // the row values; loop, barrier and waits.
   double mma = rowGroups * (blockN / 8) * (extents.keyColumns / 16.0) +
                rowGroups * (extents.valueColumns / 8.0) * (blockN / 16);
   double loads =
@@ -120,7 +122,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   double rescale = rowGroups * 16 * extents.valueColumns / 32.0;
   double copies = 2 * blockN * columns * 2 / (16 * 32 * warps);
   double instructions =
-      mma + loads + 5.5 * elements + rescale + copies + 40 * rowGroups;
+      mma + loads + 5.5 * elements + rescale + copies + 40 * rowGroups + 60;
   if (facts.softcap)
     instructions += 8 * elements;
   if (facts.hasScoreMod() || facts.hasMaskMod())
@@ -139,7 +141,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
                   kBlockLatency * overlapped;
   // Warps that take turns on one of the SM's four schedulers.
   double turns = ctas * std::max(1.0, warps / 4);
-  estimate.blockClocks = std::max(busiest, serial / turns);
+  estimate.blockClocks = busiest + std::max(0.0, serial - busiest) / turns;
   estimate.tileClocks =
       kTileLatency / ctas +
       (blockM * columns * 4) / std::max(1u, target.l2BytesPerClock);

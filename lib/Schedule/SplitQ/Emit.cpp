@@ -374,10 +374,14 @@ LogicalResult SplitQEmitter::emitTile() {
       loop.getResult(2)};
   if (facts.sinks)
     state = emitSinks(state);
-  // Q's rows are as many as the output's and dead by now.
-  int64_t outBytes =
-      blockM * facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
-  Value scratch = extents.qBytes >= outBytes ? qBuffer : Value();
+  // All other buffers are dead by now: staging takes their bytes.
+  Value scratch;
+  if (extents.oBytes <= extents.getSharedBytes(plan).getTotal() &&
+      facts.o.getRowAlignment() == 16)
+    scratch = alloc(
+        "o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
+                             facts.outType, AutoLayoutAttr::get(b.getContext()),
+                             MemorySpace::Shared));
   emitResults(state, oView, lseView, scratch);
   return success();
 }

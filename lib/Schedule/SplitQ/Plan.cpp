@@ -24,13 +24,20 @@ SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
   qBytes = plan.getBlockM() * keyColumns * bytes;
   kBytes = plan.getBlockN() * keyColumns * bytes;
   vBytes = plan.getBlockN() * valueColumns * bytes;
+  oBytes = plan.getBlockM() * valueColumns *
+           facts.outType.getIntOrFloatBitWidth() / 8;
 }
 
 ResourceSum SplitQExtents::getSharedBytes(SplitQPlanAttr plan) const {
+  // The tile of O takes dead bytes, and so do K and V where Q is in registers.
   ResourceSum sum;
-  sum.add("q", qBytes);
-  sum.add("k", kBytes, plan.getStages());
-  sum.add("v", vBytes, plan.getStages());
+  int64_t rings = plan.getStages() * (kBytes + vBytes);
+  if (!plan.getQInRegs() || qBytes > rings)
+    sum.add("q", qBytes);
+  if (!plan.getQInRegs() || qBytes <= rings) {
+    sum.add("k", kBytes, plan.getStages());
+    sum.add("v", vBytes, plan.getStages());
+  }
   return sum;
 }
 
@@ -46,7 +53,8 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   else
     sum.add("q step", 4, rowGroups);
   sum.add("row values", 6, rowGroups);
-  sum.add("addresses", 40);
+  // Addresses, fragments of K and V on their way, temporaries of the masks.
+  sum.add("other", 80);
   return sum;
 }
 

@@ -53,8 +53,8 @@ struct SplitQExtents {
   int64_t valueColumns;
   /// Rows of one warp.
   int64_t warpRows;
-  /// Bytes of Q, of one slot of K and of one slot of V.
-  int64_t qBytes, kBytes, vBytes;
+  /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
+  int64_t qBytes, kBytes, vBytes, oBytes;
 
   ResourceSum getSharedBytes(SplitQPlanAttr plan) const;
   ResourceSum getRegisters(SplitQPlanAttr plan) const;
