@@ -8,12 +8,13 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Bytes that the address of a memref's allocation is a multiple of.
-static constexpr int64_t kBaseAlignment = 16;
+/// What everything that only the launch decides is a multiple of, in bytes: by
+/// contract, since an address that is not faults and is never silently wrong.
+static constexpr int64_t kAssumedAlignment = 16;
 
 int64_t TensorFacts::getRowAlignment() const {
   int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
-  int64_t alignment = kBaseAlignment;
+  int64_t alignment = kAssumedAlignment;
   auto limit = [&](int64_t elements) {
     if (elements == 0)
       return;
@@ -21,9 +22,7 @@ int64_t TensorFacts::getRowAlignment() const {
     alignment =
         std::min<int64_t>(alignment, int64_t(1) << llvm::countr_zero(size));
   };
-  if (ShapedType::isDynamic(offset))
-    limit(1);
-  else
+  if (!ShapedType::isDynamic(offset))
     limit(offset);
   for (auto [stride, extent] :
        llvm::zip(ArrayRef(strides).drop_back(), ArrayRef(shape).drop_back()))

@@ -31,10 +31,9 @@ struct TensorFacts {
 
   explicit operator bool() const { return static_cast<bool>(value); }
 
-  /// The largest power of two up to 16 that divides the address of element 0
-  /// along the last dimension, in bytes. The base of a memref and dynamic
-  /// strides are multiples of 16 bytes by contract; a dynamic offset promises
-  /// an element only.
+  /// The largest power of two up to 16 that the address of every row is a
+  /// multiple of, in bytes. By contract allocations, dynamic strides and
+  /// dynamic offsets are multiples of 16 bytes; static ones count as they are.
   int64_t getRowAlignment() const;
 };
 

@@ -24,6 +24,13 @@ SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
   qBytes = plan.getBlockM() * keyColumns * bytes;
   kBytes = plan.getBlockN() * keyColumns * bytes;
   vBytes = plan.getBlockN() * valueColumns * bytes;
+  dynamicStrides = false;
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
+    dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
+  if (facts.softcap)
+    scoreRegisters += 6;
+  if (facts.hasScoreMod() || facts.hasMaskMod())
+    scoreRegisters += 16;
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
 }
@@ -54,7 +61,13 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
     sum.add("q step", 4, rowGroups);
   sum.add("row values", 6, rowGroups);
   // Addresses, fragments of K and V on their way, temporaries of the masks.
-  sum.add("other", 80);
+  sum.add("other", 70 + 10 * rowGroups);
+  // Half a k-step of columns breaks the swizzle's pattern of addresses.
+  if (valueColumns % 16 != 0)
+    sum.add("odd columns", 75);
+  if (dynamicStrides)
+    sum.add("strides", 12);
+  sum.add("score", scoreRegisters);
   return sum;
 }
 
@@ -123,7 +136,7 @@ llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
     if (tensor->getRowAlignment() < 4)
       return unsupported(llvm::formatv(
           "rows of '{0}' that start at multiples of {1} bytes, expected 4, 8 "
-          "or 16: pass strides and offset that are static and even",
+          "or 16",
           tensor->name, tensor->getRowAlignment()));
   return llvm::Error::success();
 }

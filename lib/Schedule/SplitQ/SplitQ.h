@@ -56,6 +56,11 @@ struct SplitQExtents {
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
   int64_t qBytes, kBytes, vBytes, oBytes;
 
+  /// True if addresses take registers that would be constants otherwise.
+  bool dynamicStrides;
+  /// Temporaries of what stands between products and softmax.
+  int64_t scoreRegisters = 0;
+
   ResourceSum getSharedBytes(SplitQPlanAttr plan) const;
   ResourceSum getRegisters(SplitQPlanAttr plan) const;
 };

@@ -42,11 +42,12 @@ private:
   LogicalResult planOne(AttentionOp op, const TargetRow &target);
   /// Checks a plan that is already there, with the options applied.
   LogicalResult checkPlan(const ProblemFacts &facts, const TargetRow &target);
-  /// All legal plans of one schedule that agree with the options, or an error
-  /// at the op if `required` and there is none.
+  /// Adds all legal plans of one schedule that agree with the options, or the
+  /// reason why there is none. Fails where the options make no plan.
   LogicalResult collect(const ProblemFacts &facts, const TargetRow &target,
-                        const Schedule &schedule, bool required,
-                        SmallVectorImpl<Candidate> &candidates);
+                        const Schedule &schedule,
+                        SmallVectorImpl<Candidate> &candidates,
+                        SmallVectorImpl<std::string> &reasons);
   void report(AttentionOp op, const TargetRow &target,
               const Candidate &candidate);
 
@@ -116,12 +117,13 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
 
 LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
                                     const TargetRow &target,
-                                    const Schedule &schedule, bool required,
-                                    SmallVectorImpl<Candidate> &candidates) {
+                                    const Schedule &schedule,
+                                    SmallVectorImpl<Candidate> &candidates,
+                                    SmallVectorImpl<std::string> &reasons) {
   AttentionOp op = facts.op;
   if (llvm::Error error = schedule.isApplicable(facts, target)) {
-    std::string reason = llvm::toString(std::move(error));
-    return required ? op.emitOpError() << reason : success();
+    reasons.push_back(llvm::toString(std::move(error)));
+    return success();
   }
   // Parameters are fixed in each candidate; those that make no plan are silent
   // as long as another one does.
@@ -131,9 +133,8 @@ LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
     ScopedDiagnosticHandler silence(&getContext(),
                                     [](Diagnostic &) { return success(); });
     for (PlanAttrInterface plan : base) {
-      FailureOr<PlanAttrInterface> changed =
-          schedule.setParameters([&] { return op.emitOpError(); },
-                                 &getContext(), plan, parameters);
+      FailureOr<PlanAttrInterface> changed = schedule.setParameters(
+          [&] { return op.emitOpError(); }, &getContext(), plan, parameters);
       if (succeeded(changed))
         plans.insert(*changed);
     }
@@ -154,8 +155,8 @@ LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
         {plan, &schedule, schedule.estimate(facts, plan, target),
          schedule.isExpectedToSpill(facts, plan, target), candidates.size()});
   }
-  if (candidates.size() == before && required)
-    return op.emitOpError("cannot be computed by plan ") << firstReason;
+  if (candidates.size() == before)
+    reasons.push_back(firstReason);
   return success();
 }
 
@@ -166,22 +167,24 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   if (op.getPlanAttr())
     return checkPlan(*facts, target);
 
-  SmallVector<Candidate> candidates;
+  SmallVector<const Schedule *> schedules(getSchedules());
   if (!schedule.empty()) {
     llvm::Expected<const Schedule &> found = lookupSchedule(schedule);
     if (!found)
       return op.emitOpError() << llvm::toString(found.takeError());
-    if (failed(collect(*facts, target, *found, /*required=*/true, candidates)))
+    schedules = {&*found};
+  }
+  SmallVector<Candidate> candidates;
+  SmallVector<std::string> reasons;
+  for (const Schedule *each : schedules)
+    if (failed(collect(*facts, target, *each, candidates, reasons)))
       return failure();
-  } else {
-    // With one schedule left its reason is the one to give.
-    bool only = getSchedules().size() == 1;
-    for (const Schedule *each : getSchedules())
-      if (failed(collect(*facts, target, *each, only, candidates)))
-        return failure();
-    if (candidates.empty())
-      return op.emitOpError("expected a schedule that supports it on ")
-             << target.chip << ", got none";
+  if (candidates.empty()) {
+    InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
+                              << target.chip << ": " << reasons.front();
+    for (const std::string &reason : llvm::drop_begin(reasons))
+      diag.attachNote() << reason;
+    return diag;
   }
   // Spills cost more than any plan saves: such plans come last.
   // Equal estimates keep the order of the schedule's list.

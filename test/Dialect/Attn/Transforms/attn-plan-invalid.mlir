@@ -1,0 +1,123 @@
+// RUN: attn-opt %s -attn-plan=chip=sm_86 -split-input-file -verify-diagnostics
+
+func.func @shared(%q: memref<1x8x256x256xf16>, %k: memref<1x8x256x256xf16>, %v: memref<1x8x256x256xf16>, %o: memref<1x8x256x256xf16>) {
+  // expected-error@+1 {{cannot be computed by plan #attn.split_q<q_in_regs = false>: does not fit: shared memory 196608 (q 65536 + k 2 x 32768 + v 2 x 32768) exceeds 101376 on sm_86}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x256xf16>, memref<1x8x256x256xf16>, memref<1x8x256x256xf16>)
+                 outs(%o : memref<1x8x256x256xf16>) {plan = #attn.split_q<q_in_regs = false>}
+  return
+}
+
+// -----
+
+func.func @threads(%q: memref<1x8x1024x64xf16>, %k: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16>, %o: memref<1x8x1024x64xf16>) {
+  // expected-error@+1 {{does not fit: 65536 threads}}
+  attn.attention ins(%q, %k, %v : memref<1x8x1024x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x1024x64xf16>) {plan = #attn.split_q<block_m = 512, warps = 32>}
+  return
+}
+
+// -----
+
+func.func @grid(%q: memref<70000x1x16x64xf16>, %k: memref<70000x1x16x64xf16>, %v: memref<70000x1x16x64xf16>, %o: memref<70000x1x16x64xf16>) {
+  // expected-error@+1 {{does not fit: 70000 batches exceed 65535 of a grid's y and z in order 'row_major'}}
+  attn.attention ins(%q, %k, %v : memref<70000x1x16x64xf16>, memref<70000x1x16x64xf16>, memref<70000x1x16x64xf16>)
+                 outs(%o : memref<70000x1x16x64xf16>) {plan = #attn.split_q<block_m = 64>}
+  return
+}
+
+// -----
+
+func.func @policy(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support the softmax policy 'lagged'}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.split_q<softmax = lagged>}
+  return
+}
+
+// -----
+
+func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x16x64xf16>, %v: memref<9x8x16x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{has no legal plan on sm_86: schedule 'split_q' does not support paged keys}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<9x8x16x64xf16>, memref<9x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 16 : i64}
+  return
+}
+
+// -----
+
+func.func @splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
+  // expected-error@+1 {{schedule 'split_q' does not support split keys with partial results}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64}
+  return
+}
+
+// -----
+
+func.func @latent(%q: memref<2x8x1x96xf16>, %k: memref<2x1x16x96xf16>, %v: memref<2x1x16x64xf16>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support the absorbed latent form ('rope_dim')}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x96xf16>, memref<2x1x16x96xf16>, memref<2x1x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) {rope_dim = 32 : i64}
+  return
+}
+
+// -----
+
+func.func @fp8(%q: memref<2x8x1x64xf8E4M3FN>, %k: memref<2x8x16x64xf8E4M3FN>, %v: memref<2x8x16x64xf8E4M3FN>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support operands of type f8E4M3FN, expected f16 or bf16}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf8E4M3FN>, memref<2x8x16x64xf8E4M3FN>, memref<2x8x16x64xf8E4M3FN>)
+                 outs(%o : memref<2x8x1x64xf16>)
+  return
+}
+
+// -----
+
+func.func @fp8_out(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf8E4M3FN>) {
+  // expected-error@+1 {{schedule 'split_q' does not support an output of type f8E4M3FN, expected f16, bf16 or f32}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf8E4M3FN>) {out_scale = 2.0 : f32}
+  return
+}
+
+// -----
+
+func.func @head_dim(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: memref<2x8x16x260xf16>, %o: memref<2x8x1x260xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support a value dimension of 260, expected a multiple of 8 up to 256}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x260xf16>)
+                 outs(%o : memref<2x8x1x260xf16>)
+  return
+}
+
+// -----
+
+func.func @lengths(%q: memref<1x1x1x16xf16>, %k: memref<1x1x536870912x16xf16>, %v: memref<1x1x536870912x16xf16>, %o: memref<1x1x1x16xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support 536870912 keys, expected fewer than 536870912}}
+  attn.attention ins(%q, %k, %v : memref<1x1x1x16xf16>, memref<1x1x536870912x16xf16>, memref<1x1x536870912x16xf16>)
+                 outs(%o : memref<1x1x1x16xf16>)
+  return
+}
+
+// -----
+
+func.func @alignment(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16, strided<[171, 171, 17, 1]>>, %v: memref<1x1x8x16xf16>, %o: memref<1x1x8x16xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support rows of 'k' that start at multiples of 2 bytes, expected 4, 8 or 16}}
+  attn.attention ins(%q, %k, %v : memref<1x1x8x16xf16>, memref<1x1x8x16xf16, strided<[171, 171, 17, 1]>>, memref<1x1x8x16xf16>)
+                 outs(%o : memref<1x1x8x16xf16>)
+  return
+}
+
+// -----
+
+func.func @captured(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16>, %v: memref<1x1x8x16xf16>, %o: memref<1x1x8x16xf16>, %t: tensor<4xf32>) {
+  // expected-error@+2 {{expected regions to use memrefs and scalars from outside, got a value of type}}
+  // expected-note@-2 {{the value stands here}}
+  attn.attention ins(%q, %k, %v : memref<1x1x8x16xf16>, memref<1x1x8x16xf16>, memref<1x1x8x16xf16>)
+                 outs(%o : memref<1x1x8x16xf16>)
+  score_mod {
+  ^bb0(%s: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %c0 = arith.constant 0 : index
+    %x = tensor.extract %t[%c0] : tensor<4xf32>
+    attn.yield %x : f32
+  }
+  return
+}
