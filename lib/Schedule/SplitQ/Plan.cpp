@@ -152,10 +152,6 @@ llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
         llvm::formatv("schedule 'split_q' does not support the softmax policy "
                       "'{0}', expected 'exact', 'threshold' or 'optimistic'",
                       stringifySoftmaxPolicy(plan.getSoftmax())));
-  if (plan.getThreads() > target.maxThreadsPerCTA)
-    return llvm::createStringError(
-        llvm::formatv("does not fit: {0} threads exceed {1} of a CTA on {2}",
-                      plan.getThreads(), target.maxThreadsPerCTA, target.chip));
   SplitQExtents extents(facts, plan);
   ResourceSum shared = extents.getSharedBytes(plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)

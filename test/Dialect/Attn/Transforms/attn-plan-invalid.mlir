@@ -9,15 +9,6 @@ func.func @shared(%q: memref<1x8x256x256xf16>, %k: memref<1x8x256x256xf16>, %v: 
 
 // -----
 
-func.func @threads(%q: memref<1x8x1024x64xf16>, %k: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16>, %o: memref<1x8x1024x64xf16>) {
-  // expected-error@+1 {{does not fit: 65536 threads}}
-  attn.attention ins(%q, %k, %v : memref<1x8x1024x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
-                 outs(%o : memref<1x8x1024x64xf16>) {plan = #attn.split_q<block_m = 512, warps = 32>}
-  return
-}
-
-// -----
-
 func.func @grid(%q: memref<70000x1x16x64xf16>, %k: memref<70000x1x16x64xf16>, %v: memref<70000x1x16x64xf16>, %o: memref<70000x1x16x64xf16>) {
   // expected-error@+1 {{does not fit: 70000 batches exceed 65535 of a grid's y and z in order 'row_major'}}
   attn.attention ins(%q, %k, %v : memref<70000x1x16x64xf16>, memref<70000x1x16x64xf16>, memref<70000x1x16x64xf16>)
