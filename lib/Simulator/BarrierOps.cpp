@@ -291,6 +291,10 @@ void execClusterArrive(Exec &x, const Inst &I) {
         Component &c = b.gathering.generic.at(actor);
         c.full = std::max(c.full, 1u);
       }
+      if (x.machine.config.profile == Profile::Hw)
+        for (Warp *other : x.cluster.warps)
+          b.gathering.generic.at(other->mbarrierActor)
+              .join(w.know.generic.get(other->mbarrierActor));
     } else {
       b.gathering.join(x.release());
     }

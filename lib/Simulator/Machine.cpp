@@ -211,6 +211,7 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
       warp->bulkActor = cluster->newActor();
       warp->bulkWriteActor = cluster->newActor();
       warp->mmaActor = cluster->newActor();
+      warp->mbarrierActor = cluster->newActor();
       warp->tmemLdActor = cluster->newActor();
       warp->tmemStActor = cluster->newActor();
       warp->know.generic.cluster = warp->know.async.cluster =

@@ -114,6 +114,8 @@ struct Warp {
 
   // Sanitizer.
   uint16_t actor = 0, cpActor = 0, bulkActor = 0, bulkWriteActor = 0;
+  uint16_t mbarrierActor = 0; ///< operations on mbarriers
+  uint32_t mbarrierEpoch = 0;
   uint16_t mmaActor = 0; ///< wgmma, or tcgen05 operations of this warp
   uint32_t epoch = 1;
   Knowledge know;
@@ -215,6 +217,8 @@ struct Cta {
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<NamedBarrier, 16> barriers;
   std::map<uint32_t, Mbarrier> mbarriers; ///< by offset
+  /// Invalidated mbarriers, by offset: the instruction.
+  std::map<uint32_t, uint32_t> invalidated;
   uint32_t liveThreads = 0;
   uint32_t freeRegisters = 0;
   bool exited = false;

@@ -52,10 +52,28 @@ Mbarrier *mlir::attn::sim::findMbarrier(Exec &x, uint32_t address, int lane,
     f.kind = FindingKind::MbarrierMisuse;
     f.message = "uses an mbarrier that is not initialised";
     f.second = x.here(lane);
+    // A signal from another CTA that comes too late to matter: hardware counts
+    // it in a word that nobody uses any more.
+    auto dead = ref.cta->invalidated.find(ref.offset);
+    bool late =
+        dead != ref.cta->invalidated.end() && ref.cta != x.cta &&
+        std::none_of(ref.valid, ref.valid + 8, [](uint8_t v) { return v; });
+    if (late) {
+      f.message = "signals an mbarrier that its CTA has invalidated already";
+      f.first = x.siteOf(dead->second, ref.cta, -1, -1);
+    }
     f.space = "shared";
     f.offset = ref.offset;
     f.address = address;
     f.bytes = 8;
+    if (late) {
+      f.hint = "the CTA has to wait for all signals of its peers before "
+               "mbarrier.inval";
+      if (x.machine.config.profile == Profile::Hw)
+        f.severity = Severity::Note;
+      x.report(std::move(f));
+      return nullptr;
+    }
     f.hint = "mbarrier.init has to come first, and be published to this thread";
     x.fault(std::move(f));
     return nullptr;
@@ -63,7 +81,17 @@ Mbarrier *mlir::attn::sim::findMbarrier(Exec &x, uint32_t address, int lane,
   if (owner)
     *owner = ref.cta;
   // Races with init and inval only: the operations themselves are atomic.
-  x.track(ref, 8, false, Stamp::Strong, lane);
+  if (x.sanitizing()) {
+    // With an actor of its own, since relaxed cluster barriers order the
+    // operations on mbarriers though they publish no memory.
+    Warp &w = *x.warp;
+    Stamp stamp = x.stampHere(lane);
+    stamp.actor = w.mbarrierActor;
+    stamp.epoch = ++w.mbarrierEpoch;
+    stamp.flags = Stamp::Strong;
+    w.know.generic.at(w.mbarrierActor).full = w.mbarrierEpoch;
+    x.trackAs(stamp, w.know.generic, ref, 8, false);
+  }
   return &it->second;
 }
 
@@ -164,6 +192,7 @@ void execInit(Exec &x, const Inst &I) {
       x.warp->initialised.push_back(b.actor);
     }
     std::memset(ref.valid, 1, 8);
+    ref.cta->invalidated.erase(ref.offset);
     ref.cta->mbarriers[ref.offset] = std::move(b);
   });
   x.cluster.advance();
@@ -182,6 +211,7 @@ void execInval(Exec &x, const Inst &I) {
     if (x.resolve(Space::Shared, address, 8, 8, true, lane, ref))
       x.track(ref, 8, true, 0, lane);
     owner->mbarriers.erase(offset);
+    owner->invalidated[offset] = x.pc;
     std::memset(owner->sharedValid.data() + offset, 0, 8);
   });
 }

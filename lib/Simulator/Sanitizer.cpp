@@ -318,9 +318,10 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
                    !(earlier.flags & Stamp::Async);
   if (sameValue && machine.config.profile == Profile::Hw)
     return;
-  // A generic read before an asynchronous overwrite: the signal that frees the
-  // buffer orders them on hardware, though the manual asks for a proxy fence.
-  bool warThroughProxy = (stamp.flags & Stamp::AsyncProxy) && !wasWrite &&
+  // A generic access before an asynchronous overwrite: the signal that frees
+  // the buffer orders them on hardware, though the manual asks for a proxy
+  // fence.
+  bool warThroughProxy = (stamp.flags & Stamp::AsyncProxy) && write &&
                          !(earlier.flags & Stamp::AsyncProxy);
   if (warThroughProxy) {
     Observer observer{&warp->know.generic, cluster.linear, stamp.lane};
@@ -332,6 +333,11 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   f.kind = FindingKind::Race;
   if (warThroughProxy || sameValue)
     f.severity = Severity::HwOnly;
+  // An invalidation against a signal of another CTA that has been counted.
+  if (machine.config.profile == Profile::Hw && earlier.cta != stamp.cta &&
+      earlier.flags & Stamp::Strong &&
+      machine.program.code[stamp.inst].text.starts_with("mbarrier.inval"))
+    f.severity = Severity::Note;
   f.first = siteOf(earlier);
   f.second = siteOf(stamp);
   f.space = ref.space == Space::Shared   ? "shared"
