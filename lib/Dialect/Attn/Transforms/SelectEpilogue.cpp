@@ -75,7 +75,10 @@ static int64_t leastBytes(BufferType type) {
 
 static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   ResultFacts facts;
-  auto warps = getWarpGrid(op->getParentOfType<gpu::GPUFuncOp>());
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  if (!kernel)
+    return op.emitOpError("expected to stand in a gpu.func");
+  auto warps = getWarpGrid(kernel);
   if (failed(warps))
     return failure();
   facts.warps = *warps;

@@ -18,3 +18,23 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  func.func @no_kernel(%t: tensor<64x64xf16, #attn.auto>, %g: !attn.global<?x64xf16>, %row: i32) {
+    // expected-error@below {{expected to stand in a gpu.func}}
+    attn.store_result %t, %g[%row] : tensor<64x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error@below {{expected the attribute 'attn.warps' on a kernel in tile IR}}
+  gpu.func @no_warps(%t: tensor<64x64xf16, #attn.auto>, %g: !attn.global<?x64xf16>, %row: i32) kernel {
+    attn.store_result %t, %g[%row] : tensor<64x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+}

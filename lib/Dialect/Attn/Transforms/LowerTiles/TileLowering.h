@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
-#define LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Layout/Access.h"
@@ -180,4 +180,4 @@ private:
 
 } // namespace mlir::attn::lowering
 
-#endif // LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
