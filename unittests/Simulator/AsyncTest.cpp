@@ -1,0 +1,619 @@
+//===- AsyncTest.cpp - Bulk copies, wgmma, tcgen05, clusters --------------===//
+//
+// Small kernels that use one engine each, with good and bad twins.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestKernel.h"
+#include "attn/Simulator/TensorMap.h"
+#include <cmath>
+
+using namespace mlir::attn::sim;
+using namespace mlir::attn::sim::testing;
+
+namespace {
+
+uint16_t half(float f) {
+  // Small integers and halves only.
+  if (f == 0)
+    return 0;
+  int e;
+  float m = std::frexp(std::fabs(f), &e);
+  return (f < 0 ? 0x8000 : 0) | uint16_t((e + 14) << 10) |
+         (uint16_t(m * 2048) & 0x3ff);
+}
+
+/// A kernel with a tensor map, a pointer `in` and a pointer `out`.
+struct MapKernel {
+  std::string text;
+  std::vector<uint8_t> in;
+  TensorMapInfo map; ///< address is filled in
+  size_t outBytes = 0;
+  LaunchConfig config;
+
+  MapKernel() {
+    config.block = {64, 1, 1};
+    config.dynamicShared = 32768;
+  }
+  static std::string wrap(llvm::StringRef body, const char *extra = "") {
+    return (".version 8.8\n.target sm_100a\n.address_size 64\n"
+            ".extern .shared .align 1024 .b8 smem[];\n"
+            ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 in, "
+            ".param .u64 out)\n" +
+            std::string(extra) +
+            "{\n.reg .pred %p<20>;\n.reg .b32 %r<300>;\n.reg .b64 %d<40>;\n"
+            ".reg .b16 %h<10>;\n"
+            "ld.param.u64 %d0, [in];\nld.param.u64 %d1, [out];\n"
+            "mov.u64 %d9, map;\ncvta.param.u64 %d8, %d9;\n"
+            "mov.u32 %r0, %tid.x;\nmov.b32 %r1, smem;\n"
+            "setp.eq.s32 %p0, %r0, 0;\n" +
+            body.str() + "\nret;\n}\n");
+  }
+  Outcome go(llvm::StringRef body, const char *extra = "") {
+    Outcome r;
+    auto program = parsePTX(wrap(body, extra), "test.ptx");
+    if (!program) {
+      r.error = llvm::toString(program.takeError());
+      return r;
+    }
+    Memory memory;
+    uint64_t inAddress = memory.allocate(in.size(), "in");
+    uint64_t outAddress = memory.allocate(outBytes, "out");
+    llvm::cantFail(memory.write(inAddress, in));
+    TensorMapInfo m = map;
+    m.address = m.address ? outAddress : inAddress;
+    auto bytes = encodeTensorMap(m);
+    if (!bytes) {
+      r.error = llvm::toString(bytes.takeError());
+      return r;
+    }
+    config.params.assign(144, 0);
+    std::memcpy(config.params.data(), bytes->data(), 128);
+    std::memcpy(config.params.data() + 128, &inAddress, 8);
+    std::memcpy(config.params.data() + 136, &outAddress, 8);
+    auto report = run(**program, memory, config);
+    if (!report) {
+      r.error = llvm::toString(report.takeError());
+      return r;
+    }
+    r.report = std::move(*report);
+    r.out.resize(outBytes);
+    llvm::cantFail(memory.read(outAddress, r.out));
+    return r;
+  }
+};
+
+void expectClean(const Outcome &r) {
+  EXPECT_TRUE(r.error.empty()) << r.error;
+  EXPECT_TRUE(r.report.isClean()) << r.text();
+  EXPECT_TRUE(r.report.findings.empty()) << r.text();
+}
+void expectError(const Outcome &r, FindingKind kind) {
+  EXPECT_TRUE(r.error.empty()) << r.error;
+  EXPECT_GE(r.report.countErrors(kind), 1u) << r.text();
+}
+
+/// Loads an 8x64-element f16 box to smem+1024 and copies it to `out` with
+/// `sync` steps that a test can break.
+std::string loadKernel(const char *expect, const char *wait, const char *x,
+                       const char *y) {
+  return std::string("@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+                     "@%p0 fence.mbarrier_init.release.cluster;\nbar.sync 0;\n"
+                     "@!%p0 bra W;\n") +
+         expect +
+         "\ncp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_"
+         "tx::bytes [%r1+1024], [%d8, {" +
+         x + ", " + y + "}], [%r1];\nW:\n" + wait +
+         "\nshl.b32 %r2, %r0, 4;\nadd.s32 %r3, %r1, %r2;\n"
+         "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3+1024];\n"
+         "cvt.u64.u32 %d2, %r2;\nadd.s64 %d3, %d1, %d2;\n"
+         "st.global.v4.b32 [%d3], {%r4, %r5, %r6, %r7};\n";
+}
+const char *Expect = "mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], 1024;";
+const char *Wait = "L: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;\n"
+                   "@%p1 bra D;\nbra L;\nD:";
+
+MapKernel loadTest() {
+  MapKernel k;
+  std::vector<uint16_t> in(20 * 80);
+  for (size_t i = 0; i < in.size(); ++i)
+    in[i] = i + 1;
+  k.in = bytesOf(in);
+  k.map.rank = 2;
+  k.map.dims = {80, 20, 1, 1, 1};
+  k.map.strides = {0, 160, 0, 0, 0};
+  k.map.box = {64, 8, 1, 1, 1};
+  k.map.swizzleBytes = 128;
+  k.outBytes = 1024;
+  return k;
+}
+
+} // namespace
+
+TEST(TensorMap, ChecksAndRoundTrips) {
+  TensorMapInfo info;
+  info.address = 0x700000000;
+  info.rank = 3;
+  info.dims = {128, 70, 3, 1, 1};
+  info.strides = {0, 256, 65536, 0, 0};
+  info.box = {32, 7, 1, 1, 1};
+  info.swizzleBytes = 64;
+  auto bytes = llvm::cantFail(encodeTensorMap(info));
+  TensorMapInfo back = llvm::cantFail(decodeTensorMap(bytes));
+  EXPECT_EQ(back.dims, info.dims);
+  EXPECT_EQ(back.strides, info.strides);
+  EXPECT_EQ(back.box, info.box);
+  EXPECT_EQ(back.swizzleBytes, 64u);
+  info.box[0] = 64;
+  EXPECT_EQ(llvm::toString(encodeTensorMap(info).takeError()),
+            "tensor map: expected an inner box of at most 64 bytes, got 128");
+  info.box[0] = 32;
+  info.strides[1] = 250;
+  EXPECT_TRUE(llvm::StringRef(llvm::toString(encodeTensorMap(info).takeError()))
+                  .contains("multiple of 16"));
+  bytes[8] = 0;
+  bytes[11] = 0;
+  EXPECT_TRUE(bool(decodeTensorMap(bytes).takeError()));
+}
+
+TEST(BulkCopy, TensorLoadSwizzlesAndFills) {
+  for (AsyncTiming timing :
+       {AsyncTiming::Issue, AsyncTiming::Completion, AsyncTiming::Random}) {
+    MapKernel k = loadTest();
+    k.config.asyncReads = k.config.asyncWrites = timing;
+    // The box starts at (32, 15): both dimensions run over the end.
+    Outcome r = k.go(loadKernel(Expect, Wait, "32", "15"));
+    expectClean(r);
+    for (unsigned row = 0; row < 8; ++row)
+      for (unsigned c = 0; c < 64; ++c) {
+        unsigned chunk = (c / 8) ^ row;
+        uint16_t want = row < 5 && c < 48 ? (15 + row) * 80 + 32 + c + 1 : 0;
+        EXPECT_EQ(r.at<uint16_t>(row * 64 + chunk * 8 + c % 8), want)
+            << row << " " << c;
+      }
+  }
+}
+
+TEST(BulkCopy, NegativeCoordinatesReadZeros) {
+  MapKernel k = loadTest();
+  Outcome r = k.go(loadKernel(Expect, Wait, "-8", "-1"));
+  expectClean(r);
+  EXPECT_EQ(r.at<uint16_t>(0), 0u);
+  EXPECT_EQ(r.at<uint16_t>(64 + 0), 0u + 1); // row 1, chunk 1 is elements 0-7
+}
+
+TEST(BulkCopy, BadTwins) {
+  MapKernel k = loadTest();
+  // Reading before the barrier's phase has completed.
+  expectError(k.go(loadKernel(Expect, "bar.sync 0;", "0", "0")),
+              FindingKind::Race);
+  // Too many bytes expected: nobody can go on.
+  expectError(
+      k.go(loadKernel("mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], 2048;",
+                      Wait, "0", "0")),
+      FindingKind::Deadlock);
+  // Exit with a load in flight.
+  expectError(
+      k.go(std::string("@%p0 mbarrier.init.shared.b64 [%r1], 1;\nbar.sync "
+                       "0;\n@!%p0 bra E;\n") +
+           Expect +
+           "\ncp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::"
+           "complete_tx::bytes [%r1+1024], [%d8, {0, 0}], [%r1];\nE:"),
+      FindingKind::ExitInFlight);
+  // A map of another rank.
+  k.map.rank = 3;
+  k.map.strides[2] = 3200;
+  expectError(k.go(loadKernel(Expect, Wait, "0", "0")),
+              FindingKind::InvalidOperation);
+}
+
+TEST(BulkCopy, StoreNeedsProxyFence) {
+  auto kernel = [](const char *fence, const char *wait) {
+    return std::string("shl.b32 %r2, %r0, 4;\nadd.s32 %r3, %r1, %r2;\n"
+                       "st.shared.v4.b32 [%r3], {%r0, %r0, %r0, %r0};\n") +
+           fence +
+           "\nbar.sync 0;\n@!%p0 bra E;\n"
+           "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group "
+           "[%d8, {0, 0}], [%r1];\ncp.async.bulk.commit_group;\n" +
+           wait + "\nE:";
+  };
+  MapKernel k = loadTest();
+  k.map.address = 1; // the map describes `out`
+  k.map.dims = {64, 6, 1, 1, 1};
+  k.map.strides = {0, 128, 0, 0, 0};
+  k.map.swizzleBytes = 0;
+  const char *fence = "fence.proxy.async.shared::cta;";
+  const char *wait = "cp.async.bulk.wait_group.read 0;";
+  Outcome r = k.go(kernel(fence, wait));
+  expectClean(r);
+  EXPECT_EQ(r.at<uint32_t>(4 * 13), 13u);
+  EXPECT_EQ(r.at<uint32_t>(4 * 47), 47u);
+  EXPECT_EQ(r.at<uint32_t>(4 * 48), 0xCBCBCBCBu); // beyond the six rows
+  expectError(k.go(kernel("", wait)), FindingKind::Race);
+  expectError(k.go(kernel(fence, "")), FindingKind::ExitInFlight);
+}
+
+TEST(BulkCopy, PlainAndReduce) {
+  MapKernel k = loadTest();
+  k.outBytes = 1024;
+  Outcome r = k.go(std::string("@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+                               "bar.sync 0;\n@!%p0 bra W;\n") +
+                   Expect +
+                   "\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::"
+                   "bytes [%r1+1024], [%d0], 1024, [%r1];\nW:\n" +
+                   Wait +
+                   "\nbar.sync 0;\n@!%p0 bra E;\n"
+                   "cp.async.bulk.global.shared::cta.bulk_group [%d1], "
+                   "[%r1+1024], 1024;\ncp.async.bulk.commit_group;\n"
+                   "cp.async.bulk.wait_group 0;\n"
+                   "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 "
+                   "[%d1], [%r1+1024], 512;\ncp.async.bulk.commit_group;\n"
+                   "cp.async.bulk.wait_group 0;\nE:");
+  expectClean(r);
+  EXPECT_EQ(r.at<uint16_t>(3), 8u);
+  EXPECT_EQ(r.at<uint16_t>(300), 301u);
+}
+
+TEST(Cluster, MulticastAndRemoteArrive) {
+  // CTA 0 loads once for both; each waits on its own barrier; then both
+  // signal CTA 0, which waits before it exits.
+  MapKernel k = loadTest();
+  k.config.grid = {2, 1, 1};
+  k.config.cluster = {2, 1, 1};
+  k.outBytes = 2048;
+  auto kernel = [](const char *mask, const char *last) {
+    return std::string(
+               "mov.u32 %r20, %cluster_ctarank;\n"
+               "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+               "@%p0 mbarrier.init.shared.b64 [%r1+8], 128;\n"
+               "@%p0 fence.mbarrier_init.release.cluster;\n"
+               "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
+               "@!%p0 bra W;\n") +
+           Expect + "\nsetp.ne.s32 %p2, %r20, 0;\n@%p2 bra W;\nmov.b16 %h1, " +
+           mask +
+           ";\ncp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
+           "complete_tx::bytes.multicast::cluster [%r1+1024], [%d8, {0, 0}], "
+           "[%r1], %h1;\nW:\n" +
+           Wait +
+           "\nshl.b32 %r2, %r0, 4;\nadd.s32 %r3, %r1, %r2;\n"
+           "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3+1024];\n"
+           "shl.b32 %r8, %r20, 10;\nadd.s32 %r8, %r8, %r2;\n"
+           "cvt.u64.u32 %d2, %r8;\nadd.s64 %d3, %d1, %d2;\n"
+           "st.global.v4.b32 [%d3], {%r4, %r5, %r6, %r7};\n"
+           "mov.b32 %r30, 0;\nadd.s32 %r31, %r1, 8;\n"
+           "mapa.shared::cluster.u32 %r32, %r31, %r30;\n"
+           "mbarrier.arrive.shared::cluster.b64 _, [%r32];\n" +
+           last;
+  };
+  const char *last = "setp.ne.s32 %p4, %r20, 0;\n@%p4 bra E;\n"
+                     "M: mbarrier.try_wait.parity.shared.b64 %p5, [%r1+8], 0;\n"
+                     "@!%p5 bra M;\nE:";
+  for (bool random : {false, true}) {
+    k.config.schedule = random ? Schedule::Random : Schedule::RoundRobin;
+    Outcome r = k.go(kernel("3", last));
+    expectClean(r);
+    EXPECT_EQ(r.at<uint16_t>(0), 1u);
+    EXPECT_EQ(r.at<uint16_t>(512), 1u);
+    // Row 1 is 80 elements further on and its chunks change places by one.
+    EXPECT_EQ(r.at<uint16_t>(512 + 64 + 8), 81u);
+  }
+  expectError(k.go(kernel("1", last)), FindingKind::Deadlock);
+  // CTA 0 does not wait for its peer's signals.
+  Outcome early = k.go(kernel("3", ""));
+  EXPECT_FALSE(early.report.isClean()) << early.text();
+}
+
+TEST(Cluster, SharedMemoryOfThePeer) {
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  config.grid = config.cluster = {2, 1, 1};
+  config.dynamicShared = 1024;
+  auto kernel = [](const char *first, const char *last) {
+    return wrapKernel(
+        std::string(
+            "mov.b32 %r1, smem;\nmov.u32 %r2, %cluster_ctarank;\n"
+            "xor.b32 %r3, %r2, 1;\nshl.b32 %r4, %r0, 2;\n"
+            "add.s32 %r5, %r1, %r4;\nmapa.shared::cluster.u32 %r6, %r5, "
+            "%r3;\nshl.b32 %r8, %r2, 7;\nadd.s32 %r9, %r8, %r0;\n"
+            "st.shared::cluster.b32 [%r6], %r9;\n") +
+        first +
+        "\nld.shared.b32 %r7, [%r5];\nadd.s32 %r10, %r8, %r4;\n"
+        "cvt.u64.u32 %d2, %r10;\nadd.s64 %d3, %d1, %d2;\n"
+        "st.global.b32 [%d3], %r7;\n" +
+        last);
+  };
+  const char *barrier = "barrier.cluster.arrive;\nbarrier.cluster.wait;";
+  Outcome r = runText(kernel(barrier, ""), {}, 256, config);
+  expectClean(r);
+  EXPECT_EQ(r.at<uint32_t>(5), 128u + 5);
+  EXPECT_EQ(r.at<uint32_t>(32 + 5), 5u);
+  Outcome relaxed = runText(
+      kernel("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;", ""), {},
+      256, config);
+  EXPECT_GE(relaxed.report.countErrors(FindingKind::Race), 1u)
+      << relaxed.text();
+}
+
+TEST(SetMaxReg, PoolBlocksAndDeadlocks) {
+  LaunchConfig config;
+  config.block = {256, 1, 1};
+  auto kernel = [](const char *low) {
+    std::string text = wrapKernel(
+        std::string("setp.lt.s32 %p1, %r0, 128;\n@%p1 bra A;\n"
+                    "setmaxnreg.inc.sync.aligned.u32 232;\nbra E;\nA:\n") +
+        low + "\nE:");
+    size_t at = text.find(")\n{");
+    text.insert(at + 2, ".reqntid 256, 1, 1\n.maxnreg 128\n");
+    return text;
+  };
+  expectClean(
+      runText(kernel("setmaxnreg.dec.sync.aligned.u32 24;"), {}, 4, config));
+  Outcome bad =
+      runText(kernel("setmaxnreg.dec.sync.aligned.u32 40;"), {}, 4, config);
+  EXPECT_EQ(bad.report.countErrors(FindingKind::Deadlock), 1u) << bad.text();
+  EXPECT_NE(bad.text().find("registers a thread"), std::string::npos);
+  Outcome wrong =
+      runText(kernel("setmaxnreg.inc.sync.aligned.u32 24;"), {}, 4, config);
+  EXPECT_EQ(wrong.report.countErrors(FindingKind::RegisterPool), 1u);
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products: A (64x16) and B (Nx16) of small integers in f16, K-major
+// without swizzle: core matrices of 8 rows of 16 bytes, k halves 128 bytes
+// apart, row groups 256 bytes apart. `in` holds them in that order already.
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+float valueA(unsigned r, unsigned k) {
+  return float(int(r * 3 + k * 5) % 7 - 3);
+}
+float valueB(unsigned n, unsigned k) {
+  return float(int(n * 2 + k * 3) % 5 - 2);
+}
+
+std::vector<uint8_t> operands(unsigned m, unsigned n) {
+  std::vector<uint16_t> v((m + n) * 16);
+  auto place = [&](unsigned base, unsigned r, unsigned k, float f) {
+    v[base + r / 8 * 128 + k / 8 * 64 + r % 8 * 8 + k % 8] = half(f);
+  };
+  for (unsigned k = 0; k < 16; ++k) {
+    for (unsigned r = 0; r < m; ++r)
+      place(0, r, k, valueA(r, k));
+    for (unsigned c = 0; c < n; ++c)
+      place(m * 16, c, k, valueB(c, k));
+  }
+  return bytesOf(v);
+}
+float product(unsigned r, unsigned n) {
+  float s = 0;
+  for (unsigned k = 0; k < 16; ++k)
+    s += valueA(r, k) * valueB(n, k);
+  return s;
+}
+
+/// Copies `bytes` of `in` to smem+1024 with 128 threads, 16 bytes at a time.
+std::string fillShared(unsigned bytes) {
+  std::string s = "shl.b32 %r2, %r0, 4;\nmov.b32 %r1, smem;\n";
+  for (unsigned at = 0; at < bytes; at += 2048) {
+    std::string o = std::to_string(at), t = std::to_string(at + 1024);
+    std::string guard = "";
+    if (at + 2048 > bytes)
+      s += "setp.lt.u32 %p9, %r2, " + std::to_string(bytes - at) + ";\n",
+          guard = "@%p9 ";
+    s += "cvt.u64.u32 %d2, %r2;\nadd.s64 %d3, %d0, %d2;\nadd.s32 %r3, %r1, "
+         "%r2;\n" +
+         guard + "ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%d3+" + o + "];\n" +
+         guard + "st.shared.v4.b32 [%r3+" + t + "], {%r4, %r5, %r6, %r7};\n";
+  }
+  return s;
+}
+
+/// %d<reg> = descriptor of the operand `offset` bytes into smem.
+std::string descriptor(unsigned reg, unsigned offset, bool blackwell) {
+  std::string d = "%d" + std::to_string(reg);
+  uint64_t fixed = uint64_t(128 >> 4) << 16 | uint64_t(256 >> 4) << 32;
+  if (blackwell)
+    fixed |= uint64_t(1) << 46;
+  return "add.s32 %r8, %r1, " + std::to_string(offset) +
+         ";\nshr.u32 %r8, %r8, 4;\ncvt.u64.u32 " + d + ", %r8;\nor.b64 " + d +
+         ", " + d + ", " + std::to_string(fixed) + ";\n";
+}
+
+std::string list(const char *prefix, unsigned first, unsigned n) {
+  std::string s = "{";
+  for (unsigned i = 0; i < n; ++i)
+    s += (i ? ", " : "") + std::string(prefix) + std::to_string(first + i);
+  return s + "}";
+}
+
+} // namespace
+
+TEST(Wgmma, SharedOperands) {
+  auto kernel = [](const char *fence, const char *wait) {
+    std::string s = fillShared(64 * 32 + 16 * 32) + fence + "\nbar.sync 0;\n" +
+                    descriptor(10, 1024, false) +
+                    descriptor(11, 1024 + 2048, false) +
+                    "wgmma.fence.sync.aligned;\n"
+                    "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 " +
+                    list("%r", 100, 8) +
+                    ", %d10, %d11, 0, 1, 1, 0, 0;\n"
+                    "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 " +
+                    list("%r", 100, 8) +
+                    ", %d10, %d11, 1, 1, -1, 0, 0;\n"
+                    "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 " +
+                    list("%r", 100, 8) +
+                    ", %d10, %d11, 1, 1, 1, 0, 0;\n"
+                    "wgmma.commit_group.sync.aligned;\n" +
+                    wait +
+                    "\nmul.wide.u32 %d2, %r0, 32;\nadd.s64 %d3, %d1, "
+                    "%d2;\n";
+    for (int i = 0; i < 8; i += 4)
+      s += "st.global.v4.b32 [%d3+" + std::to_string(4 * i) + "], " +
+           list("%r", 100 + i, 4) + ";\n";
+    return s;
+  };
+  const char *fence = "fence.proxy.async.shared::cta;";
+  const char *wait = "wgmma.wait_group.sync.aligned 0;";
+  for (AsyncTiming timing : {AsyncTiming::Issue, AsyncTiming::Completion}) {
+    LaunchConfig config;
+    config.block = {128, 1, 1};
+    config.dynamicShared = 8192;
+    config.asyncReads = timing;
+    auto go = [&](const std::string &body) {
+      return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 32,
+                     config);
+    };
+    Outcome r = go(kernel(fence, wait));
+    expectClean(r);
+    for (unsigned t = 0; t < 128; ++t)
+      for (unsigned i = 0; i < 8; ++i) {
+        unsigned row = t / 32 * 16 + t % 32 / 4 + (i >> 1 & 1) * 8;
+        unsigned col = i / 4 * 8 + t % 4 * 2 + (i & 1);
+        EXPECT_EQ(r.at<float>(t * 8 + i), product(row, col))
+            << row << " " << col;
+      }
+    expectError(go(kernel("", wait)), FindingKind::Race);
+    expectError(go(kernel(fence, "")), FindingKind::InvalidOperation);
+    expectError(go(kernel(fence, "wgmma.wait_group.sync.aligned 1;")),
+                FindingKind::InvalidOperation);
+  }
+}
+
+namespace {
+
+/// One tcgen05.mma of 128x32x16, read back by four warps.
+std::string tensorKernel(const char *proxyFence, const char *commit,
+                         const char *wait, const char *dealloc) {
+  std::string s =
+      "mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\n"
+      "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+      "setp.lt.u32 %p7, %r0, 32;\n@!%p7 bra A;\n"
+      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1+16], 64;\n"
+      "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\nA:\n" +
+      fillShared(128 * 32 + 32 * 32) + proxyFence +
+      "\nbar.sync 0;\nld.shared.b32 %r10, [%r1+16];\n" +
+      descriptor(10, 1024, true) + descriptor(11, 1024 + 4096, true) +
+      // f16 operands, f32 result, N = 32, M = 128.
+      "mov.b32 %r11, " + std::to_string(1u << 4 | 4u << 17 | 8u << 24) +
+      ";\n@!%p0 bra W;\n"
+      "tcgen05.mma.cta_group::1.kind::f16 [%r10], %d10, %d11, %r11, 0;\n"
+      "tcgen05.mma.cta_group::1.kind::f16 [%r10], %d10, %d11, %r11, 1;\n" +
+      commit + "\nW:\n" + wait +
+      "\ntcgen05.fence::after_thread_sync;\nshr.u32 %r12, %r0, 5;\n"
+      "shl.b32 %r12, %r12, 21;\nadd.s32 %r13, %r10, %r12;\n"
+      "tcgen05.ld.sync.aligned.32x32b.x32.b32 " +
+      list("%r", 100, 32) +
+      ", [%r13];\ntcgen05.wait::ld.sync.aligned;\n"
+      "mul.wide.u32 %d2, %r0, 128;\nadd.s64 %d3, %d1, %d2;\n";
+  for (int i = 0; i < 32; i += 4)
+    s += "st.global.v4.b32 [%d3+" + std::to_string(4 * i) + "], " +
+         list("%r", 100 + i, 4) + ";\n";
+  return s + "bar.sync 0;\n@!%p7 bra E;\n" + dealloc + "\nE:";
+}
+const char *Commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared"
+                     "::cluster.b64 [%r1];";
+const char *Dealloc = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64;";
+const char *ProxyFence = "fence.proxy.async.shared::cta;";
+
+Outcome runTensor(const std::string &body,
+                  AsyncTiming timing = AsyncTiming::Completion,
+                  Profile profile = Profile::Hw) {
+  LaunchConfig config;
+  config.block = {128, 1, 1};
+  config.dynamicShared = 8192;
+  config.asyncReads = config.asyncWrites = timing;
+  config.profile = profile;
+  return runText(wrapKernel(body), operands(128, 32), 128 * 128, config);
+}
+
+} // namespace
+
+TEST(TensorMemory, MmaAndLoad) {
+  for (AsyncTiming timing :
+       {AsyncTiming::Issue, AsyncTiming::Completion, AsyncTiming::Random})
+    for (Profile profile : {Profile::Hw, Profile::Isa}) {
+      Outcome r = runTensor(tensorKernel(ProxyFence, Commit, Wait, Dealloc),
+                            timing, profile);
+      expectClean(r);
+      for (unsigned row = 0; row < 128; ++row)
+        for (unsigned n = 0; n < 32; ++n)
+          ASSERT_EQ(r.at<float>(row * 32 + n), 2 * product(row, n))
+              << row << " " << n;
+    }
+}
+
+TEST(TensorMemory, BadTwins) {
+  expectError(runTensor(tensorKernel("", Commit, Wait, Dealloc)),
+              FindingKind::Race);
+  expectError(
+      runTensor(tensorKernel(ProxyFence, Commit, "bar.sync 0;", Dealloc)),
+      FindingKind::Race);
+  expectError(runTensor(tensorKernel(ProxyFence, "", Wait, Dealloc)),
+              FindingKind::Deadlock);
+  expectError(runTensor(tensorKernel(ProxyFence, Commit, Wait, "")),
+              FindingKind::TensorMemoryMisuse);
+  expectError(runTensor(tensorKernel(
+                  ProxyFence, Commit, Wait,
+                  "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;")),
+              FindingKind::TensorMemoryMisuse);
+}
+
+namespace {
+
+/// Warp 0 stores to tensor memory, signals, and warp 4 (the same lanes) loads.
+std::string handOver(const char *wait, const char *rest) {
+  return std::string(
+             "mov.b32 %r1, smem;\nsetp.lt.u32 %p1, %r0, 32;\n@!%p1 bra A;\n"
+             "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], "
+             "32;\nA:\nbar.sync 0;\nld.shared.b32 %r10, [%r1];\n"
+             "@!%p1 bra B;\nadd.s32 %r20, %r0, 100;\nadd.s32 %r21, %r0, 200;\n"
+             "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r10], {%r20, %r21};\n") +
+         wait +
+         "\nbar.sync 1, 64;\nbra C;\nB:\nsetp.lt.u32 %p2, %r0, 128;\n"
+         "@%p2 bra C;\nbar.sync 1, 64;\n"
+         "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r22, %r23}, [%r10];\n" +
+         rest +
+         "\nC:\nbar.sync 0;\n@!%p1 bra E;\n"
+         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\nE:";
+}
+
+} // namespace
+
+TEST(TensorMemory, StoreNeedsWait) {
+  LaunchConfig config;
+  config.block = {160, 1, 1};
+  config.dynamicShared = 1024;
+  const char *rest = "tcgen05.wait::ld.sync.aligned;\nsub.s32 %r24, %r0, 128;\n"
+                     "mul.wide.u32 %d2, %r24, 8;\nadd.s64 %d3, %d1, %d2;\n"
+                     "st.global.v2.b32 [%d3], {%r22, %r23};";
+  Outcome r =
+      runText(wrapKernel(handOver("tcgen05.wait::st.sync.aligned;", rest)), {},
+              256, config);
+  expectClean(r);
+  EXPECT_EQ(r.at<uint32_t>(2 * 7), 107u);
+  EXPECT_EQ(r.at<uint32_t>(2 * 7 + 1), 207u);
+  Outcome bad = runText(wrapKernel(handOver("", rest)), {}, 256, config);
+  expectError(bad, FindingKind::Race);
+  EXPECT_NE(bad.text().find("tcgen05.wait::st"), std::string::npos);
+  // A load whose registers nobody uses is still running at the release.
+  expectError(
+      runText(wrapKernel(handOver("tcgen05.wait::st.sync.aligned;", "")), {},
+              256, config),
+      FindingKind::Race);
+}
+
+TEST(TensorMemory, WarpsSeeTheirPartition) {
+  LaunchConfig config;
+  config.block = {64, 1, 1};
+  config.dynamicShared = 1024;
+  expectError(
+      runText(wrapKernel("mov.b32 %r1, smem;\nsetp.lt.u32 %p1, %r0, 32;\n"
+                         "@!%p1 bra A;\ntcgen05.alloc.cta_group::1.sync."
+                         "aligned.shared::cta.b32 [%r1], 32;\nA:\nbar.sync 0;\n"
+                         "ld.shared.b32 %r10, [%r1];\n"
+                         "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r22}, "
+                         "[%r10];"),
+              {}, 4, config),
+      FindingKind::TensorMemoryMisuse);
+}
