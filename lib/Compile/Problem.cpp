@@ -219,7 +219,10 @@ static MemRefType getOperandType(Builder &builder, const Problem &problem,
                                  Type element) {
   SmallVector<int64_t> shape = {problem.batch, heads, rows, columns};
   if (problem.dynamic) {
-    shape[0] = shape[2] = ShapedType::kDynamic;
+    // Packed sequences have batch 1, whatever their number.
+    if (problem.lengthsQ.empty())
+      shape[0] = ShapedType::kDynamic;
+    shape[2] = ShapedType::kDynamic;
     SmallVector<int64_t> strides(3, ShapedType::kDynamic);
     strides.push_back(1);
     return MemRefType::get(
@@ -275,8 +278,8 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
                      problem.valueDim, out)};
   if (problem.lse)
     types.push_back(MemRefType::get(
-        {problem.dynamic ? dynamic : problem.batch, problem.heads,
-         problem.dynamic ? dynamic : problem.queries},
+        {problem.dynamic && problem.lengthsQ.empty() ? dynamic : problem.batch,
+         problem.heads, problem.dynamic ? dynamic : problem.queries},
         builder.getF32Type()));
   if (problem.sinks)
     types.push_back(MemRefType::get({problem.heads}, builder.getF32Type()));

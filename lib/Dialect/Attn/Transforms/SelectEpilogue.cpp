@@ -73,6 +73,17 @@ static int64_t leastBytes(BufferType type) {
          type.getElementType().getIntOrFloatBitWidth() / 8;
 }
 
+/// The alignment in bytes that a buffer of this shape will have.
+static unsigned alignmentOf(ArrayRef<int64_t> shape, int64_t elementBits) {
+  if (shape.size() != 2)
+    return 1;
+  auto layout = SharedLayout::choose(shape[0], shape[1], elementBits);
+  if (layout)
+    return layout->alignment();
+  llvm::consumeError(layout.takeError());
+  return 1;
+}
+
 static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   ResultFacts facts;
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
@@ -107,6 +118,11 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
     if (type.getShape() == facts.tile.getShape() &&
         type.getElementType().getIntOrFloatBitWidth() == elementBits)
       facts.scratchBytes = facts.stagedBytes;
+    // Narrower rows of the buffer may not be aligned enough for wider ones.
+    if (alignmentOf(type.getSlotShape(),
+                    type.getElementType().getIntOrFloatBitWidth()) <
+        alignmentOf(facts.tile.getShape(), elementBits))
+      facts.scratchBytes = 0;
   }
   return facts;
 }

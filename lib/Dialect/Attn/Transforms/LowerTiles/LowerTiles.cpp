@@ -387,7 +387,16 @@ Value lowering::lowerApproximate(ImplicitLocOpBuilder &b, Operation *op,
              arith::MulFOp::create(b, operand, constant(2 * 1.44269504f)));
     Value inverse = call("llvm.nvvm.rcp.approx.ftz.f",
                          arith::AddFOp::create(b, power, constant(1.0f)));
-    return math::FmaOp::create(b, constant(-2.0f), inverse, constant(1.0f));
+    Value large =
+        math::FmaOp::create(b, constant(-2.0f), inverse, constant(1.0f));
+    // Near zero that difference keeps few digits, and a large softcap makes
+    // every argument small: there tanh x = x - x^3 / 3, to 2^-23.
+    Value square = arith::MulFOp::create(b, operand, operand);
+    Value cube = arith::MulFOp::create(b, square, operand);
+    Value small = math::FmaOp::create(b, cube, constant(-1.0f / 3.0f), operand);
+    Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, square,
+                                          constant(0x1p-10f));
+    return arith::SelectOp::create(b, isSmall, small, large);
   }
   return {};
 }
