@@ -1,0 +1,188 @@
+//===- ControlFlow.cpp - Loops, branches and rare paths -------------------===//
+
+#include "TileLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+LogicalResult TileLowering::lowerFor(scf::ForOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> inits;
+  for (Value init : op.getInitArgs()) {
+    if (!isTile(init.getType())) {
+      inits.push_back(init);
+      continue;
+    }
+    FailureOr<TileValue> value = tile(op, init);
+    if (failed(value))
+      return failure();
+    llvm::append_range(inits, value->values);
+  }
+  auto loop = scf::ForOp::create(b, op.getLowerBound(), op.getUpperBound(),
+                                 op.getStep(), inits);
+  loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  // Without carried values the builder made a terminator already.
+  if (inits.empty())
+    loop.getBody()->getTerminator()->erase();
+
+  op.getInductionVar().replaceAllUsesWith(loop.getInductionVar());
+  unsigned next = 0;
+  auto bind = [&](Value old, ValueRange replacements) -> LogicalResult {
+    if (!isTile(old.getType())) {
+      old.replaceAllUsesWith(replacements[next++]);
+      return success();
+    }
+    FailureOr<SmallVector<Type>> types = expandedTypes(op, old.getType());
+    FailureOr<TileLayout> layout = layoutOf(op, old.getType());
+    if (failed(types) || failed(layout))
+      return failure();
+    SmallVector<Value> values(replacements.slice(next, types->size()));
+    next += types->size();
+    setTile(old, *layout, values);
+    return success();
+  };
+  for (Value old : op.getRegionIterArgs())
+    if (failed(bind(old, loop.getRegionIterArgs())))
+      return failure();
+  loop.getBody()->getOperations().splice(loop.getBody()->end(),
+                                         op.getBody()->getOperations());
+  if (failed(lowerBlock(*loop.getBody())))
+    return failure();
+  next = 0;
+  for (Value old : op.getResults())
+    if (failed(bind(old, loop.getResults())))
+      return failure();
+  dead.push_back(op);
+  return success();
+}
+
+LogicalResult TileLowering::lowerIf(scf::IfOp op) {
+  bool hasTiles = llvm::any_of(op.getResultTypes(), isTile);
+  if (!hasTiles) {
+    for (Region &region : op->getRegions())
+      if (!region.empty() && failed(lowerBlock(region.front())))
+        return failure();
+    return success();
+  }
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes()) {
+    FailureOr<SmallVector<Type>> expanded = expandedTypes(op, type);
+    if (failed(expanded))
+      return failure();
+    llvm::append_range(types, *expanded);
+  }
+  auto branch = scf::IfOp::create(b, types, op.getCondition(),
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  branch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions())) {
+    to.front().getOperations().splice(to.front().end(),
+                                      from.front().getOperations());
+    if (failed(lowerBlock(to.front())))
+      return failure();
+  }
+  unsigned next = 0;
+  for (Value old : op.getResults()) {
+    if (!isTile(old.getType())) {
+      old.replaceAllUsesWith(branch.getResult(next++));
+      continue;
+    }
+    FailureOr<TileLayout> layout = layoutOf(op, old.getType());
+    FailureOr<SmallVector<Type>> expanded = expandedTypes(op, old.getType());
+    if (failed(layout) || failed(expanded))
+      return failure();
+    SmallVector<Value> values(
+        branch.getResults().slice(next, expanded->size()));
+    next += expanded->size();
+    setTile(old, *layout, values);
+  }
+  dead.push_back(op);
+  return success();
+}
+
+LogicalResult TileLowering::lowerRare(RareOp op) {
+  FailureOr<TileValue> condition = tile(op, op.getCondition());
+  if (failed(condition))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value any = condition->values.front();
+  for (Value value : ArrayRef<Value>(condition->values).drop_front())
+    any = arith::OrIOp::create(b, any, value);
+  Value all = arith::ConstantIntOp::create(b, -1, 32);
+  Value taken = NVVM::VoteSyncOp::create(b, b.getI1Type(), all, any,
+                                         NVVM::VoteSyncKind::any);
+
+  auto expand = [&](Operation *user,
+                    ValueRange values) -> FailureOr<SmallVector<Value>> {
+    SmallVector<Value> expanded;
+    for (Value value : values) {
+      if (!isTile(value.getType())) {
+        expanded.push_back(value);
+        continue;
+      }
+      FailureOr<TileValue> registers = tile(user, value);
+      if (failed(registers))
+        return failure();
+      llvm::append_range(expanded, registers->values);
+    }
+    return expanded;
+  };
+  FailureOr<SmallVector<Value>> defaults = expand(op, op.getDefaults());
+  if (failed(defaults))
+    return failure();
+  auto branch = scf::IfOp::create(b, ValueRange(*defaults).getTypes(), taken,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  // The body moves into the branch and is lowered there; its terminator tells
+  // what the branch yields.
+  Block *thenBlock = branch.thenBlock();
+  Operation *yield = op.getBody().front().getTerminator();
+  thenBlock->getOperations().splice(thenBlock->end(),
+                                    op.getBody().front().getOperations());
+  for (Operation &inner : llvm::make_early_inc_range(*thenBlock))
+    if (&inner != yield && failed(lowerOp(&inner)))
+      return failure();
+  FailureOr<SmallVector<Value>> yielded = expand(yield, yield->getOperands());
+  if (failed(yielded))
+    return failure();
+  b.setInsertionPointToEnd(thenBlock);
+  scf::YieldOp::create(b, *yielded);
+  dead.push_back(yield);
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, *defaults);
+
+  unsigned next = 0;
+  for (Value old : op.getResults()) {
+    if (!isTile(old.getType())) {
+      old.replaceAllUsesWith(branch.getResult(next++));
+      continue;
+    }
+    FailureOr<TileLayout> layout = layoutOf(op, old.getType());
+    FailureOr<SmallVector<Type>> types = expandedTypes(op, old.getType());
+    if (failed(layout) || failed(types))
+      return failure();
+    SmallVector<Value> values(branch.getResults().slice(next, types->size()));
+    next += types->size();
+    setTile(old, *layout, values);
+  }
+  dead.push_back(op);
+  return success();
+}
+
+LogicalResult TileLowering::lowerYield(scf::YieldOp op) {
+  SmallVector<Value> values;
+  for (Value operand : op.getOperands()) {
+    if (!isTile(operand.getType())) {
+      values.push_back(operand);
+      continue;
+    }
+    FailureOr<TileValue> value = tile(op, operand);
+    if (failed(value))
+      return failure();
+    llvm::append_range(values, value->values);
+  }
+  OpBuilder b(op);
+  op->setOperands(values);
+  return success();
+}

@@ -1,0 +1,176 @@
+//===- Elementwise.cpp - Constants, conversions and arithmetic ------------===//
+
+#include "TileLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+LogicalResult TileLowering::lowerConstant(arith::ConstantOp op) {
+  auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+  if (!splat)
+    return op.emitOpError("expected a tile constant with equal elements");
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(layout))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type elementType = getElementTypeOrSelf(op.getType());
+  unsigned packing = packingOf(elementType);
+  TypedAttr value = cast<TypedAttr>(splat.getSplatValue<Attribute>());
+  if (packing != 1)
+    value = DenseElementsAttr::get(VectorType::get(packing, elementType),
+                                   ArrayRef<Attribute>(value));
+  Value scalar = arith::ConstantOp::create(b, value);
+  unsigned count = layout->numRegisters() / packing;
+  setTile(op.getResult(), *layout, SmallVector<Value>(count, scalar));
+  return success();
+}
+
+LogicalResult TileLowering::lowerSplat(tensor::SplatOp op) {
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(layout))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type elementType = getElementTypeOrSelf(op.getType());
+  unsigned packing = packingOf(elementType);
+  SmallVector<Value> once =
+      pack(b, SmallVector<Value>(packing, op.getInput()), elementType);
+  unsigned count = layout->numRegisters() / packing;
+  setTile(op.getResult(), *layout, SmallVector<Value>(count, once.front()));
+  return success();
+}
+
+LogicalResult TileLowering::lowerTrunc(arith::TruncFOp op) {
+  FailureOr<TileValue> source = tile(op, op.getIn());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type elementType = getElementTypeOrSelf(op.getType());
+  unsigned packing = packingOf(elementType);
+  // One conversion makes two 16-bit elements, if it sees a vector of two.
+  SmallVector<Value> scalars = unpack(b, *source);
+  Type wide = VectorType::get(packing, source->elementType);
+  Type narrow = VectorType::get(packing, elementType);
+  SmallVector<Value> results;
+  for (unsigned i = 0; i < scalars.size(); i += packing) {
+    Value vector = LLVM::PoisonOp::create(b, wide);
+    for (unsigned j = 0; j < packing; ++j)
+      vector = LLVM::InsertElementOp::create(
+          b, vector, scalars[i + j], arith::ConstantIntOp::create(b, j, 32));
+    results.push_back(LLVM::FPTruncOp::create(b, narrow, vector));
+  }
+  setTile(op.getResult(), *layout, results);
+  return success();
+}
+
+LogicalResult TileLowering::lowerExt(arith::ExtFOp op) {
+  FailureOr<TileValue> source = tile(op, op.getIn());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type elementType = getElementTypeOrSelf(op.getType());
+  SmallVector<Value> results;
+  for (Value scalar : unpack(b, *source))
+    results.push_back(arith::ExtFOp::create(b, elementType, scalar));
+  setTile(op.getResult(), *layout, results);
+  return success();
+}
+
+Value lowering::lowerApproximate(ImplicitLocOpBuilder &b, Operation *op,
+                                 Value operand) {
+  auto call = [&](StringRef intrinsic, Value value) -> Value {
+    return LLVM::CallIntrinsicOp::create(
+               b, b.getF32Type(), b.getStringAttr(intrinsic), ValueRange{value})
+        .getResults();
+  };
+  auto constant = [&](float value) -> Value {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+  };
+  if (!operand.getType().isF32())
+    return {};
+  if (isa<Exp2Op, math::Exp2Op>(op))
+    return call("llvm.nvvm.ex2.approx.ftz.f32", operand);
+  if (isa<math::Log2Op>(op))
+    return call("llvm.nvvm.lg2.approx.ftz.f", operand);
+  if (isa<math::ExpOp>(op))
+    return call("llvm.nvvm.ex2.approx.ftz.f32",
+                arith::MulFOp::create(b, operand, constant(1.44269504f)));
+  if (isa<math::LogOp>(op))
+    return arith::MulFOp::create(b, call("llvm.nvvm.lg2.approx.ftz.f", operand),
+                                 constant(0.693147181f));
+  if (isa<math::TanhOp>(op)) {
+    // tanh x = 1 - 2 / (exp(2x) + 1): tanh.approx has 2^-11 relative error
+    // only, which a softcap of 50 would turn into 2 % of a probability.
+    Value power =
+        call("llvm.nvvm.ex2.approx.ftz.f32",
+             arith::MulFOp::create(b, operand, constant(2 * 1.44269504f)));
+    Value inverse = call("llvm.nvvm.rcp.approx.ftz.f",
+                         arith::AddFOp::create(b, power, constant(1.0f)));
+    Value large =
+        math::FmaOp::create(b, constant(-2.0f), inverse, constant(1.0f));
+    // Near zero that difference keeps few digits, and a large softcap makes
+    // every argument small: there tanh x = x - x^3 / 3, to 2^-23.
+    Value square = arith::MulFOp::create(b, operand, operand);
+    Value cube = arith::MulFOp::create(b, square, operand);
+    Value small = math::FmaOp::create(b, cube, constant(-1.0f / 3.0f), operand);
+    Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, square,
+                                          constant(0x1p-10f));
+    return arith::SelectOp::create(b, isSmall, small, large);
+  }
+  return {};
+}
+
+/// Clones a scalar (or packed) version of an op.
+static Value cloneFor(ImplicitLocOpBuilder &b, Operation *op,
+                      ValueRange operands, Type type) {
+  if (operands.size() == 1)
+    if (Value value = lowerApproximate(b, op, operands.front()))
+      return value;
+  OperationState state(op->getLoc(), op->getName(), operands, {type},
+                       op->getDiscardableAttrDictionary().getValue());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return b.create(state)->getResult(0);
+}
+
+LogicalResult TileLowering::lowerElementwise(Operation *op) {
+  FailureOr<TileLayout> layout = layoutOf(op, op->getResult(0).getType());
+  if (failed(layout))
+    return failure();
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Type resultType = getElementTypeOrSelf(op->getResult(0).getType());
+  unsigned packing = packingOf(resultType);
+  // Packed arithmetic only where all operands are packed alike.
+  bool packed = packing != 1;
+  SmallVector<TileValue, 3> operands;
+  for (Value operand : op->getOperands()) {
+    if (!isTile(operand.getType())) {
+      operands.push_back(TileValue{*layout, operand.getType(), 1, {operand}});
+      packed = false;
+      continue;
+    }
+    FailureOr<TileValue> value = tile(op, operand);
+    if (failed(value))
+      return failure();
+    packed &= value->packing == packing;
+    operands.push_back(*value);
+  }
+  Type held = packed ? Type(VectorType::get(packing, resultType)) : resultType;
+  SmallVector<SmallVector<Value>> columns;
+  for (const TileValue &operand : operands)
+    columns.push_back(packed ? operand.values : unpack(b, operand));
+  unsigned count = layout->numRegisters() / (packed ? packing : 1);
+  SmallVector<Value> results;
+  for (unsigned i = 0; i < count; ++i) {
+    SmallVector<Value> arguments;
+    for (ArrayRef<Value> column : columns)
+      arguments.push_back(column.size() == 1 ? column[0] : column[i]);
+    results.push_back(cloneFor(b, op, arguments, held));
+  }
+  if (!packed)
+    results = pack(b, results, resultType);
+  setTile(op->getResult(0), *layout, results);
+  return success();
+}

@@ -1,0 +1,269 @@
+//===- Values.cpp - Registers and what a thread knows of itself -----------===//
+
+#include "TileLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+unsigned lowering::packingOf(Type elementType) {
+  if (!isa<FloatType>(elementType))
+    return 1;
+  switch (elementType.getIntOrFloatBitWidth()) {
+  case 8:
+    return 4;
+  case 16:
+    return 2;
+  default:
+    return 1;
+  }
+}
+
+FailureOr<TileLayout> TileLowering::layoutOf(Operation *op, Type type) {
+  llvm::Expected<TileLayout> layout =
+      getTileLayout(cast<RankedTensorType>(type));
+  if (!layout) {
+    op->emitOpError() << llvm::toString(layout.takeError()) << ", got " << type;
+    return failure();
+  }
+  return std::move(*layout);
+}
+
+FailureOr<SharedLayout> TileLowering::layoutOf(Operation *op, BufferType type) {
+  llvm::Expected<SharedLayout> layout = getSharedLayout(type);
+  if (!layout) {
+    op->emitOpError() << llvm::toString(layout.takeError()) << ", got " << type;
+    return failure();
+  }
+  return std::move(*layout);
+}
+
+FailureOr<TileValue> TileLowering::tile(Operation *user, Value value) {
+  auto it = tiles.find(value);
+  if (it == tiles.end())
+    return user->emitOpError("expected a tile made by an op that can be "
+                             "lowered, got ")
+           << value.getType();
+  return it->second;
+}
+
+void TileLowering::setTile(Value value, TileLayout layout,
+                           SmallVector<Value> values) {
+  Type elementType = getElementTypeOrSelf(value.getType());
+  unsigned packing = packingOf(elementType);
+  tiles[value] =
+      TileValue{std::move(layout), elementType, packing, std::move(values)};
+}
+
+SmallVector<Value> TileLowering::unpack(ImplicitLocOpBuilder &b,
+                                        const TileValue &tile) {
+  if (tile.packing == 1)
+    return tile.values;
+  SmallVector<Value> scalars;
+  for (Value packed : tile.values)
+    for (unsigned i = 0; i < tile.packing; ++i)
+      scalars.push_back(LLVM::ExtractElementOp::create(
+          b, packed, arith::ConstantIntOp::create(b, i, 32)));
+  return scalars;
+}
+
+SmallVector<Value> TileLowering::pack(ImplicitLocOpBuilder &b,
+                                      ArrayRef<Value> scalars,
+                                      Type elementType) {
+  unsigned packing = packingOf(elementType);
+  if (packing == 1)
+    return SmallVector<Value>(scalars);
+  Type type = VectorType::get(packing, elementType);
+  SmallVector<Value> packed;
+  for (unsigned i = 0; i < scalars.size(); i += packing) {
+    Value vector = LLVM::PoisonOp::create(b, type);
+    for (unsigned j = 0; j < packing; ++j)
+      vector = LLVM::InsertElementOp::create(
+          b, vector, scalars[i + j], arith::ConstantIntOp::create(b, j, 32));
+    packed.push_back(vector);
+  }
+  return packed;
+}
+
+FailureOr<SmallVector<Type>> TileLowering::expandedTypes(Operation *op,
+                                                         Type type) {
+  if (!isTile(type))
+    return SmallVector<Type>{type};
+  FailureOr<TileLayout> layout = layoutOf(op, type);
+  if (failed(layout))
+    return failure();
+  Type elementType = getElementTypeOrSelf(type);
+  unsigned packing = packingOf(elementType);
+  if (layout->numRegisters() % packing != 0)
+    return op->emitOpError("expected a multiple of ")
+           << packing << " registers for " << type << ", got "
+           << layout->numRegisters();
+  Type held =
+      packing == 1 ? elementType : Type(VectorType::get(packing, elementType));
+  return SmallVector<Type>(layout->numRegisters() / packing, held);
+}
+
+//===----------------------------------------------------------------------===//
+// What depends on the thread
+//===----------------------------------------------------------------------===//
+
+ImplicitLocOpBuilder TileLowering::entryBuilder(Location loc) {
+  ImplicitLocOpBuilder b(loc, kernel.getContext());
+  b.setInsertionPoint(entryEnd);
+  return b;
+}
+
+Value TileLowering::threadId() {
+  if (!threadIdValue) {
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    threadIdValue = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  }
+  return threadIdValue;
+}
+
+Value TileLowering::lane() {
+  if (!laneValue) {
+    Value thread = threadId();
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    laneValue = arith::AndIOp::create(b, thread,
+                                      arith::ConstantIntOp::create(b, 31, 32));
+  }
+  return laneValue;
+}
+
+Value TileLowering::warp() {
+  if (!warpValue) {
+    Value thread = threadId();
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    warpValue = arith::ShRUIOp::create(b, thread,
+                                       arith::ConstantIntOp::create(b, 5, 32));
+  }
+  return warpValue;
+}
+
+Value TileLowering::linearForm(ImplicitLocOpBuilder &b, Value index,
+                               ArrayRef<int64_t> constants, bool forXor) {
+  Value sum;
+  for (const BitTerm &term : bitTerms(constants, forXor)) {
+    if (term.scale == 0)
+      continue;
+    Value field = index;
+    if (term.firstBit != 0)
+      field = arith::ShRUIOp::create(
+          b, field, arith::ConstantIntOp::create(b, term.firstBit, 32));
+    field = arith::AndIOp::create(
+        b, field,
+        arith::ConstantIntOp::create(b, (int64_t(1) << term.numBits) - 1, 32));
+    if (llvm::isPowerOf2_64(term.scale)) {
+      if (term.scale != 1)
+        field = arith::ShLIOp::create(
+            b, field,
+            arith::ConstantIntOp::create(b, llvm::Log2_64(term.scale), 32));
+    } else {
+      field = arith::MulIOp::create(
+          b, field, arith::ConstantIntOp::create(b, term.scale, 32));
+    }
+    if (!sum)
+      sum = field;
+    else if (forXor)
+      sum = arith::XOrIOp::create(b, sum, field);
+    else
+      sum = arith::AddIOp::create(b, sum, field);
+  }
+  return sum ? sum : arith::ConstantIntOp::create(b, 0, 32).getResult();
+}
+
+/// A key for what the entry computes from constants.
+static std::string cacheKey(StringRef prefix,
+                            ArrayRef<ArrayRef<int64_t>> lists) {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << prefix;
+  for (ArrayRef<int64_t> list : lists) {
+    os << '|';
+    llvm::interleave(list, os, ",");
+  }
+  return key;
+}
+
+Value TileLowering::threadCoordinate(const TileLayout &layout, unsigned dim) {
+  SmallVector<int64_t, 5> lanes = layout.laneBases(dim);
+  SmallVector<int64_t, 4> warps = layout.warpBases(dim);
+  Value &cached = entryCache[cacheKey("coord", {lanes, warps})];
+  if (!cached) {
+    Value laneId = lane(), warpId = warp();
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    cached = arith::AddIOp::create(b, linearForm(b, laneId, lanes, false),
+                                   linearForm(b, warpId, warps, false));
+  }
+  return cached;
+}
+
+Value TileLowering::formOffset(const AddressForm &form, int64_t xorConst) {
+  std::string formKey = cacheKey(
+      "form", {form.laneXor, form.warpXor, form.laneAdd, form.warpAdd});
+  Value laneId = lane(), warpId = warp();
+  Value &xorPart = entryCache[formKey + "xor"];
+  if (!xorPart) {
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    xorPart =
+        arith::XOrIOp::create(b, linearForm(b, laneId, form.laneXor, true),
+                              linearForm(b, warpId, form.warpXor, true));
+  }
+  Value &addPart = entryCache[formKey + "add"];
+  if (!addPart) {
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    addPart =
+        arith::AddIOp::create(b, linearForm(b, laneId, form.laneAdd, false),
+                              linearForm(b, warpId, form.warpAdd, false));
+  }
+  Value &offset = entryCache[formKey + std::to_string(xorConst)];
+  if (!offset) {
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    Value swizzled = xorPart;
+    if (xorConst != 0)
+      swizzled = arith::XOrIOp::create(
+          b, xorPart, arith::ConstantIntOp::create(b, xorConst, 32));
+    offset = arith::AddIOp::create(b, swizzled, addPart);
+  }
+  return offset;
+}
+
+Value TileLowering::address(ImplicitLocOpBuilder &b, Value base,
+                            ArrayRef<AddressForm> forms,
+                            const AccessAddress &access) {
+  Type pointer = base.getType();
+  Value offset = formOffset(forms[access.form], access.xorConst);
+  Value start =
+      LLVM::GEPOp::create(b, pointer, b.getI8Type(), base, ValueRange{offset});
+  if (access.addConst == 0)
+    return start;
+  return LLVM::GEPOp::create(
+      b, pointer, b.getI8Type(), start,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(access.addConst)});
+}
+
+Value TileLowering::copyPredicate(ImplicitLocOpBuilder &b, unsigned laneMask,
+                                  unsigned warpMask) {
+  Value predicate;
+  auto require = [&](Value index, unsigned mask) {
+    if (mask == 0)
+      return;
+    Value zero = arith::ConstantIntOp::create(b, 0, 32);
+    Value bits = arith::AndIOp::create(
+        b, index, arith::ConstantIntOp::create(b, mask, 32));
+    Value first =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits, zero);
+    predicate = predicate
+                    ? arith::AndIOp::create(b, predicate, first).getResult()
+                    : first;
+  };
+  require(lane(), laneMask);
+  require(warp(), warpMask);
+  return predicate;
+}
