@@ -28,7 +28,7 @@ static constexpr double kTileLatency = 2500;
 static constexpr double kBlockLatency = 250;
 /// Most registers, as getRegisters counts them, for which ptxas 13.0 was seen
 /// not to spill in any phase of a masked kernel.
-static constexpr int64_t kRegisterLimit = 250;
+static constexpr int64_t kRegisterLimit = 246;
 
 bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,

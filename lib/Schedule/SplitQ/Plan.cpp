@@ -62,9 +62,10 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   sum.add("row values", 6, rowGroups);
   // Addresses, fragments of K and V on their way, temporaries of the masks.
   sum.add("other", 70 + 10 * rowGroups);
-  // Half a k-step of columns breaks the swizzle's pattern of addresses.
-  if (valueColumns % 16 != 0)
-    sum.add("odd columns", 75);
+  // An odd number of 8-column groups of V is read for two k-steps at once, so
+  // that the second one's fragments wait in registers.
+  if (valueColumns % 16 != 0 && plan.getBlockN() > 16)
+    sum.add("v ahead", valueColumns / 8 * 2 + 12);
   if (dynamicStrides)
     sum.add("strides", 12);
   sum.add("score", scoreRegisters);

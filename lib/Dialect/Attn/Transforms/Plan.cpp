@@ -186,13 +186,18 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
       diag.attachNote() << reason;
     return diag;
   }
-  // Spills cost more than any plan saves: such plans come last.
-  // Equal estimates keep the order of the schedule's list.
-  std::sort(candidates.begin(), candidates.end(),
-            [](const Candidate &a, const Candidate &b) {
-              return std::tuple(a.spills, a.estimate.microseconds, a.rank) <
-                     std::tuple(b.spills, b.estimate.microseconds, b.rank);
-            });
+  // Spills cost more than any plan saves: such plans come last, the one with
+  // the fewest registers first. Equal estimates keep the order of the
+  // schedule's list.
+  auto key = [](const Candidate &candidate) {
+    int64_t registers =
+        candidate.spills ? candidate.estimate.registers.getTotal() : 0;
+    return std::tuple(registers, candidate.estimate.microseconds,
+                      candidate.rank);
+  };
+  std::sort(
+      candidates.begin(), candidates.end(),
+      [&](const Candidate &a, const Candidate &b) { return key(a) < key(b); });
   if (print) {
     InFlightDiagnostic diag = op.emitRemark()
                               << candidates.size() << " plans for "
