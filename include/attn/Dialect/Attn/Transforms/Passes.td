@@ -217,4 +217,39 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
     "::mlir::math::MathDialect"];
 }
 
+def AttnPrintLayoutsPass : Pass<"attn-print-layouts", "::mlir::ModuleOp"> {
+  let summary = "Print pictures of layouts";
+  let description = [{
+    Prints a picture of each distinct layout of register tiles and buffers in
+    the module, with its linear map, to stdout; with `svg` each one becomes a
+    file in `output-dir`. Of a ring one slot is drawn. `#attn.auto` is not a
+    layout yet and is left out. The IR does not change.
+
+    With `layout`, prints that layout for a tile or buffer of `shape` instead,
+    whether the module has it or not:
+
+    ```
+    attn-opt --attn-print-layouts="layout=#attn.mma<warps=[4,1]> shape=64x16 element=f32" /dev/null
+    ```
+
+    A layout with spaces is put in braces: `layout={#attn.swizzled<span = 64>}`.
+    [Layouts](Layouts.md) says how to read the pictures.
+
+    Example: test/doc/attn-print-layouts.mlir
+  }];
+  let options = [
+    Option<"layout", "layout", "std::string", "\"\"",
+           "Print this layout instead of those in the module.">,
+    Option<"shape", "shape", "std::string", "\"\"",
+           "The shape for `layout`, such as 64x16.">,
+    Option<"element", "element", "std::string", "\"f32\"",
+           "The element type for `layout`.">,
+    Option<"svg", "svg", "bool", "false",
+           "Write SVG files instead of text.">,
+    Option<"outputDir", "output-dir", "std::string", "\".\"",
+           "The folder for SVG files; made where it is missing.">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD
