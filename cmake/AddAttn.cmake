@@ -63,9 +63,11 @@ function(add_attn_library name)
   endif()
 endfunction()
 
-# add_attn_tool(<name> <sources>... [SUPPORT_ONLY] [LINK_LIBS <libs>])
+# add_attn_tool(<name> <sources>... [SUPPORT_ONLY] [TEST_ONLY]
+#   [LINK_LIBS <libs>])
+# TEST_ONLY tools are not installed.
 function(add_attn_tool name)
-  cmake_parse_arguments(ARG "SUPPORT_ONLY" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   # LLVM's own folder is not on the loader's path; installed tools name it too.
   set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
@@ -79,7 +81,26 @@ function(add_attn_tool name)
     endif()
   endif()
   set_property(GLOBAL APPEND PROPERTY ATTN_TOOLS ${name})
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(NOT ARG_TEST_ONLY)
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endfunction()
+
+# add_attn_plugin(<name> <sources>... [LINK_LIBS <libs>])
+# A shared library that a running program loads: lib/<name>.so.
+function(add_attn_plugin name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES
+    PREFIX "" INSTALL_RPATH_USE_LINK_PATH ON)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
+  attn_use_pch(${name})
+  get_property(incgen GLOBAL PROPERTY ATTN_INCGEN_TARGETS)
+  if(incgen)
+    add_dependencies(${name} ${incgen})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ATTN_TOOLS ${name})
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
 # attn_tablegen_target(<name>): closes a group of mlir_tablegen calls.

@@ -1,6 +1,7 @@
 """lit configuration of the compiler's tests.
 
-Features: `ptxas` (ptxas found), `nvdisasm`, `gpu` (a CUDA device is visible).
+Features: `ptxas` (ptxas found), `nvdisasm`, `gpu` (a CUDA device is visible),
+`mlir-opt` (the distribution's mlir-opt, for the plugin).
 Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
 --verify-roundtrip.
 """
@@ -40,12 +41,22 @@ llvm_config.add_tool_substitutions(
     [config.attn_tools_dir],
 )
 llvm_config.add_tool_substitutions(
-    ["attn-compile", "attn-sim", "attn-reduce", "attn-lsp-server"],
+    ["attn-compile", "attn-sim", "attn-reduce", "attn-lsp-server", "attn-test-opt"],
     [config.attn_tools_dir],
 )
 llvm_config.add_tool_substitutions(
     ["FileCheck", "not", "count", "split-file"], [config.llvm_tools_dir]
 )
+
+
+# A stock mlir-opt, for the plugin.
+config.substitutions.append(
+    ("%attn_plugin", os.path.join(config.attn_obj_root, "lib", "AttnDialectPlugin.so"))
+)
+mlir_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")
+if os.access(mlir_opt, os.X_OK):
+    config.available_features.add("mlir-opt")
+    config.substitutions.append(("%mlir_opt", mlir_opt))
 
 
 def find_cuda_tool(name):

@@ -31,6 +31,7 @@ void attn::addTilePasses(OpPassManager &pm,
 void attn::addBarrierPasses(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createAttnVerifyArchPass());
   kernels.addPass(createAttnExpandPipelinePass());
   AttnSelectEpiloguePassOptions epilogue;
   epilogue.kind = options.epilogue;

@@ -46,6 +46,10 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+int MmaOp::getMinimumSM() {
+  return describe(getA()).second.getIntOrFloatBitWidth() == 8 ? 89 : 80;
+}
+
 void MmaOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {

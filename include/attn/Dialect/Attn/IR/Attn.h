@@ -35,6 +35,8 @@
 
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.h.inc"
 
+#include "attn/Dialect/Attn/IR/AttnOpInterfaces.h.inc"
+
 #include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -50,16 +52,16 @@ struct AsyncGroups : public SideEffects::Resource::Base<AsyncGroups> {
   StringRef getName() final { return "attn.async_groups"; }
 };
 
-/// Trait of ops that need at least compute capability `SM` (80 for sm_80).
+/// Trait of ops that need at least compute capability `SM` (80 for sm_80):
+/// implements ArchOpInterface.
 template <int SM>
 class AttnRequiresSM {
 public:
   template <typename ConcreteOp>
   class Impl : public OpTrait::TraitBase<ConcreteOp, Impl> {
   public:
-    static constexpr int minimumSM = SM;
     /// The least compute capability on which the op exists.
-    static int getMinimumSM() { return SM; }
+    int getMinimumSM() { return SM; }
   };
 };
 
@@ -84,6 +86,11 @@ FailureOr<std::pair<int64_t, int64_t>> getWarpGrid(gpu::GPUFuncOp kernel);
 
 /// The number of threads of a kernel's CTA: 32 for each warp of its grid.
 FailureOr<int64_t> getNumThreads(gpu::GPUFuncOp kernel);
+
+/// Checks that the chips in the targets of `module` have all ops in it that
+/// state what they need (ArchOpInterface). Errors at each op that is missing,
+/// with a note at the module; success without an #attn.target.
+LogicalResult verifyArch(gpu::GPUModuleOp module);
 
 /// Registers the dialect and what its ops and types need.
 void registerAttnDialect(DialectRegistry &registry);

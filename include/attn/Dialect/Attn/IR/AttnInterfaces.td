@@ -5,13 +5,30 @@
 
 include "mlir/IR/OpBase.td"
 
-/// Trait: the op needs at least compute capability `sm` (80 for sm_80).
-/// Checked against the `#attn.target` of the enclosing gpu.module by
-/// `attn::verifyArch`, which each pass that lowers runs first.
-class AttnRequiresSM<int sm>
+def Attn_ArchOpInterface : OpInterface<"ArchOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op that does not exist on all chips. `attn::verifyArch` holds it against
+    the `#attn.target` of the enclosing gpu.module.
+  }];
+  let methods = [
+    InterfaceMethod<
+      "Returns the least compute capability that has the op, 80 for sm_80.",
+      "int", "getMinimumSM">,
+  ];
+}
+
+/// The implementation of Attn_ArchOpInterface by a constant.
+class Attn_MinimumSM<int sm>
     : ParamNativeOpTrait<"AttnRequiresSM", !cast<string>(sm)> {
   let cppNamespace = "::mlir::attn";
 }
+
+/// Trait: the op needs at least compute capability `sm` (80 for sm_80). An op
+/// some of whose forms need more has
+/// DeclareOpInterfaceMethods<Attn_ArchOpInterface> instead.
+class AttnRequiresSM<int sm>
+    : TraitList<[Attn_ArchOpInterface, Attn_MinimumSM<sm>]>;
 
 def Attn_TileLayoutInterface : AttrInterface<"TileLayoutAttrInterface"> {
   let cppNamespace = "::mlir::attn";

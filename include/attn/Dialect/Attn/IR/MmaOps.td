@@ -11,7 +11,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Attn_MmaOperand : AnyTypeOf<[AnyRankedTensor, Attn_BufferType],
     "register tile or buffer">;
 
-def Attn_MmaOp : Attn_Op<"mma", [AttnRequiresSM<80>,
+def Attn_MmaOp : Attn_Op<"mma", [
+    DeclareOpInterfaceMethods<Attn_ArchOpInterface>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     AllTypesMatch<["c", "result"]>]> {
   let summary = "matrix multiply-accumulate with mma.sync";
@@ -21,6 +22,8 @@ def Attn_MmaOp : Attn_Op<"mma", [AttnRequiresSM<80>,
     instruction's operand layout, or a buffer, from which fragments are read
     k-step by k-step just before their use (`ldmatrix` where the layouts allow).
     A K x N view of a buffer that holds N x K is an `attn.transpose`.
+
+    Operands of 8 bits need sm_89, the others sm_80.
 
     Products are exact; sums are in f32 (f16 for f16 accumulators), in an order
     that PTX does not specify.

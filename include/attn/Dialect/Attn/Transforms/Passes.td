@@ -252,4 +252,14 @@ def AttnPrintLayoutsPass : Pass<"attn-print-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
+def AttnVerifyArchPass : Pass<"attn-verify-arch", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Check that the target has every op of a kernel";
+  let description = [{
+    An op that needs a later chip than the `#attn.target` of its gpu.module is
+    an error. Modules without an `#attn.target` are not checked.
+
+    Example: test/doc/attn-verify-arch.mlir
+  }];
+}
+
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD

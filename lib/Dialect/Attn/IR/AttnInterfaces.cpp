@@ -1,0 +1,36 @@
+//===- AttnInterfaces.cpp - What ops need of a chip -----------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Target/TargetTable.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+#include "attn/Dialect/Attn/IR/AttnOpInterfaces.cpp.inc"
+
+/// Checks the ops of `module` against one of its targets.
+static LogicalResult verifyArch(gpu::GPUModuleOp module, TargetAttr target) {
+  bool valid = true;
+  int available = target.getRow().computeCapability;
+  module.walk([&](ArchOpInterface op) {
+    int needed = op.getMinimumSM();
+    if (needed <= available)
+      return;
+    valid = false;
+    InFlightDiagnostic diagnostic = op->emitOpError("needs sm_")
+                                    << needed << " or later, got "
+                                    << target.getChip();
+    diagnostic.attachNote(module.getLoc())
+        << "the target of the kernels here is " << target;
+  });
+  return success(valid);
+}
+
+LogicalResult attn::verifyArch(gpu::GPUModuleOp module) {
+  bool valid = true;
+  if (ArrayAttr targets = module.getTargetsAttr())
+    for (Attribute attribute : targets)
+      if (auto target = dyn_cast<TargetAttr>(attribute))
+        valid &= succeeded(::verifyArch(module, target));
+  return success(valid);
+}

@@ -1,0 +1,19 @@
+//===- attn-test-opt.cpp - attn-opt with what only tests use --------------===//
+
+#include "Dialect/TestAttn/TestAttnDialect.h"
+#include "TestPasses.h"
+#include "attn/InitAll.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  mlir::attn::registerAllDialects(registry);
+  registry.insert<mlir::attn::test::TestAttnDialect>();
+  mlir::attn::registerAllPasses();
+  mlir::attn::registerAllPipelines();
+  mlir::attn::test::registerCheckLocationsPass();
+  mlir::registerTransformsPasses();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv, "attn optimizer driver for tests\n", registry));
+}
