@@ -19,8 +19,7 @@ static bool isUnknown(Location location) {
 namespace {
 /// An error at the first op of each kind whose location is unknown, for use
 /// after a pass whose input has locations.
-struct CheckLocationsPass
-    : PassWrapper<CheckLocationsPass, OperationPass<ModuleOp>> {
+struct CheckLocationsPass : PassWrapper<CheckLocationsPass, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckLocationsPass)
 
   StringRef getArgument() const final { return "test-attn-check-locations"; }
@@ -31,7 +30,7 @@ struct CheckLocationsPass
   void runOnOperation() override {
     markAllAnalysesPreserved();
     llvm::MapVector<OperationName, std::pair<Operation *, unsigned>> lost;
-    getOperation().walk([&](Operation *op) {
+    getOperation()->walk([&](Operation *op) {
       if (isUnknown(op->getLoc())) {
         auto &entry = lost[op->getName()];
         entry.first = op;
