@@ -17,6 +17,9 @@ namespace mlir::attn::sim {
 
 class Decoder;
 
+/// The register class of a register of `bits` bits.
+RegClass classOf(unsigned bits);
+
 /// The instruction that is being decoded.
 struct Decoding {
   Decoder &d;
