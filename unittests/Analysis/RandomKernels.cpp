@@ -108,7 +108,8 @@ private:
       text += formatv("attn.cp_async %g[%c0], {0} : !g, !b\n", target);
       text += "attn.cp_async.commit\n";
       if (unsigned wait = pick(6))
-        text += formatv("attn.cp_async.wait {{pending = {0}}\n", wait == 1 ? 1 : 0);
+        text +=
+            formatv("attn.cp_async.wait {{pending = {0}}\n", wait == 1 ? 1 : 0);
     } else if (depth > 0 && kind == 8) {
       branch(depth - 1, inLoop);
     } else if (depth > 0) {

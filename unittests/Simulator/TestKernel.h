@@ -52,7 +52,7 @@ struct Outcome {
 
 /// Runs a kernel of the form above on `in`; `out` has `outBytes` bytes.
 inline Outcome runText(llvm::StringRef text, llvm::ArrayRef<uint8_t> in,
-                   size_t outBytes, LaunchConfig config = LaunchConfig()) {
+                       size_t outBytes, LaunchConfig config = LaunchConfig()) {
   Outcome r;
   auto program = parsePTX(text, "test.ptx");
   if (!program) {
@@ -79,8 +79,8 @@ inline Outcome runText(llvm::StringRef text, llvm::ArrayRef<uint8_t> in,
 
 /// One warp unless the configuration says otherwise.
 inline Outcome runBody(llvm::StringRef body, llvm::ArrayRef<uint8_t> in,
-                   size_t outBytes, unsigned threads = 32,
-                   unsigned shared = 0) {
+                       size_t outBytes, unsigned threads = 32,
+                       unsigned shared = 0) {
   LaunchConfig config;
   config.block = {threads, 1, 1};
   config.dynamicShared = shared;
