@@ -57,6 +57,8 @@ class HazardFinder {
 public:
   using Result = FailureOr<std::optional<SharedHazard>>;
 
+  explicit HazardFinder(SharedAccessCache &cache) : cache(cache) {}
+
   /// The first hazard in `block`, with `state` on entry; leaves in `state` what
   /// is pending at its end.
   Result run(Block &block, State &state);
@@ -74,6 +76,10 @@ private:
   Position iterate(scf::ForOp loop, const Pending &pending);
   Position leave(scf::ForOp loop, const Pending &pending);
 
+  /// What `getSharedAccesses` says, kept from one call to the next.
+  FailureOr<ArrayRef<SharedAccess>> getAccesses(Operation &op);
+
+  SharedAccessCache &cache;
   DenseMap<Operation *, Value> cursors;
 };
 
@@ -259,8 +265,19 @@ static bool mayTouchSameBytes(const Pending &a, const Pending &b) {
   return !sameRing || !sameCursor || a.position.distance == b.position.distance;
 }
 
-HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
+FailureOr<ArrayRef<SharedAccess>> HazardFinder::getAccesses(Operation &op) {
+  if (auto found = cache.find(&op); found != cache.end())
+    return ArrayRef<SharedAccess>(found->second);
   auto accesses = getSharedAccesses(&op);
+  if (failed(accesses))
+    return failure();
+  return ArrayRef<SharedAccess>(cache[&op] = std::move(*accesses));
+}
+
+HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
+  if (llvm::none_of(op.getOperandTypes(), llvm::IsaPred<BufferType>))
+    return {std::nullopt};
+  auto accesses = getAccesses(op);
   if (failed(accesses))
     return failure();
   SmallVector<Pending, 2> made;
@@ -414,11 +431,10 @@ HazardFinder::Result HazardFinder::visitFor(scf::ForOp op, State &state) {
 }
 
 FailureOr<std::optional<SharedHazard>>
-attn::findSharedHazard(gpu::GPUFuncOp kernel) {
-  State state;
-  HazardFinder finder;
+attn::findSharedHazard(gpu::GPUFuncOp kernel, SharedAccessCache &cache) {
   if (!kernel.getBody().hasOneBlock())
     return kernel.emitOpError("expected one block, got ")
            << kernel.getBody().getBlocks().size();
-  return finder.run(kernel.getBody().front(), state);
+  State state;
+  return HazardFinder(cache).run(kernel.getBody().front(), state);
 }

@@ -80,7 +80,8 @@ protected:
     for (gpu::BarrierOp barrier : barriers) {
       Operation *next = barrier->getNextNode();
       barrier->remove();
-      auto hazard = findSharedHazard(kernel);
+      SharedAccessCache cache;
+      auto hazard = findSharedHazard(kernel, cache);
       EXPECT_TRUE(succeeded(hazard) && hazard->has_value()) << text;
       counts.needed += anyRunBreaks(kernel);
       next->getBlock()->getOperations().insert(next->getIterator(), barrier);

@@ -33,9 +33,15 @@ struct SharedHazard {
   Operation *insertBefore = nullptr;
 };
 
+/// The accesses of ops that have been looked at. They stay valid while buffers
+/// and layouts do: inserting and removing barriers does not change them.
+using SharedAccessCache =
+    llvm::DenseMap<Operation *, SmallVector<SharedAccess, 2>>;
+
 /// The first hazard of a kernel, loops before what enters them; none if all
 /// accesses are ordered. An error at an op that the analysis does not know.
-FailureOr<std::optional<SharedHazard>> findSharedHazard(gpu::GPUFuncOp kernel);
+FailureOr<std::optional<SharedHazard>>
+findSharedHazard(gpu::GPUFuncOp kernel, SharedAccessCache &cache);
 
 } // namespace mlir::attn
 

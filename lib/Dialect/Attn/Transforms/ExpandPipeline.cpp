@@ -44,7 +44,8 @@ void AttnExpandPipelinePass::report(gpu::GPUFuncOp kernel, Location loc,
       << remark::metric("stages", summary.stages)
       << remark::metric("copies-ahead", summary.copiesAhead)
       << remark::metric("groups-in-flight", summary.groupsInFlight)
-      << remark::metric("phases", phases);
+      << remark::metric("phases", phases)
+      << remark::metric("above-wait", summary.aboveWait);
 }
 
 LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
@@ -52,7 +53,7 @@ LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
   kernel.walk([&](KVLoopOp loop) { loops.push_back(loop); });
   for (KVLoopOp loop : loops) {
     Location loc = loop.getLoc();
-    FailureOr<KVLoopSummary> summary = expandKVLoop(loop);
+    FailureOr<KVLoopSummary> summary = expandKVLoop(loop, aboveWait);
     if (failed(summary))
       return failure();
     ++numLoops;

@@ -40,6 +40,7 @@ struct AttnInsertFencesPass
 
   LogicalResult insert(gpu::GPUFuncOp kernel);
   LogicalResult removeSuperfluous(gpu::GPUFuncOp kernel,
+                                  SharedAccessCache &cache,
                                   SmallVectorImpl<Fence> &fences);
   void report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences);
 };
@@ -62,12 +63,13 @@ static LogicalResult emitNotAwaited(const SharedHazard &hazard) {
 
 LogicalResult
 AttnInsertFencesPass::removeSuperfluous(gpu::GPUFuncOp kernel,
+                                        SharedAccessCache &cache,
                                         SmallVectorImpl<Fence> &fences) {
   SmallVector<Fence> kept;
   for (Fence &fence : fences) {
     Operation *next = fence.barrier->getNextNode();
     fence.barrier->remove();
-    auto hazard = findSharedHazard(kernel);
+    auto hazard = findSharedHazard(kernel, cache);
     if (failed(hazard) || *hazard) {
       next->getBlock()->getOperations().insert(next->getIterator(),
                                                fence.barrier);
@@ -124,9 +126,10 @@ static LogicalResult checkClosed(gpu::GPUFuncOp kernel) {
 LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
   if (failed(checkClosed(kernel)))
     return failure();
+  SharedAccessCache cache;
   SmallVector<Fence> fences;
   while (true) {
-    auto hazard = findSharedHazard(kernel);
+    auto hazard = findSharedHazard(kernel, cache);
     if (failed(hazard))
       return failure();
     if (!*hazard)
@@ -138,7 +141,7 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
     auto barrier = gpu::BarrierOp::create(builder, place->getLoc());
     fences.push_back({barrier, **hazard});
   }
-  if (failed(removeSuperfluous(kernel, fences)))
+  if (failed(removeSuperfluous(kernel, cache, fences)))
     return failure();
   numBarriers += fences.size();
   report(kernel, fences);

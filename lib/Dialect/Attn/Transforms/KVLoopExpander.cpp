@@ -58,9 +58,12 @@ public:
       : loop(loop), body(loop.getBody().front()), builder(loop),
         loc(loop.getLoc()), depth(loop.getStages()) {}
 
-  FailureOr<KVLoopSummary> run();
+  FailureOr<KVLoopSummary> run(bool aboveWait);
 
 private:
+  /// The wait above which the prologue can go, with what it needs moved there;
+  /// null if there is none.
+  CpAsyncWaitOp prepareWait();
   LogicalResult analyze();
   LogicalResult collectSlice(Stage &stage);
   void findAccesses(Stage &stage);
@@ -213,7 +216,6 @@ SmallVector<Phase, 3> Expander::makePhases() {
   };
   SmallVector<Phase, 3> phases;
   Value begin = zero;
-  mayLackRows = !isSame(loop.getFullEnd(), loop.getEnd());
   hasRightPhase = hasMask && mayLackRows;
   if (hasRightPhase) {
     phases.push_back({KVPhase::Right, begin, iterationOf(loop.getFullEnd())});
@@ -228,6 +230,40 @@ SmallVector<Phase, 3> Expander::makePhases() {
   if (left)
     phases.push_back({KVPhase::Left, begin, trips});
   return phases;
+}
+
+CpAsyncWaitOp Expander::prepareWait() {
+  CpAsyncWaitOp wait;
+  for (Operation *op = loop->getPrevNode(); op && !wait; op = op->getPrevNode())
+    if (!(wait = dyn_cast<CpAsyncWaitOp>(op)) &&
+        !isa<LocalLoadOp, AllocOp>(op) && !isMemoryEffectFree(op))
+      return {};
+  if (!wait)
+    return {};
+  SmallVector<Value> worklist = {loop.getBegin(), loop.getEnd()};
+  for (Stage &stage : stages) {
+    worklist.push_back(stage.op.getRing());
+    worklist.push_back(stage.op.getSource());
+    worklist.push_back(stage.op.getRow());
+    for (Operation *op : stage.slice)
+      llvm::append_range(worklist, op->getOperands());
+  }
+  SetVector<Operation *> moved;
+  while (!worklist.empty()) {
+    Operation *def = worklist.pop_back_val().getDefiningOp();
+    if (!def || def->getBlock() != wait->getBlock() ||
+        !wait->isBeforeInBlock(def) || !moved.insert(def))
+      continue;
+    if (isa<LocalLoadOp>(def) || def->getNumRegions() != 0)
+      return {};
+    llvm::append_range(worklist, def->getOperands());
+  }
+  SmallVector<Operation *> order = moved.takeVector();
+  llvm::sort(order,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : order)
+    op->moveBefore(wait);
+  return wait;
 }
 
 //===----------------------------------------------------------------------===//
@@ -433,16 +469,26 @@ SmallVector<Value> Expander::makeLoop(const Phase &phase, ValueRange carried) {
   return llvm::to_vector(ValueRange(made.getResults()));
 }
 
-FailureOr<KVLoopSummary> Expander::run() {
+FailureOr<KVLoopSummary> Expander::run(bool aboveWait) {
   if (failed(analyze()))
     return failure();
+  CpAsyncWaitOp wait;
+  if (aboveWait && !stages.empty() && (wait = prepareWait()))
+    builder.setInsertionPoint(wait);
   trips = arith::SubIOp::create(builder, loc, loop.getEnd(), loop.getBegin());
   lastBlock = arith::SubIOp::create(builder, loc, loop.getEnd(), constant(1));
-  SmallVector<Phase, 3> phases = makePhases();
-
-  SmallVector<Value> carried(loop.getInits());
+  mayLackRows = !isSame(loop.getFullEnd(), loop.getEnd());
   if (!stages.empty())
     prologue();
+  if (wait) {
+    // The prologue's groups are younger than those that the wait is for.
+    int64_t groups = std::max<int64_t>(1, depth - 1);
+    wait.setPending(wait.getPending() + groups);
+    builder.setInsertionPoint(loop);
+  }
+
+  SmallVector<Phase, 3> phases = makePhases();
+  SmallVector<Value> carried(loop.getInits());
   if (depth > 1)
     carried.push_back(constant(0));
   for (const Phase &phase : phases)
@@ -456,12 +502,13 @@ FailureOr<KVLoopSummary> Expander::run() {
   summary.groupsInFlight = stages.empty() ? 0 : std::max<int64_t>(1, depth - 1);
   for (const Phase &phase : phases)
     summary.phases.push_back(phase.kind);
+  summary.aboveWait = static_cast<bool>(wait);
   carried.resize(loop.getNumResults());
   loop.replaceAllUsesWith(carried);
   loop.erase();
   return summary;
 }
 
-FailureOr<KVLoopSummary> attn::expandKVLoop(KVLoopOp loop) {
-  return Expander(loop).run();
+FailureOr<KVLoopSummary> attn::expandKVLoop(KVLoopOp loop, bool aboveWait) {
+  return Expander(loop).run(aboveWait);
 }

@@ -22,12 +22,16 @@ struct KVLoopSummary {
   /// Groups of asynchronous copies that are incomplete at the same time.
   int64_t groupsInFlight = 0;
   SmallVector<KVPhase, 3> phases;
+  /// The first copies start above a wait that stands before the loop.
+  bool aboveWait = false;
 };
 
 /// Replaces `loop` by a prologue that starts the first copies, one scf.for for
-/// each phase, and a wait for what is left. An error if a block's rows cannot
-/// be computed ahead.
-FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop);
+/// each phase, and a wait for what is left. With `aboveWait`, the prologue goes
+/// above an attn.cp_async.wait before the loop if nothing but loads and
+/// arithmetic lies between, so that both latencies pass at the same time. An
+/// error if a block's rows cannot be computed ahead.
+FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop, bool aboveWait);
 
 } // namespace mlir::attn
 
