@@ -10,8 +10,6 @@
 // CHECK-SAME: %[[GK:arg[0-9]+]]: !attn.global<?x64xf16>, %[[GV:arg[0-9]+]]: !attn.global<?x64xf16>
 // CHECK: %[[TRIPS:.*]] = arith.subi %[[END:.*]], %[[BEGIN:.*]] : i32
 // CHECK: %[[LAST:.*]] = arith.subi %[[END]], %c1_i32
-// CHECK: %[[RIGHT:.*]] = arith.subi %[[END]], %[[FULLEND:.*]] : i32
-// CHECK: %[[INTERIOR:.*]] = arith.subi %[[END]], %[[FULLBEGIN:.*]] : i32
 // CHECK: %[[SOME:.*]] = arith.cmpi sgt, %[[TRIPS]], %c0_i32
 // CHECK: %[[FIRST:.*]] = arith.muli %[[LAST]], %c32_i32
 // CHECK: scf.if %[[SOME]] {
@@ -21,6 +19,8 @@
 // CHECK:   attn.cp_async %[[GV]][%[[FIRST]]], %[[V0]] :
 // CHECK: }
 // CHECK: attn.cp_async.commit
+// CHECK: %[[RIGHT:.*]] = arith.subi %[[END]], %[[FULLEND:.*]] : i32
+// CHECK: %[[INTERIOR:.*]] = arith.subi %[[END]], %[[FULLBEGIN:.*]] : i32
 // CHECK: %[[R:.*]]:4 = scf.for %[[T:.*]] = %c0_i32 to %[[RIGHT]] step %c1_i32 iter_args({{.*}}, %[[SLOT:.*]] = %c0_i32)
 // CHECK:   %[[BLOCK:.*]] = arith.subi %[[LAST]], %[[T]]
 // CHECK:   %[[KEY:.*]] = arith.muli %[[BLOCK]], %c32_i32
