@@ -11,7 +11,7 @@ import sys
 from lint_util import report, tracked_files
 
 # Folders of test/ that are about the whole product, not about one library.
-WHOLE_PRODUCT = {"doc", "install", "Integration", "Regression", "Tools", "Driver", "lib"}
+WHOLE_PRODUCT = {"CAPI", "doc", "install", "Integration", "Regression", "Tools", "Driver", "lib"}
 # Library folders that declare their interface elsewhere, and the reverse.
 LIB_ONLY = {"CAPI", "InitAll"}
 INCLUDE_ONLY = {"Tools"}

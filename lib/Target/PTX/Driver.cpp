@@ -9,9 +9,9 @@
 
 #include "attn/Target/PTX/Driver.h"
 #include "DebugLines.h"
-#include "FatalErrors.h"
 #include "attn/Target/FormTable.h"
 #include "attn/Target/PTX/CheckForms.h"
+#include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/DLTI/DLTI.h"

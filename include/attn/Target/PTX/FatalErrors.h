@@ -1,7 +1,7 @@
 //===- FatalErrors.h - LLVM's fatal errors as values ------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_TARGET_PTX_FATALERRORS_H
-#define ATTN_LIB_TARGET_PTX_FATALERRORS_H
+#ifndef ATTN_TARGET_PTX_FATALERRORS_H
+#define ATTN_TARGET_PTX_FATALERRORS_H
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <optional>
@@ -17,4 +17,4 @@ std::optional<std::string> runGuarded(llvm::function_ref<void()> function);
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_TARGET_PTX_FATALERRORS_H
+#endif // ATTN_TARGET_PTX_FATALERRORS_H

@@ -1,0 +1,237 @@
+/*===- attn-c/Attn.h - The compiler's C interface -----------------*- C -*-===*\
+|*                                                                            *|
+|* From an attention problem to PTX, cubin, launch record and simulation, for *|
+|* programs in C and for other languages. docs/CAPI.md is the guide.          *|
+|*                                                                            *|
+|* Ownership: an object from an attn...Create, attnCompile or attnSimulate is *|
+|* the caller's and ends with its attn...Destroy, which takes NULL too. An    *|
+|* AttnStringRef or array that an object hands out lives as long as the       *|
+|* object. What the caller passes in is copied before the call returns.       *|
+|*                                                                            *|
+|* Threads: calls on different objects may run at once. A request or a        *|
+|* simulation may be read by several calls at once while none changes it.     *|
+|*                                                                            *|
+|* Failure: no call ends the process or throws. Fatal errors inside LLVM come *|
+|* back as diagnostics; the memory that the failed compilation held is lost   *|
+|* then, and nothing else.                                                    *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+#ifndef ATTN_C_ATTN_H
+#define ATTN_C_ATTN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Version of this interface. It grows when something is added; a change that
+ * breaks callers also changes the library's soname. */
+#define ATTN_C_API_VERSION 1
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ATTN_C_EXPORTED __attribute__((visibility("default")))
+#else
+#define ATTN_C_EXPORTED
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Bytes with a length. From this library the byte at data[length] is 0, which
+ * a cubin's bytes do not make a text. */
+typedef struct AttnStringRef {
+  const char *data;
+  size_t length;
+} AttnStringRef;
+
+/** A problem and how to compile it. */
+typedef struct AttnRequest AttnRequest;
+/** What a compilation gave, failed or not. */
+typedef struct AttnResult AttnResult;
+/** Inputs and settings of a run on the simulator. */
+typedef struct AttnSimulation AttnSimulation;
+/** What a run on the simulator gave, failed or not. */
+typedef struct AttnReport AttnReport;
+
+typedef enum AttnSeverity {
+  AttnSeverityError = 0,
+  AttnSeverityWarning = 1,
+  AttnSeverityRemark = 2,
+  AttnSeverityNote = 3
+} AttnSeverity;
+
+/** One message of the compiler. */
+typedef struct AttnDiagnostic {
+  AttnSeverity severity;
+  /** Lower case, without a final stop. */
+  AttnStringRef message;
+  /** Name of the file, as the request has it; empty without a location. */
+  AttnStringRef file;
+  /** From 1; 0 without a location. */
+  uint32_t line;
+  uint32_t column;
+  /** Messages at other places that belong to this one. */
+  size_t numNotes;
+} AttnDiagnostic;
+
+/** One target of the compiler. */
+typedef struct AttnTarget {
+  /** What the option `chip` takes, such as "sm_90a". */
+  AttnStringRef chip;
+  /** Compute capability times ten: 90. */
+  uint32_t computeCapability;
+  /** PTX versions times ten: the least that knows the chip, and the one that
+   * the compiler emits. */
+  uint32_t minPTX;
+  uint32_t defaultPTX;
+  /** Most bytes of shared memory of one CTA. */
+  uint32_t sharedBytesPerCTA;
+} AttnTarget;
+
+/** One tensor of a simulated launch. */
+typedef struct AttnTensor {
+  AttnStringRef name;
+  /** f16, bf16, f32, f64, f8E4M3FN, f8E5M2, i8, i32 or i64. */
+  AttnStringRef dtype;
+  const int64_t *shape;
+  size_t rank;
+  /** True for what the kernel writes. */
+  bool written;
+  /** The elements, row-major and dense, little-endian. */
+  const void *data;
+  size_t numBytes;
+} AttnTensor;
+
+/*===----------------------------------------------------------------------===*\
+|* Versions and targets                                                       *|
+\*===----------------------------------------------------------------------===*/
+
+/** ATTN_C_API_VERSION of the library that was loaded. */
+ATTN_C_EXPORTED uint32_t attnGetAPIVersion(void);
+/** Version of the compiler and of LLVM, such as "0.1.0 (LLVM 22.1.8)". Other
+ * output for the same input means another text here only in releases. */
+ATTN_C_EXPORTED AttnStringRef attnGetCompilerVersion(void);
+
+ATTN_C_EXPORTED size_t attnGetNumTargets(void);
+/** The target at `index`, oldest first; an empty chip when there is none. */
+ATTN_C_EXPORTED AttnTarget attnGetTarget(size_t index);
+
+/** A string that ends with a zero byte as an AttnStringRef; NULL is empty. */
+ATTN_C_EXPORTED AttnStringRef attnStringFromC(const char *text);
+
+/*===----------------------------------------------------------------------===*\
+|* Compilation                                                                *|
+\*===----------------------------------------------------------------------===*/
+
+/** A request without a problem. */
+ATTN_C_EXPORTED AttnRequest *attnRequestCreate(void);
+ATTN_C_EXPORTED void attnRequestDestroy(AttnRequest *request);
+
+/** Takes the problem from MLIR text: attn.attention on memrefs or tensors, or
+ * a later rung. `fileName` is for diagnostics. */
+ATTN_C_EXPORTED void attnRequestSetText(AttnRequest *request,
+                                        AttnStringRef text,
+                                        AttnStringRef fileName);
+
+/** Sets an option. Names and values are those of attn-compile's flags without
+ * the dashes: q, kv-heads, kv-len, dv, causal, window, softcap, scale,
+ * out-type, layout, varlen, sinks, lse, dynamic for a problem that is not given
+ * as text; chip, schedule, set, epilogue, debug-lines for the compilation; emit
+ * for the last rung. `set` adds up; another option that is set twice has its
+ * last value. A value of true, false or nothing (true) goes with sinks, lse,
+ * dynamic and debug-lines. Wrong names and values are found by attnCompile. */
+ATTN_C_EXPORTED void attnRequestSetOption(AttnRequest *request,
+                                          AttnStringRef name,
+                                          AttnStringRef value);
+
+/** Compiles. Never NULL; ask attnResultSucceeded. */
+ATTN_C_EXPORTED AttnResult *attnCompile(const AttnRequest *request);
+ATTN_C_EXPORTED void attnResultDestroy(AttnResult *result);
+
+ATTN_C_EXPORTED bool attnResultSucceeded(const AttnResult *result);
+/** The text of the last rung, or the bytes of the cubin. */
+ATTN_C_EXPORTED AttnStringRef attnResultGetOutput(const AttnResult *result);
+/** The PTX; empty when the last rung lies above it. */
+ATTN_C_EXPORTED AttnStringRef attnResultGetPTX(const AttnResult *result);
+
+/** The plan of each attention, as it prints in IR. */
+ATTN_C_EXPORTED size_t attnResultGetNumPlans(const AttnResult *result);
+ATTN_C_EXPORTED AttnStringRef attnResultGetPlan(const AttnResult *result,
+                                                size_t index);
+/** The launch record of each kernel as JSON, from the rung nvvm on. */
+ATTN_C_EXPORTED size_t attnResultGetNumLaunches(const AttnResult *result);
+ATTN_C_EXPORTED AttnStringRef attnResultGetLaunch(const AttnResult *result,
+                                                  size_t index);
+
+/** All errors, warnings and remarks as a terminal would show them, with the
+ * lines of the problem that they are about. */
+ATTN_C_EXPORTED AttnStringRef
+attnResultGetDiagnosticText(const AttnResult *result);
+/** The same as records. An index out of range gives an empty record. */
+ATTN_C_EXPORTED size_t attnResultGetNumDiagnostics(const AttnResult *result);
+ATTN_C_EXPORTED AttnDiagnostic attnResultGetDiagnostic(const AttnResult *result,
+                                                       size_t index);
+ATTN_C_EXPORTED AttnDiagnostic attnResultGetNote(const AttnResult *result,
+                                                 size_t diagnostic,
+                                                 size_t note);
+
+/*===----------------------------------------------------------------------===*\
+|* Simulation                                                                 *|
+\*===----------------------------------------------------------------------===*/
+
+/** Settings of a run: random inputs, seed 0. */
+ATTN_C_EXPORTED AttnSimulation *attnSimulationCreate(void);
+ATTN_C_EXPORTED void attnSimulationDestroy(AttnSimulation *simulation);
+
+/** Gives an input its elements: row-major, dense, `numBytes` of them. `dtype`
+ * is named as in AttnTensor. */
+ATTN_C_EXPORTED void attnSimulationSetInput(AttnSimulation *simulation,
+                                            AttnStringRef name,
+                                            AttnStringRef dtype,
+                                            const int64_t *shape, size_t rank,
+                                            const void *data, size_t numBytes);
+/** A size or stride that the launch record leaves open, such as "q.dim2". */
+ATTN_C_EXPORTED void attnSimulationSetSize(AttnSimulation *simulation,
+                                           AttnStringRef name, int64_t value);
+/** Seed of random inputs and of the schedule. */
+ATTN_C_EXPORTED void attnSimulationSetSeed(AttnSimulation *simulation,
+                                           uint64_t seed);
+/** Compares with the float64 reference (default), or does not. */
+ATTN_C_EXPORTED void attnSimulationSetVerify(AttnSimulation *simulation,
+                                             bool verify);
+/** Also runs every corner of schedule and timing. */
+ATTN_C_EXPORTED void attnSimulationSetCorners(AttnSimulation *simulation,
+                                              bool corners);
+/** Host threads of the run; 0 (default) takes all cores. */
+ATTN_C_EXPORTED void attnSimulationSetThreads(AttnSimulation *simulation,
+                                              uint32_t threads);
+
+/** Runs the kernel of a launch record (JSON) in `ptx`. `problem` may be NULL;
+ * it is the request that was compiled, from which score_mod, mask_mod and open
+ * sizes are taken. Never NULL; ask attnReportRan. */
+ATTN_C_EXPORTED AttnReport *attnSimulate(AttnStringRef ptx,
+                                         AttnStringRef launch,
+                                         const AttnRequest *problem,
+                                         const AttnSimulation *simulation);
+ATTN_C_EXPORTED void attnReportDestroy(AttnReport *report);
+
+/** False when the launch could not start; attnReportGetError says why. */
+ATTN_C_EXPORTED bool attnReportRan(const AttnReport *report);
+ATTN_C_EXPORTED AttnStringRef attnReportGetError(const AttnReport *report);
+/** True when it ran, the sanitizer found nothing and, with verification, the
+ * deviations are within their tolerances. */
+ATTN_C_EXPORTED bool attnReportPassed(const AttnReport *report);
+/** Findings, deviations and counters, for programs and for people. */
+ATTN_C_EXPORTED AttnStringRef attnReportGetJSON(const AttnReport *report);
+ATTN_C_EXPORTED AttnStringRef attnReportGetText(const AttnReport *report);
+/** The tensors of the launch, in the record's order; an index out of range
+ * gives an empty name. */
+ATTN_C_EXPORTED size_t attnReportGetNumTensors(const AttnReport *report);
+ATTN_C_EXPORTED AttnTensor attnReportGetTensor(const AttnReport *report,
+                                               size_t index);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ATTN_C_ATTN_H */

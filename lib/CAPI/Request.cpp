@@ -1,0 +1,162 @@
+//===- Request.cpp - Options of the C interface ---------------------------===//
+
+#include "Request.h"
+#include "attn/Target/PTX/FatalErrors.h"
+#include "attn/Target/TargetTable.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLExtras.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Reads options into the flags of a problem and the options of a compilation.
+class OptionReader {
+public:
+  llvm::Error read(StringRef name, StringRef value);
+
+  ProblemFlags problem;
+  CompileOptions compile;
+
+private:
+  llvm::Error fail(StringRef name, const Twine &message) {
+    return llvm::createStringError("option \"" + name + "\": " + message);
+  }
+  llvm::Error readBool(StringRef name, StringRef value, bool &result);
+  llvm::Error readInteger(StringRef name, StringRef value,
+                          std::optional<int64_t> &result);
+  llvm::Error readRung(StringRef value);
+};
+
+} // namespace
+
+llvm::Error OptionReader::readBool(StringRef name, StringRef value,
+                                   bool &result) {
+  if (!value.empty() && value != "true" && value != "false")
+    return fail(name, "expected true or false, got \"" + value + "\"");
+  result = value != "false";
+  return llvm::Error::success();
+}
+
+llvm::Error OptionReader::readInteger(StringRef name, StringRef value,
+                                      std::optional<int64_t> &result) {
+  int64_t number;
+  if (value.getAsInteger(10, number))
+    return fail(name, "expected an integer, got \"" + value + "\"");
+  result = number;
+  return llvm::Error::success();
+}
+
+llvm::Error OptionReader::readRung(StringRef value) {
+  std::optional<Rung> rung = symbolizeRung(value);
+  if (rung) {
+    compile.last = *rung;
+    return llvm::Error::success();
+  }
+  std::string known;
+  llvm::raw_string_ostream stream(known);
+  llvm::interleaveComma(getRungs(), stream,
+                        [&](Rung each) { stream << stringifyRung(each); });
+  return fail("emit", "expected one of " + known + ", got \"" + value + "\"");
+}
+
+llvm::Error OptionReader::read(StringRef name, StringRef value) {
+  const std::pair<StringRef, std::optional<std::string> *> texts[] = {
+      {"q", &problem.q},           {"causal", &problem.causal},
+      {"window", &problem.window}, {"softcap", &problem.softcap},
+      {"scale", &problem.scale},   {"out-type", &problem.outType},
+      {"layout", &problem.layout}, {"varlen", &problem.varlen}};
+  for (auto [option, slot] : texts)
+    if (option == name) {
+      *slot = value.str();
+      return llvm::Error::success();
+    }
+  const std::pair<StringRef, std::optional<int64_t> *> integers[] = {
+      {"kv-heads", &problem.kvHeads},
+      {"kv-len", &problem.kvLen},
+      {"dv", &problem.dv}};
+  for (auto [option, slot] : integers)
+    if (option == name)
+      return readInteger(name, value, *slot);
+  const std::pair<StringRef, bool *> bools[] = {
+      {"sinks", &problem.sinks},
+      {"lse", &problem.lse},
+      {"dynamic", &problem.dynamic},
+      {"debug-lines", &compile.debugLines}};
+  for (auto [option, slot] : bools)
+    if (option == name)
+      return readBool(name, value, *slot);
+  if (name == "chip")
+    compile.chip = value.str();
+  else if (name == "schedule")
+    compile.schedule = value.str();
+  else if (name == "epilogue")
+    compile.epilogue = value.str();
+  else if (name == "set")
+    compile.set.push_back(value.str());
+  else if (name == "emit")
+    return readRung(value);
+  else
+    return fail(name, "there is no such option");
+  return llvm::Error::success();
+}
+
+llvm::Expected<ParsedRequest>
+mlir::attn::parseRequest(const AttnRequest &request) {
+  OptionReader reader;
+  for (const auto &[name, value] : request.options)
+    if (llvm::Error error = reader.read(name, value))
+      return std::move(error);
+  llvm::Expected<const TargetRow &> target = lookupTarget(reader.compile.chip);
+  if (!target)
+    return target.takeError();
+  ParsedRequest parsed;
+  parsed.compile = std::move(reader.compile);
+  StringRef first = reader.problem.getFirstGiven();
+  if (request.text) {
+    if (!first.empty())
+      return llvm::createStringError(
+          "option \"" + first +
+          "\" describes a problem, but the problem comes from text");
+    return std::move(parsed);
+  }
+  if (first.empty())
+    return llvm::createStringError(
+        "expected a problem as text or as option \"q\", got neither");
+  llvm::Expected<Problem> problem = parseProblem(reader.problem);
+  if (!problem)
+    return problem.takeError();
+  parsed.problem = std::move(*problem);
+  return std::move(parsed);
+}
+
+OwningOpRef<ModuleOp> mlir::attn::makeModule(const AttnRequest &request,
+                                             const ParsedRequest &parsed,
+                                             MLIRContext &context,
+                                             llvm::SourceMgr &sources) {
+  OwningOpRef<ModuleOp> module;
+  if (parsed.problem) {
+    module = buildProblem(&context, *parsed.problem);
+  } else {
+    sources.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(*request.text, request.fileName),
+        llvm::SMLoc());
+    module = parseSourceFile<ModuleOp>(sources, &context);
+  }
+  if (!module || failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+std::optional<std::string>
+mlir::attn::runSafely(llvm::function_ref<void()> function) {
+  // The compiler applies the pass manager's command line options, which have
+  // to exist, with their defaults, where there is no command line.
+  static std::once_flag once;
+  std::call_once(once, [] { registerPassManagerCLOptions(); });
+  return runGuarded(function);
+}

@@ -1,0 +1,226 @@
+//===- Simulate.cpp - Simulation through the C interface ------------------===//
+
+#include "Request.h"
+#include "attn/Compile/Verify.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+struct AttnSimulation {
+  sim::HarnessOptions options;
+  /// Element types of the inputs; numpy's names in `options` are coarser.
+  llvm::StringMap<DType> dtypes;
+  /// What was wrong with an input; reported by the run.
+  std::string error;
+
+  AttnSimulation() { options.verify = true; }
+};
+
+namespace {
+
+/// A tensor after the run.
+struct Tensor {
+  std::string name, dtype;
+  std::vector<int64_t> shape;
+  bool written = false;
+  std::vector<uint8_t> bytes;
+};
+
+} // namespace
+
+struct AttnReport {
+  bool ran = false, passed = false;
+  std::string error, json, text;
+  std::vector<Tensor> tensors;
+};
+
+AttnSimulation *attnSimulationCreate(void) { return new AttnSimulation; }
+
+void attnSimulationDestroy(AttnSimulation *simulation) { delete simulation; }
+
+void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
+                            AttnStringRef dtype, const int64_t *shape,
+                            size_t rank, const void *data, size_t numBytes) {
+  std::string tensor = copyString(name), typeName = copyString(dtype);
+  auto fail = [&](const Twine &message) {
+    simulation->error = ("input \"" + tensor + "\": " + message).str();
+  };
+  std::optional<DType> type = symbolizeDType(typeName);
+  if (!type)
+    return fail("expected a known dtype, got \"" + typeName + "\"");
+  sim::NpyArray array;
+  array.width = getByteWidth(*type);
+  bool isNative =
+      *type == DType::F16 || *type == DType::F32 || *type == DType::F64;
+  array.kind = isNative ? 'f' : isFloat(*type) ? 'V' : 'i';
+  array.shape.assign(shape, shape + rank);
+  uint64_t expected = array.width;
+  for (int64_t extent : array.shape) {
+    if (extent < 0 || extent > std::numeric_limits<int32_t>::max())
+      return fail("expected extents from 0 to 2^31 - 1, got " + Twine(extent));
+    expected = llvm::SaturatingMultiply<uint64_t>(expected, extent);
+  }
+  if (expected != numBytes)
+    return fail("expected " + Twine(expected) + " bytes, got " +
+                Twine(numBytes));
+  const auto *bytes = static_cast<const uint8_t *>(data);
+  array.data.assign(bytes, bytes + numBytes);
+  simulation->options.inputs[tensor] = std::move(array);
+  simulation->dtypes[tensor] = *type;
+}
+
+void attnSimulationSetSize(AttnSimulation *simulation, AttnStringRef name,
+                           int64_t value) {
+  simulation->options.sizes[copyString(name)] = value;
+}
+
+void attnSimulationSetSeed(AttnSimulation *simulation, uint64_t seed) {
+  simulation->options.seed = seed;
+  simulation->options.config.seed = seed;
+}
+
+void attnSimulationSetVerify(AttnSimulation *simulation, bool verify) {
+  simulation->options.verify = verify;
+}
+
+void attnSimulationSetCorners(AttnSimulation *simulation, bool corners) {
+  simulation->options.corners = corners;
+}
+
+void attnSimulationSetThreads(AttnSimulation *simulation, uint32_t threads) {
+  simulation->options.config.threads = threads;
+}
+
+/// Lengths and sizes that the problem's options give. What the caller gave goes
+/// before them.
+static void applyOpenSizes(const Problem &problem,
+                           sim::HarnessOptions &options) {
+  sim::HarnessOptions own;
+  applyProblem(problem, own);
+  for (const auto &entry : own.inputs)
+    options.inputs.try_emplace(entry.getKey(), entry.second);
+  // Arrays bring their sizes with them.
+  for (StringRef name : {"q", "k", "v"})
+    if (options.inputs.count(name))
+      return;
+  for (const auto &entry : own.sizes)
+    options.sizes.try_emplace(entry.getKey(), entry.second);
+}
+
+static llvm::Error simulateInto(StringRef ptx, StringRef launch,
+                                const AttnRequest *request,
+                                const AttnSimulation *simulation,
+                                AttnReport &result) {
+  llvm::Expected<LaunchRecord> record = parseLaunchRecord(launch);
+  if (!record)
+    return record.takeError();
+  sim::HarnessOptions options;
+  options.verify = true;
+  if (simulation) {
+    if (!simulation->error.empty())
+      return llvm::createStringError(simulation->error);
+    for (const LaunchTensor &tensor : record->tensors) {
+      auto given = simulation->dtypes.find(tensor.name);
+      if (given != simulation->dtypes.end() && given->second != tensor.dtype)
+        return llvm::createStringError("input \"" + tensor.name +
+                                       "\": expected elements of " +
+                                       stringifyDType(tensor.dtype) + ", got " +
+                                       stringifyDType(given->second));
+    }
+    options = simulation->options;
+  }
+
+  // The regions are functions of the module, which has to outlive the run.
+  DialectRegistry registry;
+  registerCompileDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  SourceMgrDiagnosticHandler handler(sources, &context, stream);
+  std::optional<Modifications> modifications;
+  if (request) {
+    llvm::Expected<ParsedRequest> parsed = parseRequest(*request);
+    if (!parsed)
+      return parsed.takeError();
+    OwningOpRef<ModuleOp> module =
+        makeModule(*request, *parsed, context, sources);
+    if (!module)
+      return llvm::createStringError(messages);
+    llvm::Expected<Modifications> found = Modifications::get(*module);
+    if (!found)
+      return found.takeError();
+    modifications.emplace(std::move(*found));
+    modifications->apply(options);
+    if (parsed->problem)
+      applyOpenSizes(*parsed->problem, options);
+  }
+  llvm::Expected<sim::HarnessReport> report =
+      verifyKernel(ptx.str(), *record, options);
+  if (!report)
+    return report.takeError();
+
+  result.ran = true;
+  result.passed = report->hasPassed();
+  result.json = llvm::formatv("{0:2}", report->toJSON()).str();
+  llvm::raw_string_ostream text(result.text);
+  report->print(text, report->kernel + ".ptx");
+  for (const sim::HarnessTensor &tensor : report->tensors) {
+    const TensorArgument &argument = tensor.argument;
+    result.tensors.push_back(
+        {argument.name, stringifyDType(argument.dtype).str(),
+         std::vector<int64_t>(argument.shape.begin(), argument.shape.end()),
+         tensor.access == TensorAccess::Write, tensor.getElements()});
+  }
+  return llvm::Error::success();
+}
+
+AttnReport *attnSimulate(AttnStringRef ptx, AttnStringRef launch,
+                         const AttnRequest *problem,
+                         const AttnSimulation *simulation) {
+  auto *report = new AttnReport;
+  std::optional<std::string> fatal = runSafely([&] {
+    if (llvm::Error error = simulateInto(copyString(ptx), copyString(launch),
+                                         problem, simulation, *report))
+      report->error = llvm::toString(std::move(error));
+  });
+  if (fatal) {
+    report->ran = report->passed = false;
+    report->error = "fatal error in the simulator: " + *fatal;
+  }
+  return report;
+}
+
+void attnReportDestroy(AttnReport *report) { delete report; }
+
+bool attnReportRan(const AttnReport *report) { return report->ran; }
+
+AttnStringRef attnReportGetError(const AttnReport *report) {
+  return toC(report->error);
+}
+
+bool attnReportPassed(const AttnReport *report) { return report->passed; }
+
+AttnStringRef attnReportGetJSON(const AttnReport *report) {
+  return toC(report->json);
+}
+
+AttnStringRef attnReportGetText(const AttnReport *report) {
+  return toC(report->text);
+}
+
+size_t attnReportGetNumTensors(const AttnReport *report) {
+  return report->tensors.size();
+}
+
+AttnTensor attnReportGetTensor(const AttnReport *report, size_t index) {
+  static const Tensor empty;
+  const Tensor &tensor =
+      index < report->tensors.size() ? report->tensors[index] : empty;
+  return {toC(tensor.name),    toC(tensor.dtype), tensor.shape.data(),
+          tensor.shape.size(), tensor.written,    tensor.bytes.data(),
+          tensor.bytes.size()};
+}

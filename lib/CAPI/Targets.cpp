@@ -1,0 +1,33 @@
+//===- Targets.cpp - Versions and targets in the C interface --------------===//
+
+#include "Request.h"
+#include "attn/Target/TargetTable.h"
+#include "llvm/Config/llvm-config.h"
+#include <cstring>
+
+using namespace mlir::attn;
+
+uint32_t attnGetAPIVersion(void) { return ATTN_C_API_VERSION; }
+
+AttnStringRef attnGetCompilerVersion(void) {
+  return attnStringFromC(ATTN_VERSION " (LLVM " LLVM_VERSION_STRING ")");
+}
+
+size_t attnGetNumTargets(void) { return getTargets().size(); }
+
+AttnTarget attnGetTarget(size_t index) {
+  llvm::ArrayRef<TargetRow> targets = getTargets();
+  if (index >= targets.size())
+    return {{"", 0}, 0, 0, 0, 0};
+  const TargetRow &row = targets[index];
+  // The table's names are literals, so that a zero byte follows.
+  return {{row.chip.data(), row.chip.size()},
+          row.computeCapability,
+          row.minPTX,
+          row.defaultPTX,
+          row.sharedBytesPerCTA};
+}
+
+AttnStringRef attnStringFromC(const char *text) {
+  return {text ? text : "", text ? std::strlen(text) : 0};
+}
