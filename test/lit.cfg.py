@@ -1,13 +1,15 @@
 """lit configuration of the compiler's tests.
 
 Features: `ptxas` (ptxas found), `nvdisasm`, `gpu` (a CUDA device is visible),
-`mlir-opt` (the distribution's mlir-opt, for the plugin).
+`mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
+with pytest and numpy is found).
 Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
 --verify-roundtrip.
 """
 
 import os
 import shutil
+import subprocess
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -73,3 +75,16 @@ for tool in ("ptxas", "nvdisasm", "cuobjdump"):
         config.substitutions.append(("%" + tool, path))
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
+
+
+# Debian's interpreter may lack pytest where a virtual environment has it.
+for candidate in (os.path.join(config.attn_src_root, ".venv/bin/python"), debian_python, "python3"):
+    probe = [candidate, "-c", "import numpy, pytest"]
+    try:
+        found = subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    except OSError:
+        found = False
+    if found:
+        config.available_features.add("pytest")
+        config.substitutions.append(("%pytest", candidate + " -m pytest"))
+        break

@@ -1,0 +1,64 @@
+"""Element types of tensors and their carriers in numpy.
+
+numpy has no bf16 and no fp8: such arrays travel as raw bits, `uint16` and
+`uint8`. Arrays of another package's types of the same width (`ml_dtypes`) are
+taken too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+#: numpy's carrier and the bytes of each element type of a launch record.
+CARRIERS: dict[str, tuple[str, int]] = {
+    "f16": ("float16", 2),
+    "bf16": ("uint16", 2),
+    "f32": ("float32", 4),
+    "f64": ("float64", 8),
+    "f8E4M3FN": ("uint8", 1),
+    "f8E5M2": ("uint8", 1),
+    "i8": ("int8", 1),
+    "i32": ("int32", 4),
+    "i64": ("int64", 8),
+}
+
+
+def to_bf16(values: ArrayLike) -> NDArray[np.uint16]:
+    """The bits of `values` as bf16, rounded to nearest even."""
+    import numpy as np
+
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    rounded = (bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)) >> 16
+    is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
+    return np.where(is_nan, (bits >> 16) | 0x40, rounded).astype(np.uint16)
+
+
+def from_bf16(bits: ArrayLike) -> NDArray[np.float32]:
+    """The values of bf16 bits."""
+    import numpy as np
+
+    return (np.asarray(bits, dtype=np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
+    """`value` as a dense array whose elements are `dtype`. Raises TypeError for
+    elements of another kind: nothing is converted silently."""
+    import numpy as np
+
+    array = np.asarray(value)
+    carrier, width = CARRIERS[dtype]
+    is_raw = carrier.startswith("uint")
+    fits = array.dtype == carrier or (
+        is_raw and array.dtype.itemsize == width and array.dtype.kind in "Vui"
+    )
+    # Types of other packages have their own scalar classes.
+    if is_raw and array.dtype.itemsize == width and array.dtype.type.__module__ != "numpy":
+        fits = True
+    if not fits:
+        expected = f"{carrier} (the bits of {dtype})" if is_raw else carrier
+        raise TypeError(f'array "{name}": expected elements of {expected}, got {array.dtype}')
+    return np.ascontiguousarray(array).view(carrier)

@@ -1,0 +1,81 @@
+"""What the package raises. Every error is an `AttnError`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+class AttnError(Exception):
+    """Anything that the package reports."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnostic:
+    """One message of the compiler, as it stands in `CompileError.diagnostics`."""
+
+    #: "error", "warning", "remark" or "note".
+    severity: str
+    message: str
+    #: Empty without a location; line and column count from 1.
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    notes: tuple[Diagnostic, ...] = ()
+
+    @property
+    def location(self) -> str:
+        """`file:line:column`, or an empty string."""
+        return f"{self.file}:{self.line}:{self.column}" if self.line else ""
+
+    def __str__(self) -> str:
+        place = f"{self.location}: " if self.line else ""
+        lines = [f"{place}{self.severity}: {self.message}"]
+        lines += [str(note) for note in self.notes]
+        return "\n".join(lines)
+
+
+class CompileError(AttnError):
+    """The compiler refused a problem. `str()` is its own text; `diagnostics`
+    has the messages and their places."""
+
+    def __init__(self, text: str, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(text.rstrip("\n"))
+        self.diagnostics = diagnostics
+
+    @property
+    def locations(self) -> list[str]:
+        """The places of all errors and of their notes."""
+        found = []
+        for diagnostic in self.diagnostics:
+            if diagnostic.severity == "error":
+                found += [each.location for each in (diagnostic, *diagnostic.notes) if each.line]
+        return found
+
+
+class SimulationError(AttnError):
+    """A simulated launch that could not start."""
+
+
+class LibraryError(AttnError):
+    """libAttnC.so is missing or has another interface version."""
+
+
+class BundleError(AttnError):
+    """A bundle that is truncated, damaged, foreign or of another version."""
+
+
+class RecordError(AttnError):
+    """A launch record that this package does not understand."""
+
+
+class LaunchError(AttnError):
+    """A launch that failed. Names the kernel."""
+
+
+class ArgumentError(LaunchError, ValueError):
+    """Tensors that the kernel cannot take: names, shapes, strides, dtypes or
+    devices."""
+
+
+class DriverError(LaunchError):
+    """The CUDA driver is missing or refused a call."""

@@ -1,0 +1,370 @@
+"""Problems in, kernels out."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _cache, _library, arrays
+from .errors import CompileError, Diagnostic, SimulationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+#: The forms that a kernel goes through, in order.
+RUNGS = ("problem", "plan", "tile", "barrier", "thread", "nvvm", "launch", "llvm", "ptx", "cubin")
+
+#: Options of a problem that is not given as text.
+_PROBLEM_OPTIONS = (
+    "q",
+    "kv_heads",
+    "kv_len",
+    "dv",
+    "causal",
+    "window",
+    "softcap",
+    "scale",
+    "out_type",
+    "layout",
+    "varlen",
+    "sinks",
+    "lse",
+    "dynamic",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One target of the compiler."""
+
+    chip: str
+    #: Times ten, without suffix: 90 for sm_90a.
+    compute_capability: int
+    #: PTX versions times ten: the least that knows the chip, and the default.
+    min_ptx: int
+    default_ptx: int
+    #: Most bytes of shared memory of one CTA.
+    shared_bytes_per_cta: int
+
+
+def targets() -> list[Target]:
+    """All targets, oldest first."""
+    library = _library.load()
+    rows = [library.attnGetTarget(index) for index in range(library.attnGetNumTargets())]
+    return [
+        Target(
+            row.chip.text(),
+            row.computeCapability,
+            row.minPTX,
+            row.defaultPTX,
+            row.sharedBytesPerCTA,
+        )
+        for row in rows
+    ]
+
+
+def compiler_version() -> str:
+    """Such as "0.1.0 (LLVM 22.1.8)"."""
+    return str(_library.load().attnGetCompilerVersion().text())
+
+
+def _build_identity() -> str:
+    """Tells builds of one version apart."""
+    stat = os.stat(_library.find_library())
+    return f"{compiler_version()} {stat.st_size} {stat.st_mtime_ns}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """A run on the simulator."""
+
+    #: What the kernel wrote, by tensor name; bf16 and fp8 as raw bits.
+    outputs: dict[str, NDArray[np.generic]]
+    #: Findings, deviations from the float64 reference, and counters.
+    report: dict[str, Any]
+    #: The report for people.
+    text: str
+    #: The sanitizer found nothing and the deviations are within tolerance.
+    passed: bool
+
+    def __getitem__(self, name: str) -> NDArray[np.generic]:
+        return self.outputs[name]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Request:
+    """A problem and how to compile it, as the library takes it."""
+
+    text: str | None
+    name: str
+    options: tuple[tuple[str, str], ...]
+
+    def make(self, *more: tuple[str, str]) -> _library.Handle:
+        return _library.make_request(self.text, self.name, (*self.options, *more))
+
+    def key(self, *more: str) -> str:
+        # The name of a file stands in remarks.
+        parts = [_build_identity(), repr(self.text), self.name]
+        parts += [f"{name}={value}" for name, value in self.options]
+        return _cache.make_key(*parts, *more)
+
+    def run(self, rung: str) -> dict[str, Any]:
+        """Compiles down to `rung`."""
+        library = _library.load()
+        with self.make(("emit", rung)) as request:
+            result = library.attnCompile(request)
+        with _library.Handle("Result", result):
+            diagnostics = _library.get_diagnostics(result)
+            if not library.attnResultSucceeded(result):
+                errors = tuple(each for each in diagnostics if each.severity == "error")
+                text = library.attnResultGetDiagnosticText(result).text()
+                if len(errors) != len(diagnostics):
+                    text = "\n".join(str(each) for each in errors)
+                raise CompileError(text, diagnostics)
+            return {
+                "output": library.attnResultGetOutput(result).bytes(),
+                "ptx": library.attnResultGetPTX(result).text(),
+                "plans": [
+                    library.attnResultGetPlan(result, index).text()
+                    for index in range(library.attnResultGetNumPlans(result))
+                ],
+                "launches": [
+                    library.attnResultGetLaunch(result, index).text()
+                    for index in range(library.attnResultGetNumLaunches(result))
+                ],
+                "remarks": [each for each in diagnostics if each.severity != "error"],
+            }
+
+
+class Kernel:
+    """A compiled kernel. `compile` makes one; everything about it can be read."""
+
+    def __init__(self, request: _Request, contents: dict[str, Any]) -> None:
+        self._request = request
+        #: PTX text.
+        self.ptx: str = contents["ptx"]
+        #: The plan, as it prints in IR.
+        self.plan: str = contents["plan"]
+        #: The launch record (docs/LaunchRecord.md).
+        self.launch: dict[str, Any] = contents["launch"]
+        #: What the passes and ptxas had to say.
+        self.remarks: tuple[Diagnostic, ...] = contents["remarks"]
+
+    def __repr__(self) -> str:
+        return f"<attn.Kernel {self.name} for {self.chip}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the PTX entry."""
+        return str(self.launch["kernel"])
+
+    @property
+    def chip(self) -> str:
+        """The target that it was compiled for."""
+        return str(self.launch["target"]["chip"])
+
+    @property
+    def cubin(self) -> bytes:
+        """The machine code. Needs ptxas; made at the first use and cached."""
+        key = self._request.key("cubin")
+        cubin = _cache.read(key)
+        if cubin is None:
+            cubin = bytes(self._request.run("cubin")["output"])
+            _cache.write(key, cubin)
+        return cubin
+
+    def mlir(self, rung: str) -> str:
+        """The text of a rung: problem, plan, tile, barrier, thread, nvvm, launch,
+        llvm or ptx."""
+        if rung not in RUNGS or rung == "cubin":
+            raise ValueError(f"expected one of {', '.join(RUNGS[:-1])}, got {rung!r}")
+        return bytes(self._request.run(rung)["output"]).decode()
+
+    def simulate(
+        self,
+        *,
+        seed: int = 0,
+        verify: bool = True,
+        corners: bool = False,
+        threads: int = 0,
+        sizes: Mapping[str, int] | None = None,
+        **inputs: ArrayLike,
+    ) -> Simulation:
+        """Runs the kernel on the simulator. `inputs` are row-major arrays by
+        tensor name (q, k, v, ...), random where there is none; `sizes` gives
+        what they leave open, such as {"q.dim2": 300}. Raises SimulationError
+        when the launch cannot start, TypeError for elements of another type."""
+        library = _library.load()
+        dtypes = {tensor["name"]: tensor["dtype"] for tensor in self.launch["tensors"]}
+        with _library.Handle("Simulation", library.attnSimulationCreate()) as run:
+            library.attnSimulationSetSeed(run, seed)
+            library.attnSimulationSetVerify(run, verify)
+            library.attnSimulationSetCorners(run, corners)
+            library.attnSimulationSetThreads(run, threads)
+            for name, size in (sizes or {}).items():
+                library.attnSimulationSetSize(run, _library.ref(name), size)
+            for name, value in inputs.items():
+                if name not in dtypes:
+                    raise SimulationError(
+                        f'array "{name}": expected one of {", ".join(dtypes)} '
+                        f"for kernel {self.name}"
+                    )
+                _set_input(run, name, value, dtypes[name])
+            with self._request.make() as request:
+                report = library.attnSimulate(
+                    _library.ref(self.ptx), _library.ref(json.dumps(self.launch)), request, run
+                )
+        with _library.Handle("Report", report):
+            if not library.attnReportRan(report):
+                raise SimulationError(
+                    f"kernel {self.name}: {library.attnReportGetError(report).text()}"
+                )
+            return Simulation(
+                _get_outputs(report),
+                json.loads(library.attnReportGetJSON(report).text()),
+                library.attnReportGetText(report).text(),
+                library.attnReportPassed(report),
+            )
+
+
+def _set_input(run: int, name: str, value: ArrayLike, dtype: str) -> None:
+    array = arrays.to_elements(name, value, dtype)
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    _library.load().attnSimulationSetInput(
+        run,
+        _library.ref(name),
+        _library.ref(dtype),
+        shape,
+        array.ndim,
+        array.ctypes.data,
+        array.nbytes,
+    )
+
+
+def _get_outputs(report: int) -> dict[str, NDArray[np.generic]]:
+    import numpy as np
+
+    library = _library.load()
+    outputs = {}
+    for index in range(library.attnReportGetNumTensors(report)):
+        tensor = library.attnReportGetTensor(report, index)
+        if tensor.written:
+            raw = ctypes.string_at(tensor.data, tensor.numBytes)
+            carrier, _ = arrays.CARRIERS[tensor.dtype.text()]
+            array = np.frombuffer(bytearray(raw), dtype=carrier)
+            outputs[tensor.name.text()] = array.reshape(tensor.shape[: tensor.rank])
+    return outputs
+
+
+def _format_option(name: str, value: object) -> str:
+    """An option's value as attn-compile's flag takes it."""
+    if value is True:
+        return "" if name == "causal" else "true"
+    if isinstance(value, (str, int, float)):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if name == "window" and isinstance(value, Sequence):
+        return ",".join("-1" if each is None else str(each) for each in value)
+    raise TypeError(f"{name}: expected a string or a number, got {type(value).__name__}")
+
+
+def _make_options(flags: Mapping[str, object]) -> list[tuple[str, str]]:
+    options = []
+    for name, value in flags.items():
+        if name not in _PROBLEM_OPTIONS:
+            raise TypeError(
+                f"compile() has no option {name!r}; a problem has {', '.join(_PROBLEM_OPTIONS)}"
+            )
+        if value is None or (name == "causal" and value is False):
+            continue
+        options.append((name.replace("_", "-"), _format_option(name, value)))
+    return options
+
+
+def _decode(raw: bytes) -> dict[str, Any]:
+    contents: dict[str, Any] = json.loads(raw)
+
+    def revive(record: dict[str, Any]) -> Diagnostic:
+        notes = tuple(revive(note) for note in record.pop("notes"))
+        return Diagnostic(notes=notes, **record)
+
+    contents["remarks"] = tuple(revive(record) for record in contents["remarks"])
+    return contents
+
+
+def _encode(contents: dict[str, Any]) -> bytes:
+    remarks = [dataclasses.asdict(each) for each in contents["remarks"]]
+    return json.dumps({**contents, "remarks": remarks}).encode()
+
+
+def _compile(request: _Request) -> dict[str, Any]:
+    result = request.run("ptx")
+    if len(result["launches"]) != 1:
+        raise CompileError(
+            f"expected one kernel with a launch record, got {len(result['launches'])}"
+        )
+    return {
+        "ptx": result["ptx"],
+        "plan": "\n".join(result["plans"]),
+        "launch": json.loads(result["launches"][0]),
+        "remarks": tuple(result["remarks"]),
+    }
+
+
+def compile(
+    problem: str | os.PathLike[str] | None = None,
+    *,
+    chip: str = "sm_80",
+    plan: Mapping[str, object] | None = None,
+    schedule: str | None = None,
+    epilogue: str | None = None,
+    debug_lines: bool = False,
+    cache: bool = True,
+    **flags: object,
+) -> Kernel:
+    """Compiles an attention problem.
+
+    `problem` is MLIR text, or a path to a file of it. Without one, the problem
+    comes from `flags`, which are attn-compile's: q="4x32x4096x128xf16",
+    kv_heads, kv_len, dv, causal (True, "top-left", "bottom-right"), window
+    ((left, right)), softcap, scale, out_type, layout, varlen, sinks, lse,
+    dynamic. `plan` fixes parameters of the plan by name.
+
+    Kernels are cached in memory and on disk, by problem, plan, chip and
+    compiler. Raises CompileError with the compiler's text and places.
+    """
+    name = "<problem>"
+    if isinstance(problem, os.PathLike):
+        name = os.fspath(problem)
+        problem = pathlib.Path(problem).read_text(encoding="utf-8")
+    options = _make_options(flags)
+    options.append(("chip", chip))
+    if schedule is not None:
+        options.append(("schedule", schedule))
+    if epilogue is not None:
+        options.append(("epilogue", epilogue))
+    if debug_lines:
+        options.append(("debug-lines", "true"))
+    options += [("set", f"{key}={value}") for key, value in (plan or {}).items()]
+    request = _Request(problem, name, tuple(options))
+    if not cache:
+        return Kernel(request, _compile(request))
+
+    key = request.key("ptx")
+    kernel = _cache.get_object(key)
+    if isinstance(kernel, Kernel):
+        return kernel
+    raw = _cache.read(key)
+    if raw is not None:
+        contents = _decode(raw)
+    else:
+        contents = _compile(request)
+        _cache.write(key, _encode(contents))
+    kept = _cache.put_object(key, Kernel(request, contents))
+    assert isinstance(kept, Kernel)
+    return kept

@@ -1,0 +1,89 @@
+"""The kernel cache: memory, disk, damage, and several processes at once."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import attn
+from attn import _cache
+from attn.kernel import _Request
+
+SMALL = {"q": "1x1x32x64xf16"}
+
+
+def count_runs(monkeypatch):
+    """A list that grows with each compilation."""
+    runs = []
+    real = _Request.run
+    monkeypatch.setattr(
+        _Request, "run", lambda self, rung: runs.append(rung) or real(self, rung)
+    )
+    return runs
+
+
+def test_memory_and_disk(monkeypatch):
+    runs = count_runs(monkeypatch)
+    first = attn.compile(**SMALL)
+    assert attn.compile(**SMALL) is first
+    _cache.clear_memory()
+    second = attn.compile(**SMALL)
+    assert runs == ["ptx"] and second is not first
+    assert (second.ptx, second.plan, second.launch) == (first.ptx, first.plan, first.launch)
+    assert second.remarks == first.remarks
+    attn.compile(**SMALL, causal=True)
+    attn.compile(**SMALL, chip="sm_86")
+    attn.compile(**SMALL, plan={"block_n": 32})
+    assert len(runs) == 4
+
+
+def test_damaged_and_foreign_files(monkeypatch, empty_cache):
+    runs = count_runs(monkeypatch)
+    ptx = attn.compile(**SMALL).ptx
+    (path,) = empty_cache.iterdir()
+    whole = path.read_bytes()
+    for contents in (b"", whole[:40], whole[:-1], b"x" + whole[1:], b"another version"):
+        path.write_bytes(contents)
+        _cache.clear_memory()
+        assert attn.compile(**SMALL).ptx == ptx
+        assert path.read_bytes() == whole
+    assert len(runs) == 6
+
+
+def test_without_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTN_CACHE_DIR", "")
+    assert attn.compile(**SMALL).ptx
+    assert _cache.get_folder() is None
+    # A file where the folder should be.
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ATTN_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    _cache.clear_memory()
+    assert attn.compile(**SMALL).ptx
+
+
+def test_default_folder(monkeypatch):
+    monkeypatch.delenv("ATTN_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert str(_cache.get_folder()) == "/x/attn"
+
+
+def test_processes(empty_cache):
+    script = f"import attn; print(attn.compile(**{SMALL!r}).ptx)"
+    environment = dict(os.environ)
+    if "ATTN_INSTALLED" not in environment:
+        environment["PYTHONPATH"] = str(pathlib.Path(attn.__file__).parents[1])
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    outputs = {worker.communicate()[0] for worker in workers}
+    assert all(worker.returncode == 0 for worker in workers)
+    assert len(outputs) == 1 and ".entry" in outputs.pop()
+    # Nothing half-written stays behind.
+    assert len(list(empty_cache.iterdir())) == 1
+
+
+def test_keys_do_not_collide():
+    assert _cache.make_key("a", "bc") != _cache.make_key("ab", "c")
