@@ -30,6 +30,7 @@ Decoder::Decoder(ProgramImpl &program) : program(program) {
   registerWgmmaOps(table);
   registerTensorMemoryOps(table);
   registerControlOps(table);
+  registerClusterLaunchOps(table);
 }
 
 Error Decoder::error(unsigned line, const Twine &message) const {

@@ -100,6 +100,9 @@ void registerBulkCopyOps(DecodeTable &table);
 void registerWgmmaOps(DecodeTable &table);
 void registerTensorMemoryOps(DecodeTable &table);
 void registerControlOps(DecodeTable &table);
+void registerClusterLaunchOps(DecodeTable &table);
+/// st.async, without its first qualifier.
+llvm::Error decodeAsyncStore(Decoding &c);
 
 #define ATTN_SIM_TRY(expr)                                                     \
   do {                                                                         \

@@ -638,6 +638,15 @@ void Machine::report(Finding finding) {
   result.findings.push_back(std::move(finding));
 }
 
+bool Machine::claimCluster(std::array<uint32_t, 3> &id) {
+  if (nextCluster >= clusters[0] * clusters[1] * clusters[2])
+    return false;
+  uint32_t linear = nextCluster++;
+  id = {linear % clusters[0], linear / clusters[0] % clusters[1],
+        linear / clusters[0] / clusters[1]};
+  return true;
+}
+
 RunReport Machine::run() {
   auto begin = std::chrono::steady_clock::now();
   uint32_t total = clusters[0] * clusters[1] * clusters[2];
@@ -646,10 +655,16 @@ RunReport Machine::run() {
   if (program.communicates) {
     // Interleaved, so that waiting for another CTA works.
     std::vector<std::unique_ptr<Cluster>> resident;
-    uint32_t next = 0;
-    while (!stop && (next < total || !resident.empty())) {
-      while (next < total && resident.size() < config.residentClusters)
-        resident.push_back(createCluster(next++));
+    // Work stealing is only seen when not everything fits.
+    size_t limit = std::max(1u, config.residentClusters);
+    if (program.cancelsLaunches && total > 1)
+      limit = std::min<size_t>(
+          limit, config.schedule == Schedule::Random
+                     ? 1 + (config.seed * 0x9E3779B97F4A7C15ull >> 33) % total
+                     : (total + 1) / 2);
+    while (!stop && (nextCluster < total || !resident.empty())) {
+      while (nextCluster < total && resident.size() < limit)
+        resident.push_back(createCluster(nextCluster++));
       for (size_t i = 0; i < resident.size() && !stop;) {
         bool more = true;
         for (unsigned k = 0; k < 16 && more && !stop; ++k)

@@ -114,6 +114,8 @@ struct Warp {
 
   // Sanitizer.
   uint16_t actor = 0, cpActor = 0, bulkActor = 0, bulkWriteActor = 0;
+  /// Completed phases at this warp's last wait, by the actor of the mbarrier.
+  std::map<uint16_t, uint64_t> waitedPhases;
   uint16_t mbarrierActor = 0; ///< operations on mbarriers
   uint32_t mbarrierEpoch = 0;
   uint16_t mmaActor = 0; ///< wgmma, or tcgen05 operations of this warp
@@ -181,7 +183,6 @@ struct Mbarrier {
   uint16_t actor = 0; ///< stamps the operations that signal here
   Knowledge gathering, published;
   uint32_t initInst = 0;
-  uint64_t waitedPhases = 0; ///< a wait for phase - 1 has returned
 };
 
 struct ClusterBarrier {
@@ -406,10 +407,14 @@ public:
   std::mutex syncMutex;
   std::map<std::pair<uint64_t, uint32_t>, Knowledge> syncVariables;
 
+  uint32_t nextCluster = 0; ///< of interleaved launches
+
   void report(Finding finding);
   RunReport result;
 
   std::unique_ptr<Cluster> createCluster(uint32_t linear);
+  /// Takes the next cluster that has not been launched, if there is one.
+  bool claimCluster(std::array<uint32_t, 3> &id);
   /// Advances one warp or engine operation; false when all is done.
   bool step(Cluster &cluster);
   void reportDeadlock(Cluster &cluster);

@@ -267,6 +267,25 @@ void execTx(Exec &x, const Inst &I) {
   x.cluster.advance();
 }
 
+/// A wait by parity that comes three phases late looks like one in time.
+void checkSlip(Exec &x, const Mbarrier &b, int lane) {
+  uint64_t &last = x.warp->waitedPhases[b.actor];
+  if (b.phase >= last + 3 && (b.phase - last) % 2 == 1) {
+    Finding f;
+    f.kind = FindingKind::PhaseSlip;
+    f.message =
+        llvm::formatv("the wait takes phase {0} of the mbarrier for phase {1}: "
+                      "the barrier went on without this thread",
+                      b.phase - 1, last)
+            .str();
+    f.first = x.siteOf(b.initInst, nullptr, -1, -1);
+    f.second = x.here(lane);
+    f.hint = "each phase has to be waited for before the next one can complete";
+    x.report(std::move(f));
+  }
+  last = b.phase;
+}
+
 void execWait(Exec &x, const Inst &I) {
   // ops: predicate, address, parity or state, time limit or none.
   const auto &o = *static_cast<const MbarrierAux *>(I.aux);
@@ -292,7 +311,7 @@ void execWait(Exec &x, const Inst &I) {
       done |= 1u << lane;
       if (!o.relaxed)
         x.acquire(b->published);
-      b->waitedPhases = b->phase;
+      checkSlip(x, *b, lane);
     } else {
       waitingOn = address;
     }

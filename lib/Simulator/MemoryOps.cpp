@@ -171,6 +171,8 @@ InstClass storeClass(Space s) {
 
 Error decodeLoadStore(Decoding &c) {
   bool store = c.ast.base == "st";
+  if (store && c.take("async"))
+    return decodeAsyncStore(c);
   auto *o = c.makeAux<MemAux>();
   c.take("weak");
   c.take("nc");

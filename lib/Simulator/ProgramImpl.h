@@ -210,6 +210,8 @@ public:
   bool communicates = false;
   /// Some access goes through the async proxy.
   bool usesAsyncProxy = false;
+  /// Clusters may take over others that have not been launched.
+  bool cancelsLaunches = false;
 };
 
 /// Decodes `ast` into `program` (which already owns text and ast).

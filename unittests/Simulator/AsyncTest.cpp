@@ -334,6 +334,72 @@ TEST(Cluster, SharedMemoryOfThePeer) {
       << relaxed.text();
 }
 
+TEST(Cluster, AsyncStoreSignalsItsBytes) {
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  config.grid = config.cluster = {2, 1, 1};
+  config.dynamicShared = 1024;
+  auto kernel = [](const char *bytes) {
+    return wrapKernel(
+        std::string("mov.b32 %r1, smem;\nmov.u32 %r2, %cluster_ctarank;\n"
+                    "xor.b32 %r3, %r2, 1;\nsetp.eq.s32 %p0, %r0, 0;\n"
+                    "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+                    "@%p0 fence.mbarrier_init.release.cluster;\n"
+                    "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+                    "@%p0 mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], ") +
+        bytes +
+        ";\nshl.b32 %r4, %r0, 2;\nadd.s32 %r5, %r1, %r4;\n"
+        "mapa.shared::cluster.u32 %r6, %r5, %r3;\n"
+        "mapa.shared::cluster.u32 %r7, %r1, %r3;\n"
+        "shl.b32 %r8, %r2, 7;\nadd.s32 %r9, %r8, %r0;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "
+        "[%r6+64], %r9, [%r7];\n" +
+        Wait +
+        "\nld.shared.b32 %r10, [%r5+64];\nadd.s32 %r11, %r8, %r4;\n"
+        "cvt.u64.u32 %d2, %r11;\nadd.s64 %d3, %d1, %d2;\n"
+        "st.global.b32 [%d3], %r10;\nbarrier.cluster.arrive;\n"
+        "barrier.cluster.wait;");
+  };
+  Outcome r = runText(kernel("128"), {}, 256, config);
+  expectClean(r);
+  EXPECT_EQ(r.at<uint32_t>(9), 137u);
+  EXPECT_EQ(r.at<uint32_t>(32 + 9), 9u);
+  expectError(runText(kernel("256"), {}, 256, config), FindingKind::Deadlock);
+}
+
+TEST(ClusterLaunchControl, EveryTileOnce) {
+  // Each CTA adds one to its tile's counter, then takes over another CTA's
+  // tile until there is none left.
+  std::string body =
+      "mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\n"
+      "@%p0 mbarrier.init.shared.b64 [%r1], 1;\nbar.sync 0;\n"
+      "mov.u32 %r20, %ctaid.x;\nmov.b32 %r21, 0;\n@!%p0 bra E;\nT:\n"
+      "mul.wide.u32 %d2, %r20, 4;\nadd.s64 %d3, %d0, %d2;\n"
+      "atom.global.add.u32 %r22, [%d3], 1;\nadd.s64 %d4, %d1, %d2;\n"
+      "add.s32 %r22, %r22, 1;\nst.global.b32 [%d4], %r22;\n"
+      "mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], 16;\n"
+      "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::"
+      "complete_tx::bytes.b128 [%r1+16], [%r1];\n"
+      "L: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r21;\n"
+      "@!%p1 bra L;\nxor.b32 %r21, %r21, 1;\n.reg .b128 h;\n"
+      "ld.shared.b128 h, [%r1+16];\n"
+      "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, h;\n"
+      "@!%p2 bra E;\nclusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32."
+      "b128 {%r20, %r23, %r24, _}, h;\nfence.proxy.async;\nbra T;\nE:";
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    config.grid = {7, 1, 1};
+    config.dynamicShared = 64;
+    config.seed = seed;
+    config.schedule = seed ? Schedule::Random : Schedule::RoundRobin;
+    Outcome r = runText(wrapKernel(body), std::vector<uint8_t>(28), 28, config);
+    expectClean(r);
+    for (unsigned i = 0; i < 7; ++i)
+      EXPECT_EQ(r.at<uint32_t>(i), 1u) << i;
+  }
+}
+
 TEST(SetMaxReg, PoolBlocksAndDeadlocks) {
   LaunchConfig config;
   config.block = {256, 1, 1};

@@ -219,6 +219,21 @@ TEST(Sanitizer, MbarrierHandOver) {
              FindingKind::MbarrierMisuse);
 }
 
+TEST(Sanitizer, PhaseSlip) {
+  // Warp 0 goes through three phases before warp 1 looks at the first.
+  auto kernel = [](int phases) {
+    std::string s = "mov.b32 %r2, smem;\nsetp.eq.s32 %p1, %r0, 0;\n"
+                    "@%p1 mbarrier.init.shared.b64 [%r2], 32;\nbar.sync 0;\n"
+                    "setp.ge.s32 %p2, %r0, 32;\n@%p2 bra C;\n";
+    for (int i = 0; i < phases; ++i)
+      s += "mbarrier.arrive.shared.b64 %d5, [%r2];\n";
+    return s + "bra E;\nC: mbarrier.test_wait.parity.shared.b64 %p3, [%r2], "
+               "0;\n@!%p3 bra C;\nE:";
+  };
+  expectClean(run64(kernel(1)));
+  expectOnly(run64(kernel(3)), FindingKind::PhaseSlip);
+}
+
 TEST(Sanitizer, UninitialisedMbarrier) {
   expectOnly(run64("mov.b32 %r2, smem;\n"
                    "mbarrier.arrive.shared.b64 %d5, [%r2];"),
