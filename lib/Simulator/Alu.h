@@ -86,6 +86,10 @@ void exec3(Exec &x, const Inst &I) {
   x.propagate<3>(I);
 }
 
+/// Takes a destination and `sources` operands of one type.
+llvm::Error decodeSame(Decoding &c, ExecFn fn, Type t, unsigned sources,
+                       InstClass cls);
+
 /// Unsigned arithmetic type of at least 32 bits, where wrapping is defined.
 template <typename T>
 using Wrap =

@@ -10,15 +10,13 @@ using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;
 
-//===----------------------------------------------------------------------===//
-// Decoder: the module
-//===----------------------------------------------------------------------===//
-
 Decoder::Decoder(ProgramImpl &program) : program(program) {
   registerIntegerOps(table);
+  registerBitOps(table);
   registerFloatOps(table);
   registerConvertOps(table);
   registerMoveOps(table);
+  registerCompareOps(table);
   registerMemoryOps(table);
   registerAtomicOps(table);
   registerWarpOps(table);

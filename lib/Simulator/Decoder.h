@@ -89,6 +89,8 @@ void registerIntegerOps(DecodeTable &table);
 void registerFloatOps(DecodeTable &table);
 void registerConvertOps(DecodeTable &table);
 void registerMoveOps(DecodeTable &table);
+void registerCompareOps(DecodeTable &table);
+void registerBitOps(DecodeTable &table);
 void registerMemoryOps(DecodeTable &table);
 void registerAtomicOps(DecodeTable &table);
 void registerWarpOps(DecodeTable &table);

@@ -6,6 +6,17 @@ using namespace mlir::attn::sim;
 using llvm::Error;
 using llvm::StringRef;
 
+Error mlir::attn::sim::decodeSame(Decoding &c, ExecFn fn, Type t,
+                                  unsigned sources, InstClass cls) {
+  if (!fn)
+    return c.error("unknown type");
+  ATTN_SIM_TRY(c.expectOps(sources + 1, sources + 1));
+  ATTN_SIM_TRY(c.dst(c.ast.ops[0], t));
+  for (unsigned i = 1; i <= sources; ++i)
+    ATTN_SIM_TRY(c.src(c.ast.ops[i], t));
+  return c.set(fn, cls);
+}
+
 namespace {
 
 #define ATTN_OP1(Name, Expr)                                                   \
@@ -126,91 +137,6 @@ struct MadWide {
   }
 };
 
-template <typename T>
-struct Popc {
-  static uint32_t f(T a) { return llvm::popcount(a); }
-};
-template <typename T>
-struct Clz {
-  static uint32_t f(T a) { return llvm::countl_zero(a); }
-};
-template <typename T>
-struct Brev {
-  static T f(T a) { return llvm::reverseBits(a); }
-};
-template <typename T, bool Shift>
-struct Bfind {
-  static uint32_t f(T a) {
-    using U = std::make_unsigned_t<T>;
-    U v = a;
-    if (std::is_signed_v<T> && a < 0)
-      v = ~v;
-    if (!v)
-      return ~0u;
-    uint32_t position = sizeof(T) * 8 - 1 - llvm::countl_zero(v);
-    return Shift ? sizeof(T) * 8 - 1 - position : position;
-  }
-};
-template <typename T>
-struct Bfe {
-  static T f(T a, uint32_t b, uint32_t c) {
-    constexpr unsigned bits = sizeof(T) * 8;
-    unsigned pos = b & 0xff, len = c & 0xff;
-    using U = std::make_unsigned_t<T>;
-    U u = a;
-    bool sign = false;
-    if (std::is_signed_v<T> && len) {
-      unsigned top = std::min(pos + len - 1, bits - 1);
-      sign = u >> top & 1;
-    }
-    U r = pos >= bits ? 0 : U(u >> pos);
-    unsigned kept = pos >= bits ? 0 : std::min(len, bits - pos);
-    if (kept < bits)
-      r &= (U(1) << kept) - 1;
-    if (sign && kept < bits)
-      r |= ~((U(1) << kept) - 1);
-    return T(r);
-  }
-};
-template <typename T>
-struct BfindShift : Bfind<T, true> {};
-template <typename T>
-struct BfindPlain : Bfind<T, false> {};
-
-template <typename T>
-T bitFieldInsert(T a, T b, uint32_t c, uint32_t dd) {
-  constexpr unsigned bits = sizeof(T) * 8;
-  unsigned pos = c & 0xff, len = dd & 0xff;
-  if (pos >= bits || !len)
-    return b;
-  len = std::min(len, bits - pos);
-  T mask = len >= bits ? ~T(0) : T((T(1) << len) - 1);
-  return (b & ~T(mask << pos)) | T((a & mask) << pos);
-}
-
-struct ShfLClamp {
-  static uint32_t f(uint32_t a, uint32_t b, uint32_t c) {
-    uint32_t n = std::min(c, 32u);
-    return n == 32 ? a : n == 0 ? b : (b << n) | (a >> (32 - n));
-  }
-};
-struct ShfLWrap {
-  static uint32_t f(uint32_t a, uint32_t b, uint32_t c) {
-    return ShfLClamp::f(a, b, c & 31);
-  }
-};
-struct ShfRClamp {
-  static uint32_t f(uint32_t a, uint32_t b, uint32_t c) {
-    uint32_t n = std::min(c, 32u);
-    return n == 32 ? b : n == 0 ? a : (b << (32 - n)) | (a >> n);
-  }
-};
-struct ShfRWrap {
-  static uint32_t f(uint32_t a, uint32_t b, uint32_t c) {
-    return ShfRClamp::f(a, b, c & 31);
-  }
-};
-
 template <template <typename> class Op>
 ExecFn binary(Type t) {
   return pickInteger(t, [](auto z) -> ExecFn {
@@ -224,16 +150,6 @@ ExecFn unary(Type t) {
     using T = decltype(z);
     return exec1<T, T, Op<T>>;
   });
-}
-
-Error same(Decoding &c, ExecFn fn, Type t, unsigned sources, InstClass cls) {
-  if (!fn)
-    return c.error("unknown type");
-  ATTN_SIM_TRY(c.expectOps(sources + 1, sources + 1));
-  ATTN_SIM_TRY(c.dst(c.ast.ops[0], t));
-  for (unsigned i = 1; i <= sources; ++i)
-    ATTN_SIM_TRY(c.src(c.ast.ops[i], t));
-  return c.set(fn, cls);
 }
 
 /// Two 16-bit halves in a register: add/min/max.
@@ -342,13 +258,13 @@ static Error decodeArithmetic(Decoding &c) {
                   : base == "min"
                       ? (relu ? halves<MinRelu>(t) : halves<Min>(t))
                       : (relu ? halves<MaxRelu>(t) : halves<Max>(t));
-      return same(c, fn, t, 2, InstClass::Alu);
+      return decodeSame(c, fn, t, 2, InstClass::Alu);
     }
     ExecFn fn = base == "add"   ? (sat ? binary<AddSat>(t) : binary<Add>(t))
                 : base == "sub" ? (sat ? binary<SubSat>(t) : binary<Sub>(t))
                 : base == "min" ? (relu ? binary<MinRelu>(t) : binary<Min>(t))
                                 : (relu ? binary<MaxRelu>(t) : binary<Max>(t));
-    return same(c, fn, t, 2, InstClass::Alu);
+    return decodeSame(c, fn, t, 2, InstClass::Alu);
   }
   if (base == "mul") {
     if (wide) {
@@ -382,8 +298,8 @@ static Error decodeArithmetic(Decoding &c) {
     }
     if (lo == hi)
       return c.error("expected '.lo', '.hi' or '.wide'");
-    return same(c, lo ? binary<MulLo>(t) : binary<MulHi>(t), t, 2,
-                InstClass::Imad);
+    return decodeSame(c, lo ? binary<MulLo>(t) : binary<MulHi>(t), t, 2,
+                      InstClass::Imad);
   }
   if (base == "mad") {
     if (wide) {
@@ -422,22 +338,22 @@ static Error decodeArithmetic(Decoding &c) {
       using T = decltype(z);
       return lo ? exec3<T, T, T, T, MadLo<T>> : exec3<T, T, T, T, MadHi<T>>;
     });
-    return same(c, fn, t, 3, InstClass::Imad);
+    return decodeSame(c, fn, t, 3, InstClass::Imad);
   }
   if (base == "div")
-    return same(c, binary<Div>(t), t, 2, InstClass::Alu);
+    return decodeSame(c, binary<Div>(t), t, 2, InstClass::Alu);
   if (base == "rem")
-    return same(c, binary<Rem>(t), t, 2, InstClass::Alu);
+    return decodeSame(c, binary<Rem>(t), t, 2, InstClass::Alu);
   if (base == "neg")
-    return same(c, unary<Neg>(t), t, 1, InstClass::Alu);
+    return decodeSame(c, unary<Neg>(t), t, 1, InstClass::Alu);
   if (base == "abs")
-    return same(c, unary<Abs>(t), t, 1, InstClass::Alu);
+    return decodeSame(c, unary<Abs>(t), t, 1, InstClass::Alu);
   if (base == "sad") {
     ExecFn fn = pickInteger(t, [](auto z) -> ExecFn {
       using T = decltype(z);
       return exec3<T, T, T, T, Sad<T>>;
     });
-    return same(c, fn, t, 3, InstClass::Alu);
+    return decodeSame(c, fn, t, 3, InstClass::Alu);
   }
   return c.error("unknown instruction");
 }
@@ -449,9 +365,10 @@ static Error decodeMul24(Decoding &c) {
   if (!lo)
     return c.error("only the low half of 24-bit products is supported");
   if (c.ast.base == "mul24")
-    return same(c, binary<MulLo>(t), t, 2, InstClass::Imad);
-  return same(c, exec3<uint32_t, uint32_t, uint32_t, uint32_t, MadLo<uint32_t>>,
-              t, 3, InstClass::Imad);
+    return decodeSame(c, binary<MulLo>(t), t, 2, InstClass::Imad);
+  return decodeSame(
+      c, exec3<uint32_t, uint32_t, uint32_t, uint32_t, MadLo<uint32_t>>, t, 3,
+      InstClass::Imad);
 }
 
 /// and/or/xor/not on predicates: masks of lanes.
@@ -495,13 +412,13 @@ static Error decodeLogic(Decoding &c) {
     return c.set(execPredLogic, InstClass::Alu);
   }
   if (base == "cnot")
-    return same(c, unary<CNot>(t), t, 1, InstClass::Alu);
+    return decodeSame(c, unary<CNot>(t), t, 1, InstClass::Alu);
   if (isNot)
-    return same(c, unary<Not>(t), t, 1, InstClass::Alu);
+    return decodeSame(c, unary<Not>(t), t, 1, InstClass::Alu);
   ExecFn fn = base == "and"  ? binary<And>(t)
               : base == "or" ? binary<Or>(t)
                              : binary<Xor>(t);
-  return same(c, fn, t, 2, InstClass::Alu);
+  return decodeSame(c, fn, t, 2, InstClass::Alu);
 }
 
 static Error decodeShift(Decoding &c) {
@@ -520,257 +437,6 @@ static Error decodeShift(Decoding &c) {
   return c.set(fn, InstClass::Alu);
 }
 
-static Error decodeFunnel(Decoding &c) {
-  bool left = c.take("l"), right = c.take("r");
-  bool clamp = c.take("clamp"), wrap = c.take("wrap");
-  if (left == right || clamp == wrap)
-    return c.error("expected a direction and '.clamp' or '.wrap'");
-  Type t = c.takeType();
-  ExecFn fn =
-      left ? (clamp ? exec3<uint32_t, uint32_t, uint32_t, uint32_t, ShfLClamp>
-                    : exec3<uint32_t, uint32_t, uint32_t, uint32_t, ShfLWrap>)
-           : (clamp ? exec3<uint32_t, uint32_t, uint32_t, uint32_t, ShfRClamp>
-                    : exec3<uint32_t, uint32_t, uint32_t, uint32_t, ShfRWrap>);
-  return same(c, t == Type::B32 ? fn : nullptr, t, 3, InstClass::Alu);
-}
-
-static Error decodeBitCount(Decoding &c) {
-  StringRef base = c.ast.base;
-  bool shift = c.take("shiftamt");
-  Type t = c.takeType();
-  ExecFn fn = nullptr;
-  Type to = Type::U32;
-  if (base == "popc")
-    fn = bitWidth(t) == 64 ? exec1<uint32_t, uint64_t, Popc<uint64_t>>
-                           : exec1<uint32_t, uint32_t, Popc<uint32_t>>;
-  else if (base == "clz")
-    fn = bitWidth(t) == 64 ? exec1<uint32_t, uint64_t, Clz<uint64_t>>
-                           : exec1<uint32_t, uint32_t, Clz<uint32_t>>;
-  else if (base == "brev") {
-    fn = bitWidth(t) == 64 ? exec1<uint64_t, uint64_t, Brev<uint64_t>>
-                           : exec1<uint32_t, uint32_t, Brev<uint32_t>>;
-    to = t;
-  } else if (bitWidth(t) >= 32) {
-    fn = pickInteger(t, [&](auto z) -> ExecFn {
-      using T = decltype(z);
-      return shift ? exec1<uint32_t, T, BfindShift<T>>
-                   : exec1<uint32_t, T, BfindPlain<T>>;
-    });
-  }
-  if (!fn || bitWidth(t) < 32)
-    return c.error("unknown type");
-  ATTN_SIM_TRY(c.expectOps(2, 2));
-  ATTN_SIM_TRY(c.dst(c.ast.ops[0], to));
-  ATTN_SIM_TRY(c.src(c.ast.ops[1], t));
-  return c.set(fn, InstClass::Alu);
-}
-
-static Error decodeBfe(Decoding &c) {
-  Type t = c.takeType();
-  ExecFn fn = bitWidth(t) < 32
-                  ? nullptr
-                  : pickInteger(
-                        t,
-                        [](auto z) -> ExecFn {
-                          using T = decltype(z);
-                          return exec3<T, T, uint32_t, uint32_t, Bfe<T>>;
-                        });
-  if (!fn)
-    return c.error("unknown type");
-  ATTN_SIM_TRY(c.expectOps(4, 4));
-  ATTN_SIM_TRY(c.dst(c.ast.ops[0], t));
-  ATTN_SIM_TRY(c.src(c.ast.ops[1], t));
-  ATTN_SIM_TRY(c.src(c.ast.ops[2], Type::U32));
-  ATTN_SIM_TRY(c.src(c.ast.ops[3], Type::U32));
-  return c.set(fn, InstClass::Alu);
-}
-
-template <typename T>
-static void execBfi(Exec &x, const Inst &I) {
-  forLanes(x.active, [&](unsigned l) {
-    lanesOf<T>(x, I.ops[0])[l] = bitFieldInsert<T>(
-        lanesOf<T>(x, I.ops[1])[l], lanesOf<T>(x, I.ops[2])[l],
-        x.r32(I.ops[3])[l], x.r32(I.ops[4])[l]);
-  });
-  x.propagate<4>(I);
-}
-
-static Error decodeBfi(Decoding &c) {
-  Type t = c.takeType();
-  if (t != Type::B32 && t != Type::B64)
-    return c.error("unknown type");
-  ATTN_SIM_TRY(c.expectOps(5, 5));
-  ATTN_SIM_TRY(c.dst(c.ast.ops[0], t));
-  ATTN_SIM_TRY(c.src(c.ast.ops[1], t));
-  ATTN_SIM_TRY(c.src(c.ast.ops[2], t));
-  ATTN_SIM_TRY(c.src(c.ast.ops[3], Type::U32));
-  ATTN_SIM_TRY(c.src(c.ast.ops[4], Type::U32));
-  return c.set(t == Type::B64 ? execBfi<uint64_t> : execBfi<uint32_t>,
-               InstClass::Alu);
-}
-
-static uint32_t permute(uint32_t a, uint32_t b, uint32_t selector,
-                        unsigned mode) {
-  uint8_t bytes[8];
-  std::memcpy(bytes, &a, 4);
-  std::memcpy(bytes + 4, &b, 4);
-  uint32_t result = 0;
-  unsigned s = selector & 3;
-  for (unsigned i = 0; i < 4; ++i) {
-    unsigned pick;
-    bool sign = false;
-    switch (mode) {
-    case 0:
-      pick = selector >> (4 * i) & 7;
-      sign = selector >> (4 * i) & 8;
-      break;
-    case 1: // f4e: forward four extract
-      pick = s + i;
-      break;
-    case 2: // b4e
-      pick = (s + 8 - i) & 7;
-      break;
-    case 3: // rc8: replicate
-      pick = s;
-      break;
-    case 4: // ecl: edge clamp left
-      pick = std::max(s, i);
-      break;
-    case 5: // ecr
-      pick = std::min(s, i);
-      break;
-    default: // rc16
-      pick = (s & 1) * 2 + (i & 1);
-      break;
-    }
-    uint32_t byte = bytes[pick];
-    if (sign)
-      byte = byte & 0x80 ? 0xff : 0;
-    result |= byte << (8 * i);
-  }
-  return result;
-}
-
-static void execPermute(Exec &x, const Inst &I) {
-  uint32_t *d = x.r32(I.ops[0]);
-  const uint32_t *a = x.r32(I.ops[1]), *b = x.r32(I.ops[2]),
-                 *s = x.r32(I.ops[3]);
-  // Operands that the selector does not touch cannot make it undefined.
-  uint32_t fromA = 0, fromB = 0;
-  uint32_t poisonA = x.poisonOf(I.ops[1]), poisonB = x.poisonOf(I.ops[2]);
-  forLanes(x.active, [&](unsigned l) {
-    if ((poisonA | poisonB) >> l & 1) {
-      for (unsigned i = 0; i < 4; ++i)
-        ((s[l] >> (4 * i) & 4) ? fromB : fromA) |= 1u << l;
-      if (I.flags)
-        fromA = fromB = ~0u;
-    }
-    d[l] = permute(a[l], b[l], s[l], I.flags);
-  });
-  uint32_t p = (poisonA & fromA) | (poisonB & fromB) | x.poisonOf(I.ops[3]);
-  x.setPoison(I.ops[0], p,
-              x.origin[I.ops[(poisonA & fromA)   ? 1
-                             : (poisonB & fromB) ? 2
-                                                 : 3]
-                           .meta]);
-}
-
-static Error decodePermute(Decoding &c) {
-  Type t = c.takeType();
-  StringRef mode = c.takeAny({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
-  c.inst.flags = llvm::StringSwitch<unsigned>(mode)
-                     .Case("f4e", 1)
-                     .Case("b4e", 2)
-                     .Case("rc8", 3)
-                     .Case("ecl", 4)
-                     .Case("ecr", 5)
-                     .Case("rc16", 6)
-                     .Default(0);
-  return same(c, t == Type::B32 ? execPermute : nullptr, t, 3, InstClass::Alu);
-}
-
-static void execLop3(Exec &x, const Inst &I) {
-  uint32_t *d = x.r32(I.ops[0]);
-  const uint32_t *a = x.r32(I.ops[1]), *b = x.r32(I.ops[2]),
-                 *c = x.r32(I.ops[3]);
-  uint32_t lut = I.imm;
-  auto one = [&](unsigned l) {
-    uint32_t r = 0, A = a[l], B = b[l], C = c[l];
-    if (lut & 1)
-      r |= ~A & ~B & ~C;
-    if (lut & 2)
-      r |= ~A & ~B & C;
-    if (lut & 4)
-      r |= ~A & B & ~C;
-    if (lut & 8)
-      r |= ~A & B & C;
-    if (lut & 16)
-      r |= A & ~B & ~C;
-    if (lut & 32)
-      r |= A & ~B & C;
-    if (lut & 64)
-      r |= A & B & ~C;
-    if (lut & 128)
-      r |= A & B & C;
-    d[l] = r;
-  };
-  if (x.active == ~0u)
-    for (unsigned l = 0; l < 32; ++l)
-      one(l);
-  else
-    forLanes(x.active, one);
-  x.propagate<3>(I);
-}
-
-static Error decodeLop3(Decoding &c) {
-  if (c.take("and") || c.take("or"))
-    return c.error("lop3 with a predicate is not supported");
-  Type t = c.takeType();
-  ATTN_SIM_TRY(c.expectOps(5, 5));
-  ATTN_SIM_TRY(c.dst(c.ast.ops[0], t));
-  for (unsigned i = 1; i < 4; ++i)
-    ATTN_SIM_TRY(c.src(c.ast.ops[i], t));
-  ATTN_SIM_TRY(c.immediate(c.ast.ops[4], c.inst.imm));
-  return c.set(execLop3, InstClass::Alu);
-}
-
-static void execDot(Exec &x, const Inst &I) {
-  // flags: 1 a signed, 2 b signed, 4 dp2a, 8 high half.
-  forLanes(x.active, [&](unsigned l) {
-    uint32_t a = x.r32(I.ops[1])[l], b = x.r32(I.ops[2])[l];
-    uint32_t sum = x.r32(I.ops[3])[l];
-    auto byte = [](uint32_t v, unsigned i, bool isSigned) -> int32_t {
-      uint8_t u = v >> (8 * i);
-      return isSigned ? int32_t(int8_t(u)) : int32_t(u);
-    };
-    if (I.flags & 4) {
-      for (unsigned i = 0; i < 2; ++i) {
-        uint16_t h = a >> (16 * i);
-        int32_t av = I.flags & 1 ? int32_t(int16_t(h)) : int32_t(h);
-        sum += uint32_t(av * byte(b, i + (I.flags & 8 ? 2 : 0), I.flags & 2));
-      }
-    } else {
-      for (unsigned i = 0; i < 4; ++i)
-        sum += uint32_t(byte(a, i, I.flags & 1) * byte(b, i, I.flags & 2));
-    }
-    x.r32(I.ops[0])[l] = sum;
-  });
-  x.propagate<3>(I);
-}
-
-static Error decodeDot(Decoding &c) {
-  bool two = c.ast.base == "dp2a";
-  bool hi = c.take("hi");
-  if (two && !hi && !c.take("lo"))
-    return c.error("expected '.lo' or '.hi'");
-  Type a = c.takeType(), b = c.takeType();
-  if (bitWidth(a) != 32 || b == Type::None)
-    b = a;
-  c.inst.flags = (isSigned(a) ? 1 : 0) | (isSigned(b) ? 2 : 0) | (two ? 4 : 0) |
-                 (hi ? 8 : 0);
-  return same(c, execDot, Type::B32, 3, InstClass::Alu);
-}
-
 void mlir::attn::sim::registerIntegerOps(DecodeTable &table) {
   for (StringRef name : {"add", "sub", "mul", "mad", "div", "rem", "min", "max",
                          "neg", "abs", "sad", "addc", "subc", "madc"})
@@ -779,12 +445,4 @@ void mlir::attn::sim::registerIntegerOps(DecodeTable &table) {
   for (StringRef name : {"and", "or", "xor", "not", "cnot"})
     table[name] = decodeLogic;
   table["shl"] = table["shr"] = decodeShift;
-  table["shf"] = decodeFunnel;
-  for (StringRef name : {"popc", "clz", "brev", "bfind"})
-    table[name] = decodeBitCount;
-  table["bfe"] = decodeBfe;
-  table["bfi"] = decodeBfi;
-  table["prmt"] = decodePermute;
-  table["lop3"] = decodeLop3;
-  table["dp4a"] = table["dp2a"] = decodeDot;
 }

@@ -34,6 +34,11 @@ TensorMemory &tensorMemoryOf(Cta &cta);
 void trackTensor(Exec &x, Cta &cta, const Stamp &stamp, const Clock &clock,
                  unsigned lane, unsigned column, unsigned count, bool write);
 
+/// An operand of a tcgen05 operation is not in shared memory: stops the run.
+void reportOutside(Cluster &cluster, const EngineOp &op);
+/// Remembers what an operation issued now is ordered after.
+void rememberIssue(Exec &x);
+
 struct Decoding;
 llvm::Error decodeTensorMma(Decoding &c);
 llvm::Error decodeTensorCommit(Decoding &c);

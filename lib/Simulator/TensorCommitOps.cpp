@@ -1,0 +1,257 @@
+//===- TensorCommitOps.cpp - tcgen05.commit and tcgen05.cp ----------------===//
+//
+// A commit is an operation of its thread's stream. Its completion arrives on
+// the mbarriers and publishes what the stream has done so far.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decoder.h"
+#include "EngineOps.h"
+#include "MatrixDescriptor.h"
+#include "MbarrierState.h"
+#include "TensorMemory.h"
+
+using namespace mlir::attn::sim;
+using llvm::Error;
+
+namespace {
+
+struct CommitOp : EngineOp {
+  llvm::SmallVector<std::pair<Cta *, uint32_t>, 2> barriers;
+  uint32_t epoch = 0;
+  Knowledge issuedAfter;
+
+  void complete(Cluster &cluster) override;
+  std::string describe() const override { return "a tcgen05.commit"; }
+  bool touches(const Cta *cta) const override {
+    for (const auto &b : barriers)
+      if (b.first == cta)
+        return true;
+    return false;
+  }
+};
+
+void CommitOp::complete(Cluster &cluster) {
+  Exec x(*cluster.machine, cluster);
+  x.warp = issuer;
+  x.cta = issuer->cta;
+  x.pc = inst;
+  for (auto [cta, offset] : barriers) {
+    auto it = cta->mbarriers.find(offset);
+    if (it == cta->mbarriers.end() || cta->exited) {
+      signalBytes(cluster, *this, cta, offset, 0);
+      continue;
+    }
+    Mbarrier &b = it->second;
+    b.gathering.join(issuedAfter);
+    for (Clock *clock :
+         {&b.gathering.generic, &b.gathering.async, &b.gathering.tensor}) {
+      clock->cluster = cluster.linear;
+      Component &c = clock->at(issuer->mmaActor);
+      c.full = std::max(c.full, epoch);
+    }
+    arriveOn(x, b, 1, -1);
+  }
+}
+
+// ops: barrier, mask or none.
+void execTensorCommit(Exec &x, const Inst &I) {
+  forLanes(x.active, [&](unsigned lane) {
+    if (x.action == Action::Fault)
+      return;
+    uint64_t address = x.read(I.ops[0], lane) + I.imm;
+    if (address >= SharedWindow && address < SharedWindow + WindowSize)
+      address -= SharedWindow;
+    Cta *owner = nullptr;
+    if (!findMbarrier(x, uint32_t(address), lane, &owner))
+      return;
+    uint32_t offset = (uint32_t(address) & 0xffffff) - SharedBase;
+    auto op = std::make_unique<CommitOp>();
+    op->inst = x.pc;
+    op->issuer = x.warp;
+    op->stream = x.warp->index + 1;
+    op->epoch = x.warp->mmaEpoch;
+    op->issuedAfter = x.warp->issuedAfter;
+    if (I.ops[1].cls == RegClass::Sink) {
+      op->barriers.push_back({owner, offset});
+    } else {
+      forLanes(x.r32(I.ops[1])[lane] & 0xffff, [&](unsigned rank) {
+        if (x.action == Action::Fault)
+          return;
+        if (rank >= x.cluster.ctas.size())
+          return x.fault(FindingKind::OutOfBounds,
+                         "the multicast mask names a CTA that the cluster "
+                         "does not have",
+                         lane);
+        op->barriers.push_back({x.cluster.ctas[rank].get(), offset});
+      });
+      if (x.action == Action::Fault)
+        return;
+    }
+    if (x.machine.config.asyncWrites == AsyncTiming::Issue) {
+      op->complete(x.cluster);
+      x.cluster.advance();
+    } else {
+      x.cluster.engine.push_back(std::move(op));
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// cp
+//===----------------------------------------------------------------------===//
+
+struct TensorCopyAux {
+  unsigned rows = 128, bytes = 16;
+  bool pair = false;
+  /// Lanes that receive row r: r + each of these.
+  llvm::SmallVector<std::array<unsigned, 3>, 4> spread; ///< {first, last, add}
+};
+
+struct TensorCopyOp : EngineOp {
+  const TensorCopyAux *aux = nullptr;
+  llvm::SmallVector<Cta *, 2> ctas;
+  uint32_t column = 0;
+  uint64_t desc = 0;
+
+  void complete(Cluster &cluster) override {
+    MatrixDescriptor d = MatrixDescriptor::tcgen05(desc);
+    for (Cta *cta : ctas) {
+      TensorMemory &t = tensorMemoryOf(*cta);
+      for (unsigned r = 0; r < aux->rows; ++r)
+        for (unsigned b = 0; b < aux->bytes; b += 4) {
+          uint32_t offset = d.kMajor(r, b) - SharedBase;
+          if (offset + 4 > cta->shared.size())
+            return reportOutside(cluster, *this);
+          uint32_t v;
+          std::memcpy(&v, cta->shared.data() + offset, 4);
+          bool ok = true;
+          for (unsigned i = 0; i < 4; ++i)
+            ok &= cta->sharedValid[offset + i];
+          for (const auto &[first, last, add] : aux->spread)
+            if (r >= first && r < last) {
+              unsigned cell =
+                  (r + add) * TensorMemory::Columns + column + b / 4;
+              t.cells[cell] = v;
+              t.valid[cell] = ok;
+            }
+        }
+    }
+  }
+  std::string describe() const override { return "a tcgen05.cp"; }
+  bool touches(const Cta *cta) const override {
+    return llvm::is_contained(ctas, cta);
+  }
+};
+
+void execTensorCopy(Exec &x, const Inst &I) {
+  const auto &o = *static_cast<const TensorCopyAux *>(I.aux);
+  forLanes(x.active, [&](unsigned lane) {
+    if (x.action == Action::Fault)
+      return;
+    auto op = std::make_unique<TensorCopyOp>();
+    op->inst = x.pc;
+    op->issuer = x.warp;
+    op->stream = x.warp->index + 1;
+    op->aux = &o;
+    op->column = (x.r32(I.ops[0])[lane] + I.imm) & 0xffff;
+    op->desc = x.r64(I.ops[1])[lane];
+    unsigned rank = x.cta->rank;
+    op->ctas.push_back(x.cluster.ctas[o.pair ? rank & ~1u : rank].get());
+    if (o.pair && (rank | 1) < x.cluster.ctas.size())
+      op->ctas.push_back(x.cluster.ctas[rank | 1].get());
+    MatrixDescriptor d = MatrixDescriptor::tcgen05(op->desc);
+    if (!d.valid)
+      return x.fault(FindingKind::InvalidOperation,
+                     "the matrix descriptor is malformed", lane);
+    Warp &w = *x.warp;
+    uint32_t epoch = ++w.mmaEpoch;
+    Stamp stamp = x.stampHere(lane);
+    stamp.actor = w.mmaActor;
+    stamp.epoch = epoch;
+    stamp.flags = Stamp::Async | Stamp::AsyncProxy;
+    Stamp tensor = stamp;
+    tensor.flags = Stamp::Async | Stamp::Tensor;
+    tensor.lane = Stamp::AllLanes;
+    for (Cta *cta : op->ctas) {
+      if (!tensorMemoryOf(*cta).isAllocated(op->column, o.bytes / 4))
+        return x.fault(FindingKind::TensorMemoryMisuse,
+                       "tcgen05.cp writes columns that the CTA has not "
+                       "allocated",
+                       lane);
+      for (unsigned r = 0; r < o.rows; ++r) {
+        for (unsigned b = 0; b < o.bytes; b += 16) {
+          MemRef ref;
+          ref.space = Space::Shared;
+          ref.cta = cta;
+          ref.offset = d.kMajor(r, b) - SharedBase;
+          ref.address = ref.offset + SharedBase;
+          if (ref.offset + 16 <= cta->shared.size())
+            x.trackAs(stamp, w.know.async, ref, 16, false);
+        }
+        for (const auto &[first, last, add] : o.spread)
+          if (r >= first && r < last)
+            trackTensor(x, *cta, tensor, w.know.tensor, r + add, op->column,
+                        o.bytes / 4, true);
+      }
+    }
+    rememberIssue(x);
+    if (x.machine.config.asyncWrites == AsyncTiming::Issue)
+      op->complete(x.cluster);
+    else
+      x.cluster.engine.push_back(std::move(op));
+  });
+}
+
+} // namespace
+
+namespace mlir::attn::sim {
+
+Error decodeTensorCommit(Decoding &c) {
+  const auto &ops = c.ast.ops;
+  c.take("commit");
+  if (c.takeAny({"cta_group::1", "cta_group::2"}).empty() ||
+      !c.take("mbarrier::arrive::one"))
+    return c.error("expected '.cta_group' and '.mbarrier::arrive::one'");
+  c.takeAny({"shared::cluster", "shared::cta"});
+  bool multicast = c.take("multicast::cluster");
+  c.take("b64");
+  ATTN_SIM_TRY(c.expectOps(multicast ? 2 : 1, multicast ? 2 : 1));
+  ATTN_SIM_TRY(c.address(ops[0], c.inst.imm));
+  if (multicast)
+    ATTN_SIM_TRY(c.srcWide(ops[1], Type::B16));
+  else
+    c.none();
+  return c.set(execTensorCommit, InstClass::Tcgen05);
+}
+
+Error decodeTensorCopy(Decoding &c) {
+  c.take("cp");
+  auto *o = c.makeAux<TensorCopyAux>();
+  o->pair = c.take("cta_group::2");
+  if (!o->pair && !c.take("cta_group::1"))
+    return c.error("expected '.cta_group'");
+  if (c.take("128x256b")) {
+    o->bytes = 32;
+    o->spread = {{0, 128, 0}};
+  } else if (c.take("128x128b")) {
+    o->spread = {{0, 128, 0}};
+  } else if (c.take("32x128b") && c.take("warpx4")) {
+    o->rows = 32;
+    o->spread = {{0, 32, 0}, {0, 32, 32}, {0, 32, 64}, {0, 32, 96}};
+  } else if (c.take("warpx2::02_13") && c.take("64x128b")) {
+    o->rows = 64;
+    o->spread = {{0, 64, 0}, {0, 64, 64}};
+  } else if (c.take("warpx2::01_23") && c.take("64x128b")) {
+    o->rows = 64;
+    o->spread = {{0, 32, 0}, {0, 32, 32}, {32, 64, 32}, {32, 64, 64}};
+  } else {
+    return c.error("unsupported shape");
+  }
+  ATTN_SIM_TRY(c.expectOps(2, 2));
+  ATTN_SIM_TRY(c.address(c.ast.ops[0], c.inst.imm));
+  ATTN_SIM_TRY(c.src(c.ast.ops[1], Type::B64));
+  return c.set(execTensorCopy, InstClass::Tcgen05);
+}
+
+} // namespace mlir::attn::sim
