@@ -190,7 +190,8 @@ ATTN_C_EXPORTED void attnSimulationSetInput(AttnSimulation *simulation,
                                             AttnStringRef dtype,
                                             const int64_t *shape, size_t rank,
                                             const void *data, size_t numBytes);
-/** A size or stride that the launch record leaves open, such as "q.dim2". */
+/** A size or stride that the launch record leaves open, such as "q.dim2". With
+ * none, and no input q, k or v, the open sizes are those of the problem. */
 ATTN_C_EXPORTED void attnSimulationSetSize(AttnSimulation *simulation,
                                            AttnStringRef name, int64_t value);
 /** Seed of random inputs and of the schedule. */

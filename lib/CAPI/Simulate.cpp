@@ -94,15 +94,17 @@ void attnSimulationSetThreads(AttnSimulation *simulation, uint32_t threads) {
   simulation->options.config.threads = threads;
 }
 
-/// Lengths and sizes that the problem's options give. What the caller gave goes
-/// before them.
+/// Lengths and sizes that the problem's options give, where the caller gave
+/// none.
 static void applyOpenSizes(const Problem &problem,
                            sim::HarnessOptions &options) {
   sim::HarnessOptions own;
   applyProblem(problem, own);
   for (const auto &entry : own.inputs)
     options.inputs.try_emplace(entry.getKey(), entry.second);
-  // Arrays bring their sizes with them.
+  // A caller who gives sizes or arrays, which bring theirs, decides them all.
+  if (!options.sizes.empty())
+    return;
   for (StringRef name : {"q", "k", "v"})
     if (options.inputs.count(name))
       return;

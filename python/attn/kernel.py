@@ -10,7 +10,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _cache, _library, arrays
+from . import _cache, _library, arrays, bundle
 from .errors import CompileError, Diagnostic, SimulationError
 
 if TYPE_CHECKING:
@@ -178,6 +178,18 @@ class Kernel:
             cubin = bytes(self._request.run("cubin")["output"])
             _cache.write(key, cubin)
         return cubin
+
+    def bundle(self, path: str | os.PathLike[str] | None = None, *, cubin: bool = True) -> bytes:
+        """A bundle of the kernel (docs/Bundles.md), also written to `path`. It
+        has the PTX and, with `cubin`, which needs ptxas, machine code for the
+        kernel's chip; attn-compile --bundle-chips adds other chips."""
+        images = [bundle.Image("ptx", self.chip, self.ptx.encode())]
+        if cubin:
+            images.insert(0, bundle.Image("cubin", self.chip, self.cubin))
+        data = bundle.write(self.launch, images)
+        if path is not None:
+            pathlib.Path(path).write_bytes(data)
+        return data
 
     def mlir(self, rung: str) -> str:
         """The text of a rung: problem, plan, tile, barrier, thread, nvvm, launch,

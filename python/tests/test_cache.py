@@ -16,9 +16,7 @@ def count_runs(monkeypatch):
     """A list that grows with each compilation."""
     runs = []
     real = _Request.run
-    monkeypatch.setattr(
-        _Request, "run", lambda self, rung: runs.append(rung) or real(self, rung)
-    )
+    monkeypatch.setattr(_Request, "run", lambda self, rung: runs.append(rung) or real(self, rung))
     return runs
 
 

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Compile/Bundle.h"
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"
@@ -127,6 +128,16 @@ static cl::opt<std::string>
                cl::desc("Also write the launch record to this file"),
                cl::cat(outputCategory));
 static cl::opt<std::string>
+    bundlePath("bundle", cl::value_desc("file"),
+               cl::desc("Also write launch record, cubins and PTX to this one "
+                        "file, which attn.runtime launches"),
+               cl::cat(outputCategory));
+static cl::list<std::string>
+    flagBundleChips("bundle-chips", cl::value_desc("chip"), cl::CommaSeparated,
+                    cl::desc("The cubins of the bundle (default: one for "
+                             "--chip where ptxas is found)"),
+                    cl::cat(outputCategory));
+static cl::opt<std::string>
     flagDumpDir("dump-dir", cl::value_desc("folder"),
                 cl::desc("Write each rung to a numbered file there"),
                 cl::cat(outputCategory));
@@ -213,6 +224,8 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
   if (flagJSON && given(flagEmit) && outputPath.empty())
     return llvm::createStringError("--emit and --json both write to standard "
                                    "output; give a file with -o");
+  if (!flagBundleChips.empty() && bundlePath.empty())
+    return llvm::createStringError("--bundle-chips needs --bundle");
   if (!flagVerify)
     for (auto [isGiven, name] :
          {std::pair(flagCorners.getValue(), "corners"),
@@ -251,6 +264,10 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   if (flagVerify && options.last < Rung::PTX)
     return llvm::createStringError(
         "--verify needs PTX, and --emit=" + stringifyRung(options.last) +
+        " stops before it");
+  if (!bundlePath.empty() && options.last < Rung::PTX)
+    return llvm::createStringError(
+        "--bundle needs PTX, and --emit=" + stringifyRung(options.last) +
         " stops before it");
   if (!launchPath.empty() && options.last < Rung::NVVM)
     return llvm::createStringError(
@@ -355,9 +372,23 @@ static LogicalResult writeOutputs(const CompileResult &result) {
     if (failed(writeFile(launchPath, text)))
       return failure();
   }
-  // A report takes the place of the output unless both were asked for.
-  bool wantsOutput = given(flagEmit) || !outputPath.empty() ||
-                     !(flagVerify || flagJSON || flagPrintPlan);
+  if (!bundlePath.empty()) {
+    std::vector<std::string> chips(flagBundleChips.begin(),
+                                   flagBundleChips.end());
+    llvm::Expected<Bundle> bundle = makeBundle(result, chips);
+    if (!bundle) {
+      llvm::WithColor::error(llvm::errs(), "attn-compile")
+          << llvm::toString(bundle.takeError()) << "\n";
+      return failure();
+    }
+    if (failed(writeFile(bundlePath, writeBundle(*bundle))))
+      return failure();
+  }
+  // A report or a bundle takes the place of the output unless both were asked
+  // for.
+  bool wantsOutput =
+      given(flagEmit) || !outputPath.empty() ||
+      !(flagVerify || flagJSON || flagPrintPlan || !bundlePath.empty());
   if (wantsOutput)
     return writeFile(outputPath.empty() ? "-" : outputPath.getValue(),
                      result.output);

@@ -1,0 +1,233 @@
+"""The CUDA driver (libcuda.so.1) through ctypes: what a launch needs.
+
+The driver's C interface does not change between versions, so that a launch
+depends on nothing but the driver itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char_p,
+    c_int,
+    c_size_t,
+    c_ubyte,
+    c_uint,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+
+from .errors import DriverError
+from .record import TensorMap, TensorView
+
+_CLUSTER_DIMENSION = 4
+_MAX_DYNAMIC_SHARED = 8
+_COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED_OPTIN = 75, 76, 97
+
+#: CUtensorMapDataType of each element type.
+_MAP_TYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9, "f8E4M3FN": 0, "f8E5M2": 0, "i8": 0}
+_MAP_TYPES |= {"i32": 3, "i64": 5}
+#: CUtensorMapSwizzle of each swizzle.
+_SWIZZLES = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
+_L2_PROMOTION_128B = 2
+TENSOR_MAP_BYTES = 128
+
+
+class _Attribute(Structure):
+    """CUlaunchAttribute; the value is a union of 64 bytes."""
+
+    _fields_ = [("id", c_uint), ("pad", c_uint), ("value", c_uint32 * 16)]
+
+
+class _Config(Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [
+        ("grid", c_uint * 3),
+        ("block", c_uint * 3),
+        ("sharedBytes", c_uint),
+        ("stream", c_void_p),
+        ("attributes", POINTER(_Attribute)),
+        ("numAttributes", c_uint),
+    ]
+
+
+_SIGNATURES: dict[str, list[object]] = {
+    "cuInit": [c_uint],
+    "cuDeviceGet": [POINTER(c_int), c_int],
+    "cuDeviceGetCount": [POINTER(c_int)],
+    "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
+    "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
+    "cuCtxGetCurrent": [POINTER(c_void_p)],
+    "cuCtxPushCurrent_v2": [c_void_p],
+    "cuCtxPopCurrent_v2": [POINTER(c_void_p)],
+    "cuModuleLoadData": [POINTER(c_void_p), c_char_p],
+    "cuModuleGetFunction": [POINTER(c_void_p), c_void_p, c_char_p],
+    "cuFuncSetAttribute": [c_void_p, c_int, c_int],
+    "cuLaunchKernel": [c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p],
+    "cuLaunchKernelEx": [POINTER(_Config), c_void_p, c_void_p, c_void_p],
+    "cuMemAllocAsync": [POINTER(c_uint64), c_size_t, c_void_p],
+    "cuMemFreeAsync": [c_uint64, c_void_p],
+    "cuMemsetD8Async": [c_uint64, c_ubyte, c_size_t, c_void_p],
+    "cuGetErrorName": [c_int, POINTER(c_char_p)],
+    "cuGetErrorString": [c_int, POINTER(c_char_p)],
+}
+#: Absent from older drivers; looked up where they are needed.
+_OPTIONAL: dict[str, list[object]] = {
+    "cuTensorMapEncodeTiled": [
+        c_void_p,
+        c_int,
+        c_uint32,
+        c_void_p,
+        *[c_void_p] * 4,
+        *[c_int] * 4,
+    ],
+}
+
+
+@functools.cache
+def load() -> ctypes.CDLL:
+    """The initialised driver, or DriverError."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise DriverError(f"no CUDA driver: {error}") from None
+    try:
+        for name, arguments in _SIGNATURES.items():
+            getattr(driver, name).argtypes = arguments
+    except AttributeError as error:
+        raise DriverError(f"the CUDA driver is too old: {error}") from None
+    for name, arguments in _OPTIONAL.items():
+        if hasattr(driver, name):
+            getattr(driver, name).argtypes = arguments
+    status = driver.cuInit(0)
+    if status:
+        raise DriverError(f"cuInit failed: {describe(driver, status)}")
+    return driver
+
+
+def describe(driver: ctypes.CDLL, status: int) -> str:
+    """A status with its name and explanation."""
+    name, text = c_char_p(), c_char_p()
+    driver.cuGetErrorName(status, byref(name))
+    driver.cuGetErrorString(status, byref(text))
+    words = [each.value.decode() for each in (name, text) if each.value]
+    return ": ".join(words) or f"error {status}"
+
+
+def check(status: int, call: str, what: str) -> None:
+    """Raises DriverError unless `status` is success."""
+    if status:
+        raise DriverError(f"{what}: {call} failed: {describe(load(), status)}")
+
+
+class Device:
+    """A GPU with its primary context, which torch uses too."""
+
+    def __init__(self, ordinal: int) -> None:
+        driver = load()
+        what = f"device {ordinal}"
+        device, self.context = c_int(), c_void_p()
+        check(driver.cuDeviceGet(byref(device), ordinal), "cuDeviceGet", what)
+        values = []
+        for attribute in (_COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED_OPTIN):
+            value = c_int()
+            status = driver.cuDeviceGetAttribute(byref(value), attribute, device)
+            check(status, "cuDeviceGetAttribute", what)
+            values.append(value.value)
+        self.major, self.minor, self.shared_bytes = values
+        status = driver.cuDevicePrimaryCtxRetain(byref(self.context), device)
+        check(status, "cuDevicePrimaryCtxRetain", what)
+
+    def __enter__(self) -> None:
+        status = load().cuCtxPushCurrent_v2(self.context)
+        check(status, "cuCtxPushCurrent", "device")
+
+    def __exit__(self, *_: object) -> None:
+        load().cuCtxPopCurrent_v2(byref(c_void_p()))
+
+    def is_current(self) -> bool:
+        """Whether this thread's context is the device's."""
+        current = c_void_p()
+        load().cuCtxGetCurrent(byref(current))
+        return current.value == self.context.value
+
+
+@functools.cache
+def get_device(ordinal: int) -> Device:
+    """The device, opened at the first use."""
+    return Device(ordinal)
+
+
+class Function:
+    """A kernel in a loaded module of one device."""
+
+    def __init__(self, image: bytes, name: str, shared_bytes: int) -> None:
+        """Loads `image` into the current context."""
+        driver = load()
+        what = f"kernel {name}"
+        module, self._function = c_void_p(), c_void_p()
+        # PTX text has to end with a zero byte; a cubin does not mind.
+        status = driver.cuModuleLoadData(byref(module), image + b"\0")
+        check(status, "cuModuleLoadData", what)
+        status = driver.cuModuleGetFunction(byref(self._function), module, name.encode())
+        check(status, "cuModuleGetFunction", what)
+        status = driver.cuFuncSetAttribute(self._function, _MAX_DYNAMIC_SHARED, shared_bytes)
+        check(status, "cuFuncSetAttribute", f"{what}: {shared_bytes} bytes of shared memory")
+
+    def launch(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, ...],
+        cluster: tuple[int, ...],
+        shared_bytes: int,
+        stream: int,
+        pointers: object,
+    ) -> int:
+        """Launches with an array of pointers to the parameters; the status."""
+        driver = load()
+        if tuple(cluster) == (1, 1, 1):
+            status: int = driver.cuLaunchKernel(
+                self._function, *grid, *block, shared_bytes, stream, pointers, None
+            )
+            return status
+        attribute = _Attribute(_CLUSTER_DIMENSION)
+        attribute.value[:3] = cluster
+        config = _Config(
+            (c_uint * 3)(*grid),
+            (c_uint * 3)(*block),
+            shared_bytes,
+            stream,
+            ctypes.pointer(attribute),
+            1,
+        )
+        status = driver.cuLaunchKernelEx(byref(config), self._function, pointers, None)
+        return status
+
+
+def encode_tensor_map(parameter: TensorMap, view: TensorView, address: int, kernel: str) -> None:
+    """Writes the 128 bytes of a tensor map to `address`, a multiple of 64."""
+    driver = load()
+    if not hasattr(driver, "cuTensorMapEncodeTiled"):
+        raise DriverError(f"kernel {kernel}: the CUDA driver is too old for tensor maps")
+    rank = len(parameter.dims)
+    status = driver.cuTensorMapEncodeTiled(
+        address,
+        _MAP_TYPES[parameter.element],
+        rank,
+        view.address,
+        (c_uint64 * rank)(*parameter.dims),
+        (c_uint64 * rank)(*parameter.strides),
+        (c_uint32 * rank)(*parameter.box),
+        (c_uint32 * rank)(*[1] * rank),
+        0,
+        _SWIZZLES[parameter.swizzle],
+        _L2_PROMOTION_128B,
+        0,
+    )
+    check(status, "cuTensorMapEncodeTiled", f'kernel {kernel}: tensor "{parameter.tensor}"')

@@ -1,0 +1,467 @@
+"""Launch records: what a launch of a kernel needs (docs/LaunchRecord.md).
+
+`Binder` checks the tensors of a launch against a record and computes grid,
+workspace sizes and parameter bytes from both. Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .arrays import CARRIERS
+from .errors import ArgumentError, RecordError
+
+VERSION = 1
+#: Stands for a size or stride that the launch decides.
+DYNAMIC = -1
+#: Most CTAs in x, y, z.
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+#: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
+_FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d", "i8": "<b", "i32": "<i", "i64": "<q"}
+_TOKEN = re.compile(r"\s*(?:(\d+)|(\w+)\.(dim|stride)(\d+)|(ceildiv|min|max)\(|([-+*/%(),]))")
+
+#: Value of NAME.dimI or NAME.strideI.
+Lookup = Callable[[str, bool, int], int]
+_Node = Callable[[Lookup], int]
+
+
+def _checked(value: int, text: str) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise RecordError(f'overflow of a 64-bit integer in "{text}"')
+    return value
+
+
+class SizeExpr:
+    """An integer expression over tensor sizes. `/` floors."""
+
+    _MAX_DEPTH = 64
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tokens: list[tuple[str, ...]] = []
+        position = 0
+        stripped = text.rstrip()
+        while position < len(stripped):
+            match = _TOKEN.match(stripped, position)
+            if not match:
+                raise self._error(f"cannot read {stripped[position : position + 16]!r}")
+            self._tokens.append(tuple(group or "" for group in match.groups()))
+            position = match.end()
+        self._next = 0
+        self._depth = 0
+        self._node = self._sum()
+        if self._next != len(self._tokens):
+            raise self._error("expected an operator or the end")
+
+    def evaluate(self, lookup: Lookup) -> int:
+        """Its value; RecordError on overflow and division by zero."""
+        return self._node(lookup)
+
+    def _error(self, message: str) -> RecordError:
+        return RecordError(f'in "{self.text}": {message}')
+
+    def _consume(self, *symbols: str) -> str:
+        if self._next < len(self._tokens) and self._tokens[self._next][5] in symbols:
+            symbol = self._tokens[self._next][5]
+            if symbol:
+                self._next += 1
+                return symbol
+        return ""
+
+    def _expect(self, symbol: str) -> None:
+        if not self._consume(symbol):
+            raise self._error(f"expected '{symbol}'")
+
+    def _sum(self) -> _Node:
+        self._depth += 1
+        if self._depth > self._MAX_DEPTH:
+            raise self._error(f"expected at most {self._MAX_DEPTH} nested expressions")
+        node = self._product()
+        while symbol := self._consume("+", "-"):
+            node = self._combine(symbol, node, self._product())
+        self._depth -= 1
+        return node
+
+    def _product(self) -> _Node:
+        node = self._factor()
+        while symbol := self._consume("*", "/", "%"):
+            node = self._combine(symbol, node, self._factor())
+        return node
+
+    def _factor(self) -> _Node:
+        negative = False
+        while self._consume("-"):
+            negative = not negative
+        node = self._primary()
+        if not negative:
+            return node
+        return lambda lookup: _checked(-node(lookup), self.text)
+
+    def _primary(self) -> _Node:
+        if self._consume("("):
+            node = self._sum()
+            self._expect(")")
+            return node
+        if self._next == len(self._tokens):
+            raise self._error("expected a value, got the end")
+        number, tensor, kind, index, function, symbol = self._tokens[self._next]
+        self._next += 1
+        if number:
+            value = _checked(int(number), self.text)
+            return lambda lookup: value
+        if tensor:
+            return lambda lookup: lookup(tensor, kind == "stride", int(index))
+        if function:
+            left = self._sum()
+            self._expect(",")
+            right = self._sum()
+            self._expect(")")
+            return self._combine(function, left, right)
+        raise self._error(f"expected a value, got '{symbol}'")
+
+    def _combine(self, operation: str, left: _Node, right: _Node) -> _Node:
+        functions: dict[str, Callable[[int, int], int]] = {
+            "+": lambda a, b: a + b,
+            "-": lambda a, b: a - b,
+            "*": lambda a, b: a * b,
+            "/": lambda a, b: a // b,
+            "%": lambda a, b: a % b,
+            "ceildiv": lambda a, b: -(-a // b),
+            "min": min,
+            "max": max,
+        }
+        function = functions[operation]
+
+        def node(lookup: Lookup) -> int:
+            a, b = left(lookup), right(lookup)
+            if b == 0 and operation in ("/", "%", "ceildiv"):
+                raise RecordError(f'division by zero in "{self.text}"')
+            return _checked(function(a, b), self.text)
+
+        return node
+
+
+class TensorView(NamedTuple):
+    """A tensor in device memory. Every launch makes some, so that it is cheap."""
+
+    dtype: str
+    #: Elements.
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    #: Of the first element.
+    address: int = 0
+    #: Ordinal of the CUDA device.
+    device: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorMap:
+    """A tensor map that the driver has to encode. Dimension 0 is the innermost."""
+
+    offset: int
+    tensor: str
+    element: str
+    swizzle: str
+    dims: tuple[int, ...]
+    #: Bytes, from dimension 1 on.
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """What follows from a record and the shapes of its tensors."""
+
+    #: CTAs in x, y, z; a zero means that there is nothing to compute.
+    grid: tuple[int, int, int]
+    workspace_bytes: tuple[int, ...]
+    #: Parameters with sizes and strides; addresses are filled in by each call.
+    parameters: bytes
+    tensor_maps: tuple[TensorMap, ...]
+
+
+def _print_extents(extents: Sequence[int]) -> str:
+    return "[" + ", ".join("?" if each == DYNAMIC else str(each) for each in extents) + "]"
+
+
+def _get(container: Any, key: str, kind: type, path: str) -> Any:
+    if not isinstance(container, dict) or key not in container:
+        raise RecordError(f"launch record: {path}{key}: missing")
+    value = container[key]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise RecordError(
+            f"launch record: {path}{key}: expected {kind.__name__}, got {type(value).__name__}"
+        )
+    return value
+
+
+def _get_integers(container: Any, key: str, path: str, count: int | None = None) -> tuple[int, ...]:
+    values = _get(container, key, list, path)
+    if not all(type(value) is int for value in values) or count not in (None, len(values)):
+        wanted = "integers" if count is None else f"{count} integers"
+        raise RecordError(f"launch record: {path}{key}: expected {wanted}, got {values!r}")
+    return tuple(values)
+
+
+class Binder:
+    """A record that was read and checked, ready for launches."""
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        version = _get(record, "version", int, "")
+        if version != VERSION:
+            raise RecordError(f"launch record: version: expected {VERSION}, got {version}")
+        self.kernel: str = _get(record, "kernel", str, "")
+        self.chip: str = _get(_get(record, "target", dict, ""), "chip", str, "target.")
+        self.block = _get_integers(record, "block", "", 3)
+        self.cluster = _get_integers(record, "cluster", "", 3)
+        self.shared_bytes: int = _get(record, "shared_bytes", int, "")
+        if min(*self.block, *self.cluster) < 1 or self.shared_bytes < 0:
+            raise RecordError("launch record: expected block and cluster of at least 1")
+        grid = _get(record, "grid", list, "")
+        if len(grid) != 3 or not all(isinstance(each, str) for each in grid):
+            raise RecordError(f"launch record: grid: expected 3 expressions, got {grid!r}")
+        self._grid = [SizeExpr(text) for text in grid]
+        self._is_attention = "problem" in record
+        self._read_tensors(_get(record, "tensors", list, ""))
+        self._workspaces = []
+        for index, workspace in enumerate(_get(record, "workspace", list, "")):
+            path = f"workspace[{index}]."
+            text = _get(workspace, "bytes", str, path)
+            self._workspaces.append((SizeExpr(text), _get(workspace, "zeroed", bool, path)))
+        #: Whether each workspace has to hold zeros.
+        self.zeroed = tuple(zeroed for _, zeroed in self._workspaces)
+        self.args = [
+            self._read_arg(arg, f"args[{index}].")
+            for index, arg in enumerate(_get(record, "args", list, ""))
+        ]
+        self._lay_out()
+
+    def _read_tensors(self, tensors: list[Any]) -> None:
+        #: The record's tensors by name.
+        self.tensors: dict[str, TensorView] = {}
+        self.written: set[str] = set()
+        for index, tensor in enumerate(tensors):
+            path = f"tensors[{index}]."
+            name = _get(tensor, "name", str, path)
+            dtype = _get(tensor, "dtype", str, path)
+            if dtype not in CARRIERS:
+                raise RecordError(f"launch record: {path}dtype: unknown {dtype!r}")
+            shape = _get_integers(tensor, "shape", path)
+            strides = _get_integers(tensor, "strides", path, len(shape))
+            if name in self.tensors:
+                raise RecordError(f"launch record: {path}name: expected one {name!r}, got two")
+            self.tensors[name] = TensorView(dtype, shape, strides)
+            if _get(tensor, "access", str, path) == "write":
+                self.written.add(name)
+
+    def _read_arg(self, arg: Any, path: str) -> dict[str, Any]:
+        kind = _get(arg, "kind", str, path)
+        if kind in ("pointer", "size", "stride", "tensor_map"):
+            tensor = _get(arg, "tensor", str, path)
+            if tensor not in self.tensors:
+                raise RecordError(f"launch record: {path}tensor: there is no tensor {tensor!r}")
+            rank = len(self.tensors[tensor].shape)
+            if kind in ("size", "stride"):
+                dim = _get(arg, "dim", int, path)
+                if not 0 <= dim < rank or _get(arg, "type", str, path) not in ("i32", "i64"):
+                    raise RecordError(f"launch record: {path}dim: no such size")
+            if kind == "tensor_map":
+                _get_integers(arg, "box", path, rank)
+                _get(arg, "swizzle", str, path)
+                if _get(arg, "element", str, path) not in CARRIERS:
+                    raise RecordError(f"launch record: {path}element: unknown type")
+        elif kind == "scalar":
+            _get(arg, "name", str, path)
+            if _get(arg, "type", str, path) not in _FORMATS:
+                raise RecordError(f"launch record: {path}type: unknown {arg['type']!r}")
+        elif kind == "workspace":
+            if not 0 <= _get(arg, "index", int, path) < len(self._workspaces):
+                raise RecordError(f"launch record: {path}index: there is no such workspace")
+        else:
+            raise RecordError(f"launch record: {path}kind: unknown {kind!r}")
+        return dict(arg)
+
+    def _lay_out(self) -> None:
+        """Each parameter lies at its own alignment."""
+        #: Offset of each parameter; `parameter_bytes` is the end of the last.
+        self.offsets: list[int] = []
+        offset = 0
+        for arg in self.args:
+            size = align = 8
+            if arg["kind"] == "tensor_map":
+                size, align = 128, 64
+            elif arg["kind"] in ("size", "stride", "scalar"):
+                size = align = CARRIERS[arg["type"]][1]
+            offset = -(-offset // align) * align
+            self.offsets.append(offset)
+            offset += size
+        self.parameter_bytes = offset
+        places = list(zip(self.args, self.offsets, strict=True))
+        #: (tensor, offset) and (workspace, offset) of the addresses.
+        self.pointers = [(a["tensor"], o) for a, o in places if a["kind"] == "pointer"]
+        self.workspaces = [(a["index"], o) for a, o in places if a["kind"] == "workspace"]
+
+    def check(self, name: str, view: TensorView) -> None:
+        """Raises ArgumentError unless `view` fits the record's tensor."""
+        expected = self.tensors[name]
+
+        def fail(what: str, want: object, got: object) -> ArgumentError:
+            return ArgumentError(
+                f'kernel {self.kernel}: tensor "{name}": expected {what} {want}, got {got}'
+            )
+
+        if view.dtype != expected.dtype:
+            raise fail("dtype", expected.dtype, view.dtype)
+        if len(view.shape) != len(expected.shape):
+            raise fail("rank", len(expected.shape), len(view.shape))
+        pairs = zip(expected.shape, view.shape, strict=True)
+        if any(want not in (DYNAMIC, got) for want, got in pairs):
+            raise fail("shape", _print_extents(expected.shape), _print_extents(view.shape))
+        # Nothing steps along a dimension of extent 1.
+        steps = zip(expected.strides, view.strides, view.shape, strict=True)
+        if any(extent > 1 and want not in (DYNAMIC, got) for want, got, extent in steps):
+            raise fail("strides", _print_extents(expected.strides), _print_extents(view.strides))
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """Raises ArgumentError unless `names` are the record's tensors."""
+        for name in names:
+            if name not in self.tensors:
+                raise ArgumentError(
+                    f'kernel {self.kernel}: tensor "{name}": the launch record has no tensor '
+                    f"of this name, only {', '.join(self.tensors)}"
+                )
+        for name in self.tensors:
+            if name not in names:
+                raise ArgumentError(f'kernel {self.kernel}: tensor "{name}": missing')
+
+    def resolve(
+        self, views: Mapping[str, TensorView], scalars: Mapping[str, float] | None = None
+    ) -> Launch:
+        """Checks all tensors and computes the launch. Their addresses are not
+        read. ArgumentError for tensors that do not fit."""
+        self.check_names(list(views))
+        for name, view in views.items():
+            self.check(name, view)
+        if self._is_attention:
+            self._check_sizes(views)
+
+        def lookup(tensor: str, is_stride: bool, index: int) -> int:
+            view = views.get(tensor)
+            values = (view.strides if is_stride else view.shape) if view else ()
+            if index >= len(values):
+                raise RecordError(f'no value for "{tensor}", dimension {index}')
+            return values[index]
+
+        grid = []
+        for axis, expression in enumerate(self._grid):
+            extent = expression.evaluate(lookup)
+            if not 0 <= extent <= _GRID_LIMITS[axis] or extent % self.cluster[axis]:
+                raise ArgumentError(
+                    f"kernel {self.kernel}: grid[{axis}]: expected a multiple of "
+                    f"{self.cluster[axis]} from 0 to {_GRID_LIMITS[axis]}, got {extent}"
+                )
+            grid.append(extent)
+        sizes = tuple(expression.evaluate(lookup) for expression, _ in self._workspaces)
+        if min(sizes, default=0) < 0:
+            raise RecordError(f"workspace: expected at least 0 bytes, got {min(sizes)}")
+        parameters = self._fill(views, scalars or {})
+        maps = tuple(
+            self._make_map(arg, offset, views[arg["tensor"]])
+            for arg, offset in zip(self.args, self.offsets, strict=True)
+            if arg["kind"] == "tensor_map"
+        )
+        return Launch((grid[0], grid[1], grid[2]), sizes, parameters, maps)
+
+    def _check_sizes(self, views: Mapping[str, TensorView]) -> None:
+        """Sizes that an attention problem has in several tensors agree."""
+        groups = (
+            (("q", 0), ("k", 0), ("v", 0), ("o", 0), ("lse", 0)),
+            (("q", 1), ("o", 1), ("lse", 1), ("sinks", 0)),
+            (("k", 1), ("v", 1)),
+            (("q", 2), ("o", 2), ("lse", 2)),
+            (("k", 2), ("v", 2)),
+            (("q", 3), ("k", 3)),
+            (("v", 3), ("o", 3)),
+            (("cu_seqlens_q", 0), ("cu_seqlens_k", 0)),
+        )
+        for group in groups:
+            known = [(n, d) for n, d in group if n in views and d < len(views[n].shape)]
+            for name, dim in known[1:]:
+                first, axis = known[0]
+                want, got = views[first].shape[axis], views[name].shape[dim]
+                if want != got:
+                    raise ArgumentError(
+                        f'kernel {self.kernel}: tensor "{name}": dimension {dim}: expected '
+                        f"{want} as in dimension {axis} of {first}, got {got}"
+                    )
+
+    def _fill(self, views: Mapping[str, TensorView], scalars: Mapping[str, float]) -> bytes:
+        for name in scalars:
+            if not any(a["kind"] == "scalar" and a["name"] == name for a in self.args):
+                raise ArgumentError(
+                    f'kernel {self.kernel}: scalar "{name}": the launch record has no scalar '
+                    "of this name"
+                )
+        buffer = bytearray(self.parameter_bytes)
+        for arg, offset in zip(self.args, self.offsets, strict=True):
+            kind = arg["kind"]
+            if kind in ("size", "stride"):
+                view = views[arg["tensor"]]
+                value: float = (view.shape if kind == "size" else view.strides)[arg["dim"]]
+                what = f'{kind} {arg["dim"]} of "{arg["tensor"]}"'
+            elif kind == "scalar":
+                what = f'scalar "{arg["name"]}"'
+                given = scalars.get(arg["name"])
+                if given is None and arg.get("value") is None:
+                    raise ArgumentError(f"kernel {self.kernel}: {what}: missing value")
+                value = arg["value"] if given is None else given
+                if arg["type"].startswith("i"):
+                    if not math.isfinite(value) or int(value) != value:
+                        raise ArgumentError(
+                            f"kernel {self.kernel}: {what}: expected an integer, got {value}"
+                        )
+                    value = int(value)
+            else:
+                continue
+            try:
+                struct.pack_into(_FORMATS[arg["type"]], buffer, offset, value)
+            except (struct.error, OverflowError):
+                raise ArgumentError(
+                    f"kernel {self.kernel}: {what}: expected a value that fits {arg['type']}, "
+                    f"got {value}"
+                ) from None
+        return bytes(buffer)
+
+    def _make_map(self, arg: Mapping[str, Any], offset: int, view: TensorView) -> TensorMap:
+        name, width = arg["tensor"], CARRIERS[arg["element"]][1]
+
+        def fail(message: str) -> ArgumentError:
+            return ArgumentError(
+                f'kernel {self.kernel}: tensor "{name}": its tensor map expects {message}'
+            )
+
+        # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
+        strides = []
+        for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+            if not 1 <= extent <= 2**32:
+                raise fail(f"extents from 1 to 2^32, got {extent}")
+            strides.append((16 // width if extent == 1 else stride) * width)
+        if view.shape[-1] > 1 and view.strides[-1] != 1:
+            raise fail(f"an innermost stride of 1, got {view.strides[-1]}")
+        for stride in strides[1:]:
+            if stride % 16 or not 0 <= stride < 2**40:
+                raise fail(f"strides of a multiple of 16 bytes below 2^40, got {stride} bytes")
+        return TensorMap(
+            offset,
+            name,
+            arg["element"],
+            arg["swizzle"],
+            tuple(reversed(view.shape)),
+            tuple(strides[1:]),
+            tuple(arg["box"]),
+        )

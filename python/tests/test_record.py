@@ -1,0 +1,204 @@
+"""Launch records: expressions, checks, parameter bytes. No compiler needed."""
+
+import copy
+import struct
+
+import attn
+import pytest
+from attn.record import Binder, SizeExpr, TensorView
+
+SIZES = {("q", False, 2): 300, ("q", True, 1): 64, ("k", False, 0): -7}
+
+
+def evaluate(text):
+    return SizeExpr(text).evaluate(lambda *symbol: SIZES[symbol])
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("1", 1),
+        ("ceildiv(q.dim2, 128)", 3),
+        ("q.stride1*2+3", 131),
+        ("2 + 3 * 4 - 5", 9),
+        ("(2 + 3) * 4", 20),
+        ("k.dim0 / 2", -4),
+        ("k.dim0 % 4", 1),
+        ("ceildiv(k.dim0, 2)", -3),
+        ("-q.dim2 - -1", -299),
+        ("min(max(4, q.dim2), 20 - 3 - 2)", 15),
+        ("9223372036854775807", 2**63 - 1),
+    ],
+)
+def test_expressions(text, value):
+    assert evaluate(text) == value
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "expected a value, got the end"),
+        ("1 +", "expected a value, got the end"),
+        ("1 2", "expected an operator or the end"),
+        ("min(1)", "expected ','"),
+        ("(1", r"expected '\)'"),
+        ("q.size2", "cannot read"),
+        ("pow(1, 2)", "cannot read"),
+        ("*1", r"expected a value, got '\*'"),
+        ("(" * 80 + "1" + ")" * 80, "at most 64 nested"),
+        ("9223372036854775808", "overflow"),
+        ("9223372036854775807 + 1", "overflow"),
+        ("1 / (q.dim2 - 300)", "division by zero"),
+    ],
+)
+def test_bad_expressions(text, message):
+    with pytest.raises(attn.RecordError, match=message):
+        evaluate(text)
+
+
+RECORD = {
+    "version": 1,
+    "kernel": "attn_fwd",
+    "target": {"chip": "sm_80", "ptx": 80},
+    "grid": ["ceildiv(q.dim2, 128)", "q.dim1 * q.dim0", "1"],
+    "block": [128, 1, 1],
+    "cluster": [1, 1, 1],
+    "shared_bytes": 98304,
+    "tensors": [
+        {
+            "name": name,
+            "dtype": "f16",
+            "shape": [-1, 8, -1, 64],
+            "strides": [-1, -1, 64, 1],
+            "access": access,
+        }
+        for name, access in (("q", "read"), ("k", "read"), ("o", "write"))
+    ],
+    "args": [
+        {"kind": "pointer", "tensor": "q"},
+        {"kind": "size", "tensor": "q", "dim": 2, "type": "i32"},
+        {"kind": "stride", "tensor": "q", "dim": 1, "type": "i64"},
+        {"kind": "scalar", "name": "scale", "type": "f32", "value": 0.5},
+        {"kind": "scalar", "name": "n", "type": "i32", "value": 7},
+        {
+            "kind": "tensor_map",
+            "tensor": "k",
+            "rank": 4,
+            "box": [64, 128, 1, 1],
+            "swizzle": "128B",
+            "element": "f16",
+        },
+        {"kind": "workspace", "index": 0},
+        {"kind": "pointer", "tensor": "o"},
+    ],
+    "workspace": [{"bytes": "q.dim0 * 4096", "zeroed": True}],
+    "problem": {},
+}
+
+
+def make_view(batch=2, rows=300, heads=8, dtype="f16"):
+    return TensorView(dtype, (batch, heads, rows, 64), (heads * rows * 64, rows * 64, 64, 1))
+
+
+def make_views(**changes):
+    return {"q": make_view(), "k": make_view(rows=40), "o": make_view(), **changes}
+
+
+def test_resolve():
+    binder = Binder(RECORD)
+    assert binder.offsets == [0, 8, 16, 24, 28, 64, 192, 200] and binder.parameter_bytes == 208
+    assert binder.pointers == [("q", 0), ("o", 200)] and binder.zeroed == (True,)
+    launch = binder.resolve(make_views())
+    assert launch.grid == (3, 16, 1) and launch.workspace_bytes == (8192,)
+    assert struct.unpack_from("<Qi4xqfi", launch.parameters) == (0, 300, 300 * 64, 0.5, 7)
+    (map,) = launch.tensor_maps
+    assert (map.offset, map.tensor, map.swizzle) == (64, "k", "128B")
+    assert map.dims == (64, 40, 8, 2) and map.box == (64, 128, 1, 1)
+    assert map.strides == (128, 40 * 128, 8 * 40 * 128)
+    changed = binder.resolve(make_views(), {"scale": 2, "n": -1})
+    assert struct.unpack_from("<fi", changed.parameters, 24) == (2.0, -1)
+
+
+def test_stride_of_extent_one_is_free():
+    view = TensorView("f16", (1, 8, 1, 64), (5, 64, 3, 1))
+    binder = Binder(RECORD)
+    views = {"q": view, "o": view, "k": make_view(batch=1)}
+    assert binder.resolve(views).grid == (1, 8, 1)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"q": make_view(dtype="bf16")}, 'tensor "q": expected dtype f16, got bf16'),
+        ({"q": make_view(heads=4)}, r"expected shape \[\?, 8, \?, 64\], got \[2, 4, 300, 64\]"),
+        ({"q": TensorView("f16", (2, 8), (8, 1))}, 'tensor "q": expected rank 4, got 2'),
+        (
+            {"k": TensorView("f16", (2, 8, 40, 64), (1, 2, 65, 1))},
+            r'tensor "k": expected strides \[\?, \?, 64, 1\], got \[1, 2, 65, 1\]',
+        ),
+        ({"x": make_view()}, 'tensor "x": the launch record has no tensor of this name'),
+        (
+            {"o": make_view(rows=299)},
+            'tensor "o": dimension 2: expected 300 as in .* of q, got 299',
+        ),
+        ({"k": make_view(batch=3)}, 'tensor "k": dimension 0: expected 2'),
+        (
+            {"k": TensorView("f16", (2, 8, 40, 64), (8 * 40 * 64, 2567, 64, 1))},
+            "its tensor map expects strides of a multiple of 16 bytes",
+        ),
+        (
+            {"q": make_view(batch=9000), "o": make_view(batch=9000), "k": make_view(batch=9000)},
+            "grid",
+        ),
+    ],
+)
+def test_wrong_tensors(changes, message):
+    with pytest.raises(attn.ArgumentError, match=message):
+        Binder(RECORD).resolve(make_views(**changes))
+
+
+def test_missing_tensor_and_scalars():
+    binder = Binder(RECORD)
+    with pytest.raises(attn.ArgumentError, match='tensor "k": missing'):
+        binder.resolve({"q": make_view(), "o": make_view()})
+    with pytest.raises(attn.ArgumentError, match='scalar "y": the launch record has no scalar'):
+        binder.resolve(make_views(), {"y": 1})
+    with pytest.raises(attn.ArgumentError, match='scalar "n": expected an integer, got 1.5'):
+        binder.resolve(make_views(), {"n": 1.5})
+    with pytest.raises(attn.ArgumentError, match='scalar "n": expected a value that fits i32'):
+        binder.resolve(make_views(), {"n": 2**31})
+    record = copy.deepcopy(RECORD)
+    del record["args"][3]["value"]
+    with pytest.raises(attn.ArgumentError, match='scalar "scale": missing value'):
+        Binder(record).resolve(make_views())
+
+
+@pytest.mark.parametrize(
+    "path, value, message",
+    [
+        (["version"], 2, "version: expected 1, got 2"),
+        (["kernel"], 3, "kernel: expected str, got int"),
+        (["grid"], ["1"], "grid: expected 3 expressions"),
+        (["block"], [1, 2], "block: expected 3 integers"),
+        (["block"], [0, 1, 1], "expected block and cluster of at least 1"),
+        (["target"], {}, "target.chip: missing"),
+        (["tensors", 0, "dtype"], "f17", r"tensors\[0\].dtype: unknown 'f17'"),
+        (["tensors", 1, "name"], "q", "expected one 'q', got two"),
+        (["tensors", 0, "strides"], [1], "strides: expected 4 integers"),
+        (["args", 0, "kind"], "x", r"args\[0\].kind: unknown 'x'"),
+        (["args", 0, "tensor"], "z", r"args\[0\].tensor: there is no tensor 'z'"),
+        (["args", 1, "dim"], 4, r"args\[1\].dim: no such size"),
+        (["args", 3, "type"], "f17", r"args\[3\].type: unknown 'f17'"),
+        (["args", 5, "element"], "f17", r"args\[5\].element: unknown type"),
+        (["args", 6, "index"], 1, r"args\[6\].index: there is no such workspace"),
+        (["workspace", 0], {}, r"workspace\[0\].bytes: missing"),
+    ],
+)
+def test_bad_records(path, value, message):
+    record = copy.deepcopy(RECORD)
+    place = record
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(attn.RecordError, match=message):
+        Binder(record)

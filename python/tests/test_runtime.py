@@ -1,0 +1,346 @@
+"""Bundles and their launch without a GPU: the driver is a stand-in."""
+
+import ctypes
+import hashlib
+import json
+import struct
+import subprocess
+import sys
+
+import attn
+import pytest
+from attn import _driver, _tensors, bundle, runtime
+from test_record import RECORD, make_views
+
+IMAGES = (
+    bundle.Image("cubin", "sm_80", b"cubin for 80"),
+    bundle.Image("cubin", "sm_90", b"cubin for 90"),
+    bundle.Image("ptx", "sm_80", b".version 8.0"),
+)
+
+
+def make_bytes(images=IMAGES, record=RECORD):
+    return bundle.write(record, images)
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "k.attn"
+    path.write_bytes(make_bytes())
+    read = bundle.read(path)
+    assert read == bundle.Bundle(RECORD, IMAGES)
+    assert runtime.load(path).name == runtime.load(make_bytes()).name == "attn_fwd"
+
+
+@pytest.mark.parametrize(
+    "device, expected",
+    [
+        ((8, 0), ("cubin", "sm_80")),
+        ((8, 9), ("cubin", "sm_80")),
+        ((9, 0), ("cubin", "sm_90")),
+        ((10, 0), ("ptx", "sm_80")),
+        ((12, 1), ("ptx", "sm_80")),
+    ],
+)
+def test_pick(device, expected):
+    image = bundle.parse(make_bytes()).pick(*device)
+    assert (image.kind, image.chip) == expected
+
+
+def test_pick_refuses():
+    images = (bundle.Image("cubin", "sm_90a", b""), bundle.Image("ptx", "sm_90a", b""))
+    contents = bundle.parse(make_bytes(images))
+    assert contents.pick(9, 0).kind == "cubin"
+    with pytest.raises(
+        attn.BundleError, match=r"runs on compute capability 10.0; it has cubin for"
+    ):
+        contents.pick(10, 0)
+    family = bundle.Image("ptx", "sm_100f", b"")
+    assert family.runs_on(10, 3) and not family.runs_on(12, 0)
+
+
+def test_every_truncation_is_an_error():
+    whole = make_bytes()
+    for length in range(len(whole)):
+        with pytest.raises(attn.BundleError):
+            bundle.parse(whole[:length])
+
+
+def test_every_flipped_byte_is_an_error_or_padding():
+    whole = make_bytes()
+    header_end = 48 + struct.unpack_from("<I", whole, 12)[0]
+    start = -(-header_end // 16) * 16
+    used = set(range(header_end))
+    for entry in json.loads(whole[48:header_end])["images"]:
+        first = start + entry["offset"]
+        used |= set(range(first, first + entry["bytes"]))
+    for position in used:
+        damaged = bytearray(whole)
+        damaged[position] ^= 4
+        with pytest.raises(attn.BundleError):
+            bundle.parse(bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"", "truncated: expected at least 48 bytes, got 0"),
+        (b"ATTN", "truncated"),
+        (b"\x7fELF" + bytes(100), "this is no bundle"),
+        (b"\x7fELF", "this is no bundle"),
+        (bundle.MAGIC + struct.pack("<I", 2) + bytes(100), "expected bundle version 1, got 2"),
+    ],
+)
+def test_foreign_files(data, message):
+    with pytest.raises(attn.BundleError, match=message):
+        bundle.parse(data, "k.attn")
+
+
+@pytest.mark.parametrize(
+    "header, message",
+    [
+        (b"{", "a header without launch record and images"),
+        (b"{}", "a header without launch record and images"),
+        (b'{"launch": {}, "images": [{}]}', "an image without kind"),
+        (
+            b'{"launch":{},"images":[{"kind":"x","chip":"sm_80","offset":0,"bytes":0,"sha256":""}]}',
+            "an unknown image",
+        ),
+        (
+            b'{"launch":{},"images":[{"kind":"ptx","chip":"sm_80","offset":-1,"bytes":0,"sha256":""}]}',
+            "an image at -1",
+        ),
+    ],
+)
+def test_bad_headers(header, message):
+    data = bundle.MAGIC + struct.pack("<II", 1, len(header)) + hashlib.sha256(header).digest()
+    with pytest.raises(attn.BundleError, match=message):
+        bundle.parse(data + header)
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(attn.BundleError, match="No such file"):
+        runtime.load(tmp_path / "absent.attn")
+
+
+def test_unknown_record_version():
+    with pytest.raises(attn.RecordError, match="version: expected 1, got 9"):
+        runtime.load(make_bytes(record={**RECORD, "version": 9}))
+
+
+def test_no_driver(monkeypatch):
+    def refuse(name):
+        raise OSError(f"{name}: cannot open shared object file")
+
+    _driver.load.cache_clear()
+    _driver.get_device.cache_clear()
+    monkeypatch.setattr(_driver.ctypes, "CDLL", refuse)
+    with pytest.raises(attn.DriverError, match="no CUDA driver"):
+        runtime.load(make_bytes())(**make_views())
+
+
+class FakeDevice:
+    """A device whose context is always current."""
+
+    major, minor, shared_bytes = 9, 0, 200000
+
+    def is_current(self):
+        return True
+
+
+class FakeFunction:
+    """Keeps what it is launched with."""
+
+    status = 0
+
+    def __init__(self, image, name, shared_bytes):
+        self.image, self.name, self.shared_bytes = image, name, shared_bytes
+        self.launches = []
+
+    def launch(self, grid, block, cluster, shared_bytes, stream, pointers):
+        values = [ctypes.string_at(pointer, 8) for pointer in pointers]
+        self.launches.append((grid, block, cluster, shared_bytes, stream, values))
+        return self.status
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """A record without tensor map and workspace on a stand-in driver."""
+    record = {**RECORD, "workspace": [], "args": RECORD["args"][:5] + RECORD["args"][7:]}
+    monkeypatch.setattr(_driver, "get_device", lambda ordinal: FakeDevice())
+    monkeypatch.setattr(_driver, "Function", FakeFunction)
+
+    class Errors:
+        @staticmethod
+        def cuGetErrorName(status, name):
+            name._obj.value = b"CUDA_ERROR_INVALID_VALUE"
+
+        @staticmethod
+        def cuGetErrorString(status, text):
+            text._obj.value = b"invalid argument"
+
+    monkeypatch.setattr(_driver, "load", lambda: Errors)
+    return runtime.load(make_bytes(record=record))
+
+
+def place(views, addresses):
+    return {
+        name: attn.record.TensorView(view.dtype, view.shape, view.strides, address)
+        for (name, view), address in zip(views.items(), addresses, strict=True)
+    }
+
+
+def test_launch(driver):
+    driver(stream=77, **place(make_views(), (0x1000, 0x2000, 0x3000)))
+    driver(stream=78, **place(make_views(), (0x4000, 0x5000, 0x6000)))
+    function = driver._functions[0]
+    assert function.image == b"cubin for 90" and function.shared_bytes == 98304
+    (first, second) = function.launches
+    assert first[:5] == ((3, 16, 1), (128, 1, 1), (1, 1, 1), 98304, 77)
+    values = first[5]
+    assert struct.unpack("<Q", values[0])[0] == 0x1000
+    assert struct.unpack("<i", values[1][:4])[0] == 300
+    assert struct.unpack("<q", values[2])[0] == 300 * 64
+    assert struct.unpack("<f", values[3][:4])[0] == 0.5
+    assert struct.unpack("<Q", values[5])[0] == 0x3000
+    assert struct.unpack("<Q", second[5][0])[0] == 0x4000
+    # The second call took the launch that the first one computed.
+    assert len(driver._launches) == 1
+
+
+def test_empty_launch(driver):
+    views = make_views()
+    empty = {
+        name: attn.record.TensorView("f16", (0, *view.shape[1:]), view.strides)
+        for name, view in views.items()
+    }
+    driver(**empty)
+    assert not driver._functions
+
+
+def test_failed_launch_names_kernel_and_launch(driver, monkeypatch):
+    monkeypatch.setattr(FakeFunction, "status", 1)
+    with pytest.raises(
+        attn.DriverError,
+        match=r"kernel attn_fwd: grid \(3, 16, 1\).*cuLaunchKernel failed: "
+        "CUDA_ERROR_INVALID_VALUE: invalid argument",
+    ):
+        driver(**make_views())
+
+
+def test_too_much_shared_memory(driver, monkeypatch):
+    monkeypatch.setattr(FakeDevice, "shared_bytes", 49152)
+    with pytest.raises(
+        attn.DriverError, match="needs 98304 bytes of shared memory, device 0 has 49152"
+    ):
+        driver(**make_views())
+
+
+def test_several_devices(driver):
+    views = make_views()
+    views["k"] = attn.record.TensorView("f16", views["k"].shape, views["k"].strides, 0, 1)
+    with pytest.raises(attn.ArgumentError, match="expected one device, got q on 0, k on 1"):
+        driver(**views)
+
+
+class Array:
+    """Something with __cuda_array_interface__."""
+
+    def __init__(self, **changes):
+        self.__cuda_array_interface__ = {
+            "shape": (2, 8, 300, 64),
+            "typestr": "<f2",
+            "data": (4096, False),
+            "strides": None,
+            "version": 3,
+            **changes,
+        }
+
+
+def test_cuda_array_interface():
+    view = _tensors.view("q", Array(), 3)
+    assert view == attn.record.TensorView("f16", (2, 8, 300, 64), (153600, 19200, 64, 1), 4096, 3)
+    strided = _tensors.view("q", Array(strides=(2, 4, 6, 8)), 0)
+    assert strided.strides == (1, 2, 3, 4)
+    with pytest.raises(attn.ArgumentError, match='tensor "q": no kernel takes elements of <u2'):
+        _tensors.view("q", Array(typestr="<u2"), 0)
+    with pytest.raises(attn.ArgumentError, match="expected strides of whole elements"):
+        _tensors.view("q", Array(strides=(1, 4, 6, 8)), 0)
+
+
+def test_host_and_foreign_tensors():
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(
+        attn.ArgumentError, match="expected a CUDA device, got DLPack device type 1"
+    ):
+        _tensors.view("q", numpy.zeros((1, 2, 3, 4), numpy.float16), 0)
+    with pytest.raises(attn.ArgumentError, match="expected a torch tensor, .* got int"):
+        _tensors.view("q", 3, 0)
+
+
+def test_import_loads_neither_compiler_nor_numpy():
+    script = "import attn.runtime, sys; print('numpy' in sys.modules, 'torch' in sys.modules)"
+    environment = {"ATTN_LIBRARY": "/nonexistent", "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_bundle_of_a_compiled_kernel(tmp_path):
+    kernel = attn.compile(q="1x2x64x64xf16", dynamic=True)
+    data = kernel.bundle(tmp_path / "k.attn", cubin=False)
+    assert (tmp_path / "k.attn").read_bytes() == data
+    loaded = runtime.load(data)
+    assert loaded.name == kernel.name and loaded.launch_record == kernel.launch
+    # The record's own expressions, on sizes that the launch decides.
+    views = {}
+    for tensor in kernel.launch["tensors"]:
+        shape = [3, 2, 200, 64][: len(tensor["shape"])]
+        strides = [2 * 200 * 64, 200 * 64, 64, 1] if len(shape) == 4 else [400, 200, 1]
+        views[tensor["name"]] = attn.record.TensorView(
+            tensor["dtype"], tuple(shape), tuple(strides)
+        )
+    launch = attn.record.Binder(kernel.launch).resolve(views)
+    simulated = kernel.simulate(sizes={"q.dim0": 3, "q.dim2": 200, "k.dim2": 200}, verify=False)
+    assert list(launch.grid) == simulated.report["grid"]
+
+
+class FakeTorchTensor:
+    """As much of a torch tensor as a launch looks at."""
+
+    __module__ = "torch"
+    is_cuda, device = True, "cuda:2"
+    dtype, shape = "torch.bfloat16", [2, 3]
+
+    def stride(self):
+        return (3, 1)
+
+    def data_ptr(self):
+        return 512
+
+    def get_device(self):
+        return 2
+
+
+def test_torch_tensors():
+    view = _tensors.view("q", FakeTorchTensor(), 0)
+    assert view == attn.record.TensorView("bf16", (2, 3), (3, 1), 512, 2)
+    on_host = FakeTorchTensor()
+    on_host.is_cuda, on_host.device = False, "cpu"
+    with pytest.raises(attn.ArgumentError, match='tensor "q": expected a CUDA device, got cpu'):
+        _tensors.view("q", on_host, 0)
+    complex_tensor = FakeTorchTensor()
+    complex_tensor.dtype = "torch.complex64"
+    with pytest.raises(attn.ArgumentError, match="no kernel takes elements of torch.complex64"):
+        _tensors.view("q", complex_tensor, 0)
+
+
+def test_overhead_of_a_call(driver):
+    """The host's work beside the driver's call: 20 us on a quiet machine, so
+    that ten times as much is certainly a mistake."""
+    import timeit
+
+    views = place(make_views(), (0x1000, 0x2000, 0x3000))
+    driver(**views)
+    best = min(timeit.repeat(lambda: driver(**views), number=100, repeat=5)) / 100
+    assert best < 200e-6
