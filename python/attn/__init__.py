@@ -22,6 +22,7 @@ from .errors import (
     RecordError,
     SimulationError,
 )
+from .functional import attention
 from .kernel import RUNGS, Kernel, Simulation, Target, compile, compiler_version, targets
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Simulation",
     "SimulationError",
     "Target",
+    "attention",
     "compile",
     "compiler_version",
     "targets",
