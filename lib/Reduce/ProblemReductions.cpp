@@ -1,8 +1,8 @@
 //===- ProblemReductions.cpp - Reductions of attn.attention ---------------===//
 //
-// First what the problem can do without, then its extents: each is set to 1 or
-// 8, or halved, in all operands that share it, as long as these are arguments
-// of the function.
+// First what the problem can do without, then its extents: each is set to 1, 2
+// or 8, or halved, in all operands that share it, as long as these are
+// arguments of the function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,21 +50,25 @@ static Reduction dropRegion(unsigned index) {
   });
 }
 
-using GetOperands = SmallVector<MutableOperandRange> (*)(AttentionOp);
+using GetOperand = MutableOperandRange (*)(AttentionOp);
 
 /// Removes optional operands, and attributes that only have a meaning with
 /// them.
-static Reduction dropOperands(GetOperands operands,
+static Reduction dropOperands(ArrayRef<GetOperand> operands,
                               ArrayRef<StringRef> attributes = {}) {
-  return onAttention([operands, attributes = llvm::to_vector(attributes)](
+  return onAttention([operands = llvm::to_vector(operands),
+                      attributes = llvm::to_vector(attributes)](
                          AttentionOp op, RewriterBase &rewriter) {
     bool any = false;
     rewriter.modifyOpInPlace(op, [&] {
-      for (MutableOperandRange range : operands(op))
-        if (!range.empty()) {
-          any = true;
-          range.clear();
-        }
+      for (GetOperand get : operands) {
+        // Removing one operand moves the others.
+        MutableOperandRange range = get(op);
+        if (range.empty())
+          continue;
+        any = true;
+        range.clear();
+      }
       for (StringRef name : attributes)
         op->removeAttr(name);
     });
@@ -97,29 +101,42 @@ static LogicalResult dropUnusedArguments(AttentionOp op,
 /// results have a leading dimension.
 static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   unsigned lead = op.getKvSplits() ? 1 : 0;
-  SmallVector<OperandDim> batch, heads, kvHeads, queries, keys, d, dv;
-  Value lse = op.getLse();
-  for (Value value : {op.getQ(), op.getK(), op.getV()})
-    batch.push_back({value, 0});
-  batch.push_back({op.getO(), lead});
-  heads = {{op.getQ(), 1}, {op.getO(), lead + 1}};
-  kvHeads = {{op.getK(), 1}, {op.getV(), 1}};
-  queries = {{op.getQ(), 2}, {op.getO(), lead + 2}};
-  keys = {{op.getK(), 2}, {op.getV(), 2}};
-  d = {{op.getQ(), 3}, {op.getK(), 3}};
-  dv = {{op.getV(), 3}, {op.getO(), lead + 3}};
-  if (lse) {
+  Value q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO();
+  Value pages = op.getPageTable();
+  SmallVector<OperandDim> batch = {{q, 0}, {o, lead}};
+  SmallVector<OperandDim> heads = {{q, 1}, {o, lead + 1}};
+  SmallVector<OperandDim> queries = {{q, 2}, {o, lead + 2}};
+  if (Value lse = op.getLse()) {
     batch.push_back({lse, lead});
     heads.push_back({lse, lead + 1});
     queries.push_back({lse, lead + 2});
   }
   if (Value sinks = op.getSinks())
     heads.push_back({sinks, 0});
-  SmallVector<OperandDim> allHeads = heads;
+  SmallVector<SmallVector<OperandDim>> extents;
+  // The first extents of k and v are the batch, or the pool of pages.
+  SmallVector<OperandDim> pool = {{k, 0}, {v, 0}};
+  if (pages) {
+    batch.push_back({pages, 0});
+    extents.push_back({{pages, 1}});
+    extents.push_back(pool);
+  } else {
+    llvm::append_range(batch, pool);
+  }
+  extents.push_back(batch);
+  if (op.isVariableLength())
+    extents.push_back({{op.getCuSeqlensQ(), 0}, {op.getCuSeqlensK(), 0}});
+
+  SmallVector<OperandDim> kvHeads = {{k, 1}, {v, 1}}, allHeads = heads;
   llvm::append_range(allHeads, kvHeads);
+  SmallVector<OperandDim> d = {{q, 3}, {k, 3}}, dv = {{v, 3}, {o, lead + 3}};
   SmallVector<OperandDim> allDims = d;
   llvm::append_range(allDims, dv);
-  return {batch, allHeads, heads, kvHeads, queries, keys, allDims, d, dv};
+  llvm::append_range(
+      extents,
+      SmallVector<SmallVector<OperandDim>>{
+          allHeads, heads, kvHeads, queries, {{k, 2}, {v, 2}}, allDims, d, dv});
+  return extents;
 }
 
 using ChangeExtent = int64_t (*)(int64_t);
@@ -156,8 +173,10 @@ static LogicalResult setExtent(OperandDim place, RewriterBase &rewriter,
 static Reduction shrink(size_t index, ChangeExtent change) {
   return onAttention([index, change](AttentionOp op, RewriterBase &rewriter) {
     llvm::DenseSet<std::pair<Value, unsigned>> done;
-    SmallVector<OperandDim> places = sharedExtents(op)[index];
-    for (OperandDim place : places)
+    auto extents = sharedExtents(op);
+    if (index >= extents.size())
+      return failure();
+    for (OperandDim place : extents[index])
       if (done.insert(place).second &&
           failed(setExtent(place, rewriter, change)))
         return failure();
@@ -165,12 +184,24 @@ static Reduction shrink(size_t index, ChangeExtent change) {
   });
 }
 
+/// Leaves one of several partial results.
+static LogicalResult dropSplits(AttentionOp op, RewriterBase &rewriter) {
+  if (op.getKvSplits().value_or(1) == 1 || !op.getLse())
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.setKvSplits(1); });
+  for (Value result : {op.getO(), op.getLse()})
+    if (failed(setExtent({result, 0}, rewriter,
+                         [](int64_t) -> int64_t { return 1; })))
+      return failure();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // The pattern
 //===----------------------------------------------------------------------===//
 
-/// The number of groups that sharedExtents gives.
-static constexpr size_t kNumSharedExtents = 9;
+/// The most groups that sharedExtents gives.
+static constexpr size_t kMaxSharedExtents = 12;
 
 static SmallVector<Reduction> problemReductions() {
   SmallVector<Reduction> reductions = {
@@ -182,26 +213,18 @@ static SmallVector<Reduction> problemReductions() {
       dropAttributes({"out_scale"}),
       dropAttributes({"rope_dim"}),
       dropAttributes({"plan"}),
-      dropOperands([](AttentionOp op) {
-        return SmallVector<MutableOperandRange>{op.getSinksMutable()};
-      }),
-      dropOperands([](AttentionOp op) {
-        return SmallVector<MutableOperandRange>{op.getLseMutable()};
-      }),
-      dropOperands(
-          [](AttentionOp op) {
-            return SmallVector<MutableOperandRange>{op.getCuSeqlensQMutable(),
-                                                    op.getCuSeqlensKMutable()};
-          },
-          {"max_seqlen_q"}),
-      dropOperands(
-          [](AttentionOp op) {
-            return SmallVector<MutableOperandRange>{op.getPageTableMutable()};
-          },
-          {"page_size"}),
+      dropOperands({[](AttentionOp op) { return op.getSinksMutable(); }}),
+      dropOperands({[](AttentionOp op) { return op.getLseMutable(); }}),
+      dropOperands({[](AttentionOp op) { return op.getCuSeqlensQMutable(); },
+                    [](AttentionOp op) { return op.getCuSeqlensKMutable(); }},
+                   {"max_seqlen_q"}),
+      dropOperands({[](AttentionOp op) { return op.getPageTableMutable(); }},
+                   {"page_size"}),
+      onAttention(dropSplits),
       onAttention(dropUnusedArguments)};
-  for (size_t index = 0; index < kNumSharedExtents; ++index) {
+  for (size_t index = 0; index < kMaxSharedExtents; ++index) {
     reductions.push_back(shrink(index, [](int64_t) -> int64_t { return 1; }));
+    reductions.push_back(shrink(index, [](int64_t) -> int64_t { return 2; }));
     reductions.push_back(shrink(index, [](int64_t) -> int64_t { return 8; }));
     reductions.push_back(
         shrink(index, [](int64_t extent) { return extent / 2; }));
