@@ -169,19 +169,6 @@ struct MmaAux {
   bool saturate = false;
 };
 
-float decodeOperand(Type t, uint32_t v) {
-  switch (t) {
-  case Type::F16:
-    return halfToFloat(v);
-  case Type::BF16:
-    return bfloatToFloat(v);
-  case Type::TF32:
-    return bitCast<float>(v & 0xffffe000);
-  default:
-    return float(decodeFloat(v, formatOf(t)));
-  }
-}
-
 /// Poison of the result: a row of A spoils a row, a column of B a column.
 void mmaPoison(Exec &x, const Inst &I, const MmaAux &o, const Operand *d,
                const Operand *a, const Operand *b, const Operand *c) {
@@ -224,6 +211,9 @@ void mmaPoison(Exec &x, const Inst &I, const MmaAux &o, const Operand *d,
     x.setPoison(d[r], result[r], from);
 }
 
+/// `Bits` is the width of an element, `Decode` turns it into a float:
+/// constants, so that unpacking becomes straight vector code.
+template <unsigned Bits, float (*Decode)(const MmaAux &, bool, uint32_t)>
 void execMmaFloat(Exec &x, const Inst &I) {
   if (!gatherWarp(x))
     return;
@@ -231,22 +221,21 @@ void execMmaFloat(Exec &x, const Inst &I) {
   const Operand *d = I.ops, *a = d + o.cRegs, *b = a + o.aRegs,
                 *c = b + o.bRegs;
   alignas(32) float A[16][32], B[32][8], C[16][8];
-  unsigned bits = bitWidth(o.a) < 8 ? 8 : bitWidth(o.a);
-  unsigned perReg = 32 / bits;
-  uint32_t elementMask = bits == 32 ? ~0u : (1u << bits) - 1;
+  constexpr unsigned perReg = 32 / Bits;
+  constexpr uint32_t elementMask = uint32_t((uint64_t(1) << Bits) - 1);
   for (unsigned r = 0; r < o.aRegs; ++r) {
     const uint32_t *v = x.r32(a[r]);
     for (unsigned l = 0; l < 32; ++l)
       for (unsigned e = 0; e < perReg; ++e)
         A[l / 4 + 8 * (r & 1)][l % 4 * perReg + e + 4 * perReg * (r >> 1)] =
-            decodeOperand(o.a, v[l] >> (bits * e) & elementMask);
+            Decode(o, true, v[l] >> (Bits * e) & elementMask);
   }
   for (unsigned r = 0; r < o.bRegs; ++r) {
     const uint32_t *v = x.r32(b[r]);
     for (unsigned l = 0; l < 32; ++l)
       for (unsigned e = 0; e < perReg; ++e)
         B[l % 4 * perReg + e + 4 * perReg * r][l / 4] =
-            decodeOperand(o.b, v[l] >> (bits * e) & elementMask);
+            Decode(o, false, v[l] >> (Bits * e) & elementMask);
   }
   bool halfC = o.c == Type::F16;
   for (unsigned r = 0; r < o.cRegs; ++r) {
@@ -281,6 +270,15 @@ void execMmaFloat(Exec &x, const Inst &I) {
   }
   ++x.cluster.counters.mmaInstructions;
   x.cluster.counters.mmaFlops += 2ull * o.m * o.n * o.k;
+}
+
+float decodeF16(const MmaAux &, bool, uint32_t v) { return halfToFloat(v); }
+float decodeBF16(const MmaAux &, bool, uint32_t v) { return bfloatToFloat(v); }
+float decodeTF32(const MmaAux &, bool, uint32_t v) {
+  return bitCast<float>(v & 0xffffe000);
+}
+float decodeF8(const MmaAux &o, bool isA, uint32_t v) {
+  return float(decodeFloat(v, formatOf(isA ? o.a : o.b)));
 }
 
 void execMmaInteger(Exec &x, const Inst &I) {
@@ -390,7 +388,8 @@ Error decodeMma(Decoding &c) {
   Type reg = isF64 ? Type::B64 : Type::B32;
   unsigned perReg = isF64 ? 1 : 32 / std::max(1u, bitWidth(o.a));
   if (o.n != 8 || (o.m != 16 && !(isF64 && o.m == 8)) ||
-      (!isF64 && !isInt && !isFloat) || bitWidth(o.a) != bitWidth(o.b))
+      (!isF64 && !isInt && !isFloat) || bitWidth(o.a) != bitWidth(o.b) ||
+      (bitWidth(o.a) > 8 && o.a != o.b))
     return c.error("unsupported shape or types");
   unsigned kSteps = o.k / (4 * perReg);
   if (kSteps * 4 * perReg != o.k || !kSteps ||
@@ -409,10 +408,13 @@ Error decodeMma(Decoding &c) {
   ATTN_SIM_TRY(c.srcVector(c.ast.ops[2], reg, o.bRegs));
   ATTN_SIM_TRY(c.srcVector(c.ast.ops[3], reg, o.cRegs));
   *c.makeAux<MmaAux>() = o;
-  return c.set(isF64   ? execMmaDouble
-               : isInt ? execMmaInteger
-                       : execMmaFloat,
-               InstClass::Mma);
+  ExecFn fn = isF64               ? execMmaDouble
+              : isInt             ? execMmaInteger
+              : o.a == Type::F16  ? execMmaFloat<16, decodeF16>
+              : o.a == Type::BF16 ? execMmaFloat<16, decodeBF16>
+              : o.a == Type::TF32 ? execMmaFloat<32, decodeTF32>
+                                  : execMmaFloat<8, decodeF8>;
+  return c.set(fn, InstClass::Mma);
 }
 
 } // namespace
