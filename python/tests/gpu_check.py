@@ -37,11 +37,12 @@ LSE_TOLERANCE = 1e-3
 POISON = -77.0
 
 
-def choose_shape(tensor: dict, options: argparse.Namespace) -> list[int]:
-    """The record's shape with the open sizes chosen."""
+def choose_shape(tensor: dict, options: argparse.Namespace, packed: bool) -> list[int]:
+    """The record's shape with the open sizes chosen; packed sequences have
+    batch size 1."""
     name, shape = tensor["name"], list(tensor["shape"])
     rows = options.keys if name in ("k", "v") else options.queries
-    chosen = [options.batch, None, rows, None]
+    chosen = [1 if packed else options.batch, None, rows, None]
     if name.startswith("cu_seqlens"):
         chosen = [options.sequences + 1]
     for axis, extent in enumerate(shape):
@@ -187,12 +188,13 @@ def check(path: pathlib.Path, options: argparse.Namespace) -> tuple[bool, list[s
     """Whether the kernel is right, and its row of the table."""
     kernel = attn.runtime.load(path)
     record = kernel.launch_record
+    problem = record.get("problem")
+    packed = bool(problem and problem.get("varlen"))
     tensors = {
-        tensor["name"]: make_tensor(tensor, choose_shape(tensor, options), options.padded)
+        tensor["name"]: make_tensor(tensor, choose_shape(tensor, options, packed), options.padded)
         for tensor in record["tensors"]
     }
-    problem = record.get("problem")
-    if problem and problem.get("varlen"):
+    if packed:
         fill_lengths(tensors, problem.get("max_seqlen_q", 0))
     image = kernel.bundle.pick(*torch.cuda.get_device_capability())
 

@@ -56,6 +56,10 @@ def test_pick_refuses():
         contents.pick(10, 0)
     family = bundle.Image("ptx", "sm_100f", b"")
     assert family.runs_on(10, 3) and not family.runs_on(12, 0)
+    later = bundle.Image("ptx", "sm_90", b"")
+    assert later.runs_on(12, 0) and not later.runs_on(8, 9)
+    minor = bundle.Image("cubin", "sm_86", b"")
+    assert minor.runs_on(8, 9) and not minor.runs_on(8, 0)
 
 
 def test_every_truncation_is_an_error():
