@@ -80,12 +80,17 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
   TileOrder order = facts.mask.getKind() == MaskKind::None
                         ? TileOrder::RowMajor
                         : TileOrder::LongestFirst;
+  // The cost model sees no difference between one and two stages. Measured on
+  // an H200, one is up to 12 % faster without a mask, two up to 14 % with one.
+  std::array<int64_t, 2> stageOrder = {2, 1};
+  if (facts.mask.getKind() == MaskKind::None)
+    stageOrder = {1, 2};
   std::vector<PlanAttrInterface> plans;
   int64_t queries = getAssumedExtent(facts.queries, 4096);
   for (int64_t warps : {1, 2, 4, 8})
     for (int64_t warpRows : {16, 32})
       for (int64_t blockN : {16, 32, 64, 128})
-        for (int64_t stages : {2, 1})
+        for (int64_t stages : stageOrder)
           for (bool qInRegs : {true, false}) {
             // Few warps are for few rows only.
             int64_t blockM = warps * warpRows;
