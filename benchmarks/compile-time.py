@@ -8,6 +8,8 @@ is needed. The table has medians over the runs:
              without its last stage, ptxas
   compile    time inside the process from the problem to the PTX text; for
              Triton of the second compilation, when everything is loaded
+  cpu        processor time of the whole process, which other work on the
+             machine disturbs less; for Triton without ptxas
 The last part shows where attn-compile's time goes, pass by pass.
 
 usage: benchmarks/compile-time.py [--runs=N] [--head-dim=D] [--chip=sm_80]
@@ -20,6 +22,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -44,6 +47,12 @@ def progress(done: int, total: int, what: str) -> None:
             print(file=sys.stderr)
 
 
+def child_seconds() -> float:
+    """Processor time of all children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def run_attn(arguments: argparse.Namespace) -> dict:
     """One run of attn-compile: process and compile time in seconds, and the
     time of each stage and, indented, of each pass in it."""
@@ -54,9 +63,9 @@ def run_attn(arguments: argparse.Namespace) -> dict:
     ]
     if arguments.causal:
         command.append("--causal")
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), child_seconds()
     result = subprocess.run(command, capture_output=True, text=True, check=False)
-    wall = time.perf_counter() - start
+    wall, cpu = time.perf_counter() - start, child_seconds() - cpu
     if result.returncode:
         sys.exit(f"error: {' '.join(map(str, command))}\n{result.stderr}")
     total = re.search(r"Total Execution Time: ([\d.]+) seconds", result.stderr)
@@ -66,7 +75,7 @@ def run_attn(arguments: argparse.Namespace) -> dict:
     for seconds, name in re.findall(r"^\s+([\d.]+) \([^)]*\)  (.*?)\s*$", result.stderr, re.M):
         if name != "Total":
             passes[name] = passes.get(name, 0.0) + float(seconds)
-    return {"process": wall, "compile": float(total.group(1)), "passes": passes}
+    return {"process": wall, "compile": float(total.group(1)), "cpu": cpu, "passes": passes}
 
 
 def run_triton(arguments: argparse.Namespace) -> dict:
@@ -92,8 +101,8 @@ def run_triton(arguments: argparse.Namespace) -> dict:
     stages = {name: seconds for name, seconds in second["stages"].items() if name != "cubin"}
     # The process ran two compilations; a user's process runs one.
     process = wall - second["total"] - report["compilations"][0]["stages"]["cubin"]
-    return {"process": process, "compile": sum(stages.values()), "passes": stages,
-            "version": report["version"]}
+    return {"process": process, "compile": sum(stages.values()), "cpu": report["cpu"] - second["cpu"],
+            "passes": stages, "version": report["version"]}
 
 
 def median(runs: list[dict], key: str) -> float:
@@ -129,7 +138,7 @@ def main() -> int:
     print(f"problem to PTX, f16, D = {arguments.head_dim}, {kind}, {arguments.chip}, "
           f"median of {arguments.runs}, Triton {triton[0]['version']}\n")
     print(f"{'':10}{'attn':>12}{'Triton':>12}{'ratio':>9}")
-    for key in ("compile", "process"):
+    for key in ("compile", "process", "cpu"):
         a, t = median(ours, key), median(triton, key)
         print(f"{key:10}{a * 1e3:9.1f} ms{t * 1e3:9.1f} ms{a / t:9.3f}")
     for title, runs in (("attn-compile", ours), ("Triton, second compilation", triton)):
