@@ -56,7 +56,7 @@ double decodeAnyFloat(Type t, uint64_t bits, bool ftz) {
 
 uint64_t encodeAnyFloat(const CvtAux &o, double v) {
   if (o.sat)
-    v = v != v ? 0.0 : v < 0 ? 0.0 : v > 1 ? 1.0 : v;
+    v = v != v ? 0.0 : v <= 0 ? 0.0 : v > 1 ? 1.0 : v;
   if (o.relu && !(v != v) && v <= 0)
     v = 0;
   if (o.to == Type::F64)
@@ -162,6 +162,9 @@ uint64_t integerToFloat(const CvtAux &o, uint64_t v) {
 uint64_t convert(const CvtAux &o, uint64_t v) {
   if (isFloatType(o.from)) {
     double d = decodeAnyFloat(o.from, v, o.ftz);
+    // NaN keeps its upper bits.
+    if (o.to == Type::TF32 && d != d)
+      return v & 0xffffe000;
     if (isFloatType(o.to)) {
       if (o.integerRounding)
         d = roundToInteger(d, o.rounding);

@@ -145,15 +145,24 @@ uint32_t element(const FloatAux &o, uint32_t a, uint32_t b, uint32_t c) {
     break;
   }
   default: {
-    double value =
-        compute(o.op, decodeFloat(a, f), decodeFloat(b, f), decodeFloat(c, f));
+    double x = decodeFloat(a, f), y = decodeFloat(b, f), z = decodeFloat(c, f);
+    double value = compute(o.op, x, y, z);
+    if (o.rounding == Rounding::Down && value == 0) {
+      // Terms that cancel give -0 when rounding down.
+      double p = o.op == FloatOp::Fma ? x * y : x;
+      double q = o.op == FloatOp::Fma ? z : o.op == FloatOp::Sub ? -y : y;
+      bool sum =
+          o.op == FloatOp::Add || o.op == FloatOp::Sub || o.op == FloatOp::Fma;
+      if (sum && (std::signbit(p) || std::signbit(q)))
+        value = -0.0;
+    }
     if (o.op == FloatOp::Div && o.approx) {
       double divisor = std::fabs(decodeFloat(b, f));
       if (divisor > 8.507059173023462e37 && std::isfinite(divisor))
         value = std::isinf(decodeFloat(a, f)) ? NAN : std::copysign(0.0, value);
     }
     if (o.sat)
-      value = isNaN(value) ? 0.0 : value < 0 ? 0.0 : value > 1 ? 1.0 : value;
+      value = isNaN(value) ? 0.0 : value <= 0 ? 0.0 : value > 1 ? 1.0 : value;
     r = isNaN(value) ? f.nan : encodeFloat(value, f, o.rounding, false);
     r = flushBits(r);
     break;

@@ -54,8 +54,7 @@ uint32_t mulHigh(uint32_t a, uint32_t b) {
   return uint32_t((uint64_t(a) * b) >> 32);
 }
 
-// Division by zero is undefined; the hardware gives all ones, and the
-// dividend as remainder.
+// Division by zero is undefined; the hardware gives all ones for both results.
 template <typename T>
 T divide(T a, T b) {
   if (b == 0)
@@ -68,7 +67,7 @@ T divide(T a, T b) {
 template <typename T>
 T remainder(T a, T b) {
   if (b == 0)
-    return a;
+    return T(~T(0));
   if constexpr (std::is_signed_v<T>)
     if (b == T(-1))
       return 0;
