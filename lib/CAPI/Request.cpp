@@ -7,6 +7,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include <mutex>
 
 using namespace mlir;
@@ -134,6 +135,46 @@ mlir::attn::parseRequest(const AttnRequest &request) {
   return std::move(parsed);
 }
 
+/// MLIR's parser descends by recursion, and a stack that is used up ends the
+/// process: text that is nested more deeply than any kernel is refused.
+/// Brackets in strings and comments do not count; a run of minus signs, which
+/// is a chain of negations, does.
+static LogicalResult checkNesting(StringRef text, StringRef fileName,
+                                  MLIRContext &context) {
+  constexpr unsigned limit = 256;
+  unsigned depth = 0, negations = 0, line = 1;
+  size_t lineStart = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '/' && text.substr(i).starts_with("//")) {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+      continue;
+    }
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        i += text[i] == '\\';
+      continue;
+    }
+    if (c == '\n') {
+      ++line;
+      lineStart = i + 1;
+    }
+    if (llvm::isSpace(c))
+      continue;
+    negations = c == '-' ? negations + 1 : 0;
+    bool isArrow = c == '>' && i && text[i - 1] == '-';
+    if (StringRef("([{<").contains(c))
+      ++depth;
+    else if (StringRef(")]}>").contains(c) && !isArrow && depth)
+      --depth;
+    if (depth + negations > limit)
+      return emitError(FileLineColLoc::get(&context, fileName, line,
+                                           i - lineStart + 1))
+             << "expected at most " << limit << " nested brackets";
+  }
+  return success();
+}
+
 OwningOpRef<ModuleOp> mlir::attn::makeModule(const AttnRequest &request,
                                              const ParsedRequest &parsed,
                                              MLIRContext &context,
@@ -142,6 +183,8 @@ OwningOpRef<ModuleOp> mlir::attn::makeModule(const AttnRequest &request,
   if (parsed.problem) {
     module = buildProblem(&context, *parsed.problem);
   } else {
+    if (failed(checkNesting(*request.text, request.fileName, context)))
+      return nullptr;
     sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(*request.text, request.fileName),
         llvm::SMLoc());

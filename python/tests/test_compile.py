@@ -97,6 +97,29 @@ def test_refused(options, message, empty_cache):
     assert not list(empty_cache.glob("*"))
 
 
+@pytest.mark.parametrize(
+    "text, place",
+    [
+        ("module attributes {a = " + "tuple<" * 100000, "<problem>:1:1559"),
+        ("module attributes {a = " + "[" * 100000, "<problem>:1:279"),
+        ("// ((((\n" + "module {\n" * 50000, "<problem>:258:8"),
+        ("#a = affine_map<(d0) -> (" + "-" * 100000 + "d0)>", "<problem>:1:280"),
+    ],
+)
+def test_deep_nesting_is_an_error(text, place):
+    with pytest.raises(attn.CompileError, match="expected at most 256 nested brackets") as caught:
+        attn.compile(text)
+    assert caught.value.locations == [place]
+
+
+def test_brackets_in_strings_and_comments_do_not_count():
+    text = attn.compile(**SMALL).mlir("problem")
+    noise = "// " + "(" * 500 + '\nmodule attributes {x.a = "' + "[" * 500 + '\\""} {}\n'
+    assert attn.compile("// " + "<" * 500 + "\n" + text).ptx
+    with pytest.raises(attn.CompileError, match="to compile, got neither"):
+        attn.compile(noise)
+
+
 def test_wrong_option():
     with pytest.raises(TypeError, match="has no option 'heads'"):
         attn.compile(**SMALL, heads=3)
