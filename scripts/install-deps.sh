@@ -18,7 +18,7 @@ PACKAGES=(
   "lld-$LLVM_MAJOR" "libclang-rt-$LLVM_MAJOR-dev"
   cmake ninja-build ccache git
   libgtest-dev libgmock-dev
-  python3 python3-numpy shellcheck
+  python3 python3-numpy python3-pytest shellcheck
 )
 VENV_PACKAGES=(python3-venv)
 
