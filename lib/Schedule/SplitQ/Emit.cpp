@@ -374,9 +374,11 @@ LogicalResult SplitQEmitter::emitTile() {
       loop.getResult(2)};
   if (facts.sinks)
     state = emitSinks(state);
-  // All other buffers are dead by now: staging takes their bytes.
+  // All other buffers are dead by now: staging takes their bytes. Results of 32
+  // bits need none: four lanes fill a sector of 32 bytes by themselves.
   Value scratch;
-  if (extents.oBytes <= extents.getSharedBytes(plan).getTotal() &&
+  if (!facts.outType.isF32() &&
+      extents.oBytes <= extents.getSharedBytes(plan).getTotal() &&
       facts.o.getRowAlignment() == 16)
     scratch = alloc(
         "o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
