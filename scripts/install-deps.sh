@@ -17,7 +17,7 @@ PACKAGES=(
   "clang-$LLVM_MAJOR" "clang-format-$LLVM_MAJOR" "clang-tidy-$LLVM_MAJOR"
   "lld-$LLVM_MAJOR" "libclang-rt-$LLVM_MAJOR-dev"
   cmake ninja-build ccache git
-  libgtest-dev libgmock-dev
+  libgtest-dev libgmock-dev zlib1g-dev
   python3 python3-numpy python3-pytest shellcheck
 )
 VENV_PACKAGES=(python3-venv)
