@@ -174,6 +174,22 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Behind 8320 bytes a swizzled buffer starts at the next multiple of 1024.
+  // CHECK-LABEL: gpu.func @aligned
+  // CHECK-SAME: attn.shared_bytes = 17408 : i64
+  // CHECK: attn.alloc {name = "rows", offset = 0 : i64}
+  // CHECK: attn.alloc {name = "a", offset = 9216 : i64}
+  gpu.func @aligned(%t: !tile, %g: !attn.global<?x32xf32>, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %rows = attn.alloc {name = "rows"} : !attn.buffer<65x32xf32, #attn.rows, shared>
+    %a = attn.alloc {name = "a"} : !b
+    attn.local_store %t, %a : !tile, !b
+    attn.copy_out %rows, %g[%row] : !attn.buffer<65x32xf32, #attn.rows, shared>, !attn.global<?x32xf32>
+    attn.local_store %t, %a : !tile, !b
+    attn.copy_out %rows, %g[%row] : !attn.buffer<65x32xf32, #attn.rows, shared>, !attn.global<?x32xf32>
+    %0 = attn.local_load %a : !b -> !tile
+    gpu.return
+  }
+
   // A kernel without buffers, and a buffer that nobody touches.
   // CHECK-LABEL: gpu.func @none
   // CHECK-SAME: attn.shared_bytes = 0 : i64
