@@ -109,7 +109,7 @@ TEST_F(SharedHazards, PlainAccesses) {
   KernelOptions options;
   options.copies = false;
   options.unknownSlots = false;
-  Counts counts = run(options, 40);
+  Counts counts = run(options, 100);
   EXPECT_EQ(counts.refused, 0u);
   EXPECT_GT(counts.barriers, 100u);
   // Nearly every barrier is needed in some run.
