@@ -1,4 +1,4 @@
-// RUN: attn-reduce %s --reduction-tree='traversal-mode=0 test=%S/Inputs/has.sh test-arg=attn-opt test-arg=attn.mask<' | FileCheck %s --implicit-check-not=score_mod --implicit-check-not=softcap --implicit-check-not=scale --implicit-check-not=plan
+// RUN: attn-reduce %s --reduction-tree='traversal-mode=0 test=%S/Inputs/has.sh test-arg=%attn_build/bin/attn-opt test-arg=attn.mask<' | FileCheck %s --implicit-check-not=score_mod --implicit-check-not=softcap --implicit-check-not=scale --implicit-check-not=plan
 
 // The bug needs the mask: everything else goes, and the extents shrink.
 

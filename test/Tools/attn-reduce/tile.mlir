@@ -1,4 +1,4 @@
-// RUN: attn-reduce %s --reduction-tree='traversal-mode=0 test=%S/Inputs/mma.sh test-arg=attn-opt' | FileCheck %s --implicit-check-not=exp2 --implicit-check-not=arith.mulf --implicit-check-not=global_store
+// RUN: attn-reduce %s --reduction-tree='traversal-mode=0 test=%S/Inputs/mma.sh test-arg=%attn_build/bin/attn-opt' | FileCheck %s --implicit-check-not=exp2 --implicit-check-not=arith.mulf --implicit-check-not=global_store
 
 // The bug needs a product in a loop over keys: the loop loses its masked phases
 // and its second stage, the elementwise ops vanish, the store too.
