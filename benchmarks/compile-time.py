@@ -14,7 +14,8 @@ The last part shows where attn-compile's time goes, pass by pass.
 
 usage: benchmarks/compile-time.py [--runs=N] [--head-dim=D] [--chip=sm_80]
                                   [--no-causal] [--build=DIR] [--json=FILE]
-The exit status is 1 when `compile` exceeds a tenth of Triton's.
+The exit status is 1 when `process` exceeds a tenth of Triton's: what a user who
+starts either waits for, without ptxas on both sides.
 """
 
 import argparse
@@ -149,8 +150,8 @@ def main() -> int:
         for name, seconds in median_parts(runs):
             if seconds >= 0.0001:
                 print(f"{seconds * 1e3:9.1f} ms  {name}")
-    ratio = median(ours, "compile") / median(triton, "compile")
-    print(f"\nratio {ratio:.3f}, limit {LIMIT}: {'met' if ratio <= LIMIT else 'MISSED'}")
+    ratio = median(ours, "process") / median(triton, "process")
+    print(f"\nratio of process {ratio:.3f}, limit {LIMIT}: {'met' if ratio <= LIMIT else 'MISSED'}")
     if arguments.json:
         arguments.json.write_text(json.dumps({"attn": ours, "triton": triton}, indent=1))
     return 0 if ratio <= LIMIT else 1
