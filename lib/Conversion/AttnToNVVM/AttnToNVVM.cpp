@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/Passes.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
@@ -26,12 +27,6 @@ namespace mlir::attn {
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// NVPTX with 32-bit pointers to shared memory. It has to be on the module
-/// before translation: alignments are computed there.
-static constexpr StringLiteral
-    kDataLayout("e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:"
-                "128-i256:256-v16:16-v32:32-n16:32:64");
 
 namespace {
 
@@ -126,8 +121,9 @@ struct ConvertAttnToNVVMPass
   void runOnOperation() override {
     gpu::GPUModuleOp module = getOperation();
     MLIRContext *context = &getContext();
+    // Alignments are computed at translation, so the layout is needed before.
     module->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
-                    StringAttr::get(context, kDataLayout));
+                    StringAttr::get(context, getDataLayout()));
 
     LowerToLLVMOptions options(context);
     options.overrideIndexBitwidth(32);
