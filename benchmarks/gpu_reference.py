@@ -1,0 +1,82 @@
+"""Whether a kernel's output is right: rows of some heads in float64."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from gpu_cells import Cell
+
+#: Largest relative error by element type.
+TOLERANCES = {"f16": 2e-3, "bf16": 1.6e-2}
+#: Rows of a head that are computed in float64.
+ROWS = 256
+
+
+def make_slopes(cell: Cell) -> torch.Tensor | None:
+    """ALiBi's slopes: 2^(-8 h / H)."""
+    if cell.score is None:
+        return None
+    heads = torch.arange(1, cell.heads + 1, dtype=torch.float32, device="cuda")
+    return torch.exp2(-8.0 * heads / cell.heads)
+
+
+def make_offsets(cell: Cell) -> torch.Tensor | None:
+    """Cumulative lengths of packed sequences."""
+    if not cell.lengths:
+        return None
+    total = [0]
+    for length in cell.lengths:
+        total.append(total[-1] + length)
+    return torch.tensor(total, dtype=torch.int32, device="cuda")
+
+
+def attend(cell: Cell, q, k, v, rows, head: int, slopes) -> tuple[torch.Tensor, torch.Tensor]:
+    """O and LSE of some rows of one head in float64."""
+    scores = q[rows].double() @ k.double().T / math.sqrt(cell.d)
+    i, j = rows[:, None], torch.arange(k.shape[0], device=q.device)[None, :]
+    if slopes is not None:
+        scores += slopes[head].double() * (j - i)
+    if cell.causal or cell.window is not None:
+        seen = j <= i
+        if cell.window is not None:
+            seen &= j >= i - cell.window
+        scores.masked_fill_(~seen, -math.inf)
+    lse = torch.logsumexp(scores, -1)
+    return torch.exp(scores - lse[:, None]) @ v.double(), lse
+
+
+def pick_rows(count: int) -> torch.Tensor:
+    """The first and last rows, and others drawn afresh."""
+    if count <= ROWS:
+        return torch.arange(count, device="cuda")
+    drawn = torch.randint(0, count, (ROWS // 2,), device="cuda")
+    ends = torch.arange(ROWS // 4, device="cuda")
+    return torch.cat([ends, drawn, count - 1 - ends])
+
+
+def check(cell: Cell, q, k, v, o, lse, slopes) -> tuple[float, float]:
+    """Relative error of O and the largest error of LSE on rows of three heads.
+    Raises ValueError for an output that is wrong or that nobody wrote."""
+    if not bool(torch.isfinite(o).all()) or not bool(torch.isfinite(lse).all()):
+        raise ValueError("an element of O or LSE is not finite, or was not written")
+    starts, group = [0], cell.heads // cell.kv_heads
+    for length in cell.lengths or (cell.rows,):
+        starts.append(starts[-1] + length)
+    difference = norm = worst = 0.0
+    for b, head in {(0, 0), (cell.batch - 1, cell.heads - 1), (cell.batch // 2, cell.heads // 3)}:
+        for start, end in zip(starts, starts[1:]):
+            rows = pick_rows(end - start)
+            part = slice(start, end)
+            expected, expected_lse = attend(
+                cell, q[b, head, part], k[b, head // group, part], v[b, head // group, part],
+                rows, head, slopes,
+            )  # fmt: skip
+            got = o[b, head, part][rows].double()
+            difference += float(((got - expected) ** 2).sum())
+            norm += float((expected**2).sum())
+            worst = max(worst, float((lse[b, head, part][rows].double() - expected_lse).abs().max()))
+    error = math.sqrt(difference / norm)
+    if not error <= TOLERANCES[cell.dtype] or not worst <= 1e-3:
+        raise ValueError(f"O differs by {error:.1e}, LSE by {worst:.1e} from float64")
+    return error, worst
