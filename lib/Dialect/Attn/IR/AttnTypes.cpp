@@ -137,3 +137,100 @@ LogicalResult GlobalType::verify(EmitErrorFn emitError, ArrayRef<int64_t> shape,
                        << elementType;
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// MBarriersType, ChannelType
+//===----------------------------------------------------------------------===//
+
+LogicalResult MBarriersType::verify(EmitErrorFn emitError, int64_t count) {
+  if (count < 1)
+    return emitError() << "expected at least 1 barrier, got " << count;
+  return success();
+}
+
+LogicalResult ChannelType::verify(EmitErrorFn emitError, int64_t depth) {
+  if (depth < 1 || depth > 256)
+    return emitError() << "expected 1 to 256 slots, got " << depth;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// TensorMapType: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>
+//===----------------------------------------------------------------------===//
+
+Type TensorMapType::parse(AsmParser &parser) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<int64_t> box;
+  Type elementType;
+  int64_t swizzle = 0;
+  if (parser.parseLess() ||
+      parser.parseDimensionList(box, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseComma() ||
+      parser.parseKeyword("swizzle") || parser.parseEqual() ||
+      parser.parseInteger(swizzle) || parser.parseGreater())
+    return {};
+  return parser.getChecked<TensorMapType>(loc, parser.getContext(), box,
+                                          elementType, swizzle);
+}
+
+void TensorMapType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printDimensionList(getBox());
+  printer << 'x' << getElementType() << ", swizzle = " << getSwizzle() << '>';
+}
+
+LogicalResult TensorMapType::verify(EmitErrorFn emitError,
+                                    ArrayRef<int64_t> box, Type elementType,
+                                    int64_t swizzle) {
+  if (box.size() < 2 || box.size() > 5)
+    return emitError() << "expected a box of rank 2 to 5, got rank "
+                       << box.size();
+  for (int64_t extent : box)
+    if (extent < 1 || extent > 256)
+      return emitError() << "expected extents from 1 to 256, got " << extent;
+  if (!elementType.isIntOrFloat() ||
+      elementType.getIntOrFloatBitWidth() % 8 != 0)
+    return emitError() << "expected elements of whole bytes, got "
+                       << elementType;
+  if (!llvm::is_contained({0, 32, 64, 128}, swizzle))
+    return emitError() << "expected a swizzle of 0, 32, 64 or 128 bytes, got "
+                       << swizzle;
+  int64_t bytes = box.back() * elementType.getIntOrFloatBitWidth() / 8;
+  if (bytes % 16 != 0 || (swizzle != 0 && bytes > swizzle))
+    return emitError() << "expected rows of whole 16 bytes, not longer than "
+                          "the swizzle, got "
+                       << bytes << " bytes";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// InFlightType: !attn.inflight<128x64xf32>
+//===----------------------------------------------------------------------===//
+
+Type InFlightType::parse(AsmParser &parser) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<int64_t> shape;
+  Type elementType;
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseGreater())
+    return {};
+  return parser.getChecked<InFlightType>(loc, parser.getContext(), shape,
+                                         elementType);
+}
+
+void InFlightType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printDimensionList(getShape());
+  printer << 'x' << getElementType() << '>';
+}
+
+LogicalResult InFlightType::verify(EmitErrorFn emitError,
+                                   ArrayRef<int64_t> shape, Type elementType) {
+  if (shape.size() != 2)
+    return emitError() << "expected an accumulator of rank 2, got rank "
+                       << shape.size();
+  if (!elementType.isF32())
+    return emitError() << "expected f32 elements, got " << elementType;
+  return success();
+}

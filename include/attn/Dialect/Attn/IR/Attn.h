@@ -52,6 +52,19 @@ struct AsyncGroups : public SideEffects::Resource::Base<AsyncGroups> {
   StringRef getName() final { return "attn.async_groups"; }
 };
 
+/// Resource of the mbarriers, named barriers and fences of a CTA.
+struct BarrierState : public SideEffects::Resource::Base<BarrierState> {
+  StringRef getName() final { return "attn.barrier_state"; }
+};
+
+/// Resource of a warpgroup's asynchronous matrix instructions.
+struct WgmmaGroups : public SideEffects::Resource::Base<WgmmaGroups> {
+  StringRef getName() final { return "attn.wgmma_groups"; }
+};
+
+/// 32-bit registers of an SM, and so of a CTA.
+inline constexpr int64_t kRegisterFile = 65536;
+
 /// Trait of ops that need at least compute capability `SM` (80 for sm_80):
 /// implements ArchOpInterface.
 template <int SM>

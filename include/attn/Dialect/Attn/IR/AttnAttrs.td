@@ -212,6 +212,29 @@ def Attn_TransposedLayoutAttr
 }
 
 //===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+def Attn_RoleAttr : Attn_Attr<"Role", "role"> {
+  let summary = "one station of a channel's cycle";
+  let description = [{
+    The partition that acquires and releases slots in this role, and the signal
+    of its release:
+
+    - `arrive`: one lane of each of its warps arrives (so the count is the
+      number of the partition's warps);
+    - `tx`: the slot is complete when the bytes of the copies started for it
+      have arrived.
+
+    Example: `#attn.role<"producer", tx>`.
+  }];
+  let parameters = (ins
+    StringRefParameter<"name of a partition">:$partition,
+    EnumParameter<Attn_SignalKind>:$signal);
+  let assemblyFormat = "`<` $partition `,` $signal `>`";
+}
+
+//===----------------------------------------------------------------------===//
 // Plans
 //===----------------------------------------------------------------------===//
 

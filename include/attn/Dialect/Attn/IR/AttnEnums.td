@@ -54,6 +54,11 @@ def Attn_KVPhase : Attn_I32Enum<"KVPhase",
   I32EnumAttrCase<"Interior", 1, "interior">,
   I32EnumAttrCase<"Left", 2, "left">]>;
 
+def Attn_SignalKind : Attn_I32Enum<"SignalKind",
+    "how a role says that it is done with a slot", [
+  I32EnumAttrCase<"Arrive", 0, "arrive">,
+  I32EnumAttrCase<"Tx", 1, "tx">]>;
+
 class Attn_EnumAttr<EnumInfo info, string name>
     : EnumAttr<Attn_Dialect, info, name> {
   let assemblyFormat = "$value";

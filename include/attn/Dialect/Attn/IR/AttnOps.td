@@ -9,5 +9,10 @@ include "attn/Dialect/Attn/IR/CopyOps.td"
 include "attn/Dialect/Attn/IR/MmaOps.td"
 include "attn/Dialect/Attn/IR/TileOps.td"
 include "attn/Dialect/Attn/IR/LoopOps.td"
+include "attn/Dialect/Attn/IR/BarrierOps.td"
+include "attn/Dialect/Attn/IR/ChannelOps.td"
+include "attn/Dialect/Attn/IR/TmaOps.td"
+include "attn/Dialect/Attn/IR/WgmmaOps.td"
+include "attn/Dialect/Attn/IR/WarpSpecializeOps.td"
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

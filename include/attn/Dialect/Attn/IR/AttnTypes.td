@@ -57,4 +57,85 @@ def Attn_GlobalType : Attn_Type<"Global", "global"> {
   }];
 }
 
+def Attn_MBarriersType : Attn_Type<"MBarriers", "mbarriers"> {
+  let summary = "an array of mbarriers in shared memory";
+  let description = [{
+    `count` mbarriers of 8 bytes each (PTX ISA, mbarrier), one after the other.
+
+    Example: `!attn.mbarriers<2>`.
+  }];
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_ChannelType : Attn_Type<"Channel", "channel"> {
+  let summary = "a ring of slots that partitions hand to each other";
+  let description = [{
+    A ring of `depth` slots and a cycle of roles, made by `attn.channel.create`.
+    It says who may touch a slot when; the bytes are a buffer beside it.
+
+    Example: `!attn.channel<2>`.
+  }];
+  let parameters = (ins "int64_t":$depth);
+  let assemblyFormat = "`<` $depth `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_CursorType : Attn_Type<"Cursor", "cursor"> {
+  let summary = "a role's position in a channel: slot and phase";
+  let description = [{
+    Made by `attn.cursor.start`, moved by `attn.cursor.advance` only, and carried
+    by the loop that walks the channel.
+  }];
+}
+
+def Attn_TokenType : Attn_Type<"Token", "token"> {
+  let summary = "the right to touch a slot of a channel";
+  let description = [{
+    Made by `attn.channel.acquire` and given up by `attn.channel.release`: each
+    token exactly once on each path. It may cross a loop's back-edge.
+  }];
+}
+
+def Attn_TensorMapType : Attn_Type<"TensorMap", "tensor_map"> {
+  let summary = "a tensor map: how a tensor lies in global memory, for TMA";
+  let description = [{
+    A kernel parameter of 128 bytes that the host encodes (CUDA driver API,
+    cuTensorMapEncodeTiled). `box` is what one instruction copies, in the
+    tensor's order of dimensions, `swizzle` the span in bytes (0, 32, 64, 128)
+    in which 16-byte chunks are permuted in shared memory.
+
+    Example: `!attn.tensor_map<1x1x128x64xf16, swizzle = 128>`.
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t">:$box,
+    "::mlir::Type":$elementType,
+    "int64_t":$swizzle);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getBox().size(); }
+    /// Rows and columns of a box: its last two extents.
+    int64_t getRows() const { return getBox().drop_back().back(); }
+    int64_t getColumns() const { return getBox().back(); }
+  }];
+}
+
+def Attn_InFlightType : Attn_Type<"InFlight", "inflight"> {
+  let summary = "an accumulator that wgmma is still writing";
+  let description = [{
+    The registers of an M x N accumulator between the `attn.wgmma` that started
+    and the `attn.wgmma.wait` that returns it. Its only uses are one further
+    `attn.wgmma` as accumulator or one wait.
+
+    Example: `!attn.inflight<128x64xf32>`.
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t">:$shape,
+    "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNTYPES_TD

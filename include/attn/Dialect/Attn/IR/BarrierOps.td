@@ -1,0 +1,203 @@
+//===- BarrierOps.td - mbarriers and fences -----------------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_BARRIEROPS_TD
+#define ATTN_DIALECT_ATTN_IR_BARRIEROPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+/// The state of the mbarriers of a CTA.
+def Attn_BarrierState : Resource<"::mlir::attn::BarrierState">;
+
+def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>]> {
+  let summary = "allocates mbarriers in shared memory";
+  let description = [{
+    Memory for an array of mbarriers, which live to the end of the kernel.
+    `attn-allocate-shared` sets `offset`, in bytes from the start of dynamic
+    shared memory.
+
+    Undefined behaviour: any use before `attn.mbarrier.init`.
+
+    Example:
+
+    ```mlir
+    func.func @alloc() {
+      %full = attn.mbarrier.alloc {name = "k.full"} : !attn.mbarriers<2>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<StrAttr>:$name, OptionalAttr<I64Attr>:$offset);
+  let results = (outs Res<Attn_MBarriersType, "the barriers", [MemAlloc]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Attn_MBarrierInitOp : Attn_Op<"mbarrier.init", [AttnRequiresSM<90>,
+    MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
+  let summary = "initialises all mbarriers of an array";
+  let description = [{
+    Phase 0 begins; each phase is complete after `count` arrivals and all bytes
+    that were announced for it (PTX ISA, mbarrier.init). One thread of the CTA
+    executes it. Other threads and the async proxy see it after
+    `attn.mbarrier.fence_init` and a barrier.
+
+    Undefined behaviour: initialising a barrier that is in use.
+
+    Example:
+
+    ```mlir
+    func.func @init(%full: !attn.mbarriers<2>) {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<2>
+      attn.mbarrier.fence_init
+      gpu.barrier
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Attn_MBarriersType, "the barriers">:$barriers, I64Attr:$count);
+  let assemblyFormat = "$barriers attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
+}
+
+def Attn_MBarrierFenceInitOp : Attn_Op<"mbarrier.fence_init", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "publishes initialised mbarriers to the cluster";
+  let description = [{
+    Orders this thread's initialisations before what follows it in the cluster,
+    the async proxy included (PTX ISA, fence.mbarrier_init.release.cluster and
+    fence.proxy.async).
+
+    Example: see `attn.mbarrier.init`.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
+    MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
+  let summary = "arrives and announces bytes";
+  let description = [{
+    The executing thread arrives at barrier `index` and announces that `bytes`
+    more bytes will be copied in this phase (PTX ISA,
+    mbarrier.arrive.expect_tx).
+
+    Undefined behaviour: an index outside the array; more arrivals than the
+    phase has; 2^20 or more bytes pending.
+
+    Example:
+
+    ```mlir
+    func.func @expect(%full: !attn.mbarriers<2>, %i: i32) {
+      attn.mbarrier.expect_tx %full[%i] {bytes = 32768} : !attn.mbarriers<2>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_MBarriersType, "the barriers">:$barriers,
+    Arg<I32, "which one">:$index,
+    I64Attr:$bytes);
+  let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
+}
+
+def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "one lane of each warp arrives";
+  let description = [{
+    One lane of each executing warp arrives at barrier `index`, with release
+    semantics, after all lanes of the warp came here (PTX ISA, mbarrier.arrive).
+
+    Undefined behaviour: an index outside the array; more arrivals than the
+    phase has.
+
+    Example:
+
+    ```mlir
+    func.func @arrive(%empty: !attn.mbarriers<2>, %i: i32) {
+      attn.mbarrier.arrive %empty[%i] : !attn.mbarriers<2>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_MBarriersType, "the barriers">:$barriers,
+    Arg<I32, "which one">:$index);
+  let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
+}
+
+def Attn_MBarrierWaitOp : Attn_Op<"mbarrier.wait", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "waits until a phase of an mbarrier is complete";
+  let description = [{
+    Each executing thread waits until the phase with parity `parity` (0 or 1)
+    of barrier `index` is complete, with acquire semantics (PTX ISA,
+    mbarrier.try_wait.parity in a loop). Parity 1 passes a barrier that was only
+    initialised.
+
+    Undefined behaviour: an index outside the array. A phase that completes
+    twice before the wait is seen leaves the thread waiting.
+
+    Example:
+
+    ```mlir
+    func.func @wait(%full: !attn.mbarriers<2>, %i: i32, %parity: i32) {
+      attn.mbarrier.wait %full[%i] parity %parity : !attn.mbarriers<2>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_MBarriersType, "the barriers">:$barriers,
+    Arg<I32, "which one">:$index,
+    Arg<I32, "0 or 1">:$parity);
+  let assemblyFormat = "$barriers `[` $index `]` `parity` $parity attr-dict `:` type($barriers)";
+}
+
+def Attn_FenceProxyOp : Attn_Op<"fence.proxy_async", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "orders generic accesses before asynchronous ones";
+  let description = [{
+    This thread's accesses to shared memory through the generic proxy come before
+    accesses through the async proxy (TMA, wgmma) that are ordered behind the
+    fence (PTX ISA, fence.proxy.async.shared::cta).
+
+    Example:
+
+    ```mlir
+    func.func @fence() {
+      attn.fence.proxy_async
+      return
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "a barrier of some of a CTA's warps";
+  let description = [{
+    Waits until `threads` threads have come to barrier `id` and orders their
+    accesses to shared memory (PTX ISA, barrier.sync). `id` is an operand, so
+    that each warpgroup of a partition may have its own: `id + warpgroup`.
+    `attn-lower-channels` allots ids; barrier 0 is the CTA's.
+
+    Undefined behaviour: two barriers with the same id at the same time.
+
+    Example:
+
+    ```mlir
+    func.func @warpgroup(%id: i32) {
+      attn.named_barrier %id {threads = 128}
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<I32, "1 to 15">:$id, I64Attr:$threads);
+  let assemblyFormat = "$id attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_BARRIEROPS_TD

@@ -1,0 +1,134 @@
+//===- ChannelOps.td - Hand-over between partitions ---------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_CHANNELOPS_TD
+#define ATTN_DIALECT_ATTN_IR_CHANNELOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "attn/Dialect/Attn/IR/BarrierOps.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Attn_RoleArrayAttr : TypedArrayAttrBase<Attn_RoleAttr, "roles in cyclic order">;
+
+def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
+    MemoryEffects<[MemAlloc<Attn_BarrierState>]>]> {
+  let summary = "makes a ring of slots with a cycle of roles";
+  let description = [{
+    Role r acquires a slot after role r - 1 released it; role 0 starts with all
+    slots free. `attn-lower-channels` makes an array of mbarriers for each role
+    and derives counts, bytes and phases; it initialises them before the
+    `attn.warp_specialize`, where the channel must be made.
+
+    Example:
+
+    ```mlir
+    func.func @channel() {
+      %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Attn_RoleArrayAttr:$roles);
+  let results = (outs Res<Attn_ChannelType, "the channel">:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The index of the role of a partition, or nothing.
+    std::optional<unsigned> findRole(::llvm::StringRef partition);
+    ::mlir::attn::RoleAttr getRole(unsigned index) {
+      return ::llvm::cast<::mlir::attn::RoleAttr>(getRoles()[index]);
+    }
+  }];
+}
+
+def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure]> {
+  let summary = "the first position of a role in a channel";
+  let description = [{
+    Slot 0, in the phase in which the role `role` first meets it.
+
+    Example:
+
+    ```mlir
+    func.func @start(%k: !attn.channel<2>) -> !attn.cursor {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      return %c : !attn.cursor
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Attn_ChannelType, "the channel">:$channel, StrAttr:$role);
+  let results = (outs Res<Attn_CursorType, "the position">:$result);
+  let assemblyFormat = "$channel `as` $role attr-dict `:` type($channel)";
+}
+
+def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure]> {
+  let summary = "the next position in a channel";
+  let description = [{
+    The next slot; after the last one slot 0 in the next phase.
+
+    Example:
+
+    ```mlir
+    func.func @advance(%k: !attn.channel<2>, %c: !attn.cursor) -> !attn.cursor {
+      %n = attn.cursor.advance %c on %k : !attn.channel<2>
+      return %n : !attn.cursor
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_CursorType, "a position">:$cursor,
+    Arg<Attn_ChannelType, "the channel">:$channel);
+  let results = (outs Res<Attn_CursorType, "the next position">:$result);
+  let assemblyFormat = "$cursor `on` $channel attr-dict `:` type($channel)";
+}
+
+def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "waits for a slot of a channel";
+  let description = [{
+    Waits until the role before `role` has released the slot at `cursor`, and
+    returns its index and the right to touch it.
+
+    Undefined behaviour: a cursor of another channel or role; acquiring a
+    position twice or out of order.
+
+    Example:
+
+    ```mlir
+    func.func @use(%k: !attn.channel<2>, %c: !attn.cursor) {
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_ChannelType, "the channel">:$channel,
+    Arg<Attn_CursorType, "the role's position">:$cursor,
+    StrAttr:$role);
+  let results = (outs
+    Res<I32, "index of the slot">:$index,
+    Res<Attn_TokenType, "the right to touch it">:$token);
+  let assemblyFormat = "$channel `[` $cursor `]` `as` $role attr-dict `:` type($channel)";
+}
+
+def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "gives a slot to the next role";
+  let description = [{
+    Signals that `role` is done with the slot, in the way that the channel's
+    roles say. With `tx` the copies that were started with the token complete
+    the signal by themselves.
+
+    Undefined behaviour: touching the slot afterwards.
+
+    Example: see `attn.channel.acquire`.
+  }];
+  let arguments = (ins
+    Arg<Attn_ChannelType, "the channel">:$channel,
+    Arg<Attn_TokenType, "the token of the acquire">:$token,
+    StrAttr:$role);
+  let assemblyFormat = "$channel `,` $token `as` $role attr-dict `:` type($channel)";
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_CHANNELOPS_TD

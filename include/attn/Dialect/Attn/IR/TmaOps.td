@@ -1,0 +1,133 @@
+//===- TmaOps.td - Bulk tensor copies -----------------------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_TMAOPS_TD
+#define ATTN_DIALECT_ATTN_IR_TMAOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "attn/Dialect/Attn/IR/BarrierOps.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>,
+    MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
+  let summary = "brings a tensor map near";
+  let description = [{
+    A hint (PTX ISA, prefetch.tensormap).
+
+    Example:
+
+    ```mlir
+    func.func @prefetch(%map: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>) {
+      attn.tma.prefetch %map : !attn.tensor_map<1x1x128x64xf16, swizzle = 128>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Attn_TensorMapType, "the map">:$map);
+  let assemblyFormat = "$map attr-dict `:` type($map)";
+}
+
+def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>,
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a copy of a box of a tensor to shared memory";
+  let description = [{
+    The executing thread starts a copy of the elements from `coords` (in the
+    tensor's order of dimensions) to the whole of `dest`, as many boxes side by
+    side along the last dimension as fill it (PTX ISA,
+    cp.async.bulk.tensor). Elements outside the tensor become zeros.
+
+    Completion is counted in bytes by the slot of a channel whose token is
+    given, or, below `attn-lower-channels`, by barrier `index` of `barriers`.
+
+    Undefined behaviour: touching `dest` before it is complete; a barrier
+    that does not expect the bytes.
+
+    Example:
+
+    ```mlir
+    func.func @load(%map: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>, %b: i32, %h: i32, %row: i32,
+                    %dest: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>, %t: !attn.token) {
+      %zero = arith.constant 0 : i32
+      attn.tma.load %map[%b, %h, %row, %zero], %dest token %t : !attn.tensor_map<1x1x128x64xf16, swizzle = 128>, !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_TensorMapType, "the map">:$map,
+    Arg<Variadic<I32>, "first element, one index for each dimension">:$coords,
+    Arg<Attn_BufferType, "destination">:$dest,
+    Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
+    Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
+    Arg<Optional<I32>, "which barrier">:$index);
+  let assemblyFormat = [{
+    $map `[` $coords `]` `,` $dest (`token` $token^)?
+    (`barrier` $barriers^ `[` $index `]` `:` type($barriers))? attr-dict
+    `:` type($map) `,` type($dest)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a copy of a buffer to a box of a tensor";
+  let description = [{
+    The executing thread starts a copy of `source` to the elements from
+    `coords`; elements outside the tensor are dropped. It belongs to the
+    thread's current bulk group (PTX ISA, cp.async.bulk.tensor with
+    bulk_group).
+
+    Undefined behaviour: generic writes to `source` that are not ordered before
+    it by `attn.fence.proxy_async` and a barrier; writing `source` again before
+    an `attn.tma.wait`.
+
+    Example:
+
+    ```mlir
+    func.func @store(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, %b: i32, %h: i32, %row: i32,
+                     %source: !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared>) {
+      %zero = arith.constant 0 : i32
+      attn.tma.store %source, %map[%b, %h, %row, %zero] : !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared>, !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+      attn.tma.commit
+      attn.tma.wait {pending = 0, read}
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_BufferType, "source">:$source,
+    Arg<Attn_TensorMapType, "the map">:$map,
+    Arg<Variadic<I32>, "first element, one index for each dimension">:$coords);
+  let assemblyFormat = "$source `,` $map `[` $coords `]` attr-dict `:` type($source) `,` type($map)";
+  let hasVerifier = 1;
+}
+
+def Attn_TmaCommitOp : Attn_Op<"tma.commit", [AttnRequiresSM<90>,
+    MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
+  let summary = "closes a bulk group";
+  let description = [{
+    The stores that the executing thread started since its last commit become
+    one group (PTX ISA, cp.async.bulk.commit_group).
+
+    Example: see `attn.tma.store`.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Attn_TmaWaitOp : Attn_Op<"tma.wait", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "waits for bulk groups";
+  let description = [{
+    The executing thread waits until at most `pending` of its groups are
+    incomplete; with `read`, until at most so many still read their sources (PTX
+    ISA, cp.async.bulk.wait_group).
+
+    Example: see `attn.tma.store`.
+  }];
+  let arguments = (ins I64Attr:$pending, UnitAttr:$read);
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_TMAOPS_TD

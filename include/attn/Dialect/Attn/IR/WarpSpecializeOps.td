@@ -1,0 +1,82 @@
+//===- WarpSpecializeOps.td - Partitions of a CTA -----------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_WARPSPECIALIZEOPS_TD
+#define ATTN_DIALECT_ATTN_IR_WARPSPECIALIZEOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
+    RecursiveMemoryEffects, NoRegionArguments,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "gives each group of warps a program of its own";
+  let description = [{
+    The warps of the CTA, in order, are dealt to the partitions; each partition
+    runs its region, concurrently with the others. `registers` is the number of
+    registers that each thread of a partition asks for (PTX ISA, setmaxnreg);
+    the sum over all threads fits the register file.
+
+    Register tiles exist in the first partition only, whose warps are the
+    kernel's `attn.warps`. Values from above are captured if they are the same
+    in all threads of a warp: scalars, buffers, channels, views, but no tiles.
+    A kernel has at most one, at the top level of its body.
+
+    Undefined behaviour: a barrier of the CTA inside.
+
+    Example:
+
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @kernel() kernel attributes {attn.warps = array<i64: 4, 1>} {
+        attn.warp_specialize
+        partition "consumer" warps 4 registers 240 {
+        }
+        partition "producer" warps 4 registers 24 {
+        }
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let arguments = (ins
+    StrArrayAttr:$names,
+    DenseI64ArrayAttr:$warps,
+    DenseI64ArrayAttr:$registers);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$partitions);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The index of the partition called `name`, or nothing.
+    std::optional<unsigned> findPartition(::llvm::StringRef name);
+    /// The first warp of a partition.
+    int64_t getFirstWarp(unsigned partition);
+    /// Warps of all partitions.
+    int64_t getTotalWarps();
+  }];
+}
+
+def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "runs a region in one thread";
+  let description = [{
+    One thread of the partition's (else the CTA's) first warp runs the region;
+    the others go on without waiting.
+
+    Example:
+
+    ```mlir
+    func.func @one(%full: !attn.mbarriers<2>, %i: i32) {
+      attn.elect {
+        attn.mbarrier.expect_tx %full[%i] {bytes = 1024} : !attn.mbarriers<2>
+      }
+      return
+    }
+    ```
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_WARPSPECIALIZEOPS_TD

@@ -1,0 +1,75 @@
+//===- WgmmaOps.td - Matrix instructions of a warpgroup -----*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_WGMMAOPS_TD
+#define ATTN_DIALECT_ATTN_IR_WGMMAOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "attn/Dialect/Attn/IR/MmaOps.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+/// The order of a warpgroup's asynchronous matrix instructions.
+def Attn_WgmmaGroups : Resource<"::mlir::attn::WgmmaGroups">;
+
+def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a matrix multiply-accumulate of warpgroups";
+  let description = [{
+    `result = a * b` (`+ c`) for a (M x K), b (K x N), c (M x N), started as one
+    group of `wgmma.mma_async` instructions (PTX ISA, asynchronous warpgroup
+    level matrix instructions) with a fence before and a commit behind. Each
+    warpgroup of the partition computes 64 rows: M is 64 times their number.
+    `a` is a buffer or a register tile in the operand layout, `b` a buffer; a
+    K x N view of a buffer that holds N x K is an `attn.transpose`. Fragments of
+    the accumulator are those of `#attn.mma` with one warp for 16 rows.
+
+    The result is in flight: its registers may be touched only after an
+    `attn.wgmma.wait`. The buffers may be written only after that too.
+
+    Undefined behaviour: warps of a warpgroup that do not execute it together.
+
+    Example:
+
+    ```mlir
+    func.func @qk(%q: !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>, %k: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>) -> tensor<128x64xf32, #attn.auto> {
+      %kt = attn.transpose %k : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+      %s = attn.wgmma %q, %kt : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared> -> !attn.inflight<128x64xf32>
+      %r = attn.wgmma.wait %s {pending = 0} : !attn.inflight<128x64xf32> -> tensor<128x64xf32, #attn.auto>
+      return %r : tensor<128x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_MmaOperand, "M x K">:$a,
+    Arg<Attn_BufferType, "K x N">:$b,
+    Arg<Optional<AnyTypeOf<[AnyRankedTensor, Attn_InFlightType]>>, "M x N, the accumulator">:$c);
+  let results = (outs Res<Attn_InFlightType, "M x N">:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`acc` $c^ `:` type($c))? attr-dict `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, SameVariadicResultSize,
+    MemoryEffects<[MemRead<Attn_WgmmaGroups>, MemWrite<Attn_WgmmaGroups>]>]> {
+  let summary = "waits for groups of wgmma and returns their accumulators";
+  let description = [{
+    Waits until at most `pending` groups are incomplete (PTX ISA,
+    wgmma.wait_group) and returns the accumulators given, which are complete.
+    Groups complete in the order in which they were started.
+
+    Undefined behaviour: an accumulator one of whose groups is among the
+    `pending` last ones.
+
+    Example: see `attn.wgmma`.
+  }];
+  let arguments = (ins
+    Arg<Variadic<Attn_InFlightType>, "accumulators in flight">:$sources,
+    I64Attr:$pending);
+  let results = (outs Res<Variadic<AnyRankedTensor>, "the accumulators">:$results);
+  let assemblyFormat = "($sources^)? attr-dict (`:` type($sources)^ `->` type($results))?";
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_WGMMAOPS_TD

@@ -1,0 +1,33 @@
+//===- BarrierOps.cpp - mbarriers and fences ------------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// PTX ISA, mbarrier: "the valid range" of counts and of pending bytes.
+static constexpr int64_t kLargestCount = (1 << 20) - 1;
+
+LogicalResult MBarrierInitOp::verify() {
+  int64_t count = getCount();
+  if (count < 1 || count > kLargestCount)
+    return emitOpError("expected a count from 1 to ")
+           << kLargestCount << ", got " << count;
+  return success();
+}
+
+LogicalResult MBarrierExpectTxOp::verify() {
+  int64_t bytes = getBytes();
+  if (bytes < 0 || bytes > kLargestCount)
+    return emitOpError("expected from 0 to ")
+           << kLargestCount << " bytes, got " << bytes;
+  return success();
+}
+
+LogicalResult NamedBarrierOp::verify() {
+  int64_t threads = getThreads();
+  if (threads < 32 || threads % 32 != 0)
+    return emitOpError("expected a positive multiple of 32 threads, got ")
+           << threads;
+  return success();
+}

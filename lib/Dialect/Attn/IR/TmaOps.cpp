@@ -1,0 +1,59 @@
+//===- TmaOps.cpp - Bulk tensor copies ------------------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Checks that boxes of `map`, side by side, fill `buffer`.
+static LogicalResult verifyCopy(Operation *op, TensorMapType map,
+                                size_t coordinates, BufferType buffer) {
+  if (coordinates != static_cast<size_t>(map.getRank()))
+    return op->emitOpError("expected ")
+           << map.getRank() << " coordinates, got " << coordinates;
+  if (buffer.getElementType() != map.getElementType())
+    return op->emitOpError("expected the element type ")
+           << map.getElementType() << " of the map, got "
+           << buffer.getElementType();
+  if (buffer.getRank() != 2)
+    return op->emitOpError("expected a buffer of rank 2, got rank ")
+           << buffer.getRank();
+  if (buffer.getShape()[0] != map.getRows() ||
+      buffer.getShape()[1] % map.getColumns() != 0)
+    return op->emitOpError("expected a buffer of ")
+           << map.getRows() << " rows and a multiple of " << map.getColumns()
+           << " columns, got " << buffer.getShape()[0] << " x "
+           << buffer.getShape()[1];
+  auto layout = dyn_cast<SwizzledLayoutAttr>(buffer.getLayout());
+  if (!isAuto(buffer.getLayout()) &&
+      (!layout || layout.getSpan() != map.getSwizzle()))
+    return op->emitOpError("expected a buffer in the map's swizzle of ")
+           << map.getSwizzle() << " bytes, got " << buffer.getLayout();
+  return success();
+}
+
+LogicalResult TmaLoadOp::verify() {
+  if (static_cast<bool>(getToken()) == static_cast<bool>(getBarriers()))
+    return emitOpError("expected either a token or a barrier to complete");
+  return verifyCopy(*this, getMap().getType(), getCoords().size(),
+                    getDest().getType());
+}
+
+void TmaLoadOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
+}
+
+LogicalResult TmaStoreOp::verify() {
+  return verifyCopy(*this, getMap().getType(), getCoords().size(),
+                    getSource().getType());
+}
+
+void TmaStoreOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
+}

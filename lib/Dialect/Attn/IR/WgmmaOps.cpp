@@ -1,0 +1,83 @@
+//===- WgmmaOps.cpp - Matrix instructions of a warpgroup ------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Shape and element type of a register tile, buffer or accumulator in flight.
+static std::pair<ArrayRef<int64_t>, Type> describe(Type type) {
+  if (auto buffer = dyn_cast<BufferType>(type))
+    return {buffer.getShape(), buffer.getElementType()};
+  if (auto accumulator = dyn_cast<InFlightType>(type))
+    return {accumulator.getShape(), accumulator.getElementType()};
+  auto tile = cast<RankedTensorType>(type);
+  return {tile.getShape(), tile.getElementType()};
+}
+
+LogicalResult WgmmaOp::verify() {
+  auto [shapeA, typeA] = describe(getA().getType());
+  auto [shapeB, typeB] = describe(getB().getType());
+  auto [shape, type] = describe(getType());
+  for (auto [name, operand] : {std::pair("a", shapeA), std::pair("b", shapeB)})
+    if (operand.size() != 2)
+      return emitOpError("expected '")
+             << name << "' of rank 2, got rank " << operand.size();
+  if (shapeA[1] != shapeB[0])
+    return emitOpError("expected the contraction extents of 'a' and 'b' to "
+                       "agree, got ")
+           << shapeA[1] << " and " << shapeB[0];
+  if (shapeA[0] != shape[0] || shapeB[1] != shape[1])
+    return emitOpError("expected an accumulator of ")
+           << shapeA[0] << " x " << shapeB[1] << ", got " << shape[0] << " x "
+           << shape[1];
+  if (getC()) {
+    auto [shapeC, typeC] = describe(getC().getType());
+    if (shapeC != shape || typeC != type)
+      return emitOpError("expected an accumulator like the result ")
+             << getType() << ", got " << getC().getType();
+  }
+  bool fp8 = isa<Float8E4M3FNType, Float8E5M2Type>(typeA) &&
+             isa<Float8E4M3FNType, Float8E5M2Type>(typeB);
+  if (typeA != typeB && !fp8)
+    return emitOpError("expected operands of one element type, got ")
+           << typeA << " and " << typeB;
+  if (!typeA.isF16() && !typeA.isBF16() && !fp8)
+    return emitOpError("expected operands of f16, bf16, f8E4M3FN or f8E5M2, "
+                       "got ")
+           << typeA;
+  if (!type.isF32())
+    return emitOpError("expected an f32 accumulator, got ") << type;
+  int64_t depth = fp8 ? 32 : 16;
+  if (shape[0] % 64 != 0 || shape[1] % 8 != 0 || shape[1] > 256 ||
+      shapeA[1] % depth != 0)
+    return emitOpError("expected M x N x K with M a multiple of 64, N of 8 up "
+                       "to 256 and K of ")
+           << depth << ", got " << shape[0] << " x " << shape[1] << " x "
+           << shapeA[1];
+  return success();
+}
+
+void WgmmaOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  for (OpOperand *operand : {&getAMutable(), &getBMutable()})
+    if (isa<BufferType>(operand->get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), operand);
+  effects.emplace_back(MemoryEffects::Write::get(), WgmmaGroups::get());
+}
+
+LogicalResult WgmmaWaitOp::verify() {
+  int64_t pending = getPending();
+  if (pending < 0 || pending > 7)
+    return emitOpError("expected 0 to 7 pending groups, got ") << pending;
+  for (auto [source, result] : llvm::zip(getSources(), getResults())) {
+    auto accumulator = cast<InFlightType>(source.getType());
+    auto tile = cast<RankedTensorType>(result.getType());
+    if (accumulator.getShape() != tile.getShape() ||
+        accumulator.getElementType() != tile.getElementType())
+      return emitOpError("expected a tile like ")
+             << accumulator << ", got " << tile;
+  }
+  return success();
+}
