@@ -44,3 +44,18 @@ func.func private @f() attributes {attn.launch = 3}
 
 // expected-error @below {{expected 'attn.warps' to be two powers of two (warps over rows and columns), got array<i64: 3, 1>}}
 func.func private @f() attributes {attn.warps = array<i64: 3, 1>}
+
+// -----
+
+// expected-error @below {{expected block_m to be 64 or 128, got 192}}
+func.func private @ws_rows() attributes {p = #attn.ws_wgmma<block_m = 192>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 256, got 24}}
+func.func private @ws_keys() attributes {p = #attn.ws_wgmma<block_n = 24>}
+
+// -----
+
+// expected-error @below {{expected k_stages from 1 to 8, got 0}}
+func.func private @ws_stages() attributes {p = #attn.ws_wgmma<k_stages = 0>}

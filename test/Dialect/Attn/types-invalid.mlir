@@ -59,3 +59,48 @@ func.func private @f(!attn.global<?x?xf16>)
 
 // expected-error @below {{expected elements of whole bytes, got 'i4'}}
 func.func private @f(!attn.global<?x128xi4>)
+
+// -----
+
+// expected-error @below {{expected at least 1 barrier, got 0}}
+func.func private @barriers(!attn.mbarriers<0>)
+
+// -----
+
+// expected-error @below {{expected 1 to 256 slots, got 300}}
+func.func private @slots(!attn.channel<300>)
+
+// -----
+
+// expected-error @below {{expected a box of rank 2 to 5, got rank 1}}
+func.func private @box_rank(!attn.tensor_map<64xf16, swizzle = 128>)
+
+// -----
+
+// expected-error @below {{expected extents from 1 to 256, got 512}}
+func.func private @box_extent(!attn.tensor_map<512x64xf16, swizzle = 128>)
+
+// -----
+
+// expected-error @below {{expected elements of whole bytes, got 'i4'}}
+func.func private @box_element(!attn.tensor_map<64x64xi4, swizzle = 128>)
+
+// -----
+
+// expected-error @below {{expected a swizzle of 0, 32, 64 or 128 bytes, got 16}}
+func.func private @box_swizzle(!attn.tensor_map<64x64xf16, swizzle = 16>)
+
+// -----
+
+// expected-error @below {{expected rows of whole 16 bytes, not longer than the swizzle, got 256 bytes}}
+func.func private @box_row(!attn.tensor_map<64x128xf16, swizzle = 128>)
+
+// -----
+
+// expected-error @below {{expected an accumulator of rank 2, got rank 1}}
+func.func private @inflight_rank(!attn.inflight<64xf32>)
+
+// -----
+
+// expected-error @below {{expected f32 elements, got 'f16'}}
+func.func private @inflight_element(!attn.inflight<64x64xf16>)

@@ -408,3 +408,29 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
     return emitError() << "expected 1 or 2 stages, got " << stages;
   return success();
 }
+
+StringRef WsWgmmaPlanAttr::getSchedule() const { return "ws_wgmma"; }
+
+int64_t WsWgmmaPlanAttr::getThreads() const {
+  // A warpgroup for each 64 rows, and one that loads.
+  return 128 * (getBlockM() / 64 + 1);
+}
+
+LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
+                                      int64_t blockN, int64_t qStages,
+                                      int64_t kStages, int64_t vStages, bool,
+                                      SoftmaxPolicy, TileOrder, EpilogueKind) {
+  if (blockM != 64 && blockM != 128)
+    return emitError() << "expected block_m to be 64 or 128, got " << blockM;
+  if (blockN < 16 || blockN > 256 || blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to 256, "
+                          "got "
+                       << blockN;
+  for (auto [name, stages] :
+       {std::pair("q_stages", qStages), std::pair("k_stages", kStages),
+        std::pair("v_stages", vStages)})
+    if (stages < 1 || stages > 8)
+      return emitError() << "expected " << name << " from 1 to 8, got "
+                         << stages;
+  return success();
+}

@@ -98,8 +98,8 @@ LogicalResult WarpSpecializeOp::verify() {
   }
   if (total > kRegisterFile)
     return emitOpError("expected at most ")
-           << kRegisterFile << " registers in all, got " << total << " ("
-           << sum << ")";
+           << kRegisterFile << " registers in all, got " << total << " (" << sum
+           << ")";
   Operation *parent = (*this)->getParentOp();
   if (!isa<gpu::GPUFuncOp>(parent)) {
     InFlightDiagnostic diag =

@@ -46,8 +46,6 @@ LogicalResult WgmmaOp::verify() {
     return emitOpError("expected operands of f16, bf16, f8E4M3FN or f8E5M2, "
                        "got ")
            << typeA;
-  if (!type.isF32())
-    return emitOpError("expected an f32 accumulator, got ") << type;
   int64_t depth = fp8 ? 32 : 16;
   if (shape[0] % 64 != 0 || shape[1] % 8 != 0 || shape[1] > 256 ||
       shapeA[1] % depth != 0)

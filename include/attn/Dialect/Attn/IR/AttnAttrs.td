@@ -269,4 +269,37 @@ def Attn_SplitQPlanAttr : Attn_Attr<"SplitQPlan", "split_q",
   let genVerifyDecl = 1;
 }
 
+def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
+    [DeclareAttrInterfaceMethods<Attn_PlanInterface>]> {
+  let summary = "plan of the schedule ws_wgmma";
+  let description = [{
+    FlashAttention-3 style: one warp loads by TMA, warpgroups of 64 query rows
+    each multiply with wgmma, in one CTA for each SM that walks tiles of
+    `block_m` rows.
+
+    - `block_m`: 64 rows for each consumer warpgroup.
+    - `block_n`: keys of a block, a multiple of 16.
+    - `q_stages`, `k_stages`, `v_stages`: slots of the rings.
+    - `qk_ahead`: QK of the next block starts before PV of this one.
+    - `softmax`, `order`, `epilogue`: see the enumerations.
+
+    Example: `#attn.ws_wgmma<block_m = 128, block_n = 128>`.
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "128">:$block_m,
+    DefaultValuedParameter<"int64_t", "128">:$block_n,
+    DefaultValuedParameter<"int64_t", "1">:$q_stages,
+    DefaultValuedParameter<"int64_t", "2">:$k_stages,
+    DefaultValuedParameter<"int64_t", "2">:$v_stages,
+    DefaultValuedParameter<"bool", "true">:$qk_ahead,
+    DefaultValuedParameter<"::mlir::attn::SoftmaxPolicy",
+        "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,
+    DefaultValuedParameter<"::mlir::attn::TileOrder",
+        "::mlir::attn::TileOrder::RowMajor">:$order,
+    DefaultValuedParameter<"::mlir::attn::EpilogueKind",
+        "::mlir::attn::EpilogueKind::Auto">:$epilogue);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD

@@ -34,6 +34,12 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     body names what is loaded for a block; the pipeline starts these loads
     ahead, `stages` says how far.
 
+    With `qk_ahead` the `attn.wgmma` that feeds the softmax of block i + 1 (QK)
+    starts before the one that uses the probabilities of block i (PV), and the
+    softmax runs while the latter is on its way. Each of the two has an
+    `attn.wgmma.wait` of its own, and at most one channel slot, acquired before
+    it and released behind its wait.
+
     Example:
 
     ```mlir
@@ -56,12 +62,13 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     Arg<I32, "one past the last block">:$end,
     I64Attr:$block,
     I64Attr:$stages,
-    Arg<Variadic<AnyType>, "initial carried values">:$inits);
+    Arg<Variadic<AnyType>, "initial carried values">:$inits,
+    UnitAttr:$qk_ahead);
   let results = (outs Res<Variadic<AnyType>, "carried values after the last block">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $begin `,` $full_begin `,` $full_end `,` $end `block` $block `stages` $stages
-    (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+    (`qk_ahead` $qk_ahead^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$begin,
     "::mlir::Value":$fullBegin, "::mlir::Value":$fullEnd, "::mlir::Value":$end,

@@ -223,7 +223,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp", "RareOp"]>]> {
+    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp", "RareOp", "WarpSpecializeOp", "ElectOp"]>]> {
   let summary = "ends a region of this dialect and gives its values";
   let description = [{
     Terminates the regions of `attn.attention`, `attn.map_elements`,

@@ -1,7 +1,7 @@
-//===- Bounds.h - Which keys a tile of queries needs ------------*- C++ -*-===//
+//===- BlockBounds.h - Which keys a tile of queries needs -------*- C++ -*-===//
 
-#ifndef ATTN_LIB_SCHEDULE_SPLITQ_BOUNDS_H
-#define ATTN_LIB_SCHEDULE_SPLITQ_BOUNDS_H
+#ifndef ATTN_LIB_SCHEDULE_BLOCKBOUNDS_H
+#define ATTN_LIB_SCHEDULE_BLOCKBOUNDS_H
 
 #include "attn/Schedule/KernelContext.h"
 
@@ -22,4 +22,4 @@ BlockBounds emitBlockBounds(KernelContext &context, Value row, Value queries,
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_SPLITQ_BOUNDS_H
+#endif // ATTN_LIB_SCHEDULE_BLOCKBOUNDS_H

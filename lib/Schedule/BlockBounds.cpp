@@ -1,4 +1,5 @@
-//===- Bounds.cpp - Which keys a tile of queries needs --------------------===//
+//===- BlockBounds.cpp - Which keys a tile of queries needs
+//----------------===//
 //
 // With `first` and `last` the tile's rows that exist, the key j is kept for row
 // i if i + lower <= j <= i + upper and j < keys. A block [j, j + N)
@@ -13,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Bounds.h"
+#include "BlockBounds.h"
 
 using namespace mlir;
 using namespace mlir::attn;

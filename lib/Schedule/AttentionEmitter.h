@@ -1,0 +1,98 @@
+//===- AttentionEmitter.h - What all schedules emit -------------*- C++ -*-===//
+//
+// The parts of an attention kernel in tile IR that do not depend on how its
+// tiles are scheduled: lengths, views, what stands between products and
+// softmax, and how results are finished. Scores stay in units in which one
+// factor, the softmax's scale, turns them into exponents of two: the raw
+// products where nothing but the problem's scale stands between, else natural
+// units.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_ATTENTIONEMITTER_H
+#define ATTN_LIB_SCHEDULE_ATTENTIONEMITTER_H
+
+#include "BlockBounds.h"
+
+namespace mlir::attn {
+
+/// Where a tile of queries is.
+struct TileCoordinates {
+  Value tile, head, kvHead, batch;
+};
+
+/// The row values and the accumulator that the loop carries.
+struct RunningState {
+  Value m, l, o;
+};
+
+class AttentionEmitter {
+protected:
+  /// For tiles of `blockM` query rows.
+  AttentionEmitter(KernelContext &context, int64_t blockM);
+
+  RankedTensorType tileType(ArrayRef<int64_t> shape, Type elementType) {
+    return RankedTensorType::get(shape, elementType,
+                                 AutoLayoutAttr::get(b.getContext()));
+  }
+  RankedTensorType f32Tile(ArrayRef<int64_t> shape) {
+    return tileType(shape, b.getF32Type());
+  }
+  BufferType bufferType(ArrayRef<int64_t> shape) {
+    return BufferType::get(b.getContext(), shape, facts.elementType,
+                           AutoLayoutAttr::get(b.getContext()),
+                           MemorySpace::Shared);
+  }
+  Value splat(RankedTensorType type, double value) {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, b.getF32FloatAttr(value)));
+  }
+  /// A scalar f32 as a tile of row values.
+  Value splatRows(Value scalar) {
+    return tensor::SplatOp::create(b, scalar, f32Tile({blockM}));
+  }
+  Value alloc(StringRef name, BufferType type) {
+    return AllocOp::create(b, type, b.getStringAttr(name), IntegerAttr(),
+                           StringAttr());
+  }
+
+  /// The key head of a query head: query heads of a key head stand next to each
+  /// other.
+  Value emitKVHead(Value head);
+  /// Reads the lengths of the tile's sequences and where they start.
+  void emitLengths();
+  /// Rows of one head of a rank-4 tensor, or of lse.
+  Value emitView(StringRef name, Value head, Value start, Value rows);
+  /// Initial values of m, l and o.
+  SmallVector<Value> emitInitialState();
+  /// Applies softcap, score_mod, mask_mod and the mask to the products of a
+  /// block.
+  LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores);
+  /// The state after the loop in exponents of two and whole row sums, with the
+  /// sinks.
+  RunningState emitFinalState(ValueRange carried);
+  /// Divides by the row sums and stores O and LSE.
+  void emitResults(RunningState state, Value oView, Value lseView,
+                   Value scratch, EpilogueKind epilogue);
+
+  KernelContext &context;
+  const ProblemFacts &facts;
+  const int64_t blockM;
+  ImplicitLocOpBuilder &b;
+  TileCoordinates at;
+  Value row;
+  Value queries, keys;
+  /// First row of the sequence in packed tensors, i64; null otherwise.
+  Value queryStart, keyStart;
+  BlockBounds bounds;
+  /// The factor of online_softmax: exponents of two per unit of score.
+  const double exponentScale;
+
+private:
+  RunningState emitSinks(RunningState state);
+  bool needsIndices() const;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_ATTENTIONEMITTER_H

@@ -1,0 +1,23 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+func.func @count(%b: !attn.mbarriers<2>) {
+  // expected-error @below {{expected a count from 1 to 1048575, got 0}}
+  attn.mbarrier.init %b {count = 0} : !attn.mbarriers<2>
+  return
+}
+
+// -----
+
+func.func @bytes(%b: !attn.mbarriers<2>, %i: i32) {
+  // expected-error @below {{expected from 0 to 1048575 bytes, got 1048576}}
+  attn.mbarrier.expect_tx %b[%i] {bytes = 1048576} : !attn.mbarriers<2>
+  return
+}
+
+// -----
+
+func.func @threads(%i: i32) {
+  // expected-error @below {{expected a positive multiple of 32 threads, got 48}}
+  attn.named_barrier %i {threads = 48}
+  return
+}

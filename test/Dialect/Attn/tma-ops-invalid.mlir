@@ -1,0 +1,47 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+func.func @coordinates(%map: !attn.tensor_map<1x64x64xf16, swizzle = 128>, %i: i32, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>, %t: !attn.token) {
+  // expected-error @below {{expected 3 coordinates, got 2}}
+  attn.tma.load %map[%i, %i], %dest token %t : !attn.tensor_map<1x64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @element(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %dest: !attn.buffer<64x64xbf16, #attn.auto, shared>, %t: !attn.token) {
+  // expected-error @below {{expected the element type 'f16' of the map, got 'bf16'}}
+  attn.tma.load %map[%i, %i], %dest token %t : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xbf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @rank(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %dest: !attn.buffer<2x64x64xf16, #attn.auto, shared>, %t: !attn.token) {
+  // expected-error @below {{expected a buffer of rank 2, got rank 3}}
+  attn.tma.load %map[%i, %i], %dest token %t : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<2x64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @rows(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<32x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a buffer of 64 rows and a multiple of 64 columns, got 32 x 64}}
+  attn.tma.store %source, %map[%i, %i] : !attn.buffer<32x64xf16, #attn.auto, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @swizzle(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<64x64xf16, #attn.swizzled<span = 64>, shared>) {
+  // expected-error @below {{expected a buffer in the map's swizzle of 128 bytes, got #attn.swizzled<span = 64>}}
+  attn.tma.store %source, %map[%i, %i] : !attn.buffer<64x64xf16, #attn.swizzled<span = 64>, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @completion(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected either a token or a barrier to complete}}
+  attn.tma.load %map[%i, %i], %dest : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}

@@ -1,0 +1,71 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+func.func @rank(%a: !attn.buffer<2x64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 'a' of rank 2, got rank 3}}
+  %s = attn.wgmma %a, %b : !attn.buffer<2x64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @contraction(%a: !attn.buffer<64x32xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected the contraction extents of 'a' and 'b' to agree, got 32 and 64}}
+  %s = attn.wgmma %a, %b : !attn.buffer<64x32xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @shape(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected an accumulator of 64 x 64, got 64 x 32}}
+  %s = attn.wgmma %a, %b : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x32xf32>
+  return
+}
+
+// -----
+
+func.func @accumulator(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected an accumulator like the result '!attn.inflight<64x64xf32>', got 'tensor<64x32xf32, #attn.auto>'}}
+  %s = attn.wgmma %a, %b acc %c : tensor<64x32xf32, #attn.auto> : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @mixed(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xbf16, #attn.auto, shared>) {
+  // expected-error @below {{expected operands of one element type, got 'f16' and 'bf16'}}
+  %s = attn.wgmma %a, %b : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xbf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @element(%a: !attn.buffer<64x64xi8, #attn.auto, shared>, %b: !attn.buffer<64x64xi8, #attn.auto, shared>) {
+  // expected-error @below {{expected operands of f16, bf16, f8E4M3FN or f8E5M2, got 'i8'}}
+  %s = attn.wgmma %a, %b : !attn.buffer<64x64xi8, #attn.auto, shared>, !attn.buffer<64x64xi8, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @sizes(%a: !attn.buffer<32x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected M x N x K with M a multiple of 64, N of 8 up to 256 and K of 16, got 32 x 64 x 64}}
+  %s = attn.wgmma %a, %b : !attn.buffer<32x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @pending(%s: !attn.inflight<64x64xf32>) {
+  // expected-error @below {{expected 0 to 7 pending groups, got 8}}
+  %r = attn.wgmma.wait %s {pending = 8} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @tile(%s: !attn.inflight<64x64xf32>) {
+  // expected-error @below {{expected a tile like '!attn.inflight<64x64xf32>', got 'tensor<64x32xf32, #attn.auto>'}}
+  %r = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x32xf32, #attn.auto>
+  return
+}
