@@ -56,7 +56,9 @@ SmallVector<Type> KernelContext::getParameterTypes() {
   return types;
 }
 
-void KernelContext::bindParameters(ValueRange parameters) {
+void KernelContext::bindParameters(gpu::GPUFuncOp function) {
+  kernel = function;
+  ValueRange parameters = kernel.getArguments();
   auto take = [&](SmallVector<Value> &list, size_t count) {
     llvm::append_range(list, parameters.take_front(count));
     parameters = parameters.drop_front(count);
@@ -121,6 +123,25 @@ Value KernelContext::getQueries() {
   return getExtent({{"q", 2}}, facts.queries);
 }
 Value KernelContext::getKeys() { return getExtent({{"k", 2}}, facts.keys); }
+
+Value KernelContext::getTensorMap(StringRef name, ArrayRef<int64_t> box,
+                                  int64_t swizzle) {
+  const TensorFacts *tensor = findTensor(name);
+  unsigned index = tensor - tensors.data();
+  auto type =
+      TensorMapType::get(b.getContext(), box, tensor->elementType, swizzle);
+  for (auto [arg, value] : llvm::zip(tensorMapArgs, tensorMaps))
+    if (arg.tensor == index && arg.type == type)
+      return value;
+  unsigned position = kernel.getNumArguments();
+  LogicalResult inserted =
+      kernel.insertArgument(position, type, /*argAttrs=*/{}, b.getLoc());
+  assert(succeeded(inserted) && "kernels take any parameters");
+  (void)inserted;
+  tensorMapArgs.push_back({index, type});
+  tensorMaps.push_back(kernel.getArgument(position));
+  return tensorMaps.back();
+}
 
 Value KernelContext::widen(Value value) {
   return arith::ExtUIOp::create(b, b.getI64Type(), value);

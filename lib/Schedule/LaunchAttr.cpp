@@ -88,6 +88,20 @@ static DictionaryAttr describeProblem(Builder &b, const ProblemFacts &facts) {
       .get();
 }
 
+/// Map dimension 0 is the tensor's last one.
+static DictionaryAttr describeTensorMap(Builder &b, const TensorFacts &tensor,
+                                        TensorMapType type) {
+  int64_t swizzle = type.getSwizzle();
+  return Fields(b)
+      .add("kind", "tensor_map")
+      .add("tensor", tensor.name)
+      .add("rank", type.getRank())
+      .add("box", llvm::to_vector(llvm::reverse(type.getBox())))
+      .add("swizzle", swizzle == 0 ? "none" : std::to_string(swizzle) + "B")
+      .add("element", getTypeName(type.getElementType()))
+      .get();
+}
+
 DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
                                      const KernelShape &shape) {
   Builder &b = context.b;
@@ -113,6 +127,8 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
                        .add("type", type.isIndex() ? "i64" : getTypeName(type))
                        .get());
   }
+  for (const TensorMapArg &arg : context.tensorMapArgs)
+    args.push_back(describeTensorMap(b, context.tensors[arg.tensor], arg.type));
   for (const std::string &expression : shape.grid)
     grid.push_back(b.getStringAttr(expression));
   DictionaryAttr targetAttr =

@@ -144,6 +144,9 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
         scalar.getType().isIndex()
             ? arith::IndexCastOp::create(b, b.getI64Type(), scalar).getResult()
             : scalar);
+  for (const TensorMapArg &arg : context.tensorMapArgs)
+    arguments.push_back(EncodeTensorMapOp::create(
+        b, arg.type, context.tensors[arg.tensor].value));
   gpu::KernelDim3 grid{evaluate(shape.grid[0]), evaluate(shape.grid[1]),
                        evaluate(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};
@@ -176,9 +179,7 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   b.getI32IntegerAttr(1));
   kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
-  kernel->setAttr(AttnDialect::kLaunchAttr,
-                  buildLaunchAttr(context, kernelName, shape));
-  context.bindParameters(kernel.getArguments());
+  context.bindParameters(kernel);
   return kernel;
 }
 
@@ -197,20 +198,31 @@ LogicalResult attn::outlineAttention(AttentionOp op, const TargetRow &target,
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
     return failure();
-  if (llvm::Error error = schedule->isLegal(*facts, plan, target))
+  return outlineAttention(*facts, *schedule, plan, target, symbols);
+}
+
+LogicalResult attn::outlineAttention(const ProblemFacts &facts,
+                                     const Schedule &schedule,
+                                     PlanAttrInterface plan,
+                                     const TargetRow &target,
+                                     SymbolTable &symbols) {
+  AttentionOp op = facts.op;
+  if (llvm::Error error = schedule.isLegal(facts, plan, target))
     return op.emitOpError("cannot be computed by plan ")
            << plan << ": " << llvm::toString(std::move(error));
 
-  KernelContext context(*facts, target, op.getLoc());
-  KernelShape shape = schedule->getKernelShape(*facts, plan);
+  KernelContext context(facts, target, op.getLoc());
+  KernelShape shape = schedule.getKernelShape(facts, plan);
   gpu::GPUFuncOp kernel = createKernel(op, context, shape, symbols);
   context.b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(context.b);
   context.b.setInsertionPoint(end);
-  if (failed(schedule->emit(context, plan))) {
+  if (failed(schedule.emit(context, plan))) {
     symbols.erase(kernel->getParentOp());
     return failure();
   }
+  kernel->setAttr(AttnDialect::kLaunchAttr,
+                  buildLaunchAttr(context, kernel.getName(), shape));
   symbols.getOp()->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                            UnitAttr::get(op.getContext()));
   HostEmitter(op, context).emit(kernel, plan, shape);

@@ -34,6 +34,13 @@ struct DescriptorArg {
   bool isStride;
 };
 
+/// A tensor map parameter of the kernel, behind all others.
+struct TensorMapArg {
+  /// Index into KernelContext::tensors.
+  unsigned tensor;
+  TensorMapType type;
+};
+
 /// What a schedule's emit works with.
 class KernelContext {
 public:
@@ -48,12 +55,14 @@ public:
   SmallVector<TensorFacts> tensors;
   /// Sizes (i32) and strides (i64) that are parameters, behind the pointers.
   SmallVector<DescriptorArg> descriptorArgs;
+  /// Tensor maps that the schedule asked for, in parameter order.
+  SmallVector<TensorMapArg> tensorMapArgs;
 
   /// The types of the kernel's parameters: pointers, descriptor values,
-  /// captured scalars.
+  /// captured scalars. Tensor maps join them as the schedule asks for them.
   SmallVector<Type> getParameterTypes();
-  /// Says which values the parameters are, before anything is emitted.
-  void bindParameters(ValueRange parameters);
+  /// Says whose arguments the parameters are, before anything is emitted.
+  void bindParameters(gpu::GPUFuncOp kernel);
 
   // Constants.
 
@@ -73,6 +82,12 @@ public:
   Value getKVHeads();
   Value getQueries();
   Value getKeys();
+
+  /// A tensor map of a tensor of the launch: one of TMA's instructions copies
+  /// `box` elements, given in the tensor's order of dimensions, and permutes
+  /// chunks in spans of `swizzle` bytes (0, 32, 64, 128). Becomes a parameter
+  /// of the kernel on first use.
+  Value getTensorMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle);
 
   // Emission.
 
@@ -94,7 +109,8 @@ private:
                    ValueRange indices, Type type);
   void collectDescriptorArgs();
 
-  SmallVector<Value> pointers, descriptors, scalars;
+  gpu::GPUFuncOp kernel;
+  SmallVector<Value> pointers, descriptors, scalars, tensorMaps;
 };
 
 } // namespace mlir::attn

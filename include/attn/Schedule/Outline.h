@@ -16,6 +16,12 @@ namespace mlir::attn {
 LogicalResult outlineAttention(AttentionOp op, const TargetRow &target,
                                SymbolTable &symbols);
 
+/// The same with a schedule that need not be registered. The op of `facts` is
+/// erased.
+LogicalResult outlineAttention(const ProblemFacts &facts,
+                               const Schedule &schedule, PlanAttrInterface plan,
+                               const TargetRow &target, SymbolTable &symbols);
+
 /// The launch record of a kernel as the attribute `attn.launch`: the fields of
 /// docs/LaunchRecord.md under the same names. Shared memory is 0 until
 /// attn-allocate-shared has run.

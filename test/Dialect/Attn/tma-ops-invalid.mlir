@@ -45,3 +45,27 @@ func.func @completion(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32,
   attn.tma.load %map[%i, %i], %dest : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
   return
 }
+
+// -----
+
+func.func @rank(%k: memref<8x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
+  // expected-error @+1 {{expected a box of the memref's rank 3, got rank 4}}
+  %map = attn.encode_tensor_map %k : memref<8x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+}
+
+// -----
+
+func.func @element(%k: memref<64x128xbf16>) -> !attn.tensor_map<64x64xf16, swizzle = 128> {
+  // expected-error @+1 {{expected the memref's element type 'bf16', got 'f16'}}
+  %map = attn.encode_tensor_map %k : memref<64x128xbf16> -> !attn.tensor_map<64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<64x64xf16, swizzle = 128>
+}
+
+// -----
+
+func.func @stride(%k: memref<64x128xf16, strided<[1, 64]>>) -> !attn.tensor_map<64x64xf16, swizzle = 128> {
+  // expected-error @+1 {{expected an innermost stride of 1, got 64}}
+  %map = attn.encode_tensor_map %k : memref<64x128xf16, strided<[1, 64]>> -> !attn.tensor_map<64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<64x64xf16, swizzle = 128>
+}

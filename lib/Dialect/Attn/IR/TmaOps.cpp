@@ -5,6 +5,21 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+LogicalResult EncodeTensorMapOp::verify() {
+  auto source = cast<MemRefType>(getSource().getType());
+  TensorMapType map = getType();
+  if (source.getRank() != map.getRank())
+    return emitOpError("expected a box of the memref's rank ")
+           << source.getRank() << ", got rank " << map.getRank();
+  if (source.getElementType() != map.getElementType())
+    return emitOpError("expected the memref's element type ")
+           << source.getElementType() << ", got " << map.getElementType();
+  int64_t stride = source.getStridesAndOffset().first.back();
+  if (stride != 1 && !ShapedType::isDynamic(stride))
+    return emitOpError("expected an innermost stride of 1, got ") << stride;
+  return success();
+}
+
 /// Checks that boxes of `map`, side by side, fill `buffer`.
 static LogicalResult verifyCopy(Operation *op, TensorMapType map,
                                 size_t coordinates, BufferType buffer) {

@@ -9,6 +9,31 @@ include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "attn/Dialect/Attn/IR/BarrierOps.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
+  let summary = "describes a memref for TMA, on the host";
+  let description = [{
+    The tensor map of `source` with the box, swizzle and element type of the
+    result (CUDA driver API, cuTensorMapEncodeTiled), for a kernel's parameter.
+    Elements outside the memref read as zeros.
+
+    Undefined behaviour: an address or a stride other than the innermost that
+    is no multiple of 16 bytes; a stride of 2^40 bytes or more; an extent of 0.
+
+    Example:
+
+    ```mlir
+    func.func @encode(%k: memref<1x8x?x128xf16>) -> !attn.tensor_map<1x1x128x64xf16, swizzle = 128> {
+      %map = attn.encode_tensor_map %k : memref<1x8x?x128xf16> -> !attn.tensor_map<1x1x128x64xf16, swizzle = 128>
+      return %map : !attn.tensor_map<1x1x128x64xf16, swizzle = 128>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyStridedMemRef, "the tensor in global memory">:$source);
+  let results = (outs Res<Attn_TensorMapType, "the map">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>,
     MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
   let summary = "brings a tensor map near";

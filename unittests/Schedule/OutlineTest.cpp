@@ -1,0 +1,142 @@
+//===- OutlineTest.cpp - What a schedule may ask of its kernel ------------===//
+
+#include "attn/Schedule/Outline.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Asks for tensor maps of q and k, the latter twice.
+class TensorMapSchedule : public Schedule {
+public:
+  StringRef getName() const override { return "tensor_maps"; }
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &, const TargetRow &) const override {
+    return {};
+  }
+  llvm::Error isApplicable(const ProblemFacts &,
+                           const TargetRow &) const override {
+    return llvm::Error::success();
+  }
+  llvm::Error isLegal(const ProblemFacts &, PlanAttrInterface,
+                      const TargetRow &) const override {
+    return llvm::Error::success();
+  }
+  bool isExpectedToSpill(const ProblemFacts &, PlanAttrInterface,
+                         const TargetRow &) const override {
+    return false;
+  }
+  PlanEstimate estimate(const ProblemFacts &, PlanAttrInterface,
+                        const TargetRow &) const override {
+    return {};
+  }
+  FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<InFlightDiagnostic()>, MLIRContext *,
+                PlanAttrInterface plan,
+                ArrayRef<PlanParameter>) const override {
+    return plan;
+  }
+  KernelShape getKernelShape(const ProblemFacts &,
+                             PlanAttrInterface) const override {
+    KernelShape shape;
+    shape.grid = {"1", "1", "1"};
+    shape.threads = 128;
+    shape.warps = {4, 1};
+    return shape;
+  }
+  LogicalResult emit(KernelContext &context, PlanAttrInterface) const override {
+    Value q = context.getTensorMap("q", {1, 1, 128, 64}, 128);
+    Value k = context.getTensorMap("k", {1, 1, 96, 32}, 64);
+    EXPECT_NE(q, k);
+    EXPECT_EQ(context.getTensorMap("k", {1, 1, 96, 32}, 64), k);
+    for (Value map : {k, q})
+      TmaPrefetchOp::create(context.b, map);
+    return success();
+  }
+};
+
+class Outline : public ::testing::Test {
+protected:
+  Outline() {
+    context.loadDialect<AttnDialect, func::FuncDialect, gpu::GPUDialect,
+                        memref::MemRefDialect>();
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(Outline, TensorMapsAreTheLastParameters) {
+  auto module = parseSourceString<ModuleOp>(
+      R"mlir(
+    func.func @f(%q: memref<1x2x?x64xf16>, %kv: memref<1x2x64x64xf16>, %s: f32) {
+      attn.attention ins(%q, %kv, %kv : memref<1x2x?x64xf16>, memref<1x2x64x64xf16>, memref<1x2x64x64xf16>)
+                     outs(%q : memref<1x2x?x64xf16>)
+      score_mod {
+      ^bb0(%x: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+        %y = arith.mulf %x, %s : f32
+        attn.yield %y : f32
+      }
+      return
+    })mlir",
+      &context);
+  ASSERT_TRUE(bool(module));
+  AttentionOp op;
+  module->walk([&](AttentionOp found) { op = found; });
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  ASSERT_TRUE(succeeded(facts));
+  llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
+  ASSERT_TRUE(bool(target));
+  SymbolTable symbols(*module);
+  ASSERT_TRUE(succeeded(
+      outlineAttention(*facts, TensorMapSchedule(),
+                       PlanAttrInterface(SplitQPlanAttr::get(
+                           &context, 128, 64, 4, 2, true, SoftmaxPolicy::Exact,
+                           TileOrder::RowMajor, EpilogueKind::Auto)),
+                       *target, symbols)));
+  EXPECT_TRUE(succeeded(verify(*module)));
+
+  gpu::GPUFuncOp kernel;
+  gpu::LaunchFuncOp launch;
+  module->walk([&](gpu::GPUFuncOp found) { kernel = found; });
+  module->walk([&](gpu::LaunchFuncOp found) { launch = found; });
+  auto f16 = Float16Type::get(&context);
+  auto q = TensorMapType::get(&context, {1, 1, 128, 64}, f16, 128);
+  auto k = TensorMapType::get(&context, {1, 1, 96, 32}, f16, 64);
+
+  // Four pointers, the number of queries, four strides, the scalar, two maps.
+  ASSERT_EQ(kernel.getNumArguments(), 12u);
+  EXPECT_EQ(kernel.getArgument(9).getType(), Float32Type::get(&context));
+  EXPECT_EQ(kernel.getArgument(10).getType(), q);
+  EXPECT_EQ(kernel.getArgument(11).getType(), k);
+  ASSERT_EQ(launch.getNumKernelOperands(), 12u);
+  auto encode = launch.getKernelOperand(11).getDefiningOp<EncodeTensorMapOp>();
+  ASSERT_TRUE(encode);
+  EXPECT_EQ(encode.getSource(), facts->k.value);
+  EXPECT_EQ(encode.getType(), k);
+
+  auto record = kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr);
+  ASSERT_TRUE(record);
+  auto args = record.getAs<ArrayAttr>("args");
+  ASSERT_EQ(args.size(), 12u);
+  auto text = [](Attribute attr) {
+    std::string result;
+    llvm::raw_string_ostream(result) << attr;
+    return result;
+  };
+  EXPECT_EQ(text(args[10]),
+            R"({box = array<i64: 64, 128, 1, 1>, element = "f16", )"
+            R"(kind = "tensor_map", rank = 4 : i64, swizzle = "128B", )"
+            R"(tensor = "q"})");
+  EXPECT_EQ(text(args[11]),
+            R"({box = array<i64: 32, 96, 1, 1>, element = "f16", )"
+            R"(kind = "tensor_map", rank = 4 : i64, swizzle = "64B", )"
+            R"(tensor = "k"})");
+}
+
+} // namespace
