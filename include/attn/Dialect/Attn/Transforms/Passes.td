@@ -157,6 +157,62 @@ def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
+def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Turn channels into mbarriers";
+  let description = [{
+    A channel of `depth` slots becomes one array of `depth` mbarriers for each
+    role, named `channel.role`. A role's release signals its own array; an
+    acquire waits for the array of the role before it.
+
+    - Counts: `arrive` counts the warps of the role's partition, or 1 where its
+      releases stand in `attn.elect`; `tx` counts 1.
+    - Bytes: an acquire of a `tx` role announces the bytes of all loads with its
+      token (`attn.mbarrier.expect_tx`); its release is nothing.
+    - Phases: a cursor becomes an i32, the slot in bits 0 to 15 and the parity
+      to wait for in bit 16; a token becomes the cursor of its acquire. The
+      first role starts with parity 1, which an unused mbarrier passes.
+
+    The mbarriers are initialised by one thread before the
+    `attn.warp_specialize`, with a barrier behind.
+
+    Errors: a channel made elsewhere; a role without a partition of its name or
+    without a release; acquires and releases outside of the role's partition;
+    cursors and tokens of another channel or role; a load with the token of an
+    `arrive` role; paths on which a token's loads differ in bytes; releases
+    that differ in arrivals.
+
+    Example: test/doc/attn-lower-channels.mlir
+  }];
+  let statistics = [
+    Statistic<"numChannels", "channels", "Number of channels lowered">,
+    Statistic<"numBarriers", "barriers", "Number of mbarriers made">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
+}
+
+def AttnVerifyTokensPass : Pass<"attn-verify-tokens", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Check that cursors, tokens and accumulators are used once";
+  let description = [{
+    On each path from where it is made
+
+    - a token is released once, and used by no load afterwards;
+    - an accumulator in flight is used once: by a wait, or as the accumulator of
+      another `attn.wgmma`;
+    - a cursor is acquired before it is advanced, once each.
+
+    Passing a value on to a loop, a branch's result or a next iteration ends its
+    life and starts another one there; a cursor is passed on before its acquire
+    or not at all. A loop uses no token, cursor or accumulator that it does not
+    make or carry. SSA alone does not keep this: canonicalisation makes selects
+    of tokens, which are errors here.
+
+    The pipelines run it after each pass on tiles.
+
+    Example: test/doc/attn-verify-tokens.mlir
+  }];
+}
+
 def AttnAllocateSharedPass : Pass<"attn-allocate-shared", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Give each buffer its offset in shared memory";
   let description = [{

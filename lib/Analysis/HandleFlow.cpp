@@ -1,0 +1,71 @@
+//===- HandleFlow.cpp - Where cursors, tokens and accumulators go ---------===//
+
+#include "attn/Analysis/HandleFlow.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+bool attn::isHandle(Type type) {
+  return isa<CursorType, TokenType, InFlightType>(type);
+}
+
+HandleFlow attn::collectHandleFlow(Operation *root) {
+  HandleFlow flow;
+  auto add = [&](OpOperand &from, Value to) {
+    if (isHandle(to.getType()))
+      flow[&from].push_back(to);
+  };
+  root->walk([&](Operation *op) {
+    // The loop may run no iteration, and each iteration may be the last one.
+    if (auto loop = dyn_cast<KVLoopOp>(op)) {
+      Operation *yield = loop.getBody().front().getTerminator();
+      for (auto [init, next, argument, result] :
+           llvm::zip(loop.getInitsMutable(), yield->getOpOperands(),
+                     loop.getIterArgs(), loop.getResults()))
+        for (OpOperand *from : {&init, &next}) {
+          add(*from, argument);
+          add(*from, result);
+        }
+      return;
+    }
+    auto branch = dyn_cast<RegionBranchOpInterface>(op);
+    if (!branch)
+      return;
+    RegionBranchSuccessorMapping mapping;
+    branch.getSuccessorOperandInputMapping(mapping);
+    for (auto &[from, targets] : mapping)
+      for (Value to : targets)
+        add(*from, to);
+  });
+  return flow;
+}
+
+SmallVector<UseGroup> attn::groupUses(Value value, Block *block) {
+  llvm::SmallDenseMap<Operation *, UseGroup> groups;
+  for (OpOperand &use : value.getUses()) {
+    Operation *op = block->findAncestorOpInBlock(*use.getOwner());
+    if (!op)
+      continue;
+    UseGroup &group = groups[op];
+    group.op = op;
+    (use.getOwner() == op ? group.direct : group.nested).push_back(&use);
+  }
+  SmallVector<UseGroup> order;
+  for (auto &[op, group] : groups) {
+    llvm::sort(group.direct, [](OpOperand *a, OpOperand *b) {
+      return a->getOperandNumber() < b->getOperandNumber();
+    });
+    order.push_back(std::move(group));
+  }
+  llvm::sort(order, [](const UseGroup &a, const UseGroup &b) {
+    return a.op->isBeforeInBlock(b.op);
+  });
+  return order;
+}
+
+std::pair<WarpSpecializeOp, unsigned> attn::getPartition(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto parent = dyn_cast_or_null<WarpSpecializeOp>(op->getParentOp()))
+      return {parent, op->getParentRegion()->getRegionNumber()};
+  return {};
+}

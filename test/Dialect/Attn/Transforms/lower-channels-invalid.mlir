@@ -1,0 +1,455 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-channels))' --split-input-file -verify-diagnostics
+
+gpu.module @kernels {
+  // expected-note@below {{this kernel has none}}
+  gpu.func @no_partitions() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected a channel made before the kernel's attn.warp_specialize}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @inside() kernel attributes {attn.warps = array<i64: 4, 1>} {
+
+    // expected-note@below {{which is here}}
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-error@below {{expected a channel made before the kernel's attn.warp_specialize}}
+      %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @unknown_role() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected a partition for role 'load', got none}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    // expected-note@below {{the partitions are here}}
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @no_such_role() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{the channel's roles are here}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-error@below {{expected a role of channel 'k', got 'load'}}
+      %c = attn.cursor.start %k as "load" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @foreign_channel(%k: !attn.channel<2>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-error@below {{expected the result of an attn.channel.create as its channel}}
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @advance_foreign_channel(%k2: !attn.channel<2>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      // expected-error@below {{expected the result of an attn.channel.create as its channel}}
+      %n = attn.cursor.advance %c on %k2 : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @acquire_elsewhere() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+      // expected-error@below {{expected to stand in partition 'producer', got partition "consumer"}}
+      %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @acquire_outside() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+    // expected-error@below {{expected to stand in partition 'consumer', got no partition}}
+    %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @release_elsewhere() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      // expected-error@below {{expected to stand in partition 'producer', got partition "consumer"}}
+      attn.channel.release %k, %t as "producer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @release_of_other_channel() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      // expected-error@below {{expected a token of role 'consumer' of channel 'v', got one of role 'consumer' of channel 'k'}}
+      attn.channel.release %v, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @acquire_of_other_role() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+      // expected-error@below {{expected a cursor of role 'consumer' of channel 'k', got one of role 'producer' of channel 'k'}}
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @advance_on_other_channel() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      // expected-error@below {{expected a cursor of role 'consumer' of channel 'v', got one of role 'consumer' of channel 'k'}}
+      %n = attn.cursor.advance %c on %v : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @cursor_from_outside(%c: !attn.cursor) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-error@below {{expected a cursor of role 'consumer' of channel 'k', got one from outside the kernel}}
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @channels_meet(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %a = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %b = attn.cursor.start %v as "consumer" : !attn.channel<2>
+      %c = scf.if %cond -> !attn.cursor {
+        scf.yield %a : !attn.cursor
+      } else {
+        // expected-error@below {{expected cursors and tokens of one role to meet, got role 'consumer' of channel 'k' and role 'consumer' of channel 'v'}}
+        scf.yield %b : !attn.cursor
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @load_into_arrive_role(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !slot
+    // expected-note@below {{the channel is here}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      // expected-error@below {{expected the token of a role that signals by tx, got role 'consumer' of channel 'k', which signals by arrive}}
+      attn.tma.load %map[%x, %x], %a token %t : !map, !slot
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @load_with_foreign_token(%map: !map, %x: i32, %t: !attn.token) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !slot
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+
+    }
+    partition "producer" warps 4 registers 24 {
+      // expected-error@below {{expected a token of a channel of the kernel, got one from outside}}
+      attn.tma.load %map[%x, %x], %a token %t : !map, !slot
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @different_counts() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c0 = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i0, %t0 = attn.channel.acquire %k[%c0] as "consumer" : !attn.channel<2>
+      // expected-note@below {{the other release is here}}
+      attn.channel.release %k, %t0 as "consumer" : !attn.channel<2>
+      %c1 = attn.cursor.advance %c0 on %k : !attn.channel<2>
+      %i1, %t1 = attn.channel.acquire %k[%c1] as "consumer" : !attn.channel<2>
+      attn.elect {
+        // expected-error@below {{expected as many arrivals at each release, got 1 here and 4 elsewhere}}
+        attn.channel.release %k, %t1 as "consumer" : !attn.channel<2>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        attn.channel.release %k, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @tx_by_all() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+      // expected-error@below {{expected to stand in an attn.elect, since one thread announces the bytes of a tx role}}
+      %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+      attn.channel.release %k, %t as "producer" : !attn.channel<2>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @different_bytes(%map: !map, %x: i32, %cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !slot
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        // expected-note@below {{the bytes are announced here, where the slot is acquired}}
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        // expected-error@below {{expected loads of as many bytes on both paths, got 8192 and 0}}
+        scf.if %cond {
+          attn.tma.load %map[%x, %x], %a token %t : !map, !slot
+        }
+        attn.channel.release %k, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @load_in_loop(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !slot
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        // expected-note@below {{the slot is acquired here}}
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        // expected-error@below {{expected loads outside of loops, since their bytes are announced when the slot is acquired}}
+        scf.for %j = %x to %x step %x : i32 {
+          attn.tma.load %map[%x, %x], %a token %t : !map, !slot
+        }
+        attn.channel.release %k, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @tx_token_passed_on(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        %u = scf.if %cond -> !attn.token {
+          // expected-error@below {{expected the token of a tx role to be used by loads and its release only}}
+          scf.yield %t : !attn.token
+        } else {
+          scf.yield %t : !attn.token
+        }
+        attn.channel.release %k, %u as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @never_released() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected a release by role 'consumer' of channel 'k', got none}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    // expected-note@below {{so the role after it would wait forever}}
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        attn.channel.release %k, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,200 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-verify-tokens,attn-lower-channels,canonicalize,cse))' --split-input-file | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-channels))' --split-input-file --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// Cursors: the first role starts with parity 1; a position is slot + parity.
+
+// CHECK-LABEL: gpu.func @positions
+// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : i32
+// CHECK-DAG:     %[[C3:.*]] = arith.constant 3 : i32
+// CHECK-DAG:     %[[SHIFT:.*]] = arith.constant 16 : i32
+// CHECK-DAG:     %[[MASK:.*]] = arith.constant 65535 : i32
+// CHECK-DAG:     %[[PARITY:.*]] = arith.constant 65536 : i32
+// CHECK-DAG:     %[[WRAP:.*]] = arith.constant 65539 : i32
+// CHECK:         %[[P:.*]] = attn.mbarrier.alloc {name = "c.producer"} : <3>
+// CHECK:         %[[C:.*]] = attn.mbarrier.alloc {name = "c.consumer"} : <3>
+// CHECK:         attn.mbarrier.init %[[P]] {count = 4 : i64}
+// CHECK:         attn.mbarrier.init %[[C]] {count = 8 : i64}
+// CHECK:         partition "consumer"
+// CHECK:           scf.for {{.*}} iter_args(%[[CUR:.*]] = %{{.*}}) -> (i32)
+// CHECK:             %[[SLOT:.*]] = arith.andi %[[CUR]], %[[MASK]]
+// CHECK:             %[[PHASE:.*]] = arith.shrui %[[CUR]], %[[SHIFT]]
+// CHECK:             attn.mbarrier.wait %[[P]][%[[SLOT]]] parity %[[PHASE]]
+// CHECK:             attn.mbarrier.arrive %[[C]][%[[SLOT]]]
+// CHECK:             %[[N:.*]] = arith.addi %[[CUR]], %[[C1]]
+// CHECK:             %[[NS:.*]] = arith.andi %[[N]], %[[MASK]]
+// CHECK:             %[[LAST:.*]] = arith.cmpi eq, %[[NS]], %[[C3]]
+// CHECK:             %[[W:.*]] = arith.xori %[[N]], %[[WRAP]]
+// CHECK:             %[[NEXT:.*]] = arith.select %[[LAST]], %[[W]], %[[N]]
+// CHECK:             scf.yield %[[NEXT]]
+// CHECK:         partition "producer"
+// CHECK:           iter_args(%{{.*}} = %[[PARITY]]) -> (i32)
+// REMARK: channel 'c' becomes mbarriers
+// REMARK-SAME: barriers=6, bytes=none, counts="producer 4, consumer 8", depth=3
+gpu.module @kernels {
+  gpu.func @positions(%n: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %ch = attn.channel.create {name = "c", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<3>
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 96 {
+      %first = attn.cursor.start %ch as "consumer" : !attn.channel<3>
+      %last = scf.for %i = %zero to %n step %one iter_args(%c = %first) -> !attn.cursor : i32 {
+        %index, %token = attn.channel.acquire %ch[%c] as "consumer" : !attn.channel<3>
+        attn.channel.release %ch, %token as "consumer" : !attn.channel<3>
+        %next = attn.cursor.advance %c on %ch : !attn.channel<3>
+        scf.yield %next : !attn.cursor
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      %first = attn.cursor.start %ch as "producer" : !attn.channel<3>
+      %last = scf.for %i = %zero to %n step %one iter_args(%c = %first) -> !attn.cursor : i32 {
+        %index, %token = attn.channel.acquire %ch[%c] as "producer" : !attn.channel<3>
+        attn.channel.release %ch, %token as "producer" : !attn.channel<3>
+        %next = attn.cursor.advance %c on %ch : !attn.channel<3>
+        scf.yield %next : !attn.cursor
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A cycle of three roles: each waits for the one before it. A slot of depth 1 is
+// always slot 0. One thread that releases arrives once. All roles but the first
+// start with parity 0.
+
+// CHECK-LABEL: gpu.func @cycle
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK:         %[[A:.*]] = attn.mbarrier.alloc {name = "s.a"} : <1>
+// CHECK:         %[[B:.*]] = attn.mbarrier.alloc {name = "s.b"} : <1>
+// CHECK:         %[[C:.*]] = attn.mbarrier.alloc {name = "s.c"} : <1>
+// CHECK:         attn.mbarrier.init %[[A]] {count = 4 : i64}
+// CHECK:         attn.mbarrier.init %[[B]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[C]] {count = 8 : i64}
+// CHECK:         partition "a"
+// CHECK:           attn.mbarrier.wait %[[C]][%[[ZERO]]] parity %[[ONE]]
+// CHECK:           attn.mbarrier.arrive %[[A]][%[[ZERO]]]
+// CHECK:         partition "b"
+// CHECK:           attn.mbarrier.wait %[[A]][%[[ZERO]]] parity %[[ZERO]]
+// CHECK:           attn.mbarrier.arrive %[[B]][%[[ZERO]]]
+// CHECK:         partition "c"
+// CHECK:           attn.mbarrier.wait %[[B]][%[[ZERO]]] parity %[[ZERO]]
+// CHECK:           attn.mbarrier.arrive %[[C]][%[[ZERO]]]
+// REMARK: channel 's' becomes mbarriers
+// REMARK-SAME: barriers=3, bytes=none, counts="a 4, b 1, c 8", depth=1
+gpu.module @kernels {
+  gpu.func @cycle() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %ch = attn.channel.create {name = "s", roles = [#attn.role<"a", arrive>, #attn.role<"b", arrive>, #attn.role<"c", arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "a" warps 4 registers 96 {
+      %c = attn.cursor.start %ch as "a" : !attn.channel<1>
+      %index, %token = attn.channel.acquire %ch[%c] as "a" : !attn.channel<1>
+      attn.channel.release %ch, %token as "a" : !attn.channel<1>
+    }
+    partition "b" warps 4 registers 96 {
+      attn.elect {
+        %c = attn.cursor.start %ch as "b" : !attn.channel<1>
+        %index, %token = attn.channel.acquire %ch[%c] as "b" : !attn.channel<1>
+        attn.channel.release %ch, %token as "b" : !attn.channel<1>
+      }
+    }
+    partition "c" warps 8 registers 96 {
+      %c = attn.cursor.start %ch as "c" : !attn.channel<1>
+      %index, %token = attn.channel.acquire %ch[%c] as "c" : !attn.channel<1>
+      attn.channel.release %ch, %token as "c" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Bytes are those of all loads with the token, on either path; a token may cross
+// the back-edge of a loop, and be released in a branch.
+
+// CHECK-LABEL: gpu.func @bytes
+// CHECK:         %[[FULL:.*]] = attn.mbarrier.alloc {name = "k.producer"}
+// CHECK:         %[[EMPTY:.*]] = attn.mbarrier.alloc {name = "k.consumer"}
+// CHECK:         partition "consumer"
+// CHECK:           attn.mbarrier.wait %[[FULL]][
+// CHECK:           scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[HELD:.*]] = %{{.*}}) -> (i32, i32)
+// CHECK:             attn.mbarrier.wait %[[FULL]][
+// CHECK:             %[[SLOT:.*]] = arith.andi %[[HELD]],
+// CHECK:             attn.mbarrier.arrive %[[EMPTY]][%[[SLOT]]]
+// CHECK:           scf.if
+// CHECK:             attn.mbarrier.arrive %[[EMPTY]][
+// CHECK:           else
+// CHECK:             attn.mbarrier.arrive %[[EMPTY]][
+// CHECK:         partition "producer"
+// CHECK:           attn.mbarrier.expect_tx %[[FULL]][%{{.*}}] {bytes = 24576 : i64}
+// CHECK:           attn.tma.load {{.*}} barrier %[[FULL]][
+// CHECK:           scf.if
+// CHECK:             attn.tma.load {{.*}} barrier %[[FULL]][
+// CHECK:           else
+// CHECK:             attn.tma.load {{.*}} barrier %[[FULL]][
+// CHECK-NOT:       attn.mbarrier.arrive
+// CHECK:           attn.mbarrier.expect_tx %[[FULL]][%{{.*}}] {bytes = 0 : i64}
+// REMARK: channel 'k' becomes mbarriers
+// REMARK-SAME: barriers=4, bytes="24576, 0", counts="producer 1, consumer 4", depth=2
+!whole = !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+!half = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!mw = !attn.tensor_map<128x64xf16, swizzle = 128>
+!mh = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @bytes(%mw: !mw, %mh: !mh, %n: i32, %cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %a = attn.alloc {name = "a"} : !whole
+    %b = attn.alloc {name = "b"} : !half
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c0 = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i0, %t0 = attn.channel.acquire %k[%c0] as "consumer" : !attn.channel<2>
+      %c1 = attn.cursor.advance %c0 on %k : !attn.channel<2>
+      %end:2 = scf.for %i = %zero to %n step %one iter_args(%c = %c1, %held = %t0) -> (!attn.cursor, !attn.token) : i32 {
+        %index, %token = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+        attn.channel.release %k, %held as "consumer" : !attn.channel<2>
+        %next = attn.cursor.advance %c on %k : !attn.channel<2>
+        scf.yield %next, %token : !attn.cursor, !attn.token
+      }
+      scf.if %cond {
+        attn.channel.release %k, %end#1 as "consumer" : !attn.channel<2>
+      } else {
+        gpu.printf "other"
+        attn.channel.release %k, %end#1 as "consumer" : !attn.channel<2>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c0 = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %i0, %t0 = attn.channel.acquire %k[%c0] as "producer" : !attn.channel<2>
+        attn.tma.load %mw[%zero, %zero], %a token %t0 : !mw, !whole
+        scf.if %cond {
+          attn.tma.load %mh[%zero, %zero], %b token %t0 : !mh, !half
+        } else {
+          attn.tma.load %mh[%one, %zero], %b token %t0 : !mh, !half
+        }
+        attn.channel.release %k, %t0 as "producer" : !attn.channel<2>
+        %c1 = attn.cursor.advance %c0 on %k : !attn.channel<2>
+        %i1, %t1 = attn.channel.acquire %k[%c1] as "producer" : !attn.channel<2>
+        attn.channel.release %k, %t1 as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Kernels without channels stay as they are.
+
+// CHECK-LABEL: gpu.func @nothing
+// CHECK-NEXT:    gpu.return
+gpu.module @kernels {
+  gpu.func @nothing() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    gpu.return
+  }
+}
