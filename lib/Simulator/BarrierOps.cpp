@@ -291,7 +291,7 @@ void execClusterArrive(Exec &x, const Inst &I) {
         Component &c = b.gathering.generic.at(actor);
         c.full = std::max(c.full, 1u);
       }
-      if (x.machine.config.profile == Profile::Hw)
+      if (x.machine.config.assumes(Assumption::LateSignal))
         for (Warp *other : x.cluster.warps)
           b.gathering.generic.at(other->mbarrierActor)
               .join(w.know.generic.get(other->mbarrierActor));

@@ -216,14 +216,14 @@ void execBulk(Exec &x, const Inst &I) {
         }
         if (g.allocation) {
           // Read now or later: until the barrier's phase completes.
-          Mbarrier &b = op->targets.front()
-                            .barrierCta->mbarriers[op->targets.front().barrier];
-          x.trackAs(stamp(b.actor, phaseEpoch(b)), clock, g, p.last - p.first,
-                    false);
+          const Target &t = op->targets.front();
+          Mbarrier &b = t.barrierCta->mbarriers[t.barrier];
+          x.trackAs(stamp(signalActor(b, *t.barrierCta, *x.cta), phaseEpoch(b)),
+                    clock, g, p.last - p.first, false);
         }
         for (const Target &t : op->targets) {
           Mbarrier &b = t.barrierCta->mbarriers[t.barrier];
-          Stamp w = stamp(b.actor, phaseEpoch(b));
+          Stamp w = stamp(signalActor(b, *t.barrierCta, *x.cta), phaseEpoch(b));
           if (o.reduce)
             w.flags |= Stamp::Strong;
           MemRef d;

@@ -63,7 +63,7 @@ bool addDestination(Exec &x, DeliveryOp &op, Cta *cta, uint32_t address,
     return false;
   if (x.sanitizing()) {
     Stamp stamp = x.stampHere(lane);
-    stamp.actor = b->actor;
+    stamp.actor = signalActor(*b, *cta, *x.cta);
     stamp.epoch = phaseEpoch(*b);
     stamp.flags = flags;
     x.trackAs(stamp, clock, ref, bytes, true);

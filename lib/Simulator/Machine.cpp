@@ -229,8 +229,13 @@ void Machine::runWarp(Exec &x, Warp &warp, uint32_t quantum) {
 static bool completeEngineOp(Cluster &cluster, bool random) {
   if (cluster.engine.empty())
     return false;
+  // Signals that may come late give way to everything else, and to newer ones.
   size_t index = 0;
-  if (random) {
+  while (index < cluster.engine.size() && cluster.engine[index]->deferred)
+    ++index;
+  if (index == cluster.engine.size()) {
+    --index;
+  } else if (random) {
     index = cluster.rng() % cluster.engine.size();
     uint64_t stream = cluster.engine[index]->stream;
     if (stream)

@@ -152,6 +152,13 @@ struct Warp {
   // Tensor memory.
   uint16_t tmemLdActor = 0, tmemStActor = 0;
   uint32_t tmemLdEpoch = 0, tmemStEpoch = 0;
+  /// Without assumption A5: what waits have told about tensor memory since the
+  /// last fence::after_thread_sync, and the own loads and stores that the last
+  /// fence::before_thread_sync covers.
+  Clock tensorAcquired;
+  uint32_t fencedLoads = 0, fencedStores = 0;
+  /// Without assumption A1: what each product accumulates into, by epoch.
+  std::vector<uint64_t> pipelines;
   struct PendingLoad {
     uint32_t pc, epoch;
   };
@@ -181,7 +188,12 @@ struct Mbarrier {
   int32_t pending = 0, expected = 0;
   int64_t tx = 0;
   uint16_t actor = 0; ///< stamps the operations that signal here
+  /// The same for operations that other CTAs issue: without assumption A4
+  /// only waits of cluster scope learn of them.
+  uint16_t remoteActor = 0;
   Knowledge gathering, published;
+  /// From signals of cluster scope by other CTAs (unused under A4).
+  Knowledge remoteGathering, remotePublished;
   uint32_t initInst = 0;
 };
 
@@ -197,6 +209,8 @@ struct EngineOp {
   Warp *issuer = nullptr;
   /// Later operations of the same stream wait for this one; 0 is unordered.
   uint64_t stream = 0;
+  /// Delivered only when nothing else can advance.
+  bool deferred = false;
   /// Runs to its end: reads operands that were not read yet, writes, signals.
   virtual void complete(Cluster &cluster) = 0;
   virtual std::string describe() const = 0;
@@ -346,6 +360,9 @@ struct Exec {
                   bool write, const Clock &clock, const MemRef &ref,
                   uint64_t at, uint64_t bytes);
 
+  /// Whether the manual orders two tcgen05 operations of one thread.
+  bool pipelined(const Stamp &earlier, const Stamp &stamp) const;
+
   /// A stamp of the executing warp.
   Stamp stampHere(int lane) const;
 
@@ -439,7 +456,7 @@ void exitAtBarriers(Warp &warp);
 /// Marks splits as runnable whose wait is over.
 void wake(Cluster &cluster, Cta *cta, BlockKind kind, uint64_t arg,
           uint64_t generation);
-/// Retires tensor-memory loads whose registers have been used (hw profile).
+/// Retires tensor-memory loads whose registers have been used (A3).
 void retireUsedLoads(Exec &x);
 /// Joins what a warp learns, whoever runs.
 void acquireInto(Warp &warp, const Knowledge &from);

@@ -202,9 +202,10 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
     if (!program.usesAsyncProxy)
       continue;
     // Its tensor operations run in order as far as it can tell itself: products
-    // by assumption A1, loads and stores in the hw profile.
-    warp->know.tensor.at(warp->mmaActor).part = ~0u;
-    if (config.profile == Profile::Hw) {
+    // by assumption A1, loads and stores by A3.
+    if (config.assumes(Assumption::MmaOrder))
+      warp->know.tensor.at(warp->mmaActor).part = ~0u;
+    if (config.assumes(Assumption::LoadUse)) {
       warp->know.tensor.at(warp->tmemLdActor).part = ~0u;
       warp->know.tensor.at(warp->tmemStActor).part = ~0u;
     }

@@ -22,17 +22,33 @@ using llvm::Twine;
 /// initialisation.
 uint32_t mlir::attn::sim::phaseEpoch(const Mbarrier &b) { return b.phase + 2; }
 
+Knowledge *mlir::attn::sim::gatheringOf(Mbarrier &b, const Cta &owner,
+                                        const Cta &from, bool clusterScope) {
+  if (&owner == &from ||
+      owner.cluster->machine->config.assumes(Assumption::ClusterScope))
+    return &b.gathering;
+  return clusterScope ? &b.remoteGathering : nullptr;
+}
+
+uint16_t mlir::attn::sim::signalActor(const Mbarrier &b, const Cta &owner,
+                                      const Cta &issuer) {
+  return &owner == &issuer ? b.actor : b.remoteActor;
+}
+
 void mlir::attn::sim::checkPhase(Cluster &cluster, Mbarrier &b) {
-  while (b.pending == 0 && b.tx == 0) {
-    b.published.join(b.gathering);
-    Clock *clocks[] = {&b.published.generic, &b.published.async,
-                       &b.published.tensor};
-    for (Clock *clock : clocks) {
+  auto publish = [&](Knowledge &to, Knowledge &from, uint16_t actor) {
+    to.join(from);
+    for (Clock *clock : {&to.generic, &to.async, &to.tensor}) {
       clock->cluster = cluster.linear;
-      Component &c = clock->at(b.actor);
+      Component &c = clock->at(actor);
       c.full = std::max(c.full, phaseEpoch(b));
     }
-    b.gathering = Knowledge();
+    from.clear();
+  };
+  while (b.pending == 0 && b.tx == 0) {
+    publish(b.published, b.gathering, b.actor);
+    if (b.remoteActor != b.actor)
+      publish(b.remotePublished, b.remoteGathering, b.remoteActor);
     ++b.phase;
     b.pending = b.expected;
     cluster.advance();
@@ -69,7 +85,7 @@ Mbarrier *mlir::attn::sim::findMbarrier(Exec &x, uint32_t address, int lane,
     if (late) {
       f.hint = "the CTA has to wait for all signals of its peers before "
                "mbarrier.inval";
-      if (x.machine.config.profile == Profile::Hw)
+      if (x.machine.config.assumes(Assumption::LateSignal))
         f.severity = Severity::Note;
       x.report(std::move(f));
       return nullptr;
@@ -129,6 +145,7 @@ struct MbarrierAux {
   bool expectTx = false;
   bool parity = false;
   bool relaxed = false;
+  bool clusterScope = false;
   bool tryWait = false;
 };
 
@@ -173,7 +190,10 @@ void execInit(Exec &x, const Inst &I) {
     Mbarrier b;
     b.pending = b.expected = count;
     b.initInst = x.pc;
-    b.actor = x.cluster.newActor();
+    b.actor = b.remoteActor = x.cluster.newActor();
+    if (x.cluster.ctas.size() > 1 &&
+        !x.machine.config.assumes(Assumption::ClusterScope))
+      b.remoteActor = x.cluster.newActor();
     if (x.sanitizing()) {
       // Conflicts of what came before, then a stamp that only mbarriers have.
       x.track(ref, 8, true, 0, lane);
@@ -227,7 +247,8 @@ void execArrive(Exec &x, const Inst &I) {
     if (x.action == Action::Fault)
       return;
     uint32_t address = addressOf(x, I.ops[1], I.imm, lane);
-    Mbarrier *b = findMbarrier(x, address, lane, nullptr);
+    Cta *owner = nullptr;
+    Mbarrier *b = findMbarrier(x, address, lane, &owner);
     if (!b)
       return;
     uint32_t value = I.ops[2].cls == RegClass::Sink ? 1 : x.r32(I.ops[2])[lane];
@@ -236,7 +257,8 @@ void execArrive(Exec &x, const Inst &I) {
       x.r64(I.ops[0])[lane] = uint64_t(b->phase) << 32 | uint32_t(b->pending);
     if (o.expectTx)
       b->tx += value;
-    b->gathering.join(published);
+    if (Knowledge *to = gatheringOf(*b, *owner, *x.cta, o.clusterScope))
+      to->join(published);
     if (o.drop)
       b->expected -= count;
     if (o.noComplete && count >= uint32_t(b->pending) && b->tx == 0)
@@ -309,8 +331,11 @@ void execWait(Exec &x, const Inst &I) {
     complete &= !spurious;
     if (complete) {
       done |= 1u << lane;
-      if (!o.relaxed)
+      if (!o.relaxed) {
         x.acquire(b->published);
+        if (o.clusterScope)
+          x.acquire(b->remotePublished);
+      }
       checkSlip(x, *b, lane);
     } else {
       waitingOn = address;
@@ -357,7 +382,7 @@ Error decodeMbarrier(Decoding &c) {
   o->tryWait = kind == "try_wait";
   o->relaxed = c.take("relaxed");
   c.takeAny({"acquire", "release"});
-  c.takeAny({"cta", "cluster"});
+  o->clusterScope = c.takeAny({"cta", "cluster"}) == "cluster";
   StringRef space = c.takeAny({"shared", "shared::cta", "shared::cluster"});
   o->remote = space == "shared::cluster";
   c.take("b64");

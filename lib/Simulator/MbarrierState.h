@@ -16,6 +16,12 @@ void arriveOn(Exec &x, Mbarrier &b, uint32_t count, int lane);
 void completeTx(Cluster &cluster, Mbarrier &b, int64_t bytes);
 /// Completes the phase if nothing is pending.
 void checkPhase(Cluster &cluster, Mbarrier &b);
+/// Where a signal of `from` to a barrier of `owner` publishes; null when no
+/// wait learns anything from it, because its scope ends at its own CTA.
+Knowledge *gatheringOf(Mbarrier &b, const Cta &owner, const Cta &from,
+                       bool clusterScope);
+/// The actor that stamps operations of `issuer` that signal the barrier.
+uint16_t signalActor(const Mbarrier &b, const Cta &owner, const Cta &issuer);
 /// Epoch with which copies that signal in the current phase are stamped.
 uint32_t phaseEpoch(const Mbarrier &b);
 

@@ -313,10 +313,12 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
       earlier.epoch == stamp.epoch && earlier.cluster == stamp.cluster &&
       wasWrite && write)
     return;
+  if (pipelined(earlier, stamp))
+    return;
   // Warps that write the same value: no outcome depends on the order.
   bool sameValue = wasWrite && write && (stamp.flags & Stamp::SameValue) &&
                    !(earlier.flags & Stamp::Async);
-  if (sameValue && machine.config.profile == Profile::Hw)
+  if (sameValue && machine.config.assumes(Assumption::SameValue))
     return;
   // A generic access before an asynchronous overwrite: the signal that frees
   // the buffer orders them on hardware, though the manual asks for a proxy
@@ -326,7 +328,7 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   if (warThroughProxy) {
     Observer observer{&warp->know.generic, cluster.linear, stamp.lane};
     warThroughProxy = observer.knows(earlier);
-    if (warThroughProxy && machine.config.profile == Profile::Hw)
+    if (warThroughProxy && machine.config.assumes(Assumption::NoProxyFenceWar))
       return;
   }
   Finding f;
@@ -334,8 +336,8 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   if (warThroughProxy || sameValue)
     f.severity = Severity::HwOnly;
   // An invalidation against a signal of another CTA that has been counted.
-  if (machine.config.profile == Profile::Hw && earlier.cta != stamp.cta &&
-      earlier.flags & Stamp::Strong &&
+  if (machine.config.assumes(Assumption::LateSignal) &&
+      earlier.cta != stamp.cta && earlier.flags & Stamp::Strong &&
       machine.program.code[stamp.inst].text.starts_with("mbarrier.inval"))
     f.severity = Severity::Note;
   f.first = siteOf(earlier);
@@ -381,8 +383,9 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
     }
   } else if (sameWarp && !(stamp.flags & Stamp::AsyncProxy)) {
     f.message += " of another lane of the same warp";
-    f.severity = machine.config.profile == Profile::Isa ? Severity::Error
-                                                        : Severity::HwOnly;
+    f.severity = machine.config.assumes(Assumption::WarpLockstep)
+                     ? Severity::HwOnly
+                     : Severity::Error;
     f.hint = "bar.warp.sync between them would order them";
   } else if (ref.space == Space::Global && earlier.cta != stamp.cta) {
     f.message += " of another CTA";
@@ -399,6 +402,21 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
              "them would order them";
   }
   report(std::move(f));
+}
+
+/// Without assumption A1 the order of tcgen05 operations of one thread holds
+/// between products of one accumulator, shape and kind, and from a copy to a
+/// later product.
+bool Exec::pipelined(const Stamp &earlier, const Stamp &stamp) const {
+  constexpr uint8_t both = Stamp::Async | Stamp::Tensor;
+  if (earlier.actor != stamp.actor || earlier.cluster != stamp.cluster ||
+      (earlier.flags & stamp.flags & both) != both)
+    return false;
+  const std::vector<uint64_t> &p = warp->pipelines;
+  if (earlier.epoch >= p.size() || stamp.epoch >= p.size())
+    return false;
+  uint64_t to = p[stamp.epoch];
+  return to && (p[earlier.epoch] == to || p[earlier.epoch] == 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -434,6 +452,15 @@ Knowledge Exec::release() {
   for (uint16_t actor : {warp->mmaActor, warp->tmemLdActor, warp->tmemStActor})
     if (actor < k.tensor.comps.size())
       k.tensor.comps[actor].part = 0;
+  if (!machine.config.assumes(Assumption::NoTensorFence)) {
+    k.tensor.join(warp->tensorAcquired);
+    for (auto [actor, fenced] :
+         {std::pair(warp->tmemLdActor, warp->fencedLoads),
+          std::pair(warp->tmemStActor, warp->fencedStores)})
+      if (actor < k.tensor.comps.size())
+        k.tensor.comps[actor].full =
+            std::min(k.tensor.comps[actor].full, fenced);
+  }
   bool all = (active & warp->live) == warp->live;
   for (Clock *clock : {&k.generic, &k.async, &k.tensor}) {
     if (clock->comps.empty() && clock != &k.generic)
@@ -451,7 +478,13 @@ Knowledge Exec::release() {
 
 void mlir::attn::sim::acquireInto(Warp &warp, const Knowledge &from) {
   Component own = warp.know.generic.at(warp.actor);
-  warp.know.join(from);
+  if (warp.cta->cluster->machine->config.assumes(Assumption::NoTensorFence)) {
+    warp.know.join(from);
+  } else {
+    warp.know.generic.join(from.generic);
+    warp.know.async.join(from.async);
+    warp.tensorAcquired.join(from.tensor);
+  }
   // What comes back about this warp's own accesses adds nothing but `full`.
   Component &c = warp.know.generic.at(warp.actor);
   uint32_t full = std::max(own.full, from.generic.get(warp.actor).full);

@@ -1,7 +1,9 @@
 //===- TensorCommitOps.cpp - tcgen05.commit and tcgen05.cp ----------------===//
 //
-// A commit is an operation of its thread's stream. Its completion arrives on
-// the mbarriers and publishes what the stream has done so far.
+// A commit is an operation of its thread's stream. When its turn comes it sends
+// a signal to each mbarrier, which publishes what the stream had done by then.
+// Signals to one CTA arrive in issue order (assumption A2), those to different
+// CTAs in any; without A2 they come as late as possible, the newest first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,41 +18,73 @@ using llvm::Error;
 
 namespace {
 
-struct CommitOp : EngineOp {
-  llvm::SmallVector<std::pair<Cta *, uint32_t>, 2> barriers;
+/// The signal of a commit to one mbarrier.
+struct CommitSignal : EngineOp {
+  Cta *cta = nullptr;
+  uint32_t offset = 0;
   uint32_t epoch = 0;
-  Knowledge issuedAfter;
+  std::shared_ptr<const Knowledge> issuedAfter;
 
   void complete(Cluster &cluster) override;
   std::string describe() const override { return "a tcgen05.commit"; }
-  bool touches(const Cta *cta) const override {
-    for (const auto &b : barriers)
-      if (b.first == cta)
-        return true;
-    return false;
-  }
+  bool touches(const Cta *other) const override { return other == cta; }
 };
 
-void CommitOp::complete(Cluster &cluster) {
+void CommitSignal::complete(Cluster &cluster) {
   Exec x(*cluster.machine, cluster);
   x.warp = issuer;
   x.cta = issuer->cta;
   x.pc = inst;
+  auto it = cta->mbarriers.find(offset);
+  if (it == cta->mbarriers.end() || cta->exited)
+    return signalBytes(cluster, *this, cta, offset, 0);
+  Mbarrier &b = it->second;
+  // A commit has cluster scope, so it publishes to someone.
+  Knowledge &to = *gatheringOf(b, *cta, *issuer->cta, /*clusterScope=*/true);
+  to.join(*issuedAfter);
+  for (Clock *clock : {&to.generic, &to.async, &to.tensor}) {
+    clock->cluster = cluster.linear;
+    Component &c = clock->at(issuer->mmaActor);
+    c.full = std::max(c.full, epoch);
+  }
+  arriveOn(x, b, 1, -1);
+}
+
+struct CommitOp : EngineOp {
+  llvm::SmallVector<std::pair<Cta *, uint32_t>, 2> barriers;
+  uint32_t epoch = 0;
+  std::shared_ptr<const Knowledge> issuedAfter;
+
+  void complete(Cluster &cluster) override;
+  std::string describe() const override { return "a tcgen05.commit"; }
+  bool touches(const Cta *cta) const override {
+    return llvm::any_of(barriers,
+                        [&](const auto &b) { return b.first == cta; });
+  }
+};
+
+void CommitOp::complete(Cluster &cluster) {
+  const LaunchConfig &config = cluster.machine->config;
+  bool inOrder = config.assumes(Assumption::CommitOrder);
+  // Signals to several CTAs travel on their own when the schedule is random.
+  bool travels = config.asyncWrites != AsyncTiming::Issue &&
+                 (!inOrder || config.schedule == Schedule::Random);
   for (auto [cta, offset] : barriers) {
-    auto it = cta->mbarriers.find(offset);
-    if (it == cta->mbarriers.end() || cta->exited) {
-      signalBytes(cluster, *this, cta, offset, 0);
+    auto signal = std::make_unique<CommitSignal>();
+    signal->inst = inst;
+    signal->issuer = issuer;
+    signal->cta = cta;
+    signal->offset = offset;
+    signal->epoch = epoch;
+    signal->issuedAfter = issuedAfter;
+    if (!travels) {
+      signal->complete(cluster);
       continue;
     }
-    Mbarrier &b = it->second;
-    b.gathering.join(issuedAfter);
-    for (Clock *clock :
-         {&b.gathering.generic, &b.gathering.async, &b.gathering.tensor}) {
-      clock->cluster = cluster.linear;
-      Component &c = clock->at(issuer->mmaActor);
-      c.full = std::max(c.full, epoch);
-    }
-    arriveOn(x, b, 1, -1);
+    signal->deferred = !inOrder;
+    if (inOrder)
+      signal->stream = signalStream(*issuer, *cta);
+    cluster.engine.push_back(std::move(signal));
   }
 }
 
@@ -71,7 +105,7 @@ void execTensorCommit(Exec &x, const Inst &I) {
     op->issuer = x.warp;
     op->stream = x.warp->index + 1;
     op->epoch = x.warp->mmaEpoch;
-    op->issuedAfter = x.warp->issuedAfter;
+    op->issuedAfter = std::make_shared<Knowledge>(x.warp->issuedAfter);
     if (I.ops[1].cls == RegClass::Sink) {
       op->barriers.push_back({owner, offset});
     } else {
@@ -166,6 +200,8 @@ void execTensorCopy(Exec &x, const Inst &I) {
                      "the matrix descriptor is malformed", lane);
     Warp &w = *x.warp;
     uint32_t epoch = ++w.mmaEpoch;
+    if (!x.machine.config.assumes(Assumption::MmaOrder))
+      w.pipelines.resize(epoch + 1);
     Stamp stamp = x.stampHere(lane);
     stamp.actor = w.mmaActor;
     stamp.epoch = epoch;

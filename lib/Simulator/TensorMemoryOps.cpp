@@ -1,8 +1,8 @@
 //===- TensorMemoryOps.cpp - tcgen05 but for its MMA ----------------------===//
 //
 // Allocation, loads and stores of tensor memory, waits, fences. A load delivers
-// its registers at once but counts as running until wait::ld (under the hw
-// profile: until a register of it has been used). A store counts as running
+// its registers at once but counts as running until wait::ld (under assumption
+// A3: until a register of it has been used). A store counts as running
 // until wait::st.
 //
 //===----------------------------------------------------------------------===//
@@ -272,9 +272,11 @@ void execTmemDealloc(Exec &x, const Inst &I) {
     stamp.flags = Stamp::Tensor;
     stamp.actor = x.warp->tmemStActor;
     stamp.epoch = ++x.warp->tmemStEpoch;
+    // It is no asynchronous operation: a wait needs no fence to order it.
+    Clock clock = x.warp->know.tensor;
+    clock.join(x.warp->tensorAcquired);
     for (unsigned lane = 0; lane < TensorMemory::Lanes; ++lane)
-      trackTensor(x, *x.cta, stamp, x.warp->know.tensor, lane, it->first,
-                  columns, true);
+      trackTensor(x, *x.cta, stamp, clock, lane, it->first, columns, true);
   }
   t.allocations.erase(it);
   for (const auto &other : x.cta->warps)
@@ -289,7 +291,18 @@ void execRelinquish(Exec &x, const Inst &) {
     tensorMemoryOf(*x.cta).relinquished = true;
 }
 
-void execTmemFence(Exec &, const Inst &) {}
+/// flags: 0 before_thread_sync, 1 after_thread_sync.
+void execTmemFence(Exec &x, const Inst &I) {
+  Warp &w = *x.warp;
+  if (I.flags) {
+    w.know.tensor.join(w.tensorAcquired);
+    w.tensorAcquired.clear();
+  } else {
+    retireUsedLoads(x);
+    w.fencedLoads = w.know.tensor.get(w.tmemLdActor).full;
+    w.fencedStores = w.know.tensor.get(w.tmemStActor).full;
+  }
+}
 
 Error decodeLdSt(Decoding &c, bool store) {
   auto *o = c.makeAux<TmemAux>();
@@ -373,8 +386,12 @@ Error decodeTcgen05(Decoding &c) {
     c.inst.flags = st;
     return c.set(execTmemWait, InstClass::Tcgen05);
   }
-  if (c.take("fence::before_thread_sync") || c.take("fence::after_thread_sync"))
+  if (StringRef fence =
+          c.takeAny({"fence::before_thread_sync", "fence::after_thread_sync"});
+      !fence.empty()) {
+    c.inst.flags = fence == "fence::after_thread_sync";
     return c.set(execTmemFence, InstClass::Tcgen05);
+  }
   StringRef what = c.takeAny({"alloc", "dealloc", "relinquish_alloc_permit"});
   if (what.empty())
     return c.error("unknown tcgen05 operation");
@@ -396,11 +413,11 @@ Error decodeTcgen05(Decoding &c) {
 
 } // namespace
 
-/// Loads whose registers have been used have read their cells (assumption A3
-/// of the hw profile). Looks for a use between the load and the release.
+/// Loads whose registers have been used have read their cells (assumption A3).
+/// Looks for a use between the load and the release.
 void mlir::attn::sim::retireUsedLoads(Exec &x) {
   Warp &w = *x.warp;
-  if (w.pendingLoads.empty() || x.machine.config.profile == Profile::Isa)
+  if (w.pendingLoads.empty() || !x.machine.config.assumes(Assumption::LoadUse))
     return;
   const auto &code = x.machine.program.code;
   while (!w.pendingLoads.empty()) {

@@ -328,6 +328,13 @@ void execTensorMma(Exec &x, const Inst &I) {
     Warp &w = *x.warp;
     uint32_t epoch = ++w.mmaEpoch;
     if (x.sanitizing()) {
+      if (!x.machine.config.assumes(Assumption::MmaOrder)) {
+        w.pipelines.resize(epoch + 1);
+        w.pipelines[epoch] = uint64_t(1) << 63 | uint64_t(o.kind) << 56 |
+                             uint64_t(o.pair) << 55 |
+                             uint64_t(op->shape.m) << 44 |
+                             uint64_t(op->shape.n) << 33 | d;
+      }
       Stamp stamp = x.stampHere(lane);
       stamp.actor = w.mmaActor;
       stamp.epoch = epoch;

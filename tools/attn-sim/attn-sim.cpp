@@ -99,6 +99,10 @@ static cl::opt<Profile> profile(
                clEnumValN(Profile::Hw, "hw",
                           "also what shipped kernels assume (default)")),
     cl::init(Profile::Hw), cl::cat(category));
+static cl::list<std::string>
+    assumeFlags("assume", cl::value_desc("A1,A2,..."), cl::CommaSeparated,
+                cl::desc("Assumptions to grant beyond --profile=isa"),
+                cl::cat(category));
 static cl::opt<bool> sanitize("sanitize",
                               cl::desc("Look for races and other errors"),
                               cl::init(true), cl::cat(category));
@@ -156,6 +160,16 @@ static Expected<HarnessOptions> makeOptions() {
       return createStringError("--scalar: expected a number, got \"" +
                                parts->second + "\"");
     options.scalars[parts->first] = value;
+  }
+  for (StringRef text : assumeFlags) {
+    unsigned number;
+    if (!text.starts_with_insensitive("a") ||
+        text.drop_front().getAsInteger(10, number) || number < 1 ||
+        number > numAssumptions)
+      return createStringError("--assume: expected A1 to A" +
+                               Twine(numAssumptions) + ", got \"" + text +
+                               "\"");
+    options.config.assumptions |= 1u << (number - 1);
   }
   options.seed = seed;
   options.verify = verify;

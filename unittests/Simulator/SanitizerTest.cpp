@@ -29,11 +29,6 @@ void expectOnly(const Outcome &r, FindingKind kind) {
   for (const Finding &f : r.report.findings)
     EXPECT_EQ(f.kind, kind) << r.text();
 }
-void expectClean(const Outcome &r) {
-  EXPECT_TRUE(r.error.empty()) << r.error;
-  EXPECT_TRUE(r.report.isClean()) << r.text();
-  EXPECT_TRUE(r.report.findings.empty()) << r.text();
-}
 
 } // namespace
 

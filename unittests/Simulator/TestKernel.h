@@ -87,6 +87,18 @@ inline Outcome runBody(llvm::StringRef body, llvm::ArrayRef<uint8_t> in,
   return runText(wrapKernel(body), in, outBytes, config);
 }
 
+/// Nothing at all is found.
+inline void expectClean(const Outcome &r) {
+  EXPECT_TRUE(r.error.empty()) << r.error;
+  EXPECT_TRUE(r.report.isClean()) << r.text();
+  EXPECT_TRUE(r.report.findings.empty()) << r.text();
+}
+/// At least one error of the kind is found.
+inline void expectError(const Outcome &r, FindingKind kind) {
+  EXPECT_TRUE(r.error.empty()) << r.error;
+  EXPECT_GE(r.report.countErrors(kind), 1u) << r.text();
+}
+
 template <typename T>
 std::vector<uint8_t> bytesOf(const std::vector<T> &values) {
   std::vector<uint8_t> bytes(values.size() * sizeof(T));

@@ -94,6 +94,20 @@ enum class AsyncTiming {
 /// orders, `Hw` adds the closed list of assumptions that shipped kernels use.
 enum class Profile { Isa, Hw };
 
+/// The assumptions that `Hw` grants, as docs/Simulator.md numbers them.
+enum class Assumption : uint8_t {
+  MmaOrder = 1,        ///< A1: products of a thread execute in issue order
+  CommitOrder = 2,     ///< A2: commits of a thread arrive in issue order
+  LoadUse = 3,         ///< A3: a used tcgen05.ld has read its cells
+  ClusterScope = 4,    ///< A4: default-scope signals reach the cluster
+  NoTensorFence = 5,   ///< A5: waits order tcgen05 without its fences
+  NoProxyFenceWar = 6, ///< A6: generic access, signal, asynchronous overwrite
+  WarpLockstep = 7,    ///< A7: lanes of a warp see each other's shared memory
+  SameValue = 8,       ///< A8: warps may store the same value
+  LateSignal = 9,      ///< A9: signals to an invalidated mbarrier are lost
+};
+constexpr unsigned numAssumptions = 9;
+
 /// Everything that one launch needs.
 struct LaunchConfig {
   std::string kernel; ///< may be empty when the module has one kernel
@@ -113,6 +127,12 @@ struct LaunchConfig {
 
   bool sanitize = true;
   Profile profile = Profile::Hw;
+  /// What is assumed beyond the profile: bit n - 1 grants assumption n.
+  uint16_t assumptions = 0;
+  /// Whether the profile or `assumptions` grants it.
+  bool assumes(Assumption a) const {
+    return profile == Profile::Hw || (assumptions >> (unsigned(a) - 1) & 1);
+  }
   /// Warp instructions that one CTA may execute before the run is stopped.
   uint64_t stepLimit = 2000000000;
   /// Findings kept in full; more are only counted.

@@ -1,0 +1,297 @@
+//===- ProfileTest.cpp - What each assumption grants ----------------------===//
+//
+// Each assumption of docs/Simulator.md has a kernel that needs it: an error
+// under the isa profile, clean with the assumption granted, clean under hw; and
+// a twin that the manual orders.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatrixKernels.h"
+
+using namespace mlir::attn::sim;
+using namespace mlir::attn::sim::testing;
+
+namespace {
+
+constexpr uint16_t bitOf(Assumption a) { return 1u << (unsigned(a) - 1); }
+constexpr uint16_t allBut(Assumption a) {
+  return ((1u << numAssumptions) - 1) & ~bitOf(a);
+}
+
+/// Runs under a profile and assumptions.
+using Go = llvm::function_ref<Outcome(Profile, uint16_t)>;
+
+/// The kernel is wrong without the assumption and only without it.
+void expectNeeds(Assumption a, FindingKind kind, Go go) {
+  expectError(go(Profile::Isa, 0), kind);
+  expectError(go(Profile::Isa, allBut(a)), kind);
+  Outcome granted = go(Profile::Isa, bitOf(a));
+  EXPECT_TRUE(granted.report.isClean()) << granted.text();
+  Outcome hw = go(Profile::Hw, 0);
+  EXPECT_TRUE(hw.report.isClean()) << hw.text();
+}
+
+LaunchConfig configOf(unsigned threads, Profile profile, uint16_t assumptions,
+                      unsigned ctas = 1) {
+  LaunchConfig config;
+  config.block = {threads, 1, 1};
+  config.grid = config.cluster = {ctas, 1, 1};
+  config.dynamicShared = 16384;
+  config.profile = profile;
+  config.assumptions = assumptions;
+  return config;
+}
+
+/// Two products: D at column 0 first, then one with A or D elsewhere. The
+/// second overwrites what the first reads as A unless `second` says otherwise.
+std::string twoProducts(const char *first, const char *second,
+                        const char *commits) {
+  return "mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\n"
+         "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+         "@%p0 mbarrier.init.shared.b64 [%r1+8], 1;\n"
+         "setp.lt.u32 %p7, %r0, 32;\n@!%p7 bra A;\n"
+         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1+16], "
+         "128;\nA:\n" +
+         fillShared(128 * 32 + 32 * 32) +
+         "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
+         "tcgen05.fence::after_thread_sync;\nld.shared.b32 %r10, [%r1+16];\n" +
+         descriptor(10, 1024, true) + descriptor(11, 1024 + 4096, true) +
+         "add.s32 %r12, %r10, 64;\nmov.b32 %r11, " +
+         std::to_string(1u << 4 | 4u << 17 | 8u << 24) + ";\n@!%p0 bra W;\n" +
+         first + "\n" + second + "\n" + commits +
+         "\nW:\nL: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;\n"
+         "@!%p1 bra L;\nbar.sync 0;\n@!%p7 bra E;\n"
+         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 128;\nE:";
+}
+constexpr const char *IntoS =
+    "tcgen05.mma.cta_group::1.kind::f16 [%r10], %d10, %d11, %r11, 0;";
+constexpr const char *ReadsS =
+    "tcgen05.mma.cta_group::1.kind::f16 [%r12], [%r10], %d11, %r11, 0;";
+
+} // namespace
+
+TEST(Profile, A1ProductsRunInOrder) {
+  auto go = [](const char *first, const char *second, Profile profile,
+               uint16_t assumptions) {
+    return runText(wrapKernel(twoProducts(first, second, Commit)),
+                   operands(128, 32), 4,
+                   configOf(128, profile, assumptions));
+  };
+  // One product reads as A what another accumulator receives.
+  expectNeeds(Assumption::MmaOrder, FindingKind::Race,
+              [&](Profile p, uint16_t a) { return go(IntoS, ReadsS, p, a); });
+  // Products of one accumulator are a pipeline of the manual.
+  expectClean(go(IntoS, IntoS, Profile::Isa, 0));
+}
+
+TEST(Profile, A2CommitsArriveInOrder) {
+  // Nobody waits for the commit to the second barrier; the one that is waited
+  // for comes before or after it.
+  std::string unwaited = Commit;
+  unwaited.replace(unwaited.find("[%r1]"), 5, "[%r1+8]");
+  auto go = [&](const std::string &commits, Profile profile,
+                uint16_t assumptions) {
+    return runText(wrapKernel(twoProducts(IntoS, IntoS, commits.c_str())),
+                   operands(128, 32), 4,
+                   configOf(128, profile, assumptions));
+  };
+  std::string covered = unwaited + "\n" + Commit;
+  expectNeeds(Assumption::CommitOrder, FindingKind::ExitInFlight,
+              [&](Profile p, uint16_t a) { return go(covered, p, a); });
+  // After it, not even the order helps.
+  expectError(go(Commit + ("\n" + unwaited), Profile::Hw, 0),
+              FindingKind::ExitInFlight);
+}
+
+TEST(Profile, A3UsedLoadsHaveRead) {
+  // Warp 0 loads from tensor memory and uses the value, then warp 4, which has
+  // the same lanes, stores there.
+  auto go = [](const char *wait, Profile profile, uint16_t assumptions) {
+    std::string body =
+        "mov.b32 %r1, smem;\nsetp.lt.u32 %p1, %r0, 32;\n@!%p1 bra A;\n"
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;\n"
+        "A:\nbar.sync 0;\nld.shared.b32 %r10, [%r1];\n@!%p1 bra B;\n"
+        "mov.b32 %r22, 1;\n"
+        "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r10], {%r22};\n"
+        "tcgen05.wait::st.sync.aligned;\n"
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r22}, [%r10];\n" +
+        std::string(wait) +
+        "\nadd.s32 %r23, %r22, 1;\ntcgen05.fence::before_thread_sync;\n"
+        "bar.sync 1, 64;\nbra C;\nB:\nsetp.lt.u32 %p2, %r0, 128;\n"
+        "@%p2 bra C;\nbar.sync 1, 64;\ntcgen05.fence::after_thread_sync;\n"
+        "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r10], {%r0};\n"
+        "tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\n"
+        "C:\nbar.sync 0;\n@!%p1 bra E;\n"
+        "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\nE:";
+    return runText(wrapKernel(body), {}, 4,
+                   configOf(160, profile, assumptions));
+  };
+  expectNeeds(Assumption::LoadUse, FindingKind::Race,
+              [&](Profile p, uint16_t a) { return go("", p, a); });
+  expectClean(go("tcgen05.wait::ld.sync.aligned;", Profile::Isa, 0));
+}
+
+TEST(Profile, A4SignalsReachTheCluster) {
+  // CTA 1 writes into CTA 0 and arrives there.
+  auto go = [](const char *arrive, const char *wait, Profile profile,
+               uint16_t assumptions) {
+    std::string body =
+        "mov.b32 %r1, smem;\nmov.u32 %r2, %cluster_ctarank;\n"
+        "setp.eq.s32 %p0, %r0, 0;\nsetp.eq.s32 %p1, %r2, 0;\n"
+        "@%p0 mbarrier.init.shared.b64 [%r1], 32;\n"
+        "@%p0 fence.mbarrier_init.release.cluster;\n"
+        "barrier.cluster.arrive;\nbarrier.cluster.wait;\n@%p1 bra C;\n"
+        "mov.b32 %r3, 0;\nmapa.shared::cluster.u32 %r4, %r1, %r3;\n"
+        "shl.b32 %r5, %r0, 2;\nadd.s32 %r6, %r4, %r5;\n"
+        "st.shared::cluster.b32 [%r6+64], %r0;\n" +
+        std::string(arrive) + " _, [%r4];\nbra E;\nC:\nL: " + wait +
+        " %p2, [%r1], 0;\n@!%p2 bra L;\nshl.b32 %r5, %r0, 2;\n"
+        "add.s32 %r6, %r1, %r5;\nld.shared.b32 %r7, [%r6+64];\n"
+        "mul.wide.u32 %d2, %r0, 4;\nadd.s64 %d3, %d1, %d2;\n"
+        "st.global.b32 [%d3], %r7;\nE:\nbarrier.cluster.arrive;\n"
+        "barrier.cluster.wait;";
+    return runText(wrapKernel(body), {}, 128,
+                   configOf(32, profile, assumptions, 2));
+  };
+  const char *arrive = "mbarrier.arrive.shared::cluster.b64";
+  const char *arriveCluster =
+      "mbarrier.arrive.release.cluster.shared::cluster.b64";
+  const char *wait = "mbarrier.try_wait.parity.shared.b64";
+  const char *waitCluster =
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64";
+  for (auto [a, w] : {std::pair(arrive, wait), std::pair(arriveCluster, wait),
+                      std::pair(arrive, waitCluster)})
+    expectNeeds(Assumption::ClusterScope, FindingKind::Race,
+                [&](Profile p, uint16_t bits) { return go(a, w, p, bits); });
+  Outcome good = go(arriveCluster, waitCluster, Profile::Isa, 0);
+  expectClean(good);
+  EXPECT_EQ(good.at<uint32_t>(9), 9u);
+}
+
+TEST(Profile, A4CopiesOfAPeer) {
+  // CTA 1 sends four bytes a thread; their signal has cluster scope, so the
+  // wait decides.
+  auto go = [](const char *wait, Profile profile, uint16_t assumptions) {
+    std::string body =
+        "mov.b32 %r1, smem;\nmov.u32 %r2, %cluster_ctarank;\n"
+        "setp.eq.s32 %p0, %r0, 0;\nsetp.eq.s32 %p1, %r2, 0;\n"
+        "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+        "@%p0 fence.mbarrier_init.release.cluster;\n"
+        "barrier.cluster.arrive;\nbarrier.cluster.wait;\n@%p1 bra C;\n"
+        "mov.b32 %r3, 0;\nmapa.shared::cluster.u32 %r4, %r1, %r3;\n"
+        "shl.b32 %r5, %r0, 2;\nadd.s32 %r6, %r4, %r5;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "
+        "[%r6+64], %r0, [%r4];\nbra E;\nC:\n"
+        "@%p0 mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], 128;\nL: " +
+        std::string(wait) +
+        " %p2, [%r1], 0;\n@!%p2 bra L;\nshl.b32 %r5, %r0, 2;\n"
+        "add.s32 %r6, %r1, %r5;\nld.shared.b32 %r7, [%r6+64];\nE:\n"
+        "barrier.cluster.arrive;\nbarrier.cluster.wait;";
+    return runText(wrapKernel(body), {}, 4,
+                   configOf(32, profile, assumptions, 2));
+  };
+  expectNeeds(Assumption::ClusterScope, FindingKind::Race,
+              [&](Profile p, uint16_t a) {
+                return go("mbarrier.try_wait.parity.shared.b64", p, a);
+              });
+  expectClean(go("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64",
+                 Profile::Isa, 0));
+}
+
+TEST(Profile, A5FencesOfTensorMemory) {
+  auto go = [](const char *after, const char *before, Profile profile,
+               uint16_t assumptions) {
+    return runTensor(tensorKernel(ProxyFence, Commit, WaitPhase0, Dealloc,
+                                  after, before),
+                     AsyncTiming::Completion, profile, assumptions);
+  };
+  expectNeeds(Assumption::NoTensorFence, FindingKind::Race,
+              [&](Profile p, uint16_t a) { return go("", FenceBefore, p, a); });
+  expectNeeds(Assumption::NoTensorFence, FindingKind::Race,
+              [&](Profile p, uint16_t a) { return go(FenceAfter, "", p, a); });
+  expectClean(go(FenceAfter, FenceBefore, Profile::Isa, 0));
+}
+
+TEST(Profile, A6OverwriteThroughTheAsyncProxy) {
+  // A generic read, a barrier, a bulk copy into the same bytes.
+  auto go = [](const char *fence, Profile profile, uint16_t assumptions) {
+    std::string body =
+        "mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\nshl.b32 %r2, %r0, 2;\n"
+        "add.s32 %r3, %r1, %r2;\nst.shared.b32 [%r3+64], %r0;\n"
+        "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n" +
+        std::string(fence) +
+        "\nbar.sync 0;\n@!%p0 bra W;\n"
+        "mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], 128;\n"
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes "
+        "[%r1+64], [%d0], 128, [%r1];\nW:\n" +
+        WaitPhase0;
+    return runText(wrapKernel(body), std::vector<uint8_t>(128), 4,
+                   configOf(32, profile, assumptions));
+  };
+  Outcome isa = go("", Profile::Isa, 0);
+  ASSERT_EQ(isa.report.findings.size(), 1u) << isa.text();
+  EXPECT_EQ(isa.report.findings[0].severity, Severity::HwOnly);
+  expectClean(go("", Profile::Isa, bitOf(Assumption::NoProxyFenceWar)));
+  expectClean(go("", Profile::Hw, 0));
+  expectClean(go("fence.proxy.async.shared::cta;", Profile::Isa, 0));
+}
+
+TEST(Profile, A7LanesOfAWarp) {
+  auto go = [](const char *sync, Profile profile, uint16_t assumptions) {
+    return runText(
+        wrapKernel("shl.b32 %r1, %r0, 2;\nmov.b32 %r2, smem;\n"
+                   "add.s32 %r3, %r2, %r1;\nst.shared.b32 [%r3], %r0;\n" +
+                   std::string(sync) +
+                   "\nxor.b32 %r4, %r1, 4;\nadd.s32 %r5, %r2, %r4;\n"
+                   "ld.shared.b32 %r6, [%r5];"),
+        {}, 4, configOf(32, profile, assumptions));
+  };
+  expectNeeds(Assumption::WarpLockstep, FindingKind::Race,
+              [&](Profile p, uint16_t a) { return go("", p, a); });
+  expectClean(go("bar.warp.sync -1;", Profile::Isa, 0));
+}
+
+TEST(Profile, A8EqualValues) {
+  auto go = [](const char *value, Profile profile, uint16_t assumptions) {
+    return runText(wrapKernel("mov.b32 %r2, smem;\nsetp.eq.s32 %p1, %r0, 0;\n"
+                              "setp.eq.s32 %p2, %r0, 32;\n"
+                              "or.pred %p1, %p1, %p2;\n"
+                              "@%p1 st.shared.b32 [%r2], " +
+                              std::string(value) + ";"),
+                   {}, 4, configOf(64, profile, assumptions));
+  };
+  Outcome isa = go("7", Profile::Isa, 0);
+  ASSERT_EQ(isa.report.findings.size(), 1u) << isa.text();
+  EXPECT_EQ(isa.report.findings[0].severity, Severity::HwOnly);
+  expectClean(go("7", Profile::Isa, bitOf(Assumption::SameValue)));
+  expectClean(go("7", Profile::Hw, 0));
+  expectError(go("%r0", Profile::Hw, 0), FindingKind::Race);
+}
+
+TEST(Profile, A9SignalsToAnInvalidatedBarrier) {
+  // CTA 0 invalidates its barrier while CTA 1 may still signal it.
+  auto go = [](const char *sync, Profile profile, uint16_t assumptions) {
+    std::string body =
+        "mov.b32 %r1, smem;\nmov.u32 %r2, %cluster_ctarank;\n"
+        "setp.eq.s32 %p0, %r0, 0;\nsetp.eq.s32 %p1, %r2, 0;\n"
+        "@%p0 mbarrier.init.shared.b64 [%r1], 32;\n"
+        "@%p0 fence.mbarrier_init.release.cluster;\n"
+        "barrier.cluster.arrive;\nbarrier.cluster.wait;\n@%p1 bra C;\n"
+        "mov.b32 %r3, 0;\nmapa.shared::cluster.u32 %r4, %r1, %r3;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];\nC:\n" +
+        std::string(sync) +
+        "\n@%p1 bra I;\nbra E;\nI:\n@%p0 mbarrier.inval.shared.b64 [%r1];\n"
+        "E:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;";
+    return runText(wrapKernel(body), {}, 4,
+                   configOf(32, profile, assumptions, 2));
+  };
+  Outcome isa = go("", Profile::Isa, 0);
+  EXPECT_FALSE(isa.report.isClean()) << isa.text();
+  Outcome granted = go("", Profile::Isa, bitOf(Assumption::LateSignal));
+  EXPECT_TRUE(granted.report.isClean()) << granted.text();
+  ASSERT_FALSE(granted.report.findings.empty());
+  EXPECT_EQ(granted.report.findings[0].severity, Severity::Note);
+  EXPECT_TRUE(go("", Profile::Hw, 0).report.isClean());
+  expectClean(
+      go("barrier.cluster.arrive;\nbarrier.cluster.wait;", Profile::Isa, 0));
+}
