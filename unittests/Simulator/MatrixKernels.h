@@ -25,7 +25,6 @@ inline uint16_t half(float f) {
          (uint16_t(m * 2048) & 0x3ff);
 }
 
-
 inline float valueA(unsigned r, unsigned k) {
   return float(int(r * 3 + k * 5) % 7 - 3);
 }
@@ -88,7 +87,6 @@ inline std::string list(const char *prefix, unsigned first, unsigned n) {
   return s + "}";
 }
 
-
 constexpr const char *FenceAfter = "tcgen05.fence::after_thread_sync;";
 constexpr const char *FenceBefore = "tcgen05.fence::before_thread_sync;";
 constexpr const char *WaitPhase0 =
@@ -97,9 +95,9 @@ constexpr const char *WaitPhase0 =
 
 /// One tcgen05.mma of 128x32x16, read back by four warps.
 inline std::string tensorKernel(const char *proxyFence, const char *commit,
-                         const char *wait, const char *dealloc,
-                         const char *after = FenceAfter,
-                         const char *before = FenceBefore) {
+                                const char *wait, const char *dealloc,
+                                const char *after = FenceAfter,
+                                const char *before = FenceBefore) {
   std::string s =
       "mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\n"
       "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
@@ -114,8 +112,8 @@ inline std::string tensorKernel(const char *proxyFence, const char *commit,
       ";\n@!%p0 bra W;\n"
       "tcgen05.mma.cta_group::1.kind::f16 [%r10], %d10, %d11, %r11, 0;\n"
       "tcgen05.mma.cta_group::1.kind::f16 [%r10], %d10, %d11, %r11, 1;\n" +
-      commit + "\nW:\n" + wait +
-      "\n" + after + "\nshr.u32 %r12, %r0, 5;\n"
+      commit + "\nW:\n" + wait + "\n" + after +
+      "\nshr.u32 %r12, %r0, 5;\n"
       "shl.b32 %r12, %r12, 21;\nadd.s32 %r13, %r10, %r12;\n"
       "tcgen05.ld.sync.aligned.32x32b.x32.b32 " +
       list("%r", 100, 32) +
@@ -126,15 +124,17 @@ inline std::string tensorKernel(const char *proxyFence, const char *commit,
          list("%r", 100 + i, 4) + ";\n";
   return s + before + "\nbar.sync 0;\n@!%p7 bra E;\n" + dealloc + "\nE:";
 }
-constexpr const char *Commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared"
-                     "::cluster.b64 [%r1];";
-constexpr const char *Dealloc = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64;";
+constexpr const char *Commit =
+    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared"
+    "::cluster.b64 [%r1];";
+constexpr const char *Dealloc =
+    "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64;";
 constexpr const char *ProxyFence = "fence.proxy.async.shared::cta;";
 
 inline Outcome runTensor(const std::string &body,
-                  AsyncTiming timing = AsyncTiming::Completion,
-                  Profile profile = Profile::Hw,
-                  uint16_t assumptions = 0) {
+                         AsyncTiming timing = AsyncTiming::Completion,
+                         Profile profile = Profile::Hw,
+                         uint16_t assumptions = 0) {
   LaunchConfig config;
   config.block = {128, 1, 1};
   config.dynamicShared = 8192;

@@ -56,13 +56,13 @@ TEST(Wgmma, SharedOperands) {
   }
 }
 
-
 TEST(TensorMemory, MmaAndLoad) {
   for (AsyncTiming timing :
        {AsyncTiming::Issue, AsyncTiming::Completion, AsyncTiming::Random})
     for (Profile profile : {Profile::Hw, Profile::Isa}) {
-      Outcome r = runTensor(tensorKernel(ProxyFence, Commit, WaitPhase0, Dealloc),
-                            timing, profile);
+      Outcome r =
+          runTensor(tensorKernel(ProxyFence, Commit, WaitPhase0, Dealloc),
+                    timing, profile);
       expectClean(r);
       for (unsigned row = 0; row < 128; ++row)
         for (unsigned n = 0; n < 32; ++n)

@@ -74,8 +74,7 @@ TEST(Profile, A1ProductsRunInOrder) {
   auto go = [](const char *first, const char *second, Profile profile,
                uint16_t assumptions) {
     return runText(wrapKernel(twoProducts(first, second, Commit)),
-                   operands(128, 32), 4,
-                   configOf(128, profile, assumptions));
+                   operands(128, 32), 4, configOf(128, profile, assumptions));
   };
   // One product reads as A what another accumulator receives.
   expectNeeds(Assumption::MmaOrder, FindingKind::Race,
@@ -92,8 +91,7 @@ TEST(Profile, A2CommitsArriveInOrder) {
   auto go = [&](const std::string &commits, Profile profile,
                 uint16_t assumptions) {
     return runText(wrapKernel(twoProducts(IntoS, IntoS, commits.c_str())),
-                   operands(128, 32), 4,
-                   configOf(128, profile, assumptions));
+                   operands(128, 32), 4, configOf(128, profile, assumptions));
   };
   std::string covered = unwaited + "\n" + Commit;
   expectNeeds(Assumption::CommitOrder, FindingKind::ExitInFlight,
@@ -201,9 +199,9 @@ TEST(Profile, A4CopiesOfAPeer) {
 TEST(Profile, A5FencesOfTensorMemory) {
   auto go = [](const char *after, const char *before, Profile profile,
                uint16_t assumptions) {
-    return runTensor(tensorKernel(ProxyFence, Commit, WaitPhase0, Dealloc,
-                                  after, before),
-                     AsyncTiming::Completion, profile, assumptions);
+    return runTensor(
+        tensorKernel(ProxyFence, Commit, WaitPhase0, Dealloc, after, before),
+        AsyncTiming::Completion, profile, assumptions);
   };
   expectNeeds(Assumption::NoTensorFence, FindingKind::Race,
               [&](Profile p, uint16_t a) { return go("", FenceBefore, p, a); });
