@@ -68,7 +68,7 @@ void execCpAsync(Exec &x, const Inst &I) {
   stamp.epoch = op.epoch;
   stamp.inst = x.pc;
   stamp.cluster = x.cluster.linear;
-  stamp.cta = x.cta->linear;
+  stamp.rank = x.cta->rank;
   stamp.actor = x.warp->cpActor;
   stamp.warp = x.warp->id;
   stamp.flags = Stamp::Async;
@@ -163,16 +163,14 @@ void finishLanes(Exec &x, Warp &warp, CpAsyncOp &op, uint32_t lanes) {
       Mbarrier &b = it->second;
       if (x.sanitizing()) {
         b.gathering.generic.cluster = x.cluster.linear;
-        Component c;
-        c.part = op.epoch;
-        c.lanes = 1u << lane;
-        Component &mine = b.gathering.generic.at(warp.cpActor);
-        uint32_t lanesBefore = mine.part == op.epoch ? mine.lanes : 0;
-        mine.join(c);
-        if (mine.part == op.epoch)
-          mine.lanes |= lanesBefore;
-        if (mine.lanes == ~0u)
-          mine.full = std::max(mine.full, op.epoch);
+        Clock &to = b.gathering.generic;
+        Component mine = to.get(warp.cpActor);
+        if (op.epoch > mine.full && op.epoch >= mine.part) {
+          uint32_t lanesBefore = mine.part == op.epoch ? mine.lanes : 0;
+          to.setPart(warp.cpActor, op.epoch, lanesBefore | 1u << lane);
+          if ((lanesBefore | 1u << lane) == ~0u)
+            to.raise(warp.cpActor, op.epoch);
+        }
       }
       arriveOn(x, b, 1, lane);
     });
@@ -223,16 +221,9 @@ void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
   prune(w);
   if (!x.sanitizing())
     return;
-  Component &c = w.know.generic.at(w.cpActor);
-  if (lanes == w.live) {
-    if (known > c.part || c.lanes != 0) {
-      c.part = std::max(c.part, known);
-      c.lanes = 0;
-    }
-  } else if (known > c.part) {
-    c.part = known;
-    c.lanes = 0;
-  }
+  Component c = w.know.generic.get(w.cpActor);
+  if (known > c.part || (lanes == w.live && c.lanes != 0))
+    w.know.generic.setPart(w.cpActor, std::max(c.part, known), 0);
 }
 
 void execCommit(Exec &x, const Inst &I) {

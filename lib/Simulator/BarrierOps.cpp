@@ -287,14 +287,13 @@ void execClusterArrive(Exec &x, const Inst &I) {
     if (I.flags & 1) {
       // Publishes initialised mbarriers behind their fence, nothing else.
       b.gathering.generic.cluster = x.cluster.linear;
-      for (uint16_t actor : w.fencedInits) {
-        Component &c = b.gathering.generic.at(actor);
-        c.full = std::max(c.full, 1u);
-      }
+      for (uint16_t actor : w.fencedInits)
+        b.gathering.generic.raise(actor, 1);
       if (x.machine.config.assumes(Assumption::LateSignal))
         for (Warp *other : x.cluster.warps)
-          b.gathering.generic.at(other->mbarrierActor)
-              .join(w.know.generic.get(other->mbarrierActor));
+          b.gathering.generic.raise(
+              other->mbarrierActor,
+              w.know.generic.fullOf(other->mbarrierActor));
     } else {
       b.gathering.join(x.release());
     }

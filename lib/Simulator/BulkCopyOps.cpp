@@ -304,13 +304,10 @@ void execBulkWait(Exec &x, const Inst &I) {
     known -= std::min(known, pending);
   }
   for (Clock *clock : {&w.know.generic, &w.know.async}) {
-    Component &reads = clock->at(w.bulkActor);
-    reads.part = std::max(reads.part, known);
-    reads.lanes = 0;
-    if (!(I.flags & 1)) {
-      Component &writes = clock->at(w.bulkWriteActor);
-      writes.full = std::max(writes.full, known);
-    }
+    clock->setPart(w.bulkActor,
+                   std::max(clock->get(w.bulkActor).part, known), 0);
+    if (!(I.flags & 1))
+      clock->raise(w.bulkWriteActor, known);
   }
 }
 

@@ -12,7 +12,7 @@
 #define ATTN_LIB_SIMULATOR_MACHINE_H
 
 #include "ProgramImpl.h"
-#include "Sanitizer.h"
+#include "Shadow.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 #include <atomic>

@@ -190,7 +190,7 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
       warp->tmemLdActor = cluster->newActor();
       warp->tmemStActor = cluster->newActor();
       warp->know.generic.cluster = warp->know.async.cluster =
-          warp->know.tensor.cluster = linear;
+          warp->know.tensor.cluster = warp->know.control.cluster = linear;
       cluster->warps.push_back(warp.get());
       cta->warps.push_back(std::move(warp));
     }
@@ -198,16 +198,16 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
   }
   // A warp orders its own accesses for each lane.
   for (Warp *warp : cluster->warps) {
-    warp->know.generic.at(warp->actor).part = ~0u;
+    warp->know.generic.setPart(warp->actor, ~0u, 0);
     if (!program.usesAsyncProxy)
       continue;
     // Its tensor operations run in order as far as it can tell itself: products
     // by assumption A1, loads and stores by A3.
     if (config.assumes(Assumption::MmaOrder))
-      warp->know.tensor.at(warp->mmaActor).part = ~0u;
+      warp->know.tensor.setPart(warp->mmaActor, ~0u, 0);
     if (config.assumes(Assumption::LoadUse)) {
-      warp->know.tensor.at(warp->tmemLdActor).part = ~0u;
-      warp->know.tensor.at(warp->tmemStActor).part = ~0u;
+      warp->know.tensor.setPart(warp->tmemLdActor, ~0u, 0);
+      warp->know.tensor.setPart(warp->tmemStActor, ~0u, 0);
     }
   }
   return cluster;

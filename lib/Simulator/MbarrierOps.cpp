@@ -40,8 +40,7 @@ void mlir::attn::sim::checkPhase(Cluster &cluster, Mbarrier &b) {
     to.join(from);
     for (Clock *clock : {&to.generic, &to.async, &to.tensor}) {
       clock->cluster = cluster.linear;
-      Component &c = clock->at(actor);
-      c.full = std::max(c.full, phaseEpoch(b));
+      clock->raise(actor, phaseEpoch(b));
     }
     from.clear();
   };
@@ -105,7 +104,7 @@ Mbarrier *mlir::attn::sim::findMbarrier(Exec &x, uint32_t address, int lane,
     stamp.actor = w.mbarrierActor;
     stamp.epoch = ++w.mbarrierEpoch;
     stamp.flags = Stamp::Strong;
-    w.know.generic.at(w.mbarrierActor).full = w.mbarrierEpoch;
+    w.know.generic.raise(w.mbarrierActor, w.mbarrierEpoch);
     x.trackAs(stamp, w.know.generic, ref, 8, false);
   }
   return &it->second;
@@ -202,12 +201,12 @@ void execInit(Exec &x, const Inst &I) {
       stamp.epoch = 1;
       stamp.inst = x.pc;
       stamp.cluster = x.cluster.linear;
-      stamp.cta = x.cta->linear;
+      stamp.rank = x.cta->rank;
       stamp.actor = b.actor;
       stamp.warp = x.warp->id;
       Component own;
       own.full = 1;
-      x.warp->know.generic.at(b.actor) = own;
+      x.warp->know.generic.set(b.actor, own);
       x.trackAs(stamp, x.warp->know.generic, ref, 8, true);
       x.warp->initialised.push_back(b.actor);
     }

@@ -7,31 +7,6 @@ using namespace mlir::attn::sim;
 using llvm::StringRef;
 using llvm::Twine;
 
-static void joinComponents(llvm::SmallVector<Component, 0> &to,
-                           const llvm::SmallVector<Component, 0> &from) {
-  if (to.size() < from.size())
-    to.resize(from.size());
-  for (size_t i = 0; i < from.size(); ++i)
-    to[i].join(from[i]);
-}
-
-void Clock::join(const Clock &o) {
-  if (o.empty())
-    return;
-  if (cluster == ~0u)
-    cluster = o.cluster;
-  if (cluster == o.cluster)
-    joinComponents(comps, o.comps);
-  else
-    joinComponents(foreign[o.cluster], o.comps);
-  for (const auto &[id, list] : o.foreign) {
-    if (id == cluster)
-      joinComponents(comps, list);
-    else
-      joinComponents(foreign[id], list);
-  }
-}
-
 bool Exec::sanitizing() const { return machine.config.sanitize; }
 
 //===----------------------------------------------------------------------===//
@@ -62,11 +37,15 @@ Site Exec::siteOf(uint32_t inst, const Cta *c, int warpId, int lane) const {
 }
 
 Site Exec::siteOf(const Stamp &stamp) const {
-  Site s = siteOf(stamp.inst, nullptr, stamp.warp == 0xFF ? -1 : stamp.warp,
-                  stamp.lane < 32 ? stamp.lane : -1);
-  const auto &grid = machine.config.grid;
-  s.cta = {stamp.cta % grid[0], stamp.cta / grid[0] % grid[1],
-           stamp.cta / grid[0] / grid[1]};
+  Site s = siteOf(stamp.inst, nullptr,
+                  stamp.warp == Stamp::NoWarp ? -1 : int(stamp.warp),
+                  stamp.lane < 32 ? int(stamp.lane) : -1);
+  const auto &n = machine.clusters;
+  const auto &size = machine.config.cluster;
+  uint32_t c = stamp.cluster, rank = stamp.rank;
+  s.cta = {c % n[0] * size[0] + rank % size[0],
+           c / n[0] % n[1] * size[1] + rank / size[0] % size[1],
+           c / n[0] / n[1] * size[2] + rank / size[0] / size[1]};
   return s;
 }
 
@@ -272,7 +251,7 @@ Stamp Exec::stampHere(int lane) const {
   stamp.epoch = warp->epoch;
   stamp.inst = pc;
   stamp.cluster = cluster.linear;
-  stamp.cta = cta->linear;
+  stamp.rank = cta->rank;
   stamp.actor = warp->actor;
   stamp.warp = warp->id;
   stamp.lane = lane < 0 ? Stamp::AllLanes : lane;
@@ -293,7 +272,7 @@ void Exec::trackAs(const Stamp &stamp, const Clock &clock, const MemRef &ref,
                    uint64_t bytes, bool write) {
   if (!sanitizing())
     return;
-  Observer observer{&clock, cluster.linear, stamp.lane};
+  Observer observer(clock, cluster.linear, stamp.lane);
   auto conflict = [&](const Stamp &earlier, bool wasWrite, uint64_t at) {
     reportRace(earlier, wasWrite, stamp, write, clock, ref, at, bytes);
   };
@@ -326,7 +305,7 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   bool warThroughProxy = (stamp.flags & Stamp::AsyncProxy) && write &&
                          !(earlier.flags & Stamp::AsyncProxy);
   if (warThroughProxy) {
-    Observer observer{&warp->know.generic, cluster.linear, stamp.lane};
+    Observer observer(warp->know.generic, cluster.linear, stamp.lane);
     warThroughProxy = observer.knows(earlier);
     if (warThroughProxy && machine.config.assumes(Assumption::NoProxyFenceWar))
       return;
@@ -337,7 +316,7 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
     f.severity = Severity::HwOnly;
   // An invalidation against a signal of another CTA that has been counted.
   if (machine.config.assumes(Assumption::LateSignal) &&
-      earlier.cta != stamp.cta && earlier.flags & Stamp::Strong &&
+      !earlier.sameCta(stamp) && earlier.flags & Stamp::Strong &&
       machine.program.code[stamp.inst].text.starts_with("mbarrier.inval"))
     f.severity = Severity::Note;
   f.first = siteOf(earlier);
@@ -354,9 +333,8 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   }
   StringRef now = write ? "write" : "read";
   StringRef then = wasWrite ? "write" : "read";
-  bool sameCluster = earlier.cluster == stamp.cluster;
   bool sameWarp =
-      sameCluster && earlier.warp == stamp.warp && earlier.cta == stamp.cta;
+      earlier.sameCta(stamp) && earlier.warp == stamp.warp;
   f.message = (now + " is not ordered after an earlier " + then).str();
   if (ref.space == Space::Tensor) {
     f.message += llvm::formatv(" of tensor memory lane {0} column {1}",
@@ -370,7 +348,7 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
                         : "tcgen05.wait::ld before the signal, and a wait for "
                           "the signal, would order them";
   } else if (earlier.flags & Stamp::Async) {
-    const Component &c = clock.get(earlier.actor);
+    Component c = clock.get(earlier.actor);
     if (sameWarp && earlier.epoch <= c.part) {
       f.message += " of an asynchronous copy by another lane of the warp";
       f.severity = Severity::HwOnly;
@@ -387,7 +365,7 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
                      ? Severity::HwOnly
                      : Severity::Error;
     f.hint = "bar.warp.sync between them would order them";
-  } else if (ref.space == Space::Global && earlier.cta != stamp.cta) {
+  } else if (ref.space == Space::Global && !earlier.sameCta(stamp)) {
     f.message += " of another CTA";
     f.hint = "a release (fence and atomic) after the first and an acquire "
              "before the second would order them";
@@ -431,14 +409,14 @@ bool Exec::converge(uint32_t need) {
   return false;
 }
 
-/// What `lanes` publish of the warp's own streams.
-static void publishOwn(Component &c, bool all, uint32_t lanes, uint32_t upTo) {
+/// What `lanes` publish of one of the warp's own streams.
+static void publishOwn(Clock &clock, uint16_t actor, bool all, uint32_t lanes,
+                       uint32_t upTo) {
   if (all) {
-    c.full = std::max(c.full, upTo);
-    c.part = c.lanes = 0;
+    clock.raise(actor, upTo);
+    clock.dropPart(actor);
   } else {
-    c.part = std::max(c.full, upTo);
-    c.lanes = lanes;
+    clock.setPart(actor, std::max(clock.fullOf(actor), upTo), lanes);
   }
 }
 
@@ -450,59 +428,50 @@ Knowledge Exec::release() {
   k = warp->know;
   // Others learn of tensor operations what has been waited for.
   for (uint16_t actor : {warp->mmaActor, warp->tmemLdActor, warp->tmemStActor})
-    if (actor < k.tensor.comps.size())
-      k.tensor.comps[actor].part = 0;
+    k.tensor.dropPart(actor);
   if (!machine.config.assumes(Assumption::NoTensorFence)) {
     k.tensor.join(warp->tensorAcquired);
-    for (auto [actor, fenced] :
-         {std::pair(warp->tmemLdActor, warp->fencedLoads),
-          std::pair(warp->tmemStActor, warp->fencedStores)})
-      if (actor < k.tensor.comps.size())
-        k.tensor.comps[actor].full =
-            std::min(k.tensor.comps[actor].full, fenced);
+    k.tensor.limit(warp->tmemLdActor, warp->fencedLoads);
+    k.tensor.limit(warp->tmemStActor, warp->fencedStores);
   }
   bool all = (active & warp->live) == warp->live;
   for (Clock *clock : {&k.generic, &k.async, &k.tensor}) {
-    if (clock->comps.empty() && clock != &k.generic)
+    if (clock->ActorEpochs::empty())
       continue;
     for (uint16_t actor : {warp->cpActor, warp->bulkActor}) {
-      Component &c = clock->at(actor);
+      Component c = clock->get(actor);
       if (c.lanes == 0 && c.part > c.full)
-        publishOwn(c, all, active, c.part);
+        publishOwn(*clock, actor, all, active, c.part);
     }
   }
-  publishOwn(k.generic.at(warp->actor), all, active, warp->epoch);
+  publishOwn(k.generic, warp->actor, all, active, warp->epoch);
   ++warp->epoch;
   return k;
 }
 
 void mlir::attn::sim::acquireInto(Warp &warp, const Knowledge &from) {
-  Component own = warp.know.generic.at(warp.actor);
-  if (warp.cta->cluster->machine->config.assumes(Assumption::NoTensorFence)) {
-    warp.know.join(from);
-  } else {
-    warp.know.generic.join(from.generic);
-    warp.know.async.join(from.async);
-    warp.tensorAcquired.join(from.tensor);
-  }
   // What comes back about this warp's own accesses adds nothing but `full`.
-  Component &c = warp.know.generic.at(warp.actor);
-  uint32_t full = std::max(own.full, from.generic.get(warp.actor).full);
-  c = own;
-  c.full = full;
+  Clock &generic = warp.know.generic;
+  Component own = generic.get(warp.actor);
+  generic.join(from.generic);
+  own.full = std::max(own.full, from.generic.fullOf(warp.actor));
+  generic.set(warp.actor, own);
+  warp.know.async.join(from.async);
+  warp.know.control.join(from.control);
+  if (warp.cta->cluster->machine->config.assumes(Assumption::NoTensorFence))
+    warp.know.tensor.join(from.tensor);
+  else
+    warp.tensorAcquired.join(from.tensor);
 }
 
 void mlir::attn::sim::synchroniseLanes(Warp &warp) {
-  Component &own = warp.know.generic.at(warp.actor);
-  own.full = warp.epoch;
+  warp.know.generic.raise(warp.actor, warp.epoch);
   ++warp.epoch;
   for (Clock *clock : {&warp.know.generic, &warp.know.async, &warp.know.tensor})
     for (uint16_t actor : {warp.cpActor, warp.bulkActor}) {
-      if (actor >= clock->comps.size())
-        continue;
-      Component &c = clock->comps[actor];
+      Component c = clock->get(actor);
       if (c.lanes == 0 && c.part > c.full)
-        c.full = c.part;
+        clock->raise(actor, c.part);
     }
 }
 

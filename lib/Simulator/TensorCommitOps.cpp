@@ -44,8 +44,7 @@ void CommitSignal::complete(Cluster &cluster) {
   to.join(*issuedAfter);
   for (Clock *clock : {&to.generic, &to.async, &to.tensor}) {
     clock->cluster = cluster.linear;
-    Component &c = clock->at(issuer->mmaActor);
-    c.full = std::max(c.full, epoch);
+    clock->raise(issuer->mmaActor, epoch);
   }
   arriveOn(x, b, 1, -1);
 }

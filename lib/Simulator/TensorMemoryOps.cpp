@@ -36,7 +36,7 @@ void mlir::attn::sim::trackTensor(Exec &x, Cta &cta, const Stamp &stamp,
   ref.cta = &cta;
   ref.offset = lane * TensorMemory::Columns + column;
   ref.address = lane << 16 | column;
-  Observer observer{&clock, x.cluster.linear, Stamp::AllLanes};
+  Observer observer(clock, x.cluster.linear, Stamp::AllLanes);
   tensorMemoryOf(cta).shadow.access(
       ref.offset, count, write, stamp, observer, ~0u,
       [&](const Stamp &earlier, bool wasWrite, uint64_t at) {
@@ -200,9 +200,9 @@ void execTmemWait(Exec &x, const Inst &I) {
     return;
   Warp &w = *x.warp;
   if (I.flags) {
-    w.know.tensor.at(w.tmemStActor).full = w.tmemStEpoch;
+    w.know.tensor.raise(w.tmemStActor, w.tmemStEpoch);
   } else {
-    w.know.tensor.at(w.tmemLdActor).full = w.tmemLdEpoch;
+    w.know.tensor.raise(w.tmemLdActor, w.tmemLdEpoch);
     w.pendingLoads.clear();
   }
 }
@@ -299,8 +299,8 @@ void execTmemFence(Exec &x, const Inst &I) {
     w.tensorAcquired.clear();
   } else {
     retireUsedLoads(x);
-    w.fencedLoads = w.know.tensor.get(w.tmemLdActor).full;
-    w.fencedStores = w.know.tensor.get(w.tmemStActor).full;
+    w.fencedLoads = w.know.tensor.fullOf(w.tmemLdActor);
+    w.fencedStores = w.know.tensor.fullOf(w.tmemStActor);
   }
 }
 
@@ -437,8 +437,7 @@ void mlir::attn::sim::retireUsedLoads(Exec &x) {
             std::binary_search(metas.begin(), metas.end(), code[i].ops[k].meta);
     if (!used)
       break;
-    Component &c = w.know.tensor.at(w.tmemLdActor);
-    c.full = std::max(c.full, epoch);
+    w.know.tensor.raise(w.tmemLdActor, epoch);
     w.pendingLoads.pop_front();
   }
 }

@@ -40,8 +40,7 @@ void mlir::attn::sim::rememberIssue(Exec &x) {
        {&w.issuedAfter.generic, &w.issuedAfter.async, &w.issuedAfter.tensor})
     for (uint16_t actor : {w.actor, w.cpActor, w.bulkActor, w.bulkWriteActor,
                            w.mmaActor, w.tmemLdActor, w.tmemStActor})
-      if (actor < clock->comps.size())
-        clock->comps[actor] = Component();
+      clock->set(actor, Component());
 }
 
 namespace {

@@ -294,10 +294,8 @@ void execWgmmaWait(Exec &x, const Inst &I) {
   }
   if (!done || !x.sanitizing())
     return;
-  for (Clock *clock : {&w.know.generic, &w.know.async}) {
-    Component &c = clock->at(w.mmaActor);
-    c.full = std::max(c.full, done);
-  }
+  for (Clock *clock : {&w.know.generic, &w.know.async})
+    clock->raise(w.mmaActor, done);
 }
 
 Error decodeWgmma(Decoding &c) {

@@ -1,0 +1,77 @@
+//===- Clock.cpp - Vector clocks of the race detector ---------------------===//
+
+#include "Clock.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir::attn::sim;
+
+void ActorEpochs::setPart(unsigned actor, uint32_t epoch, uint32_t lanes) {
+  for (Partial &p : partials)
+    if (p.actor == actor) {
+      p.part = epoch;
+      p.lanes = lanes;
+      return;
+    }
+  partials.push_back({actor, epoch, lanes});
+}
+
+void ActorEpochs::dropPart(unsigned actor) {
+  llvm::erase_if(partials, [&](const Partial &p) { return p.actor == actor; });
+}
+
+void ActorEpochs::set(unsigned actor, const Component &c) {
+  if (actor >= full.size())
+    full.resize(actor + 1);
+  full[actor] = c.full;
+  if (c.part > c.full)
+    setPart(actor, c.part, c.lanes);
+  else
+    dropPart(actor);
+}
+
+void ActorEpochs::join(const ActorEpochs &o) {
+  size_t n = o.full.size();
+  if (full.size() < n)
+    full.resize(n);
+  uint32_t *to = full.data();
+  const uint32_t *from = o.full.data();
+  for (size_t i = 0; i < n; ++i)
+    to[i] = std::max(to[i], from[i]);
+  for (const Partial &p : o.partials) {
+    if (p.part <= o.fullOf(p.actor) || p.part <= fullOf(p.actor))
+      continue;
+    bool found = false;
+    for (Partial &mine : partials) {
+      if (mine.actor != p.actor)
+        continue;
+      found = true;
+      if (mine.part <= fullOf(p.actor))
+        mine = p;
+      else if (mine.lanes != p.lanes)
+        mine.lanes |= p.lanes;
+      mine.part = std::max(mine.part, p.part);
+    }
+    if (!found)
+      partials.push_back(p);
+  }
+  llvm::erase_if(partials, [&](const Partial &p) {
+    return p.part <= fullOf(p.actor);
+  });
+}
+
+void Clock::join(const Clock &o) {
+  if (o.empty())
+    return;
+  if (cluster == ~0u)
+    cluster = o.cluster;
+  if (cluster == o.cluster)
+    ActorEpochs::join(o);
+  else
+    foreign[o.cluster].join(o);
+  for (const auto &[id, list] : o.foreign) {
+    if (id == cluster)
+      ActorEpochs::join(list);
+    else
+      foreign[id].join(list);
+  }
+}
