@@ -304,8 +304,8 @@ void execBulkWait(Exec &x, const Inst &I) {
     known -= std::min(known, pending);
   }
   for (Clock *clock : {&w.know.generic, &w.know.async}) {
-    clock->setPart(w.bulkActor,
-                   std::max(clock->get(w.bulkActor).part, known), 0);
+    clock->setPart(w.bulkActor, std::max(clock->get(w.bulkActor).part, known),
+                   0);
     if (!(I.flags & 1))
       clock->raise(w.bulkWriteActor, known);
   }

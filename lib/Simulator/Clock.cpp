@@ -54,9 +54,8 @@ void ActorEpochs::join(const ActorEpochs &o) {
     if (!found)
       partials.push_back(p);
   }
-  llvm::erase_if(partials, [&](const Partial &p) {
-    return p.part <= fullOf(p.actor);
-  });
+  llvm::erase_if(partials,
+                 [&](const Partial &p) { return p.part <= fullOf(p.actor); });
 }
 
 void Clock::join(const Clock &o) {

@@ -115,6 +115,10 @@ bool readMatrix(const Cta &cta, const MatrixDescriptor &d, Type type,
                 bool mnMajor, unsigned firstRow, unsigned rows, unsigned k,
                 MatrixTile &tile);
 
+/// row[j] += sum of a[i]·b[i][j] in the order of i, in f32; b is k by n.
+void addProducts(float *row, const float *a, const float *b, unsigned n,
+                 unsigned k);
+
 /// Calls fn(offset) for each 16-byte chunk that the operand covers.
 template <typename Fn>
 void forChunks(const MatrixDescriptor &d, unsigned elementBytes, bool mnMajor,

@@ -242,22 +242,32 @@ void execArrive(Exec &x, const Inst &I) {
   Knowledge published;
   if (x.sanitizing() && !o.relaxed)
     published = x.release();
+  // Lanes that arrive at one barrier in one phase publish the same.
+  Knowledge *gathering = nullptr;
+  uint64_t phase = 0;
+  Mbarrier *b = nullptr;
+  Cta *owner = nullptr;
+  uint32_t found = ~0u;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
     uint32_t address = addressOf(x, I.ops[1], I.imm, lane);
-    Cta *owner = nullptr;
-    Mbarrier *b = findMbarrier(x, address, lane, &owner);
+    if (address != found)
+      b = findMbarrier(x, address, lane, &owner);
     if (!b)
       return;
+    found = address;
     uint32_t value = I.ops[2].cls == RegClass::Sink ? 1 : x.r32(I.ops[2])[lane];
     uint32_t count = o.expectTx ? 1 : value;
     if (I.ops[0].cls == RegClass::R64)
       x.r64(I.ops[0])[lane] = uint64_t(b->phase) << 32 | uint32_t(b->pending);
     if (o.expectTx)
       b->tx += value;
-    if (Knowledge *to = gatheringOf(*b, *owner, *x.cta, o.clusterScope))
+    Knowledge *to = gatheringOf(*b, *owner, *x.cta, o.clusterScope);
+    if (to && (to != gathering || phase != b->phase))
       to->join(published);
+    gathering = to;
+    phase = b->phase;
     if (o.drop)
       b->expected -= count;
     if (o.noComplete && count >= uint32_t(b->pending) && b->tx == 0)
@@ -315,13 +325,18 @@ void execWait(Exec &x, const Inst &I) {
   uint32_t waitingOn = 0;
   bool spurious =
       o.tryWait && x.machine.config.adversarial && x.cluster.rng() % 4 == 0;
+  // Lanes of a warp look at one barrier as a rule.
+  Mbarrier *b = nullptr;
+  uint32_t found = ~0u, acquired = ~0u;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
     uint32_t address = addressOf(x, I.ops[1], I.imm, lane);
-    Mbarrier *b = findMbarrier(x, address, lane, nullptr);
+    if (address != found)
+      b = findMbarrier(x, address, lane, nullptr);
     if (!b)
       return;
+    found = address;
     bool complete;
     if (o.parity)
       complete = (b->phase & 1) != (x.r32(I.ops[2])[lane] & 1);
@@ -330,6 +345,9 @@ void execWait(Exec &x, const Inst &I) {
     complete &= !spurious;
     if (complete) {
       done |= 1u << lane;
+      if (acquired == address)
+        return;
+      acquired = address;
       if (!o.relaxed) {
         x.acquire(b->published);
         if (o.clusterScope)

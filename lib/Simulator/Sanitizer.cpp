@@ -333,8 +333,7 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
   }
   StringRef now = write ? "write" : "read";
   StringRef then = wasWrite ? "write" : "read";
-  bool sameWarp =
-      earlier.sameCta(stamp) && earlier.warp == stamp.warp;
+  bool sameWarp = earlier.sameCta(stamp) && earlier.warp == stamp.warp;
   f.message = (now + " is not ordered after an earlier " + then).str();
   if (ref.space == Space::Tensor) {
     f.message += llvm::formatv(" of tensor memory lane {0} column {1}",

@@ -12,6 +12,7 @@
 
 #include "Clock.h"
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -40,6 +41,7 @@ struct Stamp {
   uint32_t warp : 6;     ///< in the CTA
   uint16_t actor = 0;
   uint8_t flags = 0;
+  uint8_t unused = 0;
 
   Stamp() : inst(0), lane(AllLanes), cluster(0), rank(0), warp(NoWarp) {}
   bool sameCta(const Stamp &o) const {
@@ -55,41 +57,35 @@ public:
       : clock(clock), cluster(cluster), lane(lane) {}
 
   bool knows(const Stamp &s) {
-    if (s.actor == lastActor && s.epoch <= lastFull && s.cluster == cluster)
-      return true;
-    return look(s);
+    if (s.actor != lastActor || s.cluster != cluster) {
+      if (s.cluster != cluster)
+        return knowsForeign(s);
+      lastActor = s.actor;
+      last = clock.get(s.actor);
+    }
+    return covers(last, s);
   }
-  void setLane(uint8_t l) { lane = l; }
 
 private:
   const Clock &clock;
   uint32_t cluster;
   uint8_t lane; ///< 32: collective
   /// The component that was asked for last.
-  uint32_t lastActor = ~0u, lastFull = 0;
+  uint32_t lastActor = ~0u;
+  Component last;
 
-  bool look(const Stamp &s) {
-    const ActorEpochs *epochs = &clock;
-    if (s.cluster != cluster) {
-      auto it = clock.foreign.find(s.cluster);
-      if (it == clock.foreign.end())
-        return false;
-      epochs = &it->second;
-    } else {
-      lastActor = s.actor;
-      lastFull = clock.fullOf(s.actor);
-      if (s.epoch <= lastFull)
-        return true;
-    }
-    Component c = epochs->get(s.actor);
+  bool knowsForeign(const Stamp &s) const {
+    auto it = clock.foreign.find(s.cluster);
+    return it != clock.foreign.end() && covers(it->second.get(s.actor), s);
+  }
+  bool covers(const Component &c, const Stamp &s) const {
     if (s.epoch <= c.full)
       return true;
     if (s.epoch > c.part)
       return false;
     if (c.lanes == 0)
       return s.lane == lane || s.lane == Stamp::AllLanes;
-    return s.lane == Stamp::AllLanes ? c.lanes == ~0u
-                                     : (c.lanes >> s.lane) & 1;
+    return s.lane == Stamp::AllLanes ? c.lanes == ~0u : (c.lanes >> s.lane) & 1;
   }
 };
 
@@ -108,14 +104,23 @@ public:
 
   /// Checks and records an access to [offset, offset + bytes). Calls
   /// `conflict(stamp, earlierWasWrite, offset)` for each unordered earlier
-  /// access. At most `maxReaders` readers are kept for a granule.
+  /// access. At most `maxReaders` readers are kept for a granule. Neighbours
+  /// in the same state are decided once.
   template <typename Fn>
   void access(uint64_t offset, uint64_t bytes, bool write, const Stamp &stamp,
               Observer &observer, unsigned maxReaders, Fn &&conflict) {
     uint64_t first = offset / granule, last = (offset + bytes - 1) / granule;
     last = std::min<uint64_t>(last, count - 1);
+    Cell before, after;
+    bool repeats = false;
     for (uint64_t i = first; i <= last; ++i) {
       Cell &cell = cells[i];
+      if (repeats && !std::memcmp(&cell, &before, sizeof(Cell))) {
+        cell = after;
+        continue;
+      }
+      before = cell;
+      repeats = !(cell.read.flags & HasMore);
       const Stamp &w = cell.write;
       if (w.epoch && !observer.knows(w) &&
           !(w.flags & stamp.flags & Stamp::Strong))
@@ -128,6 +133,8 @@ public:
           update(cell.read, stamp);
         else
           addReader(i, cell, stamp, observer, maxReaders);
+        repeats &= !(cell.read.flags & HasMore);
+        after = cell;
         continue;
       }
       if (r.epoch) {
@@ -138,6 +145,7 @@ public:
         cell.read = Stamp();
       }
       cell.write = stamp;
+      after = cell;
     }
   }
 

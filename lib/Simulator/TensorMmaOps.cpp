@@ -189,12 +189,7 @@ void TensorMmaOp::complete(Cluster &cluster) {
       row[n] = (dType == Type::F16 ? halfToFloat(v) : bitCast<float>(v)) *
                inputScale;
     }
-    for (unsigned i = 0; i < shape.k; ++i) {
-      float av = aRow[i];
-      const float *bk = &bt[i * shape.n];
-      for (unsigned n = 0; n < shape.n; ++n)
-        row[n] += av * bk[n];
-    }
+    addProducts(row.data(), aRow.data(), bt.data(), shape.n, shape.k);
     for (unsigned n = 0; n < shape.n; ++n) {
       unsigned cell = cellOf(n);
       t.cells[cell] = dType == Type::F16 ? floatToHalf(row[n])

@@ -18,54 +18,6 @@ using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;
 
-float mlir::attn::sim::decodeMatrixElement(Type type, uint32_t bits) {
-  switch (type) {
-  case Type::F16:
-    return halfToFloat(bits);
-  case Type::BF16:
-    return bfloatToFloat(bits);
-  case Type::TF32:
-    return bitCast<float>(bits & 0xffffe000);
-  case Type::U8:
-    return float(uint8_t(bits));
-  case Type::S8:
-    return float(int8_t(bits));
-  default:
-    return float(decodeFloat(bits, formatOf(type)));
-  }
-}
-
-bool mlir::attn::sim::readMatrix(const Cta &cta, const MatrixDescriptor &d,
-                                 Type type, bool mnMajor, unsigned firstRow,
-                                 unsigned rows, unsigned k, MatrixTile &tile) {
-  unsigned bytes = std::max(1u, bitWidth(type) / 8);
-  tile.rows = rows;
-  tile.k = k;
-  tile.values.assign(size_t(rows) * k, 0);
-  tile.undefined.assign(rows, 0);
-  // A table for eight-bit types: decoding them is slow.
-  float table[256];
-  if (bytes == 1)
-    for (unsigned i = 0; i < 256; ++i)
-      table[i] = decodeMatrixElement(type, i);
-  for (unsigned r = 0; r < rows; ++r)
-    for (unsigned i = 0; i < k; ++i) {
-      uint32_t address = mnMajor ? d.mnMajor((firstRow + r) * bytes, i)
-                                 : d.kMajor(firstRow + r, i * bytes);
-      uint32_t offset = address - SharedBase;
-      if (address < SharedBase || offset + bytes > cta.shared.size())
-        return false;
-      uint32_t bits = 0;
-      std::memcpy(&bits, cta.shared.data() + offset, bytes);
-      tile.values[size_t(r) * k + i] =
-          bytes == 1 ? table[bits] : decodeMatrixElement(type, bits);
-      for (unsigned b = 0; b < bytes; ++b)
-        if (!cta.sharedValid[offset + b])
-          tile.undefined[r] = tile.anyUndefined = true;
-    }
-  return true;
-}
-
 namespace {
 
 struct WgmmaAux {
@@ -183,12 +135,7 @@ void finishWgmma(Exec &x, WgmmaOp &op) {
       }
       continue;
     }
-    for (unsigned k = 0; k < o.k; ++k) {
-      float av = op.a.values[i * o.k + k];
-      const float *bk = &bt[k * o.n];
-      for (unsigned j = 0; j < o.n; ++j)
-        row[j] += av * bk[j];
-    }
+    addProducts(row.data(), &op.a.values[i * o.k], bt.data(), o.n, o.k);
     for (unsigned j = 0; j < o.n; ++j) {
       unsigned reg, lane, h;
       place(j, reg, lane, h);
