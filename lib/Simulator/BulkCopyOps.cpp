@@ -374,6 +374,8 @@ Error decodeBulkCopy(Decoding &c) {
   else
     o->kind = BulkAux::SharedToShared;
   bool store = o->kind == BulkAux::Store;
+  if (store && o->reduce)
+    c.program().communicates = true;
   if (store ? !group || barrier : !barrier || group)
     return c.error("expected the completion mechanism of this direction");
   c.program().sharedGranule = std::min(c.program().sharedGranule, 16u);

@@ -411,6 +411,10 @@ void Machine::finishCluster(Cluster &cluster) {
 }
 
 void Machine::report(Finding finding) {
+  if (parallel) {
+    repeat = stop = true;
+    return;
+  }
   std::lock_guard<std::mutex> lock(reportMutex);
   std::string key = llvm::formatv(
       "{0}/{1}/{2}/{3}/{4}", int(finding.kind), int(finding.severity),
@@ -440,63 +444,91 @@ bool Machine::claimCluster(std::array<uint32_t, 3> &id) {
   return true;
 }
 
+/// CTAs may wait for each other, so all that fit are resident at once.
+void Machine::runInterleaved(uint32_t total) {
+  std::vector<std::unique_ptr<Cluster>> resident;
+  // Work stealing is only seen when not everything fits.
+  size_t limit = std::max(1u, config.residentClusters);
+  if (program.cancelsLaunches && total > 1)
+    limit = std::min<size_t>(
+        limit, config.schedule == Schedule::Random
+                   ? 1 + (config.seed * 0x9E3779B97F4A7C15ull >> 33) % total
+                   : (total + 1) / 2);
+  while (!stop && (nextCluster < total || !resident.empty())) {
+    while (nextCluster < total && resident.size() < limit)
+      resident.push_back(createCluster(nextCluster++));
+    for (size_t i = 0; i < resident.size() && !stop;) {
+      bool more = true;
+      for (unsigned k = 0; k < 16 && more && !stop; ++k)
+        more = step(*resident[i]);
+      if (more) {
+        ++i;
+        continue;
+      }
+      finishCluster(*resident[i]);
+      resident.erase(resident.begin() + i);
+    }
+  }
+  for (auto &cluster : resident)
+    finishCluster(*cluster);
+}
+
+void Machine::runInOrder(uint32_t total) {
+  for (uint32_t index = 0; index < total && !stop; ++index) {
+    std::unique_ptr<Cluster> cluster = createCluster(index);
+    while (!stop && step(*cluster))
+      ;
+    finishCluster(*cluster);
+  }
+}
+
+void Machine::runParallel(uint32_t total, unsigned threads) {
+  Memory::Snapshot before = memory.save();
+  std::atomic<uint32_t> next{0};
+  auto work = [&] {
+    while (!stop) {
+      uint32_t index = next++;
+      if (index >= total)
+        break;
+      std::unique_ptr<Cluster> cluster = createCluster(index);
+      while (!stop && step(*cluster))
+        ;
+      finishCluster(*cluster);
+    }
+  };
+  parallel = true;
+  std::vector<std::thread> pool;
+  for (unsigned i = 1; i < threads; ++i)
+    pool.emplace_back(work);
+  work();
+  for (std::thread &t : pool)
+    t.join();
+  parallel = false;
+  if (!repeat)
+    return;
+  // Clusters that have met in memory, or one that is wrong: what is seen of
+  // that has to be the same each time.
+  memory.restore(before);
+  result = RunReport();
+  stop = false;
+  globalShadow.init(globalShadow.getGranule());
+  runInOrder(total);
+}
+
 RunReport Machine::run() {
   auto begin = std::chrono::steady_clock::now();
   uint32_t total = clusters[0] * clusters[1] * clusters[2];
   globalShadow.init(std::max(program.globalGranule, 1u));
-
-  if (program.communicates) {
-    // Interleaved, so that waiting for another CTA works.
-    std::vector<std::unique_ptr<Cluster>> resident;
-    // Work stealing is only seen when not everything fits.
-    size_t limit = std::max(1u, config.residentClusters);
-    if (program.cancelsLaunches && total > 1)
-      limit = std::min<size_t>(
-          limit, config.schedule == Schedule::Random
-                     ? 1 + (config.seed * 0x9E3779B97F4A7C15ull >> 33) % total
-                     : (total + 1) / 2);
-    while (!stop && (nextCluster < total || !resident.empty())) {
-      while (nextCluster < total && resident.size() < limit)
-        resident.push_back(createCluster(nextCluster++));
-      for (size_t i = 0; i < resident.size() && !stop;) {
-        bool more = true;
-        for (unsigned k = 0; k < 16 && more && !stop; ++k)
-          more = step(*resident[i]);
-        if (more) {
-          ++i;
-          continue;
-        }
-        finishCluster(*resident[i]);
-        resident.erase(resident.begin() + i);
-      }
-    }
-    for (auto &cluster : resident)
-      finishCluster(*cluster);
-  } else {
-    std::atomic<uint32_t> next{0};
-    auto work = [&] {
-      while (!stop) {
-        uint32_t index = next++;
-        if (index >= total)
-          break;
-        std::unique_ptr<Cluster> cluster = createCluster(index);
-        while (!stop && step(*cluster))
-          ;
-        finishCluster(*cluster);
-      }
-    };
-    unsigned threads =
-        config.threads ? config.threads : std::thread::hardware_concurrency();
-    threads = std::max(1u, std::min<unsigned>(threads, total));
-    std::vector<std::thread> pool;
-    for (unsigned i = 1; i < threads; ++i)
-      pool.emplace_back(work);
-    work();
-    for (std::thread &t : pool)
-      t.join();
-  }
+  unsigned threads =
+      config.threads ? config.threads : std::thread::hardware_concurrency();
+  threads = std::max(1u, std::min<unsigned>(threads, total));
+  if (program.communicates)
+    runInterleaved(total);
+  else if (threads == 1)
+    runInOrder(total);
+  else
+    runParallel(total, threads);
   result.completed = !stop;
-  // Several host threads find things in any order.
   llvm::sort(result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {
       return std::make_tuple(int(f.severity), int(f.kind),

@@ -419,6 +419,10 @@ public:
   std::vector<uint8_t> params;
   GlobalShadow globalShadow;
   std::atomic<bool> stop{false};
+  /// Clusters run on several host threads: the first thing that is found ends
+  /// that, since what is found next would depend on the host's timing.
+  bool parallel = false;
+  std::atomic<bool> repeat{false};
 
   /// Synchronisation variables in memory: what was published to an address.
   std::mutex syncMutex;
@@ -438,6 +442,9 @@ public:
   void finishCluster(Cluster &cluster);
 
 private:
+  void runParallel(uint32_t total, unsigned threads);
+  void runInOrder(uint32_t total);
+  void runInterleaved(uint32_t total);
   std::mutex reportMutex;
   std::map<std::string, size_t> seen;
   void initWarp(Warp &warp, Cta &cta, uint32_t id);

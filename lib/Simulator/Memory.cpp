@@ -103,6 +103,22 @@ Expected<uint64_t> Memory::countUninitialised(uint64_t address,
   return std::count(begin, begin + bytes, uint8_t(0));
 }
 
+Memory::Snapshot Memory::save() const {
+  Snapshot snapshot;
+  for (const auto &[address, allocation] : allocations)
+    if (allocation->access != Access::Read)
+      snapshot.push_back(*allocation);
+  return snapshot;
+}
+
+void Memory::restore(const Snapshot &snapshot) {
+  for (const Allocation &saved : snapshot) {
+    Allocation &to = *allocations.at(saved.address);
+    to.bytes = saved.bytes;
+    to.valid = saved.valid;
+  }
+}
+
 Error Memory::release(uint64_t address) {
   if (!allocations.erase(address))
     return llvm::createStringError(llvm::formatv(

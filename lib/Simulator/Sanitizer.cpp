@@ -294,6 +294,11 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
     return;
   if (pipelined(earlier, stamp))
     return;
+  // Even if it is harmless: whether it is depends on what was stored first.
+  if (machine.parallel && earlier.cluster != stamp.cluster) {
+    machine.repeat = machine.stop = true;
+    return;
+  }
   // Warps that write the same value: no outcome depends on the order.
   bool sameValue = wasWrite && write && (stamp.flags & Stamp::SameValue) &&
                    !(earlier.flags & Stamp::Async);

@@ -208,6 +208,7 @@ private:
 class GlobalShadow {
 public:
   static constexpr uint64_t PageBytes = 4096;
+  unsigned getGranule() const { return granule; }
   void init(unsigned granuleBytes) {
     granule = granuleBytes;
     for (Stripe &s : stripes) {

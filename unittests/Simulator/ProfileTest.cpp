@@ -157,10 +157,13 @@ TEST(Profile, A4SignalsReachTheCluster) {
   const char *wait = "mbarrier.try_wait.parity.shared.b64";
   const char *waitCluster =
       "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64";
-  for (auto [a, w] : {std::pair(arrive, wait), std::pair(arriveCluster, wait),
-                      std::pair(arrive, waitCluster)})
+  const char *pairs[][2] = {
+      {arrive, wait}, {arriveCluster, wait}, {arrive, waitCluster}};
+  for (const auto &pair : pairs)
     expectNeeds(Assumption::ClusterScope, FindingKind::Race,
-                [&](Profile p, uint16_t bits) { return go(a, w, p, bits); });
+                [&](Profile p, uint16_t bits) {
+                  return go(pair[0], pair[1], p, bits);
+                });
   Outcome good = go(arriveCluster, waitCluster, Profile::Isa, 0);
   expectClean(good);
   EXPECT_EQ(good.at<uint32_t>(9), 9u);

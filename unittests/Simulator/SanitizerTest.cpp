@@ -249,3 +249,55 @@ TEST(Sanitizer, SameSeedSameRun) {
     EXPECT_FALSE(a.report.isClean());
   }
 }
+
+TEST(Sanitizer, ReportsDoNotDependOnHostThreads) {
+  // What 16 CTAs do: all store one value; all store their own; one reads out
+  // of bounds; each races within itself.
+  const char *bodies[] = {
+      "st.global.b32 [%d1], 7;", "st.global.b32 [%d1], %r1;",
+      "setp.eq.s32 %p1, %r1, 11;\n@%p1 ld.global.b32 %r3, [%d1+4096];",
+      "mov.b32 %r2, smem;\nst.shared.b32 [%r2], %r0;",
+      ("ld.global.b32 %r3, [%d0];\nsetp.eq.s32 %p1, %r1, 9;\n"
+       "@%p1 st.global.b32 [%d0], %r0;")};
+  for (const char *body : bodies)
+    for (Profile profile : {Profile::Hw, Profile::Isa}) {
+      std::string text =
+          wrapKernel(std::string("mov.u32 %r1, %ctaid.x;\n") + body);
+      std::string want;
+      std::vector<uint8_t> out;
+      for (unsigned threads : {1, 2, 4, 4, 4, 4}) {
+        LaunchConfig config;
+        config.block = {64, 1, 1};
+        config.grid = {16, 1, 1};
+        config.dynamicShared = 64;
+        config.profile = profile;
+        config.threads = threads;
+        Outcome r = runText(text, std::vector<uint8_t>(16), 64, config);
+        EXPECT_TRUE(r.error.empty()) << r.error;
+        r.report.seconds = 0;
+        if (threads == 1) {
+          want = r.text();
+          out = r.out;
+        }
+        EXPECT_EQ(r.text(), want) << body;
+        EXPECT_EQ(r.out, out) << body;
+      }
+    }
+}
+
+TEST(Sanitizer, EqualStoresOfTwoCtas) {
+  LaunchConfig config;
+  config.grid = {8, 1, 1};
+  config.block = {32, 1, 1};
+  std::string text = wrapKernel("st.global.b32 [%d1], 7;");
+  for (unsigned threads : {1, 4}) {
+    config.threads = threads;
+    config.profile = Profile::Hw;
+    for (unsigned i = 0; i < 20; ++i)
+      expectClean(runText(text, {}, 4, config));
+    config.profile = Profile::Isa;
+    Outcome isa = runText(text, {}, 4, config);
+    ASSERT_EQ(isa.report.findings.size(), 1u) << isa.text();
+    EXPECT_EQ(isa.report.findings[0].severity, Severity::HwOnly);
+  }
+}

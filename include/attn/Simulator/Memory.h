@@ -60,6 +60,11 @@ public:
   /// The allocation that lies next below or around the address, or null: for
   /// messages about accesses out of bounds.
   const Allocation *findNear(uint64_t address) const;
+  /// What kernels may write, to undo a launch with.
+  using Snapshot = std::vector<Allocation>;
+  Snapshot save() const;
+  /// Puts back what save() kept; the allocations must still be there.
+  void restore(const Snapshot &snapshot);
   /// Removes the allocation that starts at `address`.
   llvm::Error release(uint64_t address);
 

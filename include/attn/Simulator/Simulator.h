@@ -138,7 +138,9 @@ struct LaunchConfig {
   /// Findings kept in full; more are only counted.
   unsigned maxFindings = 50;
   /// Host threads over independent clusters; 0 takes all cores. A kernel whose
-  /// CTAs can talk to each other through global memory always runs on one.
+  /// CTAs can talk to each other through global memory always runs on one. The
+  /// report does not depend on the number: a launch in which something is found
+  /// is run again in the order of its clusters.
   unsigned threads = 0;
   /// CTAs that fit on the device at once when they have to run interleaved.
   unsigned residentClusters = 132;
