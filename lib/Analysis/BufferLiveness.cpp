@@ -3,10 +3,13 @@
 // Ops are numbered in the order of the text, with one number at the start and
 // one at the end of each. An access inside a loop that does not hold the alloc
 // counts for the whole loop, because the data may pass to the next iteration.
+// An access in a partition counts for the whole attn.warp_specialize, because
+// the partitions run at the same time.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/BufferLiveness.h"
+#include "attn/Analysis/HandleFlow.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -53,6 +56,7 @@ Event LivenessBuilder::makeEvent(const SharedAccess &access) const {
   Event event;
   event.access = access;
   Operation *touched = access.op;
+  WarpSpecializeOp partitions = getPartition(access.op).first;
   Block *home = access.alloc->getBlock();
   event.isUnconditional = touched->getBlock() == home;
   // Only an scf.if runs at most once.
@@ -61,9 +65,11 @@ Event LivenessBuilder::makeEvent(const SharedAccess &access) const {
     if (!isa<scf::IfOp>(op))
       touched = op;
   }
+  if (partitions)
+    touched = partitions;
   std::tie(event.range.begin, event.range.end) = positions.at(touched);
   event.range.first = event.range.last = touched;
-  if (access.isAsync)
+  if (access.engine == AsyncEngine::CopyGroups && !partitions)
     extendToWait(event);
   return event;
 }

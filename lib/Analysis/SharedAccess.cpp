@@ -78,6 +78,28 @@ static LogicalResult findRange(Value buffer, SharedAccess &access) {
   return success();
 }
 
+static AsyncEngine getEngine(Operation *op) {
+  if (isa<CpAsyncOp>(op))
+    return AsyncEngine::CopyGroups;
+  if (isa<WgmmaOp>(op))
+    return AsyncEngine::Wgmma;
+  if (isa<TmaLoadOp>(op))
+    return AsyncEngine::BulkLoad;
+  return isa<TmaStoreOp>(op) ? AsyncEngine::BulkStore : AsyncEngine::None;
+}
+
+bool attn::bytesOverlap(const SharedAccess &a, const SharedAccess &b) {
+  AllocOp allocA = a.alloc, allocB = b.alloc;
+  int64_t baseA = 0, baseB = 0;
+  if (allocA.getOffset() && allocB.getOffset()) {
+    baseA = *allocA.getOffset();
+    baseB = *allocB.getOffset();
+  } else if (allocA != allocB) {
+    return false;
+  }
+  return baseA + a.begin < baseB + b.end && baseB + b.begin < baseA + a.end;
+}
+
 FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
   SmallVector<SharedAccess, 2> accesses;
   if (isBufferView(op) || isa<AllocOp>(op))
@@ -90,7 +112,7 @@ FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
     access.op = op;
     access.operand = operand.getOperandNumber();
     access.alloc = findAlloc(operand.get());
-    access.isAsync = isa<CpAsyncOp>(op);
+    access.engine = getEngine(op);
     if (!access.alloc)
       return op->emitOpError("expected a buffer that comes from an attn.alloc "
                              "through views");

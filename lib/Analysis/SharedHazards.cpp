@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/SharedHazards.h"
+#include "attn/Analysis/HandleFlow.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -66,6 +67,9 @@ public:
 private:
   Result visit(Operation &op, State &state);
   Result visitAccesses(Operation &op, State &state);
+  Result visitBarrier(Operation &op, State &state);
+  Result visitElect(ElectOp op, State &state);
+  Result visitPartitions(WarpSpecializeOp op, State &state);
   Result visitIf(scf::IfOp op, State &state);
   Result visitFor(scf::ForOp op, State &state);
   /// Runs the body until nothing new is pending at its head.
@@ -243,19 +247,6 @@ Position HazardFinder::leave(scf::ForOp loop, const Pending &pending) {
 // Conflicts
 //===----------------------------------------------------------------------===//
 
-/// Compares absolute bytes; before offsets are there, bytes of the same alloc.
-static bool bytesOverlap(const SharedAccess &a, const SharedAccess &b) {
-  AllocOp allocA = a.alloc, allocB = b.alloc;
-  int64_t baseA = 0, baseB = 0;
-  if (allocA.getOffset() && allocB.getOffset()) {
-    baseA = *allocA.getOffset();
-    baseB = *allocB.getOffset();
-  } else if (allocA != allocB) {
-    return false;
-  }
-  return baseA + a.begin < baseB + b.end && baseB + b.begin < baseA + a.end;
-}
-
 static bool mayTouchSameBytes(const Pending &a, const Pending &b) {
   if (!bytesOverlap(a.access, b.access))
     return false;
@@ -274,15 +265,55 @@ FailureOr<ArrayRef<SharedAccess>> HazardFinder::getAccesses(Operation &op) {
   return ArrayRef<SharedAccess>(cache[&op] = std::move(*accesses));
 }
 
+/// A group of its own is closed by a wgmma.
+static Progress getProgress(AsyncEngine engine) {
+  switch (engine) {
+  case AsyncEngine::None:
+    return kDone;
+  case AsyncEngine::Wgmma:
+    return 0;
+  case AsyncEngine::CopyGroups:
+  case AsyncEngine::BulkLoad:
+  case AsyncEngine::BulkStore:
+    return kUncommitted;
+  }
+  llvm_unreachable("covered switch");
+}
+
+static bool inElect(Operation *op) {
+  return static_cast<bool>(op->getParentOfType<ElectOp>());
+}
+
+/// A group of `engine` was closed: those before it are one older.
+static void commit(State &state, AsyncEngine engine) {
+  for (auto &entry : state)
+    if (entry.second.access.engine == engine &&
+        entry.second.progress < kMostGroups)
+      ++entry.second.progress;
+}
+
+/// All but the last `pending` groups of `engine` are complete.
+static void await(State &state, AsyncEngine engine, int64_t pending) {
+  for (auto &entry : state)
+    if (entry.second.access.engine == engine &&
+        entry.second.progress >= pending)
+      entry.second.progress = kDone;
+}
+
 HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
   if (llvm::none_of(op.getOperandTypes(), llvm::IsaPred<BufferType>))
     return {std::nullopt};
   auto accesses = getAccesses(op);
   if (failed(accesses))
     return failure();
+  if (isa<WgmmaOp>(op))
+    commit(state, AsyncEngine::Wgmma);
   SmallVector<Pending, 2> made;
   for (const SharedAccess &access : *accesses) {
-    Pending second{access, {}, access.isAsync ? kUncommitted : kDone};
+    // What TMA loads is ordered by mbarriers.
+    if (access.engine == AsyncEngine::BulkLoad)
+      continue;
+    Pending second{access, {}, getProgress(access.engine)};
     if (SlotOp slot = access.slot; slot && slot.getDistance()) {
       second.position.cursor = getCursor(slot);
       if (second.position.cursor)
@@ -291,6 +322,9 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
     std::optional<SharedHazard> found;
     for (const auto &[key, first] : state) {
       if (!first.access.isWrite && !access.isWrite)
+        continue;
+      // One thread in program order.
+      if (inElect(first.access.op) && inElect(&op))
         continue;
       if (!mayTouchSameBytes(first, second))
         continue;
@@ -321,7 +355,8 @@ static bool touchesShared(Operation *op) {
   return op
       ->walk([](Operation *nested) {
         bool touches =
-            isa<gpu::BarrierOp, CpAsyncCommitOp, CpAsyncWaitOp>(nested) ||
+            isa<gpu::BarrierOp, NamedBarrierOp, CpAsyncCommitOp, CpAsyncWaitOp>(
+                nested) ||
             llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BufferType>);
         return touches ? WalkResult::interrupt() : WalkResult::advance();
       })
@@ -329,23 +364,32 @@ static bool touchesShared(Operation *op) {
 }
 
 HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
-  if (isa<gpu::BarrierOp>(op)) {
-    state = withoutDone(std::move(state));
-    return {std::nullopt};
-  }
+  if (isa<gpu::BarrierOp, NamedBarrierOp>(op))
+    return visitBarrier(op, state);
   if (isa<CpAsyncCommitOp>(op)) {
-    for (auto &entry : state)
-      if (entry.second.progress < kMostGroups)
-        ++entry.second.progress;
+    commit(state, AsyncEngine::CopyGroups);
     return {std::nullopt};
   }
   if (auto wait = dyn_cast<CpAsyncWaitOp>(op)) {
-    int64_t pending = wait.getPending();
-    for (auto &entry : state)
-      if (entry.second.progress >= pending)
-        entry.second.progress = kDone;
+    await(state, AsyncEngine::CopyGroups, wait.getPending());
     return {std::nullopt};
   }
+  if (isa<TmaCommitOp>(op)) {
+    commit(state, AsyncEngine::BulkStore);
+    return {std::nullopt};
+  }
+  if (auto wait = dyn_cast<TmaWaitOp>(op)) {
+    await(state, AsyncEngine::BulkStore, wait.getPending());
+    return {std::nullopt};
+  }
+  if (auto wait = dyn_cast<WgmmaWaitOp>(op)) {
+    await(state, AsyncEngine::Wgmma, wait.getPending());
+    return {std::nullopt};
+  }
+  if (auto elect = dyn_cast<ElectOp>(op))
+    return visitElect(elect, state);
+  if (auto partitions = dyn_cast<WarpSpecializeOp>(op))
+    return visitPartitions(partitions, state);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return visitIf(branch, state);
   if (auto loop = dyn_cast<scf::ForOp>(op))
@@ -363,6 +407,68 @@ HazardFinder::Result HazardFinder::run(Block &block, State &state) {
       return hazard;
   }
   return {std::nullopt};
+}
+
+/// A CTA's barrier counts outside of partitions, a named one with all threads
+/// of its partition inside.
+HazardFinder::Result HazardFinder::visitBarrier(Operation &op, State &state) {
+  auto [partitions, index] = getPartition(&op);
+  auto named = dyn_cast<NamedBarrierOp>(op);
+  if (!named && partitions) {
+    InFlightDiagnostic diag =
+        op.emitError("expected no barrier of the CTA in partition ")
+        << partitions.getNames()[index] << ", got one";
+    diag.attachNote(partitions.getLoc())
+        << "the other partitions do not come to it";
+    return failure();
+  }
+  if (!named || (partitions && int64_t(named.getThreads()) ==
+                                   32 * partitions.getWarps()[index]))
+    state = withoutDone(std::move(state));
+  return {std::nullopt};
+}
+
+HazardFinder::Result HazardFinder::visitElect(ElectOp op, State &state) {
+  Result hazard = run(op.getBody().front(), state);
+  if (succeeded(hazard) && *hazard)
+    (*hazard)->insertBefore = op;
+  return hazard;
+}
+
+/// Each partition is examined alone, since channels order one after the other.
+/// To what comes before and after, all of them are one access of everything
+/// that they touch.
+HazardFinder::Result HazardFinder::visitPartitions(WarpSpecializeOp op,
+                                                   State &state) {
+  for (Region &region : op.getPartitions()) {
+    State inner;
+    Result hazard = run(region.front(), inner);
+    if (failed(hazard) || *hazard)
+      return hazard;
+  }
+  std::optional<SharedHazard> hazard;
+  State after = state;
+  WalkResult walk = op->walk([&](Operation *nested) -> WalkResult {
+    auto accesses = getAccesses(*nested);
+    if (failed(accesses))
+      return failure();
+    for (const SharedAccess &access : *accesses) {
+      Pending second{access, {}, kDone};
+      for (const auto &[key, first] : state)
+        if ((first.access.isWrite || access.isWrite) && !hazard &&
+            bytesOverlap(first.access, access))
+          hazard = SharedHazard{first.progress == kDone
+                                    ? SharedHazard::Kind::NeedsBarrier
+                                    : SharedHazard::Kind::NotAwaited,
+                                first.access, access, op};
+      add(after, second);
+    }
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  state = std::move(after);
+  return {hazard};
 }
 
 HazardFinder::Result HazardFinder::visitIf(scf::IfOp op, State &state) {

@@ -31,13 +31,19 @@ void attn::addTilePasses(OpPassManager &pm,
 void attn::addBarrierPasses(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  kernels.addPass(createAttnVerifyArchPass());
-  kernels.addPass(createAttnExpandPipelinePass());
+  // SSA does not keep tokens from being used twice.
+  auto add = [&](std::unique_ptr<Pass> pass) {
+    kernels.addPass(std::move(pass));
+    kernels.addPass(createAttnVerifyTokensPass());
+  };
+  add(createAttnVerifyArchPass());
+  add(createAttnExpandPipelinePass());
   AttnSelectEpiloguePassOptions epilogue;
   epilogue.kind = options.epilogue;
-  kernels.addPass(createAttnSelectEpiloguePass(epilogue));
-  kernels.addPass(createAttnInferLayoutsPass());
-  kernels.addPass(createAttnMaterializeScratchPass());
+  add(createAttnSelectEpiloguePass(epilogue));
+  add(createAttnInferLayoutsPass());
+  add(createAttnMaterializeScratchPass());
+  add(createAttnLowerChannelsPass());
   kernels.addPass(createAttnAllocateSharedPass());
   kernels.addPass(createAttnInsertFencesPass());
 }

@@ -13,6 +13,20 @@
 
 namespace mlir::attn {
 
+/// What carries out an access that ends later than its op.
+enum class AsyncEngine {
+  /// The op itself: the access ends with it.
+  None,
+  /// cp.async: until the thread has waited for its group.
+  CopyGroups,
+  /// wgmma: until an attn.wgmma.wait covers its group.
+  Wgmma,
+  /// A TMA load: until the mbarrier that counts its bytes completes a phase.
+  BulkLoad,
+  /// A TMA store: until the thread has waited for its bulk group.
+  BulkStore
+};
+
 /// One access of an op to shared memory, by all threads of the CTA together.
 struct SharedAccess {
   Operation *op = nullptr;
@@ -20,8 +34,7 @@ struct SharedAccess {
   unsigned operand = 0;
   AllocOp alloc;
   bool isWrite = false;
-  /// The access starts at the op and ends later: a cp.async.
-  bool isAsync = false;
+  AsyncEngine engine = AsyncEngine::None;
   /// Bytes [begin, end) of the alloc. For a slot of unknown index the bytes of
   /// the whole ring.
   int64_t begin = 0;
@@ -30,6 +43,12 @@ struct SharedAccess {
   SlotOp slot;
   /// Its index, if that is a constant.
   std::optional<int64_t> slotIndex;
+
+  /// True for accesses through the async proxy (PTX ISA, Async proxy); cp.async
+  /// is not one of them.
+  bool isAsyncProxy() const {
+    return engine != AsyncEngine::None && engine != AsyncEngine::CopyGroups;
+  }
 };
 
 /// The alloc behind a buffer, through views; null if there is none.
@@ -45,6 +64,10 @@ bool isBufferView(Operation *op);
 /// does not come from an attn.alloc through views, or if the op does not say
 /// what it does with it.
 FailureOr<SmallVector<SharedAccess, 2>> getSharedAccesses(Operation *op);
+
+/// True if the two may touch the same bytes: by their offsets, or, before there
+/// are any, if they go to the same alloc.
+bool bytesOverlap(const SharedAccess &a, const SharedAccess &b);
 
 /// A buffer's name in messages: that of its alloc, or "buffer".
 StringRef getBufferName(AllocOp alloc);

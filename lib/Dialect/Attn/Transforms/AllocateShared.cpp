@@ -26,6 +26,9 @@ namespace {
 /// Buffers without a swizzle start at a full line of banks.
 constexpr int64_t kLeastAlignment = 128;
 
+/// Bytes and alignment of an mbarrier (PTX ISA, mbarrier).
+constexpr int64_t kBarrierBytes = 8;
+
 /// One alloc, or all of an overlay group.
 struct Item {
   SmallVector<AllocOp, 2> members;
@@ -166,6 +169,56 @@ static LogicalResult checkGivenOffsets(const BufferLiveness &liveness,
   return success();
 }
 
+static int64_t getBytes(MBarrierAllocOp op) {
+  return op.getType().getCount() * kBarrierBytes;
+}
+
+static StringRef getName(MBarrierAllocOp op) {
+  return op.getName().value_or("mbarriers");
+}
+
+/// Puts mbarriers without an offset at `end`, one array behind the other, and
+/// checks those that have one. Returns the bytes of shared memory then.
+static FailureOr<int64_t> placeBarriers(ArrayRef<MBarrierAllocOp> barriers,
+                                        ArrayRef<Item> items, int64_t end) {
+  SmallVector<std::pair<int64_t, MBarrierAllocOp>> placed;
+  for (MBarrierAllocOp op : barriers)
+    if (op.getOffset())
+      end = std::max<int64_t>(end, *op.getOffset() + getBytes(op));
+  end = llvm::alignTo(end, kBarrierBytes);
+  for (MBarrierAllocOp op : barriers) {
+    if (!op.getOffset()) {
+      op.setOffset(end);
+      end += getBytes(op);
+    }
+    int64_t begin = *op.getOffset();
+    if (begin % kBarrierBytes != 0)
+      return op.emitOpError("expected an offset that is a multiple of ")
+             << kBarrierBytes << ", got " << begin;
+    auto check = [&](int64_t otherBegin, int64_t otherEnd, StringRef name,
+                     Location loc) -> LogicalResult {
+      if (otherEnd <= begin || begin + getBytes(op) <= otherBegin)
+        return success();
+      auto diag = op.emitOpError("expected bytes of its own, got [")
+                  << begin << ", " << begin + getBytes(op)
+                  << "), which overlap '" << name << "' at [" << otherBegin
+                  << ", " << otherEnd << ")";
+      diag.attachNote(loc) << "it is made here";
+      return diag;
+    };
+    for (const Item &item : items)
+      if (AllocOp alloc = item.members.front(); failed(check(
+              *item.offset, item.end(), getBufferName(alloc), alloc.getLoc())))
+        return failure();
+    for (auto [offset, other] : placed)
+      if (failed(check(offset, offset + getBytes(other), getName(other),
+                       other.getLoc())))
+        return failure();
+    placed.push_back({begin, op});
+  }
+  return end;
+}
+
 /// "k 2 x 16384".
 static void printSize(llvm::raw_ostream &os, AllocOp alloc) {
   BufferType type = alloc.getType();
@@ -175,8 +228,10 @@ static void printSize(llvm::raw_ostream &os, AllocOp alloc) {
   os << llvm::cantFail(type.getSlotBytes());
 }
 
-/// The sum of the buffers that are live where most bytes are.
-static std::string describeSum(const BufferLiveness &liveness, int64_t total) {
+/// The sum of the buffers that are live where most bytes are, and of mbarriers.
+static std::string describeSum(const BufferLiveness &liveness,
+                               ArrayRef<MBarrierAllocOp> barriers,
+                               int64_t total) {
   SmallVector<AllocOp> allocs = liveness.getAllocs(), peak;
   int64_t peakBytes = 0;
   for (AllocOp alloc : allocs) {
@@ -199,6 +254,13 @@ static std::string describeSum(const BufferLiveness &liveness, int64_t total) {
   llvm::raw_string_ostream os(text);
   llvm::interleave(
       peak, os, [&](AllocOp alloc) { printSize(os, alloc); }, " + ");
+  int64_t count = 0;
+  for (MBarrierAllocOp op : barriers)
+    count += op.getType().getCount();
+  if (count != 0)
+    os << (peak.empty() ? "" : " + ") << "mbarriers " << count << " x "
+       << kBarrierBytes;
+  peakBytes += count * kBarrierBytes;
   if (total > peakBytes)
     os << " + " << total - peakBytes << " between them";
   return text;
@@ -206,7 +268,9 @@ static std::string describeSum(const BufferLiveness &liveness, int64_t total) {
 
 /// One line for each buffer: offset, bytes, lines where it is live, name.
 static std::string describeMap(const BufferLiveness &liveness,
-                               ArrayRef<Item> items, int64_t total) {
+                               ArrayRef<Item> items,
+                               ArrayRef<MBarrierAllocOp> barriers,
+                               int64_t total) {
   SmallVector<std::tuple<int64_t, size_t, AllocOp>> rows;
   for (const Item &item : items)
     for (AllocOp alloc : item.members)
@@ -231,6 +295,10 @@ static std::string describeMap(const BufferLiveness &liveness,
         },
         "");
   }
+  for (MBarrierAllocOp op : barriers)
+    os << "\n  " << llvm::format_decimal(*op.getOffset(), 7) << ' '
+       << llvm::format_decimal(getBytes(op), 7) << "  " << getName(op)
+       << ", mbarriers";
   return text;
 }
 
@@ -256,15 +324,26 @@ LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
       ++numBuffers;
     }
   }
+  SmallVector<MBarrierAllocOp> barriers;
+  kernel.walk([&](MBarrierAllocOp op) { barriers.push_back(op); });
+  FailureOr<int64_t> end = placeBarriers(barriers, *items, total);
+  if (failed(end))
+    return failure();
+  if (!barriers.empty())
+    total = *end;
+  for (MBarrierAllocOp op : barriers)
+    sum += getBytes(op);
   if (total > target.sharedBytesPerCTA)
     return kernel.emitError("shared memory does not fit: expected at most ")
            << target.sharedBytesPerCTA << " bytes on " << target.chip
-           << ", got " << total << " (" << describeSum(*liveness, total) << ")";
+           << ", got " << total << " ("
+           << describeSum(*liveness, barriers, total) << ")";
   kernel->setAttr(AttnDialect::kSharedBytesAttr,
                   builder.getI64IntegerAttr(total));
 
   if (printMap)
-    emitRemark(kernel.getLoc(), describeMap(*liveness, *items, total));
+    emitRemark(kernel.getLoc(),
+               describeMap(*liveness, *items, barriers, total));
   remark::passed(kernel.getLoc(), remark::RemarkOpts::name("map")
                                       .category("attn.allocate-shared")
                                       .function(kernel.getName()))
@@ -272,6 +351,6 @@ LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
       << remark::metric("bytes", total)
       << remark::metric("bytes-without-reuse", sum)
       << remark::metric("limit", target.sharedBytesPerCTA)
-      << remark::metric("at-peak", describeSum(*liveness, total));
+      << remark::metric("at-peak", describeSum(*liveness, barriers, total));
   return success();
 }

@@ -6,11 +6,18 @@
 // the end each barrier is taken out once to see whether later ones made it
 // superfluous, so that none can be removed from the result.
 //
+// In a partition a barrier is a named one of the partition's threads; each
+// partition that needs one has an id of its own.
+//
 //===----------------------------------------------------------------------===//
 
+#include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/ProxyFences.h"
 #include "attn/Analysis/SharedHazards.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNINSERTFENCESPASS
@@ -22,10 +29,28 @@ using namespace mlir::attn;
 
 namespace {
 
+/// Barriers of a CTA that have a number (PTX ISA, barrier); 0 is gpu.barrier's.
+constexpr int64_t kNamedBarriers = 16;
+
 /// A barrier and why it is there.
 struct Fence {
-  gpu::BarrierOp barrier;
+  Operation *barrier;
   SharedHazard hazard;
+};
+
+/// Makes barriers, of the CTA or of a partition.
+class BarrierMaker {
+public:
+  explicit BarrierMaker(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+  /// A barrier before `place`; null after a diagnostic.
+  Operation *make(Operation *place);
+
+private:
+  LogicalResult collectTakenIds();
+
+  gpu::GPUFuncOp kernel;
+  std::optional<llvm::SmallBitVector> taken;
+  DenseMap<unsigned, int64_t> ids;
 };
 
 struct AttnInsertFencesPass
@@ -42,7 +67,8 @@ struct AttnInsertFencesPass
   LogicalResult removeSuperfluous(gpu::GPUFuncOp kernel,
                                   SharedAccessCache &cache,
                                   SmallVectorImpl<Fence> &fences);
-  void report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences);
+  void report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,
+              size_t proxyFences);
 };
 
 } // namespace
@@ -51,13 +77,66 @@ static StringRef describe(const SharedAccess &access) {
   return access.isWrite ? "write" : "read";
 }
 
+/// The ids of the named barriers that are there already.
+LogicalResult BarrierMaker::collectTakenIds() {
+  taken.emplace(kNamedBarriers);
+  taken->set(0);
+  WalkResult walk = kernel.walk([&](NamedBarrierOp op) -> WalkResult {
+    APInt id;
+    if (!matchPattern(op.getId(), m_ConstantInt(&id)))
+      return op.emitOpError("expected a constant id beside those that "
+                            "attn-insert-fences allots, got one from above");
+    if (id.ult(kNamedBarriers))
+      taken->set(id.getZExtValue());
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+Operation *BarrierMaker::make(Operation *place) {
+  OpBuilder builder(place);
+  auto [partitions, index] = getPartition(place);
+  if (!partitions)
+    return gpu::BarrierOp::create(builder, place->getLoc());
+  if (!taken && failed(collectTakenIds()))
+    return nullptr;
+  auto [entry, isNew] = ids.try_emplace(index, taken->find_first_unset());
+  if (isNew) {
+    if (entry->second < 0) {
+      place->emitOpError("expected a free named barrier for partition ")
+          << partitions.getNames()[index] << ", got all " << kNamedBarriers
+          << " in use";
+      return nullptr;
+    }
+    taken->set(entry->second);
+  }
+  Value id =
+      arith::ConstantIntOp::create(builder, place->getLoc(), entry->second, 32);
+  return NamedBarrierOp::create(builder, place->getLoc(), id,
+                                32 * partitions.getWarps()[index]);
+}
+
+/// An access that is not complete where another one needs it to be.
 static LogicalResult emitNotAwaited(const SharedHazard &hazard) {
+  StringRef reason, remedy;
+  switch (hazard.first.engine) {
+  case AsyncEngine::Wgmma:
+    reason = ", which an attn.wgmma still reads";
+    remedy = "it starts here; an attn.wgmma.wait has to cover it";
+    break;
+  case AsyncEngine::BulkStore:
+    reason = ", which an attn.tma.store still reads";
+    remedy = "it starts here; an attn.tma.wait has to cover its group";
+    break;
+  default:
+    reason = ", whose copy is not awaited";
+    remedy = "the copy starts here; an attn.cp_async.wait has to cover its "
+             "group";
+  }
   auto diag = hazard.second.op->emitError()
               << describe(hazard.second) << " of buffer '"
-              << getBufferName(hazard.second.alloc)
-              << "', whose copy is not awaited";
-  diag.attachNote(hazard.first.op->getLoc())
-      << "the copy starts here; an attn.cp_async.wait has to cover its group";
+              << getBufferName(hazard.second.alloc) << "'" << reason;
+  diag.attachNote(hazard.first.op->getLoc()) << remedy;
   return diag;
 }
 
@@ -75,7 +154,12 @@ AttnInsertFencesPass::removeSuperfluous(gpu::GPUFuncOp kernel,
                                                fence.barrier);
       kept.push_back(fence);
     } else {
+      // A named barrier's id goes with it.
+      SmallVector<Value> operands(fence.barrier->getOperands());
       fence.barrier->destroy();
+      for (Value id : operands)
+        if (id.use_empty())
+          id.getDefiningOp()->erase();
     }
     if (failed(hazard))
       return failure();
@@ -84,14 +168,15 @@ AttnInsertFencesPass::removeSuperfluous(gpu::GPUFuncOp kernel,
   return success();
 }
 
-void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel,
-                                  ArrayRef<Fence> fences) {
+void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,
+                                  size_t proxyFences) {
   auto options = remark::RemarkOpts::name("barriers")
                      .category("attn.insert-fences")
                      .function(kernel.getName());
   remark::passed(kernel.getLoc(), options)
       << remark::add("barriers inserted")
-      << remark::metric("count", fences.size());
+      << remark::metric("count", fences.size())
+      << remark::metric("proxy-fences", proxyFences);
   for (const Fence &fence : fences)
     remark::passed(fence.hazard.insertBefore->getLoc(),
                    remark::RemarkOpts::name("barrier")
@@ -113,11 +198,11 @@ void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel,
 static LogicalResult checkClosed(gpu::GPUFuncOp kernel) {
   if (!kernel->hasAttr(AttnDialect::kSharedBytesAttr))
     return success();
-  WalkResult walked = kernel.walk([](AllocOp alloc) {
-    if (alloc.getOffset())
+  WalkResult walked = kernel.walk([](Operation *op) {
+    if (!isa<AllocOp, MBarrierAllocOp>(op) || op->hasAttr("offset"))
       return WalkResult::advance();
-    alloc.emitOpError("expected an offset: shared memory is laid out, and no "
-                      "pass creates buffers any more");
+    op->emitOpError("expected an offset: shared memory is laid out, and no "
+                    "pass creates buffers any more");
     return WalkResult::interrupt();
   });
   return failure(walked.wasInterrupted());
@@ -128,6 +213,7 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
     return failure();
   SharedAccessCache cache;
   SmallVector<Fence> fences;
+  BarrierMaker barriers(kernel);
   while (true) {
     auto hazard = findSharedHazard(kernel, cache);
     if (failed(hazard))
@@ -136,14 +222,22 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
       break;
     if ((*hazard)->kind == SharedHazard::Kind::NotAwaited)
       return emitNotAwaited(**hazard);
-    Operation *place = (*hazard)->insertBefore;
-    OpBuilder builder(place);
-    auto barrier = gpu::BarrierOp::create(builder, place->getLoc());
+    Operation *barrier = barriers.make((*hazard)->insertBefore);
+    if (!barrier)
+      return failure();
     fences.push_back({barrier, **hazard});
   }
   if (failed(removeSuperfluous(kernel, cache, fences)))
     return failure();
+  auto proxies = findMissingProxyFences(kernel, cache);
+  if (failed(proxies))
+    return failure();
+  for (Operation *place : *proxies) {
+    OpBuilder builder(place);
+    FenceProxyOp::create(builder, place->getLoc());
+  }
   numBarriers += fences.size();
-  report(kernel, fences);
+  numProxyFences += proxies->size();
+  report(kernel, fences, proxies->size());
   return success();
 }

@@ -124,3 +124,69 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Mbarriers are part of the sum.
+#s128 = #attn.swizzled<span = 128>
+!q = !attn.buffer<2x128x256xf16, #s128, shared>
+!s = !attn.buffer<128x256xf16, #s128, shared>
+!b = !attn.buffer<128x64xf16, #s128, shared>
+!map = !attn.tensor_map<128x64xf16, swizzle = 128>
+gpu.module @kernels {
+  // expected-error@below {{shared memory does not fit: expected at most 166912 bytes on sm_80, got 180272 (q 2 x 65536 + k 16384 + v 16384 + w 16384 + mbarriers 6 x 8)}}
+  gpu.func @with_mbarriers(%t: tensor<128x256xf16, #attn.mma<warps = [4, 1]>>, %map: !map, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {name = "q"} : !q
+    %k = attn.alloc {name = "k"} : !b
+    %v = attn.alloc {name = "v"} : !b
+    %w = attn.alloc {name = "w"} : !b
+    %full = attn.mbarrier.alloc {name = "full"} : !attn.mbarriers<6>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %slot = attn.slot %q[%i] : !q -> !s
+      %0 = attn.local_load %slot : !s -> tensor<128x256xf16, #attn.mma<warps = [4, 1]>>
+    }
+    partition "producer" warps 4 registers 96 {
+      attn.tma.load %map[%i, %i], %k barrier %full[%i] : !attn.mbarriers<6> : !map, !b
+      attn.tma.load %map[%i, %i], %v barrier %full[%i] : !attn.mbarriers<6> : !map, !b
+      attn.tma.load %map[%i, %i], %w barrier %full[%i] : !attn.mbarriers<6> : !map, !b
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @odd_mbarrier() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected an offset that is a multiple of 8, got 4}}
+    %full = attn.mbarrier.alloc {name = "full", offset = 4 : i64} : !attn.mbarriers<2>
+    gpu.return
+  }
+}
+
+// -----
+
+!b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+gpu.module @kernels {
+  gpu.func @mbarrier_in_buffer(%t: tensor<64x64xf16, #attn.mma<warps = [4, 1]>>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{it is made here}}
+    %k = attn.alloc {name = "k"} : !b
+    // expected-error@below {{expected bytes of its own, got [8184, 8200), which overlap 'k' at [0, 8192)}}
+    %full = attn.mbarrier.alloc {name = "full", offset = 8184 : i64} : !attn.mbarriers<2>
+    attn.local_store %t, %k : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !b
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @two_mbarriers() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{it is made here}}
+    %full = attn.mbarrier.alloc {name = "full", offset = 0 : i64} : !attn.mbarriers<2>
+    // expected-error@below {{expected bytes of its own, got [8, 16), which overlap 'full' at [0, 16)}}
+    %empty = attn.mbarrier.alloc {name = "empty", offset = 8 : i64} : !attn.mbarriers<1>
+    gpu.return
+  }
+}

@@ -227,6 +227,10 @@ def AttnAllocateSharedPass : Pass<"attn-allocate-shared", "::mlir::gpu::GPUModul
     All buffers of one `overlay` group get the same offset; it is an error if
     two of them are live at the same time.
 
+    Partitions run at the same time: a buffer that one of them touches is live
+    over the whole `attn.warp_specialize`. Mbarriers live to the end of the
+    kernel and go behind the buffers, 8 bytes each.
+
     A kernel that needs more than a CTA of the target can have is an error that
     shows the sum.
 
@@ -258,15 +262,27 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     already there are counted in.
 
     Reading or writing a buffer with an `attn.cp_async` on its way that no
-    `attn.cp_async.wait` has covered is an error: no barrier helps.
+    `attn.cp_async.wait` has covered is an error: no barrier helps. So is writing
+    what an `attn.wgmma` or an `attn.tma.store` still reads.
+
+    Partitions of an `attn.warp_specialize` are ordered by channels, and what TMA
+    loads by mbarriers; the pass looks at each partition alone and inserts
+    `attn.named_barrier` of its threads there, with an id from 1 to 15 of its
+    own. A `gpu.barrier` in a partition is an error. The whole op counts as one
+    access of all that it touches to what comes before and after it.
+
+    Where TMA or wgmma touches bytes that were accessed otherwise,
+    `attn.fence.proxy_async` goes before the first barrier, arrival or
+    asynchronous access behind the other access.
 
     Example: test/doc/attn-insert-fences.mlir
   }];
   let statistics = [
-    Statistic<"numBarriers", "barriers", "Number of barriers inserted">
+    Statistic<"numBarriers", "barriers", "Number of barriers inserted">,
+    Statistic<"numProxyFences", "proxy-fences", "Number of proxy fences inserted">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect",
-    "::mlir::gpu::GPUDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
 }
 
 def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {

@@ -1,0 +1,170 @@
+//===- ProxyFences.cpp - Generic accesses before asynchronous ones --------===//
+//
+// A forward data flow with two bits: a generic access has no fence behind it
+// yet, and a cp.async is on its way. The first release behind such an access
+// gets the fence, so that the bits are cleared soon.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Analysis/ProxyFences.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+struct State {
+  bool dirty = false;
+  bool copying = false;
+
+  void join(State other) {
+    dirty |= other.dirty;
+    copying |= other.copying;
+  }
+  bool operator!=(State other) const {
+    return dirty != other.dirty || copying != other.copying;
+  }
+};
+
+class ProxyFenceFinder {
+public:
+  explicit ProxyFenceFinder(SharedAccessCache &cache) : cache(cache) {}
+
+  /// Collects what the async proxy touches; true if there is anything.
+  FailureOr<bool> collect(gpu::GPUFuncOp kernel);
+  State visit(Block &block, State state);
+  SmallVector<Operation *> takePlaces() { return places.takeVector(); }
+
+private:
+  State visitOp(Operation &op, State state);
+  State visitRegions(Operation &op, State state);
+  bool isTouched(const SharedAccess &access);
+  /// Clears `state` by a fence before `op`, if it needs one.
+  void clear(Operation &op, State &state);
+
+  SharedAccessCache &cache;
+  SmallVector<SharedAccess> touched;
+  llvm::SetVector<Operation *> places;
+};
+
+} // namespace
+
+FailureOr<bool> ProxyFenceFinder::collect(gpu::GPUFuncOp kernel) {
+  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
+    if (llvm::none_of(op->getOperandTypes(), llvm::IsaPred<BufferType>))
+      return WalkResult::advance();
+    if (!cache.contains(op)) {
+      auto accesses = getSharedAccesses(op);
+      if (failed(accesses))
+        return failure();
+      cache[op] = std::move(*accesses);
+    }
+    for (const SharedAccess &access : cache[op])
+      if (access.isAsyncProxy())
+        touched.push_back(access);
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  return !touched.empty();
+}
+
+bool ProxyFenceFinder::isTouched(const SharedAccess &access) {
+  return llvm::any_of(touched, [&](const SharedAccess &other) {
+    return bytesOverlap(access, other);
+  });
+}
+
+void ProxyFenceFinder::clear(Operation &op, State &state) {
+  if (state.dirty)
+    places.insert(&op);
+  state.dirty = false;
+}
+
+/// True for ops that let another thread go on.
+static bool isRelease(Operation &op) {
+  return isa<gpu::BarrierOp, NamedBarrierOp, MBarrierArriveOp,
+             MBarrierExpectTxOp, ChannelReleaseOp>(op);
+}
+
+/// Each region runs any number of times, or, for a branch, once or not at all.
+State ProxyFenceFinder::visitRegions(Operation &op, State state) {
+  State result = state;
+  while (true) {
+    State before = result;
+    for (Region &region : op.getRegions())
+      for (Block &block : region)
+        result.join(
+            visit(block, isa<LoopLikeOpInterface>(op) ? before : state));
+    if (!(result != before) || !isa<LoopLikeOpInterface>(op))
+      return result;
+  }
+}
+
+State ProxyFenceFinder::visitOp(Operation &op, State state) {
+  if (isa<FenceProxyOp>(op)) {
+    state.dirty = false;
+    return state;
+  }
+  if (auto elect = dyn_cast<ElectOp>(op)) {
+    // A fence in one thread does not order the others' accesses.
+    bool leads =
+        elect
+            .walk([](Operation *nested) {
+              return isRelease(*nested) || isa<TmaLoadOp, TmaStoreOp>(nested)
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            })
+            .wasInterrupted();
+    if (leads)
+      clear(op, state);
+    state.join(visit(elect.getBody().front(), state));
+    return state;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    State result = visit(*branch.thenBlock(), state);
+    result.join(branch.elseBlock() ? visit(*branch.elseBlock(), state) : state);
+    return result;
+  }
+  if (op.getNumRegions() != 0)
+    return visitRegions(op, state);
+  if (auto wait = dyn_cast<CpAsyncWaitOp>(op)) {
+    state.dirty |= state.copying;
+    state.copying &= wait.getPending() != 0;
+    return state;
+  }
+  if (isRelease(op))
+    clear(op, state);
+  auto accesses = cache.find(&op);
+  if (accesses == cache.end())
+    return state;
+  for (const SharedAccess &access : accesses->second) {
+    if (access.isAsyncProxy())
+      clear(op, state);
+    else if (!isTouched(access))
+      continue;
+    else if (access.engine == AsyncEngine::CopyGroups)
+      state.copying = true;
+    else
+      state.dirty = true;
+  }
+  return state;
+}
+
+State ProxyFenceFinder::visit(Block &block, State state) {
+  for (Operation &op : block)
+    state = visitOp(op, state);
+  return state;
+}
+
+FailureOr<SmallVector<Operation *>>
+attn::findMissingProxyFences(gpu::GPUFuncOp kernel, SharedAccessCache &cache) {
+  ProxyFenceFinder finder(cache);
+  FailureOr<bool> any = finder.collect(kernel);
+  if (failed(any))
+    return failure();
+  if (*any)
+    finder.visit(kernel.getBody().front(), State());
+  return finder.takePlaces();
+}

@@ -1,0 +1,217 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-insert-fences))' | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-insert-fences,attn-insert-fences))' | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-insert-fences))' --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+#s128 = #attn.swizzled<span = 128>
+!tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+!acc = tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+!flight = !attn.inflight<64x64xf32>
+!b = !attn.buffer<64x64xf16, #s128, shared>
+!ring = !attn.buffer<2x64x64xf16, #s128, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+!g = !attn.global<?x64xf16>
+
+gpu.module @kernels {
+  // What one partition loads by TMA and another one reads by wgmma needs neither
+  // barriers nor fences.
+  // REMARK: Function=channels | Remark="barriers inserted", count=0, proxy-fences=0
+  // CHECK-LABEL: gpu.func @channels
+  // CHECK-NOT: gpu.barrier
+  // CHECK-NOT: attn.named_barrier
+  // CHECK-NOT: attn.fence
+  // CHECK: gpu.return
+  gpu.func @channels(%map: !map, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %k = attn.alloc {name = "k", offset = 0 : i64} : !ring
+    %full = attn.mbarrier.alloc {name = "full", offset = 16384 : i64} : !attn.mbarriers<2>
+    %empty = attn.mbarrier.alloc {name = "empty", offset = 16400 : i64} : !attn.mbarriers<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+      scf.for %i = %zero to %n step %one : i32 {
+        attn.mbarrier.wait %full[%zero] parity %zero : !attn.mbarriers<2>
+        %s = attn.slot %k[%i] : !ring -> !b
+        %f = attn.wgmma %s, %s : !b, !b -> !flight
+        %r = attn.wgmma.wait %f {pending = 0} : !flight -> !acc
+        attn.mbarrier.arrive %empty[%zero] : !attn.mbarriers<2>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        scf.for %i = %zero to %n step %one : i32 {
+          attn.mbarrier.wait %empty[%zero] parity %one : !attn.mbarriers<2>
+          attn.mbarrier.expect_tx %full[%zero] {bytes = 8192} : !attn.mbarriers<2>
+          %s = attn.slot %k[%i] : !ring -> !b
+          attn.tma.load %map[%i, %zero], %s barrier %full[%zero] : !attn.mbarriers<2> : !map, !b
+        }
+      }
+    }
+    gpu.return
+  }
+
+  // A result staged in the buffer that wgmma has read: a barrier of the partition
+  // before the write, one with a fence before one thread's TMA store, which is
+  // awaited before the next write.
+  // REMARK: Function=staged | Remark="barriers inserted", count=2, proxy-fences=1
+  // REMARK: Function=staged | Remark="a barrier separates a read of 'q' from a write of 'q'", first=attn.wgmma, second=attn.local_store
+  // REMARK: Function=staged | Remark="a barrier separates a write of 'q' from a read of 'q'", first=attn.local_store, second=attn.tma.store
+  // CHECK-LABEL: gpu.func @staged
+  // CHECK: attn.warp_specialize
+  // CHECK: attn.wgmma.wait
+  // CHECK: attn.tma.wait
+  // CHECK-NOT: attn.fence
+  // CHECK: %[[ID:.*]] = arith.constant 1 : i32
+  // CHECK-NEXT: attn.named_barrier %[[ID]] {threads = 128 : i64}
+  // CHECK-NEXT: attn.local_store
+  // CHECK-NEXT: %[[ID2:.*]] = arith.constant 1 : i32
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: attn.named_barrier %[[ID2]] {threads = 128 : i64}
+  // CHECK-NEXT: attn.elect
+  // CHECK-NEXT: attn.tma.store
+  // CHECK-NOT: attn.fence
+  // CHECK-NOT: named_barrier
+  // CHECK: gpu.return
+  gpu.func @staged(%map: !map, %t: f16, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %q = attn.alloc {name = "q", offset = 0 : i64} : !b
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+      %o = arith.constant dense<0.0> : !tile
+      scf.for %i = %zero to %n step %one : i32 {
+        %f = attn.wgmma %q, %q : !b, !b -> !flight
+        %r = attn.wgmma.wait %f {pending = 0} : !flight -> !acc
+        attn.elect {
+          attn.tma.wait {pending = 0, read}
+        }
+        attn.local_store %o, %q : !tile, !b
+        attn.elect {
+          attn.tma.store %q, %map[%i, %zero] : !b, !map
+          attn.tma.commit
+        }
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+
+  // Each partition has an id of its own; ids in use are left out. Generic reads
+  // of what TMA loads get a fence before the arrival that frees the slot. A
+  // barrier of fewer threads does not count.
+  // CHECK-LABEL: gpu.func @ids
+  // CHECK: partition "consumer"
+  // CHECK: attn.local_store
+  // CHECK: %[[SOME:.*]] = arith.constant 1 : i32
+  // CHECK-NEXT: attn.named_barrier %[[SOME]] {threads = 64 : i64}
+  // CHECK: %[[ID:.*]] = arith.constant 2 : i32
+  // CHECK-NEXT: attn.named_barrier %[[ID]] {threads = 128 : i64}
+  // CHECK-NEXT: attn.local_load
+  // CHECK: attn.local_load
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: attn.mbarrier.arrive
+  // CHECK: partition "producer"
+  // CHECK: attn.copy_out
+  // CHECK: %[[ID2:.*]] = arith.constant 3 : i32
+  // CHECK-NEXT: attn.named_barrier %[[ID2]] {threads = 256 : i64}
+  // CHECK-NEXT: attn.cp_async %
+  gpu.func @ids(%map: !map, %g: !g, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %x = attn.alloc {name = "x", offset = 0 : i64} : !b
+    %y = attn.alloc {name = "y", offset = 8192 : i64} : !b
+    %k = attn.alloc {name = "k", offset = 16384 : i64} : !b
+    %full = attn.mbarrier.alloc {name = "full", offset = 24576 : i64} : !attn.mbarriers<1>
+    %empty = attn.mbarrier.alloc {name = "empty", offset = 24584 : i64} : !attn.mbarriers<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %o = arith.constant dense<0.0> : !tile
+      attn.local_store %o, %x : !tile, !b
+      %id = arith.constant 1 : i32
+      attn.named_barrier %id {threads = 64}
+      %0 = attn.local_load %x : !b -> !tile
+      %1 = attn.local_load %k : !b -> !tile
+      attn.mbarrier.arrive %empty[%zero] : !attn.mbarriers<1>
+    }
+    partition "producer" warps 8 registers 96 {
+      attn.elect {
+        attn.tma.load %map[%row, %zero], %k barrier %full[%zero] : !attn.mbarriers<1> : !map, !b
+      }
+      attn.copy_out %y, %g[%row] : !b, !g
+      attn.cp_async %g[%row], %y : !g, !b
+      attn.cp_async.commit
+      attn.cp_async.wait {pending = 0}
+    }
+    gpu.return
+  }
+
+  // What is written before the partitions start is separated by a barrier of the
+  // CTA, and fenced for wgmma; so is what comes behind them. Copies count from
+  // their wait on.
+  // CHECK-LABEL: gpu.func @around
+  // CHECK: attn.cp_async.wait
+  // CHECK-NEXT: attn.local_store
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: attn.warp_specialize
+  // CHECK-NOT: barrier
+  // CHECK-NOT: attn.fence
+  // CHECK: partition "producer"
+  // CHECK: gpu.barrier
+  // CHECK-NEXT: attn.local_store
+  gpu.func @around(%t: !tile, %g: !g, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a", offset = 0 : i64} : !b
+    %c = attn.alloc {name = "c", offset = 8192 : i64} : !b
+    attn.cp_async %g[%row], %a : !g, !b
+    attn.cp_async.commit
+    attn.cp_async.wait {pending = 0}
+    attn.local_store %t, %c : !tile, !b
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %f = attn.wgmma %a, %a : !b, !b -> !flight
+      %r = attn.wgmma.wait %f {pending = 0} : !flight -> !acc
+      %u = attn.local_load %c : !b -> !tile
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    attn.local_store %t, %a : !tile, !b
+    gpu.return
+  }
+
+  // A fence in one thread does not do for the others, a fence in a loop's first
+  // release does for what its last iteration left.
+  // CHECK-LABEL: gpu.func @fence_places
+  // CHECK: scf.for
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: attn.mbarrier.arrive
+  // CHECK: attn.local_store
+  // CHECK: }
+  // CHECK-NEXT: attn.elect
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK: }
+  // CHECK: attn.fence.proxy_async
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: attn.warp_specialize
+  gpu.func @fence_places(%map: !map, %t: !tile, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %a = attn.alloc {name = "a", offset = 0 : i64} : !b
+    %full = attn.mbarrier.alloc {name = "full", offset = 24576 : i64} : !attn.mbarriers<1>
+    scf.for %i = %zero to %n step %one : i32 {
+      attn.mbarrier.arrive %full[%zero] : !attn.mbarriers<1>
+      gpu.barrier
+      attn.local_store %t, %a : !tile, !b
+    }
+    attn.elect {
+      attn.fence.proxy_async
+    }
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      attn.elect {
+        attn.tma.load %map[%n, %zero], %a barrier %full[%zero] : !attn.mbarriers<1> : !map, !b
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
