@@ -3,6 +3,7 @@
 #include "attn/Schedule/Schedule.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <mutex>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -39,9 +40,38 @@ llvm::StringRef PlanEstimate::getLimiter() const {
   return limit == issueClocks ? "issue" : "shared";
 }
 
-llvm::ArrayRef<const Schedule *> attn::getSchedules() {
-  static const Schedule *const schedules[] = {&getSplitQSchedule()};
-  return schedules;
+namespace {
+
+/// What registerSchedule changes.
+struct Registry {
+  std::mutex mutex;
+  llvm::SmallVector<const Schedule *> schedules = {&getSplitQSchedule()};
+};
+
+} // namespace
+
+static Registry &getRegistry() {
+  static Registry registry;
+  return registry;
+}
+
+llvm::SmallVector<const Schedule *> attn::getSchedules() {
+  Registry &registry = getRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  return registry.schedules;
+}
+
+llvm::Error attn::registerSchedule(const Schedule &schedule) {
+  Registry &registry = getRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  for (const Schedule *known : registry.schedules)
+    if (known->getName() == schedule.getName())
+      return llvm::createStringError(
+          llvm::formatv("schedule '{0}' is registered already",
+                        schedule.getName())
+              .str());
+  registry.schedules.push_back(&schedule);
+  return llvm::Error::success();
 }
 
 llvm::Expected<const Schedule &> attn::lookupSchedule(llvm::StringRef name) {

@@ -2,8 +2,9 @@
 //
 // A schedule knows one way to compute an attention: which plans are legal, what
 // they cost, and how to emit the kernel in tile IR. All schedules are listed in
-// one place, getSchedules(); attn-plan chooses among them and attn-expand emits
-// what was chosen.
+// one place, getSchedules(), to which programs that embed the compiler add
+// their own; attn-plan chooses among them and attn-expand emits what was
+// chosen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,7 @@
 #include "attn/Schedule/KernelContext.h"
 #include "attn/Schedule/ProblemFacts.h"
 #include "attn/Target/TargetTable.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include <string>
 #include <vector>
@@ -128,8 +130,14 @@ public:
                              PlanAttrInterface plan) const = 0;
 };
 
-/// All schedules.
-llvm::ArrayRef<const Schedule *> getSchedules();
+/// All schedules: those of this project, then registered ones in their order.
+llvm::SmallVector<const Schedule *> getSchedules();
+
+/// Adds a schedule, which lives as long as the process. From then on attn-plan
+/// compares its plans with the others and `schedule=` selects it. An error if
+/// the name is taken. May be called from any thread; a compilation that is
+/// running need not see it.
+llvm::Error registerSchedule(const Schedule &schedule);
 
 /// The schedule called `name`, or an error that lists the schedules there are.
 llvm::Expected<const Schedule &> lookupSchedule(llvm::StringRef name);

@@ -1,0 +1,74 @@
+//===- ScheduleTest.cpp - The registry of schedules -----------------------===//
+
+#include "attn/Schedule/Schedule.h"
+#include "gtest/gtest.h"
+
+using namespace mlir::attn;
+
+namespace {
+
+/// split_q under another name.
+class Renamed : public Schedule {
+public:
+  llvm::StringRef getName() const override { return "renamed"; }
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override {
+    return base.getCandidates(facts, target);
+  }
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override {
+    return base.isApplicable(facts, target);
+  }
+  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
+                      const TargetRow &target) const override {
+    return base.isLegal(facts, plan, target);
+  }
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override {
+    return base.isExpectedToSpill(facts, plan, target);
+  }
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override {
+    return base.estimate(facts, plan, target);
+  }
+  mlir::FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                mlir::MLIRContext *context, PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const override {
+    return base.setParameters(emitError, context, plan, parameters);
+  }
+  KernelShape getKernelShape(const ProblemFacts &facts,
+                             PlanAttrInterface plan) const override {
+    return base.getKernelShape(facts, plan);
+  }
+  mlir::LogicalResult emit(KernelContext &context,
+                           PlanAttrInterface plan) const override {
+    return base.emit(context, plan);
+  }
+
+private:
+  const Schedule &base = getSplitQSchedule();
+};
+
+TEST(Schedule, RegistersOnceByName) {
+  static const Renamed renamed;
+  size_t before = getSchedules().size();
+  llvm::Expected<const Schedule &> unknown = lookupSchedule("renamed");
+  ASSERT_FALSE(static_cast<bool>(unknown));
+  EXPECT_EQ(llvm::toString(unknown.takeError()),
+            "unknown schedule 'renamed', expected one of split_q");
+
+  ASSERT_FALSE(static_cast<bool>(registerSchedule(renamed)));
+  EXPECT_EQ(getSchedules().size(), before + 1);
+  EXPECT_EQ(getSchedules().back(), &renamed);
+  EXPECT_EQ(&llvm::cantFail(lookupSchedule("renamed")), &renamed);
+
+  EXPECT_EQ(llvm::toString(registerSchedule(renamed)),
+            "schedule 'renamed' is registered already");
+  EXPECT_EQ(llvm::toString(registerSchedule(getSplitQSchedule())),
+            "schedule 'split_q' is registered already");
+  EXPECT_EQ(getSchedules().size(), before + 1);
+}
+
+} // namespace
