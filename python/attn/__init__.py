@@ -10,6 +10,9 @@ Importing the package loads no compiler; `attn.runtime` launches bundles on
 machines that have none.
 """
 
+import sys as _sys
+
+from ._regions import Mod, mask_mod, score_mod
 from .errors import (
     ArgumentError,
     AttnError,
@@ -21,8 +24,9 @@ from .errors import (
     LibraryError,
     RecordError,
     SimulationError,
+    TraceError,
 )
-from .functional import attention
+from .functional import attention, prepare
 from .kernel import RUNGS, Kernel, Simulation, Target, compile, compiler_version, targets
 
 __all__ = [
@@ -36,12 +40,23 @@ __all__ = [
     "Kernel",
     "LaunchError",
     "LibraryError",
+    "Mod",
     "RecordError",
     "Simulation",
     "SimulationError",
     "Target",
+    "TraceError",
     "attention",
     "compile",
     "compiler_version",
+    "mask_mod",
+    "prepare",
+    "score_mod",
     "targets",
 ]
+
+if "torch" in _sys.modules:
+    # Under torch.compile the operator has to be there before the first call.
+    from .functional import _get_torch_op
+
+    _get_torch_op()

@@ -21,6 +21,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from typing import Any
 
 from .errors import DriverError
 from .record import TensorMap, TensorView
@@ -120,10 +121,11 @@ def describe(driver: ctypes.CDLL, status: int) -> str:
     return ": ".join(words) or f"error {status}"
 
 
-def check(status: int, call: str, what: str) -> None:
+def check(status: int, call: str, what: str, launch_record: dict[str, Any] | None = None) -> None:
     """Raises DriverError unless `status` is success."""
     if status:
-        raise DriverError(f"{what}: {call} failed: {describe(load(), status)}")
+        message = f"{what}: {call} failed: {describe(load(), status)}"
+        raise DriverError(message, launch_record)
 
 
 class Device:
@@ -143,6 +145,8 @@ class Device:
         self.major, self.minor, self.shared_bytes = values
         status = driver.cuDevicePrimaryCtxRetain(byref(self.context), device)
         check(status, "cuDevicePrimaryCtxRetain", what)
+        self._get_current = driver.cuCtxGetCurrent
+        self._context_value = self.context.value
 
     def __enter__(self) -> None:
         status = load().cuCtxPushCurrent_v2(self.context)
@@ -154,8 +158,8 @@ class Device:
     def is_current(self) -> bool:
         """Whether this thread's context is the device's."""
         current = c_void_p()
-        load().cuCtxGetCurrent(byref(current))
-        return current.value == self.context.value
+        self._get_current(byref(current))
+        return current.value == self._context_value
 
 
 @functools.cache
@@ -179,6 +183,7 @@ class Function:
         check(status, "cuModuleGetFunction", what)
         status = driver.cuFuncSetAttribute(self._function, _MAX_DYNAMIC_SHARED, shared_bytes)
         check(status, "cuFuncSetAttribute", f"{what}: {shared_bytes} bytes of shared memory")
+        self._launch = driver.cuLaunchKernel
 
     def launch(
         self,
@@ -190,12 +195,12 @@ class Function:
         pointers: object,
     ) -> int:
         """Launches with an array of pointers to the parameters; the status."""
-        driver = load()
-        if tuple(cluster) == (1, 1, 1):
-            status: int = driver.cuLaunchKernel(
+        if cluster == (1, 1, 1):
+            status: int = self._launch(
                 self._function, *grid, *block, shared_bytes, stream, pointers, None
             )
             return status
+        driver = load()
         attribute = _Attribute(_CLUSTER_DIMENSION)
         attribute.value[:3] = cluster
         config = _Config(

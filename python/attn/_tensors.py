@@ -19,6 +19,9 @@ _TORCH_DTYPES = {
     "torch.float8_e4m3fn": "f8E4M3FN",
     "torch.float8_e5m2": "f8E5M2",
     "torch.int8": "i8",
+    # Only captured tensors have such elements; a kernel reads their bytes.
+    "torch.uint8": "i8",
+    "torch.bool": "i8",
     "torch.int32": "i32",
     "torch.int64": "i64",
 }
@@ -27,6 +30,8 @@ _ARRAY_DTYPES = {
     "<f4": "f32",
     "<f8": "f64",
     "|i1": "i8",
+    "|u1": "i8",
+    "|b1": "i8",
     "<i4": "i32",
     "<i8": "i64",
 }
@@ -39,6 +44,8 @@ _DLPACK_DTYPES = {
     (10, 8): "f8E4M3FN",
     (12, 8): "f8E5M2",
     (0, 8): "i8",
+    (1, 8): "i8",
+    (6, 8): "i8",
     (0, 32): "i32",
     (0, 64): "i64",
 }

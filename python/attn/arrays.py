@@ -61,4 +61,5 @@ def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
     if not fits:
         expected = f"{carrier} (the bits of {dtype})" if is_raw else carrier
         raise TypeError(f'array "{name}": expected elements of {expected}, got {array.dtype}')
-    return np.ascontiguousarray(array).view(carrier)
+    # ascontiguousarray would give an array of rank 0 another rank.
+    return np.asarray(array, order="C").view(carrier)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 
 class AttnError(Exception):
@@ -52,6 +53,17 @@ class CompileError(AttnError):
         return found
 
 
+class TraceError(AttnError):
+    """A score_mod or mask_mod that cannot be traced. `str()` names the line of
+    the function."""
+
+    def __init__(self, message: str, file: str = "", line: int = 0, source: str = "") -> None:
+        place = f"{file}:{line}: " if line else ""
+        super().__init__(f"{place}{message}" + (f"\n    {source}" if source else ""))
+        self.file = file
+        self.line = line
+
+
 class SimulationError(AttnError):
     """A simulated launch that could not start."""
 
@@ -78,4 +90,9 @@ class ArgumentError(LaunchError, ValueError):
 
 
 class DriverError(LaunchError):
-    """The CUDA driver is missing or refused a call."""
+    """The CUDA driver is missing or refused a call. After a failed launch
+    `launch_record` has the kernel's launch record."""
+
+    def __init__(self, message: str, launch_record: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.launch_record = launch_record

@@ -2,107 +2,30 @@
 
 from __future__ import annotations
 
-import functools
-import sys
-import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Union
 
-from . import _driver, _tensors, bundle, runtime
-from .errors import ArgumentError, CompileError, DriverError
-from .kernel import compile, targets
+from . import _attention, _capture, _regions, _tensors
+from ._attention import Options
+from .errors import ArgumentError
 from .record import TensorView
 
-_TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+_OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k")
 
-_lock = threading.Lock()
-_loaded: dict[object, runtime.LoadedKernel] = {}
-
-
-@functools.cache
-def _get_chip(major: int, minor: int) -> str:
-    """The target for a compute capability: its own, else the newest without
-    suffix that is not newer than it."""
-    capability = 10 * major + minor
-    rows = targets()
-    for row in rows:
-        if row.compute_capability == capability:
-            return row.chip
-    older = [row for row in rows if row.compute_capability < capability and row.chip[-1].isdigit()]
-    if not older:
-        raise DriverError(f"no target for compute capability {major}.{minor}")
-    return older[-1].chip
+#: A function, or what `score_mod` and `mask_mod` make of it.
+Modification = Union[Callable[..., Any], _regions.Mod]
 
 
-def _get_layout(views: Sequence[TensorView]) -> str | None:
-    """The order of dimensions in which all operands are dense, if there is one."""
-    for layout, order in (("bhnd", (0, 1, 2, 3)), ("bnhd", (0, 2, 1, 3))):
-        if all(_is_dense(view, order) for view in views):
-            return layout
-    return None
+def _format_causal(causal: bool | str) -> str:
+    if isinstance(causal, bool):
+        return "top-left" if causal else ""
+    return causal
 
 
-def _is_dense(view: TensorView, order: Sequence[int]) -> bool:
-    expected = 1
-    for axis in reversed(order):
-        if view.shape[axis] > 1 and view.strides[axis] != expected:
-            return False
-        expected *= max(view.shape[axis], 1)
-    return True
-
-
-def _check(q: TensorView, k: TensorView, v: TensorView) -> None:
-    """What no kernel could take; the rest is the compiler's to refuse."""
-    for name, view in (("q", q), ("k", k), ("v", v)):
-        if len(view.shape) != 4:
-            raise ArgumentError(
-                f'tensor "{name}": expected shape (batch, head, sequence, dim), got '
-                f"{list(view.shape)}"
-            )
-        if view.dtype != q.dtype or view.dtype not in _TYPES:
-            raise ArgumentError(
-                f'tensor "{name}": expected one of {", ".join(_TYPES)} for q, k and v alike, got '
-                f"{view.dtype}"
-            )
-        if view.device != q.device:
-            raise ArgumentError(
-                f'tensor "{name}": expected device {q.device} as q, got {view.device}'
-            )
-        if view.shape[0] != q.shape[0]:
-            raise ArgumentError(
-                f'tensor "{name}": expected batch size {q.shape[0]} as q, got {view.shape[0]}'
-            )
-        if view.shape[3] > 1 and view.strides[3] != 1:
-            raise ArgumentError(
-                f'tensor "{name}": expected an innermost stride of 1, got {view.strides[3]}'
-            )
-    if k.shape[3] != q.shape[3]:
-        raise ArgumentError(
-            f'tensor "k": expected head dimension {q.shape[3]} as q, got {k.shape[3]}'
-        )
-    if v.shape[1:3] != k.shape[1:3]:
-        raise ArgumentError(
-            f'tensor "v": expected heads and keys {list(k.shape[1:3])} as k, got '
-            f"{list(v.shape[1:3])}"
-        )
-
-
-def _load(chip: str, flags: dict[str, object]) -> runtime.LoadedKernel:
-    """The loaded kernel of a problem, compiled by the first call."""
-    key = (chip, tuple(flags.items()))
-    kernel = _loaded.get(key)
-    if kernel is not None:
-        return kernel
-    compiled = compile(chip=chip, **flags)  # type: ignore[arg-type]
-    images = [bundle.Image("ptx", chip, compiled.ptx.encode())]
-    try:
-        images.insert(0, bundle.Image("cubin", chip, compiled.cubin))
-    except CompileError:
-        # Without ptxas the driver translates the PTX, or says what is wrong.
-        pass
-    kernel = runtime.LoadedKernel(bundle.Bundle(compiled.launch, tuple(images)))
-    with _lock:
-        return _loaded.setdefault(key, kernel)
+def _format_window(window: Sequence[int | str | None] | None) -> str:
+    if window is None:
+        return ""
+    return ",".join("-1" if each is None else str(each) for each in window)
 
 
 def attention(
@@ -111,66 +34,163 @@ def attention(
     v: Any,
     *,
     causal: bool | str = False,
-    window: tuple[int | None, int | None] | None = None,
+    window: Sequence[int | str | None] | None = None,
     softcap: float | None = None,
     scale: float | None = None,
     sinks: Any = None,
-    lse: bool = False,
+    score_mod: Modification | None = None,
+    mask_mod: Modification | None = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    max_seqlen_q: int | None = None,
+    lse: Any = False,
+    out: Any = None,
+    stream: int | None = None,
 ) -> Any:
-    """Attention on torch tensors on a GPU, on the current stream.
+    """Attention on tensors on a GPU, on the current stream.
 
     q is (batch, heads, queries, dim), k and v have key heads that divide the
-    heads; v may have another head dimension. Returns o, laid out as q, or (o,
-    lse) with `lse`. Options as in `compile`; `sinks` is one f32 logit per head.
+    heads; v may have another head dimension. With `cu_seqlens_q` and
+    `cu_seqlens_k`, i32 cumulative lengths that begin with 0, sequences are
+    packed and all tensors are (rows, heads, dim); `max_seqlen_q` bounds the
+    query lengths. Returns o, or (o, lse) with `lse`; lse is (batch, heads,
+    queries) or (heads, rows).
+
+    `causal` is True ("top-left") or "bottom-right", `window` is (left, right) or
+    (left, right, "bottom-right") with None for unbounded, `sinks` has one f32
+    logit for each head. `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b,
+    h, q_idx, kv_idx)` are traced, see docs/Python.md. `out`, and a tensor as
+    `lse`, are written instead of new ones.
+
+    Torch tensors go through the operator torch.ops.attn.attention. Others, with
+    __cuda_array_interface__ or DLPack, need `out`, and take the CUstream `stream`.
 
     The first call with new shapes compiles a kernel for them, or takes it from
     the cache; dense operands in the order (batch, head, sequence, dim) or (batch,
     sequence, head, dim) in memory get the fastest one. Forward only. Raises
-    ArgumentError, CompileError or DriverError.
+    ArgumentError, CompileError, TraceError or DriverError.
     """
-    for name, value in (("q", q), ("k", k), ("v", v)):
-        if not _tensors.is_torch(value):
+    options = (
+        max_seqlen_q,
+        _format_causal(causal),
+        _format_window(window),
+        softcap,
+        scale,
+    )
+    mods = (score_mod, mask_mod)
+    if _tensors.is_torch(q):
+        if stream is not None:
+            raise ArgumentError("stream: expected none, since torch tensors use torch's")
+        optional = (sinks, cu_seqlens_q, cu_seqlens_k)
+        return _get_torch_op().attention(q, k, v, optional, mods, options, lse, out)
+    given = {"q": q, "k": k, "v": v, "o": out, "lse": None if isinstance(lse, bool) else lse}
+    given |= {"sinks": sinks, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    return _attend_arrays(given, mods, options, lse is not False, stream)
+
+
+def trace_mods(
+    mods: tuple[Modification | None, Modification | None],
+) -> tuple[str, str, list[Any], tuple[list[_capture.Spec], list[_capture.Spec]]]:
+    """The texts of both regions, and what they read."""
+    texts = ["", ""]
+    tensors: list[Any] = []
+    specs: tuple[list[_capture.Spec], list[_capture.Spec]] = ([], [])
+    for index, (kind, function) in enumerate(zip(("score_mod", "mask_mod"), mods, strict=True)):
+        if function is not None:
+            mod = _regions.trace(kind, function)
+            texts[index] = mod.text
+            tensors += mod.tensors
+            specs[index].extend(map(_capture.describe, mod.tensors))
+    return texts[0], texts[1], tensors, specs
+
+
+_torch_op: Any = None
+
+
+def _get_torch_op() -> Any:
+    """The operator's module, which needs torch."""
+    global _torch_op
+    if _torch_op is None:
+        from . import torch_op
+
+        _torch_op = torch_op
+    return _torch_op
+
+
+def _attend_arrays(
+    given: dict[str, Any],
+    mods: tuple[Modification | None, Modification | None],
+    options: tuple[Any, ...],
+    lse: bool,
+    stream: int | None,
+) -> Any:
+    """On arrays of whatever library."""
+    needed = ("q", "k", "v", "o", "lse") if lse else ("q", "k", "v", "o")
+    arrays = {name: array for name, array in given.items() if array is not None}
+    for name in needed:
+        if name not in arrays:
             raise ArgumentError(
-                f'tensor "{name}": expected a torch tensor, got {type(value).__name__}'
+                f'tensor "{"out" if name == "o" else name}": expected a tensor, got None; only '
+                "torch tensors have outputs made"
             )
-    views = [_tensors.view(name, value, 0) for name, value in (("q", q), ("k", k), ("v", v))]
-    _check(*views)
-    batch, heads, queries, dim = views[0].shape
-    _, kv_heads, keys, dv = views[2].shape
-    layout = _get_layout(views)
-    dtype = views[0].dtype
-    flags: dict[str, object] = {
-        # A dynamic kernel is the same for all batches and lengths.
-        "q": f"{batch}x{heads}x{queries}x{dim}x{dtype}" if layout else f"1x{heads}x1x{dim}x{dtype}",
-        "kv_heads": kv_heads,
-        "kv_len": keys if layout else 1,
-        "dv": dv,
-        "causal": causal,
-        "window": window,
-        "softcap": softcap,
-        "scale": scale,
-        "sinks": sinks is not None,
-        "lse": lse,
-        "layout": layout,
-        "dynamic": layout is None,
-    }
-    device = _driver.get_device(views[0].device)
-    kernel = _load(_get_chip(device.major, device.minor), flags)
-    # An 8-bit output would need a factor.
-    out = {} if dtype in ("f16", "bf16") else {"dtype": _get_torch().bfloat16}
-    if layout == "bnhd":
-        o = q.new_empty((batch, queries, heads, dv), **out).transpose(1, 2)
-    else:
-        o = q.new_empty((batch, heads, queries, dv), **out)
-    tensors = {"q": q, "k": k, "v": v, "o": o}
-    if lse:
-        tensors["lse"] = q.new_empty((batch, heads, queries), dtype=_get_torch().float32)
-    if sinks is not None:
-        tensors["sinks"] = sinks
-    kernel(**tensors)
-    return (o, tensors["lse"]) if lse else o
+    views = {name: _tensors.view(name, array, 0) for name, array in arrays.items()}
+    score, mask, tensors, specs = trace_mods(mods)
+    bound, causal, window, softcap, scale = options
+    parsed = Options(causal, window, softcap, scale, lse, bound, score, mask)
+    captures = [_tensors.view(f"capture{n}", each, 0) for n, each in enumerate(tensors)]
+    key = (
+        tuple((name, view[:3], view[4]) for name, view in views.items()),
+        tuple(map(tuple, specs)),
+        parsed,
+    )
+    call = _attention.get_call(key)
+    if call is None:
+        call = _attention.put_call(key, _attention.make_call(views, specs, parsed))
+    order = [views[name].address for name in (*needed, *_OPTIONAL) if name in views]
+    order += [view.address for view in captures]
+    call.launch(order, stream or 0)
+    return (given["o"], given["lse"]) if lse else given["o"]
 
 
-def _get_torch() -> Any:
-    """torch, which is loaded when there are torch tensors."""
-    return sys.modules["torch"]
+def prepare(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    chip: str,
+    causal: bool | str = False,
+    window: Sequence[int | str | None] | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    sinks: Any = None,
+    score_mod: Modification | None = None,
+    mask_mod: Modification | None = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    max_seqlen_q: int | None = None,
+    lse: Any = False,
+    out: Any = None,
+) -> None:
+    """Compiles what `attention` with these arguments launches on `chip`, into
+    the cache, without a GPU. Tensors may lie anywhere and need no contents
+    (torch's device "meta"); a folder filled so serves machines that have no
+    compiler ($ATTN_CACHE_DIR)."""
+    given = {"q": q, "k": k, "v": v, "o": out, "lse": None if isinstance(lse, bool) else lse}
+    given |= {"sinks": sinks, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    views = {}
+    for name, tensor in given.items():
+        if tensor is not None:
+            spec = _capture.describe(tensor)
+            views[name] = TensorView(spec.element, spec.shape, spec.strides)
+    score, mask, _, specs = trace_mods((score_mod, mask_mod))
+    options = Options(
+        _format_causal(causal),
+        _format_window(window),
+        softcap,
+        scale,
+        lse is not False,
+        max_seqlen_q,
+        score,
+        mask,
+    )
+    _attention.Call(views, specs, options, chip)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import dataclasses
 import json
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _cache, _library, arrays, bundle
-from .errors import CompileError, Diagnostic, SimulationError
+from . import _cache, _capture, _library, _regions, arrays, bundle
+from .errors import CompileError, Diagnostic, LibraryError, SimulationError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +56,13 @@ class Target:
 
 def targets() -> list[Target]:
     """All targets, oldest first."""
-    library = _library.load()
+    try:
+        library = _library.load()
+    except LibraryError:
+        described = _read_compiler()
+        if described is None:
+            raise
+        return [Target(*row) for row in described["targets"]]
     rows = [library.attnGetTarget(index) for index in range(library.attnGetNumTargets())]
     return [
         Target(
@@ -74,10 +81,35 @@ def compiler_version() -> str:
     return str(_library.load().attnGetCompilerVersion().text())
 
 
+#: Name of the cache's file about the compiler that filled it.
+_COMPILER_KEY = "compiler"
+
+
+def _read_compiler() -> dict[str, Any] | None:
+    """The compiler that filled the cache, for machines that have none."""
+    raw = _cache.read(_COMPILER_KEY)
+    return json.loads(raw) if raw is not None else None
+
+
+def _write_compiler() -> None:
+    rows = [dataclasses.astuple(target) for target in targets()]
+    described = json.dumps({"identity": _build_identity(), "targets": rows}).encode()
+    if _cache.read(_COMPILER_KEY) != described:
+        _cache.write(_COMPILER_KEY, described)
+
+
 def _build_identity() -> str:
-    """Tells builds of one version apart."""
+    """Tells builds of one version apart. Without a compiler it is that of the
+    one that filled the cache."""
+    try:
+        version = compiler_version()
+    except LibraryError:
+        described = _read_compiler()
+        if described is None:
+            raise
+        return str(described["identity"])
     stat = os.stat(_library.find_library())
-    return f"{compiler_version()} {stat.st_size} {stat.st_mtime_ns}"
+    return f"{version} {stat.st_size} {stat.st_mtime_ns}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,15 +135,27 @@ class _Request:
 
     text: str | None
     name: str
+    #: What states the problem, unless the text does.
+    flags: tuple[tuple[str, str], ...]
     options: tuple[tuple[str, str], ...]
+    regions: _regions.Regions | None = None
 
     def make(self, *more: tuple[str, str]) -> _library.Handle:
-        return _library.make_request(self.text, self.name, (*self.options, *more))
+        if self.regions is None:
+            options = (*self.flags, *self.options, *more)
+            return _library.make_request(self.text, self.name, options)
+        return _library.make_request(self._splice(), self.name, (*self.options, *more))
+
+    def _splice(self) -> str:
+        """The problem of the flags with the regions, as text."""
+        assert self.regions is not None
+        plain = dataclasses.replace(self, regions=None)
+        return self.regions.splice(bytes(plain.run("problem")["output"]).decode())
 
     def key(self, *more: str) -> str:
         # The name of a file stands in remarks.
-        parts = [_build_identity(), repr(self.text), self.name]
-        parts += [f"{name}={value}" for name, value in self.options]
+        parts = [_build_identity(), repr(self.text), self.name, repr(self.regions)]
+        parts += [f"{name}={value}" for name, value in (*self.flags, *self.options)]
         return _cache.make_key(*parts, *more)
 
     def run(self, rung: str) -> dict[str, Any]:
@@ -147,6 +191,8 @@ class Kernel:
 
     def __init__(self, request: _Request, contents: dict[str, Any]) -> None:
         self._request = request
+        #: What score_mod and mask_mod read, by the launch's names.
+        self.captures: dict[str, Any] = {}
         #: PTX text.
         self.ptx: str = contents["ptx"]
         #: The plan, as it prints in IR.
@@ -155,6 +201,12 @@ class Kernel:
         self.launch: dict[str, Any] = contents["launch"]
         #: What the passes and ptxas had to say.
         self.remarks: tuple[Diagnostic, ...] = contents["remarks"]
+
+    def with_captures(self, tensors: Sequence[Any]) -> Kernel:
+        """The same code with other tensors for score_mod and mask_mod."""
+        other = copy.copy(self)
+        other.captures = {f"capture{n}": tensor for n, tensor in enumerate(tensors)}
+        return other
 
     def __repr__(self) -> str:
         return f"<attn.Kernel {self.name} for {self.chip}>"
@@ -209,11 +261,13 @@ class Kernel:
         **inputs: ArrayLike,
     ) -> Simulation:
         """Runs the kernel on the simulator. `inputs` are row-major arrays by
-        tensor name (q, k, v, ...), random where there is none; `sizes` gives
+        tensor name (q, k, v, ...), random where there is none, and what score_mod
+        and mask_mod captured in the place of `capture0`, ...; `sizes` gives
         what they leave open, such as {"q.dim2": 300}. Raises SimulationError
         when the launch cannot start, TypeError for elements of another type."""
         library = _library.load()
         dtypes = {tensor["name"]: tensor["dtype"] for tensor in self.launch["tensors"]}
+        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
         with _library.Handle("Simulation", library.attnSimulationCreate()) as run:
             library.attnSimulationSetSeed(run, seed)
             library.attnSimulationSetVerify(run, verify)
@@ -337,6 +391,8 @@ def compile(
     epilogue: str | None = None,
     debug_lines: bool = False,
     cache: bool = True,
+    score_mod: Callable[..., Any] | _regions.Mod | None = None,
+    mask_mod: Callable[..., Any] | _regions.Mod | None = None,
     **flags: object,
 ) -> Kernel:
     """Compiles an attention problem.
@@ -345,7 +401,9 @@ def compile(
     comes from `flags`, which are attn-compile's: q="4x32x4096x128xf16",
     kv_heads, kv_len, dv, causal (True, "top-left", "bottom-right"), window
     ((left, right)), softcap, scale, out_type, layout, varlen, sinks, lse,
-    dynamic. `plan` fixes parameters of the plan by name.
+    dynamic; `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b, h, q_idx,
+    kv_idx)` are traced to the problem's regions (docs/Python.md). `plan` fixes
+    parameters of the plan by name.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -354,8 +412,16 @@ def compile(
     if isinstance(problem, os.PathLike):
         name = os.fspath(problem)
         problem = pathlib.Path(problem).read_text(encoding="utf-8")
-    options = _make_options(flags)
-    options.append(("chip", chip))
+    if problem is not None and (score_mod is not None or mask_mod is not None):
+        raise TypeError("score_mod and mask_mod go with flags; a problem as text has regions")
+    mods = [
+        _regions.trace(kind, function) if function is not None else None
+        for kind, function in (("score_mod", score_mod), ("mask_mod", mask_mod))
+    ]
+    # simulate() takes row-major arrays.
+    regions = _regions.combine(mods[0], mods[1], _capture.Spec.row_major)
+    tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
+    options = [("chip", chip)]
     if schedule is not None:
         options.append(("schedule", schedule))
     if epilogue is not None:
@@ -363,20 +429,33 @@ def compile(
     if debug_lines:
         options.append(("debug-lines", "true"))
     options += [("set", f"{key}={value}") for key, value in (plan or {}).items()]
-    request = _Request(problem, name, tuple(options))
-    if not cache:
-        return Kernel(request, _compile(request))
+    request = _Request(problem, name, tuple(_make_options(flags)), tuple(options), regions)
+    return _get_kernel(request, tensors, cache)
 
+
+def compile_flags(
+    chip: str, flags: Mapping[str, object], regions: _regions.Regions | None
+) -> Kernel:
+    """As `compile`, for regions that are traced already."""
+    options = (("chip", chip),)
+    request = _Request(None, "<problem>", tuple(_make_options(flags)), options, regions)
+    return _get_kernel(request, (), cache=True)
+
+
+def _get_kernel(request: _Request, tensors: Sequence[Any], cache: bool) -> Kernel:
+    """The kernel of a request, compiled unless it is in the cache."""
+    if not cache:
+        return Kernel(request, _compile(request)).with_captures(tensors)
     key = request.key("ptx")
     kernel = _cache.get_object(key)
-    if isinstance(kernel, Kernel):
-        return kernel
-    raw = _cache.read(key)
-    if raw is not None:
-        contents = _decode(raw)
-    else:
-        contents = _compile(request)
-        _cache.write(key, _encode(contents))
-    kept = _cache.put_object(key, Kernel(request, contents))
-    assert isinstance(kept, Kernel)
-    return kept
+    if not isinstance(kernel, Kernel):
+        raw = _cache.read(key)
+        if raw is not None:
+            contents = _decode(raw)
+        else:
+            contents = _compile(request)
+            _cache.write(key, _encode(contents))
+            _write_compiler()
+        kernel = _cache.put_object(key, Kernel(request, contents))
+    assert isinstance(kernel, Kernel)
+    return kernel.with_captures(tensors) if tensors else kernel

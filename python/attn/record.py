@@ -19,6 +19,10 @@ from .errors import ArgumentError, RecordError
 VERSION = 1
 #: Stands for a size or stride that the launch decides.
 DYNAMIC = -1
+#: What every address and open stride of these tensors is a multiple of, in
+#: bytes.
+_ROW_ALIGNMENT = 16
+_ROW_TENSORS = ("q", "k", "v", "o")
 #: Most CTAs in x, y, z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
@@ -240,6 +244,48 @@ class Binder:
             for index, arg in enumerate(_get(record, "args", list, ""))
         ]
         self._lay_out()
+        # A tensor map checks the strides itself.
+        mapped = {arg["tensor"] for arg in self.args if arg["kind"] == "tensor_map"}
+        self._rows = set(_ROW_TENSORS) - mapped
+        #: Bytes of which each tensor's address has to be a multiple.
+        self.alignments = {name: self._get_alignment(name) for name in self.tensors}
+
+    def _get_alignment(self, name: str) -> int:
+        """The rows of an attention's operands are read and written in pieces of
+        16 bytes, or of fewer where a stride of the record allows no more."""
+        tensor = self.tensors[name]
+        width = CARRIERS[tensor.dtype][1]
+        if not self._is_attention or name not in _ROW_TENSORS:
+            return width
+        alignment = _ROW_ALIGNMENT
+        outer = zip(tensor.strides[:-1], tensor.shape[:-1], strict=True)
+        for stride, extent in outer:
+            if stride not in (DYNAMIC, 0) and extent != 1:
+                alignment = min(alignment, (stride * width) & -(stride * width))
+        return alignment
+
+    def _check_open_strides(self, name: str, view: TensorView) -> None:
+        """Strides that the launch decides keep the alignment."""
+        expected, width = self.tensors[name], CARRIERS[view.dtype][1]
+        steps = zip(expected.strides, view.strides, view.shape, strict=True)
+        for axis, (want, stride, extent) in enumerate(steps):
+            is_open = want == DYNAMIC and extent > 1 and axis + 1 < len(view.shape)
+            if is_open and stride * width % _ROW_ALIGNMENT:
+                raise ArgumentError(
+                    f'kernel {self.kernel}: tensor "{name}": stride {axis}: expected a multiple '
+                    f"of {_ROW_ALIGNMENT} bytes, got {stride * width}"
+                )
+
+    def check_addresses(self, addresses: Mapping[str, int]) -> None:
+        """Raises ArgumentError unless each tensor lies where the kernel can read
+        and write it."""
+        for name, address in addresses.items():
+            alignment = self.alignments[name]
+            if address % alignment:
+                raise ArgumentError(
+                    f'kernel {self.kernel}: tensor "{name}": expected an address that is a '
+                    f"multiple of {alignment} bytes, got {address:#x}"
+                )
 
     def _read_tensors(self, tensors: list[Any]) -> None:
         #: The record's tensors by name.
@@ -347,6 +393,8 @@ class Binder:
         self.check_names(list(views))
         for name, view in views.items():
             self.check(name, view)
+            if self._is_attention and name in self._rows:
+                self._check_open_strides(name, view)
         if self._is_attention:
             self._check_sizes(views)
 

@@ -12,10 +12,12 @@ have `__cuda_array_interface__` or DLPack.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
+import struct
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _driver, _tensors, bundle
@@ -29,20 +31,150 @@ _KEPT_LAUNCHES = 256
 class _Frame:
     """A parameter buffer and the places of the addresses in it."""
 
-    def __init__(self, binder: Binder) -> None:
+    def __init__(self, binder: Binder, launch: Launch, names: Sequence[str]) -> None:
         # Tensor maps lie at multiples of 64.
         self._buffer = ctypes.create_string_buffer(binder.parameter_bytes + 64)
         self.start = -(-ctypes.addressof(self._buffer) // 64) * 64
+        ctypes.memmove(self.start, launch.parameters, binder.parameter_bytes)
 
         def get_slot(offset: int) -> ctypes.c_uint64:
             return ctypes.c_uint64.from_address(self.start + offset)
 
-        self.pointers = [(name, get_slot(offset)) for name, offset in binder.pointers]
+        # (index among the addresses, place).
+        pointers = [(names.index(name), offset) for name, offset in binder.pointers]
+        self._slots = [(index, get_slot(offset)) for index, offset in pointers]
         self.workspaces = [(index, get_slot(offset)) for index, offset in binder.workspaces]
+        # The usual kernel has its pointers first, in the order of its tensors.
+        count = len(names)
+        self._pack: Callable[..., None] | None = None
+        if pointers == [(index, 8 * index) for index in range(count)]:
+            skew = self.start - ctypes.addressof(self._buffer)
+            packer = struct.Struct(f"={count}Q").pack_into
+            self._pack = functools.partial(packer, self._buffer, skew)
         #: The array of pointers to parameters that the driver takes.
         self.parameters = (ctypes.c_void_p * len(binder.offsets))(
             *[self.start + offset for offset in binder.offsets]
         )
+
+    def fill(self, addresses: Sequence[int]) -> None:
+        """Writes the tensors' addresses."""
+        if self._pack is not None:
+            self._pack(*addresses)
+            return
+        for index, slot in self._slots:
+            slot.value = addresses[index]
+
+
+class PreparedLaunch:
+    """A kernel with tensors of known shapes, which only lacks their addresses.
+    Calls from several threads are fine."""
+
+    def __init__(
+        self,
+        kernel: LoadedKernel,
+        views: Mapping[str, TensorView],
+        scalars: Mapping[str, float] | None = None,
+    ) -> None:
+        """Checks the tensors; ArgumentError for what the kernel cannot take."""
+        self._kernel = kernel
+        self._binder = binder = kernel.binder
+        self._names = tuple(views)
+        self._views = dict(views)
+        self._launch = launch = binder.resolve(views, scalars)
+        self._is_plain = not (launch.workspace_bytes or launch.tensor_maps)
+        self._is_empty = 0 in launch.grid
+        self._ordinal = next((view.device for view in views.values()), 0)
+        self._function: _driver.Function | None = None
+        self._alignments = [binder.alignments[name] for name in self._names]
+        self._local = threading.local()
+
+    def __call__(self, addresses: Sequence[int], stream: int) -> None:
+        """Launches on tensors at these addresses, in the order of the views."""
+        for address, alignment in zip(addresses, self._alignments):
+            if address % alignment:
+                self._binder.check_addresses(dict(zip(self._names, addresses)))
+        if self._is_empty:
+            return
+        device = _driver.get_device(self._ordinal)
+        if device.is_current():
+            self._run(addresses, stream)
+        else:
+            with device:
+                self._run(addresses, stream)
+
+    def _run(self, addresses: Sequence[int], stream: int) -> None:
+        function = self._function
+        if function is None:
+            function = self._function = self._kernel.get_function(self._ordinal)
+        frame: _Frame | None = getattr(self._local, "frame", None)
+        if frame is None:
+            # The driver copies the parameters before a launch returns, so that
+            # this thread's next launch may overwrite them.
+            frame = self._local.frame = _Frame(self._binder, self._launch, self._names)
+        frame.fill(addresses)
+        if self._is_plain:
+            self._start(function, frame, stream)
+        else:
+            self._run_with_memory(function, frame, addresses, stream)
+
+    def _start(self, function: _driver.Function, frame: _Frame, stream: int) -> None:
+        binder, launch = self._binder, self._launch
+        status = function.launch(
+            launch.grid,
+            binder.block,
+            binder.cluster,
+            binder.shared_bytes,
+            stream,
+            frame.parameters,
+        )
+        if status:
+            shapes = ", ".join(f"{n} {list(view.shape)}" for n, view in self._views.items())
+            _driver.check(
+                status,
+                "cuLaunchKernel",
+                f"kernel {binder.kernel}: grid {launch.grid}, block {binder.block}, cluster "
+                f"{binder.cluster}, {binder.shared_bytes} bytes of shared memory, on {shapes}; "
+                f"launch record for {binder.chip}",
+                self._kernel.launch_record,
+            )
+
+    def _run_with_memory(
+        self, function: _driver.Function, frame: _Frame, addresses: Sequence[int], stream: int
+    ) -> None:
+        """A launch with tensor maps or workspaces."""
+        for parameter in self._launch.tensor_maps:
+            index = self._names.index(parameter.tensor)
+            view = self._views[parameter.tensor]._replace(address=addresses[index])
+            _driver.encode_tensor_map(
+                parameter, view, frame.start + parameter.offset, self._binder.kernel
+            )
+        workspaces = self._allocate(stream)
+        try:
+            for index, slot in frame.workspaces:
+                slot.value = workspaces[index]
+            self._start(function, frame, stream)
+        finally:
+            # In the stream's order, so that the kernel still has them.
+            for address in workspaces:
+                if address:
+                    _driver.load().cuMemFreeAsync(address, stream)
+
+    def _allocate(self, stream: int) -> list[int]:
+        """Workspaces in the stream's order."""
+        driver = _driver.load()
+        addresses: list[int] = []
+        sizes = self._launch.workspace_bytes
+        for size, zeroed in zip(sizes, self._binder.zeroed, strict=True):
+            address = ctypes.c_uint64()
+            if size:
+                what = f"kernel {self._binder.kernel}: workspace of {size} bytes"
+                status = driver.cuMemAllocAsync(ctypes.byref(address), size, stream)
+                _driver.check(status, "cuMemAllocAsync", what)
+                if zeroed:
+                    status = driver.cuMemsetD8Async(address, 0, size, stream)
+                    _driver.check(status, "cuMemsetD8Async", what)
+            addresses.append(address.value)
+        return addresses
 
 
 class LoadedKernel:
@@ -51,24 +183,35 @@ class LoadedKernel:
     def __init__(self, contents: bundle.Bundle) -> None:
         """Checks the launch record; a device is touched by the first call."""
         self.bundle = contents
-        self._binder = Binder(contents.launch)
+        #: The record, checked.
+        self.binder = Binder(contents.launch)
         self._functions: dict[int, _driver.Function] = {}
-        self._launches: dict[object, Launch] = {}
+        self._prepared: dict[object, PreparedLaunch] = {}
         self._lock = threading.Lock()
-        self._local = threading.local()
 
     def __repr__(self) -> str:
-        return f"<attn.runtime.LoadedKernel {self.name} for {self._binder.chip}>"
+        return f"<attn.runtime.LoadedKernel {self.name} for {self.binder.chip}>"
 
     @property
     def name(self) -> str:
         """The name of the kernel."""
-        return self._binder.kernel
+        return self.binder.kernel
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its tensors, in the record's order."""
+        return tuple(self.binder.tensors)
 
     @property
     def launch_record(self) -> dict[str, Any]:
         """docs/LaunchRecord.md."""
         return self.bundle.launch
+
+    def prepare(
+        self, views: Mapping[str, TensorView], scalars: Mapping[str, float] | None = None
+    ) -> PreparedLaunch:
+        """A launch on tensors of these shapes, all on one device."""
+        return PreparedLaunch(self, views, scalars)
 
     def __call__(
         self,
@@ -91,39 +234,32 @@ class LoadedKernel:
         for name, value in tensors.items():
             views[name] = _tensors.view(name, value, device)
             uses_torch = uses_torch or _tensors.is_torch(value)
-        ordinals = {view.device for view in views.values()}
-        if len(ordinals) > 1:
-            places = ", ".join(f"{name} on {view.device}" for name, view in views.items())
-            raise ArgumentError(f"kernel {self.name}: expected one device, got {places}")
-        ordinal = ordinals.pop() if ordinals else device
-        launch = self._resolve(views, scalars)
-        if 0 in launch.grid:
-            return
-        if stream is None:
-            stream = _get_torch_stream(ordinal) if uses_torch else 0
-        opened = _driver.get_device(ordinal)
-        if opened.is_current():
-            self._launch(launch, views, ordinal, stream)
-        else:
-            with opened:
-                self._launch(launch, views, ordinal, stream)
-
-    def _resolve(self, views: dict[str, TensorView], scalars: Mapping[str, float] | None) -> Launch:
-        """The launch for these shapes, computed once."""
         # All but the addresses.
-        key: object = tuple([(name, view[:3]) for name, view in views.items()])
+        key: object = tuple([(name, view[:3], view[4]) for name, view in views.items()])
         if scalars:
             key = (key, tuple(sorted(scalars.items())))
-        launch = self._launches.get(key)
-        if launch is None:
-            launch = self._binder.resolve(views, scalars)
-            with self._lock:
-                if len(self._launches) >= _KEPT_LAUNCHES:
-                    self._launches.clear()
-                self._launches[key] = launch
-        return launch
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._prepare(key, views, scalars)
+        if stream is None:
+            ordinal = next((view.device for view in views.values()), device)
+            stream = get_torch_stream(ordinal) if uses_torch else 0
+        prepared([view.address for view in views.values()], stream)
 
-    def _get_function(self, ordinal: int) -> _driver.Function:
+    def _prepare(
+        self, key: object, views: Mapping[str, TensorView], scalars: Mapping[str, float] | None
+    ) -> PreparedLaunch:
+        """The launch for these shapes, kept for the next one."""
+        if len({view.device for view in views.values()}) > 1:
+            places = ", ".join(f"{name} on {view.device}" for name, view in views.items())
+            raise ArgumentError(f"kernel {self.name}: expected one device, got {places}")
+        prepared = self.prepare(views, scalars)
+        with self._lock:
+            if len(self._prepared) >= _KEPT_LAUNCHES:
+                self._prepared.clear()
+            return self._prepared.setdefault(key, prepared)
+
+    def get_function(self, ordinal: int) -> _driver.Function:
         """The kernel on a device, loaded by the first call there. The device's
         context is current."""
         function = self._functions.get(ordinal)
@@ -133,80 +269,19 @@ class LoadedKernel:
             if ordinal not in self._functions:
                 device = _driver.get_device(ordinal)
                 image = self.bundle.pick(device.major, device.minor)
-                if self._binder.shared_bytes > device.shared_bytes:
+                if self.binder.shared_bytes > device.shared_bytes:
                     raise DriverError(
-                        f"kernel {self.name}: it needs {self._binder.shared_bytes} bytes of "
+                        f"kernel {self.name}: it needs {self.binder.shared_bytes} bytes of "
                         f"shared memory, device {ordinal} has {device.shared_bytes}"
                     )
                 self._functions[ordinal] = _driver.Function(
-                    image.data, self.name, self._binder.shared_bytes
+                    image.data, self.name, self.binder.shared_bytes
                 )
             return self._functions[ordinal]
 
-    def _launch(
-        self, launch: Launch, views: dict[str, TensorView], ordinal: int, stream: int
-    ) -> None:
-        binder = self._binder
-        function = self._get_function(ordinal)
-        frame = self._get_frame()
-        ctypes.memmove(frame.start, launch.parameters, binder.parameter_bytes)
-        for name, slot in frame.pointers:
-            slot.value = views[name].address
-        for parameter in launch.tensor_maps:
-            _driver.encode_tensor_map(
-                parameter, views[parameter.tensor], frame.start + parameter.offset, self.name
-            )
-        workspaces = self._allocate(launch, stream) if launch.workspace_bytes else []
-        try:
-            for index, slot in frame.workspaces:
-                slot.value = workspaces[index]
-            status = function.launch(
-                launch.grid,
-                binder.block,
-                binder.cluster,
-                binder.shared_bytes,
-                stream,
-                frame.parameters,
-            )
-            if status:
-                _driver.check(
-                    status,
-                    "cuLaunchKernel",
-                    f"kernel {self.name}: grid {launch.grid}, block {binder.block}, cluster "
-                    f"{binder.cluster}, {binder.shared_bytes} bytes of shared memory",
-                )
-        finally:
-            # In the stream's order, so that the kernel still has them.
-            for address in workspaces:
-                if address:
-                    _driver.load().cuMemFreeAsync(address, stream)
 
-    def _get_frame(self) -> _Frame:
-        """This thread's frame: the driver copies the parameters before a launch
-        returns, so that the next launch may overwrite them."""
-        frame: _Frame | None = getattr(self._local, "frame", None)
-        if frame is None:
-            frame = self._local.frame = _Frame(self._binder)
-        return frame
-
-    def _allocate(self, launch: Launch, stream: int) -> list[int]:
-        """Workspaces in the stream's order."""
-        driver = _driver.load()
-        addresses: list[int] = []
-        for size, zeroed in zip(launch.workspace_bytes, self._binder.zeroed, strict=True):
-            address = ctypes.c_uint64()
-            if size:
-                what = f"kernel {self.name}: workspace of {size} bytes"
-                status = driver.cuMemAllocAsync(ctypes.byref(address), size, stream)
-                _driver.check(status, "cuMemAllocAsync", what)
-                if zeroed:
-                    status = driver.cuMemsetD8Async(address, 0, size, stream)
-                    _driver.check(status, "cuMemsetD8Async", what)
-            addresses.append(address.value)
-        return addresses
-
-
-def _get_torch_stream(ordinal: int) -> int:
+def get_torch_stream(ordinal: int) -> int:
+    """torch's current stream on a device."""
     torch = sys.modules["torch"]
     # What torch's own compiler calls: no Stream object is made.
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)

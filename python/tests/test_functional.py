@@ -1,87 +1,172 @@
-"""attn.attention without a GPU: tensors and driver are stand-ins."""
+"""attn.attention without a GPU: arrays and driver are stand-ins."""
 
-import sys
-import types
+import struct
 
 import attn
+import numpy as np
 import pytest
-from attn import _driver, functional
+from attn import _attention, _driver, functional
 from test_runtime import FakeDevice, FakeFunction
 
+ADDRESS = 1 << 20
 
-class Tensor:
-    """As much of a torch tensor as attention() looks at."""
 
-    __module__ = "torch"
-    is_cuda, device = True, "cuda:0"
+class Array:
+    """Memory of a GPU, as libraries like numpy describe it."""
 
-    def __init__(self, shape, strides=None, dtype="torch.float16"):
-        self.shape, self.dtype = tuple(shape), dtype
+    def __init__(self, shape, strides=None, dtype="float16", address=ADDRESS, device=0):
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         if strides is None:
             strides = [1] * len(shape)
             for axis in range(len(shape) - 1, 0, -1):
                 strides[axis - 1] = strides[axis] * shape[axis]
-        self._strides = tuple(strides)
+        self.strides = tuple(stride * self.dtype.itemsize for stride in strides)
+        self.address = address
 
-    def stride(self):
-        return self._strides
+    def __dlpack__(self):
+        raise AssertionError("the other interface comes first")
 
-    def data_ptr(self):
-        return id(self)
+    @property
+    def __cuda_array_interface__(self):
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": self.strides,
+            "version": 3,
+        }
 
-    def get_device(self):
-        return 0
-
-    def new_empty(self, shape, dtype=None):
-        return Tensor(shape, dtype=dtype or self.dtype)
-
-    def transpose(self, a, b):
-        shape, strides = list(self.shape), list(self._strides)
-        shape[a], shape[b] = shape[b], shape[a]
-        strides[a], strides[b] = strides[b], strides[a]
-        return Tensor(shape, strides, self.dtype)
+    def transpose(self, *axes):
+        steps = [self.strides[axis] // self.dtype.itemsize for axis in axes]
+        return Array([self.shape[axis] for axis in axes], steps, self.dtype, self.address)
 
 
 @pytest.fixture(autouse=True)
 def driver(monkeypatch):
-    torch = types.SimpleNamespace(
-        float32="torch.float32",
-        bfloat16="torch.bfloat16",
-        _C=types.SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: 55),
-    )
-    monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(_driver, "get_device", lambda ordinal: FakeDevice())
     monkeypatch.setattr(_driver, "Function", FakeFunction)
     monkeypatch.setattr(FakeDevice, "major", 8)
-    functional._loaded.clear()
+    _attention.clear()
+
+
+def get_kernel(index=-1):
+    return list(_attention._loaded.values())[index]
+
+
+def get_launches(index=-1):
+    """The launches of a kernel: grid, block, cluster, shared bytes, stream,
+    parameters."""
+    return get_kernel(index)._functions[0].launches
+
+
+def get_addresses(launch, count):
+    return [struct.unpack("<Q", raw)[0] for raw in launch[5][:count]]
 
 
 def test_dense():
-    q, k = Tensor((2, 4, 64, 64)), Tensor((2, 2, 32, 64))
-    o, lse = attn.attention(q, k, k, causal=True, lse=True)
-    assert o.shape == q.shape and lse.shape == (2, 4, 64) and lse.dtype == "torch.float32"
-    (kernel,) = functional._loaded.values()
-    assert kernel.launch_record["problem"]["mask"]["kind"] == "causal"
-    assert kernel.launch_record["target"]["chip"] == "sm_80"
-    (launch,) = kernel._functions[0].launches
+    q, k = Array((2, 4, 64, 64)), Array((2, 2, 32, 64), address=2 * ADDRESS)
+    o, lse = Array(q.shape, address=3 * ADDRESS), Array(q.shape[:3], dtype="float32")
+    assert attn.attention(q, k, k, causal=True, out=o, lse=lse, stream=55) == (o, lse)
+    record = get_kernel().launch_record
+    assert record["problem"]["mask"] == {"kind": "causal", "align": "top_left"}
+    assert record["target"]["chip"] == "sm_80"
+    (launch,) = get_launches()
     assert launch[4] == 55
-    attn.attention(q, k, k, causal=True, lse=True)
-    assert len(functional._loaded) == 1 and len(kernel._functions[0].launches) == 2
+    assert get_addresses(launch, 5) == [factor * ADDRESS for factor in (1, 2, 2, 3, 1)]
+    attn.attention(q, k, k, causal=True, out=o, lse=lse)
+    assert len(_attention._loaded) == 1 and len(get_launches()) == 2
+    assert attn.attention(q, k, k, out=o) is o
+    assert len(_attention._loaded) == 2
 
 
 def test_sequence_major_and_strided():
-    q = Tensor((2, 64, 4, 64)).transpose(1, 2)
-    o = attn.attention(q, q, q)
-    assert o.stride() == q.stride()
-    (kernel,) = functional._loaded.values()
-    assert kernel.launch_record["tensors"][0]["strides"] == list(q.stride())
-    padded = Tensor((2, 4, 64, 64), (4 * 64 * 80, 64 * 80, 80, 1))
-    attn.attention(padded, padded, padded)
-    dynamic = list(functional._loaded.values())[1]
-    assert dynamic.launch_record["tensors"][0]["shape"] == [-1, 4, -1, 64]
-    longer = Tensor((3, 4, 99, 64), (4 * 99 * 80, 99 * 80, 80, 1))
-    attn.attention(longer, longer, longer)
-    assert len(functional._loaded) == 2
+    q = Array((2, 64, 4, 64)).transpose(0, 2, 1, 3)
+    attn.attention(q, q, q, out=q)
+    assert get_kernel().launch_record["tensors"][0]["strides"] == [64 * 4 * 64, 64, 4 * 64, 1]
+    padded = Array((2, 4, 64, 64), (4 * 64 * 80, 64 * 80, 80, 1))
+    attn.attention(padded, padded, padded, out=padded)
+    assert get_kernel().launch_record["tensors"][0]["shape"] == [-1, 4, -1, 64]
+    longer = Array((3, 4, 99, 64), (4 * 99 * 80, 99 * 80, 80, 1))
+    attn.attention(longer, longer, longer, out=longer)
+    assert len(_attention._loaded) == 2
+    # An output in another order takes the kernel for any strides too.
+    attn.attention(Array((2, 4, 64, 64)), *[Array((2, 4, 64, 64))] * 2, out=q)
+    assert len(_attention._loaded) == 2
+
+
+def test_options():
+    q = Array((1, 4, 64, 64))
+    options = {"window": (31, None, "bottom-right"), "softcap": 20.0, "scale": 0.5}
+    attn.attention(q, q, q, out=q, sinks=Array((4,), dtype="float32"), **options)
+    problem = get_kernel().launch_record["problem"]
+    assert problem["mask"] == {"kind": "window", "align": "bottom_right", "left": 31, "right": -1}
+    assert (problem["softcap"], problem["scale"], problem["sinks"]) == (20, 0.5, True)
+    attn.attention(q, q, q, out=Array(q.shape, dtype="float32"), causal="bottom-right")
+    record = get_kernel().launch_record
+    assert record["tensors"][3]["dtype"] == "f32"
+    assert record["problem"]["mask"]["align"] == "bottom_right"
+
+
+def test_variable_lengths():
+    q, k = Array((300, 4, 64)), Array((500, 2, 64), address=2 * ADDRESS)
+    lengths = Array((4,), dtype="int32", address=3 * ADDRESS)
+    lse = Array((4, 300), dtype="float32")
+    options = {"cu_seqlens_q": lengths, "cu_seqlens_k": lengths, "causal": True}
+    attn.attention(q, k, k, out=q, lse=lse, max_seqlen_q=120, **options)
+    record = get_kernel().launch_record
+    assert record["problem"]["varlen"] and record["problem"]["max_seqlen_q"] == 128
+    launch = get_launches()[0]
+    block = int(record["grid"][1].rstrip(")").rpartition(" ")[2])
+    assert launch[0] == (4 * 3, -(-128 // block), 1)
+    assert get_addresses(launch, 7)[5:] == [3 * ADDRESS] * 2
+    # Other lengths of the same bound: the same kernel.
+    longer = Array((400, 4, 64))
+    lse = Array((4, 400), dtype="float32")
+    attn.attention(longer, k, k, out=longer, lse=lse, max_seqlen_q=128, **options)
+    assert len(_attention._loaded) == 1
+    attn.attention(longer, k, k, out=longer, **options)
+    assert get_kernel().launch_record["problem"]["max_seqlen_q"] == 448
+    with pytest.raises(attn.ArgumentError, match="expected both cu_seqlens_q and cu_seqlens_k"):
+        attn.attention(q, k, k, out=q, cu_seqlens_q=lengths)
+    with pytest.raises(attn.ArgumentError, match=r"expected shape \(rows, head, dim\), got"):
+        attn.attention(Array((1, 4, 3, 64)), k, k, out=q, **options)
+
+
+@pytest.mark.parametrize("length", [1, 16, 17, 100, 128, 129, 1000, 4096, 4097, 12345])
+def test_bounds_are_rounded_up_by_little(length):
+    rounded = _attention.round_bound(length)
+    assert length <= rounded <= max(length * 1.25, length + 15)
+    assert rounded % 16 == 0 and _attention.round_bound(rounded) == rounded
+
+
+def test_modifications():
+    slopes = Array((4,), dtype="float32", address=7 * ADDRESS)
+    documents = Array((64,), dtype="uint8", address=8 * ADDRESS)
+
+    def alibi(score, b, h, q_idx, kv_idx):
+        return score + slopes[h] * (kv_idx - q_idx)
+
+    def same_document(b, h, q_idx, kv_idx):
+        return documents[q_idx] == documents[kv_idx]
+
+    q = Array((1, 4, 64, 64))
+    attn.attention(q, q, q, out=q, score_mod=alibi, mask_mod=same_document)
+    record = get_kernel().launch_record
+    assert record["problem"]["score_mod"] and record["problem"]["mask_mod"]
+    assert [tensor["name"] for tensor in record["tensors"][4:]] == ["capture0", "capture1"]
+    assert get_addresses(get_launches()[0], 6)[4:] == [7 * ADDRESS, 8 * ADDRESS]
+    # Other tensors of the same shape: the same kernel, their addresses.
+    slopes = Array((4,), dtype="float32", address=9 * ADDRESS)
+    attn.attention(q, q, q, out=q, score_mod=alibi, mask_mod=same_document)
+    assert len(_attention._loaded) == 1
+    assert get_addresses(get_launches()[1], 6)[4:] == [9 * ADDRESS, 8 * ADDRESS]
+    # Another text: another kernel.
+    attn.attention(q, q, q, out=q, mask_mod=lambda b, h, i, j: documents[i] >= documents[j])
+    assert len(_attention._loaded) == 2
+    # One kernel for all strides, with open shapes of what is read.
+    padded = Array((2, 4, 64, 64), (4 * 64 * 80, 64 * 80, 80, 1))
+    attn.attention(padded, padded, padded, out=padded, score_mod=alibi)
+    assert get_kernel().launch_record["tensors"][4]["shape"] == [-1]
 
 
 @pytest.mark.parametrize(
@@ -95,23 +180,103 @@ def test_sequence_major_and_strided():
 )
 def test_wrong_shapes(q, k, v, message):
     with pytest.raises(attn.ArgumentError, match=message):
-        attn.attention(Tensor(q), Tensor(k), Tensor(v))
+        attn.attention(Array(q), Array(k), Array(v), out=Array(q))
+
+
+def test_wrong_outputs_and_sinks():
+    q = Array((1, 4, 64, 64))
+    for options, message in (
+        ({"out": Array((1, 4, 32, 64))}, '"o": expected shape'),
+        (
+            {"out": Array(q.shape, dtype="int32")},
+            "--out-type: expected f16, bf16 or f32, got 'i32'",
+        ),
+        ({"out": q, "lse": Array((1, 4, 63), dtype="float32")}, '"lse": expected shape'),
+        ({"out": q, "lse": Array((1, 4, 64))}, '"lse": expected dtype f32, got f16'),
+        ({"out": q, "sinks": Array((4,))}, '"sinks": expected dtype f32, got f16'),
+        ({"out": q, "sinks": Array((3,), dtype="float32")}, r'"sinks": expected shape \[4\], got'),
+        ({}, 'tensor "out": expected a tensor, got None'),
+        ({"out": q, "lse": True}, 'tensor "lse": expected a tensor, got None'),
+    ):
+        with pytest.raises((attn.ArgumentError, attn.CompileError), match=message):
+            attn.attention(q, q, q, **options)
 
 
 def test_refused():
-    q = Tensor((1, 4, 64, 64))
-    with pytest.raises(attn.ArgumentError, match='tensor "k": .* alike, got bf16'):
-        attn.attention(q, Tensor((1, 4, 64, 64), dtype="torch.bfloat16"), q)
-    with pytest.raises(attn.ArgumentError, match='tensor "q": expected a torch tensor, got int'):
-        attn.attention(3, q, q)
+    q = Array((1, 4, 64, 64))
+    with pytest.raises(attn.ArgumentError, match='tensor "k": .* alike, got f32'):
+        attn.attention(q, Array((1, 4, 64, 64), dtype="float32"), q, out=q)
+    with pytest.raises(attn.ArgumentError, match='tensor "q": expected a torch tensor, .* got int'):
+        attn.attention(3, q, q, out=q)
+    with pytest.raises(attn.ArgumentError, match='tensor "q": expected a CUDA device, got DLPack'):
+        attn.attention(np.zeros((1, 4, 64, 64), np.float16), q, q, out=q)
     with pytest.raises(attn.ArgumentError, match="expected an innermost stride of 1, got 64"):
-        attn.attention(Tensor((1, 4, 64, 64)).transpose(2, 3), q, q)
+        attn.attention(q.transpose(0, 1, 3, 2), q, q, out=q)
     with pytest.raises(attn.CompileError, match="multiple of the number of key heads, got 4 and 3"):
-        attn.attention(q, Tensor((1, 3, 64, 64)), Tensor((1, 3, 64, 64)))
+        attn.attention(q, Array((1, 3, 64, 64)), Array((1, 3, 64, 64)), out=q)
+    with pytest.raises(attn.CompileError, match="expected top-left or bottom-right, got 'middle'"):
+        attn.attention(q, q, q, out=q, causal="middle")
+
+
+def test_misaligned():
+    q = Array((1, 4, 64, 64))
+    moved = Array((1, 4, 64, 64), address=ADDRESS + 8)
+    with pytest.raises(attn.ArgumentError, match='"k": .* a multiple of 16 bytes, got 0x100008'):
+        attn.attention(q, moved, q, out=q)
+    crooked = Array((1, 4, 64, 64), (4 * 64 * 68, 64 * 68, 68, 1))
+    with pytest.raises(attn.ArgumentError, match='"v": stride 1: expected .* 16 bytes, got 10248'):
+        attn.attention(q, q, Array((1, 4, 64, 64), (4 * 64 * 84, 64 * 80 + 4, 80, 1)), out=q)
+    with pytest.raises(attn.ArgumentError, match='"q": stride 2: expected .* 16 bytes, got 136'):
+        attn.attention(crooked, crooked, crooked, out=crooked)
 
 
 def test_device_without_target(monkeypatch):
     monkeypatch.setattr(FakeDevice, "major", 7)
-    q = Tensor((1, 4, 64, 64))
+    q = Array((1, 4, 64, 64))
     with pytest.raises(attn.DriverError, match="no target for compute capability 7.0"):
-        attn.attention(q, q, q)
+        attn.attention(q, q, q, out=q)
+
+
+def test_failed_launch(monkeypatch):
+    q = Array((1, 4, 64, 64))
+    monkeypatch.setattr(FakeFunction, "status", 1)
+
+    def describe(driver, status):
+        return "CUDA_ERROR_INVALID_VALUE"
+
+    monkeypatch.setattr(_driver, "describe", describe)
+    monkeypatch.setattr(_driver, "load", lambda: None)
+    with pytest.raises(
+        attn.DriverError, match=r"kernel attn_fwd: grid .*q \[1, 4, 64, 64\]"
+    ) as caught:
+        attn.attention(q, q, q, out=q)
+    assert caught.value.launch_record == get_kernel().launch_record
+
+
+def test_prepare(empty_cache, monkeypatch):
+    slopes = np.ones(4, np.float32)
+    q = np.empty((1, 4, 64, 64), np.float16)
+    options = {"causal": True, "score_mod": lambda s, b, h, i, j: s + slopes[h] * (j - i)}
+    attn.prepare(q, q, q, chip="sm_80", **options)
+    _attention.clear()
+    attn._cache.clear_memory()
+
+    def refuse(self, rung):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(attn.kernel._Request, "run", refuse)
+    slopes = Array((4,), dtype="float32")
+    device = Array(q.shape)
+    attn.attention(device, device, device, out=device, **options)
+    assert len(get_launches()) == 1
+
+
+def test_overhead_of_a_call():
+    """The host's work beside the driver's call: 20 us on a quiet machine, so
+    that ten times as much is certainly a mistake."""
+    import timeit
+
+    q = Array((1, 4, 64, 64))
+    call = lambda: attn.attention(q, q, q, out=q, causal=True, stream=1)
+    call()
+    assert min(timeit.repeat(call, number=100, repeat=5)) / 100 < 200e-6

@@ -208,7 +208,7 @@ def test_launch(driver):
     assert struct.unpack("<Q", values[5])[0] == 0x3000
     assert struct.unpack("<Q", second[5][0])[0] == 0x4000
     # The second call took the launch that the first one computed.
-    assert len(driver._launches) == 1
+    assert len(driver._prepared) == 1
 
 
 def test_empty_launch(driver):

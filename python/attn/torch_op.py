@@ -1,0 +1,313 @@
+"""The operator torch.ops.attn.attention, which torch.compile and CUDA graphs take.
+
+Importing this module defines it; the first call of `attn.attention` on torch
+tensors does so, and `import attn` where torch is loaded already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import _attention, _capture, _regions, _tensors, runtime
+from ._attention import Options
+from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
+    Tensor? cu_seqlens_k=None, Tensor[]? captures=None"""
+_OPTIONS = """SymInt? max_seqlen_q=None, str causal="", str window="", float? softcap=None,
+    float? scale=None, str score_mod="", str mask_mod="" """
+#: causal is "", "top-left" or "bottom-right"; window is "" or LEFT,RIGHT[,ALIGN]
+#: with -1 for unbounded; score_mod and mask_mod are texts of `attn.score_mod` and
+#: `attn.mask_mod`, captures their tensors. Without `lse` the second result is empty.
+SCHEMA = f"attention({_ARGUMENTS}, {_OPTIONS}, bool lse=False) -> (Tensor o, Tensor lse)"
+OUT_SCHEMA = f"""attention_out({_ARGUMENTS}, {_OPTIONS}, *, Tensor(a!) o,
+    Tensor(b!)? lse=None) -> ()"""
+
+_TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+
+#: The compiled graph's tensors have the strides that the eager ones have.
+_STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+_library: Any = torch.library.Library("attn", "DEF")  # type: ignore[no-untyped-call]
+for _schema in (SCHEMA, OUT_SCHEMA):
+    _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag, _STRIDES))
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    optional: tuple[Tensor | None, Tensor | None, Tensor | None],
+    mods: tuple[Any, Any],
+    options: tuple[Any, ...],
+    lse: bool | Tensor,
+    out: Tensor | None,
+) -> Any:
+    """attn.attention for torch tensors."""
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(tensor, torch.Tensor):
+            raise ArgumentError(
+                f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
+            )
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        raise _make_gradient_error()
+    score, mask, captures = "", "", None
+    if mods[0] is not None or mods[1] is not None:
+        score, mask, captures = _trace(mods)
+    sinks, cu_seqlens_q, cu_seqlens_k = optional
+    bound, causal, window, softcap, scale = options
+    if out is None and isinstance(lse, bool):
+        o, log = torch.ops.attn.attention.default(
+            q,
+            k,
+            v,
+            sinks,
+            cu_seqlens_q,
+            cu_seqlens_k,
+            captures,
+            bound,
+            causal,
+            window,
+            softcap,
+            scale,
+            score,
+            mask,
+            lse,
+        )
+        return (o, log) if lse else o
+    if out is None or lse is True:
+        missing = "out" if out is None else "lse"
+        raise ArgumentError(
+            f'tensor "{missing}": expected a tensor to write to, as the other output, got '
+            f"{out if out is None else lse}"
+        )
+    log = None if lse is False else lse
+    torch.ops.attn.attention_out.default(
+        q,
+        k,
+        v,
+        sinks,
+        cu_seqlens_q,
+        cu_seqlens_k,
+        captures,
+        bound,
+        causal,
+        window,
+        softcap,
+        scale,
+        score,
+        mask,
+        o=out,
+        lse=log,
+    )
+    return out if log is None else (out, log)
+
+
+def _make_gradient_error() -> ArgumentError:
+    return ArgumentError(
+        "attention has no backward pass: expected tensors that do not require grad, or a call "
+        "under torch.no_grad() or torch.inference_mode()"
+    )
+
+
+def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
+    texts, tensors = [], []
+    for kind, mod in (("score_mod", mods[0]), ("mask_mod", mods[1])):
+        if mod is not None and not isinstance(mod, _regions.Mod):
+            if torch.compiler.is_compiling():
+                raise ArgumentError(
+                    f"{kind}: under torch.compile expected what attn.{kind}(function) gives, got "
+                    "a function; trace it outside of the compiled function"
+                )
+            mod = _regions.trace(kind, mod)
+        texts.append("" if mod is None else mod.text)
+        if mod is not None:
+            tensors += mod.tensors
+    return texts[0], texts[1], tensors
+
+
+def _get_key(tensor: Tensor) -> object:
+    return (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device())
+
+
+def _get_call(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    optional: tuple[Tensor | None, ...],
+    captures: Sequence[Tensor] | None,
+    options: tuple[Any, ...],
+) -> _attention.Call:
+    """The call for these shapes; `optional` is sinks, both cumulative lengths,
+    and what is written, if it is given: o and lse."""
+    key = (
+        q.shape,
+        q.stride(),
+        q.dtype,
+        q.get_device(),
+        k.shape,
+        k.stride(),
+        k.dtype,
+        k.get_device(),
+        v.shape,
+        v.stride(),
+        v.dtype,
+        v.get_device(),
+        tuple([None if each is None else _get_key(each) for each in optional]),
+        tuple(map(_get_key, captures)) if captures else None,
+        options,
+    )
+    call = _attention.get_call(key)
+    if call is not None:
+        return call
+    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "o", "lse")
+    tensors = zip(names, (q, k, v, *optional), strict=True)
+    views = {n: _tensors.view(n, tensor, 0) for n, tensor in tensors if tensor is not None}
+    for number, tensor in enumerate(captures or ()):
+        view = _tensors.view(f"capture{number}", tensor, 0)
+        if view.device != views["q"].device:
+            raise ArgumentError(
+                f'tensor "capture{number}": expected device {views["q"].device} as q, got '
+                f"{view.device}"
+            )
+    specs = [_capture.describe(tensor) for tensor in captures or ()]
+    parsed = Options(*options)
+    of_score = len(set(re.findall(r"%score_mod\d+", parsed.score_mod)))
+    call = _attention.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
+    return _attention.put_call(key, call)
+
+
+def _launch(
+    call: _attention.Call,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor | None,
+    optional: tuple[Tensor | None, ...],
+    captures: Sequence[Tensor] | None,
+) -> None:
+    addresses = [q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()]
+    if lse is not None:
+        addresses.append(lse.data_ptr())
+    for tensor in optional:
+        if tensor is not None:
+            addresses.append(tensor.data_ptr())
+    if captures:
+        addresses += [tensor.data_ptr() for tensor in captures]
+    call.launch(addresses, runtime.get_torch_stream(call.device))
+
+
+def _run(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sinks: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    captures: Sequence[Tensor] | None = None,
+    max_seqlen_q: int | None = None,
+    causal: str = "",
+    window: str = "",
+    softcap: float | None = None,
+    scale: float | None = None,
+    score_mod: str = "",
+    mask_mod: str = "",
+    lse: bool = False,
+) -> tuple[Tensor, Tensor]:
+    if (q.requires_grad or k.requires_grad or v.requires_grad) and torch.is_grad_enabled():
+        raise _make_gradient_error()
+    options = (causal, window, softcap, scale, lse, max_seqlen_q, score_mod, mask_mod)
+    optional = (sinks, cu_seqlens_q, cu_seqlens_k)
+    call = _get_call(q, k, v, (*optional, None, None), captures, options)
+    device = q.device
+    dtype = _TORCH_TYPES[call.o_type]
+    o = torch.empty_strided(call.o_shape, call.o_strides, dtype=dtype, device=device)
+    shape = call.lse_shape if lse else (0,)
+    log = torch.empty(shape, dtype=torch.float32, device=device)
+    _launch(call, q, k, v, o, log if lse else None, optional, captures)
+    return o, log
+
+
+def _run_out(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sinks: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    captures: Sequence[Tensor] | None = None,
+    max_seqlen_q: int | None = None,
+    causal: str = "",
+    window: str = "",
+    softcap: float | None = None,
+    scale: float | None = None,
+    score_mod: str = "",
+    mask_mod: str = "",
+    *,
+    o: Tensor,
+    lse: Tensor | None = None,
+) -> None:
+    if (q.requires_grad or k.requires_grad or v.requires_grad) and torch.is_grad_enabled():
+        raise _make_gradient_error()
+    has_lse = lse is not None
+    options = (causal, window, softcap, scale, has_lse, max_seqlen_q, score_mod, mask_mod)
+    optional = (sinks, cu_seqlens_q, cu_seqlens_k)
+    call = _get_call(q, k, v, (*optional, o, lse), captures, options)
+    _launch(call, q, k, v, o, lse, optional, captures)
+
+
+def _fake(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sinks: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    captures: Sequence[Tensor] | None = None,
+    max_seqlen_q: int | None = None,
+    causal: str = "",
+    window: str = "",
+    softcap: float | None = None,
+    scale: float | None = None,
+    score_mod: str = "",
+    mask_mod: str = "",
+    lse: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The outputs without their contents, for tracing."""
+    is_packed = cu_seqlens_q is not None
+    if q.dim() != (3 if is_packed else 4) or v.dim() != q.dim():
+        raise ArgumentError(
+            f"expected q, k and v of rank {3 if is_packed else 4}, got {q.dim()} and {v.dim()}"
+        )
+    dtype = q.dtype if q.dtype in (torch.float16, torch.bfloat16) else torch.bfloat16
+    dv = v.shape[-1]
+    if is_packed:
+        rows, heads, _dim = q.shape
+        o = q.new_empty((rows, heads, dv), dtype=dtype)
+        shape: tuple[int, ...] = (heads, rows)
+    else:
+        batch, heads, rows, _dim = q.shape
+        shape = (batch, heads, rows)
+        if _attention.is_sequence_major(q.shape, q.stride()):
+            o = q.new_empty((batch, rows, heads, dv), dtype=dtype).transpose(1, 2)
+        else:
+            o = q.new_empty((batch, heads, rows, dv), dtype=dtype)
+    log = q.new_empty(shape if lse else (0,), dtype=torch.float32)
+    return o, log
+
+
+def _fake_out(*_: Any, **options: Any) -> None:
+    pass
+
+
+_library.impl("attention", _run, "CompositeExplicitAutograd")
+_library.impl("attention_out", _run_out, "CompositeExplicitAutograd")
+torch.library.register_fake("attn::attention", _fake, lib=_library)
+torch.library.register_fake("attn::attention_out", _fake_out, lib=_library)
