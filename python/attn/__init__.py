@@ -55,7 +55,7 @@ __all__ = [
     "targets",
 ]
 
-if "torch" in _sys.modules:
+if _sys.modules.get("torch") is not None:
     # Under torch.compile the operator has to be there before the first call.
     from .functional import _get_torch_op
 

@@ -6,16 +6,15 @@ shapes, strides, types and options only take it from a dictionary.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from . import _driver, bundle, runtime
+from . import _driver, runtime
 from ._capture import Spec
 from ._regions import Regions
-from .errors import ArgumentError, CompileError, DriverError, LibraryError
-from .kernel import compile_flags, targets
+from .errors import ArgumentError
+from .kernel import compile_flags, get_chip
 from .record import TensorView
 
 TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
@@ -45,21 +44,6 @@ class Options(NamedTuple):
     #: The text of regions, empty without one.
     score_mod: str = ""
     mask_mod: str = ""
-
-
-@functools.cache
-def get_chip(major: int, minor: int) -> str:
-    """The target for a compute capability: its own, else the newest without
-    suffix that is not newer than it."""
-    capability = 10 * major + minor
-    rows = targets()
-    for row in rows:
-        if row.compute_capability == capability:
-            return row.chip
-    older = [row for row in rows if row.compute_capability < capability and row.chip[-1].isdigit()]
-    if not older:
-        raise DriverError(f"no target for compute capability {major}.{minor}")
-    return older[-1].chip
 
 
 def round_bound(length: int) -> int:
@@ -151,14 +135,7 @@ def load(chip: str, flags: Mapping[str, object], regions: Regions | None) -> run
     kernel = _loaded.get(key)
     if kernel is not None:
         return kernel
-    compiled = compile_flags(chip, flags, regions)
-    images = [bundle.Image("ptx", chip, compiled.ptx.encode())]
-    try:
-        images.insert(0, bundle.Image("cubin", chip, compiled.cubin))
-    except (CompileError, LibraryError):
-        # Without ptxas the driver translates the PTX, or says what is wrong.
-        pass
-    kernel = runtime.LoadedKernel(bundle.Bundle(compiled.launch, tuple(images)))
+    kernel = compile_flags(chip, flags, regions).load()
     with _lock:
         return _loaded.setdefault(key, kernel)
 

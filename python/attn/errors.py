@@ -69,7 +69,8 @@ class SimulationError(AttnError):
 
 
 class LibraryError(AttnError):
-    """libAttnC.so is missing or has another interface version."""
+    """libAttnC.so is missing or has another interface version, or torch is
+    missing for its operator."""
 
 
 class BundleError(AttnError):

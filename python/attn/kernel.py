@@ -11,8 +11,8 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _cache, _capture, _library, _regions, arrays, bundle
-from .errors import CompileError, Diagnostic, LibraryError, SimulationError
+from . import _cache, _capture, _driver, _host, _library, _regions, arrays, bundle, runtime
+from .errors import CompileError, Diagnostic, DriverError, LibraryError, SimulationError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -298,6 +298,28 @@ class Kernel:
                 library.attnReportPassed(report),
             )
 
+    def run(self, **inputs: ArrayLike) -> dict[str, NDArray[np.generic]]:
+        """What the kernel writes, by tensor name: on device 0 where there is a
+        GPU, else on the simulator. Inputs as in `simulate`, but all of them.
+        Copies to the GPU and back: for tensors that are there, `attention` and
+        bundles are the fast ways."""
+        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        if not _host.has_device():
+            run: Any = self.simulate
+            outputs: dict[str, NDArray[np.generic]] = run(verify=False, **inputs).outputs
+            return outputs
+        return _host.launch(self.load(), inputs)
+
+    def load(self) -> runtime.LoadedKernel:
+        """The kernel as `attn.runtime` launches it. Without ptxas the driver
+        translates the PTX, or says what is wrong."""
+        images = [bundle.Image("ptx", self.chip, self.ptx.encode())]
+        try:
+            images.insert(0, bundle.Image("cubin", self.chip, self.cubin))
+        except (CompileError, LibraryError):
+            pass
+        return runtime.LoadedKernel(bundle.Bundle(self.launch, tuple(images)))
+
 
 def _set_input(run: int, name: str, value: ArrayLike, dtype: str) -> None:
     array = arrays.to_elements(name, value, dtype)
@@ -401,8 +423,9 @@ def compile(
     comes from `flags`, which are attn-compile's: q="4x32x4096x128xf16",
     kv_heads, kv_len, dv, causal (True, "top-left", "bottom-right"), window
     ((left, right)), softcap, scale, out_type, layout, varlen, sinks, lse,
-    dynamic; `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b, h, q_idx,
-    kv_idx)` are traced to the problem's regions (docs/Python.md). `plan` fixes
+    dynamic. `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b, h, q_idx,
+    kv_idx)` are traced to the problem's regions (docs/Python.md). The chip
+    "native" is that of device 0, or sm_80 without a GPU. `plan` fixes
     parameters of the plan by name.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
@@ -421,7 +444,7 @@ def compile(
     # simulate() takes row-major arrays.
     regions = _regions.combine(mods[0], mods[1], _capture.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
-    options = [("chip", chip)]
+    options = [("chip", _get_native_chip() if chip == "native" else chip)]
     if schedule is not None:
         options.append(("schedule", schedule))
     if epilogue is not None:
@@ -431,6 +454,27 @@ def compile(
     options += [("set", f"{key}={value}") for key, value in (plan or {}).items()]
     request = _Request(problem, name, tuple(_make_options(flags)), tuple(options), regions)
     return _get_kernel(request, tensors, cache)
+
+
+def get_chip(major: int, minor: int) -> str:
+    """The target for a compute capability: its own, else the newest without
+    suffix that is not newer than it."""
+    capability = 10 * major + minor
+    rows = targets()
+    for row in rows:
+        if row.compute_capability == capability:
+            return row.chip
+    older = [row for row in rows if row.compute_capability < capability and row.chip[-1].isdigit()]
+    if not older:
+        raise DriverError(f"no target for compute capability {major}.{minor}")
+    return older[-1].chip
+
+
+def _get_native_chip() -> str:
+    if not _host.has_device():
+        return "sm_80"
+    device = _driver.get_device(0)
+    return get_chip(device.major, device.minor)
 
 
 def compile_flags(

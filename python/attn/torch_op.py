@@ -10,11 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from . import _attention, _capture, _regions, _tensors, runtime
 from ._attention import Options
-from .errors import ArgumentError
+from .errors import ArgumentError, LibraryError
+
+try:
+    import torch
+except ImportError as error:
+    raise LibraryError(f"the torch operator needs torch: {error}") from error
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -25,6 +25,15 @@ def count_runs(monkeypatch):
     return runs
 
 
+def run_python(script, **environment):
+    variables = {**os.environ, **environment}
+    if "ATTN_INSTALLED" not in variables:
+        variables["PYTHONPATH"] = str(pathlib.Path(attn.__file__).parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-c", script], env=variables, stdout=subprocess.PIPE, text=True
+    )
+
+
 def test_memory_and_disk(monkeypatch):
     runs = count_runs(monkeypatch)
     first = attn.compile(**SMALL)
@@ -72,20 +81,81 @@ def test_default_folder(monkeypatch):
 
 def test_processes(empty_cache):
     script = f"import attn; print(attn.compile(**{SMALL!r}).ptx)"
-    environment = dict(os.environ)
-    if "ATTN_INSTALLED" not in environment:
-        environment["PYTHONPATH"] = str(pathlib.Path(attn.__file__).parents[1])
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(4)
-    ]
+    workers = [run_python(script) for _ in range(4)]
     outputs = {worker.communicate()[0] for worker in workers}
     assert all(worker.returncode == 0 for worker in workers)
     assert len(outputs) == 1 and ".entry" in outputs.pop()
     # Nothing half-written stays behind.
     assert len(list_kernels(empty_cache)) == 1 and not list(empty_cache.glob(".*"))
+
+
+def test_machine_without_compiler(empty_cache):
+    """What another machine compiled is enough."""
+    kernel = attn.compile(**SMALL)
+    script = f"""
+import attn
+kernel = attn.compile(**{SMALL!r})
+print(kernel.chip, attn.targets()[0].chip, kernel.ptx.count(".entry"))
+try:
+    attn.compile(**{SMALL!r}, causal=True)
+except attn.LibraryError as error:
+    print(error)
+"""
+    text = run_python(script, ATTN_LIBRARY="/nonexistent/libAttnC.so").communicate()[0]
+    first, second = text.splitlines()
+    assert first == f"{kernel.chip} {attn.targets()[0].chip} 1"
+    assert second.startswith("cannot load the compiler: /nonexistent")
+    (empty_cache / "compiler").unlink()
+    worker = run_python("import attn; attn.targets()", ATTN_LIBRARY="/nonexistent")
+    worker.communicate()
+    assert worker.returncode == 1
+
+
+def test_file_of_another_version(monkeypatch, empty_cache):
+    runs = count_runs(monkeypatch)
+    first = attn.compile(**SMALL)
+    (old,) = list_kernels(empty_cache)
+    for name, value in (("_cache.VERSION", 99), ("kernel._build_identity", lambda: "another")):
+        monkeypatch.setattr(f"attn.{name}", value)
+        _cache.clear_memory()
+        assert attn.compile(**SMALL).ptx == first.ptx
+    assert len(runs) == 3 and len(list_kernels(empty_cache)) == 3 and old.exists()
+
+
+def test_killed_writers_leave_nothing_half_written(empty_cache):
+    """Processes that are killed while they write, and a reader beside them."""
+    script = """
+from attn import _cache
+print("ready", flush=True)
+while True:
+    for byte in b"ab":
+        _cache.write("file", bytes([byte]) * 3000000)
+"""
+    seen = set()
+    for _ in range(3):
+        workers = [run_python(script) for _ in range(2)]
+        for worker in workers:
+            worker.stdout.readline()
+        for _ in range(20):
+            contents = _cache.read("file")
+            if contents is not None:
+                assert len(contents) == 3000000 and len(set(contents)) == 1
+                seen.add(contents[0])
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+        whole = _cache.read("file")
+        assert whole is None or len(whole) == 3000000
+    assert seen
+
+
+def test_failed_write_leaves_nothing(monkeypatch, empty_cache):
+    def fail(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    assert attn.compile(**SMALL).ptx
+    assert not list(empty_cache.iterdir())
 
 
 def test_keys_do_not_collide():

@@ -348,3 +348,56 @@ def test_overhead_of_a_call(driver):
     driver(**views)
     best = min(timeit.repeat(lambda: driver(**views), number=100, repeat=5)) / 100
     assert best < 200e-6
+
+
+def test_no_torch():
+    script = """
+import sys
+sys.modules["torch"] = None
+import attn
+try:
+    import attn.torch_op
+except attn.LibraryError as error:
+    print(error)
+try:
+    attn.attention(1, 2, 3)
+except attn.ArgumentError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second = done.stdout.splitlines()
+    assert first.startswith("the torch operator needs torch: ")
+    assert (
+        second == 'tensor "out": expected a tensor, got None; only torch tensors have outputs made'
+    )
+
+
+def test_attention_addresses_and_strides(driver):
+    """Rows are read in pieces of 16 bytes."""
+    kernel = attn.compile(q="1x2x64x64xf16", dynamic=True)
+    loaded = runtime.load(kernel.bundle(cubin=False))
+    shape, strides = (1, 2, 64, 64), (8192, 4096, 64, 1)
+    views = {name: attn.record.TensorView("f16", shape, strides, 4096) for name in "qkvo"}
+    views["lse"] = attn.record.TensorView("f32", shape[:3], (128, 64, 1), 4096)
+    loaded(**views)
+    for name, alignment in (("q", 16), ("o", 16), ("lse", 4)):
+        moved = views[name]._replace(address=4096 + alignment // 2)
+        with pytest.raises(
+            attn.ArgumentError, match=f'"{name}": .* of {alignment} bytes, got 0x10'
+        ):
+            loaded(**{**views, name: moved})
+    loaded(**{**views, "lse": views["lse"]._replace(address=4100)})
+    crooked = views["k"]._replace(strides=(8192, 4100, 64, 1))
+    with pytest.raises(attn.ArgumentError, match='"k": stride 1: expected a multiple of 16 bytes'):
+        loaded(**{**views, "k": crooked})
+    # What the record fixes to less needs less.
+    narrow = attn.record.Binder(attn.compile(q="1x2x64x40xf16", layout="bnhd").launch)
+    assert narrow.alignments["q"] == 16
+    text = kernel.mlir("problem").replace("strided<[?, ?, ?, 1]>", "strided<[?, ?, 68, 1]>")
+    assert attn.record.Binder(attn.compile(text).launch).alignments["q"] == 8
