@@ -180,8 +180,28 @@ def _integers(name: str, symbol: str, a: Operand, b: Operand, least: str = "i32"
     return graph.make(type, f"arith.{name} {{}}, {{}} : {type}", *operands)
 
 
+def _is_from_score(value: Value) -> bool:
+    """Whether the score is among what `value` is computed from."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if node.template == "%score":
+            return True
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack += node.operands
+    return False
+
+
 def _divide(a: Operand, b: Operand) -> Value:
     graph = _check("/", a, b)
+    if isinstance(a, Value) and a.type == "f32" and not isinstance(b, Value) and b:
+        inverse = 1 / b
+        # A product costs one instruction. It differs by rounding, which a score
+        # has anyway, while a quotient of indices may be a whole number.
+        if 1e-37 < abs(inverse) < 1e37 and _is_from_score(a):
+            return _arithmetic("mul", a, float(inverse))
     _, operands = _unify(graph, "f32", a, b)
     return graph.make("f32", "arith.divf {}, {} : f32", *operands)
 

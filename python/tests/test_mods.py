@@ -221,6 +221,19 @@ def test_functions(name):
         assert known(2.5) == of_math(2.5)
 
 
+def test_quotients_of_indices_are_exact():
+    """49 * (1 / 49) is less than 1 in f32."""
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return score / 7 + am.floor(kv_idx / 49) + kv_idx.float() // 41
+
+    def reference(score, b, h, q_idx, kv_idx):
+        return score / 7 + kv_idx // 49 + kv_idx // 41
+
+    check((1, 1, 32, 64), 200, score_mod=score_mod, reference={"score_mod": reference})
+    assert attn.score_mod(score_mod).text.count("divf") == 2
+
+
 def test_choices():
     def score_mod(score, b, h, q_idx, kv_idx):
         kept = np.where(score > 0, score, am.minimum(score * 2, -0.5))
