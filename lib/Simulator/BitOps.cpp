@@ -298,16 +298,37 @@ static void execLop3(Exec &x, const Inst &I) {
   x.propagate<3>(I);
 }
 
+// ops: d, a, b, c, p, q; flags: 1 and.
+static void execLop3Pred(Exec &x, const Inst &I) {
+  execLop3(x, I);
+  uint32_t nonZero = 0;
+  forLanes(x.active, [&](unsigned l) {
+    nonZero |= uint32_t(x.r32(I.ops[0])[l] != 0) << l;
+  });
+  uint32_t q = x.pred(I.ops[5]);
+  x.setPred(I.ops[4], I.flags ? nonZero & q : nonZero | q);
+  uint32_t p = x.poisonOf(I.ops[0]) | x.poisonOf(I.ops[5]);
+  x.setPoison(I.ops[4], p, x.origin[I.ops[x.poisonOf(I.ops[0]) ? 0 : 5].meta]);
+}
+
 static Error decodeLop3(Decoding &c) {
-  if (c.take("and") || c.take("or"))
-    return c.error("lop3 with a predicate is not supported");
+  StringRef how = c.takeAny({"and", "or"});
   Type t = c.takeType();
-  ATTN_SIM_TRY(c.expectOps(5, 5));
-  ATTN_SIM_TRY(c.dst(c.ast.ops[0], t));
+  unsigned want = how.empty() ? 5 : 6;
+  ATTN_SIM_TRY(c.expectOps(want, want));
+  const AstOperand &d = c.ast.ops[0];
+  if ((d.kind == AstOperand::Pair) == how.empty())
+    return c.error("expected 'd|p' with '.and' and '.or' only");
+  ATTN_SIM_TRY(c.dst(how.empty() ? d : d.elems[0], t));
   for (unsigned i = 1; i < 4; ++i)
     ATTN_SIM_TRY(c.src(c.ast.ops[i], t));
   ATTN_SIM_TRY(c.immediate(c.ast.ops[4], c.inst.imm));
-  return c.set(execLop3, InstClass::Alu);
+  if (how.empty())
+    return c.set(execLop3, InstClass::Alu);
+  ATTN_SIM_TRY(c.dstPred(d.elems[1]));
+  ATTN_SIM_TRY(c.srcPred(c.ast.ops[5]));
+  c.inst.flags = how == "and";
+  return c.set(execLop3Pred, InstClass::Alu);
 }
 
 static void execDot(Exec &x, const Inst &I) {
@@ -347,6 +368,68 @@ static Error decodeDot(Decoding &c) {
   return decodeSame(c, execDot, Type::B32, 3, InstClass::Alu);
 }
 
+/// The n-th set bit from a base position, upwards or downwards.
+struct FindNthSet {
+  static uint32_t f(uint32_t mask, uint32_t base, int32_t offset) {
+    if (offset == 0)
+      return base < 32 && mask >> base & 1 ? base : ~0u;
+    int step = offset > 0 ? 1 : -1;
+    uint32_t left = offset > 0 ? offset : -uint32_t(offset);
+    for (int64_t at = base; at >= 0 && at < 32; at += step)
+      if ((mask >> at & 1) && --left == 0)
+        return at;
+    return ~0u;
+  }
+};
+
+/// The low b bits of a, extended.
+template <typename T, bool Clamp>
+struct Extend {
+  static T f(T a, uint32_t b) {
+    uint32_t bits = b & 31;
+    if (Clamp && b >= 32)
+      return a;
+    return bits ? T(T(uint32_t(a) << (32 - bits)) >> (32 - bits)) : T(0);
+  }
+};
+
+/// b ones from bit a on.
+template <bool Clamp>
+struct BitMask {
+  static uint32_t f(uint32_t a, uint32_t b) {
+    if (Clamp && a >= 32)
+      return 0;
+    uint64_t ones = Clamp && b >= 32 ? ~0u : (uint64_t(1) << (b & 31)) - 1;
+    return uint32_t(ones << (a & 31));
+  }
+};
+
+static Error decodeFindNthSet(Decoding &c) {
+  return decodeSame(c, exec3<uint32_t, uint32_t, uint32_t, int32_t, FindNthSet>,
+                    c.takeType(), 3, InstClass::Alu);
+}
+
+static Error decodeExtend(Decoding &c) {
+  bool clamp = c.take("clamp");
+  if (!clamp && !c.take("wrap"))
+    return c.error("expected '.clamp' or '.wrap'");
+  Type t = c.takeType();
+  if (c.ast.base == "bmsk")
+    return decodeSame(c,
+                      clamp
+                          ? exec2<uint32_t, uint32_t, uint32_t, BitMask<true>>
+                          : exec2<uint32_t, uint32_t, uint32_t, BitMask<false>>,
+                      t, 2, InstClass::Alu);
+  ExecFn fn =
+      t == Type::S32
+          ? (clamp ? exec2<int32_t, int32_t, uint32_t, Extend<int32_t, true>>
+                   : exec2<int32_t, int32_t, uint32_t, Extend<int32_t, false>>)
+          : (clamp ? exec2<uint32_t, uint32_t, uint32_t, Extend<uint32_t, true>>
+                   : exec2<uint32_t, uint32_t, uint32_t,
+                           Extend<uint32_t, false>>);
+  return decodeSame(c, fn, t, 2, InstClass::Alu);
+}
+
 void mlir::attn::sim::registerBitOps(DecodeTable &table) {
   table["shf"] = decodeFunnel;
   for (StringRef name : {"popc", "clz", "brev", "bfind"})
@@ -355,5 +438,7 @@ void mlir::attn::sim::registerBitOps(DecodeTable &table) {
   table["bfi"] = decodeBfi;
   table["prmt"] = decodePermute;
   table["lop3"] = decodeLop3;
+  table["fns"] = decodeFindNthSet;
+  table["szext"] = table["bmsk"] = decodeExtend;
   table["dp4a"] = table["dp2a"] = decodeDot;
 }

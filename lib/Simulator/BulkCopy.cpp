@@ -113,7 +113,9 @@ Type mlir::attn::sim::elementTypeOf(TensorMapElement e) {
   case TensorMapElement::BF16:
     return Type::BF16;
   case TensorMapElement::F32:
+  case TensorMapElement::F32Ftz:
   case TensorMapElement::TF32:
+  case TensorMapElement::TF32Ftz:
     return Type::F32;
   case TensorMapElement::S32:
     return Type::S32;
@@ -130,11 +132,16 @@ void mlir::attn::sim::cutBox(const TensorMapInfo &map,
                              llvm::ArrayRef<int64_t> coords, bool gather,
                              uint32_t shared, std::vector<Piece> &pieces,
                              uint64_t &total) {
-  unsigned size = getElementBytes(map.element);
-  uint64_t inner = uint64_t(map.box[0]) * size;
+  // A piece is 16 bytes of shared memory. Padded elements fill a part of it.
+  int64_t bits = getElementBits(map.element);
+  uint64_t inner = getSharedBytes(map.element, map.box[0]);
+  int64_t pieceBytes = inner == map.box[0] && bits < 8 ? 16 * bits / 8 : 16;
   uint64_t rows = 1;
-  for (unsigned i = 1; i < map.rank; ++i)
-    rows *= map.box[i];
+  std::array<uint64_t, 5> counts = {};
+  for (unsigned i = 1; i < map.rank; ++i) {
+    counts[i] = llvm::divideCeil(map.box[i], map.elementStrides[i]);
+    rows *= counts[i];
+  }
   if (gather)
     rows = 4;
   total = inner * rows;
@@ -145,15 +152,18 @@ void mlir::attn::sim::cutBox(const TensorMapInfo &map,
     uint64_t rest = row;
     for (unsigned i = 1; i < map.rank; ++i) {
       int64_t c =
-          gather ? coords[1 + row] : coords[i] + int64_t(rest % map.box[i]);
-      rest /= map.box[i];
+          gather
+              ? coords[1 + row]
+              : coords[i] + int64_t(rest % counts[i] * map.elementStrides[i]);
+      if (!gather)
+        rest /= counts[i];
       inside &= c >= 0 && uint64_t(c) < map.dims[i];
       address += uint64_t(c) * map.strides[i];
     }
     for (uint64_t b = 0; b < inner; b += 16) {
       Piece p;
-      int64_t start = coords[0] * int64_t(size) + int64_t(b);
-      int64_t limit = int64_t(map.dims[0] * size);
+      int64_t start = coords[0] * bits / 8 + int64_t(b) / 16 * pieceBytes;
+      int64_t limit = int64_t(map.dims[0] * bits / 8);
       p.global = address + start;
       p.shared =
           uint32_t(swizzleAddress(shared + row * inner + b, map.swizzleBytes));
@@ -161,7 +171,8 @@ void mlir::attn::sim::cutBox(const TensorMapInfo &map,
         p.first = p.last = 0;
       } else {
         p.first = start < 0 ? std::min<int64_t>(16, -start) : 0;
-        p.last = std::max<int64_t>(0, std::min<int64_t>(16, limit - start));
+        p.last =
+            std::max<int64_t>(0, std::min<int64_t>(pieceBytes, limit - start));
         if (p.first >= p.last)
           p.first = p.last = 0;
       }

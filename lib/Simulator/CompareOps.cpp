@@ -161,8 +161,10 @@ ExecFn pickSetp(Cmp c) {
   return nullptr;
 }
 
-double halfValue(uint32_t bits, bool bfloat) {
-  return bfloat ? bfloatToFloat(bits) : halfToFloat(bits);
+double halfValue(uint32_t bits, bool bfloat, bool ftz) {
+  if (bfloat)
+    return bfloatToFloat(bits);
+  return halfToFloat(ftz && !(bits & 0x7c00) ? bits & 0x8000 : bits);
 }
 
 /// f16, bf16 and their packed forms: imm 1 bf16, 2 packed.
@@ -171,14 +173,12 @@ void execSetpHalf(Exec &x, const Inst &I) {
   Cmp cmp = Cmp(I.flags & 15);
   forLanes(x.active, [&](unsigned l) {
     uint32_t a = x.r32(I.ops[2])[l], b = x.r32(I.ops[3])[l];
-    bool bf = I.imm & 1;
-    lo |= uint32_t(compare<double>(cmp, halfValue(a & 0xffff, bf),
-                                   halfValue(b & 0xffff, bf)))
-          << l;
+    auto half = [&](uint32_t bits) {
+      return halfValue(bits & 0xffff, I.imm & 1, I.flags & 64);
+    };
+    lo |= uint32_t(compare<double>(cmp, half(a), half(b))) << l;
     if (I.imm & 2)
-      hi |= uint32_t(compare<double>(cmp, halfValue(a >> 16, bf),
-                                     halfValue(b >> 16, bf)))
-            << l;
+      hi |= uint32_t(compare<double>(cmp, half(a >> 16), half(b >> 16))) << l;
   });
   finishSetp(x, I, lo);
   if (!(I.imm & 2) || !(I.flags & 128))
@@ -280,8 +280,8 @@ Error decodeSetp(Decoding &c) {
 /// set: the comparison goes to a hidden predicate pair, then to a register.
 struct SetAux {
   ExecFn compare;
-  bool toFloat = false;
-  bool packed = false, bfloat = false;
+  bool packed = false;
+  uint32_t one = ~0u; ///< the result for true
 };
 
 void execSet(Exec &x, const Inst &I) {
@@ -291,14 +291,8 @@ void execSet(Exec &x, const Inst &I) {
   const Operand &d = I.ops[5];
   forLanes(x.active, [&](unsigned l) {
     bool a = lo >> l & 1, b = hi >> l & 1;
-    uint32_t one = o.bfloat ? 0x3f80 : 0x3c00;
-    uint32_t v;
-    if (o.packed)
-      v = o.toFloat ? (a ? one : 0) | (b ? one << 16 : 0)
-                    : (a ? 0xffffu : 0) | (b ? 0xffff0000u : 0);
-    else
-      v = o.toFloat ? (a ? 0x3f800000u : 0) : (a ? ~0u : 0);
-    x.write(d, l, v);
+    x.write(d, l,
+            (a ? o.one : 0) | (o.packed && b ? uint32_t(o.one) << 16 : 0));
   });
   x.setPoison(d, x.poisonOf(I.ops[0]), x.origin[I.ops[0].meta]);
 }
@@ -333,9 +327,23 @@ Error decodeSet(Decoding &c) {
     return c.error("unknown comparison of this type");
   auto *aux = c.makeAux<SetAux>();
   aux->compare = fn;
-  aux->toFloat = to == Type::F32 || to == Type::F16x2 || to == Type::BF16x2;
   aux->packed = t == Type::F16x2 || t == Type::BF16x2;
-  aux->bfloat = to == Type::BF16x2;
+  switch (to) {
+  case Type::F32:
+    aux->one = 0x3f800000;
+    break;
+  case Type::F16:
+  case Type::F16x2:
+    aux->one = 0x3c00;
+    break;
+  case Type::BF16:
+  case Type::BF16x2:
+    aux->one = 0x3f80;
+    break;
+  default:
+    aux->one = bitWidth(to) == 16 || aux->packed ? 0xffff : ~0u;
+    break;
+  }
   return c.set(execSet, InstClass::Compare);
 }
 

@@ -60,7 +60,11 @@ uint64_t encodeAnyFloat(const CvtAux &o, double v) {
   if (o.relu && !(v != v) && v <= 0)
     v = 0;
   if (o.to == Type::F64)
-    return v != v ? 0x7fffffffffffffffull : bitCast<uint64_t>(v);
+    return bitCast<uint64_t>(v);
+  // From f64 a NaN keeps its sign.
+  if (v != v && o.from == Type::F64)
+    return formatOf(o.to).nan | uint32_t(std::signbit(v))
+                                    << formatOf(o.to).signBit();
   uint32_t r;
   if (v == v && o.rounding == Rounding::Nearest && o.to == Type::F32)
     r = bitCast<uint32_t>(float(v));
@@ -76,8 +80,7 @@ uint64_t encodeAnyFloat(const CvtAux &o, double v) {
 uint64_t convertToInteger(const CvtAux &o, double v) {
   unsigned bits = bitWidth(o.to);
   if (v != v)
-    return o.from == Type::F64 || bits < 64 ? (bits == 64 ? 1ull << 63 : 0)
-                                            : 1ull << 63;
+    return bits == 64 ? 1ull << 63 : o.from == Type::F64 ? 1ull << 31 : 0;
   v = roundToInteger(v, o.rounding);
   if (isSigned(o.to)) {
     double hi = std::ldexp(1.0, bits - 1);
@@ -123,7 +126,7 @@ uint64_t extend(Type t, uint64_t v) {
 
 uint64_t integerToFloat(const CvtAux &o, uint64_t v) {
   bool negative = isSigned(o.from) && int64_t(v) < 0;
-  if (o.rounding == Rounding::Nearest) {
+  if (o.rounding == Rounding::Nearest && !o.sat) {
     if (o.to == Type::F32) {
       float f = isSigned(o.from) ? float(int64_t(v)) : float(v);
       return bitCast<uint32_t>(f);
@@ -161,10 +164,16 @@ uint64_t integerToFloat(const CvtAux &o, uint64_t v) {
 
 uint64_t convert(const CvtAux &o, uint64_t v) {
   if (isFloatType(o.from)) {
-    double d = decodeAnyFloat(o.from, v, o.ftz);
-    // NaN keeps its upper bits.
+    // Conversions to narrower floats do not flush their source.
+    bool flushes = o.ftz && (!isFloatType(o.to) || bitWidth(o.to) >= 32);
+    double d = decodeAnyFloat(o.from, v, flushes);
+    if (flushes && o.to == Type::F64 && d != d)
+      return 0x7fffffffe0000000ull;
+    // Away from zero a NaN keeps its upper bits.
     if (o.to == Type::TF32 && d != d)
-      return v & 0xffffe000;
+      return o.rounding == Rounding::Away ? v & 0xffffe000 : 0x7fffe000;
+    if (o.to == Type::F32 && o.from == Type::BF16 && d != d && !o.sat)
+      return v << 16;
     if (isFloatType(o.to)) {
       if (o.integerRounding)
         d = roundToInteger(d, o.rounding);
@@ -224,7 +233,7 @@ struct HalfToFloat {
   static float f(uint16_t h) { return canonical(halfToFloat(h)); }
 };
 struct BfloatToFloat {
-  static float f(uint16_t h) { return canonical(bfloatToFloat(h)); }
+  static float f(uint16_t h) { return bfloatToFloat(h); }
 };
 struct FloatToHalf {
   static uint16_t f(float v) { return floatToHalf(v); }
@@ -314,16 +323,19 @@ void execPackInteger(Exec &x, const Inst &I) {
 
 Error decodeCvtPack(Decoding &c) {
   c.take("sat");
-  Type to = c.takeType(), from = c.takeType();
-  Type chain = c.takeType();
-  if (from != Type::S32 || bitWidth(to) > 16)
+  StringRef packed =
+      c.takeAny({"u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"});
+  unsigned bits = 0;
+  packed.drop_front(!packed.empty()).getAsInteger(10, bits);
+  Type from = c.takeType(), chain = c.takeType();
+  if (from != Type::S32 || !bits || (chain != Type::None) == (bits == 16))
     return c.error("unknown type");
   unsigned n = chain == Type::None ? 3 : 4;
   ATTN_SIM_TRY(c.expectOps(n, n));
   ATTN_SIM_TRY(c.dst(c.ast.ops[0], Type::B32));
   for (unsigned i = 1; i < n; ++i)
     ATTN_SIM_TRY(c.src(c.ast.ops[i], Type::B32));
-  c.inst.flags = bitWidth(to) | (isSigned(to) ? 0x100 : 0) |
+  c.inst.flags = bits | (packed.starts_with("s") ? 0x100 : 0) |
                  (chain != Type::None ? 0x200 : 0);
   return c.set(execPackInteger, InstClass::Convert);
 }

@@ -27,6 +27,7 @@ Decoder::Decoder(ProgramImpl &program) : program(program) {
   registerBulkCopyOps(table);
   registerWgmmaOps(table);
   registerTensorMemoryOps(table);
+  registerTensorMapOps(table);
   registerControlOps(table);
   registerClusterLaunchOps(table);
 }

@@ -101,6 +101,7 @@ void registerAsyncCopyOps(DecodeTable &table);
 void registerBulkCopyOps(DecodeTable &table);
 void registerWgmmaOps(DecodeTable &table);
 void registerTensorMemoryOps(DecodeTable &table);
+void registerTensorMapOps(DecodeTable &table);
 void registerControlOps(DecodeTable &table);
 void registerClusterLaunchOps(DecodeTable &table);
 /// st.async, without its first qualifier.

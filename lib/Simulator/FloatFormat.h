@@ -38,6 +38,9 @@ struct Format {
   unsigned signBit() const { return expBits + manBits; }
 };
 
+/// What bulk copies fill 16-bit elements out of bounds with.
+constexpr uint32_t OutOfBoundsNaN = 0x7fff;
+
 /// The format of a scalar float type or of the elements of a packed one.
 const Format &formatOf(Type type);
 

@@ -1,14 +1,12 @@
 //===- FloatOps.cpp - Float arithmetic ------------------------------------===//
 //
 // Round-to-nearest f32 and f32x2 run as native vector loops. Everything else
-// goes through one scalar function on doubles. The approximate instructions
-// return the correctly rounded value, which is inside of every error bound
-// that the ISA states for them.
+// goes through one scalar function.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Alu.h"
-#include <cfenv>
+#include "FloatCompute.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -16,254 +14,29 @@ using llvm::StringRef;
 
 namespace {
 
-enum class FloatOp : uint8_t {
-  Add,
-  Sub,
-  Mul,
-  Fma,
-  Div,
-  Neg,
-  Abs,
-  Min,
-  Max,
-  Rcp,
-  Sqrt,
-  Rsqrt,
-  Ex2,
-  Lg2,
-  Sin,
-  Cos,
-  Tanh,
-};
-
-struct FloatAux {
-  FloatOp op = FloatOp::Add;
-  Type type = Type::F32;
-  Rounding rounding = Rounding::Nearest;
-  bool ftz = false, sat = false, relu = false, nan = false, xorsign = false;
-  bool approx = false;
-  unsigned sources = 2;
-  unsigned packed = 1; ///< elements in a register
-};
-
-bool isNaN(double v) { return v != v; }
-
-/// Moves a rounded result that is not exact onto its odd neighbour.
-double stickyOdd(double r, double err) {
-  if (err == 0 || !std::isfinite(r) || !std::isfinite(err) ||
-      (bitCast<uint64_t>(r) & 1) || r == 0)
-    return r;
-  bool up = (err > 0) == (r > 0);
-  return bitCast<double>(bitCast<uint64_t>(r) + (up ? 1 : -1));
-}
-
-double compute(FloatOp op, double a, double b, double c) {
-  switch (op) {
-  case FloatOp::Add:
-    return addOdd(a, b);
-  case FloatOp::Sub:
-    return addOdd(a, -b);
-  case FloatOp::Mul:
-    return a * b;
-  case FloatOp::Fma:
-    return fmaOdd(a, b, c);
-  case FloatOp::Div: {
-    double q = a / b;
-    return stickyOdd(q, std::fma(-q, b, a) * (b < 0 ? -1 : 1));
-  }
-  case FloatOp::Rcp: {
-    double q = 1 / a;
-    return stickyOdd(q, std::fma(-q, a, 1.0) * (a < 0 ? -1 : 1));
-  }
-  case FloatOp::Sqrt: {
-    double s = std::sqrt(a);
-    return stickyOdd(s, std::fma(-s, s, a));
-  }
-  case FloatOp::Rsqrt:
-    return 1 / std::sqrt(a);
-  case FloatOp::Ex2:
-    return std::exp2(a);
-  case FloatOp::Lg2:
-    return std::log2(a);
-  case FloatOp::Sin:
-    return std::sin(a);
-  case FloatOp::Cos:
-    return std::cos(a);
-  case FloatOp::Tanh:
-    return std::tanh(a);
-  default:
-    return a;
-  }
-}
-
-/// One element of any format but f64.
-uint32_t element(const FloatAux &o, uint32_t a, uint32_t b, uint32_t c) {
-  const Format &f = formatOf(o.type);
-  uint32_t signMask = 1u << f.signBit();
-  uint32_t expMask = ((1u << f.expBits) - 1) << f.manBits;
-  auto flushBits = [&](uint32_t v) {
-    return o.ftz && !(v & expMask) ? v & signMask : v;
-  };
-  a = flushBits(a);
-  b = flushBits(b);
-  c = flushBits(c);
-  auto nan = [&](uint32_t v) { return (v & ~signMask) > expMask; };
-  uint32_t r;
-  switch (o.op) {
-  case FloatOp::Neg:
-    r = nan(a) ? f.nan : a ^ signMask;
-    return r;
-  case FloatOp::Abs:
-    r = nan(a) ? f.nan : a & ~signMask;
-    return r;
-  case FloatOp::Min:
-  case FloatOp::Max: {
-    auto pick = [&](uint32_t p, uint32_t q) {
-      uint32_t sign = 0;
-      if (o.xorsign) {
-        sign = (p ^ q) & signMask;
-        p &= ~signMask;
-        q &= ~signMask;
-      }
-      if (nan(p) || nan(q)) {
-        if (o.nan || (nan(p) && nan(q)))
-          return f.nan;
-        return (nan(p) ? q : p) | sign;
-      }
-      // Signed magnitude as an ordered integer; -0 is below +0.
-      auto key = [&](uint32_t v) -> int64_t {
-        int64_t m = v & ~signMask;
-        return v & signMask ? -m - 1 : m;
-      };
-      bool less = key(p) < key(q);
-      uint32_t chosen = (o.op == FloatOp::Min) == less ? p : q;
-      return chosen | sign;
-    };
-    r = pick(a, b);
-    if (o.sources == 3)
-      r = pick(r, c);
-    break;
-  }
-  default: {
-    double x = decodeFloat(a, f), y = decodeFloat(b, f), z = decodeFloat(c, f);
-    double value = compute(o.op, x, y, z);
-    if (o.rounding == Rounding::Down && value == 0) {
-      // Terms that cancel give -0 when rounding down.
-      double p = o.op == FloatOp::Fma ? x * y : x;
-      double q = o.op == FloatOp::Fma ? z : o.op == FloatOp::Sub ? -y : y;
-      bool sum =
-          o.op == FloatOp::Add || o.op == FloatOp::Sub || o.op == FloatOp::Fma;
-      if (sum && (std::signbit(p) || std::signbit(q)))
-        value = -0.0;
-    }
-    if (o.op == FloatOp::Div && o.approx) {
-      double divisor = std::fabs(decodeFloat(b, f));
-      if (divisor > 8.507059173023462e37 && std::isfinite(divisor))
-        value = std::isinf(decodeFloat(a, f)) ? NAN : std::copysign(0.0, value);
-    }
-    if (o.sat)
-      value = isNaN(value) ? 0.0 : value <= 0 ? 0.0 : value > 1 ? 1.0 : value;
-    r = isNaN(value) ? f.nan : encodeFloat(value, f, o.rounding, false);
-    r = flushBits(r);
-    break;
-  }
-  }
-  if (o.relu) {
-    if (nan(r))
-      r = f.nan;
-    else if (r & signMask)
-      r = 0;
-  }
-  return r;
-}
-
-__attribute__((noinline)) double computeDouble(const FloatAux &o, double a,
-                                               double b, double c) {
-  static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD,
-                              FE_UPWARD, FE_TONEAREST};
-  volatile double va = a, vb = b, vc = c, r = 0;
-  if (o.rounding != Rounding::Nearest)
-    std::fesetround(modes[int(o.rounding)]);
-  switch (o.op) {
-  case FloatOp::Add:
-    r = va + vb;
-    break;
-  case FloatOp::Sub:
-    r = va - vb;
-    break;
-  case FloatOp::Mul:
-    r = va * vb;
-    break;
-  case FloatOp::Fma:
-    r = std::fma(va, vb, vc);
-    break;
-  case FloatOp::Div:
-    r = va / vb;
-    break;
-  case FloatOp::Rcp:
-    r = 1 / va;
-    break;
-  case FloatOp::Sqrt:
-    r = std::sqrt(va);
-    break;
-  case FloatOp::Rsqrt:
-    r = 1 / std::sqrt(va);
-    break;
-  case FloatOp::Neg:
-    r = -va;
-    break;
-  case FloatOp::Abs:
-    r = std::fabs(va);
-    break;
-  case FloatOp::Min:
-    r = isNaN(a)                                 ? b
-        : isNaN(b)                               ? a
-        : (a < b || (a == b && std::signbit(a))) ? a
-                                                 : b;
-    break;
-  case FloatOp::Max:
-    r = isNaN(a)                                  ? b
-        : isNaN(b)                                ? a
-        : (a > b || (a == b && !std::signbit(a))) ? a
-                                                  : b;
-    break;
-  default:
-    r = compute(o.op, a, b, c);
-    break;
-  }
-  if (o.rounding != Rounding::Nearest)
-    std::fesetround(FE_TONEAREST);
-  double result = r;
-  if (o.approx) {
-    // rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 work on the upper half.
-    uint64_t bits = bitCast<uint64_t>(result);
-    result = bitCast<double>(bits & 0xffffffff00000000ull);
-  }
-  if (o.sat)
-    result = isNaN(result) ? 0.0 : std::min(std::max(result, 0.0), 1.0);
-  return result;
-}
-
 void execGeneric(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const FloatAux *>(I.aux);
   auto source = [&](unsigned i, unsigned l) -> uint64_t {
-    return i < o.sources ? x.read(I.ops[i + 1], l) : 0;
+    uint64_t v = i < o.sources ? x.read(I.ops[i + 1], l) : 0;
+    if (i >= o.narrowSources)
+      return v;
+    return bitCast<uint32_t>(o.narrow == Type::BF16 ? bfloatToFloat(v)
+                                                    : halfToFloat(v));
   };
   unsigned bits = bitWidth(o.type) / o.packed;
   forLanes(x.active, [&](unsigned l) {
     uint64_t a = source(0, l), b = source(1, l), c = source(2, l);
     uint64_t r;
     if (o.type == Type::F64) {
-      double v = computeDouble(o, bitCast<double>(a), bitCast<double>(b),
-                               bitCast<double>(c));
-      r = isNaN(v) ? 0x7fffffffffffffffull : bitCast<uint64_t>(v);
+      r = bitCast<uint64_t>(computeDouble(
+          o, bitCast<double>(a), bitCast<double>(b), bitCast<double>(c)));
     } else if (o.packed == 1) {
-      r = element(o, a, b, c);
+      r = computeElement(o, a, b, c);
     } else {
       uint64_t mask = (uint64_t(1) << bits) - 1;
-      r = element(o, a & mask, b & mask, c & mask) |
-          uint64_t(
-              element(o, a >> bits & mask, b >> bits & mask, c >> bits & mask))
+      r = computeElement(o, a & mask, b & mask, c & mask) |
+          uint64_t(computeElement(o, a >> bits & mask, b >> bits & mask,
+                                  c >> bits & mask))
               << bits;
     }
     x.write(I.ops[0], l, r);
@@ -392,14 +165,25 @@ Error decodeAny(Decoding &c, FloatOp op, unsigned sources) {
   o.sat = c.take("sat");
   o.relu = c.take("relu");
   o.nan = c.take("NaN");
-  bool abs = false;
-  if (c.take("xorsign"))
-    o.xorsign = abs = c.take("abs");
+  o.xorsign = c.take("xorsign");
+  if ((op == FloatOp::Min || op == FloatOp::Max) && c.take("abs"))
+    o.abs = true;
+  if (o.xorsign != (o.abs && c.numOps() == 3))
+    return c.error("expected '.xorsign.abs' with two sources, '.abs' with "
+                   "three");
   o.approx = c.take("approx");
   bool full = c.take("full");
   o.type = c.takeType();
-  if (o.op == FloatOp::Fma && c.take("oob"))
-    return c.error("'.oob' is not supported");
+  o.oob = o.op == FloatOp::Fma && c.take("oob");
+  if (o.type == Type::F32 &&
+      (op == FloatOp::Add || op == FloatOp::Sub || op == FloatOp::Fma)) {
+    o.narrow = c.takeType();
+    if (o.narrow != Type::None && o.narrow != Type::F16 &&
+        o.narrow != Type::BF16)
+      return c.error("expected a narrow type of 'f16' or 'bf16'");
+    if (o.narrow != Type::None)
+      o.narrowSources = op == FloatOp::Fma ? 2 : 1;
+  }
   o.packed =
       o.type == Type::F16x2 || o.type == Type::BF16x2 || o.type == Type::F32x2
           ? 2
@@ -416,7 +200,7 @@ Error decodeAny(Decoding &c, FloatOp op, unsigned sources) {
   ATTN_SIM_TRY(c.expectOps(sources + 1, sources + 1));
   ATTN_SIM_TRY(c.dst(c.ast.ops[0], o.type));
   for (unsigned i = 1; i <= sources; ++i)
-    ATTN_SIM_TRY(c.src(c.ast.ops[i], o.type));
+    ATTN_SIM_TRY(c.src(c.ast.ops[i], i <= o.narrowSources ? o.narrow : o.type));
   InstClass cls = o.type == Type::F64 ? InstClass::Double
                   : o.type == Type::F32 || o.type == Type::F32x2
                       ? InstClass::Float
@@ -428,7 +212,8 @@ Error decodeAny(Decoding &c, FloatOp op, unsigned sources) {
   else if (op >= FloatOp::Rcp || (op == FloatOp::Div && o.type != Type::F64))
     cls = InstClass::Special;
   bool plain = o.rounding == Rounding::Nearest && !o.sat && !o.relu && !o.nan &&
-               !o.xorsign && sources == (op == FloatOp::Fma ? 3 : 2);
+               !o.xorsign && !o.narrowSources &&
+               sources == (op == FloatOp::Fma ? 3 : 2);
   ExecFn fn = nullptr;
   if (plain && o.type == Type::F32) {
     switch (op) {
@@ -541,7 +326,8 @@ void execTestp(Exec &x, const Inst &I) {
       t = isNaN(v);
       break;
     case 4:
-      t = std::isfinite(v) && v != 0 && !subnormal;
+      // Hardware counts zeros among the normal numbers.
+      t = std::isfinite(v) && !subnormal;
       break;
     case 5:
       t = subnormal;

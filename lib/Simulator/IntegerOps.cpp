@@ -101,6 +101,7 @@ ATTN_OP1(Neg, T(W(0) - W(a)))
 ATTN_OP1(Abs, (a < 0 ? T(W(0) - W(a)) : a))
 ATTN_OP3(MadLo, T(W(a) * W(b) + W(c)))
 ATTN_OP3(MadHi, T(W(mulHigh<T>(a, b)) + W(c)))
+ATTN_OP3(MadHiSat, saturate<T>(__int128(mulHigh<T>(a, b)) + c))
 ATTN_OP3(Sad, T(W(c) + (a < b ? W(b) - W(a) : W(a) - W(b))))
 
 template <typename T>
@@ -176,6 +177,7 @@ bool isPackedHalf(Type t) { return t == Type::U16x2 || t == Type::S16x2; }
 template <typename T>
 void execCarry(Exec &x, const Inst &I) {
   // flags: 1 subtract, 2 carry in, 4 carry out, 8 multiply low, 16 high.
+  using U = std::make_unsigned_t<T>;
   auto *d = lanesOf<T>(x, I.ops[0]);
   const auto *a = lanesOf<T>(x, I.ops[1]);
   const auto *b = lanesOf<T>(x, I.ops[2]);
@@ -184,15 +186,14 @@ void execCarry(Exec &x, const Inst &I) {
   const auto *c = mad ? lanesOf<T>(x, I.ops[4]) : nullptr;
   uint32_t carry = x.regs[cc.off];
   forLanes(x.active, [&](unsigned l) {
-    unsigned __int128 av = T(a[l]), bv = T(b[l]);
+    unsigned __int128 av = U(a[l]), bv = U(b[l]);
     if (mad) {
-      unsigned __int128 product = av * bv;
-      av = I.flags & 8 ? T(product) : T(product >> (sizeof(T) * 8));
-      bv = T(c[l]);
+      av = I.flags & 8 ? U(U(a[l]) * U(b[l])) : U(mulHigh<T>(a[l], b[l]));
+      bv = U(c[l]);
     }
     uint32_t in = I.flags & 2 ? carry >> l & 1 : 0;
     unsigned __int128 r = I.flags & 1 ? av - bv - in : av + bv + in;
-    d[l] = T(r);
+    d[l] = U(r);
     uint32_t out = uint32_t(r >> (sizeof(T) * 8)) & 1;
     if (I.flags & 4)
       carry = (carry & ~(1u << l)) | out << l;
@@ -225,8 +226,14 @@ Error carry(Decoding &c, Type t, uint32_t flags) {
   if (mad)
     ATTN_SIM_TRY(c.src(c.ast.ops[3], t));
   c.inst.flags = flags;
-  return c.set(bitWidth(t) == 64 ? execCarry<uint64_t> : execCarry<uint32_t>,
-               InstClass::Alu);
+  ExecFn fn = t == Type::U32   ? execCarry<uint32_t>
+              : t == Type::S32 ? execCarry<int32_t>
+              : t == Type::U64 ? execCarry<uint64_t>
+              : t == Type::S64 ? execCarry<int64_t>
+                               : nullptr;
+  if (!fn)
+    return c.error("unknown type");
+  return c.set(fn, InstClass::Alu);
 }
 
 } // namespace
@@ -244,6 +251,12 @@ static Error decodeArithmetic(Decoding &c) {
   bool cc = c.take("cc");
   bool lo = c.take("lo"), hi = c.take("hi"), wide = c.take("wide");
   Type t = c.takeType();
+  bool canSaturate = t == Type::S32 &&
+                     (base == "add" || base == "sub" || (base == "mad" && hi));
+  if (sat && !canSaturate)
+    return c.error("expected '.sat' with s32 add, sub or mad.hi only");
+  if (relu && base != "min" && base != "max")
+    return c.error("expected '.relu' with min and max only");
   if (cc || base == "addc" || base == "subc" || base == "madc") {
     uint32_t flags = (base.starts_with("sub") ? 1 : 0) |
                      (base.ends_with("c") ? 2 : 0) | (cc ? 4 : 0) |
@@ -337,6 +350,8 @@ static Error decodeArithmetic(Decoding &c) {
       using T = decltype(z);
       return lo ? exec3<T, T, T, T, MadLo<T>> : exec3<T, T, T, T, MadHi<T>>;
     });
+    if (sat)
+      fn = exec3<int32_t, int32_t, int32_t, int32_t, MadHiSat<int32_t>>;
     return decodeSame(c, fn, t, 3, InstClass::Imad);
   }
   if (base == "div")
@@ -357,17 +372,48 @@ static Error decodeArithmetic(Decoding &c) {
   return c.error("unknown instruction");
 }
 
+/// Half of the 48-bit product of the low 24 bits: bits 0 to 31 or 16 to 47.
+template <typename T, bool High>
+struct Mul24 {
+  static T f(T a, T b) {
+    auto low24 = [](T v) { return int64_t(T(uint32_t(v) << 8)) >> 8; };
+    int64_t product = low24(a) * low24(b);
+    return T(High ? product >> 16 : product);
+  }
+};
+template <typename T, bool High, bool Sat>
+struct Mad24 {
+  static T f(T a, T b, T c) {
+    T product = Mul24<T, High>::f(a, b);
+    return Sat ? saturate<T>(__int128(product) + c)
+               : T(Wrap<T>(product) + Wrap<T>(c));
+  }
+};
+
+template <typename T>
+static ExecFn pickMul24(bool mad, bool high, bool sat) {
+  if (!mad)
+    return high ? exec2<T, T, T, Mul24<T, true>>
+                : exec2<T, T, T, Mul24<T, false>>;
+  if (sat)
+    return exec3<T, T, T, T, Mad24<T, true, true>>;
+  return high ? exec3<T, T, T, T, Mad24<T, true, false>>
+              : exec3<T, T, T, T, Mad24<T, false, false>>;
+}
+
 static Error decodeMul24(Decoding &c) {
-  bool lo = c.take("lo");
-  c.take("hi");
+  bool mad = c.ast.base == "mad24";
+  bool lo = c.take("lo"), hi = c.take("hi"), sat = c.take("sat");
   Type t = c.takeType();
-  if (!lo)
-    return c.error("only the low half of 24-bit products is supported");
-  if (c.ast.base == "mul24")
-    return decodeSame(c, binary<MulLo>(t), t, 2, InstClass::Imad);
-  return decodeSame(
-      c, exec3<uint32_t, uint32_t, uint32_t, uint32_t, MadLo<uint32_t>>, t, 3,
-      InstClass::Imad);
+  if (lo == hi)
+    return c.error("expected '.lo' or '.hi'");
+  if (t != Type::U32 && t != Type::S32)
+    return c.error("unknown type");
+  if (sat && (!mad || !hi || t != Type::S32))
+    return c.error("expected '.sat' with mad24.hi.s32 only");
+  ExecFn fn = t == Type::U32 ? pickMul24<uint32_t>(mad, hi, sat)
+                             : pickMul24<int32_t>(mad, hi, sat);
+  return decodeSame(c, fn, t, mad ? 3 : 2, InstClass::Imad);
 }
 
 /// and/or/xor/not on predicates: masks of lanes.

@@ -76,9 +76,8 @@ StringRef Lexer::dottedName() {
   skipSpace();
   const char *begin = cur;
   if (cur != end && isNameStart(*cur))
-    while (cur != end &&
-           (isNameChar(*cur) ||
-            (*cur == '.' && cur + 1 != end && isNameChar(cur[1]))))
+    while (cur != end && (isNameChar(*cur) || (*cur == '.' && cur + 1 != end &&
+                                               isNameChar(cur[1]))))
       ++cur;
   return StringRef(begin, cur - begin);
 }
@@ -150,9 +149,9 @@ Error Lexer::number(AstOperand &op) {
   }
   bool isHex = *cur == '0' && cur + 1 != end && (cur[1] | 32) == 'x';
   bool isFloat = false;
-  while (cur != end && (llvm::isAlnum(*cur) || *cur == '.' ||
-                        (!isHex && (*cur == '-' || *cur == '+') &&
-                         (cur[-1] | 32) == 'e'))) {
+  while (cur != end &&
+         (llvm::isAlnum(*cur) || *cur == '.' ||
+          (!isHex && (*cur == '-' || *cur == '+') && (cur[-1] | 32) == 'e'))) {
     isFloat |= !isHex && (*cur == '.' || (*cur | 32) == 'e');
     ++cur;
   }

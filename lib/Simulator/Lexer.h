@@ -49,9 +49,7 @@ protected:
   static bool isNameStart(char c) {
     return llvm::isAlpha(c) || c == '_' || c == '$' || c == '%';
   }
-  static bool isNameChar(char c) {
-    return isNameStart(c) || llvm::isDigit(c);
-  }
+  static bool isNameChar(char c) { return isNameStart(c) || llvm::isDigit(c); }
 };
 
 } // namespace mlir::attn::sim

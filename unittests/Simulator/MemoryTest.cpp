@@ -91,7 +91,8 @@ TEST(TensorMap, ForeignBytes) {
   auto info = decodeTensorMap(zeros);
   ASSERT_FALSE(static_cast<bool>(info));
   EXPECT_EQ(llvm::toString(info.takeError()),
-            "expected a tensor map that the simulator encoded");
+            "tensor map: expected a base address that is a multiple of 16 and "
+            "not 0, got 0");
   info = decodeTensorMap(llvm::ArrayRef<uint8_t>(zeros).take_front(64));
   ASSERT_FALSE(static_cast<bool>(info));
   EXPECT_EQ(llvm::toString(info.takeError()),
