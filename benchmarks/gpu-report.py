@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/Speed.md from what gpu-speed.py and gpu-profile.py
+measured.
+
+usage: benchmarks/gpu-report.py SPEED.json [PROFILE.json] [--page=docs/Speed.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+import gpu_cells
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN = "<!-- generated: begin (benchmarks/gpu-report.py) -->\n"
+END = "<!-- generated: end -->\n"
+NAMES = {"fa2": "FlashAttention-2", "cudnn": "cuDNN", "flex": "FlexAttention", "fa4": "FA4"}
+
+
+def get_own(row: dict) -> dict:
+    return next(iter(row["own"].values()))
+
+
+def get_ratio(row: dict, peer: str) -> float | None:
+    own, other = get_own(row), row["peers"].get(peer, {})
+    if "tflops" not in own or "tflops" not in other:
+        return None
+    return own["tflops"] / other["tflops"]
+
+
+def write_standard(rows: list[dict]) -> list[str]:
+    """TFLOP/s and ratios by head dimension, mask and length."""
+    lines = []
+    for dtype in gpu_cells.DTYPES:
+        some = {}
+        for row in rows:
+            cell = gpu_cells.from_json(row["cell"])
+            if cell.is_standard and cell.dtype == dtype:
+                some.setdefault((cell.d, cell.causal), {})[cell.rows] = row
+        if not some:
+            continue
+        lengths = sorted({n for group in some.values() for n in group})
+        lines += ["", f"| {dtype} | " + " | ".join(f"{n // 1024}k" for n in lengths) + " |"]
+        lines.append("|---" * (len(lengths) + 1) + "|")
+        for (d, causal), group in sorted(some.items()):
+            words = []
+            for n in lengths:
+                ratios = [get_ratio(group[n], peer) for peer in ("fa2", "cudnn")] if n in group else []
+                text = ", ".join("-" if r is None else f"{r:.2f}" for r in ratios)
+                words.append(f"{get_own(group[n]).get('tflops', 0):.0f} ({text})" if ratios else "")
+            lines.append(f"| D {d}{' causal' if causal else ''} | " + " | ".join(words) + " |")
+    return lines
+
+
+def write_means(rows: list[dict]) -> list[str]:
+    lines = ["", "| ratio to | geometric mean | least | cells below 1 |", "|---|---|---|---|"]
+    for peer in ("fa2", "cudnn", "fa4"):
+        found = []
+        for row in rows:
+            ratio = get_ratio(row, peer)
+            if ratio is not None and gpu_cells.from_json(row["cell"]).is_standard:
+                found.append((ratio, row["name"]))
+        if found:
+            mean = math.exp(statistics.mean(math.log(ratio) for ratio, _ in found))
+            below = sum(ratio < 1 for ratio, _ in found)
+            lines.append(
+                f"| {NAMES[peer]} | {mean:.2f} | {min(found)[0]:.2f} (`{min(found)[1]}`) "
+                f"| {below} of {len(found)} |"
+            )
+    return lines
+
+
+def write_features(rows: list[dict]) -> list[str]:
+    lines = ["", "| problem | attn, TFLOP/s | beside | ratio |", "|---|---|---|---|"]
+    for row in rows:
+        if gpu_cells.from_json(row["cell"]).is_standard:
+            continue
+        for peer, result in row["peers"].items():
+            ratio = get_ratio(row, peer)
+            if ratio is not None:
+                lines.append(
+                    f"| `{row['name']}` | {get_own(row)['tflops']:.0f} "
+                    f"| {NAMES[peer]} {result['tflops']:.0f} | {ratio:.2f} |"
+                )
+    return lines
+
+
+def write_limits(rows: list[dict], profile: list[dict]) -> list[str]:
+    """Prediction, measurement and counters of the profiled cells."""
+    timed = {row["name"]: row for row in rows}
+    lines = ["", "| | predicted | measured | clock, power | limit of the model |"]
+    lines.append("|---|---|---|---|---|")
+    cells = list(dict.fromkeys(item["name"].split()[0] for item in profile))
+    for name in [cell for cell in cells if cell in timed]:
+        own = get_own(timed[name])
+        guess = own.get("predicted") or {}
+        predicted = f"{guess['us'] / 1000:.3f} ms" if guess else "-"
+        lines.append(
+            f"| `{name}` | {predicted} | {own['ms']:.3f} ms | {own.get('mhz', 0):.0f} MHz, "
+            f"{own.get('watts', 0):.0f} W | {guess.get('limiter', '-')} |"
+        )
+    columns = ("tensor%", "issue%", "shared%", "xu%", "fma%", "regs", "warps")
+    lines += ["", "| kernel | " + " | ".join(c.replace("%", " %") for c in columns)]
+    lines[-1] += " | where warps wait |"
+    lines.append("|---" * (len(columns) + 2) + "|")
+    for item in profile:
+        values = (f"{item[c]:.0f}" if item[c] is not None else "-" for c in columns)
+        waits = [(k, v) for k, v in item["stalls"].items() if k != "selected"][:3]
+        text = ", ".join(f"{k} {v:.0%}" for k, v in waits)
+        lines.append(f"| `{item['name']}` | " + " | ".join(values) + f" | {text} |")
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("speed", type=pathlib.Path)
+    parser.add_argument("profile", type=pathlib.Path, nargs="?")
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs/Speed.md")
+    options = parser.parse_args()
+    report = json.loads(options.speed.read_text(encoding="utf-8"))
+    rows, machine = report["rows"], report["machine"]
+    lines = [
+        f"{machine['gpu']}, driver {machine['driver']}, PyTorch {machine['torch']}, cuDNN "
+        f"{machine['cudnn']}; PTX for {report['chip']}, assembled for {report['cubin']}. "
+        "TFLOP/s, and in brackets the ratios to FlashAttention-2 and to cuDNN.",
+    ]
+    lines += write_standard(rows) + write_means(rows)
+    lines += ["", "## Features"] + write_features(rows)
+    if options.profile:
+        profile = json.loads(options.profile.read_text(encoding="utf-8"))
+        lines += ["", "## Prediction and limit"] + write_limits(rows, profile)
+    text = options.page.read_text(encoding="utf-8")
+    head, tail = text.index(BEGIN) + len(BEGIN), text.index(END)
+    page = text[:head] + "\n" + "\n".join(lines) + "\n\n" + text[tail:]
+    options.page.write_text(page, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
