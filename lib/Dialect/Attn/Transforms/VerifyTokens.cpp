@@ -1,15 +1,19 @@
 //===- VerifyTokens.cpp - Handles are used once on each path --------------===//
 //
-// Each cursor, token and accumulator in flight has a state: fresh, acquired
-// (cursors only), spent. From the op that makes it, its uses are followed in
-// the order of the block; where a branch is, both sides have to leave the same
-// state behind. Passing a handle on spends it, and the block argument or result
-// that receives it is followed on its own.
+// A handle is a bundle of rights: a token or an accumulator in flight may be
+// used once; a position in a channel may be acquired once and advanced from
+// once. From the op that makes a handle its uses are followed in the order of
+// the block, each taking a right away; where a branch is, both sides have to
+// leave the same rights behind. Passing a handle on gives the rights that are
+// left to the block argument or result that receives it, which is followed on
+// its own: first until it is known what each one has, then with diagnostics.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNVERIFYTOKENSPASS
@@ -21,24 +25,38 @@ using namespace mlir::attn;
 
 namespace {
 
-enum class State { Fresh, Acquired, Spent };
+using Rights = unsigned;
+constexpr Rights kNone = 0;
+/// Of tokens and accumulators.
+constexpr Rights kUse = 1;
+/// Of cursors.
+constexpr Rights kAcquire = 2;
+constexpr Rights kAdvance = 4;
 
-/// Follows one handle.
+/// Follows the handles of a module.
 class HandleVerifier {
 public:
-  explicit HandleVerifier(Value handle) : handle(handle) {}
+  explicit HandleVerifier(Operation *root) : root(root) {}
   LogicalResult verify();
 
 private:
-  FailureOr<State> follow(Block *block, State state);
-  FailureOr<State> followBranch(UseGroup &group, State state);
-  FailureOr<State> use(OpOperand &operand, State state);
-  InFlightDiagnostic emitError(Operation *op);
-  LogicalResult spend(Operation *op, State state);
+  LogicalResult follow(Value handle);
+  FailureOr<Rights> follow(Block *block, Rights left);
+  FailureOr<Rights> followBranch(const UseGroup &group, Rights left);
+  FailureOr<Rights> use(OpOperand &operand, Rights left);
+  void passOn(OpOperand &operand, Rights left);
+  /// Reports a mistake in the second round, and goes on in the first one.
+  LogicalResult fail(Operation *op, StringRef message, Operation *second = {},
+                     StringRef note = {});
 
+  Operation *root;
+  HandleFlow flow;
+  llvm::MapVector<Value, Rights> rights;
+  llvm::SetVector<Value> worklist;
+  bool isReporting = false;
+  /// The handle that is being followed, and the last op that used it.
   Value handle;
-  /// The last op that spent it, for notes.
-  Operation *spender = nullptr;
+  Operation *user = nullptr;
 };
 
 struct AttnVerifyTokensPass
@@ -47,154 +65,172 @@ struct AttnVerifyTokensPass
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    auto check = [](ValueRange values) {
-      for (Value value : values)
-        if (isHandle(value.getType()) && failed(HandleVerifier(value).verify()))
-          return failure();
-      return success();
-    };
-    WalkResult walk = getOperation().walk([&](Operation *op) -> WalkResult {
-      if (failed(check(op->getResults())))
-        return failure();
-      for (Region &region : op->getRegions())
-        for (Block &block : region)
-          if (failed(check(block.getArguments())))
-            return failure();
-      return WalkResult::advance();
-    });
-    if (walk.wasInterrupted())
+    if (failed(HandleVerifier(getOperation()).verify()))
       signalPassFailure();
   }
 };
 
 } // namespace
 
-static StringRef getKind(Value handle) {
-  if (isa<CursorType>(handle.getType()))
+static bool isCursor(Value handle) { return isa<CursorType>(handle.getType()); }
+
+static std::string getKind(Value handle) {
+  if (isCursor(handle))
     return "cursor";
   return isa<TokenType>(handle.getType()) ? "token" : "accumulator in flight";
 }
 
-InFlightDiagnostic HandleVerifier::emitError(Operation *op) {
-  InFlightDiagnostic diag = op->emitOpError();
+LogicalResult HandleVerifier::fail(Operation *op, StringRef message,
+                                   Operation *second, StringRef note) {
+  if (!isReporting)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError() << message;
   diag.attachNote(handle.getLoc())
       << "the " << getKind(handle) << " is made here";
+  if (second)
+    diag.attachNote(second->getLoc()) << note;
   return diag;
 }
 
-LogicalResult HandleVerifier::spend(Operation *op, State state) {
-  if (state == State::Spent) {
-    InFlightDiagnostic diag = emitError(op);
-    diag << "expected one use of the " << getKind(handle)
-         << " on each path, got another one";
-    if (spender)
-      diag.attachNote(spender->getLoc()) << "it is used up here";
-    return diag;
+void HandleVerifier::passOn(OpOperand &operand, Rights left) {
+  for (Value target : flow.lookup(&operand)) {
+    Rights &known = rights.find(target)->second;
+    if ((known & left) == known)
+      continue;
+    known &= left;
+    worklist.insert(target);
   }
-  spender = op;
-  return success();
 }
 
-FailureOr<State> HandleVerifier::use(OpOperand &operand, State state) {
+FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
   Operation *op = operand.getOwner();
+  auto take = [&](Rights right, StringRef message) -> FailureOr<Rights> {
+    if (!(left & right) && failed(fail(op, message, user, "it is used here")))
+      return failure();
+    user = op;
+    return left & ~right;
+  };
   if (isa<arith::SelectOp>(op)) {
-    InFlightDiagnostic diag = emitError(op);
-    diag << "expected the " << getKind(handle)
-         << " to follow control flow, got a select, which loses one of two";
-    return diag;
+    if (failed(fail(op, "expected the " + getKind(handle) +
+                            " to follow control flow, got a select, which "
+                            "loses one of two")))
+      return failure();
+    return left;
   }
   if (isa<TmaLoadOp>(op)) {
-    if (state == State::Fresh)
-      return state;
-    InFlightDiagnostic diag = emitError(op);
-    diag << "expected loads with a token before its release";
-    if (spender)
-      diag.attachNote(spender->getLoc()) << "it is used up here";
-    return diag;
+    if (!(left & kUse) &&
+        failed(fail(op, "expected loads with a token before its release", user,
+                    "it is used here")))
+      return failure();
+    return left;
   }
-  if (isa<ChannelAcquireOp>(op)) {
-    if (state == State::Fresh)
-      return State::Acquired;
-    InFlightDiagnostic diag = emitError(op);
-    diag << "expected one acquire of a cursor before it is advanced, got "
-         << (state == State::Acquired ? "another one"
-                                      : "one behind its last use");
-    return diag;
+  if (isa<ChannelAcquireOp>(op))
+    return take(kAcquire,
+                "expected one acquire of a position, got another one");
+  if (isa<CursorAdvanceOp>(op))
+    return take(kAdvance, "expected one advance from a position, got another "
+                          "one");
+  passOn(operand, left);
+  if (isCursor(handle)) {
+    user = op;
+    return kNone;
   }
-  bool isAdvance = isa<CursorAdvanceOp>(op);
-  if (isAdvance && state == State::Fresh) {
-    InFlightDiagnostic diag = emitError(op);
-    diag << "expected an acquire at a cursor before it is advanced, got none";
-    return diag;
-  }
-  if (!isAdvance && state == State::Acquired) {
-    InFlightDiagnostic diag = emitError(op);
-    diag << "expected an acquired cursor to be advanced, got one that is "
-            "passed on";
-    return diag;
-  }
-  if (failed(spend(op, state)))
-    return failure();
-  return State::Spent;
+  return take(kUse, "expected one use of the " + getKind(handle) +
+                        " on each path, got another one");
 }
 
 /// Uses in the regions of an op.
-FailureOr<State> HandleVerifier::followBranch(UseGroup &group, State state) {
+FailureOr<Rights> HandleVerifier::followBranch(const UseGroup &group,
+                                               Rights left) {
   if (!isa<scf::IfOp, RareOp, ElectOp>(group.op)) {
-    InFlightDiagnostic diag = emitError(group.nested.front()->getOwner());
-    diag << "expected the region to make or carry the " << getKind(handle)
-         << ", got one from outside";
-    diag.attachNote(group.op->getLoc()) << "the region is here";
-    return diag;
+    if (failed(fail(group.nested.front()->getOwner(),
+                    "expected the region to make or carry the " +
+                        getKind(handle) + ", got one from outside",
+                    group.op, "the region is here")))
+      return failure();
+    return left;
   }
-  std::optional<State> merged;
+  std::optional<Rights> merged;
   // Without an else region, or on the way that is not rare, nothing happens.
   if (isa<RareOp>(group.op))
-    merged = state;
+    merged = left;
   for (Region &region : group.op->getRegions()) {
-    FailureOr<State> end = state;
+    FailureOr<Rights> end = left;
     if (!region.empty())
-      end = follow(&region.front(), state);
+      end = follow(&region.front(), left);
     if (failed(end))
       return failure();
-    if (merged && *merged != *end) {
-      InFlightDiagnostic diag = emitError(group.op);
-      diag << "expected the same uses of the " << getKind(handle)
-           << " on both paths";
-      return diag;
-    }
-    merged = *end;
+    if (merged && *merged != *end &&
+        failed(fail(group.op, "expected the same uses of the " +
+                                  getKind(handle) + " on both paths")))
+      return failure();
+    merged = merged.value_or(*end) & *end;
   }
   return *merged;
 }
 
-FailureOr<State> HandleVerifier::follow(Block *block, State state) {
-  for (UseGroup &group : groupUses(handle, block)) {
+FailureOr<Rights> HandleVerifier::follow(Block *block, Rights left) {
+  for (const UseGroup &group : groupUses(handle, block)) {
     for (OpOperand *operand : group.direct) {
-      FailureOr<State> next = use(*operand, state);
+      FailureOr<Rights> next = use(*operand, left);
       if (failed(next))
         return failure();
-      state = *next;
+      left = *next;
     }
     if (group.nested.empty())
       continue;
-    FailureOr<State> next = followBranch(group, state);
+    FailureOr<Rights> next = followBranch(group, left);
     if (failed(next))
       return failure();
-    state = *next;
+    left = *next;
   }
-  return state;
+  return left;
+}
+
+LogicalResult HandleVerifier::follow(Value value) {
+  handle = value;
+  user = nullptr;
+  FailureOr<Rights> left =
+      follow(handle.getParentBlock(), rights.find(handle)->second);
+  if (failed(left))
+    return failure();
+  if (!isReporting)
+    return success();
+  if (*left & kUse)
+    return emitError(handle.getLoc())
+           << "expected a use of the " << getKind(handle)
+           << " on each path, got none";
+  // The position behind the last acquire is neither acquired nor left.
+  if ((*left & kAcquire) && !(*left & kAdvance))
+    return emitError(handle.getLoc())
+           << "expected an acquire of each position that is advanced from, got "
+              "none of this cursor's";
+  return success();
 }
 
 LogicalResult HandleVerifier::verify() {
-  FailureOr<State> end = follow(handle.getParentBlock(), State::Fresh);
-  if (failed(end))
-    return failure();
-  // The position after the last acquire stays unused.
-  if (*end == State::Spent || isa<CursorType>(handle.getType()))
+  auto add = [&](ValueRange values) {
+    for (Value value : values)
+      if (isHandle(value.getType()))
+        rights[value] = isCursor(value) ? kAcquire | kAdvance : kUse;
+  };
+  root->walk([&](Operation *op) {
+    add(op->getResults());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        add(block.getArguments());
+  });
+  if (rights.empty())
     return success();
-  InFlightDiagnostic diag = mlir::emitError(handle.getLoc());
-  diag << "expected a use of the " << getKind(handle)
-       << " on each path, got none";
-  return diag;
+  flow = collectHandleFlow(root);
+  for (const auto &[value, known] : rights)
+    worklist.insert(value);
+  while (!worklist.empty())
+    if (failed(follow(worklist.pop_back_val())))
+      return failure();
+  isReporting = true;
+  for (const auto &[value, known] : rights)
+    if (failed(follow(value)))
+      return failure();
+  return success();
 }

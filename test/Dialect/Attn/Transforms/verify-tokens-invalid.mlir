@@ -26,7 +26,7 @@ gpu.module @kernels {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      // expected-note@below {{it is used up here}}
+      // expected-note@below {{it is used here}}
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
       // expected-error@below {{expected one use of the token on each path, got another one}}
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -117,7 +117,7 @@ gpu.module @kernels {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      // expected-note@below {{it is used up here}}
+      // expected-note@below {{it is used here}}
       %r = scf.for %j = %x to %x step %x iter_args(%held = %t) -> !attn.token : i32 {
         scf.yield %held : !attn.token
       }
@@ -192,7 +192,7 @@ gpu.module @kernels {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      // expected-note@below {{it is used up here}}
+      // expected-note@below {{it is used here}}
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
       // expected-error@below {{expected loads with a token before its release}}
       attn.tma.load %map[%x, %x], %a token %t : !map, !slot
@@ -207,13 +207,12 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @advanced_before_acquire() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @never_acquired() kernel attributes {attn.warps = array<i64: 4, 1>} {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
-      // expected-note@below {{the cursor is made here}}
+      // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
-      // expected-error@below {{expected an acquire at a cursor before it is advanced, got none}}
       %n = attn.cursor.advance %c on %k : !attn.channel<2>
     }
     partition "producer" warps 4 registers 24 {
@@ -232,31 +231,9 @@ gpu.module @kernels {
     partition "consumer" warps 4 registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      // expected-note@below {{it is used here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      // expected-error@below {{expected one acquire of a cursor before it is advanced, got another one}}
-      %i2, %t2 = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      attn.channel.release %k, %t2 as "consumer" : !attn.channel<2>
-      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
-    }
-    partition "producer" warps 4 registers 24 {
-
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels {
-  gpu.func @acquired_after_advance() kernel attributes {attn.warps = array<i64: 4, 1>} {
-    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
-    attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
-      // expected-note@below {{the cursor is made here}}
-      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
-      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      %n = attn.cursor.advance %c on %k : !attn.channel<2>
-      // expected-error@below {{expected one acquire of a cursor before it is advanced, got one behind its last use}}
+      // expected-error@below {{expected one acquire of a position, got another one}}
       %i2, %t2 = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t2 as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -279,9 +256,9 @@ gpu.module @kernels {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
-      // expected-note@below {{it is used up here}}
+      // expected-note@below {{it is used here}}
       %n = attn.cursor.advance %c on %k : !attn.channel<2>
-      // expected-error@below {{expected one use of the cursor on each path, got another one}}
+      // expected-error@below {{expected one advance from a position, got another one}}
       %m = attn.cursor.advance %c on %k : !attn.channel<2>
     }
     partition "producer" warps 4 registers 24 {
@@ -294,7 +271,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @passed_on_after_acquire(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquired_again_by_an_iteration(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
@@ -302,10 +279,58 @@ gpu.module @kernels {
       %r = scf.for %j = %x to %x step %x iter_args(
           // expected-note@below {{the cursor is made here}}
           %c2 = %c) -> !attn.cursor : i32 {
+        // expected-error@below {{expected one acquire of a position, got another one}}
         %i2, %t2 = attn.channel.acquire %k[%c2] as "consumer" : !attn.channel<2>
         attn.channel.release %k, %t2 as "consumer" : !attn.channel<2>
-        // expected-error@below {{expected an acquired cursor to be advanced, got one that is passed on}}
         scf.yield %c2 : !attn.cursor
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @acquired_after_passing_on(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-note@below {{the cursor is made here}}
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      // expected-note@below {{it is used here}}
+      %r = scf.for %j = %x to %x step %x iter_args(%c2 = %c) -> !attn.cursor : i32 {
+        scf.yield %c2 : !attn.cursor
+      }
+      // expected-error@below {{expected one acquire of a position, got another one}}
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @dropped_behind_a_loop(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %n = attn.cursor.advance %c on %k : !attn.channel<2>
+      // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
+      %r:2 = scf.for %j = %x to %x step %x iter_args(%held = %c, %c2 = %n) -> (!attn.cursor, !attn.cursor) : i32 {
+        %i2, %t2 = attn.channel.acquire %k[%held] as "consumer" : !attn.channel<2>
+        attn.channel.release %k, %t2 as "consumer" : !attn.channel<2>
+        %n2 = attn.cursor.advance %c2 on %k : !attn.channel<2>
+        scf.yield %c2, %n2 : !attn.cursor, !attn.cursor
       }
     }
     partition "producer" warps 4 registers 24 {
@@ -341,7 +366,7 @@ gpu.module @kernels {
     partition "consumer" warps 4 registers 96 {
       // expected-note@below {{the accumulator in flight is made here}}
       %s = attn.wgmma %a, %a : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
-      // expected-note@below {{it is used up here}}
+      // expected-note@below {{it is used here}}
       %r = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #attn.auto>
       // expected-error@below {{expected one use of the accumulator in flight on each path, got another one}}
       %r2 = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #attn.auto>

@@ -35,6 +35,16 @@ gpu.module @kernels {
         scf.yield %next, %t, %more : !attn.cursor, !attn.token, !acc
       }
       %sum = attn.wgmma.wait %r#2 {pending = 0} : !acc -> !tile
+      // A position that is advanced from before it is acquired.
+      %ahead = attn.cursor.advance %r#0 on %k : !attn.channel<2>
+      %late:2 = scf.for %i = %zero to %n step %one iter_args(%behind = %r#0, %front = %ahead) -> (!attn.cursor, !attn.cursor) : i32 {
+        %j, %t = attn.channel.acquire %k[%behind] as "consumer" : !attn.channel<2>
+        attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+        %next = attn.cursor.advance %front on %k : !attn.channel<2>
+        scf.yield %front, %next : !attn.cursor, !attn.cursor
+      }
+      %i4, %t4 = attn.channel.acquire %k[%late#0] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t4 as "consumer" : !attn.channel<2>
       // Both branches release.
       scf.if %cond {
         attn.elect {

@@ -199,11 +199,12 @@ def AttnVerifyTokensPass : Pass<"attn-verify-tokens", "::mlir::gpu::GPUModuleOp"
     - a token is released once, and used by no load afterwards;
     - an accumulator in flight is used once: by a wait, or as the accumulator of
       another `attn.wgmma`;
-    - a cursor is acquired before it is advanced, once each.
+    - a position is acquired once and advanced from once, in any order; what is
+      advanced from has to be acquired.
 
-    Passing a value on to a loop, a branch's result or a next iteration ends its
-    life and starts another one there; a cursor is passed on before its acquire
-    or not at all. A loop uses no token, cursor or accumulator that it does not
+    Passing a value on to a loop, a branch's result or a next iteration passes on
+    what has not been done with it yet. Not seen: positions acquired in the wrong
+    order. A loop uses no token, cursor or accumulator that it does not
     make or carry. SSA alone does not keep this: canonicalisation makes selects
     of tokens, which are errors here.
 
