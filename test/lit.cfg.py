@@ -2,7 +2,7 @@
 
 Features: `ptxas` (ptxas found), `nvdisasm`, `gpu` (a CUDA device is visible),
 `mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
-with pytest and numpy is found).
+with pytest and numpy is found), `numpy` (an interpreter with numpy is found).
 Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
 --verify-roundtrip.
 """
@@ -76,6 +76,17 @@ for tool in ("ptxas", "nvdisasm", "cuobjdump"):
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
 
+
+# An interpreter with numpy.
+for candidate in (debian_python, os.path.join(config.attn_src_root, ".venv/bin/python"), "python3"):
+    try:
+        probe = subprocess.run([candidate, "-c", "import numpy"], capture_output=True, check=False)
+    except OSError:
+        continue
+    if probe.returncode == 0:
+        config.available_features.add("numpy")
+        config.substitutions.append(("%numpy", candidate))
+        break
 
 # Debian's interpreter may lack pytest where a virtual environment has it.
 for candidate in (os.path.join(config.attn_src_root, ".venv/bin/python"), debian_python, "python3"):

@@ -25,7 +25,7 @@
 
 /** Version of this interface. It grows when something is added; a change that
  * breaks callers also changes the library's soname. */
-#define ATTN_C_API_VERSION 1
+#define ATTN_C_API_VERSION 2
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN_C_EXPORTED __attribute__((visibility("default")))
@@ -207,6 +207,13 @@ ATTN_C_EXPORTED void attnSimulationSetCorners(AttnSimulation *simulation,
 ATTN_C_EXPORTED void attnSimulationSetThreads(AttnSimulation *simulation,
                                               uint32_t threads);
 
+/** Sets an option of the run. Names and values are those of attn-sim's flags
+ * without the dashes: schedule, reads, writes, adversarial, profile, sanitize,
+ * step-limit. Wrong names and values are found by the run. */
+ATTN_C_EXPORTED void attnSimulationSetOption(AttnSimulation *simulation,
+                                             AttnStringRef name,
+                                             AttnStringRef value);
+
 /** Runs the kernel of a launch record (JSON) in `ptx`. `problem` may be NULL;
  * it is the request that was compiled, from which score_mod, mask_mod and open
  * sizes are taken. Never NULL; ask attnReportRan. */
@@ -214,6 +221,12 @@ ATTN_C_EXPORTED AttnReport *attnSimulate(AttnStringRef ptx,
                                          AttnStringRef launch,
                                          const AttnRequest *problem,
                                          const AttnSimulation *simulation);
+/** Runs any kernel: `launch` is a launch.json as docs/RecordedLaunches.md
+ * describes it, whose tensors have their contents from attnSimulationSetInput.
+ * Nothing is compared with a reference. Never NULL; ask attnReportRan. */
+ATTN_C_EXPORTED AttnReport *
+attnSimulateLaunch(AttnStringRef ptx, AttnStringRef launch,
+                   const AttnSimulation *simulation);
 ATTN_C_EXPORTED void attnReportDestroy(AttnReport *report);
 
 /** False when the launch could not start; attnReportGetError says why. */

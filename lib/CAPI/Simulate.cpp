@@ -2,8 +2,10 @@
 
 #include "Request.h"
 #include "attn/Compile/Verify.h"
+#include "attn/Simulator/Recorded.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -94,6 +96,41 @@ void attnSimulationSetThreads(AttnSimulation *simulation, uint32_t threads) {
   simulation->options.config.threads = threads;
 }
 
+void attnSimulationSetOption(AttnSimulation *simulation, AttnStringRef name,
+                             AttnStringRef value) {
+  std::string option = copyString(name), text = copyString(value);
+  sim::LaunchConfig &config = simulation->options.config;
+  std::optional<sim::AsyncTiming> timing =
+      llvm::StringSwitch<std::optional<sim::AsyncTiming>>(text)
+          .Case("issue", sim::AsyncTiming::Issue)
+          .Case("completion", sim::AsyncTiming::Completion)
+          .Case("random", sim::AsyncTiming::Random)
+          .Default(std::nullopt);
+  bool isTrue = text == "true" || text.empty();
+  bool isBool = isTrue || text == "false";
+  uint64_t number = 0;
+  bool isNumber = !StringRef(text).getAsInteger(10, number) && number;
+  if (option == "schedule" && (text == "round-robin" || text == "random"))
+    config.schedule =
+        text == "random" ? sim::Schedule::Random : sim::Schedule::RoundRobin;
+  else if (option == "reads" && timing)
+    config.asyncReads = *timing;
+  else if (option == "writes" && timing)
+    config.asyncWrites = *timing;
+  else if (option == "adversarial" && isBool)
+    config.adversarial = isTrue;
+  else if (option == "sanitize" && isBool)
+    config.sanitize = isTrue;
+  else if (option == "profile" && (text == "isa" || text == "hw"))
+    config.profile = text == "isa" ? sim::Profile::Isa : sim::Profile::Hw;
+  else if (option == "step-limit" && isNumber)
+    config.stepLimit = number;
+  else
+    simulation->error = "option \"" + option +
+                        "\": expected a known option and value, got \"" + text +
+                        "\"";
+}
+
 /// Lengths and sizes that the problem's options give, where the caller gave
 /// none.
 static void applyOpenSizes(const Problem &problem,
@@ -110,6 +147,21 @@ static void applyOpenSizes(const Problem &problem,
       return;
   for (const auto &entry : own.sizes)
     options.sizes.try_emplace(entry.getKey(), entry.second);
+}
+
+static void fillReport(const sim::HarnessReport &report, AttnReport &result) {
+  result.ran = true;
+  result.passed = report.hasPassed();
+  result.json = llvm::formatv("{0:2}", report.toJSON()).str();
+  llvm::raw_string_ostream text(result.text);
+  report.print(text, report.kernel + ".ptx");
+  for (const sim::HarnessTensor &tensor : report.tensors) {
+    const TensorArgument &argument = tensor.argument;
+    result.tensors.push_back(
+        {argument.name, stringifyDType(argument.dtype).str(),
+         std::vector<int64_t>(argument.shape.begin(), argument.shape.end()),
+         tensor.access == TensorAccess::Write, tensor.getElements()});
+  }
 }
 
 static llvm::Error simulateInto(StringRef ptx, StringRef launch,
@@ -165,18 +217,33 @@ static llvm::Error simulateInto(StringRef ptx, StringRef launch,
   if (!report)
     return report.takeError();
 
-  result.ran = true;
-  result.passed = report->hasPassed();
-  result.json = llvm::formatv("{0:2}", report->toJSON()).str();
-  llvm::raw_string_ostream text(result.text);
-  report->print(text, report->kernel + ".ptx");
-  for (const sim::HarnessTensor &tensor : report->tensors) {
-    const TensorArgument &argument = tensor.argument;
-    result.tensors.push_back(
-        {argument.name, stringifyDType(argument.dtype).str(),
-         std::vector<int64_t>(argument.shape.begin(), argument.shape.end()),
-         tensor.access == TensorAccess::Write, tensor.getElements()});
+  fillReport(*report, result);
+  return llvm::Error::success();
+}
+
+static llvm::Error simulateLaunchInto(const std::string &ptx, StringRef json,
+                                      const AttnSimulation *simulation,
+                                      AttnReport &result) {
+  llvm::Expected<sim::RecordedLaunch> launch = sim::parseRecordedLaunch(json);
+  if (!launch)
+    return launch.takeError();
+  sim::HarnessOptions options;
+  if (simulation) {
+    if (!simulation->error.empty())
+      return llvm::createStringError(simulation->error);
+    options = simulation->options;
+    for (const auto &entry : options.inputs)
+      launch->arrays[entry.getKey()] = entry.second;
   }
+  llvm::Expected<std::unique_ptr<sim::Program>> program =
+      sim::parsePTX(ptx, launch->kernel + ".ptx");
+  if (!program)
+    return program.takeError();
+  llvm::Expected<sim::HarnessReport> report =
+      sim::runRecorded(*launch, **program, options);
+  if (!report)
+    return report.takeError();
+  fillReport(*report, result);
   return llvm::Error::success();
 }
 
@@ -187,6 +254,21 @@ AttnReport *attnSimulate(AttnStringRef ptx, AttnStringRef launch,
   std::optional<std::string> fatal = runSafely([&] {
     if (llvm::Error error = simulateInto(copyString(ptx), copyString(launch),
                                          problem, simulation, *report))
+      report->error = llvm::toString(std::move(error));
+  });
+  if (fatal) {
+    report->ran = report->passed = false;
+    report->error = "fatal error in the simulator: " + *fatal;
+  }
+  return report;
+}
+
+AttnReport *attnSimulateLaunch(AttnStringRef ptx, AttnStringRef launch,
+                               const AttnSimulation *simulation) {
+  auto *report = new AttnReport;
+  std::optional<std::string> fatal = runSafely([&] {
+    if (llvm::Error error = simulateLaunchInto(
+            copyString(ptx), copyString(launch), simulation, *report))
       report->error = llvm::toString(std::move(error));
   });
   if (fatal) {

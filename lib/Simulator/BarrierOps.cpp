@@ -150,7 +150,7 @@ void execBar(Exec &x, const Inst &I) {
   NamedBarrier &b = x.cta->barriers[id];
   if (!b.expected) {
     b.expected = count;
-    b.countGiven = o.hasCount && count != all;
+    b.countGiven = o.hasCount;
     b.firstInst = x.pc;
   } else if (b.expected != count) {
     Finding f;

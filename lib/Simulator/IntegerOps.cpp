@@ -346,9 +346,13 @@ static Error decodeArithmetic(Decoding &c) {
     }
     if (lo == hi)
       return c.error("expected '.lo', '.hi' or '.wide'");
+    if (sat && (lo || t != Type::S32))
+      return c.error("expected '.sat' with '.hi.s32' only");
     ExecFn fn = pickInteger(t, [&](auto z) -> ExecFn {
       using T = decltype(z);
-      return lo ? exec3<T, T, T, T, MadLo<T>> : exec3<T, T, T, T, MadHi<T>>;
+      return lo    ? exec3<T, T, T, T, MadLo<T>>
+             : sat ? exec3<T, T, T, T, MadHiSat<T>>
+                   : exec3<T, T, T, T, MadHi<T>>;
     });
     if (sat)
       fn = exec3<int32_t, int32_t, int32_t, int32_t, MadHiSat<int32_t>>;

@@ -89,8 +89,10 @@ static std::optional<DType> parseNumpyName(StringRef name) {
       .Case("float16", DType::F16)
       .Case("bfloat16", DType::BF16)
       .Case("float32", DType::F32)
+      .Case("float64", DType::F64)
       .Case("float8_e4m3fn", DType::F8E4M3FN)
       .Case("float8_e5m2", DType::F8E5M2)
+      .Case("int8", DType::I8)
       .Case("int32", DType::I32)
       .Case("int64", DType::I64)
       .Default(std::nullopt);
@@ -116,6 +118,14 @@ Error RecordingReader::readTensors(const json::Object &root) {
       return error;
     tensor.isInput =
         tensor.name == "q" || tensor.name == "k" || tensor.name == "v";
+    if (const json::Value *access = object->get("access")) {
+      StringRef text = access->getAsString().value_or("");
+      if (text != "read" && text != "write" && text != "update")
+        return fail(path + ".access",
+                    "expected read, write or update, got \"" + text + "\"");
+      tensor.isInput = text == "read";
+      tensor.isUpdated = text == "update";
+    }
     launch.tensors.push_back(std::move(tensor));
   }
   // An object has no order; addresses must not depend on its hash.
@@ -144,6 +154,13 @@ Error RecordingReader::readTensorMap(const json::Object &object,
   if (Error error = readPointer(object, path, parameter.tensorMapBase))
     return error;
   map.element = launch.tensors[parameter.tensorMapBase.tensor].dtype;
+  if (const json::Value *element = object.get("element")) {
+    StringRef name = element->getAsString().value_or("");
+    std::optional<DType> dtype = parseNumpyName(name);
+    if (!dtype)
+      return fail(path + ".element", "unknown type \"" + name + "\"");
+    map.element = *dtype;
+  }
   uint32_t rank = 0, swizzle = 0;
   if (Error error = readInteger(object, path, "rank", rank))
     return error;
@@ -174,6 +191,19 @@ Error RecordingReader::readTensorMap(const json::Object &object,
 Error RecordingReader::readParameter(const json::Object &object,
                                      const std::string &path) {
   RecordedParameter parameter;
+  if (const json::Value *value = object.get("integer")) {
+    parameter.integer = value->getAsInteger();
+    if (!parameter.integer)
+      return fail(path + ".integer", "expected an integer of 64 bits");
+  } else if (const json::Value *value = object.get("number")) {
+    parameter.number = value->getAsNumber();
+    if (!parameter.number)
+      return fail(path + ".number", "expected a number");
+  }
+  if (parameter.integer || parameter.number) {
+    launch.parameters.push_back(std::move(parameter));
+    return Error::success();
+  }
   uint32_t size = 0;
   if (Error error = readInteger(object, path, "size", size))
     return error;
@@ -271,45 +301,79 @@ static Expected<llvm::StringMap<NpyArray>> readArrays(StringRef folder) {
   return std::move(arrays);
 }
 
-Expected<RecordedLaunch> sim::readRecordedLaunch(StringRef folder) {
-  Expected<std::vector<uint8_t>> text =
-      readFile((folder + "/launch.json").str());
-  if (!text)
-    return text.takeError();
-  Expected<json::Value> root = json::parse(
-      StringRef(reinterpret_cast<const char *>(text->data()), text->size()));
+Expected<RecordedLaunch> sim::parseRecordedLaunch(StringRef text) {
+  Expected<json::Value> root = json::parse(text);
   if (!root)
     return createStringError("launch.json: not JSON: " +
                              llvm::toString(root.takeError()));
   RecordedLaunch launch;
   if (Error error = RecordingReader(launch).run(*root))
     return std::move(error);
+  return std::move(launch);
+}
+
+Expected<RecordedLaunch> sim::readRecordedLaunch(StringRef folder) {
+  Expected<std::vector<uint8_t>> text =
+      readFile((folder + "/launch.json").str());
+  if (!text)
+    return text.takeError();
+  Expected<RecordedLaunch> launch = parseRecordedLaunch(
+      StringRef(reinterpret_cast<const char *>(text->data()), text->size()));
+  if (!launch)
+    return launch.takeError();
   Expected<llvm::StringMap<NpyArray>> arrays = readArrays(folder);
   if (!arrays)
     return arrays.takeError();
-  launch.arrays = std::move(*arrays);
-  for (const RecordedTensor &tensor : launch.tensors) {
-    auto found = launch.arrays.find(tensor.name);
+  launch->arrays = std::move(*arrays);
+  for (const RecordedTensor &tensor : launch->tensors) {
+    auto found = launch->arrays.find(tensor.name);
     auto fail = [&](const Twine &problem) {
       return createStringError("data: array \"" + tensor.name +
                                "\": " + problem);
     };
-    if (found == launch.arrays.end())
+    if (found == launch->arrays.end())
       return fail("missing");
     const NpyArray &array = found->second;
     if (array.shape != tensor.shape)
       return fail("expected the shape that launch.json states");
-    DType expected = tensor.isInput ? tensor.dtype : DType::F32;
+    bool hasContents = tensor.isInput || tensor.isUpdated;
+    DType expected = hasContents ? tensor.dtype : DType::F32;
     if (!array.holds(expected))
       return fail("expected elements of " + stringifyDType(expected) +
                   ", got " + array.getTypeName());
   }
-  return std::move(launch);
+  return launch;
 }
 
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
+
+/// A number as the kernel declares it: an integer of any width, or a float.
+static Error writeNumber(const RecordedParameter &parameter,
+                         const KernelParam &declared, uint8_t *to) {
+  uint64_t bits = parameter.integer.value_or(0);
+  if (parameter.number) {
+    if (declared.size != 4 && declared.size != 8)
+      return createStringError("parameter " + declared.name +
+                               ": expected a float of 4 or 8 bytes, got " +
+                               Twine(declared.size) + " bytes");
+    bits = declared.size == 4
+               ? llvm::bit_cast<uint32_t>(float(*parameter.number))
+               : llvm::bit_cast<uint64_t>(*parameter.number);
+  } else {
+    int64_t value = *parameter.integer;
+    unsigned width = 8 * declared.size;
+    if (width > 64 || (width < 64 && !llvm::isIntN(width, value) &&
+                       !llvm::isUIntN(width, value)))
+      return createStringError(
+          "parameter " + declared.name + ": expected an integer of " +
+          Twine(declared.size) + " bytes, got " + Twine(value));
+  }
+  for (unsigned i = 0; i < declared.size; ++i)
+    to[i] = bits >> (8 * i);
+  return Error::success();
+}
 
 /// Builds the parameter buffer as the kernel declares it.
 static Expected<std::vector<uint8_t>>
@@ -317,15 +381,23 @@ makeParameters(const RecordedLaunch &launch, const KernelInfo &kernel,
                ArrayRef<uint64_t> addresses) {
   std::vector<ParameterSlot> slots;
   for (auto [index, parameter] : llvm::enumerate(launch.parameters)) {
-    uint32_t offset =
-        index < kernel.params.size() ? kernel.params[index].offset : 0;
-    slots.push_back({offset, uint32_t(parameter.bytes.size())});
+    KernelParam declared;
+    if (index < kernel.params.size())
+      declared = kernel.params[index];
+    bool isNumber = parameter.integer || parameter.number;
+    slots.push_back({declared.offset, isNumber
+                                          ? declared.size
+                                          : uint32_t(parameter.bytes.size())});
   }
   if (Error error = checkParameters(kernel, slots))
     return std::move(error);
   std::vector<uint8_t> buffer(kernel.paramBytes, 0);
-  for (auto [slot, parameter] : llvm::zip_equal(slots, launch.parameters)) {
-    if (parameter.tensorMap) {
+  for (auto [slot, parameter, declared] :
+       llvm::zip_equal(slots, launch.parameters, kernel.params)) {
+    if (parameter.integer || parameter.number) {
+      if (Error error = writeNumber(parameter, declared, &buffer[slot.offset]))
+        return std::move(error);
+    } else if (parameter.tensorMap) {
       TensorMapParameter map = *parameter.tensorMap;
       const RecordedPointer &base = parameter.tensorMapBase;
       map.slot = slot;
@@ -385,12 +457,21 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     uint64_t address = memory.allocate(*bytes, recorded.name);
     tensor.argument.address = address;
     addresses.push_back(address);
-    if (recorded.isInput) {
-      tensor.bytes = launch.arrays.find(recorded.name)->second.data;
+    if (recorded.isInput || recorded.isUpdated) {
+      auto found = launch.arrays.find(recorded.name);
+      if (found == launch.arrays.end())
+        return createStringError("tensor \"" + recorded.name +
+                                 "\": expected its contents, got none");
+      if (found->second.data.size() != *bytes)
+        return createStringError(
+            "tensor \"" + recorded.name + "\": expected contents of " +
+            Twine(*bytes) + " bytes, got " + Twine(found->second.data.size()));
+      tensor.bytes = found->second.data;
       if (Error error = memory.write(address, tensor.bytes))
         return std::move(error);
-      if (Error error = memory.setAccess(address, Access::Read))
-        return std::move(error);
+      if (recorded.isInput)
+        if (Error error = memory.setAccess(address, Access::Read))
+          return std::move(error);
     }
     report.tensors.push_back(std::move(tensor));
   }
@@ -417,7 +498,8 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
           : getDefaultTolerance(q ? q->argument.dtype : DType::F16,
                                 o ? o->argument.dtype : DType::F16);
   report.lseTolerance = options.lseTolerance >= 0 ? options.lseTolerance : 1e-3;
-  for (HarnessTensor &tensor : report.tensors) {
+  for (auto [tensor, recorded] :
+       llvm::zip_equal(report.tensors, launch.tensors)) {
     if (tensor.access == TensorAccess::Read)
       continue;
     const TensorArgument &argument = tensor.argument;
@@ -425,7 +507,9 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
         getExtentBytes(argument.shape, argument.strides, argument.dtype)));
     if (Error error = memory.read(argument.address, tensor.bytes))
       return std::move(error);
-    if (!report.run.completed)
+    auto expected = launch.arrays.find(argument.name);
+    if (!report.run.completed || recorded.isUpdated ||
+        expected == launch.arrays.end())
       continue;
     Expected<uint64_t> missing =
         memory.countUninitialised(argument.address, tensor.bytes.size());
@@ -436,8 +520,7 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
                                 "\": " + std::to_string(*missing) +
                                 " bytes were not written");
     bool isRelative = argument.name == "o";
-    Deviation deviation = compareRecorded(
-        tensor, launch.arrays.find(argument.name)->second, isRelative);
+    Deviation deviation = compareRecorded(tensor, expected->second, isRelative);
     (isRelative ? report.output : report.lse) = deviation;
   }
   return std::move(report);

@@ -12,6 +12,7 @@ machines that have none.
 
 import sys as _sys
 
+from . import sim
 from ._regions import Mod, mask_mod, score_mod
 from .errors import (
     ArgumentError,
@@ -52,6 +53,7 @@ __all__ = [
     "mask_mod",
     "prepare",
     "score_mod",
+    "sim",
     "targets",
 ]
 

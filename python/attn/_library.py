@@ -12,7 +12,7 @@ from ctypes import POINTER, c_bool, c_char_p, c_int, c_int64, c_size_t, c_uint32
 from .errors import Diagnostic, LibraryError
 
 #: ATTN_C_API_VERSION that this file was written for.
-API_VERSION = 1
+API_VERSION = 2
 SEVERITIES = ("error", "warning", "remark", "note")
 
 
@@ -101,6 +101,8 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "attnSimulationSetVerify": (None, [c_void_p, c_bool]),
     "attnSimulationSetCorners": (None, [c_void_p, c_bool]),
     "attnSimulationSetThreads": (None, [c_void_p, c_uint32]),
+    "attnSimulationSetOption": (None, [c_void_p, StringRef, StringRef]),
+    "attnSimulateLaunch": (c_void_p, [StringRef, StringRef, c_void_p]),
     "attnSimulate": (c_void_p, [StringRef, StringRef, c_void_p, c_void_p]),
     "attnReportDestroy": (None, [c_void_p]),
     "attnReportRan": (c_bool, [c_void_p]),

@@ -160,6 +160,57 @@ TEST_F(Recorded, ChecksParameters) {
             "64 or 128");
 }
 
+TEST_F(Recorded, ReadsNumbersAndAccess) {
+  launch.replace(launch.find("\"params\": ["), 11,
+                 "\"params\": [{\"integer\": -3}, {\"number\": 4.0}, ");
+  launch.replace(launch.find("\"dtype\""), 0, "\"access\": \"update\", ");
+  auto result = parseRecordedLaunch(launch);
+  ASSERT_TRUE(bool(result)) << llvm::toString(result.takeError());
+  EXPECT_EQ(result->parameters[0].integer, -3);
+  EXPECT_EQ(result->parameters[1].number, 4.0);
+  EXPECT_FALSE(result->tensors[1].isInput);
+  EXPECT_TRUE(result->tensors[1].isUpdated);
+  EXPECT_EQ(failure("\"params\": [", "\"params\": [{\"integer\": 0.5}, "),
+            "launch.json: params[0].integer: expected an integer of 64 bits");
+  EXPECT_EQ(failure("\"params\": [", "\"params\": [{\"number\": \"1\"}, "),
+            "launch.json: params[0].number: expected a number");
+  EXPECT_EQ(failure("\"dtype\"", "\"access\": \"in\", \"dtype\""),
+            "launch.json: tensors.q.access: expected read, write or update, "
+            "got \"in\"");
+  EXPECT_EQ(failure("\"rank\"", "\"element\": \"f2\", \"rank\""),
+            "launch.json: params[1].tensor_map.element: unknown type \"f2\"");
+}
+
+TEST_F(Recorded, ChecksNumbersAndContents) {
+  FakeProgram program;
+  auto fail = [&](StringRef params) {
+    auto result = parseRecordedLaunch(
+        ("{\"kernel\": \"attn_fwd\", \"grid\": [1, 1, 1], \"block\": [32, 1, "
+         "1], \"cluster\": [1, 1, 1], \"dynamic_shared_bytes\": 0, "
+         "\"tensors\": {\"q\": {\"shape\": [4], \"dtype\": \"float32\"}}, "
+         "\"params\": [" +
+         params + "]}")
+            .str());
+    if (!result)
+      return llvm::toString(result.takeError());
+    if (params.contains("0.5"))
+      result->arrays["q"].data.resize(16);
+    if (params.contains("0.25"))
+      result->arrays["q"].data.resize(12);
+    auto report = runRecorded(*result, program, HarnessOptions());
+    return report ? "no error" : llvm::toString(report.takeError());
+  };
+  EXPECT_EQ(fail("{\"integer\": 0}, {\"integer\": 0}"),
+            "tensor \"q\": expected its contents, got none");
+  EXPECT_EQ(fail("{\"number\": 0.25}, {\"integer\": 0}"),
+            "tensor \"q\": expected contents of 16 bytes, got 12");
+  EXPECT_EQ(fail("{\"number\": 0.5}, {\"integer\": 4294967296}"),
+            "parameter p1: expected an integer of 4 bytes, got 4294967296");
+  program.kernel.params[1].size = 2;
+  EXPECT_EQ(fail("{\"integer\": 3}, {\"number\": 0.5}"),
+            "parameter p1: expected a float of 4 or 8 bytes, got 2 bytes");
+}
+
 TEST_F(Recorded, ChecksArrays) {
   writeArray("q", DType::BF16, {4, 32});
   EXPECT_EQ(fail(),

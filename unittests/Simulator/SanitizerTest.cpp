@@ -161,6 +161,13 @@ TEST(Sanitizer, Deadlock) {
   EXPECT_FALSE(r.report.completed);
 }
 
+// An H200 does not count them where the instruction names a thread count, not
+// even that of the whole CTA.
+TEST(Sanitizer, ExitedThreadsDoNotCountWithAThreadCount) {
+  expectOnly(run64("setp.lt.s32 %p1, %r0, 32;\n@%p1 exit;\nbar.sync 1, 64;"),
+             FindingKind::Deadlock);
+}
+
 TEST(Sanitizer, ExitedThreadsCountAtTheBarrier) {
   expectClean(run64("setp.lt.s32 %p1, %r0, 32;\n@%p1 exit;\nbar.sync 0;"));
 }

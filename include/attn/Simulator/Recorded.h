@@ -29,6 +29,9 @@ struct RecordedParameter {
   /// launch runs.
   std::optional<TensorMapParameter> tensorMap;
   RecordedPointer tensorMapBase;
+  /// For a number whose width only the kernel states: its value.
+  std::optional<int64_t> integer;
+  std::optional<double> number;
 };
 
 /// A tensor of the recording.
@@ -36,8 +39,11 @@ struct RecordedTensor {
   std::string name;
   DType dtype = DType::F16;
   llvm::SmallVector<int64_t, 4> shape;
-  /// q, k and v are read; the others are results.
+  /// Read only. Unless launch.json says so itself, q, k and v are read and the
+  /// others are results.
   bool isInput = false;
+  /// Read and written: a result that has contents before the launch.
+  bool isUpdated = false;
 };
 
 /// A whole recording.
@@ -52,12 +58,18 @@ struct RecordedLaunch {
   llvm::StringMap<NpyArray> arrays;
 };
 
+/// Reads the text of a launch.json; `arrays` stays empty. Errors name the
+/// field.
+llvm::Expected<RecordedLaunch> parseRecordedLaunch(llvm::StringRef text);
+
 /// Reads launch.json and data.npz (or a folder `data` of .npy files) of a
 /// recording. Errors name the file and the field.
 llvm::Expected<RecordedLaunch> readRecordedLaunch(llvm::StringRef folder);
 
 /// Runs a recording and compares its results with the recorded ones: `o` as
-/// relative error, every other result by its largest difference.
+/// relative error, every other result by its largest difference. A result
+/// without a recorded array, or one that the kernel updates, is only returned;
+/// the kernel may leave parts of it unwritten.
 llvm::Expected<HarnessReport> runRecorded(const RecordedLaunch &launch,
                                           const Program &program,
                                           const HarnessOptions &options);

@@ -1,0 +1,272 @@
+"""Any PTX kernel on the simulator, with numpy arrays.
+
+    import attn
+    import numpy as np
+
+    x = np.arange(256, dtype=np.float32)
+    run = attn.sim.run(ptx, grid=2, block=128, args=[x, attn.sim.empty(256, np.float32), 256])
+    run.outputs[1]          # what the kernel left in the second argument
+    run.findings            # races, reads of uninitialised memory, ...
+    run.counters["warpInstructions"]
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from . import _library
+from .errors import SimulationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import DTypeLike, NDArray
+
+    Argument = Union[NDArray[np.generic], "Empty", "TensorMap", np.generic, int, float, bytes]
+
+#: Element types of tensor maps, by numpy's names and ours.
+_ELEMENTS = {
+    "float16": "float16",
+    "float32": "float32",
+    "float64": "float64",
+    "bfloat16": "bfloat16",
+    "int8": "int8",
+    "uint8": "int8",
+    "int32": "int32",
+    "uint32": "int32",
+    "int64": "int64",
+    "uint64": "int64",
+}
+
+Dim3 = Union[int, Sequence[int]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Empty:
+    """Device memory that nobody has written yet: reading it is reported."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+
+
+def empty(shape: int | Sequence[int], dtype: DTypeLike) -> Empty:
+    """Memory for a result."""
+    import numpy as np
+
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    return Empty(extents, np.dtype(dtype))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TensorMap:
+    """A tensor map by its fields, as cuTensorMapEncodeTiled takes them: extents
+    are in elements, innermost first; strides in bytes, from dimension 1 on.
+    `array` is an array or `empty`; the same object may be an argument of its
+    own too. numpy has no bf16: `element="bfloat16"` says what `array` holds."""
+
+    array: NDArray[np.generic] | Empty
+    box: Sequence[int]
+    dims: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
+    swizzle: int = 0
+    element: str | None = None
+    offset: int = 0
+
+    def get_dims(self) -> list[int]:
+        return list(self.array.shape[::-1] if self.dims is None else self.dims)
+
+    def get_strides(self) -> list[int]:
+        if self.strides is not None:
+            return list(self.strides)
+        strides, step = [], self.array.dtype.itemsize
+        for extent in self.get_dims()[:-1]:
+            step *= extent
+            strides.append(step)
+        return strides
+
+    def get_element(self) -> str:
+        name = self.element or self.array.dtype.name
+        if name not in _ELEMENTS:
+            raise TypeError(f"tensor map: expected one of {', '.join(_ELEMENTS)}, got {name!r}")
+        return _ELEMENTS[name]
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a launch did."""
+
+    #: For each argument what its memory holds afterwards; None for a scalar. A
+    #: tensor map has its array's.
+    outputs: list[NDArray[np.generic] | None]
+    #: What the sanitizer found.
+    findings: list[dict[str, Any]]
+    counters: dict[str, Any]
+    #: All of that and more (docs/Simulate.md).
+    report: dict[str, Any]
+    #: The report for people.
+    text: str
+    #: Ran to its end without an error.
+    passed: bool
+
+
+class _Launch:
+    """Collects the arrays and writes launch.json."""
+
+    def __init__(self) -> None:
+        self.arrays: list[NDArray[np.generic] | Empty] = []
+        self.params: list[dict[str, Any]] = []
+
+    def add_array(self, array: NDArray[np.generic] | Empty) -> str:
+        for index, other in enumerate(self.arrays):
+            if other is array:
+                return f"arg{index}"
+        self.arrays.append(array)
+        return f"arg{len(self.arrays) - 1}"
+
+    def add(self, value: Argument) -> int | None:
+        """Adds a parameter; the index of its array, if it has one."""
+        import numpy as np
+
+        if isinstance(value, TensorMap):
+            name = self.add_array(value.array)
+            dims = value.get_dims()
+            fields = {
+                "tensor": name,
+                "offset": value.offset,
+                "rank": len(dims),
+                "dims": dims,
+                "stride_bytes": value.get_strides(),
+                "box": list(value.box),
+                "swizzle_bytes": value.swizzle,
+                "element": value.get_element(),
+            }
+            self.params.append({"size": 128, "tensor_map": fields})
+            return int(name[3:])
+        if isinstance(value, Empty) or (isinstance(value, np.ndarray) and value.ndim):
+            name = self.add_array(value)
+            pointer = {"at": 0, "tensor": name, "offset": 0}
+            self.params.append({"size": 8, "hex": "00" * 8, "pointers": [pointer]})
+            return int(name[3:])
+        if isinstance(value, float) and not isinstance(value, np.generic):
+            self.params.append({"number": value})
+        elif isinstance(value, int):
+            self.params.append({"integer": int(value)})
+        elif isinstance(value, (np.generic, np.ndarray)):
+            raw = value.tobytes()
+            self.params.append({"size": len(raw), "hex": raw.hex()})
+        elif isinstance(value, bytes):
+            self.params.append({"size": len(value), "hex": value.hex()})
+        else:
+            raise TypeError(
+                f"argument {len(self.params)}: expected an array, a tensor map, a number or "
+                f"bytes, got {type(value).__name__}"
+            )
+        return None
+
+    def get_tensors(self) -> dict[str, Any]:
+        result = {}
+        for index, array in enumerate(self.arrays):
+            count = array.dtype.itemsize
+            for extent in array.shape:
+                count *= extent
+            access = "write" if isinstance(array, Empty) else "update"
+            result[f"arg{index}"] = {"shape": [count], "dtype": "int8", "access": access}
+        return result
+
+
+def _get_extents(what: str, value: Dim3) -> list[int]:
+    extents = [value] if isinstance(value, int) else list(value)
+    if not 1 <= len(extents) <= 3:
+        raise ValueError(f"{what}: expected 1 to 3 extents, got {len(extents)}")
+    return extents + [1] * (3 - len(extents))
+
+
+def _get_kernel(ptx: str) -> str:
+    names = re.findall(r"\.entry\s+([\w$]+)", ptx)
+    if len(names) != 1:
+        raise SimulationError(f"expected the name of one of the kernels {names}, got none")
+    return str(names[0])
+
+
+def run(
+    ptx: str,
+    grid: Dim3,
+    args: Sequence[Argument],
+    *,
+    block: Dim3,
+    cluster: Dim3 = 1,
+    shared: int = 0,
+    kernel: str | None = None,
+    chip: str = "",
+    seed: int = 0,
+    threads: int = 0,
+    options: Mapping[str, str] | None = None,
+) -> Run:
+    """Runs a kernel. `args` are its parameters: an array is memory with these
+    contents (the array itself is left as it is), `empty` memory without, a numpy
+    scalar or bytes a parameter of that width, a Python number one of the width
+    that the kernel declares. `shared` is in bytes, `kernel` may be left out where the
+    module has one. `options` are attn-sim's, such as {"schedule": "random"}.
+    Raises SimulationError when the launch cannot start; what the kernel does
+    wrong is in the result."""
+    import numpy as np
+
+    launch = _Launch()
+    places = [launch.add(value) for value in args]
+    name = kernel or _get_kernel(ptx)
+    description = {
+        "kernel": name,
+        "chip": chip,
+        "grid": _get_extents("grid", grid),
+        "block": _get_extents("block", block),
+        "cluster": _get_extents("cluster", cluster),
+        "dynamic_shared_bytes": shared,
+        "tensors": launch.get_tensors(),
+        "params": launch.params,
+    }
+    library = _library.load()
+    with _library.Handle("Simulation", library.attnSimulationCreate()) as simulation:
+        library.attnSimulationSetSeed(simulation, seed)
+        library.attnSimulationSetThreads(simulation, threads)
+        for option, text in (options or {}).items():
+            library.attnSimulationSetOption(simulation, _library.ref(option), _library.ref(text))
+        for index, array in enumerate(launch.arrays):
+            if isinstance(array, Empty):
+                continue
+            raw = np.ascontiguousarray(array)
+            shape = (ctypes.c_int64 * 1)(raw.nbytes)
+            library.attnSimulationSetInput(
+                simulation,
+                _library.ref(f"arg{index}"),
+                _library.ref("i8"),
+                shape,
+                1,
+                raw.ctypes.data,
+                raw.nbytes,
+            )
+        report = library.attnSimulateLaunch(
+            _library.ref(ptx), _library.ref(json.dumps(description)), simulation
+        )
+    with _library.Handle("Report", report):
+        if not library.attnReportRan(report):
+            raise SimulationError(f"kernel {name}: {library.attnReportGetError(report).text()}")
+        contents = json.loads(library.attnReportGetJSON(report).text())
+        results: dict[int, NDArray[np.generic]] = {}
+        for index in range(library.attnReportGetNumTensors(report)):
+            tensor = library.attnReportGetTensor(report, index)
+            number = int(tensor.name.text()[3:])
+            raw = bytearray(ctypes.string_at(tensor.data, tensor.numBytes))
+            array = launch.arrays[number]
+            results[number] = np.frombuffer(raw, dtype=array.dtype).reshape(array.shape)
+        return Run(
+            [None if place is None else results[place] for place in places],
+            contents["run"]["findings"],
+            contents["run"]["counters"],
+            contents,
+            library.attnReportGetText(report).text(),
+            bool(library.attnReportPassed(report)),
+        )
