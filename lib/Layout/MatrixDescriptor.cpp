@@ -1,0 +1,45 @@
+//===- MatrixDescriptor.cpp - Shared-memory operands of wgmma -------------===//
+
+#include "attn/Layout/MatrixDescriptor.h"
+#include "Errors.h"
+
+using namespace mlir::attn;
+using llvm::Expected;
+
+uint64_t MatrixDescriptor::fields() const {
+  uint64_t swizzle = spanBytes == 128 ? 1 : spanBytes == 64 ? 2 : 3;
+  return swizzle << 62 | static_cast<uint64_t>(strideBytes >> 4) << 32 |
+         static_cast<uint64_t>(leadingBytes >> 4) << 16;
+}
+
+Expected<MatrixDescriptor>
+mlir::attn::describeMatrix(const SharedLayout &layout) {
+  if (layout.rank() != 2)
+    return makeError("expected a matrix of rank 2, got rank {0}",
+                     layout.rank());
+  if (layout.spanBytes() == 0)
+    return makeError("expected a swizzle of 32, 64 or 128 bytes for a matrix "
+                     "descriptor, got none");
+  MatrixDescriptor result;
+  result.spanBytes = layout.spanBytes();
+  result.mnMajor = layout.contiguousDim() == 0u;
+  if (result.mnMajor && layout.elementBits() != 16)
+    return makeError("expected elements of 16 bits in a matrix that is not "
+                     "contiguous along the contraction, got {0} bits",
+                     layout.elementBits());
+  // Strides along a dimension without repetitions are never used; the ISA's
+  // examples have 1 there.
+  auto stride = [&](unsigned dim) {
+    const SharedRepetition &repetition = layout.repetitions()[dim];
+    return repetition.count == 1 ? 16
+                                 : repetition.stride * layout.elementBytes();
+  };
+  result.leadingBytes = result.mnMajor ? stride(0) : 16;
+  result.strideBytes = stride(result.mnMajor ? 1 : 0);
+  constexpr int64_t largest = 0x3fff << 4;
+  if (result.leadingBytes > largest || result.strideBytes > largest)
+    return makeError("expected strides of at most {0} bytes in a matrix "
+                     "descriptor, got {1} and {2}",
+                     largest, result.leadingBytes, result.strideBytes);
+  return result;
+}
