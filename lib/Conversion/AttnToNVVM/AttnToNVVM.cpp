@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/Passes.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -104,6 +105,18 @@ struct KernelLowering : OpConversionPattern<gpu::GPUFuncOp> {
     if (std::optional<ArrayRef<int32_t>> block = op.getKnownBlockSize())
       function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                         rewriter.getDenseI32ArrayAttr(*block));
+    for (unsigned index : llvm::seq(op.getNumArguments())) {
+      if (!op.getArgAttr(index, AttnDialect::kTensorMapAttr))
+        continue;
+      // CUtensorMap of the CUDA driver API: 128 bytes at a multiple of 64.
+      function.setArgAttr(
+          index, LLVM::LLVMDialect::getByValAttrName(),
+          TypeAttr::get(LLVM::LLVMArrayType::get(rewriter.getI8Type(), 128)));
+      function.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(),
+                          rewriter.getI64IntegerAttr(64));
+      function.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(),
+                          rewriter.getUnitAttr());
+    }
     rewriter.inlineRegionBefore(op.getBody(), function.getBody(),
                                 function.end());
     if (failed(rewriter.convertRegionTypes(&function.getBody(), *converter,

@@ -38,4 +38,14 @@ gpu.module @kernels {
     // CHECK: llvm.return
     gpu.return
   }
+
+  // A tensor map is passed by value: 128 bytes at a multiple of 64, which stay
+  // where they are.
+  // CHECK-LABEL: llvm.func @map
+  // CHECK-SAME: %{{.*}}: i32, %[[MAP:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
+  gpu.func @map(%n: i32, %map: !llvm.ptr {attn.tensor_map = !attn.tensor_map<64x64xf16, swizzle = 128>}) kernel {
+    // CHECK: nvvm.prefetch tensormap, %[[MAP]]
+    nvvm.prefetch tensormap, %map : !llvm.ptr
+    gpu.return
+  }
 }

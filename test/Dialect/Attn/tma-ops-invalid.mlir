@@ -33,7 +33,7 @@ func.func @rows(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %sour
 // -----
 
 func.func @swizzle(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<64x64xf16, #attn.swizzled<span = 64>, shared>) {
-  // expected-error @below {{expected a buffer in the map's swizzle of 128 bytes, got #attn.swizzled<span = 64>}}
+  // expected-error @below {{expected a buffer in the map's layout #attn.swizzled<span = 128>, got #attn.swizzled<span = 64>}}
   attn.tma.store %source, %map[%i, %i] : !attn.buffer<64x64xf16, #attn.swizzled<span = 64>, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
   return
 }
@@ -68,4 +68,28 @@ func.func @stride(%k: memref<64x128xf16, strided<[1, 64]>>) -> !attn.tensor_map<
   // expected-error @+1 {{expected an innermost stride of 1, got 64}}
   %map = attn.encode_tensor_map %k : memref<64x128xf16, strided<[1, 64]>> -> !attn.tensor_map<64x64xf16, swizzle = 128>
   return %map : !attn.tensor_map<64x64xf16, swizzle = 128>
+}
+
+// -----
+
+func.func @padded(%map: !attn.tensor_map<64x64xf16, swizzle = 0>, %i: i32, %source: !attn.buffer<64x64xf16, #attn.swizzled<span = 0>, shared>) {
+  // expected-error @below {{expected a buffer in the map's layout #attn.rows, got #attn.swizzled<span = 0>}}
+  attn.tma.store %source, %map[%i, %i] : !attn.buffer<64x64xf16, #attn.swizzled<span = 0>, shared>, !attn.tensor_map<64x64xf16, swizzle = 0>
+  return
+}
+
+// -----
+
+func.func @narrow(%map: !attn.tensor_map<64x32xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected boxes as wide as their swizzle, 128 bytes, got 64}}
+  attn.tma.store %source, %map[%i, %i] : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.tensor_map<64x32xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @two_boxes(%map: !attn.tensor_map<64x32xf16, swizzle = 0>, %i: i32, %source: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected boxes as wide as the buffer, 64 columns, got 32}}
+  attn.tma.store %source, %map[%i, %i] : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.tensor_map<64x32xf16, swizzle = 0>
+  return
 }

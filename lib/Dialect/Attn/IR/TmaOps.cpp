@@ -39,11 +39,24 @@ static LogicalResult verifyCopy(Operation *op, TensorMapType map,
            << map.getRows() << " rows and a multiple of " << map.getColumns()
            << " columns, got " << buffer.getShape()[0] << " x "
            << buffer.getShape()[1];
-  auto layout = dyn_cast<SwizzledLayoutAttr>(buffer.getLayout());
-  if (!isAuto(buffer.getLayout()) &&
-      (!layout || layout.getSpan() != map.getSwizzle()))
-    return op->emitOpError("expected a buffer in the map's swizzle of ")
-           << map.getSwizzle() << " bytes, got " << buffer.getLayout();
+  // One box fills whole spans, or without a swizzle the buffer.
+  int64_t swizzle = map.getSwizzle();
+  int64_t rowBytes =
+      map.getColumns() * map.getElementType().getIntOrFloatBitWidth() / 8;
+  if (swizzle != 0 ? rowBytes != swizzle
+                   : map.getColumns() != buffer.getShape()[1])
+    return op->emitOpError("expected boxes as wide as ")
+           << (swizzle != 0 ? "their swizzle" : "the buffer") << ", "
+           << (swizzle != 0 ? swizzle : buffer.getShape()[1])
+           << (swizzle != 0 ? " bytes" : " columns") << ", got "
+           << (swizzle != 0 ? rowBytes : map.getColumns());
+  Attribute expected =
+      swizzle != 0
+          ? Attribute(SwizzledLayoutAttr::get(op->getContext(), swizzle))
+          : Attribute(RowLayoutAttr::get(op->getContext()));
+  if (!isAuto(buffer.getLayout()) && buffer.getLayout() != expected)
+    return op->emitOpError("expected a buffer in the map's layout ")
+           << expected << ", got " << buffer.getLayout();
   return success();
 }
 

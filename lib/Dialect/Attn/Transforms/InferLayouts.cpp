@@ -127,7 +127,33 @@ static Attribute chooseBufferLayout(BufferType type) {
       context, SharedLayout::chooseSpan(type.getSlotShape()[1], bits));
 }
 
+/// The layout in which TMA writes or reads boxes of a map.
+static Attribute getBoxLayout(TensorMapType map) {
+  MLIRContext *context = map.getContext();
+  if (map.getSwizzle() == 0)
+    return RowLayoutAttr::get(context);
+  return SwizzledLayoutAttr::get(context, map.getSwizzle());
+}
+
 void LayoutInference::inferBuffers() {
+  // What TMA copies lies as the tensor map says.
+  kernel.walk([&](Operation *op) {
+    Value buffer, map;
+    if (auto load = dyn_cast<TmaLoadOp>(op))
+      std::tie(buffer, map) = std::pair(load.getDest(), load.getMap());
+    else if (auto store = dyn_cast<TmaStoreOp>(op))
+      std::tie(buffer, map) = std::pair(store.getSource(), store.getMap());
+    else
+      return;
+    if (auto slot = buffer.getDefiningOp<SlotOp>())
+      buffer = slot.getSource();
+    auto type = cast<BufferType>(buffer.getType());
+    if (!buffer.getDefiningOp<AllocOp>() || !isAuto(type.getLayout()))
+      return;
+    buffer.setType(
+        type.withLayout(getBoxLayout(cast<TensorMapType>(map.getType()))));
+    ++numResolved;
+  });
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Value result : op->getResults()) {
       auto type = dyn_cast<BufferType>(result.getType());
@@ -234,6 +260,10 @@ void LayoutInference::collectLinks() {
     if (auto mma = dyn_cast<MmaOp>(op))
       if (isAuto(encodingOf(mma.getResult())))
         seed(mma.getResult(), accumulator, op);
+    if (auto wait = dyn_cast<WgmmaWaitOp>(op))
+      for (Value result : wait.getResults())
+        if (isAuto(encodingOf(result)))
+          seed(result, accumulator, op);
     for (Value result : op->getResults())
       if (hasTile(result) && !isAuto(encodingOf(result)))
         seed(result, encodingOf(result), op);
@@ -302,6 +332,13 @@ void LayoutInference::seedWeakAnchors() {
       if (hasTile(operand))
         seed(operand, OperandLayoutAttr::get(mma.getContext(), index, layout),
              mma);
+  });
+  kernel.walk([&](WgmmaOp wgmma) {
+    if (hasTile(wgmma.getA()))
+      seed(wgmma.getA(),
+           OperandLayoutAttr::get(wgmma.getContext(), 0, accumulator), wgmma);
+    if (wgmma.getC() && hasTile(wgmma.getC()))
+      seed(wgmma.getC(), accumulator, wgmma);
   });
   propagate();
   // Nothing fixes these: any layout serves, and this one needs no conversion
@@ -467,6 +504,11 @@ LogicalResult LayoutInference::convertUses() {
                &mma.getAMutable(), &mma.getBMutable()}))
         require(op, *operand,
                 OperandLayoutAttr::get(op->getContext(), index, layout));
+    } else if (auto wgmma = dyn_cast<WgmmaOp>(op)) {
+      require(op, wgmma.getAMutable(),
+              OperandLayoutAttr::get(op->getContext(), 0, accumulator));
+      for (OpOperand &operand : wgmma.getCMutable())
+        require(op, operand, accumulator);
     } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
       if (Attribute rows =
               follow(encodingOf(broadcast.getResult()), Relation::TileOf))

@@ -95,3 +95,44 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// What TMA copies lies as the tensor map says, wider swizzles or not; the
+// result of a wait has the fragments of the kernel's warps; the A operand of
+// the next product is converted, which costs nothing.
+
+// CHECK-LABEL: gpu.func @warpgroup
+gpu.module @kernels {
+  gpu.func @warpgroup(%map: !attn.tensor_map<64x32xf16, swizzle = 64>, %i: i32) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    // CHECK: attn.alloc : <2x64x64xf16, #attn.swizzled<span = 64>, shared>
+    %ring = attn.alloc : !attn.buffer<2x64x64xf16, #attn.auto, shared>
+    // CHECK: attn.alloc : <64x64xf16, #attn.swizzled<span = 128>, shared>
+    %other = attn.alloc : !attn.buffer<64x64xf16, #attn.auto, shared>
+    %full = attn.mbarrier.alloc : !attn.mbarriers<1>
+    %k = attn.slot %ring[%i] : !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
+    attn.tma.load %map[%i, %i], %k barrier %full[%i] : !attn.mbarriers<1> : !attn.tensor_map<64x32xf16, swizzle = 64>, !attn.buffer<64x64xf16, #attn.auto, shared>
+    %s = attn.wgmma %other, %k : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+    // CHECK: attn.wgmma.wait {{.*}} -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    %r = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #attn.auto>
+    // CHECK: %[[P:.*]] = arith.truncf {{.*}} to tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    %p = arith.truncf %r : tensor<64x64xf32, #attn.auto> to tensor<64x64xf16, #attn.auto>
+    // CHECK: %[[C:.*]] = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    // CHECK: %[[A:.*]] = attn.convert_layout %[[P]] : {{.*}} -> tensor<64x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+    %c = arith.constant dense<0.0> : tensor<64x64xf32, #attn.auto>
+    // CHECK: attn.wgmma %[[A]], %{{.*}} acc %[[C]]
+    %o = attn.wgmma %p, %k acc %c : tensor<64x64xf32, #attn.auto> : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+    attn.wgmma.wait {pending = 0}
+    gpu.return
+  }
+
+  gpu.func @plain(%map: !attn.tensor_map<64x32xf16, swizzle = 0>, %i: i32) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    // CHECK-LABEL: gpu.func @plain
+    // CHECK: attn.alloc : <64x32xf16, #attn.rows, shared>
+    %out = attn.alloc : !attn.buffer<64x32xf16, #attn.auto, shared>
+    attn.tma.store %out, %map[%i, %i] : !attn.buffer<64x32xf16, #attn.auto, shared>, !attn.tensor_map<64x32xf16, swizzle = 0>
+    gpu.return
+  }
+}

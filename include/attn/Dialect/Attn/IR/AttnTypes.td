@@ -116,8 +116,11 @@ def Attn_TensorMapType : Attn_Type<"TensorMap", "tensor_map"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getRank() const { return getBox().size(); }
-    /// Rows and columns of a box: its last two extents.
-    int64_t getRows() const { return getBox().drop_back().back(); }
+    /// Rows and columns of a box as it lies in shared memory: the product of
+    /// all extents but the last, and the last.
+    int64_t getRows() const {
+      return ::llvm::product_of(getBox().drop_back());
+    }
     int64_t getColumns() const { return getBox().back(); }
   }];
 }

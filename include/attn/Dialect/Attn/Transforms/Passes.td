@@ -290,7 +290,11 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Turn tiles into the scalars of one thread";
   let description = [{
     Each register tile becomes as many scalars as a thread holds of it; copies,
-    matrix instructions and reductions become instructions of one thread.
+    matrix instructions, barriers and reductions become instructions of one
+    thread. Partitions become branches by warp; each sets its registers unless
+    they are those that the kernel starts with: 65536 divided by its threads
+    and `nvvm.minctasm`, rounded down to 8, or `nvvm.maxnreg`. Tensor maps
+    become pointers to parameters.
 
     Example: test/doc/attn-lower-tiles.mlir
   }];

@@ -11,7 +11,7 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<Value> inits;
   for (Value init : op.getInitArgs()) {
-    if (!isTile(init.getType())) {
+    if (!isRegisters(init.getType())) {
       inits.push_back(init);
       continue;
     }
@@ -30,7 +30,7 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
   op.getInductionVar().replaceAllUsesWith(loop.getInductionVar());
   unsigned next = 0;
   auto bind = [&](Value old, ValueRange replacements) -> LogicalResult {
-    if (!isTile(old.getType())) {
+    if (!isRegisters(old.getType())) {
       old.replaceAllUsesWith(replacements[next++]);
       return success();
     }
@@ -59,7 +59,7 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
 }
 
 LogicalResult TileLowering::lowerIf(scf::IfOp op) {
-  bool hasTiles = llvm::any_of(op.getResultTypes(), isTile);
+  bool hasTiles = llvm::any_of(op.getResultTypes(), isRegisters);
   if (!hasTiles) {
     for (Region &region : op->getRegions())
       if (!region.empty() && failed(lowerBlock(region.front())))
@@ -85,7 +85,7 @@ LogicalResult TileLowering::lowerIf(scf::IfOp op) {
   }
   unsigned next = 0;
   for (Value old : op.getResults()) {
-    if (!isTile(old.getType())) {
+    if (!isRegisters(old.getType())) {
       old.replaceAllUsesWith(branch.getResult(next++));
       continue;
     }
@@ -118,7 +118,7 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
                     ValueRange values) -> FailureOr<SmallVector<Value>> {
     SmallVector<Value> expanded;
     for (Value value : values) {
-      if (!isTile(value.getType())) {
+      if (!isRegisters(value.getType())) {
         expanded.push_back(value);
         continue;
       }
@@ -154,7 +154,7 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
 
   unsigned next = 0;
   for (Value old : op.getResults()) {
-    if (!isTile(old.getType())) {
+    if (!isRegisters(old.getType())) {
       old.replaceAllUsesWith(branch.getResult(next++));
       continue;
     }
@@ -173,7 +173,7 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
 LogicalResult TileLowering::lowerYield(scf::YieldOp op) {
   SmallVector<Value> values;
   for (Value operand : op.getOperands()) {
-    if (!isTile(operand.getType())) {
+    if (!isRegisters(operand.getType())) {
       values.push_back(operand);
       continue;
     }

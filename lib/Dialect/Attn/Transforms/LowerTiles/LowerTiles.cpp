@@ -30,7 +30,8 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
 LogicalResult TileLowering::lowerOp(Operation *op) {
   for (Value operand : op->getOperands())
     if ((isa<BufferType>(operand.getType()) && !buffers.contains(operand)) ||
-        (isa<GlobalType>(operand.getType()) && !views.contains(operand)))
+        (isa<GlobalType>(operand.getType()) && !views.contains(operand)) ||
+        (isa<MBarriersType>(operand.getType()) && !barriers.contains(operand)))
       return op->emitOpError("expected buffers and views made in the kernel, "
                              "got one from elsewhere of type ")
              << operand.getType();
@@ -44,7 +45,14 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
   if (auto yield = dyn_cast<scf::YieldOp>(op))
     return lowerYield(yield);
 
-  bool onTiles = llvm::any_of(op->getResultTypes(), isTile);
+  bool onTiles = llvm::any_of(op->getResultTypes(), isRegisters);
+  // The threads of other partitions have no place in the kernel's grid of
+  // warps.
+  if (partition != 0 &&
+      (onTiles || llvm::any_of(op->getOperandTypes(), isRegisters) ||
+       isa<CpAsyncOp, CopyOutOp, WgmmaOp>(op)))
+    return op->emitOpError("expected to stand in the first partition, whose "
+                           "warps hold the register tiles");
   auto lower = [&](LogicalResult result) {
     dead.push_back(op);
     return result;
@@ -76,6 +84,23 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       })
       .Case([&](CopyOutOp o) { return lower(lowerCopyOut(o)); })
       .Case([&](MmaOp o) { return lower(lowerMma(o)); })
+      .Case([&](WgmmaOp o) { return lower(lowerWgmma(o)); })
+      .Case([&](WgmmaWaitOp o) { return lower(lowerWgmmaWait(o)); })
+      .Case([&](TmaPrefetchOp o) { return lower(lowerTmaPrefetch(o)); })
+      .Case([&](TmaLoadOp o) { return lower(lowerTmaLoad(o)); })
+      .Case([&](TmaStoreOp o) { return lower(lowerTmaStore(o)); })
+      .Case([&](TmaCommitOp o) { return lower(lowerTmaCommit(o)); })
+      .Case([&](TmaWaitOp o) { return lower(lowerTmaWait(o)); })
+      .Case([&](MBarrierAllocOp o) { return lower(lowerBarriersAlloc(o)); })
+      .Case([&](MBarrierInitOp o) { return lower(lowerBarriersInit(o)); })
+      .Case([&](MBarrierFenceInitOp o) { return lower(lowerFenceInit(o)); })
+      .Case([&](MBarrierExpectTxOp o) { return lower(lowerExpectTx(o)); })
+      .Case([&](MBarrierArriveOp o) { return lower(lowerArrive(o)); })
+      .Case([&](MBarrierWaitOp o) { return lower(lowerWait(o)); })
+      .Case([&](FenceProxyOp o) { return lower(lowerFenceProxy(o)); })
+      .Case([&](NamedBarrierOp o) { return lower(lowerNamedBarrier(o)); })
+      .Case([&](WarpSpecializeOp o) { return lower(lowerWarpSpecialize(o)); })
+      .Case([&](ElectOp o) { return lower(lowerElect(o)); })
       .Case([&](ReduceOp o) { return lower(lowerReduce(o)); })
       .Case([&](BroadcastOp o) { return lower(lowerBroadcast(o)); })
       .Case([&](ConvertLayoutOp o) { return lower(lowerConvert(o)); })
@@ -112,7 +137,7 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
           return other->emitOpError(
               "expected an earlier pass to have replaced this op");
         for (Value operand : other->getOperands())
-          if (isTile(operand.getType()))
+          if (isRegisters(operand.getType()))
             return other->emitOpError("cannot take a tile as operand");
         return success();
       });
@@ -144,6 +169,7 @@ LogicalResult TileLowering::run() {
   for (Operation *op : dead)
     op->erase();
   marker.erase();
+  lowerTensorMaps();
   return success();
 }
 

@@ -25,21 +25,25 @@ static LLVM::GlobalOp getSharedGlobal(gpu::GPUFuncOp kernel) {
       /*alignment=*/1024, /*addrSpace=*/3);
 }
 
-LogicalResult TileLowering::lowerAlloc(AllocOp op) {
-  if (!op.getOffset())
-    return op.emitOpError(
-        "expected an offset; attn-allocate-shared gives it one");
+Value TileLowering::sharedPointer(Location loc, int64_t offset) {
   if (!sharedBase) {
     ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
     sharedBase = LLVM::AddressOfOp::create(b, getSharedGlobal(kernel));
   }
-  ImplicitLocOpBuilder b = entryBuilder(op.getLoc());
-  Value base = sharedBase;
-  if (*op.getOffset() != 0)
-    base = LLVM::GEPOp::create(
-        b, base.getType(), b.getI8Type(), base,
-        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(*op.getOffset())});
-  buffers[op.getResult()] = {base, op.getType()};
+  if (offset == 0)
+    return sharedBase;
+  ImplicitLocOpBuilder b = entryBuilder(loc);
+  return LLVM::GEPOp::create(
+      b, sharedBase.getType(), b.getI8Type(), sharedBase,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}
+
+LogicalResult TileLowering::lowerAlloc(AllocOp op) {
+  if (!op.getOffset())
+    return op.emitOpError(
+        "expected an offset; attn-allocate-shared gives it one");
+  Value base = sharedPointer(op.getLoc(), *op.getOffset());
+  buffers[op.getResult()] = {base, op.getType(), base, Value(), 0};
   return success();
 }
 
@@ -53,13 +57,16 @@ LogicalResult TileLowering::lowerSlot(SlotOp op) {
       b, op.getIndex(), arith::ConstantIntOp::create(b, *bytes, 32));
   Value base = LLVM::GEPOp::create(b, ring.base.getType(), b.getI8Type(),
                                    ring.base, ValueRange{offset});
-  buffers[op.getResult()] = {base, op.getType()};
+  buffers[op.getResult()] = {base, op.getType(), ring.allocation, op.getIndex(),
+                             *bytes};
   return success();
 }
 
 LogicalResult TileLowering::lowerView(Operation *op, Value source,
                                       BufferType type) {
-  buffers[op->getResult(0)] = {buffers.lookup(source).base, type};
+  BufferValue view = buffers.lookup(source);
+  view.type = type;
+  buffers[op->getResult(0)] = view;
   return success();
 }
 

@@ -34,9 +34,14 @@ struct TileValue {
 
 /// A buffer in one thread.
 struct BufferValue {
-  /// !llvm.ptr<3> to the first byte of slot 0.
+  /// !llvm.ptr<3> to the buffer's first byte: that of slot 0, or of one slot.
   Value base;
   BufferType type;
+  /// The allocation that it is part of, at the entry.
+  Value allocation;
+  /// i32 slot of the allocation, each of `slotBytes`; null for the first.
+  Value slot;
+  int64_t slotBytes = 0;
 };
 
 /// A view of global memory in one thread.
@@ -97,8 +102,39 @@ private:
   LogicalResult lowerCpAsync(CpAsyncOp op);
   LogicalResult lowerCopyOut(CopyOutOp op);
 
-  // Matrix instructions (Mma.cpp).
+  // Matrix instructions (Mma.cpp, Wgmma.cpp).
   LogicalResult lowerMma(MmaOp op);
+  LogicalResult lowerWgmma(WgmmaOp op);
+  LogicalResult lowerWgmmaWait(WgmmaWaitOp op);
+
+  // Tensor copies (Tma.cpp).
+  /// Makes pointers of the kernel's tensor maps, when no typed use is left.
+  void lowerTensorMaps();
+  LogicalResult checkTensorMap(Operation *op, Value map);
+  LogicalResult forEachBox(
+      Operation *op, Value map, OperandRange coords, Value memory,
+      function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit);
+  LogicalResult lowerTmaPrefetch(TmaPrefetchOp op);
+  LogicalResult lowerTmaLoad(TmaLoadOp op);
+  LogicalResult lowerTmaStore(TmaStoreOp op);
+  LogicalResult lowerTmaCommit(TmaCommitOp op);
+  LogicalResult lowerTmaWait(TmaWaitOp op);
+
+  // mbarriers, named barriers and fences (Barriers.cpp).
+  LogicalResult lowerBarriersAlloc(MBarrierAllocOp op);
+  LogicalResult lowerBarriersInit(MBarrierInitOp op);
+  LogicalResult lowerFenceInit(MBarrierFenceInitOp op);
+  LogicalResult lowerExpectTx(MBarrierExpectTxOp op);
+  LogicalResult lowerArrive(MBarrierArriveOp op);
+  LogicalResult lowerWait(MBarrierWaitOp op);
+  LogicalResult lowerFenceProxy(FenceProxyOp op);
+  LogicalResult lowerNamedBarrier(NamedBarrierOp op);
+
+  // Partitions of the CTA (WarpSpecialize.cpp).
+  LogicalResult lowerWarpSpecialize(WarpSpecializeOp op);
+  LogicalResult lowerElect(ElectOp op);
+  /// Moves the ops of a region to the insertion point and lowers them.
+  LogicalResult lowerRegion(Region &region, ImplicitLocOpBuilder &b);
 
   //===--------------------------------------------------------------------===//
   // Values
@@ -115,7 +151,11 @@ private:
   SmallVector<Value> pack(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
                           Type elementType);
   void setTile(Value value, TileLayout layout, SmallVector<Value> values);
-  /// The types that a value is replaced by: itself unless it is a tile.
+  /// True for values that become registers: tiles and accumulators in flight.
+  static bool isRegisters(Type type) {
+    return isTile(type) || isa<InFlightType>(type);
+  }
+  /// The types that a value is replaced by: itself unless it is registers.
   FailureOr<SmallVector<Type>> expandedTypes(Operation *op, Type type);
 
   //===--------------------------------------------------------------------===//
@@ -126,6 +166,8 @@ private:
   Value threadId();
   Value lane();
   Value warp();
+  /// The warp, in a form in which ptxas sees that it is the same in all lanes.
+  Value uniformWarp();
   /// Sum (or XOR) over the set bits of `index` of the constants.
   Value linearForm(ImplicitLocOpBuilder &b, Value index,
                    ArrayRef<int64_t> constants, bool forXor);
@@ -139,6 +181,14 @@ private:
   /// True in the thread that stands for its copies; null if there are none.
   Value copyPredicate(ImplicitLocOpBuilder &b, unsigned laneMask,
                       unsigned warpMask);
+
+  /// The first byte of shared memory of an allocation, at the entry.
+  Value sharedPointer(Location loc, int64_t offset);
+  /// The low word of the matrix descriptor of a buffer, i32.
+  Value descriptorWord(ImplicitLocOpBuilder &b, const BufferValue &buffer,
+                       uint32_t fields);
+  /// The pointer to one mbarrier of an array.
+  Value barrierPointer(ImplicitLocOpBuilder &b, Value barriers, Value index);
 
   /// ldmatrix of one access; returns its 32-bit words.
   SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value base,
@@ -165,13 +215,22 @@ private:
                function_ref<void(ImplicitLocOpBuilder &, const Chunk &)> visit);
 
   gpu::GPUFuncOp kernel;
+  /// Threads that hold tiles: those of the first partition, or all.
   int64_t threads = 0;
+  /// The partition that is being lowered, and its first warp.
+  unsigned partition = 0;
+  int64_t firstWarp = 0;
+  /// In the region of an attn.elect.
+  bool inElect = false;
   Value sharedBase;
-  Value threadIdValue, laneValue, warpValue;
+  Value threadIdValue, laneValue, warpValue, uniformWarpValue;
   Operation *entryEnd = nullptr;
   DenseMap<Value, TileValue> tiles;
   DenseMap<Value, BufferValue> buffers;
   DenseMap<Value, ViewValue> views;
+  /// !llvm.ptr<3> to the first of an array of mbarriers.
+  DenseMap<Value, Value> barriers;
+  DenseMap<std::pair<Value, uint32_t>, Value> descriptorWords;
   llvm::StringMap<Value> entryCache;
   DenseMap<std::tuple<Operation *, Value, Value>, Value> threadBases;
   DenseMap<std::pair<Operation *, int64_t>, Value> rowDistances;

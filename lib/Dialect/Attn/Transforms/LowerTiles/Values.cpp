@@ -24,9 +24,27 @@ unsigned lowering::packingOf(Type elementType) {
   }
 }
 
+/// The element type of a tile or an accumulator in flight.
+static Type elementTypeOf(Type type) {
+  if (auto inFlight = dyn_cast<InFlightType>(type))
+    return inFlight.getElementType();
+  return getElementTypeOrSelf(type);
+}
+
 FailureOr<TileLayout> TileLowering::layoutOf(Operation *op, Type type) {
-  llvm::Expected<TileLayout> layout =
-      getTileLayout(cast<RankedTensorType>(type));
+  RankedTensorType tensor;
+  if (auto inFlight = dyn_cast<InFlightType>(type)) {
+    // The fragments of wgmma are those of the kernel's accumulators.
+    FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
+    if (failed(grid))
+      return failure();
+    tensor = RankedTensorType::get(
+        inFlight.getShape(), inFlight.getElementType(),
+        MmaLayoutAttr::get(op->getContext(), {grid->first, grid->second}));
+  } else {
+    tensor = cast<RankedTensorType>(type);
+  }
+  llvm::Expected<TileLayout> layout = getTileLayout(tensor);
   if (!layout) {
     op->emitOpError() << llvm::toString(layout.takeError()) << ", got " << type;
     return failure();
@@ -54,7 +72,7 @@ FailureOr<TileValue> TileLowering::tile(Operation *user, Value value) {
 
 void TileLowering::setTile(Value value, TileLayout layout,
                            SmallVector<Value> values) {
-  Type elementType = getElementTypeOrSelf(value.getType());
+  Type elementType = elementTypeOf(value.getType());
   unsigned packing = packingOf(elementType);
   tiles[value] =
       TileValue{std::move(layout), elementType, packing, std::move(values)};
@@ -92,12 +110,12 @@ SmallVector<Value> TileLowering::pack(ImplicitLocOpBuilder &b,
 
 FailureOr<SmallVector<Type>> TileLowering::expandedTypes(Operation *op,
                                                          Type type) {
-  if (!isTile(type))
+  if (!isRegisters(type))
     return SmallVector<Type>{type};
   FailureOr<TileLayout> layout = layoutOf(op, type);
   if (failed(layout))
     return failure();
-  Type elementType = getElementTypeOrSelf(type);
+  Type elementType = elementTypeOf(type);
   unsigned packing = packingOf(elementType);
   if (layout->numRegisters() % packing != 0)
     return op->emitOpError("expected a multiple of ")
@@ -144,6 +162,20 @@ Value TileLowering::warp() {
                                        arith::ConstantIntOp::create(b, 5, 32));
   }
   return warpValue;
+}
+
+Value TileLowering::uniformWarp() {
+  if (!uniformWarpValue) {
+    Value own = warp();
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(b, value, 32);
+    };
+    uniformWarpValue = NVVM::ShflOp::create(
+        b, b.getI32Type(), constant(-1), own, constant(0), constant(31),
+        NVVM::ShflKind::idx, /*return_value_and_is_valid=*/UnitAttr());
+  }
+  return uniformWarpValue;
 }
 
 Value TileLowering::linearForm(ImplicitLocOpBuilder &b, Value index,

@@ -1,0 +1,125 @@
+//===- Barriers.cpp - mbarriers, named barriers and fences ----------------===//
+
+#include "TileLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+/// Bytes of an mbarrier (PTX ISA, "Size and alignment of mbarrier object").
+static constexpr int64_t kBarrierBytes = 8;
+
+LogicalResult TileLowering::lowerBarriersAlloc(MBarrierAllocOp op) {
+  if (!op.getOffset())
+    return op.emitOpError(
+        "expected an offset; attn-allocate-shared gives it one");
+  if (*op.getOffset() % kBarrierBytes != 0)
+    return op.emitOpError("expected an offset that is a multiple of ")
+           << kBarrierBytes << ", got " << *op.getOffset();
+  barriers[op.getResult()] = sharedPointer(op.getLoc(), *op.getOffset());
+  return success();
+}
+
+Value TileLowering::barrierPointer(ImplicitLocOpBuilder &b, Value array,
+                                   Value index) {
+  Value base = barriers.lookup(array);
+  IntegerAttr constant;
+  if (matchPattern(index, m_Constant(&constant))) {
+    int32_t offset = constant.getInt() * kBarrierBytes;
+    if (offset == 0)
+      return base;
+    return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                               ArrayRef<LLVM::GEPArg>{offset});
+  }
+  return LLVM::GEPOp::create(b, base.getType(), b.getI64Type(), base,
+                             ValueRange{index});
+}
+
+LogicalResult TileLowering::lowerBarriersInit(MBarrierInitOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value count = arith::ConstantIntOp::create(b, op.getCount(), 32);
+  for (int64_t i = 0; i < op.getBarriers().getType().getCount(); ++i)
+    NVVM::MBarrierInitOp::create(
+        b,
+        barrierPointer(b, op.getBarriers(),
+                       arith::ConstantIntOp::create(b, i, 32)),
+        count, /*predicate=*/Value());
+  return success();
+}
+
+/// Generic accesses to shared memory before asynchronous ones.
+static void fenceProxy(ImplicitLocOpBuilder &b) {
+  NVVM::FenceProxyOp::create(
+      b, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+}
+
+LogicalResult TileLowering::lowerFenceInit(MBarrierFenceInitOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  NVVM::FenceMbarrierInitOp::create(b);
+  fenceProxy(b);
+  return success();
+}
+
+LogicalResult TileLowering::lowerFenceProxy(FenceProxyOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  fenceProxy(b);
+  return success();
+}
+
+LogicalResult TileLowering::lowerExpectTx(MBarrierExpectTxOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, /*res=*/Type(), barrierPointer(b, op.getBarriers(), op.getIndex()),
+      arith::ConstantIntOp::create(b, op.getBytes(), 32),
+      NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
+  return success();
+}
+
+LogicalResult TileLowering::lowerArrive(MBarrierArriveOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
+  auto arrive = [&] {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), pointer,
+                                   /*count=*/Value());
+  };
+  // The one thread of an elect stands for its warp.
+  if (inElect) {
+    arrive();
+    return success();
+  }
+  NVVM::SyncWarpOp::create(b, arith::ConstantIntOp::create(b, -1, 32));
+  Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane(),
+                                      arith::ConstantIntOp::create(b, 0, 32));
+  auto branch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  arrive();
+  return success();
+}
+
+LogicalResult TileLowering::lowerWait(MBarrierWaitOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
+  Value parity = op.getParity();
+  auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
+  b.createBlock(&loop.getBefore());
+  Value complete = NVVM::MBarrierTryWaitOp::create(b, b.getI1Type(), pointer,
+                                                   parity, /*ticks=*/Value());
+  Value again =
+      arith::XOrIOp::create(b, complete, arith::ConstantIntOp::create(b, 1, 1));
+  scf::ConditionOp::create(b, again, ValueRange());
+  b.createBlock(&loop.getAfter());
+  scf::YieldOp::create(b);
+  return success();
+}
+
+LogicalResult TileLowering::lowerNamedBarrier(NamedBarrierOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value threads = arith::ConstantIntOp::create(b, op.getThreads(), 32);
+  LLVM::CallIntrinsicOp::create(
+      b, b.getStringAttr("llvm.nvvm.barrier.cta.sync.count"),
+      ValueRange{op.getId(), threads});
+  return success();
+}

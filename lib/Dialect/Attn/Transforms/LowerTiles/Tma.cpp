@@ -1,0 +1,125 @@
+//===- Tma.cpp - Bulk tensor copies ---------------------------------------===//
+//
+// A copy is one instruction for each box: a span of 32 to 128 bytes of the
+// buffer's rows, or the whole buffer without a swizzle.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+LogicalResult TileLowering::checkTensorMap(Operation *op, Value map) {
+  auto argument = dyn_cast<BlockArgument>(map);
+  if (argument && argument.getOwner() == &kernel.getBody().front())
+    return success();
+  return op->emitOpError("expected a tensor map that is a parameter of the "
+                         "kernel, got one from elsewhere");
+}
+
+void TileLowering::lowerTensorMaps() {
+  MLIRContext *context = kernel.getContext();
+  for (BlockArgument argument : kernel.getBody().getArguments()) {
+    auto map = dyn_cast<TensorMapType>(argument.getType());
+    if (!map)
+      continue;
+    argument.setType(LLVM::LLVMPointerType::get(context));
+    // The parameter is the map itself, not a pointer to it:
+    // convert-attn-to-nvvm reads this.
+    kernel.setArgAttr(argument.getArgNumber(), AttnDialect::kTensorMapAttr,
+                      TypeAttr::get(map));
+  }
+  kernel.setFunctionType(FunctionType::get(
+      context, kernel.getBody().getArgumentTypes(), TypeRange()));
+}
+
+LogicalResult TileLowering::forEachBox(
+    Operation *op, Value map, OperandRange coords, Value memory,
+    function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit) {
+  if (failed(checkTensorMap(op, map)))
+    return failure();
+  BufferValue buffer = buffers.lookup(memory);
+  FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
+  if (failed(layout))
+    return failure();
+  int64_t width = cast<TensorMapType>(map.getType()).getColumns();
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  // The instruction takes the innermost coordinate first.
+  SmallVector<Value> reversed(llvm::reverse(coords));
+  Value first = reversed.front();
+  for (int64_t column = 0; column < buffer.type.getShape()[1];
+       column += width) {
+    Value pointer = buffer.base;
+    if (column != 0) {
+      pointer =
+          LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
+                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
+                                  layout->offset({0, column}))});
+      reversed.front() = arith::AddIOp::create(
+          b, first, arith::ConstantIntOp::create(b, column, 32));
+    }
+    visit(b, pointer, reversed);
+  }
+  return success();
+}
+
+LogicalResult TileLowering::lowerTmaPrefetch(TmaPrefetchOp op) {
+  if (failed(checkTensorMap(op, op.getMap())))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  NVVM::PrefetchOp::create(b, NVVM::PrefetchCacheLevelAttr(),
+                           NVVM::CacheEvictionPriorityAttr(), op.getMap(),
+                           /*predicate=*/Value(), b.getUnitAttr());
+  return success();
+}
+
+LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
+  if (!op.getBarriers())
+    return op.emitOpError("expected a barrier instead of a token; "
+                          "attn-lower-channels makes it one");
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
+  return forEachBox(
+      op, op.getMap(), op.getCoords(), op.getDest(),
+      [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
+        // An address in shared::cta is one in shared::cluster too; a cast
+        // through the generic space would cost two instructions.
+        Value address =
+            LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
+        Value clusterPointer = LLVM::IntToPtrOp::create(
+            b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
+        NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+            b, clusterPointer, op.getMap(), coords, barrier,
+            /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+            /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+            /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
+            /*predicate=*/Value());
+      });
+}
+
+LogicalResult TileLowering::lowerTmaStore(TmaStoreOp op) {
+  return forEachBox(
+      op, op.getMap(), op.getCoords(), op.getSource(),
+      [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
+        NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+            b, op.getMap(), pointer, coords, /*l2CacheHint=*/Value(),
+            NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+      });
+}
+
+LogicalResult TileLowering::lowerTmaCommit(TmaCommitOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  NVVM::CpAsyncBulkCommitGroupOp::create(b);
+  return success();
+}
+
+LogicalResult TileLowering::lowerTmaWait(TmaWaitOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  NVVM::CpAsyncBulkWaitGroupOp::create(
+      b, static_cast<uint32_t>(op.getPending()),
+      op.getRead() ? b.getUnitAttr() : UnitAttr());
+  return success();
+}

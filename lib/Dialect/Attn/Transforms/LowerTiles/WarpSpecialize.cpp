@@ -1,0 +1,114 @@
+//===- WarpSpecialize.cpp - Partitions of a CTA ---------------------------===//
+
+#include "TileLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+/// The registers that each thread of a kernel has at its start, which ptxas
+/// derives from the launch bounds (seen with ptxas 13.0): the file divided
+/// among the threads of all CTAs that the kernel promises to fit on an SM,
+/// rounded down to 8. An error if the kernel states no bound, because ptxas
+/// ignores setmaxnreg then.
+static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
+                                             int64_t threads) {
+  StringRef maxnreg = NVVM::NVVMDialect::getMaxnregAttrName();
+  StringRef minctasm = NVVM::NVVMDialect::getMinctasmAttrName();
+  if (auto bound = kernel->getAttrOfType<IntegerAttr>(maxnreg))
+    return llvm::alignDown(bound.getInt(), 8);
+  auto ctas = kernel->getAttrOfType<IntegerAttr>(minctasm);
+  if (!ctas)
+    return kernel.emitOpError("expected '")
+           << minctasm << "' or '" << maxnreg
+           << "' on a kernel whose partitions set their registers, got neither";
+  return llvm::alignDown(kRegisterFile / (threads * ctas.getInt()), 8);
+}
+
+LogicalResult TileLowering::lowerWarpSpecialize(WarpSpecializeOp op) {
+  int64_t total = op.getTotalWarps() * 32;
+  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
+  if (!block || llvm::product_of(*block) != total) {
+    InFlightDiagnostic diag =
+        op.emitOpError("expected 'known_block_size' to be the ")
+        << total << " threads of the partitions, got ";
+    if (block)
+      diag << llvm::product_of(*block);
+    else
+      diag << "none";
+    return diag;
+  }
+  if (op.getWarps().front() * 32 != threads)
+    return op.emitOpError("expected the kernel's grid of warps to be the ")
+           << op.getWarps().front() << " warps of the first partition, got "
+           << threads / 32;
+  FailureOr<int64_t> launch = getLaunchRegisters(kernel, total);
+  if (failed(launch))
+    return failure();
+
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value own = uniformWarp();
+  for (auto [index, region] : llvm::enumerate(op.getPartitions())) {
+    bool last = index + 1 == op.getPartitions().size();
+    Block *body = nullptr;
+    if (last) {
+      body = b.getInsertionBlock();
+    } else {
+      Value end =
+          arith::ConstantIntOp::create(b, op.getFirstWarp(index + 1), 32);
+      Value mine =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, end);
+      auto branch = scf::IfOp::create(b, mine, /*withElseRegion=*/true);
+      body = branch.thenBlock();
+      b.setInsertionPointToStart(body);
+    }
+    int64_t registers = op.getRegisters()[index];
+    if (registers != *launch)
+      NVVM::SetMaxRegisterOp::create(
+          b, registers,
+          registers > *launch ? NVVM::SetMaxRegisterAction::increase
+                              : NVVM::SetMaxRegisterAction::decrease);
+    partition = index;
+    firstWarp = op.getFirstWarp(index);
+    if (failed(lowerRegion(region, b)))
+      return failure();
+    if (!last)
+      b.setInsertionPointToStart(
+          cast<scf::IfOp>(body->getParentOp()).elseBlock());
+  }
+  partition = 0;
+  firstWarp = 0;
+  return success();
+}
+
+LogicalResult TileLowering::lowerRegion(Region &region,
+                                        ImplicitLocOpBuilder &b) {
+  Operation *yield = region.front().getTerminator();
+  SmallVector<Operation *> ops;
+  for (Operation &op : region.front().without_terminator())
+    ops.push_back(&op);
+  b.getInsertionBlock()->getOperations().splice(
+      b.getInsertionPoint(), region.front().getOperations(),
+      region.front().begin(), yield->getIterator());
+  for (Operation *op : ops)
+    if (failed(lowerOp(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult TileLowering::lowerElect(ElectOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value first =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, uniformWarp(),
+                            arith::ConstantIntOp::create(b, firstWarp, 32));
+  auto warpBranch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(warpBranch.thenBlock());
+  Value elected =
+      NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value());
+  auto branch = scf::IfOp::create(b, elected, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  llvm::SaveAndRestore<bool> restore(inElect, true);
+  return lowerRegion(op.getBody(), b);
+}

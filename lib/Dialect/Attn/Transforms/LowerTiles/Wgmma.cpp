@@ -1,0 +1,310 @@
+//===- Wgmma.cpp - Matrix instructions of a warpgroup ---------------------===//
+//
+// A product is one statement of inline assembly: fence, one instruction for
+// each step of the contraction, commit. Registers in flight are ordinary values
+// that only the wait gives back, as tied operands, so that LLVM cannot move a
+// use above it. Steps along the contraction add to the descriptors inside the
+// statement: LLVM would hoist such additions out of loops into registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLowering.h"
+#include "attn/Layout/MatrixDescriptor.h"
+#include "attn/Layout/NamedLayouts.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+Value TileLowering::descriptorWord(ImplicitLocOpBuilder &b,
+                                   const BufferValue &buffer, uint32_t fields) {
+  auto constant = [](ImplicitLocOpBuilder &b, int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  Value &word = descriptorWords[{buffer.allocation, fields}];
+  if (!word) {
+    ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
+    Value address =
+        LLVM::PtrToIntOp::create(entry, entry.getI32Type(), buffer.allocation);
+    // The upper bits of an address are the CTA's rank in its cluster.
+    Value field = arith::AndIOp::create(
+        entry, arith::ShRUIOp::create(entry, address, constant(entry, 4)),
+        constant(entry, 0x3fff));
+    word = arith::OrIOp::create(entry, field,
+                                constant(entry, static_cast<int32_t>(fields)));
+  }
+  if (!buffer.slot)
+    return word;
+  return arith::AddIOp::create(
+      b, word,
+      arith::MulIOp::create(b, buffer.slot,
+                            constant(b, buffer.slotBytes / 16)));
+}
+
+namespace {
+
+/// The text of an inline assembly statement and its operands. Results come
+/// first, then inputs that are tied to results, then the others.
+class Statement {
+public:
+  /// Adds an input and returns its name.
+  std::string input(Value value, StringRef constraint) {
+    inputs.push_back(value);
+    constraints.push_back(constraint.str());
+    return "$" + std::to_string(numResults + inputs.size() - 1);
+  }
+  /// Results in f32 registers, tied to `tied` unless that is empty.
+  void results(unsigned count, ArrayRef<Value> tied) {
+    assert(inputs.empty() && "results come first");
+    numResults = count;
+    for (auto [index, value] : llvm::enumerate(tied)) {
+      inputs.push_back(value);
+      constraints.push_back(std::to_string(index));
+    }
+  }
+  SmallVector<Value> create(ImplicitLocOpBuilder &b) {
+    // Early clobbers: inputs are read while results are written.
+    SmallVector<std::string> all(numResults, "=&f");
+    llvm::append_range(all, constraints);
+    all.push_back("~{memory}");
+    Type f32 = b.getF32Type();
+    SmallVector<Type, 1> types;
+    if (numResults != 0)
+      types.push_back(LLVM::LLVMStructType::getLiteral(
+          b.getContext(), SmallVector<Type>(numResults, f32)));
+    auto op = LLVM::InlineAsmOp::create(
+        b, types, inputs, text, llvm::join(all, ","),
+        /*has_side_effects=*/true, /*is_align_stack=*/false,
+        LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+        ArrayAttr());
+    SmallVector<Value> values;
+    for (unsigned i = 0; i < numResults; ++i)
+      values.push_back(LLVM::ExtractValueOp::create(b, op.getResult(0), i));
+    return values;
+  }
+
+  std::string text;
+
+private:
+  unsigned numResults = 0;
+  SmallVector<Value> inputs;
+  SmallVector<std::string> constraints;
+};
+
+/// An operand in shared memory: its descriptor and where each step starts.
+struct MatrixOperand {
+  MatrixDescriptor descriptor;
+  /// Units of 16 bytes from the start, for each step of the contraction.
+  SmallVector<int64_t> steps;
+  std::string word;
+};
+
+} // namespace
+
+/// The type's name in an instruction.
+static StringRef spellType(Type type) {
+  if (type.isF16())
+    return "f16";
+  if (type.isBF16())
+    return "bf16";
+  return isa<Float8E4M3FNType>(type) ? "e4m3" : "e5m2";
+}
+
+/// Describes a buffer as operand; `layout` is (MN, K).
+static FailureOr<MatrixOperand> describe(WgmmaOp op, const SharedLayout &layout,
+                                         int64_t contraction, int64_t step) {
+  llvm::Expected<MatrixDescriptor> descriptor = describeMatrix(layout);
+  if (!descriptor) {
+    op.emitOpError() << llvm::toString(descriptor.takeError());
+    return failure();
+  }
+  MatrixOperand operand;
+  operand.descriptor = *descriptor;
+  for (int64_t k = 0; k < contraction; k += step)
+    operand.steps.push_back(layout.offset({0, k}) / 16);
+  return operand;
+}
+
+LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
+  auto accumulatorType = cast<InFlightType>(op.getType());
+  int64_t m = accumulatorType.getShape()[0], n = accumulatorType.getShape()[1];
+  auto shapeB = op.getB().getType().getShape();
+  int64_t contraction = shapeB[0];
+  Type typeB = op.getB().getType().getElementType();
+  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
+  if (failed(grid))
+    return failure();
+  if (grid->second != 1 || m != grid->first * 16)
+    return op.emitOpError("expected 16 rows for each warp of a grid of one "
+                          "column, got ")
+           << m << " rows and a grid of " << grid->first << " x "
+           << grid->second;
+  unsigned groups = m / 64;
+  unsigned bits = typeB.getIntOrFloatBitWidth();
+  int64_t step = MatrixDescriptor::kStepBytes * 8 / bits;
+
+  FailureOr<SharedLayout> layoutB = layoutOf(op, op.getB().getType());
+  if (failed(layoutB))
+    return failure();
+  FailureOr<MatrixOperand> b =
+      describe(op, layoutB->transposed(), contraction, step);
+  if (failed(b))
+    return failure();
+
+  FailureOr<TileLayout> layoutC = layoutOf(op, accumulatorType);
+  if (failed(layoutC))
+    return failure();
+  unsigned numResults = layoutC->numRegisters();
+  Statement statement;
+  if (op.getC()) {
+    FailureOr<TileValue> c = tile(op, op.getC());
+    if (failed(c))
+      return failure();
+    std::optional<SmallVector<unsigned>> same =
+        layoutC->registersFrom(c->layout);
+    if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
+      return op.emitOpError("expected an accumulator in the fragments of the "
+                            "kernel's warps, got ")
+             << op.getC().getType();
+    statement.results(numResults, c->values);
+  } else {
+    statement.results(numResults, {});
+  }
+
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  std::string results =
+      "{" +
+      llvm::join(
+          llvm::map_range(llvm::seq<unsigned>(0, numResults),
+                          [](unsigned i) { return "$" + std::to_string(i); }),
+          ", ") +
+      "}";
+
+  // A: a descriptor of the warpgroup's 64 rows, or registers.
+  FailureOr<MatrixOperand> a = failure();
+  SmallVector<std::string> fragments;
+  Type typeA;
+  if (auto bufferType = dyn_cast<BufferType>(op.getA().getType())) {
+    typeA = bufferType.getElementType();
+    FailureOr<SharedLayout> layoutA = layoutOf(op, bufferType);
+    if (failed(layoutA))
+      return failure();
+    a = describe(op, *layoutA, contraction, step);
+    if (failed(a))
+      return failure();
+    Value word = descriptorWord(builder, buffers.lookup(op.getA()),
+                                a->descriptor.fields());
+    if (groups > 1) {
+      Value &offset =
+          entryCache["warpgroup" + std::to_string(layoutA->offset({64, 0}))];
+      if (!offset) {
+        Value own = uniformWarp();
+        ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
+        Value group = arith::ShRUIOp::create(
+            entry, own, arith::ConstantIntOp::create(entry, 2, 32));
+        offset = arith::MulIOp::create(
+            entry, group,
+            arith::ConstantIntOp::create(entry, layoutA->offset({64, 0}) / 16,
+                                         32));
+      }
+      word = arith::AddIOp::create(builder, word, offset);
+    }
+    a->word = statement.input(word, "r");
+  } else {
+    FailureOr<TileValue> registers = tile(op, op.getA());
+    if (failed(registers))
+      return failure();
+    typeA = registers->elementType;
+    llvm::Expected<TileLayout> fragment =
+        wgmmaOperandA(m, contraction, bits, groups);
+    if (!fragment)
+      return op.emitOpError() << llvm::toString(fragment.takeError());
+    std::optional<SmallVector<unsigned>> same =
+        fragment->registersFrom(registers->layout);
+    if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
+      return op.emitOpError("expected 'a' in the fragments of the "
+                            "instruction, got ")
+             << op.getA().getType();
+    for (Value value : registers->values)
+      fragments.push_back(statement.input(
+          LLVM::BitcastOp::create(builder, builder.getI32Type(), value), "r"));
+  }
+  b->word = statement.input(descriptorWord(builder, buffers.lookup(op.getB()),
+                                           b->descriptor.fields()),
+                            "r");
+
+  llvm::raw_string_ostream os(statement.text);
+  os << "{\n.reg .b32 t;\n.reg .b64 da, db;\n"
+     << "wgmma.fence.sync.aligned;\n";
+  auto setDescriptor = [&](StringRef name, const MatrixOperand &operand,
+                           unsigned index) {
+    std::string word = operand.word;
+    if (int64_t offset = operand.steps[index]) {
+      os << "add.s32 t, " << word << ", " << offset << ";\n";
+      word = "t";
+    }
+    os << "mov.b64 " << name << ", {" << word << ", "
+       << (operand.descriptor.fields() >> 32) << "};\n";
+  };
+  bool hasTranspose = bits == 16;
+  for (unsigned i = 0; i < b->steps.size(); ++i) {
+    std::string first = "da";
+    if (succeeded(a)) {
+      setDescriptor("da", *a, i);
+    } else {
+      first =
+          "{" +
+          llvm::join(ArrayRef<std::string>(fragments).slice(4 * i, 4), ", ") +
+          "}";
+    }
+    setDescriptor("db", *b, i);
+    os << "wgmma.mma_async.sync.aligned.m64n" << n << 'k' << step << ".f32."
+       << spellType(typeA) << '.' << spellType(typeB) << ' ' << results << ", "
+       << first << ", db, " << (op.getC() || i > 0 ? 1 : 0) << ", 1, 1";
+    if (hasTranspose) {
+      if (succeeded(a))
+        os << ", " << a->descriptor.mnMajor;
+      os << ", " << b->descriptor.mnMajor;
+    }
+    os << ";\n";
+  }
+  os << "wgmma.commit_group.sync.aligned;\n}";
+  setTile(op.getResult(), *layoutC, statement.create(builder));
+  return success();
+}
+
+LogicalResult TileLowering::lowerWgmmaWait(WgmmaWaitOp op) {
+  SmallVector<Value> values;
+  SmallVector<TileValue, 1> sources;
+  for (Value source : op.getSources()) {
+    FailureOr<TileValue> registers = tile(op, source);
+    if (failed(registers))
+      return failure();
+    llvm::append_range(values, registers->values);
+    sources.push_back(*registers);
+  }
+  Statement statement;
+  statement.results(values.size(), values);
+  statement.text =
+      "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> results = statement.create(b);
+  unsigned next = 0;
+  for (auto [source, result] : llvm::zip(sources, op.getResults())) {
+    FailureOr<TileLayout> layout = layoutOf(op, result.getType());
+    if (failed(layout))
+      return failure();
+    std::optional<SmallVector<unsigned>> same =
+        source.layout.registersFrom(*layout);
+    if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
+      return op.emitOpError("expected a result in the fragments of the "
+                            "kernel's warps, got ")
+             << result.getType();
+    unsigned count = source.values.size();
+    setTile(result, *layout,
+            SmallVector<Value>(ArrayRef<Value>(results).slice(next, count)));
+    next += count;
+  }
+  return success();
+}

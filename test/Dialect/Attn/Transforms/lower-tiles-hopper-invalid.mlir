@@ -1,0 +1,204 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' -split-input-file -verify-diagnostics
+
+#span128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @no_swizzle() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.rows, shared>
+    %v = attn.alloc {offset = 8192 : i64} : !attn.buffer<64x64xf16, #span128, shared>
+    // expected-error @below {{'attn.wgmma' op expected a swizzle of 32, 64 or 128 bytes for a matrix descriptor, got none}}
+    %s = attn.wgmma %q, %v : !attn.buffer<64x64xf16, #attn.rows, shared>, !attn.buffer<64x64xf16, #span128, shared> -> !attn.inflight<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#span128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @fp8_rows() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x128xf8E4M3FN, #span128, shared>
+    %v = attn.alloc {offset = 8192 : i64} : !attn.buffer<128x128xf8E4M3FN, #span128, shared>
+    // expected-error @below {{'attn.wgmma' op expected elements of 16 bits in a matrix that is not contiguous along the contraction, got 8 bits}}
+    %s = attn.wgmma %q, %v : !attn.buffer<64x128xf8E4M3FN, #span128, shared>, !attn.buffer<128x128xf8E4M3FN, #span128, shared> -> !attn.inflight<64x128xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#span128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @too_few_rows() kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #span128, shared>
+    // expected-error @below {{expected 16 rows for each warp of a grid of one column, got 64 rows and a grid of 8 x 1}}
+    %s = attn.wgmma %q, %q : !attn.buffer<64x64xf16, #span128, shared>, !attn.buffer<64x64xf16, #span128, shared> -> !attn.inflight<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#other = #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>
+#span128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @fragments(%x: f16) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 8192 : i64} : !attn.buffer<64x64xf16, #span128, shared>
+    %p = tensor.splat %x : tensor<64x64xf16, #other>
+    // expected-error @below {{expected 'a' in the fragments of the instruction, got 'tensor<64x64xf16, #attn.blocked}}
+    %s = attn.wgmma %p, %v : tensor<64x64xf16, #other>, !attn.buffer<64x64xf16, #span128, shared> -> !attn.inflight<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#other = #attn.blocked<per_thread = [1, 2], warps = 4, order = [1, 0]>
+#span128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @accumulator(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 8192 : i64} : !attn.buffer<64x64xf16, #span128, shared>
+    %c = tensor.splat %x : tensor<64x64xf32, #other>
+    // expected-error @below {{expected an accumulator in the fragments of the kernel's warps, got 'tensor<64x64xf32, #attn.blocked}}
+    %s = attn.wgmma %v, %v acc %c : tensor<64x64xf32, #other> : !attn.buffer<64x64xf16, #span128, shared>, !attn.buffer<64x64xf16, #span128, shared> -> !attn.inflight<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+#other = #attn.blocked<per_thread = [1, 2], warps = 4, order = [1, 0]>
+#span128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @result() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 8192 : i64} : !attn.buffer<64x64xf16, #span128, shared>
+    %s = attn.wgmma %v, %v : !attn.buffer<64x64xf16, #span128, shared>, !attn.buffer<64x64xf16, #span128, shared> -> !attn.inflight<64x64xf32>
+    // expected-error @below {{expected a result in the fragments of the kernel's warps, got 'tensor<64x64xf32, #attn.blocked}}
+    %r = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #other>
+    gpu.return
+  }
+}
+
+// -----
+
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @token(%map: !map, %i: i32, %t: !attn.token) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-error @below {{expected a barrier instead of a token; attn-lower-channels makes it one}}
+    attn.tma.load %map[%i, %i], %b token %t : !map, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @map_elsewhere(%one: !map, %other: !map, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %map = arith.select %c, %one, %other : !map
+    // expected-error @below {{expected a tensor map that is a parameter of the kernel, got one from elsewhere}}
+    attn.tma.prefetch %map : !map
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @no_barrier_offset() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{'attn.mbarrier.alloc' op expected an offset; attn-allocate-shared gives it one}}
+    %b = attn.mbarrier.alloc : !attn.mbarriers<2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @misaligned_barrier() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{expected an offset that is a multiple of 8, got 12}}
+    %b = attn.mbarrier.alloc {offset = 12 : i64} : !attn.mbarriers<2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @barriers_from_elsewhere(%b: !attn.mbarriers<1>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{expected buffers and views made in the kernel, got one from elsewhere of type '!attn.mbarriers<1>'}}
+    attn.mbarrier.init %b {count = 1} : !attn.mbarriers<1>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @block_size() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+    // expected-error @below {{expected 'known_block_size' to be the 256 threads of the partitions, got 128}}
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @no_block_size() kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32} {
+    // expected-error @below {{expected 'known_block_size' to be the 256 threads of the partitions, got none}}
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @grid() kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
+    // expected-error @below {{expected the kernel's grid of warps to be the 4 warps of the first partition, got 8}}
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{expected 'nvvm.minctasm' or 'nvvm.maxnreg' on a kernel whose partitions set their registers, got neither}}
+  gpu.func @no_bound() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>} {
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @tile_in_producer(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+      // expected-error @below {{expected to stand in the first partition, whose warps hold the register tiles}}
+      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+    }
+    gpu.return
+  }
+}

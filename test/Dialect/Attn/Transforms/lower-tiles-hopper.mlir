@@ -1,0 +1,178 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
+
+#acc = #attn.mma<warps = [8, 1]>
+#a = #attn.operand<index = 0, parent = #acc>
+#span64 = #attn.swizzled<span = 64>
+#span128 = #attn.swizzled<span = 128>
+!map = !attn.tensor_map<1x64x64xf16, swizzle = 128>
+
+gpu.module @kernels {
+  // Q (128 x 32) by K (64 x 32) from a ring: two steps of 16, 32 bytes apart.
+  // Warpgroup g starts 64 rows of 64 bytes, 256 units of 16 bytes, further.
+  // The swizzle of 64 bytes is 2 in the upper bits, 8 rows are 512 bytes.
+  // CHECK-LABEL: gpu.func @qk
+  // CHECK-DAG: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
+  // CHECK-DAG: %[[WARP:.*]] = arith.shrui %[[THREAD]], %c5_i32
+  // CHECK: %[[UNIFORM:.*]] = nvvm.shfl.sync idx %c-1_i32{{.*}}, %[[WARP]], %c0_i32{{.*}}, %c31_i32
+  // CHECK: arith.shrui %[[UNIFORM]], %c2_i32
+  // CHECK: arith.muli %{{.*}}, %c256_i32
+  // CHECK: arith.muli %{{.*}}, %c256_i32
+  // CHECK: %[[S:.*]] = llvm.inline_asm has_side_effects "{\0A.reg .b32 t;\0A.reg .b64 da, db;\0Awgmma.fence.sync.aligned;\0A
+  // CHECK-SAME: mov.b64 da, {$32, 2147483680};\0Amov.b64 db, {$33, 2147483680};\0A
+  // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {$0, $1, {{.*}}, $31}, da, db, 0, 1, 1, 0, 0;\0A
+  // CHECK-SAME: add.s32 t, $32, 2;\0Amov.b64 da, {t, 2147483680};\0Aadd.s32 t, $33, 2;\0Amov.b64 db, {t, 2147483680};\0A
+  // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {$0, $1, {{.*}}, $31}, da, db, 1, 1, 1, 0, 0;\0A
+  // CHECK-SAME: wgmma.commit_group.sync.aligned;\0A}", "=&f,{{.*}},r,r,~{memory}"
+  // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=&f,{{.*}},0,1,2,{{.*}},31,~{memory}" %
+  gpu.func @qk(%slot: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<128x32xf16, #span64, shared>
+    %ring = attn.alloc {offset = 8192 : i64} : !attn.buffer<2x64x32xf16, #span64, shared>
+    %k = attn.slot %ring[%slot] : !attn.buffer<2x64x32xf16, #span64, shared> -> !attn.buffer<64x32xf16, #span64, shared>
+    %kt = attn.transpose %k : !attn.buffer<64x32xf16, #span64, shared> -> !attn.buffer<32x64xf16, #attn.transposed<#span64>, shared>
+    %s = attn.wgmma %q, %kt : !attn.buffer<128x32xf16, #span64, shared>, !attn.buffer<32x64xf16, #attn.transposed<#span64>, shared> -> !attn.inflight<128x64xf32>
+    %r = attn.wgmma.wait %s {pending = 0} : !attn.inflight<128x64xf32> -> tensor<128x64xf32, #acc>
+    gpu.return
+  }
+
+  // P (128 x 32) in registers by V (32 x 128): V is contiguous along N, the
+  // transpose bit is set, spans of 64 columns are 4096 bytes apart. Registers
+  // in flight are carried by the loop, and the wait leaves one group pending.
+  // CHECK-LABEL: gpu.func @pv
+  // CHECK: %[[O:.*]]:64 = scf.for
+  // CHECK: %[[NEXT:.*]] = llvm.inline_asm has_side_effects
+  // CHECK-SAME: {$136, 1073741888};\0A
+  // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, {{.*}}, $63}, {$128, $129, $130, $131}, db, 1, 1, 1, 1;\0A
+  // CHECK-SAME: add.s32 t, $136, 128;\0A
+  // CHECK-SAME: {$132, $133, $134, $135}, db, 1, 1, 1, 1;\0A
+  // CHECK-SAME: ,0,1,{{.*}},63,r,r,r,r,r,r,r,r,r,~{memory}"
+  // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 1;", "~{memory}" : () -> ()
+  // CHECK: scf.yield
+  // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=&f,{{.*}}" %[[O]]#0, %[[O]]#1,
+  gpu.func @pv(%n: i32, %x: bf16) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<32x128xbf16, #span128, shared>
+    %p = tensor.splat %x : tensor<128x32xbf16, #a>
+    %none = arith.constant dense<0.0> : tensor<128x128xf32, #acc>
+    %first = attn.wgmma %p, %v acc %none : tensor<128x128xf32, #acc> : tensor<128x32xbf16, #a>, !attn.buffer<32x128xbf16, #span128, shared> -> !attn.inflight<128x128xf32>
+    %o = scf.for %j = %zero to %n step %one iter_args(%acc = %first) -> (!attn.inflight<128x128xf32>) : i32 {
+      %next = attn.wgmma %p, %v acc %acc : !attn.inflight<128x128xf32> : tensor<128x32xbf16, #a>, !attn.buffer<32x128xbf16, #span128, shared> -> !attn.inflight<128x128xf32>
+      attn.wgmma.wait {pending = 1}
+      scf.yield %next : !attn.inflight<128x128xf32>
+    }
+    %r = attn.wgmma.wait %o {pending = 0} : !attn.inflight<128x128xf32> -> tensor<128x128xf32, #acc>
+    gpu.return
+  }
+
+  // One instruction for each span of 64 columns; coordinates innermost first.
+  // CHECK-LABEL: gpu.func @copies
+  // CHECK-SAME: %[[MAP:.*]]: !llvm.ptr {attn.tensor_map = !attn.tensor_map<1x64x64xf16, swizzle = 128>}, %[[H:.*]]: i32, %[[ROW:.*]]: i32)
+  // CHECK: nvvm.prefetch tensormap, %[[MAP]]
+  // CHECK: nvvm.mbarrier.arrive.expect_tx %[[BAR:.*]], %c16384_i32{{.*}} : !llvm.ptr<3>, i32
+  // CHECK: %[[ADDRESS:.*]] = llvm.ptrtoint %[[BUFFER:.*]] : !llvm.ptr<3> to i32
+  // CHECK: %[[CLUSTER:.*]] = llvm.inttoptr %[[ADDRESS]] : i32 to !llvm.ptr<7>
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[CLUSTER]], %[[MAP]], %{{.*}}, box[%c0_i32{{.*}}, %[[ROW]], %[[H]]] : !llvm.ptr<7>, !llvm.ptr
+  // CHECK: llvm.getelementptr %[[BUFFER]][8192]
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[MAP]], %{{.*}}, box[%{{.*}}, %[[ROW]], %[[H]]]
+  // CHECK-NOT: nvvm.cp.async.bulk.tensor.shared.cluster.global
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[MAP]], %[[BUFFER]], box[%c0_i32{{.*}}, %[[ROW]], %[[H]]]
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
+  // CHECK: nvvm.cp.async.bulk.commit.group
+  // CHECK: nvvm.cp.async.bulk.wait_group 1 {read}
+  // CHECK: nvvm.cp.async.bulk.wait_group 0{{$}}
+  gpu.func @copies(%map: !map, %head: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %full = attn.mbarrier.alloc {offset = 16384 : i64} : !attn.mbarriers<2>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x128xf16, #span128, shared>
+    attn.tma.prefetch %map : !map
+    attn.mbarrier.expect_tx %full[%one] {bytes = 16384} : !attn.mbarriers<2>
+    attn.tma.load %map[%head, %row, %zero], %b barrier %full[%one] : !attn.mbarriers<2> : !map, !attn.buffer<64x128xf16, #span128, shared>
+    attn.tma.store %b, %map[%head, %row, %zero] : !attn.buffer<64x128xf16, #span128, shared>, !map
+    attn.tma.commit
+    attn.tma.wait {pending = 1, read}
+    attn.tma.wait {pending = 0}
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @barriers
+  // CHECK: %[[FIRST:.*]] = llvm.getelementptr %{{.*}}[64] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  // CHECK: nvvm.mbarrier.init %[[FIRST]], %c8_i32
+  // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[FIRST]][8]
+  // CHECK: nvvm.mbarrier.init %[[SECOND]], %c8_i32
+  // CHECK: nvvm.fence.mbarrier.init
+  // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+  // CHECK: %[[AT:.*]] = llvm.getelementptr %[[FIRST]][%[[I:.*]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  // CHECK: scf.while
+  // CHECK:   %[[DONE:.*]] = nvvm.mbarrier.try_wait %[[AT]], %[[PARITY:.*]] : !llvm.ptr<3>, i32 -> i1
+  // CHECK:   %[[AGAIN:.*]] = arith.xori %[[DONE]], %true
+  // CHECK:   scf.condition(%[[AGAIN]])
+  // CHECK: nvvm.bar.warp.sync %c-1_i32
+  // CHECK: %[[LANE0:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
+  // CHECK: scf.if %[[LANE0]] {
+  // CHECK:   nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<3>
+  // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.count"(%[[ID:.*]], %c128_i32{{.*}}) : (i32, i32) -> ()
+  gpu.func @barriers(%i: i32, %parity: i32, %id: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
+    attn.mbarrier.init %b {count = 8} : !attn.mbarriers<2>
+    attn.mbarrier.fence_init
+    attn.mbarrier.wait %b[%i] parity %parity : !attn.mbarriers<2>
+    attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
+    attn.fence.proxy_async
+    attn.named_barrier %id {threads = 128}
+    gpu.return
+  }
+
+  // 512 threads start with 128 registers each: two partitions change that.
+  // The elected thread is one of the partition's first warp, and stands for
+  // its warp when it arrives.
+  // CHECK-LABEL: gpu.func @partitions
+  // CHECK: %[[OWN:.*]] = nvvm.shfl.sync idx
+  // CHECK: %[[IS0:.*]] = arith.cmpi ult, %[[OWN]], %c8_i32
+  // CHECK: scf.if %[[IS0]] {
+  // CHECK:   nvvm.setmaxregister increase 168
+  // CHECK:   nvvm.bar.warp.sync
+  // CHECK: } else {
+  // CHECK:   %[[IS1:.*]] = arith.cmpi ult, %[[OWN]], %c12_i32
+  // CHECK:   scf.if %[[IS1]] {
+  // CHECK-NOT: nvvm.setmaxregister
+  // CHECK:     nvvm.mbarrier.arrive
+  // CHECK:   } else {
+  // CHECK:     nvvm.setmaxregister decrease 48
+  // CHECK:     %[[FIRST:.*]] = arith.cmpi eq, %[[OWN]], %c12_i32
+  // CHECK:     scf.if %[[FIRST]] {
+  // CHECK:       %[[ELECTED:.*]] = nvvm.elect.sync -> i1
+  // CHECK:       scf.if %[[ELECTED]] {
+  // CHECK-NOT:     nvvm.bar.warp.sync
+  // CHECK:         nvvm.mbarrier.arrive
+  gpu.func @partitions(%i: i32) kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 168 {
+      attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
+    }
+    partition "helper" warps 4 registers 128 {
+      attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
+    }
+    partition "producer" warps 4 registers 48 {
+      attn.elect {
+        attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
+      }
+    }
+    gpu.return
+  }
+
+  // A bound on registers goes before the number of CTAs on an SM.
+  // CHECK-LABEL: gpu.func @bounded
+  // CHECK: nvvm.setmaxregister increase 104
+  // CHECK: nvvm.setmaxregister decrease 40
+  gpu.func @bounded() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.maxnreg = 79 : i32, nvvm.minctasm = 1 : i32} {
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 104 {
+    }
+    partition "producer" warps 4 registers 40 {
+    }
+    gpu.return
+  }
+}
