@@ -76,6 +76,8 @@ def is_tensor(value: object) -> bool:
     kind = type(value)
     if kind.__module__ == "numpy":
         return kind.__name__ == "ndarray"
+    if kind.__module__ == "torch":
+        return kind.__name__ in ("Tensor", "Parameter")
     return hasattr(value, "shape") and (
         hasattr(kind, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
     )
@@ -222,6 +224,9 @@ def _is_known(name: str | None) -> bool:
     return (name or "").partition(".")[0] in _KNOWN_MODULES
 
 
+_SIMPLE = frozenset((int, bool, str, type(None)))
+
+
 class Unguarded(Exception):
     """A function uses something whose changes cannot be noticed."""
 
@@ -230,6 +235,8 @@ def fingerprint(value: Any, tensors: list[Any], functions: tuple[Any, ...] = ())
     """What a trace of the function `value` depends on, in a form that can be
     compared. Appends the tensors to `tensors`, in the order of `rebind`."""
     kind = type(value)
+    if kind in _SIMPLE:
+        return (kind, value)
     if kind is types.FunctionType:
         if value in functions:
             return functions.index(value)
@@ -240,12 +247,11 @@ def fingerprint(value: Any, tensors: list[Any], functions: tuple[Any, ...] = ())
         return (value.__code__, *contents)
     if kind is float:
         return (kind, value.hex())
-    if kind in (int, bool, str, type(None)):
-        return (kind, value)
     if is_tensor(value):
         tensors.append(value)
         first = next(i for i, each in enumerate(tensors) if each is value)
-        return (first, describe(value))
+        steps = value.stride() if hasattr(value, "stride") else getattr(value, "strides", None)
+        return (first, value.dtype, tuple(value.shape), steps)
     if kind in (tuple, list):
         return (kind, *[fingerprint(each, tensors, functions) for each in value])
     if kind is types.BuiltinFunctionType or (

@@ -85,16 +85,28 @@ class PreparedLaunch:
         self._is_empty = 0 in launch.grid
         self._ordinal = next((view.device for view in views.values()), 0)
         self._function: _driver.Function | None = None
-        self._alignments = [binder.alignments[name] for name in self._names]
+        # All are powers of two.
+        self._alignment = max([1, *[binder.alignments[name] for name in self._names]])
         self._local = threading.local()
 
     def __call__(self, addresses: Sequence[int], stream: int) -> None:
         """Launches on tensors at these addresses, in the order of the views."""
-        for address, alignment in zip(addresses, self._alignments):
-            if address % alignment:
-                self._binder.check_addresses(dict(zip(self._names, addresses)))
+        bits = 0
+        for address in addresses:
+            bits |= address
+        if bits % self._alignment:
+            self._binder.check_addresses(dict(zip(self._names, addresses, strict=True)))
         if self._is_empty:
             return
+        function = self._function
+        if function is not None and self._is_plain:
+            # Asking for the context at each call would cost more than a launch
+            # that fails without it.
+            status = self._start(function, self._fill(addresses), stream)
+            if not status:
+                return
+            if status not in _driver.WITHOUT_CONTEXT:
+                self._fail(status)
         device = _driver.get_device(self._ordinal)
         if device.is_current():
             self._run(addresses, stream)
@@ -103,44 +115,54 @@ class PreparedLaunch:
                 self._run(addresses, stream)
 
     def _run(self, addresses: Sequence[int], stream: int) -> None:
+        """Launches in the device's context."""
         function = self._function
         if function is None:
             function = self._function = self._kernel.get_function(self._ordinal)
+        frame = self._fill(addresses)
+        if self._is_plain:
+            status = self._start(function, frame, stream)
+        else:
+            status = self._run_with_memory(function, frame, addresses, stream)
+        if status:
+            self._fail(status)
+
+    def _fill(self, addresses: Sequence[int]) -> _Frame:
+        """This thread's frame with the addresses: the driver copies the
+        parameters before a launch returns, so that the next one may overwrite
+        them."""
         frame: _Frame | None = getattr(self._local, "frame", None)
         if frame is None:
-            # The driver copies the parameters before a launch returns, so that
-            # this thread's next launch may overwrite them.
             frame = self._local.frame = _Frame(self._binder, self._launch, self._names)
         frame.fill(addresses)
-        if self._is_plain:
-            self._start(function, frame, stream)
-        else:
-            self._run_with_memory(function, frame, addresses, stream)
+        return frame
 
-    def _start(self, function: _driver.Function, frame: _Frame, stream: int) -> None:
-        binder, launch = self._binder, self._launch
-        status = function.launch(
-            launch.grid,
+    def _start(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
+        binder = self._binder
+        return function.launch(
+            self._launch.grid,
             binder.block,
             binder.cluster,
             binder.shared_bytes,
             stream,
             frame.parameters,
         )
-        if status:
-            shapes = ", ".join(f"{n} {list(view.shape)}" for n, view in self._views.items())
-            _driver.check(
-                status,
-                "cuLaunchKernel",
-                f"kernel {binder.kernel}: grid {launch.grid}, block {binder.block}, cluster "
-                f"{binder.cluster}, {binder.shared_bytes} bytes of shared memory, on {shapes}; "
-                f"launch record for {binder.chip}",
-                self._kernel.launch_record,
-            )
+
+    def _fail(self, status: int) -> None:
+        binder = self._binder
+        shapes = ", ".join(f"{name} {list(view.shape)}" for name, view in self._views.items())
+        _driver.check(
+            status,
+            "cuLaunchKernel",
+            f"kernel {binder.kernel}: grid {self._launch.grid}, block {binder.block}, cluster "
+            f"{binder.cluster}, {binder.shared_bytes} bytes of shared memory, on {shapes}; "
+            f"launch record for {binder.chip}",
+            self._kernel.launch_record,
+        )
 
     def _run_with_memory(
         self, function: _driver.Function, frame: _Frame, addresses: Sequence[int], stream: int
-    ) -> None:
+    ) -> int:
         """A launch with tensor maps or workspaces."""
         for parameter in self._launch.tensor_maps:
             index = self._names.index(parameter.tensor)
@@ -152,7 +174,7 @@ class PreparedLaunch:
         try:
             for index, slot in frame.workspaces:
                 slot.value = workspaces[index]
-            self._start(function, frame, stream)
+            return self._start(function, frame, stream)
         finally:
             # In the stream's order, so that the kernel still has them.
             for address in workspaces:

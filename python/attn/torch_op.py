@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _attention, _capture, _regions, _tensors, runtime
+from . import _attention as _attention_module
+from . import _capture, _regions, _tensors, runtime
 from ._attention import Options
 from .errors import ArgumentError, LibraryError
 
@@ -28,17 +29,21 @@ _OPTIONS = """SymInt? max_seqlen_q=None, str causal="", str window="", float? so
     float? scale=None, str score_mod="", str mask_mod="" """
 #: causal is "", "top-left" or "bottom-right"; window is "" or LEFT,RIGHT[,ALIGN]
 #: with -1 for unbounded; score_mod and mask_mod are texts of `attn.score_mod` and
-#: `attn.mask_mod`, captures their tensors. Without `lse` the second result is empty.
-SCHEMA = f"attention({_ARGUMENTS}, {_OPTIONS}, bool lse=False) -> (Tensor o, Tensor lse)"
-OUT_SCHEMA = f"""attention_out({_ARGUMENTS}, {_OPTIONS}, *, Tensor(a!) o,
-    Tensor(b!)? lse=None) -> ()"""
+#: `attn.mask_mod`, captures their tensors.
+SCHEMAS = (
+    f"attention({_ARGUMENTS}, {_OPTIONS}) -> Tensor",
+    f"attention_lse({_ARGUMENTS}, {_OPTIONS}) -> (Tensor o, Tensor lse)",
+    f"attention_out({_ARGUMENTS}, {_OPTIONS}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
+)
+#: Values of what follows q, k and v.
+_DEFAULTS = (None, None, None, None, None, "", "", None, None, "", "")
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
 #: The compiled graph's tensors have the strides that the eager ones have.
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
 _library: Any = torch.library.Library("attn", "DEF")  # type: ignore[no-untyped-call]
-for _schema in (SCHEMA, OUT_SCHEMA):
+for _schema in SCHEMAS:
     _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag, _STRIDES))
 
 
@@ -65,33 +70,7 @@ def attention(
         score, mask, captures = _trace(mods)
     sinks, cu_seqlens_q, cu_seqlens_k = optional
     bound, causal, window, softcap, scale = options
-    if out is None and isinstance(lse, bool):
-        o, log = torch.ops.attn.attention.default(
-            q,
-            k,
-            v,
-            sinks,
-            cu_seqlens_q,
-            cu_seqlens_k,
-            captures,
-            bound,
-            causal,
-            window,
-            softcap,
-            scale,
-            score,
-            mask,
-            lse,
-        )
-        return (o, log) if lse else o
-    if out is None or lse is True:
-        missing = "out" if out is None else "lse"
-        raise ArgumentError(
-            f'tensor "{missing}": expected a tensor to write to, as the other output, got '
-            f"{out if out is None else lse}"
-        )
-    log = None if lse is False else lse
-    torch.ops.attn.attention_out.default(
+    arguments = (
         q,
         k,
         v,
@@ -106,9 +85,19 @@ def attention(
         scale,
         score,
         mask,
-        o=out,
-        lse=log,
     )
+    if out is None and lse is False:
+        return _attention(*arguments)
+    if out is None and lse is True:
+        return _attention_lse(*arguments)
+    if out is None or lse is True:
+        missing = "out" if out is None else "lse"
+        raise ArgumentError(
+            f'tensor "{missing}": expected a tensor to write to, as the other output, got '
+            f"{out if out is None else lse}"
+        )
+    log = None if lse is False else lse
+    _attention_out(*arguments, o=out, lse=log)
     return out if log is None else (out, log)
 
 
@@ -146,7 +135,7 @@ def _get_call(
     optional: tuple[Tensor | None, ...],
     captures: Sequence[Tensor] | None,
     options: tuple[Any, ...],
-) -> _attention.Call:
+) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
     and what is written, if it is given: o and lse."""
     key = (
@@ -166,7 +155,7 @@ def _get_call(
         tuple(map(_get_key, captures)) if captures else None,
         options,
     )
-    call = _attention.get_call(key)
+    call = _attention_module.get_call(key)
     if call is not None:
         return call
     names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "o", "lse")
@@ -182,12 +171,12 @@ def _get_call(
     specs = [_capture.describe(tensor) for tensor in captures or ()]
     parsed = Options(*options)
     of_score = len(set(re.findall(r"%score_mod\d+", parsed.score_mod)))
-    call = _attention.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
-    return _attention.put_call(key, call)
+    call = _attention_module.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
+    return _attention_module.put_call(key, call)
 
 
 def _launch(
-    call: _attention.Call,
+    call: _attention_module.Call,
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -207,62 +196,49 @@ def _launch(
     call.launch(addresses, runtime.get_torch_stream(call.device))
 
 
-def _run(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    sinks: Tensor | None = None,
-    cu_seqlens_q: Tensor | None = None,
-    cu_seqlens_k: Tensor | None = None,
-    captures: Sequence[Tensor] | None = None,
-    max_seqlen_q: int | None = None,
-    causal: str = "",
-    window: str = "",
-    softcap: float | None = None,
-    scale: float | None = None,
-    score_mod: str = "",
-    mask_mod: str = "",
-    lse: bool = False,
-) -> tuple[Tensor, Tensor]:
+def _prepare(
+    tensors: Sequence[Tensor], rest: Sequence[Any], o: Tensor | None, lse: Tensor | bool | None
+) -> tuple[_attention_module.Call, tuple[Tensor | None, ...], Sequence[Tensor] | None]:
+    """The call for an operator's arguments, and the tensors behind q, k and v."""
+    q, k, v = tensors
     if (q.requires_grad or k.requires_grad or v.requires_grad) and torch.is_grad_enabled():
         raise _make_gradient_error()
-    options = (causal, window, softcap, scale, lse, max_seqlen_q, score_mod, mask_mod)
-    optional = (sinks, cu_seqlens_q, cu_seqlens_k)
-    call = _get_call(q, k, v, (*optional, None, None), captures, options)
-    device = q.device
+    # The dispatcher leaves out what has its default value at the end.
+    padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
+    sinks, lengths_q, lengths_k, captures, bound = padded[:5]
+    causal, window, softcap, scale, score_mod, mask_mod = padded[5:]
+    has_lse = lse is not None
+    given = lse if isinstance(lse, torch.Tensor) else None
+    parsed = (causal, window, softcap, scale, has_lse, bound, score_mod, mask_mod)
+    optional = (sinks, lengths_q, lengths_k)
+    call = _get_call(q, k, v, (*optional, o, given), captures, parsed)
+    return call, optional, captures
+
+
+def _make_output(call: _attention_module.Call, q: Tensor) -> Tensor:
     dtype = _TORCH_TYPES[call.o_type]
-    o = torch.empty_strided(call.o_shape, call.o_strides, dtype=dtype, device=device)
-    shape = call.lse_shape if lse else (0,)
-    log = torch.empty(shape, dtype=torch.float32, device=device)
-    _launch(call, q, k, v, o, log if lse else None, optional, captures)
-    return o, log
+    return torch.empty_strided(call.o_shape, call.o_strides, dtype=dtype, device=q.device)
+
+
+def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:
+    call, optional, captures = _prepare((q, k, v), rest, None, None)
+    o = _make_output(call, q)
+    _launch(call, q, k, v, o, None, optional, captures)
+    return o
+
+
+def _run_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    call, optional, captures = _prepare((q, k, v), rest, None, True)
+    o = _make_output(call, q)
+    lse = torch.empty(call.lse_shape, dtype=torch.float32, device=q.device)
+    _launch(call, q, k, v, o, lse, optional, captures)
+    return o, lse
 
 
 def _run_out(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    sinks: Tensor | None = None,
-    cu_seqlens_q: Tensor | None = None,
-    cu_seqlens_k: Tensor | None = None,
-    captures: Sequence[Tensor] | None = None,
-    max_seqlen_q: int | None = None,
-    causal: str = "",
-    window: str = "",
-    softcap: float | None = None,
-    scale: float | None = None,
-    score_mod: str = "",
-    mask_mod: str = "",
-    *,
-    o: Tensor,
-    lse: Tensor | None = None,
+    q: Tensor, k: Tensor, v: Tensor, *rest: Any, o: Tensor, lse: Tensor | None = None
 ) -> None:
-    if (q.requires_grad or k.requires_grad or v.requires_grad) and torch.is_grad_enabled():
-        raise _make_gradient_error()
-    has_lse = lse is not None
-    options = (causal, window, softcap, scale, has_lse, max_seqlen_q, score_mod, mask_mod)
-    optional = (sinks, cu_seqlens_q, cu_seqlens_k)
-    call = _get_call(q, k, v, (*optional, o, lse), captures, options)
+    call, optional, captures = _prepare((q, k, v), rest, o, lse)
     _launch(call, q, k, v, o, lse, optional, captures)
 
 
@@ -272,18 +248,9 @@ def _fake(
     v: Tensor,
     sinks: Tensor | None = None,
     cu_seqlens_q: Tensor | None = None,
-    cu_seqlens_k: Tensor | None = None,
-    captures: Sequence[Tensor] | None = None,
-    max_seqlen_q: int | None = None,
-    causal: str = "",
-    window: str = "",
-    softcap: float | None = None,
-    scale: float | None = None,
-    score_mod: str = "",
-    mask_mod: str = "",
-    lse: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """The outputs without their contents, for tracing."""
+    *_: Any,
+) -> Tensor:
+    """The output without its contents, for tracing."""
     is_packed = cu_seqlens_q is not None
     if q.dim() != (3 if is_packed else 4) or v.dim() != q.dim():
         raise ArgumentError(
@@ -292,25 +259,30 @@ def _fake(
     dtype = q.dtype if q.dtype in (torch.float16, torch.bfloat16) else torch.bfloat16
     dv = v.shape[-1]
     if is_packed:
-        rows, heads, _dim = q.shape
-        o = q.new_empty((rows, heads, dv), dtype=dtype)
-        shape: tuple[int, ...] = (heads, rows)
-    else:
-        batch, heads, rows, _dim = q.shape
-        shape = (batch, heads, rows)
-        if _attention.is_sequence_major(q.shape, q.stride()):
-            o = q.new_empty((batch, rows, heads, dv), dtype=dtype).transpose(1, 2)
-        else:
-            o = q.new_empty((batch, heads, rows, dv), dtype=dtype)
-    log = q.new_empty(shape if lse else (0,), dtype=torch.float32)
-    return o, log
+        return q.new_empty((*q.shape[:2], dv), dtype=dtype)
+    batch, heads, rows, _dim = q.shape
+    if _attention_module.is_sequence_major(q.shape, q.stride()):
+        return q.new_empty((batch, rows, heads, dv), dtype=dtype).transpose(1, 2)
+    return q.new_empty((batch, heads, rows, dv), dtype=dtype)
 
 
-def _fake_out(*_: Any, **options: Any) -> None:
+def _fake_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    o = _fake(q, k, v, *rest)
+    shape = q.shape[:3] if q.dim() == 4 else (q.shape[1], q.shape[0])
+    return o, q.new_empty(shape, dtype=torch.float32)
+
+
+def _fake_out(*_: Any, **outputs: Any) -> None:
     pass
 
 
-_library.impl("attention", _run, "CompositeExplicitAutograd")
-_library.impl("attention_out", _run_out, "CompositeExplicitAutograd")
-torch.library.register_fake("attn::attention", _fake, lib=_library)
-torch.library.register_fake("attn::attention_out", _fake_out, lib=_library)
+for _name, _function, _fake_function in (
+    ("attention", _run, _fake),
+    ("attention_lse", _run_lse, _fake_lse),
+    ("attention_out", _run_out, _fake_out),
+):
+    _library.impl(_name, _function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"attn::{_name}", _fake_function, lib=_library)
+_attention = torch.ops.attn.attention.default
+_attention_lse = torch.ops.attn.attention_lse.default
+_attention_out = torch.ops.attn.attention_out.default

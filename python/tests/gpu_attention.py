@@ -295,23 +295,24 @@ def check_thread():
     return judge(case, *results[0])
 
 
-def measure(call, calls=3000, repeats=7):
-    """Microseconds of the host for one call, the best of some runs."""
-    call()
-    best = math.inf
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        best = min(best, (time.perf_counter() - start) / calls * 1e6)
+def measure(rows, calls=500, rounds=20):
+    """Microseconds of the host for one call of each row, the best of some rounds
+    through all rows. The calls of a round fit into the launch queue."""
+    best = dict.fromkeys(rows, math.inf)
+    for _ in range(rounds + 1):
+        for name, call in rows.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(calls):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - start) / calls * 1e6)
     torch.cuda.synchronize()
     return best
 
 
 def measure_all():
     """Host time per call on a problem whose kernel is shorter than that."""
-    from attn import _attention, runtime
+    from attn import _attention, _driver, runtime
 
     torch.use_deterministic_algorithms(False)
     q = randn(1, 1, 64, 64, device="cuda")
@@ -339,6 +340,9 @@ def measure_all():
     sdpa = torch.nn.functional.scaled_dot_product_attention
     rows = {
         "cuLaunchKernel alone": lambda: function.launch(*arguments),
+        "cuLaunchKernel through ctypes": lambda: _driver.load().cuLaunchKernel(
+            function._function, *arguments[0], *arguments[1], *arguments[3:], None
+        ),
         "attn.attention": lambda: attn.attention(q, q, q, causal=True),
         "attn.attention, out=": lambda: attn.attention(q, q, q, causal=True, out=out),
         "attn.attention, lse": lambda: attn.attention(q, q, q, causal=True, lse=True),
@@ -347,23 +351,11 @@ def measure_all():
         ),
         "attn.attention, score_mod a function": lambda: attn.attention(q, q, q, score_mod=bias),
         "torch.ops.attn.attention": lambda: op(q, q, q, None, None, None, None, None, "top-left"),
+        "torch.empty_like": lambda: torch.empty_like(q),
     }
-    times = {name: measure(function) for name, function in rows.items()}
+    rows["SDPA, flash backend"] = lambda: sdpa(q, q, q, is_causal=True)
     with torch.nn.attention.sdpa_kernel(flash):
-        times["SDPA, flash backend"] = measure(lambda: sdpa(q, q, q, is_causal=True))
-    try:
-        from cuda.bindings import driver
-
-        handle = driver.CUfunction(function._function.value)
-        parameters = int(__import__("ctypes").addressof(frame.parameters))
-        grid, block = arguments[0], arguments[1]
-        times["cuLaunchKernel through cuda-bindings"] = measure(
-            lambda: driver.cuLaunchKernel(
-                handle, *grid, *block, arguments[3], stream, parameters, 0
-            )
-        )
-    except ImportError:
-        pass
+        times = measure(rows)
     alone = times["cuLaunchKernel alone"]
     for name, microseconds in times.items():
         print(f"  {name:42} {microseconds:7.2f} us  {microseconds - alone:+7.2f}")

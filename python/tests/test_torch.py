@@ -11,23 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from attn import torch_op  # noqa: E402
 
 
-def reference(
-    q,
-    k,
-    v,
-    sinks=None,
-    cu_seqlens_q=None,
-    cu_seqlens_k=None,
-    captures=None,
-    max_seqlen_q=None,
-    causal="",
-    window="",
-    softcap=None,
-    scale=None,
-    score_mod="",
-    mask_mod="",
-    lse=False,
-):
+def compute(q, k, v, sinks=None, cu_seqlens_q=None, cu_seqlens_k=None, captures=None, *options):
     """What the operator computes, with the options that these tests use."""
     if cu_seqlens_q is not None:
         o = torch.zeros(*q.shape[:2], v.shape[2], dtype=q.dtype)
@@ -36,13 +20,13 @@ def reference(
             rows = slice(int(cu_seqlens_q[n]), int(cu_seqlens_q[n + 1]))
             columns = slice(int(cu_seqlens_k[n]), int(cu_seqlens_k[n + 1]))
             parts = (q[None, rows], k[None, columns], v[None, columns])
-            part, part_log = reference(*[each.transpose(1, 2) for each in parts], lse=True)
+            part, part_log = compute(*[each.transpose(1, 2) for each in parts])
             o[rows], log[:, rows] = part[0].transpose(0, 1), part_log[0]
-        return o, log if lse else torch.empty(0)
+        return o, log
     group = q.shape[1] // k.shape[1]
     keys, values = (each.double().repeat_interleave(group, 1) for each in (k, v))
     scores = q.double() @ keys.transpose(-1, -2) / q.shape[-1] ** 0.5
-    if causal:
+    if "top-left" in options:
         scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
     for capture in captures or ():
         scores = scores + capture.double()[None, :, None, None]
@@ -50,11 +34,11 @@ def reference(
     # Laid out as the operator promises.
     if _attention.is_sequence_major(q.shape, q.stride()):
         o = o.transpose(1, 2).contiguous().transpose(1, 2)
-    return o.to(q.dtype), torch.logsumexp(scores, -1).float() if lse else torch.empty(0)
+    return o.to(q.dtype), torch.logsumexp(scores, -1).float()
 
 
-def reference_out(*operands, o, lse=None):
-    result, log = reference(*operands[:3], lse=True)
+def compute_out(*operands, o, lse=None):
+    result, log = compute(*operands)
     o.copy_(result)
     if lse is not None:
         lse.copy_(log)
@@ -64,8 +48,9 @@ def reference_out(*operands, o, lse=None):
 def on_cpu():
     """The operator computes the reference on the CPU."""
     with torch.library._scoped_library("attn", "IMPL") as library:
-        library.impl("attention", reference, "CPU")
-        library.impl("attention_out", reference_out, "CPU")
+        library.impl("attention", lambda *operands: compute(*operands)[0], "CPU")
+        library.impl("attention_lse", compute, "CPU")
+        library.impl("attention_out", compute_out, "CPU")
         yield
 
 
@@ -75,8 +60,8 @@ def make(*shape, dtype=torch.float16):
 
 SAMPLES = {
     "dense": lambda: ((make(2, 4, 16, 32), make(2, 2, 24, 32), make(2, 2, 24, 64)), {}),
-    "lse": lambda: ((make(1, 2, 16, 32),) * 3, {"causal": "top-left", "lse": True}),
-    "bnhd": lambda: ((make(2, 16, 4, 32).transpose(1, 2),) * 3, {"lse": True}),
+    "lse": lambda: ((make(1, 2, 16, 32),) * 3, {"causal": "top-left"}),
+    "bnhd": lambda: ((make(2, 16, 4, 32).transpose(1, 2),) * 3, {}),
     "bf16": lambda: ((make(1, 2, 16, 32, dtype=torch.bfloat16),) * 3, {"scale": 0.5}),
     "captures": lambda: (
         (*[make(1, 2, 16, 32)] * 3, None, None, None, [torch.randn(2)]),
@@ -84,7 +69,7 @@ SAMPLES = {
     ),
     "packed": lambda: (
         (*[make(20, 2, 32)] * 3, None, *[torch.tensor([0, 5, 20], dtype=torch.int32)] * 2),
-        {"max_seqlen_q": 15, "lse": True},
+        {"max_seqlen_q": 15},
     ),
 }
 
@@ -92,7 +77,8 @@ SAMPLES = {
 @pytest.mark.parametrize("name", SAMPLES)
 def test_opcheck(on_cpu, name):
     arguments, options = SAMPLES[name]()
-    torch.library.opcheck(torch.ops.attn.attention.default, arguments, options)
+    for operator in (torch.ops.attn.attention, torch.ops.attn.attention_lse):
+        torch.library.opcheck(operator.default, arguments, options)
 
 
 def test_opcheck_out(on_cpu):
@@ -128,8 +114,8 @@ def test_compile_with_outputs(on_cpu):
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     result = compiled(q, o, lse)
     torch.testing.assert_close(result, o + 1)
-    torch.testing.assert_close(o, reference(q, q, q)[0])
-    torch.testing.assert_close(lse, reference(q, q, q, lse=True)[1])
+    torch.testing.assert_close(o, compute(q, q, q)[0])
+    torch.testing.assert_close(lse, compute(q, q, q)[1])
 
 
 def test_functions_are_traced_before_compilation(on_cpu):
@@ -212,11 +198,10 @@ def test_launch(driver, layout):
     for name, address in zip(names, addresses, strict=False):
         assert tensors[name].data_ptr() == address, name
     # The fake kernel and the real one agree.
-    fake_o, fake_lse = torch.ops.attn.attention(
+    fake_o, fake_lse = torch.ops.attn.attention_lse(
         *[q.to("meta")] * 3,
         None,
         *[torch.empty(3, device="meta") if layout == "packed" else None] * 2,
-        lse=True,
     )
     for fake, real in ((fake_o, o), (fake_lse, lse)):
         assert (fake.shape, fake.stride(), fake.dtype) == (real.shape, real.stride(), real.dtype)
