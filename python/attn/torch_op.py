@@ -135,9 +135,10 @@ def _get_call(
     optional: tuple[Tensor | None, ...],
     captures: Sequence[Tensor] | None,
     options: tuple[Any, ...],
+    is_plain: bool,
 ) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
-    and what is written, if it is given: o and lse."""
+    and what is written, if it is given: o and lse. Plain if nothing is."""
     key = (
         q.shape,
         q.stride(),
@@ -151,7 +152,9 @@ def _get_call(
         v.stride(),
         v.dtype,
         v.get_device(),
-        tuple([None if each is None else _get_key(each) for each in optional]),
+        None
+        if is_plain
+        else tuple([each if each is None else _get_key(each) for each in optional]),
         tuple(map(_get_key, captures)) if captures else None,
         options,
     )
@@ -211,7 +214,8 @@ def _prepare(
     given = lse if isinstance(lse, torch.Tensor) else None
     parsed = (causal, window, softcap, scale, has_lse, bound, score_mod, mask_mod)
     optional = (sinks, lengths_q, lengths_k)
-    call = _get_call(q, k, v, (*optional, o, given), captures, parsed)
+    is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
+    call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
     return call, optional, captures
 
 

@@ -218,6 +218,15 @@ def test_refused():
         attn.attention(q, q, q, out=q, causal="middle")
 
 
+def test_devices():
+    view = attn.record.TensorView("f16", (1, 4, 64, 64), (16384, 4096, 64, 1), ADDRESS)
+    with pytest.raises(attn.ArgumentError, match='tensor "v": expected device 0 as q, got 1'):
+        attn.attention(view, view, view._replace(device=1), out=view)
+    lengths = attn.record.TensorView("f32", (4,), (1,), ADDRESS, 1)
+    with pytest.raises(attn.ArgumentError, match='tensor "sinks": expected device 0 as q, got 1'):
+        attn.attention(view, view, view, out=view, sinks=lengths)
+
+
 def test_misaligned():
     q = Array((1, 4, 64, 64))
     moved = Array((1, 4, 64, 64), address=ADDRESS + 8)

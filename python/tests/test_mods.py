@@ -145,6 +145,32 @@ def test_both_with_mask_and_groups():
     )
 
 
+def test_packed_sequences():
+    """Indices count from the start of the sequence, b is its number."""
+    slopes = np.float32([[0.1, 0.2], [0.3, 0.4]])
+    lengths_q, lengths_k = [17, 40], [30, 25]
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return score + slopes[b, h] * (kv_idx - q_idx)
+
+    kernel = attn.compile(
+        q="1x2x57x64xf16", varlen="q:17,40/k:30,25", dynamic=True, score_mod=score_mod
+    )
+    generator = np.random.default_rng()
+    q = generator.standard_normal((1, 2, 57, 64)).astype(np.float16)
+    k, v = generator.standard_normal((2, 1, 2, 55, 64)).astype(np.float16)
+    sums = {"cu_seqlens_q": np.int32([0, 17, 57]), "cu_seqlens_k": np.int32([0, 30, 55])}
+    result = kernel.simulate(q=q, k=k, v=v, **sums)
+    assert result.passed, result.text
+    for b in range(2):
+        rows = slice(sum(lengths_q[:b]), sum(lengths_q[: b + 1]))
+        keys = slice(sum(lengths_k[:b]), sum(lengths_k[: b + 1]))
+        parts = (q[:, :, rows], k[:, :, keys], v[:, :, keys])
+        wanted = attend(*parts, lambda s, _, h, i, j, b=b: s + slopes[b, h] * (j - i))
+        error = np.linalg.norm(result["o"][:, :, rows] - wanted) / np.linalg.norm(wanted)
+        assert error < 2e-3
+
+
 SCALE = np.float32(0.5)
 TABLE = np.arange(-3, 5, dtype=np.float64)
 
