@@ -63,12 +63,13 @@ def attention(
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
             )
-    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
-        raise _make_gradient_error()
     score, mask, captures = "", "", None
     if mods[0] is not None or mods[1] is not None:
         score, mask, captures = _trace(mods)
     sinks, cu_seqlens_q, cu_seqlens_k = optional
+    # Compiled code does not come to the check in the operator.
+    if torch.is_grad_enabled() and _has_gradient(q, k, v, sinks, captures):
+        raise _make_gradient_error()
     bound, causal, window, softcap, scale = options
     arguments = (
         q,
@@ -99,6 +100,20 @@ def attention(
     log = None if lse is False else lse
     _attention_out(*arguments, o=out, lse=log)
     return out if log is None else (out, log)
+
+
+def _has_gradient(
+    q: Tensor, k: Tensor, v: Tensor, sinks: Tensor | None, captures: Sequence[Tensor] | None
+) -> bool:
+    if q.requires_grad or k.requires_grad or v.requires_grad:
+        return True
+    if sinks is not None and sinks.requires_grad:
+        return True
+    # A plain loop, which torch.compile reads.
+    for each in captures or ():
+        if each.requires_grad:
+            return True
+    return False
 
 
 def _make_gradient_error() -> ArgumentError:
@@ -204,12 +219,12 @@ def _prepare(
 ) -> tuple[_attention_module.Call, tuple[Tensor | None, ...], Sequence[Tensor] | None]:
     """The call for an operator's arguments, and the tensors behind q, k and v."""
     q, k, v = tensors
-    if (q.requires_grad or k.requires_grad or v.requires_grad) and torch.is_grad_enabled():
-        raise _make_gradient_error()
     # The dispatcher leaves out what has its default value at the end.
     padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
     sinks, lengths_q, lengths_k, captures, bound = padded[:5]
     causal, window, softcap, scale, score_mod, mask_mod = padded[5:]
+    if _has_gradient(q, k, v, sinks, captures) and torch.is_grad_enabled():
+        raise _make_gradient_error()
     has_lse = lse is not None
     given = lse if isinstance(lse, torch.Tensor) else None
     parsed = (causal, window, softcap, scale, has_lse, bound, score_mod, mask_mod)

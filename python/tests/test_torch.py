@@ -130,6 +130,16 @@ def test_gradients_are_refused(on_cpu):
     q = make(1, 2, 16, 32).requires_grad_()
     with pytest.raises(attn.ArgumentError, match="attention has no backward pass: expected"):
         attn.attention(q, q, q)
+    detached, weight = q.detach(), torch.ones(2, requires_grad=True)
+    for options in (
+        {"sinks": weight},
+        {"score_mod": lambda score, b, h, i, j: score + weight[h]},
+        {"mask_mod": attn.mask_mod(lambda b, h, i, j: weight[h] > 0)},
+    ):
+        with pytest.raises(attn.ArgumentError, match="attention has no backward pass"):
+            attn.attention(detached, detached, detached, **options)
+    with pytest.raises(attn.ArgumentError, match="attention has no backward pass"):
+        torch_op._run(q, q, q)
     with torch.no_grad():
         assert not attn.attention(q, q, q).requires_grad
     assert attn.attention(*[q.detach()] * 3).shape == q.shape
