@@ -292,7 +292,7 @@ bool Machine::step(Cluster &cluster) {
         cluster.advance();
         return true;
       }
-    if (!spinning || cluster.failedPolls > 64 * n) {
+    if (!spinning || ++cluster.idleRounds > 64) {
       reportDeadlock(cluster);
       stop = true;
       return false;

@@ -257,10 +257,11 @@ struct Cluster {
   size_t nextWarp = 0;
   /// Counts events that a waiting thread could wait for.
   uint64_t progress = 1;
-  uint64_t failedPolls = 0; ///< since the last progress
+  /// Times that every thread has polled in vain since the last progress.
+  uint64_t idleRounds = 0;
   void advance() {
     ++progress;
-    failedPolls = 0;
+    idleRounds = 0;
   }
 
   uint16_t newActor() { return nextActor++; }

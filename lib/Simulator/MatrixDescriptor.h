@@ -2,7 +2,8 @@
 //-*-//
 //
 // Where element (row, k) of an operand lies. Swizzles act on the absolute
-// shared address, so a descriptor may start inside of a swizzle span.
+// shared address, less 128 bytes for each unit of the base offset, so a
+// descriptor may start inside of a swizzle span.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@ namespace mlir::attn::sim {
 struct MatrixDescriptor {
   uint32_t start = 0; ///< absolute shared address without rank bits
   uint32_t leading = 0, stride = 0; ///< bytes
+  uint32_t base = 0;                ///< base offset, in bytes
   unsigned span = 0;                ///< 0, 32, 64, 128 bytes
   bool atom32 = false;              ///< 128-byte swizzle with 32-byte atoms
   bool valid = true;
@@ -56,15 +58,16 @@ struct MatrixDescriptor {
   }
 
   uint32_t swizzle(uint32_t address) const {
+    uint32_t pattern = address - base;
     if (atom32)
-      return address ^ (address >> 2 & 0x60);
+      return address ^ (pattern >> 2 & 0x60);
     switch (span) {
     case 32:
-      return address ^ (address >> 3 & 0x10);
+      return address ^ (pattern >> 3 & 0x10);
     case 64:
-      return address ^ (address >> 3 & 0x30);
+      return address ^ (pattern >> 3 & 0x30);
     case 128:
-      return address ^ (address >> 3 & 0x70);
+      return address ^ (pattern >> 3 & 0x70);
     default:
       return address;
     }
@@ -94,6 +97,7 @@ private:
     m.start = (d & 0x3fff) << 4;
     m.leading = (d >> 16 & 0x3fff) << 4;
     m.stride = (d >> 32 & 0x3fff) << 4;
+    m.base = (d >> 49 & 7) << 7;
     return m;
   }
 };

@@ -365,7 +365,6 @@ void execWait(Exec &x, const Inst &I) {
   if (done != x.active) {
     x.split->pollProgress = x.cluster.progress;
     x.split->pollAddress = waitingOn;
-    ++x.cluster.failedPolls;
     x.action = Action::Yield;
   }
 }
