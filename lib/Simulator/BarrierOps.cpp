@@ -8,6 +8,7 @@
 
 #include "Decoder.h"
 #include "Machine.h"
+#include "PhaseChecks.h"
 #include "TensorMemory.h"
 #include "WarpSync.h"
 
@@ -74,10 +75,15 @@ void mlir::attn::sim::exitAtBarriers(Warp &warp) {
     completeNamedBarrier(cta, id);
   }
   completeClusterBarrier(*cta.cluster);
+  if (!warp.live) {
+    cta.exitControl.join(warp.know.control);
+    cta.exitControl.raise(warp.index, warp.epoch);
+  }
   if (cta.liveThreads || cta.exited)
     return;
   cta.exited = true;
   Cluster &cluster = *cta.cluster;
+  checkExit(cluster, cta);
   if (cta.tmem && !cta.tmem->allocations.empty()) {
     Exec x(*cluster.machine, cluster);
     Finding f;
@@ -286,6 +292,7 @@ void execClusterArrive(Exec &x, const Inst &I) {
   if (x.sanitizing()) {
     if (I.flags & 1) {
       // Publishes initialised mbarriers behind their fence, nothing else.
+      b.gathering.join(x.releaseControl());
       b.gathering.generic.cluster = x.cluster.linear;
       for (uint16_t actor : w.fencedInits)
         b.gathering.generic.raise(actor, 1);

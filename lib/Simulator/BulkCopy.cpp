@@ -2,6 +2,7 @@
 
 #include "BulkCopy.h"
 #include "MbarrierState.h"
+#include "PhaseChecks.h"
 
 using namespace mlir::attn::sim;
 
@@ -194,9 +195,18 @@ bool mlir::attn::sim::decideNow(Cluster &cluster, AsyncTiming timing) {
 void mlir::attn::sim::signalBytes(Cluster &cluster, EngineOp &op, Cta *cta,
                                   uint32_t barrier, int64_t bytes) {
   auto it = cta->mbarriers.find(barrier);
-  if (it != cta->mbarriers.end() && !cta->exited)
-    return completeTx(cluster, it->second, bytes);
   Exec x(*cluster.machine, cluster);
+  if (it != cta->mbarriers.end() && !cta->exited) {
+    Mbarrier &b = it->second;
+    if (op.control) {
+      x.warp = op.issuer;
+      x.cta = op.issuer->cta;
+      x.pc = op.inst;
+      b.gathering.control.join(*op.control);
+      noteSignal(x, b, *cta, PhaseEvent::Copy, *op.control, 0);
+    }
+    return completeTx(cluster, b, bytes);
+  }
   Finding f;
   f.kind =
       cta->exited ? FindingKind::ExitInFlight : FindingKind::MbarrierMisuse;

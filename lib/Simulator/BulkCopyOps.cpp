@@ -11,6 +11,7 @@
 #include "BulkCopy.h"
 #include "Decoder.h"
 #include "MbarrierState.h"
+#include "PhaseChecks.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -58,6 +59,7 @@ void execBulk(Exec &x, const Inst &I) {
     auto op = std::make_unique<BulkOp>();
     op->inst = x.pc;
     op->issuer = x.warp;
+    op->control = controlOf(x);
     op->aux = &o;
     op->lane = lane;
     bool load = o.kind == BulkAux::Load;

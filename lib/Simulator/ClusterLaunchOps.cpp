@@ -10,6 +10,7 @@
 #include "Decoder.h"
 #include "EngineOps.h"
 #include "MbarrierState.h"
+#include "PhaseChecks.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -90,6 +91,7 @@ void execTryCancel(Exec &x, const Inst &I) {
     auto op = std::make_unique<DeliveryOp>();
     op->inst = x.pc;
     op->issuer = x.warp;
+    op->control = controlOf(x);
     op->name = "a clusterlaunchcontrol.try_cancel";
     uint32_t address = sharedAddress(x, I.ops[0], I.imm, lane);
     uint32_t barrier = sharedAddress(x, I.ops[1], int64_t(I.imm2), lane);
@@ -214,6 +216,7 @@ void execAsyncStore(Exec &x, const Inst &I) {
     auto op = std::make_unique<DeliveryOp>();
     op->inst = x.pc;
     op->issuer = x.warp;
+    op->control = controlOf(x);
     if (!addDestination(x, *op, x.cluster.ctas[rank].get(), address, barrier,
                         o.bytes * o.count, Stamp::Async, x.warp->know.generic,
                         lane))

@@ -133,6 +133,8 @@ struct Warp {
   uint32_t bulkEpoch = 0;
   std::array<uint32_t, 32> bulkCommitted{};
 
+  std::map<uint32_t, uint32_t> commits; ///< sent to each CTA, by rank
+
   // Cluster barrier.
   uint32_t clusterArrived = 0;    ///< lanes
   uint64_t clusterGeneration = 0; ///< in which they arrived
@@ -183,6 +185,17 @@ struct NamedBarrier {
   uint32_t firstInst = 0;
 };
 
+/// A wait or a signal at an mbarrier.
+struct PhaseEvent {
+  enum Kind : uint8_t { Arrive, Commit, Copy };
+  Kind kind = Arrive;
+  bool fromOther = false; ///< signals: from another CTA
+  uint32_t warp = 0;      ///< index in the cluster
+  uint32_t epoch = 0;
+  uint32_t inst = 0;
+  int64_t phase = 0; ///< that the wait was for, or the signal counted in
+};
+
 struct Mbarrier {
   uint64_t phase = 0; ///< number of completed phases
   int32_t pending = 0, expected = 0;
@@ -194,6 +207,9 @@ struct Mbarrier {
   Knowledge gathering, published;
   /// From signals of cluster scope by other CTAs (unused under A4).
   Knowledge remoteGathering, remotePublished;
+  uint32_t phaseIndex = 0; ///< in control clocks
+  /// The last wait of each warp; signals of this phase and of the one before.
+  llvm::SmallVector<PhaseEvent, 4> waits, signals, previous;
   uint32_t initInst = 0;
 };
 
@@ -211,6 +227,8 @@ struct EngineOp {
   uint64_t stream = 0;
   /// Delivered only when nothing else can advance.
   bool deferred = false;
+  /// What the issuer had seen.
+  std::shared_ptr<const Clock> control;
   /// Runs to its end: reads operands that were not read yet, writes, signals.
   virtual void complete(Cluster &cluster) = 0;
   virtual std::string describe() const = 0;
@@ -237,6 +255,11 @@ struct Cta {
   uint32_t liveThreads = 0;
   uint32_t freeRegisters = 0;
   bool exited = false;
+  /// What the warps that have exited had seen.
+  Clock exitControl;
+  /// The last access of shared memory by a warp of another CTA: epoch,
+  /// instruction.
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> remoteTouches;
   std::shared_ptr<TensorMemory> tmem;
 };
 
@@ -265,6 +288,8 @@ struct Cluster {
   }
 
   uint16_t newActor() { return nextActor++; }
+  uint32_t nextPhaseIndex = 0;
+  uint32_t newPhaseIndex();
   bool done() const;
 };
 
@@ -394,6 +419,8 @@ struct Exec {
   bool sanitizing() const;
   /// What the active lanes publish now; starts a new epoch.
   Knowledge release();
+  /// The same for a relaxed signal: only what has been executed.
+  Knowledge releaseControl();
   void acquire(const Knowledge &from);
   /// All lanes of the warp have synchronised with each other.
   void warpSynchronised();

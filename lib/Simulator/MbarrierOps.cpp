@@ -11,6 +11,7 @@
 #include "Decoder.h"
 #include "MbarrierState.h"
 #include "MemoryTraffic.h"
+#include "PhaseChecks.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -45,6 +46,7 @@ void mlir::attn::sim::checkPhase(Cluster &cluster, Mbarrier &b) {
     from.clear();
   };
   while (b.pending == 0 && b.tx == 0) {
+    checkCompletion(cluster, b);
     publish(b.published, b.gathering, b.actor);
     if (b.remoteActor != b.actor)
       publish(b.remotePublished, b.remoteGathering, b.remoteActor);
@@ -193,6 +195,7 @@ void execInit(Exec &x, const Inst &I) {
     if (x.cluster.ctas.size() > 1 &&
         !x.machine.config.assumes(Assumption::ClusterScope))
       b.remoteActor = x.cluster.newActor();
+    b.phaseIndex = x.cluster.newPhaseIndex();
     if (x.sanitizing()) {
       // Conflicts of what came before, then a stamp that only mbarriers have.
       x.track(ref, 8, true, 0, lane);
@@ -229,6 +232,10 @@ void execInval(Exec &x, const Inst &I) {
     MemRef ref;
     if (x.resolve(Space::Shared, address, 8, 8, true, lane, ref))
       x.track(ref, 8, true, 0, lane);
+    if (x.sanitizing() && !x.machine.config.assumes(Assumption::LateSignal))
+      checkLanded(x.cluster, *owner, owner->mbarriers[offset],
+                  x.warp->know.control, x.here(lane),
+                  "an mbarrier is invalidated");
     owner->mbarriers.erase(offset);
     owner->invalidated[offset] = x.pc;
     std::memset(owner->sharedValid.data() + offset, 0, 8);
@@ -240,12 +247,12 @@ void execArrive(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const MbarrierAux *>(I.aux);
   x.checkPoison(I.ops[1], "an mbarrier's address");
   Knowledge published;
-  if (x.sanitizing() && !o.relaxed)
-    published = x.release();
+  Clock before = x.warp->know.control;
+  if (x.sanitizing())
+    published = o.relaxed ? x.releaseControl() : x.release();
   // Lanes that arrive at one barrier in one phase publish the same.
-  Knowledge *gathering = nullptr;
   uint64_t phase = 0;
-  Mbarrier *b = nullptr;
+  Mbarrier *b = nullptr, *last = nullptr;
   Cta *owner = nullptr;
   uint32_t found = ~0u;
   forLanes(x.active, [&](unsigned lane) {
@@ -264,9 +271,15 @@ void execArrive(Exec &x, const Inst &I) {
     if (o.expectTx)
       b->tx += value;
     Knowledge *to = gatheringOf(*b, *owner, *x.cta, o.clusterScope);
-    if (to && (to != gathering || phase != b->phase))
-      to->join(published);
-    gathering = to;
+    if (b != last || phase != b->phase) {
+      if (to)
+        to->join(published);
+      if (to != &b->gathering)
+        b->gathering.control.join(published.control);
+      noteSignal(x, *b, *owner, PhaseEvent::Arrive, before,
+                 published.control.fullOf(x.warp->index));
+    }
+    last = b;
     phase = b->phase;
     if (o.drop)
       b->expected -= count;
@@ -348,6 +361,7 @@ void execWait(Exec &x, const Inst &I) {
       if (acquired == address)
         return;
       acquired = address;
+      noteWait(x, *b);
       if (!o.relaxed) {
         x.acquire(b->published);
         if (o.clusterScope)

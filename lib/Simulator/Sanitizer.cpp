@@ -263,6 +263,8 @@ void Exec::track(const MemRef &ref, uint64_t bytes, bool write, uint8_t flags,
   if (!sanitizing() ||
       (ref.space != Space::Shared && ref.space != Space::Global))
     return;
+  if (ref.space == Space::Shared && ref.cta != cta)
+    ref.cta->remoteTouches[warp->index] = {warp->epoch, pc};
   Stamp stamp = stampHere(lane);
   stamp.flags = flags;
   trackAs(stamp, warp->know.generic, ref, bytes, write);
@@ -449,6 +451,17 @@ Knowledge Exec::release() {
     }
   }
   publishOwn(k.generic, warp->actor, all, active, warp->epoch);
+  k.control.raise(warp->index, warp->epoch);
+  ++warp->epoch;
+  return k;
+}
+
+Knowledge Exec::releaseControl() {
+  Knowledge k;
+  if (!sanitizing())
+    return k;
+  k.control = warp->know.control;
+  k.control.raise(warp->index, warp->epoch);
   ++warp->epoch;
   return k;
 }

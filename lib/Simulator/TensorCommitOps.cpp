@@ -11,6 +11,7 @@
 #include "EngineOps.h"
 #include "MatrixDescriptor.h"
 #include "MbarrierState.h"
+#include "PhaseChecks.h"
 #include "TensorMemory.h"
 
 using namespace mlir::attn::sim;
@@ -23,6 +24,7 @@ struct CommitSignal : EngineOp {
   Cta *cta = nullptr;
   uint32_t offset = 0;
   uint32_t epoch = 0;
+  uint32_t number = 0; ///< among the commits of the warp to this CTA
   std::shared_ptr<const Knowledge> issuedAfter;
 
   void complete(Cluster &cluster) override;
@@ -46,11 +48,19 @@ void CommitSignal::complete(Cluster &cluster) {
     clock->cluster = cluster.linear;
     clock->raise(issuer->mmaActor, epoch);
   }
+  if (control) {
+    b.gathering.control.join(*control);
+    noteSignal(x, b, *cta, PhaseEvent::Commit, *control, number);
+  }
   arriveOn(x, b, 1, -1);
 }
 
 struct CommitOp : EngineOp {
-  llvm::SmallVector<std::pair<Cta *, uint32_t>, 2> barriers;
+  struct Barrier {
+    Cta *cta;
+    uint32_t offset, number;
+  };
+  llvm::SmallVector<Barrier, 2> barriers;
   uint32_t epoch = 0;
   std::shared_ptr<const Knowledge> issuedAfter;
 
@@ -58,7 +68,7 @@ struct CommitOp : EngineOp {
   std::string describe() const override { return "a tcgen05.commit"; }
   bool touches(const Cta *cta) const override {
     return llvm::any_of(barriers,
-                        [&](const auto &b) { return b.first == cta; });
+                        [&](const Barrier &b) { return b.cta == cta; });
   }
 };
 
@@ -68,13 +78,15 @@ void CommitOp::complete(Cluster &cluster) {
   // Signals to several CTAs travel on their own when the schedule is random.
   bool travels = config.asyncWrites != AsyncTiming::Issue &&
                  (!inOrder || config.schedule == Schedule::Random);
-  for (auto [cta, offset] : barriers) {
+  for (auto [cta, offset, number] : barriers) {
     auto signal = std::make_unique<CommitSignal>();
     signal->inst = inst;
     signal->issuer = issuer;
     signal->cta = cta;
     signal->offset = offset;
     signal->epoch = epoch;
+    signal->number = number;
+    signal->control = control;
     signal->issuedAfter = issuedAfter;
     if (!travels) {
       signal->complete(cluster);
@@ -105,8 +117,12 @@ void execTensorCommit(Exec &x, const Inst &I) {
     op->stream = x.warp->index + 1;
     op->epoch = x.warp->mmaEpoch;
     op->issuedAfter = std::make_shared<Knowledge>(x.warp->issuedAfter);
+    op->control = controlOf(x);
+    auto add = [&](Cta *cta) {
+      op->barriers.push_back({cta, offset, ++x.warp->commits[cta->rank]});
+    };
     if (I.ops[1].cls == RegClass::Sink) {
-      op->barriers.push_back({owner, offset});
+      add(owner);
     } else {
       forLanes(x.r32(I.ops[1])[lane] & 0xffff, [&](unsigned rank) {
         if (x.action == Action::Fault)
@@ -116,7 +132,7 @@ void execTensorCommit(Exec &x, const Inst &I) {
                          "the multicast mask names a CTA that the cluster "
                          "does not have",
                          lane);
-        op->barriers.push_back({x.cluster.ctas[rank].get(), offset});
+        add(x.cluster.ctas[rank].get());
       });
       if (x.action == Action::Fault)
         return;
