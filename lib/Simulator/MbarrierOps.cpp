@@ -242,6 +242,21 @@ void execInval(Exec &x, const Inst &I) {
   });
 }
 
+/// Lanes arrive in no order, so none of them knows that it opens a new phase.
+void reportSpread(Exec &x, const Mbarrier &b, int lane) {
+  Finding f;
+  f.kind = FindingKind::MbarrierMisuse;
+  f.message = llvm::formatv("lanes of one instruction arrive in phases {0} and "
+                            "{1} of an mbarrier",
+                            b.phase - 1, b.phase)
+                  .str();
+  f.first = x.siteOf(b.initInst, nullptr, -1, -1);
+  f.second = x.here(lane);
+  f.hint = "the count given at initialisation is that of all threads that "
+           "arrive in a phase";
+  x.report(std::move(f));
+}
+
 void execArrive(Exec &x, const Inst &I) {
   // ops: state or none, address, count or bytes or none.
   const auto &o = *static_cast<const MbarrierAux *>(I.aux);
@@ -252,6 +267,7 @@ void execArrive(Exec &x, const Inst &I) {
     published = o.relaxed ? x.releaseControl() : x.release();
   // Lanes that arrive at one barrier in one phase publish the same.
   uint64_t phase = 0;
+  bool spread = false;
   Mbarrier *b = nullptr, *last = nullptr;
   Cta *owner = nullptr;
   uint32_t found = ~0u;
@@ -271,6 +287,10 @@ void execArrive(Exec &x, const Inst &I) {
     if (o.expectTx)
       b->tx += value;
     Knowledge *to = gatheringOf(*b, *owner, *x.cta, o.clusterScope);
+    if (b == last && phase != b->phase && !spread) {
+      spread = true;
+      reportSpread(x, *b, lane);
+    }
     if (b != last || phase != b->phase) {
       if (to)
         to->join(published);

@@ -109,6 +109,10 @@ static cl::opt<bool> sanitize("sanitize",
 static cl::opt<uint64_t>
     stepLimit("step-limit", cl::desc("Warp instructions that a CTA may run"),
               cl::init(LaunchConfig().stepLimit), cl::cat(category));
+static cl::opt<unsigned>
+    maxFindings("max-findings", cl::init(LaunchConfig().maxFindings),
+                cl::desc("Findings that are shown; more are only counted"),
+                cl::cat(category));
 static cl::opt<unsigned> threads("jobs",
                                  cl::desc("Host threads; 0 takes all cores"),
                                  cl::init(0), cl::cat(category));
@@ -185,6 +189,7 @@ static Expected<HarnessOptions> makeOptions() {
   options.config.sanitize = sanitize;
   options.config.stepLimit = stepLimit;
   options.config.threads = threads;
+  options.config.maxFindings = maxFindings;
   return std::move(options);
 }
 

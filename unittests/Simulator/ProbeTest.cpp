@@ -1,6 +1,6 @@
 //===- ProbeTest.cpp - The simulator answers as an H200 does --------------===//
 //
-// test/Probes/probes.ptx asks what the manual leaves open; h200.json has what
+// test/Simulator/Inputs/Probes/probes.ptx asks what the manual leaves open; h200.json has what
 // an H200 answered.
 //
 //===----------------------------------------------------------------------===//
