@@ -46,9 +46,8 @@ void mlir::attn::sim::noteWait(Exec &x, Mbarrier &b) {
 }
 
 /// Whether someone with this clock can tell that the signal has arrived.
-static bool knowsOf(const Cluster &cluster, const Cta &owner,
-                    const Mbarrier &b, const PhaseEvent &signal,
-                    const Clock &control) {
+static bool knowsOf(const Cluster &cluster, const Cta &owner, const Mbarrier &b,
+                    const PhaseEvent &signal, const Clock &control) {
   if (int64_t(control.fullOf(b.phaseIndex)) > signal.phase)
     return true;
   switch (signal.kind) {

@@ -47,8 +47,7 @@ const char *Spin = "mov.u32 %r9, 0;\nS: add.s32 %r9, %r9, 1;\n"
 void expectAlways(const std::string &body, unsigned ctas, unsigned threads,
                   FindingKind kind, llvm::StringRef message) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
-    Outcome r =
-        runText(wrapKernel(body), {}, 4, configOf(seed, ctas, threads));
+    Outcome r = runText(wrapKernel(body), {}, 4, configOf(seed, ctas, threads));
     expectError(r, kind);
     EXPECT_NE(r.text().find(message), std::string::npos) << r.text();
   }
@@ -67,8 +66,7 @@ TEST(PhaseChecks, SignalsBelongToAPhase) {
   expectNever(start(2) + arrive + wait("A", 0) + arrive + wait("B", 1), 1, 64);
   expectAlways(start(2) + arrive + "@!%p1 bra N;\n" + wait("A", 0) + "N:\n" +
                    arrive + wait("B", 1),
-               1, 64, FindingKind::MbarrierMisuse,
-               "may be counted there");
+               1, 64, FindingKind::MbarrierMisuse, "may be counted there");
 }
 
 TEST(PhaseChecks, RelaxedSignalsCarryControl) {
@@ -112,8 +110,9 @@ TEST(PhaseChecks, WaitsKeepUp) {
 
 TEST(PhaseChecks, ExitComesAfterRemoteAccesses) {
   auto kernel = [](const char *end) {
-    return start(1) + "@%p2 bra O;\nld.shared::cluster.b32 %r6, [%r5+64];\n"
-                      "bra E;\nO:\n" +
+    return start(1) +
+           "@%p2 bra O;\nld.shared::cluster.b32 %r6, [%r5+64];\n"
+           "bra E;\nO:\n" +
            Spin + "E:\n" + end;
   };
   expectNever(kernel("barrier.cluster.arrive;\nbarrier.cluster.wait;"), 2, 32);

@@ -1,7 +1,7 @@
 //===- ProbeTest.cpp - The simulator answers as an H200 does --------------===//
 //
-// test/Simulator/Inputs/Probes/probes.ptx asks what the manual leaves open; h200.json has what
-// an H200 answered.
+// test/Simulator/Inputs/Probes/probes.ptx asks what the manual leaves open;
+// h200.json has what an H200 answered.
 //
 //===----------------------------------------------------------------------===//
 
