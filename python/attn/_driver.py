@@ -36,6 +36,7 @@ _MAP_TYPES |= {"i32": 3, "i64": 5}
 #: CUtensorMapSwizzle of each swizzle.
 _SWIZZLES = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 _L2_PROMOTION_128B = 2
+TENSOR_MAP_BYTES = 128
 #: CUresult of a launch in a thread without the kernel's context: not initialised,
 #: invalid context, invalid handle, context destroyed.
 WITHOUT_CONTEXT = (3, 201, 400, 709)

@@ -81,7 +81,10 @@ class PreparedLaunch:
         self._names = tuple(views)
         self._views = dict(views)
         self._launch = launch = binder.resolve(views, scalars)
-        self._is_plain = not (launch.workspace_bytes or launch.tensor_maps)
+        self._has_workspaces = bool(launch.workspace_bytes)
+        self._maps = [(self._names.index(each.tensor), each) for each in launch.tensor_maps]
+        #: Encoded tensor maps by (map, address).
+        self._encoded: dict[tuple[int, int], bytes] = {}
         self._is_empty = 0 in launch.grid
         self._ordinal = next((view.device for view in views.values()), 0)
         self._function: _driver.Function | None = None
@@ -99,7 +102,7 @@ class PreparedLaunch:
         if self._is_empty:
             return
         function = self._function
-        if function is not None and self._is_plain:
+        if function is not None and not self._has_workspaces:
             # Asking for the context at each call would cost more than a launch
             # that fails without it.
             status = self._start(function, self._fill(addresses), stream)
@@ -120,10 +123,10 @@ class PreparedLaunch:
         if function is None:
             function = self._function = self._kernel.get_function(self._ordinal)
         frame = self._fill(addresses)
-        if self._is_plain:
-            status = self._start(function, frame, stream)
+        if self._has_workspaces:
+            status = self._run_with_memory(function, frame, stream)
         else:
-            status = self._run_with_memory(function, frame, addresses, stream)
+            status = self._start(function, frame, stream)
         if status:
             self._fail(status)
 
@@ -135,7 +138,24 @@ class PreparedLaunch:
         if frame is None:
             frame = self._local.frame = _Frame(self._binder, self._launch, self._names)
         frame.fill(addresses)
+        if self._maps:
+            self._fill_maps(frame, addresses)
         return frame
+
+    def _fill_maps(self, frame: _Frame, addresses: Sequence[int]) -> None:
+        """Tensor maps, encoded once for each address."""
+        for number, (index, parameter) in enumerate(self._maps):
+            address = addresses[index]
+            target = frame.start + parameter.offset
+            encoded = self._encoded.get((number, address))
+            if encoded is None:
+                view = self._views[parameter.tensor]._replace(address=address)
+                _driver.encode_tensor_map(parameter, view, target, self._binder.kernel)
+                if len(self._encoded) >= _KEPT_LAUNCHES:
+                    self._encoded.clear()
+                self._encoded[number, address] = ctypes.string_at(target, _driver.TENSOR_MAP_BYTES)
+            else:
+                ctypes.memmove(target, encoded, _driver.TENSOR_MAP_BYTES)
 
     def _start(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
         binder = self._binder
@@ -160,16 +180,8 @@ class PreparedLaunch:
             self._kernel.launch_record,
         )
 
-    def _run_with_memory(
-        self, function: _driver.Function, frame: _Frame, addresses: Sequence[int], stream: int
-    ) -> int:
-        """A launch with tensor maps or workspaces."""
-        for parameter in self._launch.tensor_maps:
-            index = self._names.index(parameter.tensor)
-            view = self._views[parameter.tensor]._replace(address=addresses[index])
-            _driver.encode_tensor_map(
-                parameter, view, frame.start + parameter.offset, self._binder.kernel
-            )
+    def _run_with_memory(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
+        """A launch with workspaces."""
         workspaces = self._allocate(stream)
         try:
             for index, slot in frame.workspaces:

@@ -211,6 +211,81 @@ def test_launch(driver):
     assert len(driver._prepared) == 1
 
 
+class FakeContext(FakeDevice):
+    """A device whose context a thread has only inside of `with`."""
+
+    inside = 0
+
+    def is_current(self):
+        return bool(self.inside)
+
+    def __enter__(self):
+        FakeContext.inside += 1
+
+    def __exit__(self, *_):
+        FakeContext.inside -= 1
+
+
+def test_launch_without_context(driver, monkeypatch):
+    """Fails once, and is repeated inside of the context."""
+    driver(**make_views())
+    function = driver._functions[0]
+    monkeypatch.setattr(_driver, "get_device", lambda ordinal: FakeContext())
+    statuses = []
+
+    def launch(*arguments):
+        statuses.append(0 if FakeContext.inside else 201)
+        return statuses[-1]
+
+    monkeypatch.setattr(function, "launch", launch)
+    driver(**make_views())
+    assert statuses == [201, 0] and not FakeContext.inside
+    monkeypatch.setattr(function, "launch", lambda *arguments: 400)
+    with pytest.raises(attn.DriverError, match="cuLaunchKernel failed"):
+        driver(**make_views())
+
+
+def test_tensor_maps_and_workspaces(driver, monkeypatch):
+    """Maps are encoded once for each address; workspaces come and go in the
+    stream's order."""
+    calls = []
+
+    class Driver:
+        @staticmethod
+        def cuMemAllocAsync(address, size, stream):
+            calls.append(("allocate", size, stream))
+            address._obj.value = 0xABC00
+            return 0
+
+        @staticmethod
+        def cuMemsetD8Async(address, value, size, stream):
+            calls.append(("set", value, size, stream))
+            return 0
+
+        @staticmethod
+        def cuMemFreeAsync(address, stream):
+            calls.append(("free", address, stream))
+            return 0
+
+    def encode(parameter, view, address, kernel):
+        calls.append(("encode", parameter.tensor, view.address))
+        assert address % 64 == 0
+        ctypes.memset(address, view.address >> 12, 128)
+
+    monkeypatch.setattr(_driver, "load", lambda: Driver)
+    monkeypatch.setattr(_driver, "encode_tensor_map", encode)
+    mapped = runtime.load(make_bytes())
+    index = next(i for i, arg in enumerate(RECORD["args"]) if arg["kind"] == "tensor_map")
+    for address in (0x2000, 0x3000, 0x2000):
+        mapped(stream=5, **place(make_views(), (0x1000, address, 0x4000)))
+        parameters = mapped._functions[0].launches[-1][5]
+        assert parameters[index] == bytes([address >> 12] * 8)
+    encoded = [call for call in calls if call[0] == "encode"]
+    assert encoded == [("encode", "k", 0x2000), ("encode", "k", 0x3000)]
+    sizes = [call[1] for call in calls if call[0] == "allocate"]
+    assert len(sizes) == 3 and calls[-1] == ("free", 0xABC00, 5)
+
+
 def test_empty_launch(driver):
     views = make_views()
     empty = {
