@@ -212,7 +212,7 @@ class Call:
             views[f"capture{number}"] = view
         self.kernel = kernel
         self.device = q.device
-        #: In the order in which `launch` takes addresses.
+        # In the order in which `launch` takes addresses.
         self._views = {name: views[name] for name in kernel.names if name in views}
         self._views |= views
         #: What the caller gets: extents and strides of o, extents of lse.
@@ -223,15 +223,15 @@ class Call:
         if self.packed:
             self.o_shape, self.o_strides = _dense(queries, heads, dv)
             self.lse_shape = (heads, queries)
-        self._launch: runtime.PreparedLaunch | None = None
+        self.prepared: runtime.PreparedLaunch | None = None
 
-    @property
-    def launch(self) -> runtime.PreparedLaunch:
-        """Takes the addresses of the kernel's tensors in the record's order, and
-        a stream. Opens the device."""
-        if self._launch is None:
-            self._launch = self.kernel.prepare(self._views)
-        return self._launch
+    def launch(self, addresses: Sequence[int], stream: int) -> None:
+        """Launches on the kernel's tensors at these addresses, in the record's
+        order. The first time opens the device."""
+        prepared = self.prepared
+        if prepared is None:
+            prepared = self.prepared = self.kernel.prepare(self._views)
+        prepared(addresses, stream)
 
 
 def _dense(*shape: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

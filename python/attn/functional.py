@@ -16,10 +16,7 @@ _OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k")
 Modification = Union[Callable[..., Any], _regions.Mod]
 
 
-def _format_causal(causal: bool | str) -> str:
-    if isinstance(causal, bool):
-        return "top-left" if causal else ""
-    return causal
+_CAUSAL = {False: "", True: "top-left"}
 
 
 def _format_window(window: Sequence[int | str | None] | None) -> str:
@@ -72,8 +69,8 @@ def attention(
     """
     options = (
         max_seqlen_q,
-        _format_causal(causal),
-        _format_window(window),
+        _CAUSAL[causal] if causal is True or causal is False else causal,
+        _format_window(window) if window is not None else "",
         softcap,
         scale,
     )
@@ -184,7 +181,7 @@ def prepare(
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
     score, mask, _, specs = trace_mods((score_mod, mask_mod))
     options = Options(
-        _format_causal(causal),
+        _CAUSAL[causal] if isinstance(causal, bool) else causal,
         _format_window(window),
         softcap,
         scale,

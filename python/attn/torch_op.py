@@ -35,6 +35,9 @@ SCHEMAS = (
     f"attention_lse({_ARGUMENTS}, {_OPTIONS}) -> (Tensor o, Tensor lse)",
     f"attention_out({_ARGUMENTS}, {_OPTIONS}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
 )
+#: torch's current stream on a device; the first one is what torch's own compiler
+#: calls and makes no Stream object.
+_get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
 #: Values of what follows q, k and v.
 _DEFAULTS = (None, None, None, None, None, "", "", None, None, "", "")
 
@@ -68,8 +71,9 @@ def attention(
         score, mask, captures = _trace(mods)
     sinks, cu_seqlens_q, cu_seqlens_k = optional
     # Compiled code does not come to the check in the operator.
-    if torch.is_grad_enabled() and _has_gradient(q, k, v, sinks, captures):
-        raise _make_gradient_error()
+    if torch.compiler.is_compiling() and torch.is_grad_enabled():
+        if _has_gradient(q, k, v, sinks, captures):
+            raise _make_gradient_error()
     bound, causal, window, softcap, scale = options
     arguments = (
         q,
@@ -211,7 +215,7 @@ def _launch(
             addresses.append(tensor.data_ptr())
     if captures:
         addresses += [tensor.data_ptr() for tensor in captures]
-    call.launch(addresses, runtime.get_torch_stream(call.device))
+    call.launch(addresses, _get_stream(call.device))
 
 
 def _prepare(

@@ -324,8 +324,8 @@ def measure_all():
     (call,) = [c for c in _attention._calls.values() if c.o_shape == (1, 1, 64, 64)][-1:]
     stream = runtime.get_torch_stream(0)
     addresses = [q.data_ptr()] * 3 + [out.data_ptr()]
-    prepared = call.launch
-    prepared(addresses, stream)
+    call.launch(addresses, stream)
+    prepared = call.prepared
     function, frame = prepared._function, prepared._local.frame
     arguments = (
         prepared._launch.grid,

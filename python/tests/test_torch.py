@@ -3,7 +3,7 @@ CPU is a float64 reference, and the driver of the launch tests a stand-in."""
 
 import attn
 import pytest
-from attn import _attention, _driver, _tensors, runtime
+from attn import _attention, _driver, _tensors
 from test_runtime import FakeDevice, FakeFunction
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -126,7 +126,7 @@ def test_functions_are_traced_before_compilation(on_cpu):
         torch.compile(layer, fullgraph=True, backend="eager")(make(1, 2, 16, 32))
 
 
-def test_gradients_are_refused(on_cpu):
+def test_gradients_are_refused(driver):
     q = make(1, 2, 16, 32).requires_grad_()
     with pytest.raises(attn.ArgumentError, match="attention has no backward pass: expected"):
         attn.attention(q, q, q)
@@ -143,6 +143,10 @@ def test_gradients_are_refused(on_cpu):
     with torch.no_grad():
         assert not attn.attention(q, q, q).requires_grad
     assert attn.attention(*[q.detach()] * 3).shape == q.shape
+
+
+def test_gradients_are_refused_in_compiled_code(on_cpu):
+    q = make(1, 2, 16, 32).requires_grad_()
     with pytest.raises(Exception, match="no backward pass"):
         torch.compile(lambda q: attn.attention(q, q, q), fullgraph=True, backend="eager")(q)
 
@@ -174,7 +178,7 @@ def driver(monkeypatch):
     monkeypatch.setattr(_tensors, "view", view)
     monkeypatch.setattr(_driver, "get_device", lambda ordinal: FakeDevice())
     monkeypatch.setattr(_driver, "Function", FakeFunction)
-    monkeypatch.setattr(runtime, "get_torch_stream", lambda ordinal: 55)
+    monkeypatch.setattr(torch_op, "_get_stream", lambda ordinal: 55)
     _attention.clear()
 
 
