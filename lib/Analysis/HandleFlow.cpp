@@ -17,7 +17,7 @@ HandleFlow attn::collectHandleFlow(Operation *root) {
   };
   root->walk([&](Operation *op) {
     // The loop may run no iteration, and each iteration may be the last one.
-    if (auto loop = dyn_cast<KVLoopOp>(op)) {
+    auto addLoop = [&](auto loop) {
       Operation *yield = loop.getBody().front().getTerminator();
       for (auto [init, next, argument, result] :
            llvm::zip(loop.getInitsMutable(), yield->getOpOperands(),
@@ -26,8 +26,11 @@ HandleFlow attn::collectHandleFlow(Operation *root) {
           add(*from, argument);
           add(*from, result);
         }
-      return;
-    }
+    };
+    if (auto loop = dyn_cast<KVLoopOp>(op))
+      return addLoop(loop);
+    if (auto loop = dyn_cast<TileLoopOp>(op))
+      return addLoop(loop);
     auto branch = dyn_cast<RegionBranchOpInterface>(op);
     if (!branch)
       return;

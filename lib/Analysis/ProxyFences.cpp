@@ -84,7 +84,7 @@ void ProxyFenceFinder::clear(Operation &op, State &state) {
 
 /// True for ops that let another thread go on.
 static bool isRelease(Operation &op) {
-  return isa<gpu::BarrierOp, NamedBarrierOp, MBarrierArriveOp,
+  return isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp, MBarrierArriveOp,
              MBarrierExpectTxOp, ChannelReleaseOp>(op);
 }
 

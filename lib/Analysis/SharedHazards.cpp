@@ -355,8 +355,8 @@ static bool touchesShared(Operation *op) {
   return op
       ->walk([](Operation *nested) {
         bool touches =
-            isa<gpu::BarrierOp, NamedBarrierOp, CpAsyncCommitOp, CpAsyncWaitOp>(
-                nested) ||
+            isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp,
+                CpAsyncCommitOp, CpAsyncWaitOp>(nested) ||
             llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BufferType>);
         return touches ? WalkResult::interrupt() : WalkResult::advance();
       })
@@ -364,7 +364,7 @@ static bool touchesShared(Operation *op) {
 }
 
 HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
-  if (isa<gpu::BarrierOp, NamedBarrierOp>(op))
+  if (isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp>(op))
     return visitBarrier(op, state);
   if (isa<CpAsyncCommitOp>(op)) {
     commit(state, AsyncEngine::CopyGroups);
@@ -416,7 +416,7 @@ HazardFinder::Result HazardFinder::visitBarrier(Operation &op, State &state) {
   auto named = dyn_cast<NamedBarrierOp>(op);
   if (!named && partitions) {
     InFlightDiagnostic diag =
-        op.emitError("expected no barrier of the CTA in partition ")
+        op.emitError("expected no barrier of all threads in partition ")
         << partitions.getNames()[index] << ", got one";
     diag.attachNote(partitions.getLoc())
         << "the other partitions do not come to it";

@@ -37,6 +37,7 @@ void attn::addBarrierPasses(OpPassManager &pm,
     kernels.addPass(createAttnVerifyTokensPass());
   };
   add(createAttnVerifyArchPass());
+  add(createAttnLowerTileLoopsPass());
   add(createAttnExpandPipelinePass());
   AttnSelectEpiloguePassOptions epilogue;
   epilogue.kind = options.epilogue;

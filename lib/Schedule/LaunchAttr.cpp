@@ -142,7 +142,7 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
       .add("target", targetAttr)
       .add("grid", b.getArrayAttr(grid))
       .add("block", ArrayRef<int64_t>{shape.threads, 1, 1})
-      .add("cluster", ArrayRef<int64_t>{1, 1, 1})
+      .add("cluster", ArrayRef<int64_t>{shape.cluster, 1, 1})
       .add("shared_bytes", int64_t(0))
       .add("tensors", b.getArrayAttr(tensors))
       .add("args", b.getArrayAttr(args))

@@ -150,8 +150,13 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
   gpu::KernelDim3 grid{evaluate(shape.grid[0]), evaluate(shape.grid[1]),
                        evaluate(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};
+  std::optional<gpu::KernelDim3> cluster;
+  if (shape.cluster > 1)
+    cluster = gpu::KernelDim3{index(shape.cluster), index(1), index(1)};
   gpu::LaunchFuncOp::create(b, kernel, grid, block,
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
+                            /*dynamicSharedMemorySize=*/Value(), arguments,
+                            /*asyncTokenType=*/Type(),
+                            /*asyncDependencies=*/ValueRange(), cluster);
 }
 
 /// The gpu.module and the empty kernel with its attributes.
@@ -175,6 +180,9 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel.setKnownBlockSizeAttr(
       b.getDenseI32ArrayAttr({int32_t(shape.threads), 1, 1}));
+  if (shape.cluster > 1)
+    kernel.setKnownClusterSizeAttr(
+        b.getDenseI32ArrayAttr({int32_t(shape.cluster), 1, 1}));
   // Without a bound ptxas picks an occupancy of its own and spills for it.
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   b.getI32IntegerAttr(1));

@@ -48,6 +48,7 @@ public:
     shape.grid = {"1", "1", "1"};
     shape.threads = 128;
     shape.warps = {4, 1};
+    shape.cluster = 2;
     return shape;
   }
   LogicalResult emit(KernelContext &context, PlanAttrInterface) const override {
@@ -122,6 +123,10 @@ TEST_F(Outline, TensorMapsAreTheLastParameters) {
 
   auto record = kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr);
   ASSERT_TRUE(record);
+  EXPECT_EQ(record.get("cluster"), DenseI64ArrayAttr::get(&context, {2, 1, 1}));
+  EXPECT_EQ(kernel.getKnownClusterSize(),
+            std::optional<ArrayRef<int32_t>>({2, 1, 1}));
+  EXPECT_TRUE(launch.hasClusterSize());
   auto args = record.getAs<ArrayAttr>("args");
   ASSERT_EQ(args.size(), 12u);
   auto text = [](Attribute attr) {

@@ -24,6 +24,8 @@ struct KernelShape {
   int64_t threads = 0;
   /// The grid of warps over (rows, columns).
   std::array<int64_t, 2> warps = {1, 1};
+  /// CTAs of a cluster, along x.
+  int64_t cluster = 1;
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.

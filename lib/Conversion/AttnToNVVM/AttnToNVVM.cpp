@@ -105,6 +105,9 @@ struct KernelLowering : OpConversionPattern<gpu::GPUFuncOp> {
     if (std::optional<ArrayRef<int32_t>> block = op.getKnownBlockSize())
       function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                         rewriter.getDenseI32ArrayAttr(*block));
+    if (std::optional<ArrayRef<int32_t>> cluster = op.getKnownClusterSize())
+      function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                        rewriter.getDenseI32ArrayAttr(*cluster));
     for (unsigned index : llvm::seq(op.getNumArguments())) {
       if (!op.getArgAttr(index, AttnDialect::kTensorMapAttr))
         continue;

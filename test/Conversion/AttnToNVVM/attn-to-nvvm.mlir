@@ -5,9 +5,10 @@
 // CHECK: gpu.module @kernels attributes {llvm.data_layout = "e-p3:32:32-{{.*}}i64:64
 gpu.module @kernels {
   // CHECK-LABEL: llvm.func @kernel
+  // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>
   // CHECK-SAME: nvvm.kernel
   // CHECK-SAME: nvvm.reqntid = array<i32: 128, 1, 1>
-  gpu.func @kernel(%p: !llvm.ptr<1>, %n: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+  gpu.func @kernel(%p: !llvm.ptr<1>, %n: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
     // Indices are 32 bits wide: no extension of a special register.
     // CHECK: %[[X:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
     // CHECK: nvvm.read.ptx.sreg.ctaid.y : i32

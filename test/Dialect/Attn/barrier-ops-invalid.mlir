@@ -21,3 +21,11 @@ func.func @threads(%i: i32) {
   attn.named_barrier %i {threads = 48}
   return
 }
+
+// -----
+
+func.func @ctas(%b: !attn.mbarriers<2>, %i: i32) {
+  // expected-error @below {{expected a cluster of at least 2 CTAs, got 1}}
+  attn.mbarrier.arrive %b[%i] {ctas = 1} : !attn.mbarriers<2>
+  return
+}

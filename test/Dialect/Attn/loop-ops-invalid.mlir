@@ -104,3 +104,25 @@ func.func @f(%g: !attn.global<?x128xf16>, %ring: !attn.buffer<2x32x64xf16, #attn
   }
   return
 }
+
+// -----
+
+func.func @tiles(%n: i32, %x: f32) {
+  // expected-error @below {{expected region arguments ('i32', 'f32'), got ('f32')}}
+  %r = attn.tile_loop %n scheduler strided iter_args(%x : f32) {
+  ^bb0(%acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @tiles(%n: i32, %x: f32) {
+  %r = attn.tile_loop %n scheduler strided iter_args(%x : f32) {
+  ^bb0(%tile: i32, %acc: f32):
+    // expected-error @below {{expected the carried types ('f32'), got ('i32')}}
+    attn.yield %tile : i32
+  }
+  return
+}

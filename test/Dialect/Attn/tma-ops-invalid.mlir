@@ -93,3 +93,19 @@ func.func @two_boxes(%map: !attn.tensor_map<64x32xf16, swizzle = 0>, %i: i32, %s
   attn.tma.store %source, %map[%i, %i] : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.tensor_map<64x32xf16, swizzle = 0>
   return
 }
+
+// -----
+
+func.func @multicast_to_one(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 1}}
+  attn.tma.load %map[%i, %i], %dest token %t {multicast = 1} : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @multicast_whole(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a buffer of 128 rows and a multiple of 64 columns, got 64 x 64}}
+  attn.tma.load %map[%i, %i], %dest token %t {multicast = 2} : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}

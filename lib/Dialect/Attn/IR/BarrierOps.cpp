@@ -24,6 +24,12 @@ LogicalResult MBarrierExpectTxOp::verify() {
   return success();
 }
 
+LogicalResult MBarrierArriveOp::verify() {
+  if (std::optional<uint64_t> ctas = getCtas(); ctas && *ctas < 2)
+    return emitOpError("expected a cluster of at least 2 CTAs, got ") << *ctas;
+  return success();
+}
+
 LogicalResult NamedBarrierOp::verify() {
   int64_t threads = getThreads();
   if (threads < 32 || threads % 32 != 0)

@@ -5,12 +5,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-void KVLoopOp::build(
-    OpBuilder &builder, OperationState &state, Value begin, Value fullBegin,
-    Value fullEnd, Value end, int64_t block, int64_t stages, ValueRange inits,
-    function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
-  build(builder, state, inits.getTypes(), begin, fullBegin, fullEnd, end, block,
-        stages, inits);
+using BodyBuilder =
+    function_ref<void(OpBuilder &, Location, Value, ValueRange)>;
+
+/// The body of a loop: an i32 and the carried values.
+static void buildBody(OpBuilder &builder, OperationState &state,
+                      ValueRange inits, BodyBuilder bodyBuilder) {
   Region *body = state.regions.front().get();
   SmallVector<Type> types = {builder.getI32Type()};
   llvm::append_range(types, inits.getTypes());
@@ -20,6 +20,29 @@ void KVLoopOp::build(
   if (bodyBuilder)
     bodyBuilder(builder, state.location, entry->getArgument(0),
                 entry->getArguments().drop_front());
+}
+
+static LogicalResult verifyBody(Operation *loop, Block &block,
+                                TypeRange carried) {
+  SmallVector<Type> expected = {IntegerType::get(loop->getContext(), 32)};
+  llvm::append_range(expected, carried);
+  if (block.getArgumentTypes() != ArrayRef<Type>(expected))
+    return loop->emitOpError("expected region arguments (")
+           << expected << "), got (" << block.getArgumentTypes() << ")";
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getOperandTypes() != carried)
+    return yield.emitOpError("expected the carried types (")
+           << carried << "), got (" << yield.getOperandTypes() << ")";
+  return success();
+}
+
+void KVLoopOp::build(
+    OpBuilder &builder, OperationState &state, Value begin, Value fullBegin,
+    Value fullEnd, Value end, int64_t block, int64_t stages, ValueRange inits,
+    function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
+  build(builder, state, inits.getTypes(), begin, fullBegin, fullEnd, end, block,
+        stages, inits);
+  buildBody(builder, state, inits, bodyBuilder);
 }
 
 LogicalResult KVLoopOp::verify() {
@@ -33,18 +56,19 @@ LogicalResult KVLoopOp::verify() {
 }
 
 LogicalResult KVLoopOp::verifyRegions() {
-  Block &block = getBody().front();
-  SmallVector<Type> expected = {IntegerType::get(getContext(), 32)};
-  llvm::append_range(expected, getInits().getTypes());
-  if (block.getArgumentTypes() != ArrayRef<Type>(expected))
-    return emitOpError("expected region arguments (")
-           << expected << "), got (" << block.getArgumentTypes() << ")";
-  auto yield = cast<YieldOp>(block.getTerminator());
-  if (yield.getOperandTypes() != getInits().getTypes())
-    return yield.emitOpError("expected the carried types (")
-           << getInits().getTypes() << "), got (" << yield.getOperandTypes()
-           << ")";
-  return success();
+  return verifyBody(*this, getBody().front(), getInits().getTypes());
+}
+
+void TileLoopOp::build(
+    OpBuilder &builder, OperationState &state, Value count,
+    TileScheduler scheduler, ValueRange inits,
+    function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
+  build(builder, state, inits.getTypes(), count, scheduler, inits);
+  buildBody(builder, state, inits, bodyBuilder);
+}
+
+LogicalResult TileLoopOp::verifyRegions() {
+  return verifyBody(*this, getBody().front(), getInits().getTypes());
 }
 
 LogicalResult StageOp::verify() {

@@ -20,9 +20,11 @@ LogicalResult EncodeTensorMapOp::verify() {
   return success();
 }
 
-/// Checks that boxes of `map`, side by side, fill `buffer`.
+/// Checks that boxes of `map`, side by side, fill `buffer`; with `parts` one
+/// below the other, as many such rows of boxes.
 static LogicalResult verifyCopy(Operation *op, TensorMapType map,
-                                size_t coordinates, BufferType buffer) {
+                                size_t coordinates, BufferType buffer,
+                                int64_t parts = 1) {
   if (coordinates != static_cast<size_t>(map.getRank()))
     return op->emitOpError("expected ")
            << map.getRank() << " coordinates, got " << coordinates;
@@ -33,12 +35,12 @@ static LogicalResult verifyCopy(Operation *op, TensorMapType map,
   if (buffer.getRank() != 2)
     return op->emitOpError("expected a buffer of rank 2, got rank ")
            << buffer.getRank();
-  if (buffer.getShape()[0] != map.getRows() ||
+  if (buffer.getShape()[0] != parts * map.getRows() ||
       buffer.getShape()[1] % map.getColumns() != 0)
     return op->emitOpError("expected a buffer of ")
-           << map.getRows() << " rows and a multiple of " << map.getColumns()
-           << " columns, got " << buffer.getShape()[0] << " x "
-           << buffer.getShape()[1];
+           << parts * map.getRows() << " rows and a multiple of "
+           << map.getColumns() << " columns, got " << buffer.getShape()[0]
+           << " x " << buffer.getShape()[1];
   // One box fills whole spans, or without a swizzle the buffer.
   int64_t swizzle = map.getSwizzle();
   int64_t rowBytes =
@@ -63,8 +65,11 @@ static LogicalResult verifyCopy(Operation *op, TensorMapType map,
 LogicalResult TmaLoadOp::verify() {
   if (static_cast<bool>(getToken()) == static_cast<bool>(getBarriers()))
     return emitOpError("expected either a token or a barrier to complete");
+  int64_t parts = getMulticast().value_or(1);
+  if (getMulticast() && (parts < 2 || parts > 16))
+    return emitOpError("expected a cluster of 2 to 16 CTAs, got ") << parts;
   return verifyCopy(*this, getMap().getType(), getCoords().size(),
-                    getDest().getType());
+                    getDest().getType(), parts);
 }
 
 void TmaLoadOp::getEffects(

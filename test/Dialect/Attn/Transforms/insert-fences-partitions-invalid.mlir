@@ -5,7 +5,7 @@ gpu.module @kernels {
     // expected-note@below {{the other partitions do not come to it}}
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
-      // expected-error@below {{expected no barrier of the CTA in partition "consumer", got one}}
+      // expected-error@below {{expected no barrier of all threads in partition "consumer", got one}}
       gpu.barrier
     }
     partition "producer" warps 4 registers 24 {

@@ -453,3 +453,90 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  // expected-note@below {{the kernel's known_cluster_size says so}}
+  gpu.func @cluster_too_small(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        // expected-error@below {{expected a cluster of 2 CTAs, got 1}}
+        attn.tma.load %map[%x, %x], %a token %t {multicast = 2} : !map, !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+        attn.channel.release %k, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @different_multicast(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+    %b = attn.alloc {name = "b"} : !slot
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        // expected-note@below {{the other load is here}}
+        attn.tma.load %map[%x, %x], %a token %t {multicast = 2} : !map, !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+        // expected-error@below {{expected all loads of role 'producer' of channel 'k' to go to as many CTAs, got 1 here and 2 elsewhere}}
+        attn.tma.load %map[%x, %x], %b token %t : !map, !slot
+        attn.channel.release %k, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @tx_before_multicast(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>, attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-error@below {{expected a role that signals by arrive before one with multicast loads, got role 'consumer' of channel 'k'}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", tx>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      attn.elect {
+        %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+        attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
+        attn.tma.load %map[%x, %x], %a token %t {multicast = 2} : !map, !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+        attn.channel.release %k, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}

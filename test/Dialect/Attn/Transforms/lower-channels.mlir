@@ -29,7 +29,7 @@
 // CHECK:         partition "producer"
 // CHECK:           iter_args(%{{.*}} = %[[PARITY]]) -> (i32)
 // REMARK: channel 'c' becomes mbarriers
-// REMARK-SAME: barriers=6, bytes=none, counts="producer 4, consumer 8", depth=3
+// REMARK-SAME: barriers=6, bytes=none, counts="producer 4, consumer 8", depth=3, multicast=1
 gpu.module @kernels {
   gpu.func @positions(%n: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
     %zero = arith.constant 0 : i32
@@ -83,7 +83,7 @@ gpu.module @kernels {
 // CHECK:           attn.mbarrier.wait %[[B]][%[[ZERO]]] parity %[[ZERO]]
 // CHECK:           attn.mbarrier.arrive %[[C]][%[[ZERO]]]
 // REMARK: channel 's' becomes mbarriers
-// REMARK-SAME: barriers=3, bytes=none, counts="a 4, b 1, c 8", depth=1
+// REMARK-SAME: barriers=3, bytes=none, counts="a 4, b 1, c 8", depth=1, multicast=1
 gpu.module @kernels {
   gpu.func @cycle() kernel attributes {attn.warps = array<i64: 4, 1>} {
     %ch = attn.channel.create {name = "s", roles = [#attn.role<"a", arrive>, #attn.role<"b", arrive>, #attn.role<"c", arrive>]} : !attn.channel<1>
@@ -137,7 +137,7 @@ gpu.module @kernels {
 // CHECK-NOT:       attn.mbarrier.arrive
 // CHECK:           attn.mbarrier.expect_tx %[[FULL]][%{{.*}}] {bytes = 0 : i64}
 // REMARK: channel 'k' becomes mbarriers
-// REMARK-SAME: barriers=4, bytes="24576, 0", counts="producer 1, consumer 4", depth=2
+// REMARK-SAME: barriers=4, bytes="24576, 0", counts="producer 1, consumer 4", depth=2, multicast=1
 !whole = !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
 !half = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !mw = !attn.tensor_map<128x64xf16, swizzle = 128>
@@ -195,6 +195,73 @@ gpu.module @kernels {
 // CHECK-NEXT:    gpu.return
 gpu.module @kernels {
   gpu.func @nothing() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    gpu.return
+  }
+}
+
+// -----
+
+// Multicast loads: a slot is free when it is in both CTAs, so that releases
+// arrive in both and twice as many count; what is loaded by each CTA alone is
+// counted alone. All CTAs start together and stay to the end.
+
+// CHECK-LABEL: gpu.func @multicast
+// CHECK:         %[[KP:.*]] = attn.mbarrier.alloc {name = "k.producer"}
+// CHECK:         %[[KC:.*]] = attn.mbarrier.alloc {name = "k.consumer"}
+// CHECK:         %[[QP:.*]] = attn.mbarrier.alloc {name = "q.producer"}
+// CHECK:         %[[QC:.*]] = attn.mbarrier.alloc {name = "q.consumer"}
+// CHECK:         attn.mbarrier.init %[[KP]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[KC]] {count = 8 : i64}
+// CHECK:         attn.mbarrier.init %[[QP]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[QC]] {count = 4 : i64}
+// CHECK:         attn.cluster_barrier
+// CHECK-NOT:     gpu.barrier
+// CHECK:         partition "consumer"
+// CHECK:           attn.mbarrier.wait %[[KP]][%{{.*}}] parity %{{.*}} {cluster}
+// CHECK:           attn.mbarrier.arrive %[[KC]][%{{.*}}] {ctas = 2 : i64}
+// CHECK:           attn.mbarrier.wait %[[QP]][%{{.*}}] parity %{{.*}} : <1>
+// CHECK:           attn.mbarrier.arrive %[[QC]][%{{.*}}] : <1>
+// CHECK:         partition "producer"
+// CHECK:           attn.mbarrier.wait %[[KC]][%{{.*}}] parity %{{.*}} {cluster}
+// CHECK:           attn.mbarrier.expect_tx %[[KP]][%{{.*}}] {bytes = 16384 : i64}
+// CHECK:           attn.tma.load {{.*}} barrier %[[KP]][{{.*}} {multicast = 2 : i64}
+// CHECK:           attn.mbarrier.expect_tx %[[QP]][%{{.*}}] {bytes = 8192 : i64}
+// CHECK:         attn.cluster_barrier
+// CHECK-NEXT:    gpu.return
+// REMARK: channel 'k' becomes mbarriers
+// REMARK-SAME: counts="producer 1, consumer 8", depth=2, multicast=2
+// REMARK: channel 'q' becomes mbarriers
+// REMARK-SAME: counts="producer 1, consumer 4", depth=1, multicast=1
+!whole = !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+!half = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @multicast(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %a = attn.alloc {name = "a"} : !whole
+    %b = attn.alloc {name = "b"} : !half
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %kc = attn.cursor.start %k as "consumer" : !attn.channel<2>
+      %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !attn.channel<2>
+      attn.channel.release %k, %kt as "consumer" : !attn.channel<2>
+      %qc = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      %qi, %qt = attn.channel.acquire %q[%qc] as "consumer" : !attn.channel<1>
+      attn.channel.release %q, %qt as "consumer" : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %kc = attn.cursor.start %k as "producer" : !attn.channel<2>
+        %ki, %kt = attn.channel.acquire %k[%kc] as "producer" : !attn.channel<2>
+        attn.tma.load %map[%x, %x], %a token %kt {multicast = 2} : !map, !whole
+        attn.channel.release %k, %kt as "producer" : !attn.channel<2>
+        %qc = attn.cursor.start %q as "producer" : !attn.channel<1>
+        %qi, %qt = attn.channel.acquire %q[%qc] as "producer" : !attn.channel<1>
+        attn.tma.load %map[%x, %x], %b token %qt : !map, !half
+        attn.channel.release %q, %qt as "producer" : !attn.channel<1>
+      }
+    }
     gpu.return
   }
 }

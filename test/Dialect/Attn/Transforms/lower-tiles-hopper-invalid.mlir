@@ -202,3 +202,17 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!map = !attn.tensor_map<20x64xf16, swizzle = 128>
+!b = !attn.buffer<40x64xf16, #attn.swizzled<span = 128>, shared>
+gpu.module @kernels {
+  gpu.func @odd_parts(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !b
+    %full = attn.mbarrier.alloc {offset = 8192 : i64} : !attn.mbarriers<1>
+    // expected-error @below {{expected parts of whole 8 rows to multicast, got 20 rows}}
+    attn.tma.load %map[%x, %x], %b barrier %full[%x] : !attn.mbarriers<1> {multicast = 2} : !map, !b
+    gpu.return
+  }
+}

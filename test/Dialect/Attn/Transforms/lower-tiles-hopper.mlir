@@ -108,7 +108,7 @@ gpu.module @kernels {
   // CHECK:   %[[AGAIN:.*]] = arith.xori %[[DONE]], %true
   // CHECK:   scf.condition(%[[AGAIN]])
   // CHECK: nvvm.bar.warp.sync %c-1_i32
-  // CHECK: %[[LANE0:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
+  // CHECK: %[[LANE0:.*]] = arith.cmpi ult, %{{.*}}, %c1_i32
   // CHECK: scf.if %[[LANE0]] {
   // CHECK:   nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<3>
   // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}

@@ -78,7 +78,15 @@ KernelRunner::KernelRunner(const std::string &text) {
   }
   PassManager passes(&context);
   OpPassManager &kernels = passes.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createAttnLowerTileLoopsPass());
+  kernels.addPass(createAttnVerifyTokensPass());
   kernels.addPass(createAttnInferLayoutsPass());
+  kernels.addPass(createAttnMaterializeScratchPass());
+  kernels.addPass(createAttnLowerChannelsPass());
+  AttnAllocateSharedPassOptions shared;
+  shared.chip = "sm_90a";
+  kernels.addPass(createAttnAllocateSharedPass(shared));
+  kernels.addPass(createAttnInsertFencesPass());
   kernels.addPass(createAttnLowerTilesPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createConvertAttnToNVVMPass());
@@ -93,6 +101,11 @@ KernelRunner::KernelRunner(const std::string &text) {
     return;
   }
   ptx = *result;
+  module->walk([&](LLVM::LLVMFuncOp kernel) {
+    if (auto bytes =
+            kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr))
+      neededBytes = bytes.getInt();
+  });
   expectAssembles(ptx);
   llvm::Expected<std::unique_ptr<sim::Program>> parsed =
       sim::parsePTX(ptx, "kernel.ptx");
@@ -218,7 +231,9 @@ void KernelRunner::run(unsigned threads, unsigned sharedBytes, bool partial) {
     return;
   sim::LaunchConfig config;
   config.block = {threads, 1, 1};
-  config.dynamicShared = sharedBytes;
+  config.grid = {grid, 1, 1};
+  config.cluster = {cluster, 1, 1};
+  config.dynamicShared = std::max(sharedBytes, neededBytes);
   using Timing = sim::AsyncTiming;
   if (!runOnce(config, partial, /*first=*/true))
     return;

@@ -29,9 +29,9 @@ struct HostTensor {
 /// Compiles one kernel for sm_90a and runs it on the simulator.
 class KernelRunner {
 public:
-  /// `text` holds a gpu.module with a kernel that has what the passes before
-  /// attn-infer-layouts leave, and offsets. Failures are reported as test
-  /// failures, here and below, and make the runner false.
+  /// `text` holds a gpu.module with a kernel that has what
+  /// attn-select-epilogue leaves, or anything up to the barrier rung. Failures
+  /// are reported as test failures, here and below, and make the runner false.
   explicit KernelRunner(const std::string &text);
   explicit operator bool() const { return program != nullptr; }
 
@@ -47,9 +47,15 @@ public:
   /// operations, expects no finding and the same outputs each time, and leaves
   /// those in the tensors. Elements that were not written fail unless
   /// `partial`.
-  void run(unsigned threads, unsigned sharedBytes, bool partial = false);
+  void run(unsigned threads, unsigned sharedBytes = 0, bool partial = false);
 
   std::string ptx;
+  /// CTAs of the grid and of a cluster, along x.
+  unsigned grid = 1;
+  unsigned cluster = 1;
+  /// Bytes of shared memory that attn-allocate-shared found necessary; `run`
+  /// takes at least these.
+  unsigned neededBytes = 0;
 
 private:
   struct Parameter {

@@ -59,6 +59,12 @@ def Attn_SignalKind : Attn_I32Enum<"SignalKind",
   I32EnumAttrCase<"Arrive", 0, "arrive">,
   I32EnumAttrCase<"Tx", 1, "tx">]>;
 
+def Attn_TileScheduler : Attn_I32Enum<"TileScheduler",
+    "which tiles a CTA computes, and in which order", [
+  I32EnumAttrCase<"Single", 0, "single">,
+  I32EnumAttrCase<"Strided", 1, "strided">,
+  I32EnumAttrCase<"Snake", 2, "snake">]>;
+
 class Attn_EnumAttr<EnumInfo info, string name>
     : EnumAttr<Attn_Dialect, info, name> {
   let assemblyFormat = "$value";
@@ -66,6 +72,7 @@ class Attn_EnumAttr<EnumInfo info, string name>
 def Attn_SoftmaxPolicyAttr : Attn_EnumAttr<Attn_SoftmaxPolicy, "softmax_policy">;
 def Attn_EpilogueKindAttr : Attn_EnumAttr<Attn_EpilogueKind, "epilogue_kind">;
 def Attn_ReduceKindAttr : Attn_EnumAttr<Attn_ReduceKind, "reduce_kind">;
+def Attn_TileSchedulerAttr : Attn_EnumAttr<Attn_TileScheduler, "tile_scheduler">;
 def Attn_KVPhaseAttr : Attn_EnumAttr<Attn_KVPhase, "kv_phase">;
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNENUMS_TD

@@ -108,6 +108,8 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
   let description = [{
     One lane of each executing warp arrives at barrier `index`, with release
     semantics, after all lanes of the warp came here (PTX ISA, mbarrier.arrive).
+    With `ctas = n` it arrives at that barrier in each of the n CTAs of its
+    cluster.
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has.
@@ -123,8 +125,10 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
   }];
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
-    Arg<I32, "which one">:$index);
+    Arg<I32, "which one">:$index,
+    OptionalAttr<I64Attr>:$ctas);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
 }
 
 def Attn_MBarrierWaitOp : Attn_Op<"mbarrier.wait", [AttnRequiresSM<90>,
@@ -134,7 +138,8 @@ def Attn_MBarrierWaitOp : Attn_Op<"mbarrier.wait", [AttnRequiresSM<90>,
     Each executing thread waits until the phase with parity `parity` (0 or 1)
     of barrier `index` is complete, with acquire semantics (PTX ISA,
     mbarrier.try_wait.parity in a loop). Parity 1 passes a barrier that was only
-    initialised.
+    initialised. With `cluster` it acquires what other CTAs of the cluster
+    released.
 
     Undefined behaviour: an index outside the array. A phase that completes
     twice before the wait is seen leaves the thread waiting.
@@ -151,7 +156,8 @@ def Attn_MBarrierWaitOp : Attn_Op<"mbarrier.wait", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
-    Arg<I32, "0 or 1">:$parity);
+    Arg<I32, "0 or 1">:$parity,
+    UnitAttr:$cluster);
   let assemblyFormat = "$barriers `[` $index `]` `parity` $parity attr-dict `:` type($barriers)";
 }
 
@@ -182,7 +188,8 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
     Waits until `threads` threads have come to barrier `id` and orders their
     accesses to shared memory (PTX ISA, barrier.sync). `id` is an operand, so
     that each warpgroup of a partition may have its own: `id + warpgroup`.
-    `attn-lower-channels` allots ids; barrier 0 is the CTA's.
+    `attn-insert-fences` allots ids from 1 on that are not in use; barrier 0 is
+    the CTA's.
 
     Undefined behaviour: two barriers with the same id at the same time.
 
@@ -198,6 +205,28 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
   let arguments = (ins Arg<I32, "1 to 15">:$id, I64Attr:$threads);
   let assemblyFormat = "$id attr-dict";
   let hasVerifier = 1;
+}
+
+def Attn_ClusterBarrierOp : Attn_Op<"cluster_barrier", [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "a barrier of all threads of a cluster";
+  let description = [{
+    Waits until all threads of the cluster have come, and orders their accesses
+    to shared memory (PTX ISA, barrier.cluster.arrive.release and
+    barrier.cluster.wait.acquire).
+
+    Undefined behaviour: one that not all threads of the cluster come to.
+
+    Example:
+
+    ```mlir
+    func.func @cluster() {
+      attn.cluster_barrier
+      return
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_BARRIEROPS_TD

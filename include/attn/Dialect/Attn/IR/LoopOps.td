@@ -86,6 +86,62 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
   }];
 }
 
+def Attn_TileLoopOp : Attn_Op<"tile_loop", [
+    RecursiveMemoryEffects,
+    RangedTypesMatchWith<"carried values keep their types", "inits", "results",
+      "$_self">,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "the loop over a CTA's tiles";
+  let description = [{
+    Deals the tiles 0 to `count - 1` to the CTAs of the grid along x, or to its
+    clusters, whose CTAs then run the same tiles, and runs the body for those
+    that this one gets. The body's arguments are the tile's index and the carried
+    values. For C of G CTAs or clusters, the tiles are
+
+    - `single`: C alone, if there is such a tile;
+    - `strided`: C, C + G, C + 2 G, ...;
+    - `snake`: C, 2 G - 1 - C, 2 G + C, 4 G - 1 - C, ...: rounds in alternating
+      directions, which balances tiles that are ordered by their work.
+
+    All partitions of a kernel that loop over the same tiles meet them in the same
+    order.
+
+    Example:
+
+    ```mlir
+    func.func @tiles(%count: i32, %x: f32) -> f32 {
+      %r = attn.tile_loop %count scheduler snake iter_args(%x : f32) {
+      ^bb0(%tile: i32, %carried: f32):
+        %next = arith.addf %carried, %carried : f32
+        attn.yield %next : f32
+      }
+      return %r : f32
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<I32, "number of tiles">:$count,
+    Attn_TileSchedulerAttr:$scheduler,
+    Arg<Variadic<AnyType>, "initial carried values">:$inits);
+  let results = (outs Res<Variadic<AnyType>, "carried values after the last tile">:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $count `scheduler` $scheduler
+    (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$count,
+    "::mlir::attn::TileScheduler":$scheduler, "::mlir::ValueRange":$inits,
+    "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The tile's index, the body's first argument.
+    ::mlir::Value getTile() { return getBody().getArgument(0); }
+    ::mlir::Block::BlockArgListType getIterArgs() {
+      return getBody().getArguments().drop_front();
+    }
+  }];
+}
+
 def Attn_StageOp : Attn_Op<"stage", [HasParent<"KVLoopOp">]> {
   let summary = "a block's rows, in a slot of a ring";
   let description = [{

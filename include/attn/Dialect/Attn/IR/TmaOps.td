@@ -66,8 +66,15 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>,
     Completion is counted in bytes by the slot of a channel whose token is
     given, or, below `attn-lower-channels`, by barrier `index` of `barriers`.
 
+    With `multicast = n` in a cluster of n CTAs `dest` has n times the map's rows.
+    The CTA of rank r copies the r-th part of the rows, `r * rows` further on in
+    the tensor, to the r-th part of `dest` in all CTAs, and its bytes count in
+    each of them at the barrier that lies where `barriers` lies here (PTX ISA,
+    multicast::cluster). Coordinates are the same in all CTAs, which all load.
+
     Undefined behaviour: touching `dest` before it is complete; a barrier
-    that does not expect the bytes.
+    that does not expect the bytes; a load into a CTA that has exited, or whose
+    slot is in use.
 
     Example:
 
@@ -86,7 +93,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>,
     Arg<Attn_BufferType, "destination">:$dest,
     Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
     Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
-    Arg<Optional<I32>, "which barrier">:$index);
+    Arg<Optional<I32>, "which barrier">:$index,
+    OptionalAttr<I64Attr>:$multicast);
   let assemblyFormat = [{
     $map `[` $coords `]` `,` $dest (`token` $token^)?
     (`barrier` $barriers^ `[` $index `]` `:` type($barriers))? attr-dict

@@ -157,6 +157,23 @@ def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
+def AttnLowerTileLoopsPass : Pass<"attn-lower-tile-loops", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Turn loops over tiles into loops over rounds";
+  let description = [{
+    `attn.tile_loop` becomes an `scf.if` (`single`) or an `scf.for` over the
+    tiles (`strided`) or rounds (`snake`) of the CTA, or of its cluster if the
+    kernel's `known_cluster_size` says that it has one.
+
+    Example: test/doc/attn-lower-tile-loops.mlir
+  }];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Number of loops over tiles lowered">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::scf::SCFDialect"];
+}
+
 def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Turn channels into mbarriers";
   let description = [{
@@ -175,11 +192,17 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
     The mbarriers are initialised by one thread before the
     `attn.warp_specialize`, with a barrier behind.
 
+    If the loads of a `tx` role are `multicast` to n CTAs, which the kernel's
+    `known_cluster_size` has to say, a slot is free when it is in all of them:
+    the releases of the role before arrive in n CTAs, and n times as many are
+    counted. The barrier before the partitions and one at the end of the kernel,
+    which keeps each CTA there while others signal to it, are the cluster's.
+
     Errors: a channel made elsewhere; a role without a partition of its name or
     without a release; acquires and releases outside of the role's partition;
     cursors and tokens of another channel or role; a load with the token of an
     `arrive` role; paths on which a token's loads differ in bytes; releases
-    that differ in arrivals.
+    that differ in arrivals; loads of a role that differ in `multicast`.
 
     Example: test/doc/attn-lower-channels.mlir
   }];

@@ -81,21 +81,36 @@ LogicalResult TileLowering::lowerExpectTx(MBarrierExpectTxOp op) {
 LogicalResult TileLowering::lowerArrive(MBarrierArriveOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
-  auto arrive = [&] {
-    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), pointer,
-                                   /*count=*/Value());
+  int64_t ctas = op.getCtas().value_or(1);
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto arrive = [&](Value rank) {
+    if (ctas == 1) {
+      NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), pointer,
+                                     /*count=*/Value());
+      return;
+    }
+    auto type = LLVM::LLVMPointerType::get(
+        b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
+    Value remote = NVVM::MapaOp::create(b, type, pointer, rank);
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), remote,
+                                   /*count=*/Value(),
+                                   NVVM::MemScopeKind::CLUSTER);
   };
   // The one thread of an elect stands for its warp.
   if (inElect) {
-    arrive();
+    for (int64_t rank = 0; rank < ctas; ++rank)
+      arrive(constant(rank));
     return success();
   }
-  NVVM::SyncWarpOp::create(b, arith::ConstantIntOp::create(b, -1, 32));
-  Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane(),
-                                      arith::ConstantIntOp::create(b, 0, 32));
-  auto branch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
+  NVVM::SyncWarpOp::create(b, constant(-1));
+  // Lane r arrives in the CTA of rank r.
+  Value isArriving = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lane(),
+                                           constant(ctas));
+  auto branch = scf::IfOp::create(b, isArriving, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
-  arrive();
+  arrive(lane());
   return success();
 }
 
@@ -105,13 +120,21 @@ LogicalResult TileLowering::lowerWait(MBarrierWaitOp op) {
   Value parity = op.getParity();
   auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
   b.createBlock(&loop.getBefore());
-  Value complete = NVVM::MBarrierTryWaitOp::create(b, b.getI1Type(), pointer,
-                                                   parity, /*ticks=*/Value());
+  Value complete = NVVM::MBarrierTryWaitOp::create(
+      b, b.getI1Type(), pointer, parity, /*ticks=*/Value(),
+      op.getCluster() ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA);
   Value again =
       arith::XOrIOp::create(b, complete, arith::ConstantIntOp::create(b, 1, 1));
   scf::ConditionOp::create(b, again, ValueRange());
   b.createBlock(&loop.getAfter());
   scf::YieldOp::create(b);
+  return success();
+}
+
+LogicalResult TileLowering::lowerClusterBarrier(ClusterBarrierOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  NVVM::ClusterArriveOp::create(b, /*aligned=*/UnitAttr());
+  NVVM::ClusterWaitOp::create(b, /*aligned=*/UnitAttr());
   return success();
 }
 

@@ -97,6 +97,7 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       .Case([&](MBarrierExpectTxOp o) { return lower(lowerExpectTx(o)); })
       .Case([&](MBarrierArriveOp o) { return lower(lowerArrive(o)); })
       .Case([&](MBarrierWaitOp o) { return lower(lowerWait(o)); })
+      .Case([&](ClusterBarrierOp o) { return lower(lowerClusterBarrier(o)); })
       .Case([&](FenceProxyOp o) { return lower(lowerFenceProxy(o)); })
       .Case([&](NamedBarrierOp o) { return lower(lowerNamedBarrier(o)); })
       .Case([&](WarpSpecializeOp o) { return lower(lowerWarpSpecialize(o)); })

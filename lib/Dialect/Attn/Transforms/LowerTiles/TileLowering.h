@@ -112,7 +112,7 @@ private:
   void lowerTensorMaps();
   LogicalResult checkTensorMap(Operation *op, Value map);
   LogicalResult forEachBox(
-      Operation *op, Value map, OperandRange coords, Value memory,
+      Operation *op, Value map, ValueRange coords, Value memory, Value base,
       function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit);
   LogicalResult lowerTmaPrefetch(TmaPrefetchOp op);
   LogicalResult lowerTmaLoad(TmaLoadOp op);
@@ -129,6 +129,7 @@ private:
   LogicalResult lowerWait(MBarrierWaitOp op);
   LogicalResult lowerFenceProxy(FenceProxyOp op);
   LogicalResult lowerNamedBarrier(NamedBarrierOp op);
+  LogicalResult lowerClusterBarrier(ClusterBarrierOp op);
 
   // Partitions of the CTA (WarpSpecialize.cpp).
   LogicalResult lowerWarpSpecialize(WarpSpecializeOp op);

@@ -12,6 +12,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
+/// Rows after which the swizzle of an address repeats.
+static constexpr int64_t kSwizzleRows = 8;
+
 LogicalResult TileLowering::checkTensorMap(Operation *op, Value map) {
   auto argument = dyn_cast<BlockArgument>(map);
   if (argument && argument.getOwner() == &kernel.getBody().front())
@@ -37,7 +40,7 @@ void TileLowering::lowerTensorMaps() {
 }
 
 LogicalResult TileLowering::forEachBox(
-    Operation *op, Value map, OperandRange coords, Value memory,
+    Operation *op, Value map, ValueRange coords, Value memory, Value base,
     function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit) {
   if (failed(checkTensorMap(op, map)))
     return failure();
@@ -52,7 +55,7 @@ LogicalResult TileLowering::forEachBox(
   Value first = reversed.front();
   for (int64_t column = 0; column < buffer.type.getShape()[1];
        column += width) {
-    Value pointer = buffer.base;
+    Value pointer = base;
     if (column != 0) {
       pointer =
           LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
@@ -82,8 +85,32 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
                           "attn-lower-channels makes it one");
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
+  SmallVector<Value> coords(op.getCoords());
+  BufferValue buffer = buffers.lookup(op.getDest());
+  Value base = buffer.base, mask;
+  if (std::optional<int64_t> ctas = op.getMulticast()) {
+    // This CTA's part of the rows, to the same place in all CTAs.
+    FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
+    if (failed(layout))
+      return failure();
+    int64_t rows = op.getMap().getType().getRows();
+    if (rows % kSwizzleRows != 0)
+      return op.emitOpError("expected parts of whole ")
+             << kSwizzleRows << " rows to multicast, got " << rows << " rows";
+    auto scale = [&](Value value, int64_t factor) {
+      return arith::MulIOp::create(b, value,
+                                   arith::ConstantIntOp::create(b, factor, 32));
+    };
+    Value rank = NVVM::ClusterId::create(b, b.getI32Type());
+    Value &row = coords[coords.size() - 2];
+    row = arith::AddIOp::create(b, row, scale(rank, rows));
+    base =
+        LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                            ValueRange{scale(rank, layout->offset({rows, 0}))});
+    mask = arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16);
+  }
   return forEachBox(
-      op, op.getMap(), op.getCoords(), op.getDest(),
+      op, op.getMap(), coords, op.getDest(), base,
       [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
         // An address in shared::cta is one in shared::cluster too; a cast
         // through the generic space would cost two instructions.
@@ -93,7 +120,7 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
             b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
         NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
             b, clusterPointer, op.getMap(), coords, barrier,
-            /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+            /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
             /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
             /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
             /*predicate=*/Value());
@@ -103,6 +130,7 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
 LogicalResult TileLowering::lowerTmaStore(TmaStoreOp op) {
   return forEachBox(
       op, op.getMap(), op.getCoords(), op.getSource(),
+      buffers.lookup(op.getSource()).base,
       [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
         NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
             b, op.getMap(), pointer, coords, /*l2CacheHint=*/Value(),

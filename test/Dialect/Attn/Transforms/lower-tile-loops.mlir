@@ -1,0 +1,76 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tile-loops,canonicalize))' | FileCheck %s
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @single
+  // CHECK-SAME: (%[[COUNT:.*]]: i32, %[[X:.*]]: f32
+  // CHECK: %[[CTA:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[CTA]], %[[COUNT]]
+  // CHECK: %[[R:.*]] = scf.if %[[EXISTS]] -> (f32)
+  // CHECK: %[[Y:.*]] = arith.addf %[[X]], %[[X]]
+  // CHECK: scf.yield %[[Y]]
+  // CHECK: else
+  // CHECK: scf.yield %[[X]]
+  // CHECK: llvm.store %[[R]]
+  gpu.func @single(%count: i32, %x: f32, %out: !llvm.ptr<1>) kernel {
+    %r = attn.tile_loop %count scheduler single iter_args(%x : f32) {
+    ^bb0(%tile: i32, %v: f32):
+      %y = arith.addf %v, %v : f32
+      gpu.printf "%d", %tile : i32
+      attn.yield %y : f32
+    }
+    llvm.store %r, %out : f32, !llvm.ptr<1>
+    gpu.return
+  }
+
+  // Whole rounds, one more if the last one reaches this CTA, which is at its
+  // mirrored place in odd rounds.
+  // CHECK-LABEL: gpu.func @snake
+  // CHECK-SAME: (%[[COUNT:.*]]: i32, %[[X:.*]]: f32
+  // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+  // CHECK: %[[CTA:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: %[[GRID:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: %[[LAST:.*]] = arith.subi %[[GRID]], %[[ONE]]
+  // CHECK: %[[MIRRORED:.*]] = arith.subi %[[LAST]], %[[CTA]]
+  // CHECK: %[[WHOLE:.*]] = arith.divui %[[COUNT]], %[[GRID]]
+  // CHECK: %[[REST:.*]] = arith.remui %[[COUNT]], %[[GRID]]
+  // CHECK: %[[BIT:.*]] = arith.andi %[[WHOLE]], %[[ONE]]
+  // CHECK: %[[ODD:.*]] = arith.cmpi ne, %[[BIT]], %[[ZERO]]
+  // CHECK: %[[PLACE:.*]] = arith.select %[[ODD]], %[[MIRRORED]], %[[CTA]]
+  // CHECK: %[[MORE:.*]] = arith.cmpi ult, %[[PLACE]], %[[REST]]
+  // CHECK: %[[EXTRA:.*]] = arith.extui %[[MORE]]
+  // CHECK: %[[ROUNDS:.*]] = arith.addi %[[WHOLE]], %[[EXTRA]]
+  // CHECK: scf.for %[[ROUND:.*]] = %[[ZERO]] to %[[ROUNDS]] step %[[ONE]] iter_args(%[[V:.*]] = %[[X]])
+  // CHECK: %[[FIRST:.*]] = arith.muli %[[ROUND]], %[[GRID]]
+  // CHECK: %[[PLACE2:.*]] = arith.select %{{.*}}, %[[MIRRORED]], %[[CTA]]
+  // CHECK: %[[TILE:.*]] = arith.addi %[[FIRST]], %[[PLACE2]]
+  // CHECK: arith.addf %[[V]], %[[V]]
+  // CHECK: gpu.printf "%d", %[[TILE]]
+  gpu.func @snake(%count: i32, %x: f32, %out: !llvm.ptr<1>) kernel {
+    %r = attn.tile_loop %count scheduler snake iter_args(%x : f32) {
+    ^bb0(%tile: i32, %v: f32):
+      %y = arith.addf %v, %v : f32
+      gpu.printf "%d", %tile : i32
+      attn.yield %y : f32
+    }
+    llvm.store %r, %out : f32, !llvm.ptr<1>
+    gpu.return
+  }
+
+  // The CTAs of a cluster run the same tiles.
+  // CHECK-LABEL: gpu.func @cluster
+  // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : i32
+  // CHECK: %[[CTA:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: %[[GRID:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK-DAG: %[[OWN:.*]] = arith.divui %[[CTA]], %[[TWO]]
+  // CHECK-DAG: %[[NUMBER:.*]] = arith.divui %[[GRID]], %[[TWO]]
+  // CHECK: scf.for %{{.*}} = %[[OWN]] to %{{.*}} step %[[NUMBER]]
+  gpu.func @cluster(%count: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    attn.tile_loop %count scheduler strided {
+    ^bb0(%tile: i32):
+      gpu.printf "%d", %tile : i32
+      attn.yield
+    }
+    gpu.return
+  }
+}

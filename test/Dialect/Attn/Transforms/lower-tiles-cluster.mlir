@@ -1,0 +1,53 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
+
+!map = !attn.tensor_map<16x64xf16, swizzle = 128>
+!b = !attn.buffer<32x128xf16, #attn.swizzled<span = 128>, shared>
+gpu.module @kernels {
+  // The CTA of rank r loads its 16 of 32 rows, 2048 bytes further in each span of
+  // 4096 bytes, to both CTAs.
+  // CHECK-LABEL: gpu.func @multicast
+  // CHECK-SAME: %[[X:[^,]*]]: i32, %[[ROW:[^,]*]]: i32)
+  // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
+  // CHECK: %[[ROWS:.*]] = arith.muli %[[RANK]], %c16_i32
+  // CHECK: %[[FIRST:.*]] = arith.addi %[[ROW]], %[[ROWS]]
+  // CHECK: %[[BYTES:.*]] = arith.muli %[[RANK]], %c2048_i32
+  // CHECK: %[[PART:.*]] = llvm.getelementptr %{{.*}}[%[[BYTES]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+  // CHECK: %[[MASK:.*]] = arith.constant 3 : i16
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, box[%[[X]], %[[FIRST]]] multicast_mask = %[[MASK]]
+  // CHECK: llvm.getelementptr %[[PART]][4096]
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, box[%{{.*}}, %[[FIRST]]] multicast_mask = %[[MASK]]
+  gpu.func @multicast(%map: !map, %x: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {offset = 0 : i64} : !b
+    %full = attn.mbarrier.alloc {offset = 8192 : i64} : !attn.mbarriers<1>
+    attn.tma.load %map[%row, %x], %b barrier %full[%zero] : !attn.mbarriers<1> {multicast = 2} : !map, !b
+    gpu.return
+  }
+
+  // Lane r arrives in the CTA of rank r; one thread arrives in each.
+  // CHECK-LABEL: gpu.func @arrive
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: %[[ARRIVES:.*]] = arith.cmpi ult, %[[LANE:.*]], %c2_i32
+  // CHECK: scf.if %[[ARRIVES]]
+  // CHECK: %[[REMOTE:.*]] = nvvm.mapa %{{.*}}, %[[LANE]] : !llvm.ptr<3> -> !llvm.ptr<7>
+  // CHECK: nvvm.mbarrier.arrive %[[REMOTE]] {scope = #nvvm.mem_scope<cluster>}
+  // CHECK: nvvm.elect.sync
+  // CHECK: nvvm.mapa %{{.*}}, %c0_i32
+  // CHECK: nvvm.mbarrier.arrive
+  // CHECK: nvvm.mapa %{{.*}}, %c1_i32
+  // CHECK: nvvm.mbarrier.arrive
+  // CHECK: nvvm.mbarrier.try_wait {{.*}} {scope = #nvvm.mem_scope<cluster>}
+  // CHECK: nvvm.cluster.arrive
+  // CHECK-NEXT: nvvm.cluster.wait
+  gpu.func @arrive() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %empty = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    attn.mbarrier.arrive %empty[%zero] {ctas = 2} : !attn.mbarriers<1>
+    attn.elect {
+      attn.mbarrier.arrive %empty[%zero] {ctas = 2} : !attn.mbarriers<1>
+    }
+    attn.mbarrier.wait %empty[%zero] parity %zero {cluster} : !attn.mbarriers<1>
+    attn.cluster_barrier
+    gpu.return
+  }
+}
