@@ -114,10 +114,11 @@ struct MatrixTile {
 float decodeMatrixElement(Type type, uint32_t bits);
 
 /// Reads rows [firstRow, firstRow + rows) of an operand from a CTA's shared
-/// memory. False, with a message, when it leaves the memory.
+/// memory. False when it leaves the memory. Sixteen elements of 4 or 6 bits are
+/// padded to 16 bytes, unless `dense` says that 4 bits are not.
 bool readMatrix(const Cta &cta, const MatrixDescriptor &d, Type type,
                 bool mnMajor, unsigned firstRow, unsigned rows, unsigned k,
-                MatrixTile &tile);
+                MatrixTile &tile, bool dense = false);
 
 /// row[j] += sum of a[i]·b[i][j] in the order of i, in f32; b is k by n.
 void addProducts(float *row, const float *a, const float *b, unsigned n,

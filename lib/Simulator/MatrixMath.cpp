@@ -24,9 +24,33 @@ float mlir::attn::sim::decodeMatrixElement(Type type, uint32_t bits) {
 
 namespace {
 
+/// Bits of an element in memory, without the padding behind sixteen of them.
+unsigned packedBits(Type type) {
+  switch (type) {
+  case Type::E2M1:
+    return 4;
+  case Type::E2M3:
+  case Type::E3M2:
+    return 6;
+  default:
+    return bitWidth(type);
+  }
+}
+
 /// Decodes `n` elements of a type.
 void decodeElements(Type type, const uint8_t *data, unsigned n, float *to) {
-  switch (bitWidth(type)) {
+  switch (packedBits(type)) {
+  case 4:
+    for (unsigned i = 0; i < n; ++i)
+      to[i] = decodeMatrixElement(type, data[i / 2] >> (4 * (i % 2)) & 15);
+    return;
+  case 6:
+    for (unsigned i = 0; i < n; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, data + 6 * i / 8, 2);
+      to[i] = decodeMatrixElement(type, bits >> (6 * i % 8) & 63);
+    }
+    return;
   case 16:
     for (unsigned i = 0; i < n; ++i) {
       uint16_t bits;
@@ -51,8 +75,10 @@ void decodeElements(Type type, const uint8_t *data, unsigned n, float *to) {
 
 bool mlir::attn::sim::readMatrix(const Cta &cta, const MatrixDescriptor &d,
                                  Type type, bool mnMajor, unsigned firstRow,
-                                 unsigned rows, unsigned k, MatrixTile &tile) {
-  unsigned bytes = std::max(1u, bitWidth(type) / 8), perChunk = 16 / bytes;
+                                 unsigned rows, unsigned k, MatrixTile &tile,
+                                 bool dense) {
+  unsigned bytes = std::max(1u, bitWidth(type) / 8);
+  unsigned bits = packedBits(type), perChunk = dense ? 32 : 16 / bytes;
   tile.rows = rows;
   tile.k = k;
   tile.values.assign(size_t(rows) * k, 0);
@@ -62,19 +88,19 @@ bool mlir::attn::sim::readMatrix(const Cta &cta, const MatrixDescriptor &d,
   for (unsigned o = 0; o < outer; ++o)
     for (unsigned i = 0; i < inner; i += perChunk) {
       uint32_t address = mnMajor ? d.mnMajor((firstRow + i) * bytes, o)
-                                 : d.kMajor(firstRow + o, i * bytes);
+                                 : d.kMajor(firstRow + o, i / perChunk * 16);
       unsigned n = std::min(perChunk, inner - i);
       uint32_t offset = address - SharedBase;
-      if (address < SharedBase || offset + n * bytes > cta.shared.size())
+      if (address < SharedBase || offset + n * bits / 8 > cta.shared.size())
         return false;
-      float values[16];
+      float values[32];
       decodeElements(type, cta.shared.data() + offset, n, values);
       const uint8_t *valid = cta.sharedValid.data() + offset;
       for (unsigned e = 0; e < n; ++e) {
         unsigned row = mnMajor ? i + e : o;
         tile.values[size_t(row) * k + (mnMajor ? o : i + e)] = values[e];
-        for (unsigned b = 0; b < bytes; ++b)
-          if (!valid[e * bytes + b])
+        for (unsigned b = e * bits / 8; b < (e * bits + bits + 7) / 8; ++b)
+          if (!valid[b])
             tile.undefined[row] = tile.anyUndefined = true;
       }
     }

@@ -16,6 +16,7 @@
 
 using namespace mlir::attn::sim;
 using llvm::Error;
+using llvm::StringRef;
 
 namespace {
 
@@ -153,6 +154,7 @@ void execTensorCommit(Exec &x, const Inst &I) {
 struct TensorCopyAux {
   unsigned rows = 128, bytes = 16;
   bool pair = false;
+  unsigned sourceBits = 8; ///< 4 or 6: elements become bytes
   /// Lanes that receive row r: r + each of these.
   llvm::SmallVector<std::array<unsigned, 3>, 4> spread; ///< {first, last, add}
 };
@@ -168,23 +170,41 @@ struct TensorCopyOp : EngineOp {
     for (Cta *cta : ctas) {
       TensorMemory &t = tensorMemoryOf(*cta);
       for (unsigned r = 0; r < aux->rows; ++r)
-        for (unsigned b = 0; b < aux->bytes; b += 4) {
+        for (unsigned b = 0; b < aux->bytes; b += 16) {
           uint32_t offset = d.kMajor(r, b) - SharedBase;
-          if (offset + 4 > cta->shared.size())
+          if (offset + 16 > cta->shared.size())
             return reportOutside(cluster, *this);
-          uint32_t v;
-          std::memcpy(&v, cta->shared.data() + offset, 4);
-          bool ok = true;
+          std::array<uint8_t, 16> bytes, valid;
+          std::memcpy(bytes.data(), cta->shared.data() + offset, 16);
+          std::memcpy(valid.data(), cta->sharedValid.data() + offset, 16);
+          if (aux->sourceBits < 8)
+            widen(bytes, valid);
           for (unsigned i = 0; i < 4; ++i)
-            ok &= cta->sharedValid[offset + i];
-          for (const auto &[first, last, add] : aux->spread)
-            if (r >= first && r < last) {
-              unsigned cell =
-                  (r + add) * TensorMemory::Columns + column + b / 4;
-              t.cells[cell] = v;
-              t.valid[cell] = ok;
-            }
+            for (const auto &[first, last, add] : aux->spread)
+              if (r >= first && r < last) {
+                unsigned cell =
+                    (r + add) * TensorMemory::Columns + column + b / 4 + i;
+                std::memcpy(&t.cells[cell], &bytes[4 * i], 4);
+                t.valid[cell] = valid[4 * i] && valid[4 * i + 1] &&
+                                valid[4 * i + 2] && valid[4 * i + 3];
+              }
         }
+    }
+  }
+  /// Sixteen elements without their padding become bytes: four bits in the
+  /// middle, six at the bottom.
+  void widen(std::array<uint8_t, 16> &bytes,
+             std::array<uint8_t, 16> &valid) const {
+    std::array<uint8_t, 17> from{}, ok{};
+    std::copy(bytes.begin(), bytes.end(), from.begin());
+    std::copy(valid.begin(), valid.end(), ok.begin());
+    unsigned bits = aux->sourceBits;
+    for (unsigned i = 0; i < 16; ++i) {
+      unsigned first = i * bits / 8, last = (i * bits + bits - 1) / 8;
+      unsigned v = (from[first] | from[first + 1] << 8) >> (i * bits % 8) &
+                   ((1u << bits) - 1);
+      bytes[i] = bits == 4 ? v << 2 : v;
+      valid[i] = ok[first] && ok[last];
     }
   }
   std::string describe() const override { return "a tcgen05.cp"; }
@@ -299,6 +319,11 @@ Error decodeTensorCopy(Decoding &c) {
   } else {
     return c.error("unsupported shape");
   }
+  StringRef source = c.takeAny({"b6x16_p32", "b4x16_p64"});
+  if (c.take("b8x16") == source.empty())
+    return c.error("expected '.b8x16' with '.b6x16_p32' or '.b4x16_p64'");
+  if (!source.empty())
+    o->sourceBits = source == "b6x16_p32" ? 6 : 4;
   ATTN_SIM_TRY(c.expectOps(2, 2));
   ATTN_SIM_TRY(c.address(c.ast.ops[0], c.inst.imm));
   ATTN_SIM_TRY(c.src(c.ast.ops[1], Type::B64));

@@ -54,6 +54,7 @@ struct TmemAux {
   int64_t split = 0; ///< 16x32bx2: columns to the second half
   unsigned firstReg = 0;
   bool reduce = false, reduceMax = false, reduceAbs = false, reduceNaN = false;
+  Type reduceType = Type::F32;
 };
 
 /// Lane and column of register r in lane l, relative to the address.
@@ -166,29 +167,34 @@ void execTmemLdSt(Exec &x, const Inst &I) {
   if (!o.reduce)
     return;
   const Operand &red = I.ops[1 + o.regs];
-  uint32_t *to = x.r32(red);
   uint32_t poisoned = 0;
   for (unsigned l = 0; l < 32; ++l) {
-    float best = 0;
+    int64_t best = 0;
     bool first = true, nan = false;
     for (unsigned r = 0; r < o.regs; ++r) {
       uint32_t bits = x.r32(I.ops[1 + r])[l];
+      poisoned |= x.poison[I.ops[1 + r].meta] & (1u << l);
       if (o.reduceAbs)
         bits &= 0x7fffffff;
-      float f;
-      std::memcpy(&f, &bits, 4);
-      poisoned |= x.poison[I.ops[1 + r].meta] & (1u << l);
-      if (f != f) {
-        nan = true;
-        continue;
+      int64_t key = bits;
+      if (o.reduceType == Type::S32)
+        key = int32_t(bits);
+      // Signed magnitude as an ordered integer; -0 is below +0.
+      if (o.reduceType == Type::F32) {
+        int64_t magnitude = bits & 0x7fffffff;
+        if (magnitude > 0x7f800000) {
+          nan = true;
+          continue;
+        }
+        key = bits >> 31 ? -magnitude - 1 : magnitude;
       }
-      if (first || (o.reduceMax ? f > best : f < best))
-        best = f;
+      if (first || (o.reduceMax ? key > best : key < best))
+        best = key;
       first = false;
     }
-    std::memcpy(&to[l], &best, 4);
-    if (first || (nan && o.reduceNaN))
-      to[l] = 0x7fffffff;
+    if (o.reduceType == Type::F32 && best < 0)
+      best = (-best - 1) | 0x80000000;
+    x.r32(red)[l] = first || (nan && o.reduceNaN) ? 0x7fffffff : uint32_t(best);
   }
   x.setPoison(red, poisoned, x.pc + 1);
 }
@@ -339,8 +345,12 @@ Error decodeLdSt(Decoding &c, bool store) {
       return c.error("expected '.min' or '.max'");
     o->reduceAbs = c.take("abs");
     o->reduceNaN = c.take("NaN");
-    if (!c.take("f32"))
-      return c.error("only f32 reductions are supported");
+    o->reduceType = c.takeType();
+    bool isFloat = o->reduceType == Type::F32;
+    if (!isFloat && o->reduceType != Type::S32 && o->reduceType != Type::U32)
+      return c.error("expected '.f32', '.s32' or '.u32'");
+    if ((o->reduceAbs || o->reduceNaN) && !isFloat)
+      return c.error("expected '.abs' and '.NaN' with '.f32' only");
   } else if (!c.take("b32")) {
     return c.error("expected '.b32'");
   }
