@@ -57,19 +57,22 @@ struct TmemAux {
   Type reduceType = Type::F32;
 };
 
-/// Lane and column of register r in lane l, relative to the address.
+/// Lane and column of register r in lane l, relative to the address. A packed
+/// register takes two columns.
 std::pair<unsigned, unsigned> cellOf(const TmemAux &o, unsigned l, unsigned r) {
+  unsigned width = o.pack ? 2 : 1;
   switch (o.shape) {
   case TmemAux::S32x32:
-    return {l, r};
+    return {l, r * width};
   case TmemAux::S16x64:
-    return {l / 4 + 8 * (l & 1), 2 * r + (l >> 1 & 1)};
+    return {l / 4 + 8 * (l & 1), (2 * r + (l >> 1 & 1)) * width};
   case TmemAux::S16x128:
-    return {l / 4 + 8 * (r & 1), 4 * (r >> 1) + l % 4};
+    return {l / 4 + 8 * (r & 1), (4 * (r >> 1) + l % 4) * width};
   case TmemAux::S16x256:
-    return {l / 4 + 8 * (r >> 1 & 1), 8 * (r >> 2) + 2 * (l % 4) + (r & 1)};
+    return {l / 4 + 8 * (r >> 1 & 1),
+            (8 * (r >> 2) + 2 * (l % 4) + (r & 1)) * width};
   case TmemAux::S16x32x2:
-    return {l % 16, r + (l >= 16 ? unsigned(o.split) : 0)};
+    return {l % 16, r * width + (l >= 16 ? unsigned(o.split) : 0)};
   }
   return {0, 0};
 }
@@ -108,8 +111,8 @@ void execTmemLdSt(Exec &x, const Inst &I) {
   // Columns that the instruction covers, for the checks.
   unsigned covered = 0;
   for (unsigned l : {0u, 3u, 31u})
-    covered = std::max(covered,
-                       (cellOf(o, l, o.regs - 1).second + 1) * columnsPerReg);
+    covered =
+        std::max(covered, cellOf(o, l, o.regs - 1).second + columnsPerReg);
   if (!t.isAllocated(column, covered))
     return x.fault(FindingKind::TensorMemoryMisuse,
                    llvm::formatv("{0} columns [{1}, {2}) that the CTA has not "
@@ -145,8 +148,7 @@ void execTmemLdSt(Exec &x, const Inst &I) {
     for (unsigned l = 0; l < 32; ++l) {
       auto [dl, dc] = cellOf(o, l, r);
       for (unsigned h = 0; h < columnsPerReg; ++h) {
-        unsigned cell = (lane + dl) * TensorMemory::Columns + column +
-                        dc * columnsPerReg + h;
+        unsigned cell = (lane + dl) * TensorMemory::Columns + column + dc + h;
         if (o.store) {
           t.cells[cell] = o.pack ? v[l] >> (16 * h) & 0xffff : v[l];
           t.valid[cell] = !(x.poison[reg.meta] >> l & 1);

@@ -41,10 +41,9 @@ struct mlir::attn::sim::WgmmaOp {
   bool accumulate = true;
   bool dataRead = false;
   MatrixTile a, b;
-  /// Poison of the accumulator before; chained ones come from the operation
-  /// in flight before this one.
+  /// Poison of the accumulator before. An operation in flight before this one
+  /// fills it in when it finishes.
   std::vector<uint32_t> before;
-  std::vector<bool> chained;
 };
 
 namespace {
@@ -89,6 +88,23 @@ void readOperands(Exec &x, WgmmaOp &op) {
     outside();
 }
 
+/// Gives the poison of a finished accumulator register to the next operation in
+/// flight that adds to it; false when there is none.
+bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
+  for (size_t i = 1; i < w.wgmmas.size(); ++i) {
+    WgmmaOp &next = *w.wgmmas[i];
+    unsigned count = next.before.size(), at = r;
+    if (r >= count || next.inst->ops[r].meta != meta)
+      for (at = 0; at < count && next.inst->ops[at].meta != meta;)
+        ++at;
+    if (at == count)
+      continue;
+    next.before[at] = poisoned;
+    return true;
+  }
+  return false;
+}
+
 void finishWgmma(Exec &x, WgmmaOp &op) {
   readOperands(x, op);
   if (x.action == Action::Fault)
@@ -120,8 +136,7 @@ void finishWgmma(Exec &x, WgmmaOp &op) {
       row[j] = half      ? halfToFloat(v >> (16 * h))
                : integer ? float(int32_t(v))
                          : bitCast<float>(v);
-      uint32_t p = op.chained[reg] ? x.poison[d[reg].meta] : op.before[reg];
-      if (p >> lane & 1)
+      if (op.before[reg] >> lane & 1)
         poisoned[reg] |= 1u << lane;
     }
     if (integer) {
@@ -149,10 +164,11 @@ void finishWgmma(Exec &x, WgmmaOp &op) {
         poisoned[reg] |= 1u << lane;
     }
   }
-  for (unsigned r = 0; r < o.dRegs; ++r) {
-    x.poison[d[r].meta] = poisoned[r];
-    x.origin[d[r].meta] = op.pc + 1;
-  }
+  for (unsigned r = 0; r < o.dRegs; ++r)
+    if (!passToNext(*x.warp, d[r].meta, r, poisoned[r])) {
+      x.poison[d[r].meta] = poisoned[r];
+      x.origin[d[r].meta] = op.pc + 1;
+    }
 }
 
 void execWgmma(Exec &x, const Inst &I) {
@@ -205,7 +221,6 @@ void execWgmma(Exec &x, const Inst &I) {
   for (unsigned r = 0; r < o.dRegs; ++r) {
     uint32_t meta = I.ops[r].meta;
     op->before.push_back(x.poison[meta]);
-    op->chained.push_back(x.poison[meta] && (x.origin[meta] & InFlightOrigin));
     x.poison[meta] = ~0u;
     x.origin[meta] = (x.pc + 1) | InFlightOrigin;
   }
