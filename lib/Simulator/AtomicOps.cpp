@@ -155,9 +155,46 @@ void execAtomic(Exec &x, const Inst &I) {
     x.setPoison(I.ops[i], poisoned, x.pc + 1);
 }
 
+/// cas and exch on 128 bits.
+void execAtomicWide(Exec &x, const Inst &I) {
+  const auto &o = *static_cast<const AtomicAux *>(I.aux);
+  bool cas = o.op == AtomicOp::Cas;
+  const Operand &base = I.ops[cas ? 3 : 2];
+  if (x.poisonOf(base))
+    x.checkPoison(base, "an address");
+  uint32_t poisoned = 0;
+  bool ok = true;
+  forLanes(x.active, [&](unsigned lane) {
+    uint64_t address = x.read(base, lane) + I.imm;
+    if (base.cls == RegClass::R32)
+      address = uint32_t(address);
+    MemRef ref;
+    if (!ok || !(ok = x.resolve(o.space, address, 16, 16, true, lane, ref)))
+      return;
+    observeStrong(x, o.semantics, ref);
+    x.track(ref, 16, false, Stamp::Strong, lane);
+    x.track(ref, 16, true, Stamp::Strong, lane);
+    for (unsigned b = 0; b < 16; ++b)
+      if (ref.valid && !ref.valid[b])
+        poisoned |= 1u << lane;
+    std::array<uint32_t, 4> old;
+    std::memcpy(old.data(), ref.data, 16);
+    auto lanesOf = [&](const Operand &r) { return &x.regs[r.off + 4 * lane]; };
+    if (!cas || !std::memcmp(old.data(), lanesOf(I.ops[1]), 16))
+      std::memcpy(ref.data, lanesOf(I.ops[cas ? 2 : 1]), 16);
+    std::memcpy(lanesOf(I.ops[0]), old.data(), 16);
+    publishStrong(x, o.semantics, ref);
+  });
+  x.cluster.advance();
+  if (ok)
+    x.setPoison(I.ops[0], poisoned, x.pc + 1);
+}
+
 Error decodeAtomic(Decoding &c) {
   auto *o = c.makeAux<AtomicAux>();
   o->returns = c.ast.base == "atom";
+  if (!o->returns && c.take("async"))
+    return decodeAsyncStore(c);
   ATTN_SIM_TRY(takeSemantics(c, o->semantics));
   o->semantics.strong = true;
   StringRef space =
@@ -174,9 +211,11 @@ Error decodeAtomic(Decoding &c) {
   o->count = c.takeVector();
   o->type = c.takeType();
   o->bytes = bitWidth(o->type) / 8;
-  if (o->bytes < 2 || o->bytes > 8)
-    return c.error("unknown type");
   bool cas = o->op == AtomicOp::Cas;
+  bool wide = o->type == Type::B128;
+  if (o->bytes < 2 ||
+      (wide && ((!cas && o->op != AtomicOp::Exch) || !o->returns)))
+    return c.error("unknown type");
   unsigned first = o->returns ? 1 : 0;
   ATTN_SIM_TRY(c.expectOps(first + 2 + cas, first + 3 + cas));
   if (o->returns) {
@@ -199,7 +238,7 @@ Error decodeAtomic(Decoding &c) {
     p.globalGranule = std::min(p.globalGranule, total);
     p.communicates = true;
   }
-  return c.set(execAtomic, InstClass::Atomic);
+  return c.set(wide ? execAtomicWide : execAtomic, InstClass::Atomic);
 }
 
 } // namespace

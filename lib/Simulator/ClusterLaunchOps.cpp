@@ -28,10 +28,23 @@ struct DeliveryOp : EngineOp {
   llvm::SmallVector<uint8_t, 16> data;
   bool defined = true;
   const char *name = "a st.async";
+  /// Combined with what is there, when it has a type.
+  AtomicOp reduction = AtomicOp::Add;
+  Type type = Type::None;
 
   void complete(Cluster &cluster) override {
     for (const To &t : to) {
-      std::memcpy(t.cta->shared.data() + t.offset, data.data(), data.size());
+      uint8_t *bytes = t.cta->shared.data() + t.offset;
+      if (type != Type::None) {
+        uint64_t old = 0, value = 0;
+        std::memcpy(&old, bytes, data.size());
+        std::memcpy(&value, data.data(), data.size());
+        value = applyAtomic(reduction, type, old, value);
+        std::memcpy(data.data(), &value, data.size());
+        for (size_t i = 0; i < data.size(); ++i)
+          defined &= t.cta->sharedValid[t.offset + i];
+      }
+      std::memcpy(bytes, data.data(), data.size());
       std::memset(t.cta->sharedValid.data() + t.offset, defined, data.size());
       signalBytes(cluster, *this, t.cta, t.barrier, data.size());
     }
@@ -197,6 +210,8 @@ Error decodeLaunchControl(Decoding &c) {
 
 struct AsyncStoreAux {
   unsigned count = 1, bytes = 4;
+  AtomicOp reduction = AtomicOp::Add;
+  Type type = Type::None; ///< of a reduction
 };
 
 // ops: values, address, barrier.
@@ -217,9 +232,15 @@ void execAsyncStore(Exec &x, const Inst &I) {
     op->inst = x.pc;
     op->issuer = x.warp;
     op->control = controlOf(x);
+    uint8_t flags = Stamp::Async;
+    if (o.type != Type::None) {
+      op->name = "a red.async";
+      op->reduction = o.reduction;
+      op->type = o.type;
+      flags |= Stamp::Strong;
+    }
     if (!addDestination(x, *op, x.cluster.ctas[rank].get(), address, barrier,
-                        o.bytes * o.count, Stamp::Async, x.warp->know.generic,
-                        lane))
+                        o.bytes * o.count, flags, x.warp->know.generic, lane))
       return;
     for (unsigned i = 0; i < o.count; ++i) {
       uint64_t v = x.read(I.ops[i], lane);
@@ -235,6 +256,15 @@ void execAsyncStore(Exec &x, const Inst &I) {
 
 Error mlir::attn::sim::decodeAsyncStore(Decoding &c) {
   auto *o = c.makeAux<AsyncStoreAux>();
+  bool reduces = c.ast.base == "red";
+  if (reduces) {
+    if (!c.take("relaxed") || !c.take("cluster"))
+      return c.error("expected 'red.async.relaxed.cluster'");
+    if (!parseAtomicOp(
+            c.takeAny({"add", "min", "max", "inc", "dec", "and", "or", "xor"}),
+            o->reduction))
+      return c.error("expected a reduction");
+  }
   c.take("weak");
   c.take("shared::cluster");
   if (!c.take("mbarrier::complete_tx::bytes"))
@@ -244,6 +274,8 @@ Error mlir::attn::sim::decodeAsyncStore(Decoding &c) {
   o->bytes = bitWidth(t) / 8;
   if (o->bytes != 4 && o->bytes != 8)
     return c.error("unknown type");
+  if (reduces)
+    o->type = t;
   ATTN_SIM_TRY(c.expectOps(3, 3));
   ATTN_SIM_TRY(c.srcVector(c.ast.ops[1], t, o->count));
   int64_t displacement;

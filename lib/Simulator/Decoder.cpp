@@ -23,9 +23,11 @@ Decoder::Decoder(ProgramImpl &program) : program(program) {
   registerBarrierOps(table);
   registerMbarrierOps(table);
   registerMatrixOps(table);
+  registerMatrixMemoryOps(table);
   registerAsyncCopyOps(table);
   registerBulkCopyOps(table);
   registerWgmmaOps(table);
+  registerWmmaOps(table);
   registerTensorMemoryOps(table);
   registerTensorMapOps(table);
   registerControlOps(table);

@@ -97,15 +97,19 @@ void registerWarpOps(DecodeTable &table);
 void registerBarrierOps(DecodeTable &table);
 void registerMbarrierOps(DecodeTable &table);
 void registerMatrixOps(DecodeTable &table);
+void registerMatrixMemoryOps(DecodeTable &table);
 void registerAsyncCopyOps(DecodeTable &table);
 void registerBulkCopyOps(DecodeTable &table);
 void registerWgmmaOps(DecodeTable &table);
+void registerWmmaOps(DecodeTable &table);
 void registerTensorMemoryOps(DecodeTable &table);
 void registerTensorMapOps(DecodeTable &table);
 void registerControlOps(DecodeTable &table);
 void registerClusterLaunchOps(DecodeTable &table);
-/// st.async, without its first qualifier.
+/// st.async and red.async, without their first qualifier.
 llvm::Error decodeAsyncStore(Decoding &c);
+/// st.bulk, without its first qualifier.
+llvm::Error decodeBulkStore(Decoding &c);
 
 #define ATTN_SIM_TRY(expr)                                                     \
   do {                                                                         \

@@ -274,7 +274,8 @@ Error Decoding::src(const AstOperand &op, Type type) {
       return Error::success();
     }
     if (op.name.starts_with("%envreg") || op.name == "%gridid" ||
-        op.name.starts_with("%pm") || op.name.starts_with("%reserved_smem")) {
+        op.name.starts_with("%pm") || op.name.starts_with("%reserved_smem") ||
+        op.name == "%aggr_smem_size") {
       ops.push_back(
           d.constant(ConstSlot::Special, cls, uint64_t(SpecialReg::Zero)));
       return Error::success();

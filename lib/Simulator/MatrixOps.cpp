@@ -1,4 +1,4 @@
-//===- MatrixOps.cpp - ldmatrix, stmatrix, mma.sync -----------------------===//
+//===- MatrixOps.cpp - mma.sync -------------------------------------------===//
 //
 // mma.sync unpacks the fragments into small matrices, multiplies, and packs the
 // result. Products of the narrow formats are exact in f32; sums are f32 in the
@@ -18,147 +18,6 @@ using llvm::StringRef;
 namespace {
 
 //===----------------------------------------------------------------------===//
-// ldmatrix, stmatrix
-//===----------------------------------------------------------------------===//
-
-// flags: 1 transposed; numOps - 1 matrices; last operand is the address.
-bool resolveRows(Exec &x, const Inst &I, unsigned rows, bool write,
-                 MemRef *refs, const char *counter) {
-  const Operand &base = I.ops[I.numOps - 1];
-  uint32_t addressLanes = rows == 32 ? ~0u : (1u << rows) - 1;
-  uint32_t saved = x.active;
-  x.active &= addressLanes;
-  if (x.poisonOf(base))
-    x.checkPoison(base, "an address");
-  x.active = saved;
-  TrafficCounter traffic(16);
-  for (unsigned r = 0; r < rows; ++r) {
-    uint64_t address = x.read(base, r) + I.imm;
-    if (base.cls == RegClass::R32)
-      address = uint32_t(address);
-    else if (address >= SharedWindow && address < SharedWindow + WindowSize)
-      address -= SharedWindow;
-    if (!x.resolve(Space::Shared, address, 16, 16, write, r, refs[r]))
-      return false;
-    traffic.add(refs[r], r);
-    x.track(refs[r], 16, write, 0, -1);
-  }
-  traffic.shared(x, counter);
-  return true;
-}
-
-void execLdMatrix(Exec &x, const Inst &I) {
-  if (!gatherWarp(x))
-    return;
-  unsigned n = I.numOps - 1;
-  MemRef refs[32];
-  if (!resolveRows(x, I, n * 8, false, refs, "ldmatrix"))
-    return;
-  for (unsigned m = 0; m < n; ++m) {
-    uint16_t tile[8][8];
-    bool bad[8][8], anyBad = false;
-    for (unsigned r = 0; r < 8; ++r) {
-      const MemRef &ref = refs[m * 8 + r];
-      std::memcpy(tile[r], ref.data, 16);
-      for (unsigned c = 0; c < 8; ++c) {
-        bad[r][c] = !ref.valid[2 * c] || !ref.valid[2 * c + 1];
-        anyBad |= bad[r][c];
-      }
-    }
-    uint32_t *d = x.r32(I.ops[m]);
-    uint32_t poisoned = 0;
-    for (unsigned l = 0; l < 32; ++l) {
-      unsigned i = l / 4, j = l % 4 * 2;
-      uint32_t lo, hi;
-      if (I.flags & 1) {
-        lo = tile[j][i];
-        hi = tile[j + 1][i];
-        if (anyBad && (bad[j][i] || bad[j + 1][i]))
-          poisoned |= 1u << l;
-      } else {
-        lo = tile[i][j];
-        hi = tile[i][j + 1];
-        if (anyBad && (bad[i][j] || bad[i][j + 1]))
-          poisoned |= 1u << l;
-      }
-      d[l] = lo | hi << 16;
-    }
-    x.setPoison(I.ops[m], poisoned, x.pc + 1);
-  }
-}
-
-void execStMatrix(Exec &x, const Inst &I) {
-  if (!gatherWarp(x))
-    return;
-  unsigned n = I.numOps - 1;
-  MemRef refs[32];
-  if (!resolveRows(x, I, n * 8, true, refs, "stmatrix"))
-    return;
-  for (unsigned m = 0; m < n; ++m) {
-    const uint32_t *s = x.r32(I.ops[m]);
-    uint32_t poisoned = x.poisonOf(I.ops[m]);
-    for (unsigned l = 0; l < 32; ++l) {
-      for (unsigned h = 0; h < 2; ++h) {
-        unsigned i = l / 4, j = l % 4 * 2 + h;
-        if (I.flags & 1)
-          std::swap(i, j);
-        uint16_t v = s[l] >> (16 * h);
-        std::memcpy(refs[m * 8 + i].data + 2 * j, &v, 2);
-        std::memset(refs[m * 8 + i].valid + 2 * j, !(poisoned >> l & 1), 2);
-      }
-    }
-  }
-}
-
-Error decodeLdStMatrix(Decoding &c) {
-  bool store = c.ast.base == "stmatrix";
-  if (!c.take("sync") || !c.take("aligned"))
-    return c.error("expected '.sync.aligned'");
-  if (!c.take("m8n8"))
-    return c.error("only the shape '.m8n8' is supported");
-  unsigned n = c.take("x1") ? 1 : c.take("x2") ? 2 : c.take("x4") ? 4 : 0;
-  if (!n)
-    return c.error("expected '.x1', '.x2' or '.x4'");
-  c.inst.flags = c.take("trans");
-  c.takeAny({"shared", "shared::cta"});
-  if (c.takeType() != Type::B16)
-    return c.error("expected '.b16'");
-  ATTN_SIM_TRY(c.expectOps(2, 2));
-  const AstOperand &value = c.ast.ops[store ? 1 : 0];
-  const AstOperand &address = c.ast.ops[store ? 0 : 1];
-  ATTN_SIM_TRY(store ? c.srcVector(value, Type::B32, n)
-                     : c.dstVector(value, Type::B32, n));
-  ATTN_SIM_TRY(c.address(address, c.inst.imm));
-  return c.set(store ? execStMatrix : execLdMatrix,
-               store ? InstClass::StMatrix : InstClass::LdMatrix);
-}
-
-void execMovMatrix(Exec &x, const Inst &I) {
-  if (!gatherWarp(x))
-    return;
-  uint32_t in[32];
-  std::memcpy(in, x.r32(I.ops[1]), sizeof(in));
-  uint32_t *d = x.r32(I.ops[0]);
-  auto element = [&](unsigned row, unsigned col) -> uint32_t {
-    return in[row * 4 + col / 2] >> (16 * (col % 2)) & 0xffff;
-  };
-  for (unsigned l = 0; l < 32; ++l)
-    d[l] = element(l % 4 * 2, l / 4) | element(l % 4 * 2 + 1, l / 4) << 16;
-  uint32_t poisoned = x.poisonOf(I.ops[1]) ? ~0u : 0;
-  x.setPoison(I.ops[0], poisoned, x.origin[I.ops[1].meta]);
-}
-
-Error decodeMovMatrix(Decoding &c) {
-  for (StringRef mod : {"sync", "aligned", "m8n8", "trans", "b16"})
-    if (!c.take(mod))
-      return c.error("expected '.sync.aligned.m8n8.trans.b16'");
-  ATTN_SIM_TRY(c.expectOps(2, 2));
-  ATTN_SIM_TRY(c.dst(c.ast.ops[0], Type::B32));
-  ATTN_SIM_TRY(c.src(c.ast.ops[1], Type::B32));
-  return c.set(execMovMatrix, InstClass::Shuffle);
-}
-
-//===----------------------------------------------------------------------===//
 // mma.sync
 //===----------------------------------------------------------------------===//
 
@@ -167,6 +26,7 @@ struct MmaAux {
   Type d = Type::F32, a = Type::F16, b = Type::F16, c = Type::F32;
   unsigned aRegs = 4, bRegs = 2, cRegs = 4;
   bool saturate = false;
+  bool conjunction = false; ///< of single bits
 };
 
 /// Poison of the result: a row of A spoils a row, a column of B a column.
@@ -289,7 +149,7 @@ void execMmaInteger(Exec &x, const Inst &I) {
                 *c = b + o.bRegs;
   int32_t A[16][64], B[64][8];
   int64_t C[16][8];
-  unsigned bits = bitWidth(o.a), perReg = 32 / bits;
+  unsigned bits = bitWidth(o.a), perReg = 32 / bits, halves = o.m / 8;
   auto element = [&](Type t, uint32_t v, unsigned e) -> int32_t {
     uint32_t u = v >> (bits * e) & ((1u << bits) - 1);
     bool isSigned = t == Type::S8 || t == Type::S4;
@@ -298,16 +158,17 @@ void execMmaInteger(Exec &x, const Inst &I) {
   for (unsigned l = 0; l < 32; ++l) {
     for (unsigned r = 0; r < o.aRegs; ++r)
       for (unsigned e = 0; e < perReg; ++e)
-        A[l / 4 + 8 * (r & 1)][l % 4 * perReg + e + 4 * perReg * (r >> 1)] =
-            element(o.a, x.r32(a[r])[l], e);
+        A[l / 4 + 8 * (r % halves)]
+         [l % 4 * perReg + e + 4 * perReg * (r / halves)] =
+             element(o.a, x.r32(a[r])[l], e);
     for (unsigned r = 0; r < o.bRegs; ++r)
       for (unsigned e = 0; e < perReg; ++e)
         B[l % 4 * perReg + e + 4 * perReg * r][l / 4] =
             element(o.b, x.r32(b[r])[l], e);
-    for (unsigned r = 0; r < 4; ++r)
+    for (unsigned r = 0; r < o.cRegs; ++r)
       C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)] = int32_t(x.r32(c[r])[l]);
   }
-  for (unsigned i = 0; i < 16; ++i)
+  for (unsigned i = 0; i < o.m; ++i)
     for (unsigned j = 0; j < 8; ++j) {
       int64_t sum = C[i][j];
       for (unsigned k = 0; k < o.k; ++k)
@@ -317,9 +178,41 @@ void execMmaInteger(Exec &x, const Inst &I) {
       C[i][j] = sum;
     }
   mmaPoison(x, I, o, d, a, b, c);
-  for (unsigned r = 0; r < 4; ++r)
+  for (unsigned r = 0; r < o.cRegs; ++r)
     for (unsigned l = 0; l < 32; ++l)
       x.r32(d[r])[l] = uint32_t(C[l / 4 + 8 * (r >> 1)][l % 4 * 2 + (r & 1)]);
+  ++x.cluster.counters.mmaInstructions;
+  x.cluster.counters.mmaFlops += 2ull * o.m * o.n * o.k;
+}
+
+/// Single bits: the number of ones in the exclusive or, or in the conjunction.
+void execMmaBits(Exec &x, const Inst &I) {
+  if (!gatherWarp(x))
+    return;
+  const auto &o = *static_cast<const MmaAux *>(I.aux);
+  const Operand *d = I.ops, *a = d + o.cRegs, *b = a + o.aRegs,
+                *c = b + o.bRegs;
+  uint32_t A[16][8], B[8][8], C[4][32];
+  unsigned halves = o.m / 8;
+  for (unsigned l = 0; l < 32; ++l) {
+    for (unsigned r = 0; r < o.aRegs; ++r)
+      A[l / 4 + 8 * (r % halves)][l % 4 + 4 * (r / halves)] = x.r32(a[r])[l];
+    for (unsigned r = 0; r < o.bRegs; ++r)
+      B[l / 4][l % 4 + 4 * r] = x.r32(b[r])[l];
+    for (unsigned r = 0; r < o.cRegs; ++r)
+      C[r][l] = x.r32(c[r])[l];
+  }
+  mmaPoison(x, I, o, d, a, b, c);
+  for (unsigned r = 0; r < o.cRegs; ++r)
+    for (unsigned l = 0; l < 32; ++l) {
+      const uint32_t *row = A[l / 4 + 8 * (r >> 1)];
+      const uint32_t *column = B[l % 4 * 2 + (r & 1)];
+      uint32_t sum = C[r][l];
+      for (unsigned k = 0; k < o.k / 32; ++k)
+        sum += llvm::popcount(o.conjunction ? row[k] & column[k]
+                                            : row[k] ^ column[k]);
+      x.r32(d[r])[l] = sum;
+    }
   ++x.cluster.counters.mmaInstructions;
   x.cluster.counters.mmaFlops += 2ull * o.m * o.n * o.k;
 }
@@ -356,6 +249,9 @@ void execMmaDouble(Exec &x, const Inst &I) {
 }
 
 Error decodeMma(Decoding &c) {
+  for (StringRef mod : c.mods)
+    if (mod == "sp" || mod.starts_with("sp::") || mod == "block_scale")
+      return c.error("sparse and block-scaled products are not supported");
   if (!c.take("sync") || !c.take("aligned"))
     return c.error("expected 'mma.sync.aligned'");
   MmaAux o;
@@ -379,6 +275,13 @@ Error decodeMma(Decoding &c) {
   o.a = c.takeType();
   o.b = c.takeType();
   o.c = c.takeType();
+  bool isBits = o.a == Type::B1;
+  if (isBits) {
+    StringRef how = c.takeAny({"xor", "and"});
+    o.conjunction = how == "and";
+    if (how.empty() || !c.take("popc"))
+      return c.error("expected '.xor.popc' or '.and.popc'");
+  }
   ATTN_SIM_TRY(c.expectOps(4, 4));
   bool isF64 = o.a == Type::F64;
   bool isInt =
@@ -387,20 +290,21 @@ Error decodeMma(Decoding &c) {
                  o.a == Type::E4M3 || o.a == Type::E5M2;
   Type reg = isF64 ? Type::B64 : Type::B32;
   unsigned perReg = isF64 ? 1 : 32 / std::max(1u, bitWidth(o.a));
-  if (o.n != 8 || (o.m != 16 && !(isF64 && o.m == 8)) ||
-      (!isF64 && !isInt && !isFloat) || bitWidth(o.a) != bitWidth(o.b) ||
-      (bitWidth(o.a) > 8 && o.a != o.b))
+  if (o.n != 8 || (o.m != 16 && !(o.m == 8 && !isFloat)) ||
+      (!isF64 && !isInt && !isFloat && !isBits) ||
+      bitWidth(o.a) != bitWidth(o.b) || (bitWidth(o.a) > 8 && o.a != o.b))
     return c.error("unsupported shape or types");
   unsigned kSteps = o.k / (4 * perReg);
   if (kSteps * 4 * perReg != o.k || !kSteps ||
-      (isF64 ? kSteps > 4 : kSteps > 2))
+      (isF64 ? kSteps > 4 : kSteps > 2) || (o.m == 8 && kSteps > 1))
     return c.error("unsupported shape for these types");
   o.aRegs = kSteps * (o.m / 8);
   o.bRegs = kSteps;
-  o.cRegs = isF64 ? o.m / 4 : o.d == Type::F16 ? 2 : 4;
-  bool typesOk = isF64   ? o.d == Type::F64 && o.c == Type::F64
-                 : isInt ? o.d == Type::S32 && o.c == Type::S32
-                         : (o.d == Type::F32 || o.d == Type::F16) && o.c == o.d;
+  o.cRegs = o.d == Type::F16 ? 2 : o.m / 4;
+  bool typesOk = isF64 ? o.d == Type::F64 && o.c == Type::F64
+                 : isInt || isBits
+                     ? o.d == Type::S32 && o.c == Type::S32
+                     : (o.d == Type::F32 || o.d == Type::F16) && o.c == o.d;
   if (!typesOk)
     return c.error("unsupported accumulator type");
   ATTN_SIM_TRY(c.dstVector(c.ast.ops[0], reg, o.cRegs));
@@ -410,6 +314,7 @@ Error decodeMma(Decoding &c) {
   *c.makeAux<MmaAux>() = o;
   ExecFn fn = isF64               ? execMmaDouble
               : isInt             ? execMmaInteger
+              : isBits            ? execMmaBits
               : o.a == Type::F16  ? execMmaFloat<16, decodeF16>
               : o.a == Type::BF16 ? execMmaFloat<16, decodeBF16>
               : o.a == Type::TF32 ? execMmaFloat<32, decodeTF32>
@@ -420,7 +325,5 @@ Error decodeMma(Decoding &c) {
 } // namespace
 
 void mlir::attn::sim::registerMatrixOps(DecodeTable &table) {
-  table["ldmatrix"] = table["stmatrix"] = decodeLdStMatrix;
-  table["movmatrix"] = decodeMovMatrix;
   table["mma"] = decodeMma;
 }

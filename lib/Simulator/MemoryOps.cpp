@@ -173,6 +173,8 @@ Error decodeLoadStore(Decoding &c) {
   bool store = c.ast.base == "st";
   if (store && c.take("async"))
     return decodeAsyncStore(c);
+  if (store && c.take("bulk"))
+    return decodeBulkStore(c);
   auto *o = c.makeAux<MemAux>();
   c.take("weak");
   c.take("nc");

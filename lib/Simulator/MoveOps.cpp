@@ -123,6 +123,15 @@ void execUnpack(Exec &x, const Inst &I) {
     x.setPoison(I.ops[i], apart ? each[i] : p, from);
 }
 
+/// A special register that is a predicate.
+void execMovFlag(Exec &x, const Inst &I) {
+  uint32_t set = 0;
+  forLanes(x.active,
+           [&](unsigned l) { set |= uint32_t(x.r32(I.ops[1])[l] != 0) << l; });
+  x.setPred(I.ops[0], set);
+  x.setPoison(I.ops[0], 0);
+}
+
 /// Registers that change while a warp runs.
 void execClock(Exec &x, const Inst &I) {
   uint64_t v = x.cluster.steps * 8;
@@ -144,6 +153,10 @@ Error decodeMov(Decoding &c) {
   const AstOperand &d = c.ast.ops[0], &s = c.ast.ops[1];
   if (t == Type::Pred) {
     ATTN_SIM_TRY(c.dstPred(d));
+    if (s.kind == AstOperand::Name && s.name == "%is_explicit_cluster") {
+      ATTN_SIM_TRY(c.src(s, Type::B32));
+      return c.set(execMovFlag, InstClass::Move);
+    }
     ATTN_SIM_TRY(c.srcPred(s));
     return c.set(execMovPred, InstClass::Move);
   }

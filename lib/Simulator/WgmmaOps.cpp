@@ -25,6 +25,7 @@ struct WgmmaAux {
   Type d = Type::F32, a = Type::BF16, b = Type::BF16;
   bool aInRegisters = false;
   bool transposeA = false, transposeB = false;
+  bool saturate = false;
   int scaleA = 1, scaleB = 1;
   unsigned dRegs = 4, aRegs = 0;
 };
@@ -146,6 +147,8 @@ void finishWgmma(Exec &x, WgmmaOp &op) {
         int64_t s = op.accumulate ? int32_t(x.r32(d[reg])[lane]) : 0;
         for (unsigned k = 0; k < o.k; ++k)
           s += int64_t(op.a.values[i * o.k + k]) * int64_t(bt[k * o.n + j]);
+        if (o.saturate)
+          s = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
         x.r32(d[reg])[lane] = uint32_t(s);
       }
       continue;
@@ -280,6 +283,8 @@ Error decodeWgmma(Decoding &c) {
     ATTN_SIM_TRY(c.immediate(ops[0], c.inst.imm));
     return c.set(execWgmmaWait, InstClass::Wgmma);
   }
+  if (llvm::is_contained(c.mods, "sp"))
+    return c.error("sparse products are not supported");
   if (!c.take("mma_async") || !c.take("sync") || !c.take("aligned"))
     return c.error("expected 'wgmma.mma_async.sync.aligned'");
   auto *o = c.makeAux<WgmmaAux>();
@@ -313,8 +318,9 @@ Error decodeWgmma(Decoding &c) {
   if (o->k * bitWidth(o->a) != 256 || bitWidth(o->a) != bitWidth(o->b))
     return c.error("unsupported shape for these types");
   bool integer = o->a == Type::S8 || o->a == Type::U8;
-  if (integer ? o->d != Type::S32 || satfinite
-              : o->d != Type::F32 && o->d != Type::F16)
+  o->saturate = satfinite;
+  if (integer ? o->d != Type::S32
+              : satfinite || (o->d != Type::F32 && o->d != Type::F16))
     return c.error("unsupported accumulator type");
   o->dRegs = o->n / (o->d == Type::F16 ? 4 : 2);
   if (ops.size() < 4)

@@ -60,6 +60,7 @@ struct MapKernel {
     std::memcpy(config.params.data(), bytes->data(), 128);
     std::memcpy(config.params.data() + 128, &inAddress, 8);
     std::memcpy(config.params.data() + 136, &outAddress, 8);
+    recordText(wrap(body, extra));
     auto report = run(**program, memory, config);
     if (!report) {
       r.error = llvm::toString(report.takeError());

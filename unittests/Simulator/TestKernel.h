@@ -5,8 +5,10 @@
 #define ATTN_UNITTESTS_SIMULATOR_TESTKERNEL_H
 
 #include "attn/Simulator/Simulator.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
+#include <cstdlib>
 #include <cstring>
 
 namespace mlir::attn::sim::testing {
@@ -50,6 +52,19 @@ struct Outcome {
   }
 };
 
+/// Appends what a test runs to the file that ATTN_SIM_RECORD names, for
+/// scripts/sim-coverage.py.
+inline void recordText(llvm::StringRef text) {
+  const char *path = std::getenv("ATTN_SIM_RECORD");
+  const auto *test = ::testing::UnitTest::GetInstance()->current_test_info();
+  if (!path || !test)
+    return;
+  std::error_code error;
+  llvm::raw_fd_ostream os(path, error, llvm::sys::fs::OF_Append);
+  os << "#test " << test->test_suite_name() << '.' << test->name() << '\n'
+     << text << '\n';
+}
+
 /// Runs a kernel of the form above on `in`; `out` has `outBytes` bytes.
 inline Outcome runText(llvm::StringRef text, llvm::ArrayRef<uint8_t> in,
                        size_t outBytes, LaunchConfig config = LaunchConfig()) {
@@ -71,6 +86,7 @@ inline Outcome runText(llvm::StringRef text, llvm::ArrayRef<uint8_t> in,
     r.error = llvm::toString(report.takeError());
     return r;
   }
+  recordText(text);
   r.report = std::move(*report);
   r.out.resize(outBytes);
   llvm::cantFail(memory.read(outAddress, r.out));

@@ -1,0 +1,325 @@
+//===- MatrixFormsTest.cpp - ldmatrix, stmatrix, mma.sync and wmma by form
+//---===//
+//
+// Results are compared with loops over the matrices. The fragments of mma.sync
+// are those of the manual's figures.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestKernel.h"
+#include <random>
+
+using namespace mlir::attn::sim;
+using namespace mlir::attn::sim::testing;
+
+namespace {
+
+std::vector<uint8_t> randomBytes(size_t n, unsigned seed) {
+  std::mt19937 rng(seed);
+  std::vector<uint8_t> bytes(n);
+  for (uint8_t &b : bytes)
+    b = rng();
+  return bytes;
+}
+
+std::string registers(unsigned first, unsigned count,
+                      const char *prefix = "%r") {
+  std::string s = "{";
+  for (unsigned i = 0; i < count; ++i)
+    s += (i ? ", " : "") + std::string(prefix) + std::to_string(first + i);
+  return s + "}";
+}
+
+/// Copies 512 bytes of `in` to shared memory; %r3 is the address of row %tid.x.
+const char *copyIn = "mov.u32 %r1, smem;\nmul.wide.u32 %d2, %r0, 16;\n"
+                     "add.u64 %d3, %d2, %d0;\n"
+                     "ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%d3];\n"
+                     "mad.lo.u32 %r3, %r0, 16, %r1;\n"
+                     "st.shared.v4.b32 [%r3], {%r4, %r5, %r6, %r7};\n"
+                     "bar.warp.sync -1;\n";
+
+/// Stores registers %r20… of each lane one after the other.
+std::string storeRegisters(unsigned count) {
+  std::string s = "mul.wide.u32 %d4, %r0, " + std::to_string(4 * count) +
+                  ";\nadd.u64 %d4, %d4, %d1;\n";
+  for (unsigned i = 0; i < count; ++i)
+    s += "st.global.b32 [%d4+" + std::to_string(4 * i) + "], %r" +
+         std::to_string(20 + i) + ";\n";
+  return s;
+}
+
+} // namespace
+
+TEST(LdMatrixBytes, EveryForm) {
+  struct Case {
+    const char *shape, *format;
+    unsigned matrices, rows, bits;
+  };
+  const Case cases[] = {
+      {"m16n16.x1.trans", "b8", 1, 16, 8},
+      {"m16n16.x2.trans", "b8", 2, 16, 8},
+      {"m16n16.x1.trans", "b8x16.b6x16_p32", 1, 16, 6},
+      {"m16n16.x2.trans", "b8x16.b4x16_p64", 2, 16, 4},
+      {"m8n16.x1", "b8x16.b4x16_p64", 1, 8, 4},
+      {"m8n16.x2", "b8x16.b6x16_p32", 2, 8, 6},
+      {"m8n16.x4", "b8x16.b6x16_p32", 4, 8, 6},
+  };
+  for (const Case &c : cases) {
+    std::vector<uint8_t> in = randomBytes(512, 1);
+    unsigned regs = c.matrices * c.rows / 8;
+    Outcome r =
+        runBody(std::string(copyIn) + "ldmatrix.sync.aligned." + c.shape +
+                    ".shared." + c.format + " " + registers(20, regs) +
+                    ", [%r3];\n" + storeRegisters(regs),
+                in, 128 * regs, 32, 1024);
+    expectClean(r);
+    auto element = [&](unsigned row, unsigned i) {
+      unsigned v = 0;
+      for (unsigned b = 0; b < c.bits; ++b) {
+        unsigned bit = i * c.bits + b;
+        v |= (in[row * 16 + bit / 8] >> bit % 8 & 1u) << b;
+      }
+      return v;
+    };
+    for (unsigned l = 0; l < 32; ++l)
+      for (unsigned g = 0; g < regs; ++g)
+        for (unsigned e = 0; e < 4; ++e) {
+          unsigned want =
+              c.rows == 16
+                  ? element(g / 2 * 16 + 4 * (l % 4) + e, l / 4 + 8 * (g % 2))
+                  : element(g * 8 + l / 4, 4 * (l % 4) + e);
+          EXPECT_EQ(r.at<uint8_t>((l * regs + g) * 4 + e), want)
+              << c.shape << " " << c.format << " " << l;
+        }
+  }
+}
+
+TEST(StMatrixBytes, UndoesTheLoad) {
+  // Two 16x8 matrices stored from the bytes of a 16x16 matrix, put into their
+  // order: rows 4t, 4t+1 of both halves, then 4t+2, 4t+3. The rows come in the
+  // order that the load gives them.
+  std::vector<uint8_t> in = randomBytes(512, 2);
+  std::string body =
+      std::string(copyIn) +
+      "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r20, %r21}, [%r3];\n"
+      "prmt.b32 %r22, %r20, %r21, 0x5410;\nprmt.b32 %r23, %r20, %r21, 0x7632;\n"
+      "add.u32 %r8, %r3, 512;\n"
+      "stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [%r8], {%r22, %r23};\n"
+      "bar.warp.sync -1;\nld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r8];\n"
+      "setp.lt.u32 %p0, %r0, 16;\n@!%p0 bra E;\n" +
+      storeRegisters(4) + "E:\n";
+  Outcome r = runBody(body, in, 256, 32, 2048);
+  expectClean(r);
+  for (unsigned row = 0; row < 16; ++row) {
+    unsigned half = row / 8, t = row % 8 / 2, b = row % 2;
+    unsigned source = 4 * t + 2 * half + b;
+    for (unsigned i = 0; i < 16; ++i)
+      EXPECT_EQ(r.at<uint8_t>(row * 16 + i), in[source * 16 + i]) << row;
+  }
+  for (const char *x : {"x1", "x4"}) {
+    unsigned n = x[1] - '0';
+    Outcome s =
+        runBody(std::string(copyIn) +
+                    "mov.u32 %r20, %r0;\nmov.u32 %r21, %r0;\n"
+                    "mov.u32 %r22, %r0;\nmov.u32 %r23, %r0;\n"
+                    "stmatrix.sync.aligned.m16n8." +
+                    x + ".trans.shared.b8 [%r3], " + registers(20, n) +
+                    ";\nbar.warp.sync -1;\nld.shared.b32 %r20, [%r3];\n" +
+                    storeRegisters(1),
+                in, 128, 32, 1024);
+    expectClean(s);
+    // Row 2t of a matrix holds byte 0 of lanes 4g + t.
+    EXPECT_EQ(s.at<uint32_t>(2), 0x0d090501u);
+  }
+}
+
+TEST(MatrixMemory, WrongForms) {
+  for (const char *wrong :
+       {"ldmatrix.sync.aligned.m16n16.x4.trans.shared.b8 {%r4, %r5}, [%r3];",
+        "ldmatrix.sync.aligned.m16n16.x1.shared.b8 {%r4, %r5}, [%r3];",
+        "ldmatrix.sync.aligned.m8n16.x1.shared.b8 {%r4}, [%r3];",
+        "ldmatrix.sync.aligned.m4n4.x1.shared.b16 {%r4}, [%r3];",
+        "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8x16.b4x16_p64 [%r3], "
+        "{%r4};"})
+    EXPECT_FALSE(runBody(wrong, randomBytes(16, 1), 16).error.empty()) << wrong;
+}
+
+namespace {
+
+/// Integer products of mma.sync, from operand words that are random.
+struct IntegerCase {
+  const char *shape, *types, *tail;
+  unsigned m, k, bits;
+  bool aSigned, bSigned;
+};
+
+int64_t elementAt(const std::vector<uint32_t> &words, unsigned index,
+                  unsigned bits, bool isSigned) {
+  unsigned per = 32 / bits;
+  uint32_t v = words[index / per] >> (bits * (index % per));
+  v &= bits == 32 ? ~0u : (1u << bits) - 1;
+  return isSigned && v >> (bits - 1) ? int64_t(v) - (1 << bits) : v;
+}
+
+} // namespace
+
+TEST(MmaSync, IntegersAndBits) {
+  const IntegerCase cases[] = {
+      {"m8n8k16", "s8.u8", "", 8, 16, 8, true, false},
+      {"m8n8k16", "u8.s8", ".satfinite", 8, 16, 8, false, true},
+      {"m16n8k16", "s8.s8", "", 16, 16, 8, true, true},
+      {"m16n8k32", "u8.u8", "", 16, 32, 8, false, false},
+      {"m8n8k32", "s4.u4", "", 8, 32, 4, true, false},
+      {"m16n8k32", "s4.s4", "", 16, 32, 4, true, true},
+      {"m16n8k64", "u4.s4", "", 16, 64, 4, false, true},
+      {"m8n8k128", "b1.b1", "xor", 8, 128, 1, false, false},
+      {"m16n8k128", "b1.b1", "and", 16, 128, 1, false, false},
+      {"m16n8k256", "b1.b1", "xor", 16, 256, 1, false, false},
+  };
+  std::mt19937 rng(3);
+  for (const IntegerCase &c : cases) {
+    unsigned wordsPerRow = c.k * c.bits / 32;
+    unsigned aRegs = c.m / 8 * wordsPerRow / 4, bRegs = wordsPerRow / 4,
+             cRegs = c.m / 4;
+    // Rows of A, then columns of B, in words; the fragments are gathered here.
+    std::vector<uint32_t> a(c.m * wordsPerRow), b(8 * wordsPerRow), in;
+    for (auto *list : {&a, &b})
+      for (uint32_t &v : *list)
+        v = rng();
+    std::vector<int32_t> acc(c.m * 8);
+    for (int32_t &v : acc)
+      v = rng() % 1000;
+    for (unsigned l = 0; l < 32; ++l) {
+      for (unsigned r = 0; r < aRegs; ++r)
+        in.push_back(a[(l / 4 + 8 * (r % (c.m / 8))) * wordsPerRow + l % 4 +
+                       4 * (r / (c.m / 8))]);
+      for (unsigned r = 0; r < bRegs; ++r)
+        in.push_back(b[l / 4 * wordsPerRow + l % 4 + 4 * r]);
+      for (unsigned r = 0; r < cRegs; ++r)
+        in.push_back(acc[(l / 4 + 8 * (r / 2)) * 8 + l % 4 * 2 + r % 2]);
+    }
+    unsigned total = aRegs + bRegs + cRegs;
+    std::string body = "mul.wide.u32 %d2, %r0, " + std::to_string(4 * total) +
+                       ";\nadd.u64 %d2, %d2, %d0;\n";
+    for (unsigned i = 0; i < total; ++i)
+      body += "ld.global.b32 %r" + std::to_string(40 + i) + ", [%d2+" +
+              std::to_string(4 * i) + "];\n";
+    bool isBits = c.bits == 1;
+    body += std::string("mma.sync.aligned.") + c.shape + ".row.col" +
+            (isBits ? "" : c.tail) + ".s32." + c.types + ".s32" +
+            (isBits ? "." + std::string(c.tail) + ".popc" : "") + " " +
+            registers(20, cRegs) + ", " + registers(40, aRegs) + ", " +
+            registers(40 + aRegs, bRegs) + ", " +
+            registers(40 + aRegs + bRegs, cRegs) + ";\n" +
+            storeRegisters(cRegs);
+    Outcome r = runBody(body, bytesOf(in), 128 * cRegs, 32);
+    SCOPED_TRACE(std::string(c.shape) + c.types);
+    expectClean(r);
+    for (unsigned l = 0; l < 32; ++l)
+      for (unsigned g = 0; g < cRegs; ++g) {
+        unsigned row = l / 4 + 8 * (g / 2), col = l % 4 * 2 + g % 2;
+        int64_t sum = acc[row * 8 + col];
+        for (unsigned i = 0; i < c.k; ++i) {
+          int64_t x = elementAt(a, row * c.k + i, c.bits, c.aSigned);
+          int64_t y = elementAt(b, col * c.k + i, c.bits, c.bSigned);
+          sum += !isBits ? x * y : c.tail[0] == 'x' ? x ^ y : x & y;
+        }
+        EXPECT_EQ(r.at<int32_t>(l * cRegs + g), sum);
+      }
+  }
+}
+
+TEST(Wmma, EveryType) {
+  struct Case {
+    const char *shape, *operand, *accumulator, *mma;
+    unsigned m, n, k, aRegs, bRegs, cRegs, bytes, accBytes;
+  };
+  const Case cases[] = {
+      {"m16n16k16", "f16", "f32", "f32.f32", 16, 16, 16, 8, 8, 8, 2, 4},
+      {"m32n8k16", "f16", "f32", "f32.f32", 32, 8, 16, 8, 8, 8, 2, 4},
+      {"m8n32k16", "f16", "f16", "f16.f16", 8, 32, 16, 8, 8, 4, 2, 2},
+      {"m16n16k16", "bf16", "f32", "f32.bf16.bf16.f32", 16, 16, 16, 4, 4, 8, 2,
+       4},
+      {"m16n16k8", "tf32", "f32", "f32.tf32.tf32.f32", 16, 16, 8, 4, 4, 8, 4,
+       4},
+      {"m16n16k16", "s8", "s32", "s32.s8.s8.s32", 16, 16, 16, 2, 2, 8, 1, 4},
+      {"m32n8k16", "u8", "s32", "s32.u8.u8.s32.satfinite", 32, 8, 16, 4, 1, 8,
+       1, 4},
+      {"m8n8k4", "f64", "f64", "f64.f64.f64.f64", 8, 8, 4, 1, 1, 2, 8, 8},
+  };
+  for (const Case &c : cases) {
+    llvm::StringRef t = c.operand;
+    bool wide = t == "f64";
+    std::mt19937 rng(4);
+    std::vector<uint8_t> in(8192);
+    auto put = [&](size_t at, llvm::StringRef type, int v) {
+      if (type == "f64") {
+        double d = v;
+        std::memcpy(&in[at], &d, 8);
+      } else if (type == "f32" || type == "tf32") {
+        float f = v;
+        std::memcpy(&in[at], &f, 4);
+      } else if (type == "s32") {
+        std::memcpy(&in[at], &v, 4);
+      } else if (type == "f16" || type == "bf16") {
+        // Small integers are exact in both.
+        float f = v;
+        uint32_t b;
+        std::memcpy(&b, &f, 4);
+        uint16_t h = b >> 16;
+        if (type == "f16")
+          h = v ? (b >> 16 & 0x8000) |
+                      (((b >> 23 & 255) - 112) << 10 | (b >> 13 & 1023))
+                : 0;
+        std::memcpy(&in[at], &h, 2);
+      } else {
+        in[at] = v;
+      }
+    };
+    std::vector<int> a(c.m * c.k), b(c.k * c.n), acc(c.m * c.n);
+    // A by rows from 0, B by columns from 2048, C by rows from 4096.
+    for (unsigned i = 0; i < a.size(); ++i)
+      put(i * c.bytes, t, a[i] = int(rng() % 7) - (t == "u8" ? 0 : 3));
+    for (unsigned i = 0; i < b.size(); ++i)
+      put(2048 + i * c.bytes, t, b[i] = int(rng() % 7) - (t == "u8" ? 0 : 3));
+    for (unsigned i = 0; i < acc.size(); ++i)
+      put(4096 + i * c.accBytes, c.accumulator, acc[i] = int(rng() % 9) - 4);
+    const char *p = wide ? "%d" : "%r";
+    unsigned ra = wide ? 10 : 40, rb = wide ? 12 : 60, rc = wide ? 14 : 80,
+             rd = wide ? 18 : 100;
+    std::string shape = c.shape;
+    std::string body =
+        "mov.u32 %r1, " + std::to_string(c.k) + ";\nmov.u32 %r2, " +
+        std::to_string(c.n) +
+        ";\nadd.u64 %d2, %d0, 2048;\nadd.u64 %d3, %d0, 4096;\n"
+        "wmma.load.a.sync.aligned.row." +
+        shape + ".global." + c.operand + " " + registers(ra, c.aRegs, p) +
+        ", [%d0], %r1;\nwmma.load.b.sync.aligned.col." + shape + ".global." +
+        c.operand + " " + registers(rb, c.bRegs, p) +
+        ", [%d2], %r1;\nwmma.load.c.sync.aligned.row." + shape + "." +
+        c.accumulator + " " + registers(rc, c.cRegs, p) +
+        ", [%d3];\nwmma.mma.sync.aligned.row.col." + shape + "." + c.mma + " " +
+        registers(rd, c.cRegs, p) + ", " + registers(ra, c.aRegs, p) + ", " +
+        registers(rb, c.bRegs, p) + ", " + registers(rc, c.cRegs, p) +
+        ";\nwmma.store.d.sync.aligned.row." + shape + ".global." +
+        c.accumulator + " [%d1], " + registers(rd, c.cRegs, p) + ", %r2;\n";
+    Outcome r = runBody(body, in, c.m * c.n * c.accBytes, 32);
+    SCOPED_TRACE(shape + c.operand);
+    expectClean(r);
+    for (unsigned i = 0; i < c.m; ++i)
+      for (unsigned j = 0; j < c.n; ++j) {
+        int want = acc[i * c.n + j];
+        for (unsigned k = 0; k < c.k; ++k)
+          want += a[i * c.k + k] * b[j * c.k + k];
+        put(0, c.accumulator, want);
+        EXPECT_EQ(0, std::memcmp(&in[0], &r.out[(i * c.n + j) * c.accBytes],
+                                 c.accBytes))
+            << i << " " << j;
+      }
+  }
+  for (const char *wrong :
+       {"wmma.load.a.sync.aligned.row.m16n16k8.f16 {%r4}, [%d0];",
+        "wmma.load.a.sync.aligned.m16n16k16.f16 {%r4}, [%d0];",
+        "wmma.move.a.sync.aligned.m16n16k16.f16 {%r4}, [%d0];"})
+    EXPECT_FALSE(runBody(wrong, randomBytes(16, 1), 16).error.empty()) << wrong;
+}
