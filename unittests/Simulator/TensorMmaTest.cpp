@@ -344,7 +344,7 @@ TEST(TensorMma, BadTwins) {
       {"kind::f8f6f4", "%p2", 1 << 4 | 5 << 7 | 1 << 15 | shape,
        "expected operands of 4 and 6 bits along K"},
       {"kind::f8f6f4", "%p2", 1 << 4 | 4 | shape,
-       "sparse products are not supported"},
+       "instruction descriptor: sparse products are not supported"},
       {"kind::i8", "%p2", 2 << 4 | 2 << 7 | shape,
        "expected u8 or s8 operands"},
       {"kind::i8", "%p2", 1 << 4 | shape,
