@@ -40,6 +40,7 @@ llvm::StringRef PlanEstimate::getLimiter() const {
   return limit == issueClocks ? "issue" : "shared";
 }
 
+<<<<<<< HEAD
 namespace {
 
 /// What registerSchedule changes.
@@ -72,6 +73,12 @@ llvm::Error attn::registerSchedule(const Schedule &schedule) {
               .str());
   registry.schedules.push_back(&schedule);
   return llvm::Error::success();
+=======
+llvm::ArrayRef<const Schedule *> attn::getSchedules() {
+  static const Schedule *const schedules[] = {&getSplitQSchedule(),
+                                              &getWsWgmmaSchedule()};
+  return schedules;
+>>>>>>> 3e7413f (Emit ws_wgmma in tile IR, and start QK of the next block before PV)
 }
 
 llvm::Expected<const Schedule &> attn::lookupSchedule(llvm::StringRef name) {

@@ -146,6 +146,10 @@ llvm::Expected<const Schedule &> lookupSchedule(llvm::StringRef name);
 /// CTA split the query rows of a tile and walk the keys together.
 const Schedule &getSplitQSchedule();
 
+/// The schedule `ws_wgmma` of sm_90a: FlashAttention-3 style (Shah et al.,
+/// 2024). A producer warp loads by TMA, warpgroups multiply with wgmma.
+const Schedule &getWsWgmmaSchedule();
+
 } // namespace mlir::attn
 
 #endif // ATTN_SCHEDULE_SCHEDULE_H

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../BlockCount.h"
 #include "SplitQ.h"
 #include <cmath>
 
@@ -47,29 +48,6 @@ bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
   int64_t perThread = std::min<int64_t>(
       target.registersPerThread, target.registersPerSM / plan.getThreads());
   return registers > std::min(kRegisterLimit, perThread);
-}
-
-/// The share of pairs of query and key blocks that a mask leaves.
-static double keptShare(const ProblemFacts &facts, double queries, double keys,
-                        double blockM, double blockN) {
-  MaskAttr mask = facts.mask;
-  if (mask.getKind() == MaskKind::None || keys <= 0)
-    return 1;
-  double offset =
-      mask.getAlign() == MaskAlign::BottomRight ? keys - queries : 0;
-  double kept = 0;
-  // Tiles at 16 evenly spaced places are enough for an estimate.
-  constexpr int kSamples = 16;
-  for (int i = 0; i < kSamples; ++i) {
-    double row = queries * (i + 0.5) / kSamples;
-    double low = 0, high = keys;
-    if (mask.hasRight())
-      high = std::min(high, row + offset + mask.rightBound() + blockM / 2);
-    if (mask.hasLeft())
-      low = std::max(low, row + offset + mask.leftBound() - blockM / 2);
-    kept += std::max(0.0, std::min(keys, high - low + blockN / 2));
-  }
-  return kept / kSamples / keys;
 }
 
 PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
@@ -109,9 +87,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
     keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
   }
   estimate.tiles = groups * int64_t(std::ceil(queries / blockM));
-  estimate.blocks =
-      std::max(1.0, std::ceil(keys / blockN) *
-                        keptShare(facts, queries, keys, blockM, blockN));
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
 
   // One block of one CTA on each resource.
   double columns = extents.keyColumns + extents.valueColumns;

@@ -53,7 +53,9 @@ LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
   kernel.walk([&](KVLoopOp loop) { loops.push_back(loop); });
   for (KVLoopOp loop : loops) {
     Location loc = loop.getLoc();
-    FailureOr<KVLoopSummary> summary = expandKVLoop(loop, aboveWait);
+    FailureOr<KVLoopSummary> summary = loop.getQkAhead()
+                                           ? expandRotatedKVLoop(loop)
+                                           : expandKVLoop(loop, aboveWait);
     if (failed(summary))
       return failure();
     ++numLoops;

@@ -23,7 +23,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KVLoopExpander.h"
-#include "mlir/IR/IRMapping.h"
+#include "KVPhases.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -45,13 +45,6 @@ struct Stage {
   bool early = true;
 };
 
-/// A range of iterations with the same masks.
-struct Phase {
-  KVPhase kind;
-  Value begin;
-  Value end;
-};
-
 class Expander {
 public:
   explicit Expander(KVLoopOp loop)
@@ -67,7 +60,6 @@ private:
   LogicalResult analyze();
   LogicalResult collectSlice(Stage &stage);
   void findAccesses(Stage &stage);
-  SmallVector<Phase, 3> makePhases();
   /// With one stage: the first op that reads a late stage, and the last one
   /// that reads an early stage; null if there is none.
   std::pair<Operation *, Operation *> findTurningPoints();
@@ -88,10 +80,9 @@ private:
   void issueIf(Value exists, function_ref<bool(const Stage &)> which, Value key,
                Value slot, std::optional<int64_t> distance, bool inBounds);
   void prologue();
-  SmallVector<Value> makeLoop(const Phase &phase, ValueRange carried);
-  SmallVector<Value> makeBody(const Phase &phase, Value t, ValueRange carried);
-  void cloneOp(Operation *op, KVPhase phase, IRMapping &mapping);
-  void cloneMask(ApplyMaskOp op, KVPhase phase, IRMapping &mapping);
+  SmallVector<Value> makeLoop(const KVPhaseRange &phase, ValueRange carried);
+  SmallVector<Value> makeBody(const KVPhaseRange &phase, Value t,
+                              ValueRange carried);
 
   KVLoopOp loop;
   Block &body;
@@ -193,43 +184,6 @@ LogicalResult Expander::analyze() {
     stage.early = softmax ? stage.first->isBeforeInBlock(softmax)
                           : stage.first == firstAccess;
   return success();
-}
-
-/// True if both are the same value or the same constant.
-static bool isSame(Value a, Value b) {
-  if (a == b)
-    return true;
-  APInt constantA, constantB;
-  return matchPattern(a, m_ConstantInt(&constantA)) &&
-         matchPattern(b, m_ConstantInt(&constantB)) && constantA == constantB;
-}
-
-SmallVector<Phase, 3> Expander::makePhases() {
-  bool hasMask = false, hasLower = false;
-  body.walk([&](ApplyMaskOp op) {
-    hasMask = true;
-    hasLower |= static_cast<bool>(op.getLower());
-  });
-  Value zero = constant(0);
-  auto iterationOf = [&](Value block) -> Value {
-    return arith::SubIOp::create(builder, loc, loop.getEnd(), block);
-  };
-  SmallVector<Phase, 3> phases;
-  Value begin = zero;
-  hasRightPhase = hasMask && mayLackRows;
-  if (hasRightPhase) {
-    phases.push_back({KVPhase::Right, begin, iterationOf(loop.getFullEnd())});
-    begin = phases.back().end;
-  }
-  bool left = hasLower && !isSame(loop.getFullBegin(), loop.getBegin());
-  if (!isSame(loop.getFullBegin(), loop.getFullEnd()) || !left) {
-    phases.push_back({KVPhase::Interior, begin,
-                      left ? iterationOf(loop.getFullBegin()) : trips});
-    begin = phases.back().end;
-  }
-  if (left)
-    phases.push_back({KVPhase::Left, begin, trips});
-  return phases;
 }
 
 CpAsyncWaitOp Expander::prepareWait() {
@@ -354,33 +308,7 @@ void Expander::prologue() {
 // The steady state
 //===----------------------------------------------------------------------===//
 
-void Expander::cloneMask(ApplyMaskOp op, KVPhase phase, IRMapping &mapping) {
-  bool dropped =
-      phase == KVPhase::Interior || (phase == KVPhase::Left && !op.getLower());
-  if (dropped) {
-    mapping.map(op.getResult(), mapping.lookupOrDefault(op.getSource()));
-    return;
-  }
-  auto clone = cast<ApplyMaskOp>(builder.clone(*op, mapping));
-  if (phase == KVPhase::Left) {
-    clone.getLimitMutable().clear();
-    clone.getUpperMutable().clear();
-  }
-}
-
-void Expander::cloneOp(Operation *op, KVPhase phase, IRMapping &mapping) {
-  if (auto mask = dyn_cast<ApplyMaskOp>(op))
-    return cloneMask(mask, phase, mapping);
-  Operation *copy = builder.clone(*op, mapping);
-  // Masked blocks go without bets: theirs are the rows that have no maximum
-  // yet.
-  if (auto softmax = dyn_cast<OnlineSoftmaxOp>(copy);
-      softmax && softmax.getPolicy() == SoftmaxPolicy::Optimistic &&
-      phase != KVPhase::Interior)
-    softmax.setPolicy(SoftmaxPolicy::Exact);
-}
-
-SmallVector<Value> Expander::makeBody(const Phase &phase, Value t,
+SmallVector<Value> Expander::makeBody(const KVPhaseRange &phase, Value t,
                                       ValueRange carried) {
   Value slot = depth == 1 ? constant(0) : carried.back();
   IRMapping mapping;
@@ -427,7 +355,7 @@ SmallVector<Value> Expander::makeBody(const Phase &phase, Value t,
     if (stage != stages.end())
       mapping.map(stage->op.getResult(), makeSlot(*stage, slot, 0));
     else
-      cloneOp(&op, phase.kind, mapping);
+      cloneForPhase(builder, &op, phase.kind, mapping);
     if (&op == lastEarly) {
       waitOnce();
       issueIf(isLess(next, trips), isEarly, nextKey, slot, ahead,
@@ -456,7 +384,8 @@ std::pair<Operation *, Operation *> Expander::findTurningPoints() {
   return {firstLate, lastEarly};
 }
 
-SmallVector<Value> Expander::makeLoop(const Phase &phase, ValueRange carried) {
+SmallVector<Value> Expander::makeLoop(const KVPhaseRange &phase,
+                                      ValueRange carried) {
   auto makeIteration = [&](OpBuilder &nested, Location, Value t,
                            ValueRange arguments) {
     OpBuilder::InsertionGuard restore(builder);
@@ -477,7 +406,7 @@ FailureOr<KVLoopSummary> Expander::run(bool aboveWait) {
     builder.setInsertionPoint(wait);
   trips = arith::SubIOp::create(builder, loc, loop.getEnd(), loop.getBegin());
   lastBlock = arith::SubIOp::create(builder, loc, loop.getEnd(), constant(1));
-  mayLackRows = !isSame(loop.getFullEnd(), loop.getEnd());
+  mayLackRows = !isSameBound(loop.getFullEnd(), loop.getEnd());
   if (!stages.empty())
     prologue();
   if (wait) {
@@ -487,11 +416,12 @@ FailureOr<KVLoopSummary> Expander::run(bool aboveWait) {
     builder.setInsertionPoint(loop);
   }
 
-  SmallVector<Phase, 3> phases = makePhases();
+  SmallVector<KVPhaseRange, 3> phases = makePhaseRanges(builder, loop, trips);
+  hasRightPhase = phases.front().kind == KVPhase::Right;
   SmallVector<Value> carried(loop.getInits());
   if (depth > 1)
     carried.push_back(constant(0));
-  for (const Phase &phase : phases)
+  for (const KVPhaseRange &phase : phases)
     carried = makeLoop(phase, carried);
   if (!stages.empty())
     CpAsyncWaitOp::create(builder, loc, 0);
@@ -500,7 +430,7 @@ FailureOr<KVLoopSummary> Expander::run(bool aboveWait) {
   summary.stages = depth;
   summary.copiesAhead = stages.empty() ? 0 : depth - 1;
   summary.groupsInFlight = stages.empty() ? 0 : std::max<int64_t>(1, depth - 1);
-  for (const Phase &phase : phases)
+  for (const KVPhaseRange &phase : phases)
     summary.phases.push_back(phase.kind);
   summary.aboveWait = static_cast<bool>(wait);
   carried.resize(loop.getNumResults());

@@ -33,6 +33,11 @@ struct KVLoopSummary {
 /// error if a block's rows cannot be computed ahead.
 FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop, bool aboveWait);
 
+/// Replaces a `qk_ahead` loop by its first block, one scf.for for each phase
+/// and the last PV, under a branch for loops without blocks. The online softmax
+/// of the loops is expanded. An error if the body is no QK, softmax and PV.
+FailureOr<KVLoopSummary> expandRotatedKVLoop(KVLoopOp loop);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_KVLOOPEXPANDER_H

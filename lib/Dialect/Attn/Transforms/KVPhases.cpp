@@ -1,0 +1,69 @@
+//===- KVPhases.cpp - The phases of a loop over key blocks ----------------===//
+
+#include "KVPhases.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+bool attn::isSameBound(Value a, Value b) {
+  if (a == b)
+    return true;
+  APInt constantA, constantB;
+  return matchPattern(a, m_ConstantInt(&constantA)) &&
+         matchPattern(b, m_ConstantInt(&constantB)) && constantA == constantB;
+}
+
+SmallVector<KVPhaseRange, 3> attn::makePhaseRanges(OpBuilder &builder,
+                                                   KVLoopOp loop, Value trips) {
+  Location loc = loop.getLoc();
+  bool hasMask = false, hasLower = false;
+  loop.getBody().walk([&](ApplyMaskOp op) {
+    hasMask = true;
+    hasLower |= static_cast<bool>(op.getLower());
+  });
+  auto iterationOf = [&](Value block) -> Value {
+    return arith::SubIOp::create(builder, loc, loop.getEnd(), block);
+  };
+  SmallVector<KVPhaseRange, 3> phases;
+  Value begin = arith::ConstantIntOp::create(builder, loc, 0, 32);
+  if (hasMask && !isSameBound(loop.getFullEnd(), loop.getEnd())) {
+    phases.push_back({KVPhase::Right, begin, iterationOf(loop.getFullEnd())});
+    begin = phases.back().end;
+  }
+  bool left = hasLower && !isSameBound(loop.getFullBegin(), loop.getBegin());
+  if (!isSameBound(loop.getFullBegin(), loop.getFullEnd()) || !left) {
+    phases.push_back({KVPhase::Interior, begin,
+                      left ? iterationOf(loop.getFullBegin()) : trips});
+    begin = phases.back().end;
+  }
+  if (left)
+    phases.push_back({KVPhase::Left, begin, trips});
+  return phases;
+}
+
+Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
+                               IRMapping &mapping) {
+  if (auto mask = dyn_cast<ApplyMaskOp>(op)) {
+    bool dropped = phase == KVPhase::Interior ||
+                   (phase == KVPhase::Left && !mask.getLower());
+    if (dropped) {
+      mapping.map(mask.getResult(), mapping.lookupOrDefault(mask.getSource()));
+      return nullptr;
+    }
+    auto clone = cast<ApplyMaskOp>(builder.clone(*op, mapping));
+    if (phase == KVPhase::Left) {
+      clone.getLimitMutable().clear();
+      clone.getUpperMutable().clear();
+    }
+    return clone;
+  }
+  Operation *copy = builder.clone(*op, mapping);
+  // Masked blocks go without bets: theirs are the rows that have no maximum
+  // yet.
+  if (auto softmax = dyn_cast<OnlineSoftmaxOp>(copy);
+      softmax && softmax.getPolicy() == SoftmaxPolicy::Optimistic &&
+      phase != KVPhase::Interior)
+    softmax.setPolicy(SoftmaxPolicy::Exact);
+  return copy;
+}

@@ -1,0 +1,331 @@
+//===- RotatedLoopExpander.cpp - attn.kv_loop with QK ahead ---------------===//
+//
+// The body of a loop over key blocks is cut into three parts: A starts the
+// product that feeds the softmax (QK), B is the softmax and what stands around
+// it, C is the product that uses its probabilities (PV). Iterations are
+// rotated, so that PV of one block runs under the softmax of the next one:
+//
+//   A(0); wait 0; B(0)
+//   for j = 1, 2, ...: A(j); start C(j-1); wait 1; B(j) with wait 0 before its
+//                      first use of the accumulator
+//   C(n-1)
+//
+// Slots of channels are acquired with the product that reads them and released
+// behind its wait. The first block keeps all masks, which is right for a block
+// of any phase.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExpandSoftmax.h"
+#include "KVLoopExpander.h"
+#include "KVPhases.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// An accumulator that is awaited late: before its first use.
+struct LateWait {
+  OnlineSoftmaxOp softmax;
+  WgmmaWaitOp wait;
+  /// Releases of the slots that the awaited product read.
+  SmallVector<Operation *> releases;
+};
+
+class RotatedExpander {
+public:
+  explicit RotatedExpander(KVLoopOp loop)
+      : loop(loop), body(loop.getBody().front()), builder(loop),
+        loc(loop.getLoc()) {}
+  FailureOr<KVLoopSummary> run();
+
+private:
+  LogicalResult analyze();
+  /// Adds the ops of the body that `value` is computed by.
+  void addSlice(Value value, DenseSet<Operation *> &part);
+  /// The releases of tokens that ops of `part` acquired.
+  SmallVector<Operation *> findReleases(const DenseSet<Operation *> &part);
+
+  Value constant(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 32);
+  }
+  Value keyOf(Value iteration);
+  void cloneAll(ArrayRef<Operation *> ops, IRMapping &mapping) {
+    for (Operation *op : ops)
+      builder.clone(*op, mapping);
+  }
+  /// Starts QK. `mapping` holds the loop's arguments.
+  void startQK(IRMapping &mapping) { cloneAll(partA, mapping); }
+  /// Starts PV of the iteration whose inputs are `inputs`; returns the wait.
+  LateWait startPV(ValueRange inputs);
+  /// The wait for QK and all that is left of the body.
+  OnlineSoftmaxOp emitSoftmaxPart(KVPhase phase, int64_t pending,
+                                  IRMapping &mapping);
+  SmallVector<Value> lookupAll(ArrayRef<Value> values, IRMapping &mapping);
+  SmallVector<Value> makeLoop(KVPhase phase, Value begin, Value end,
+                              ValueRange carried);
+  SmallVector<KVPhase> emitBlocks(SmallVector<Value> &carried);
+  LogicalResult finishWaits();
+
+  KVLoopOp loop;
+  Block &body;
+  OpBuilder builder;
+  Location loc;
+  WgmmaOp qk, pv;
+  WgmmaWaitOp qkWait, pvWait;
+  OnlineSoftmaxOp softmax;
+  /// Ops of the three parts in order. Releases stand apart: partA and partC end
+  /// with a product, and `releases` follow the product's wait.
+  SmallVector<Operation *> partA, partB, partC, releasesA, releasesC;
+  /// What part C takes from part B or from the loop's arguments.
+  SmallVector<Value> inputsC;
+  /// The position of the accumulator among the carried values.
+  unsigned accumulator = 0;
+  Value trips, lastBlock;
+  SmallVector<LateWait> lateWaits;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Analysis
+//===----------------------------------------------------------------------===//
+
+void RotatedExpander::addSlice(Value value, DenseSet<Operation *> &part) {
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Operation *def = worklist.pop_back_val().getDefiningOp();
+    if (!def || def->getBlock() != &body || !part.insert(def).second)
+      continue;
+    llvm::append_range(worklist, def->getOperands());
+  }
+}
+
+SmallVector<Operation *>
+RotatedExpander::findReleases(const DenseSet<Operation *> &part) {
+  SmallVector<Operation *> releases;
+  for (auto release : body.getOps<ChannelReleaseOp>())
+    if (Operation *def = release.getToken().getDefiningOp();
+        def && part.contains(def))
+      releases.push_back(release);
+  return releases;
+}
+
+LogicalResult RotatedExpander::analyze() {
+  SmallVector<WgmmaOp> products(body.getOps<WgmmaOp>());
+  SmallVector<OnlineSoftmaxOp> softmaxes(body.getOps<OnlineSoftmaxOp>());
+  bool ordered = products.size() == 2 && softmaxes.size() == 1 &&
+                 products[0]->isBeforeInBlock(softmaxes[0]) &&
+                 softmaxes[0]->isBeforeInBlock(products[1]);
+  if (!ordered)
+    return loop.emitOpError("with qk_ahead expected two attn.wgmma with an "
+                            "attn.online_softmax between them, got ")
+           << products.size() << " attn.wgmma and " << softmaxes.size()
+           << " attn.online_softmax";
+  qk = products[0], pv = products[1], softmax = softmaxes[0];
+  for (auto [product, wait] : {std::pair(qk, &qkWait), std::pair(pv, &pvWait)})
+    if (!product->hasOneUse() ||
+        !(*wait = dyn_cast<WgmmaWaitOp>(*product->user_begin())) ||
+        (*wait)->getNumResults() != 1)
+      return product.emitOpError(
+          "with qk_ahead expected an attn.wgmma.wait of its own");
+  if (!body.getOps<StageOp>().empty())
+    return loop.emitOpError(
+        "with qk_ahead expected slots of channels, got attn.stage");
+
+  DenseSet<Operation *> sliceA = {qk}, sliceC = {pv};
+  for (Value operand : qk->getOperands())
+    addSlice(operand, sliceA);
+  addSlice(pv.getB(), sliceC);
+  for (Operation *op : sliceA)
+    if (sliceC.contains(op) || op == softmax)
+      return op->emitOpError("with qk_ahead expected QK to be independent of "
+                             "the softmax and of PV");
+  releasesA = findReleases(sliceA);
+  releasesC = findReleases(sliceC);
+  for (Operation &op : body.without_terminator()) {
+    if (sliceA.contains(&op))
+      partA.push_back(&op);
+    else if (sliceC.contains(&op))
+      partC.push_back(&op);
+    else if (&op != qkWait && &op != pvWait &&
+             !llvm::is_contained(releasesA, &op) &&
+             !llvm::is_contained(releasesC, &op))
+      partB.push_back(&op);
+  }
+  llvm::SetVector<Value> inputs;
+  for (Operation *op : partC)
+    for (Value operand : op->getOperands()) {
+      Operation *def = operand.getDefiningOp();
+      if (operand.getParentBlock() == &body && (!def || !sliceC.contains(def)))
+        inputs.insert(operand);
+    }
+  inputsC = inputs.takeVector();
+
+  Operation *yield = body.getTerminator();
+  auto position = llvm::find(yield->getOperands(), pvWait->getResult(0));
+  if (position == yield->operand_end())
+    return pvWait.emitOpError(
+        "with qk_ahead expected the accumulator to be carried");
+  accumulator = position - yield->operand_begin();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Emission
+//===----------------------------------------------------------------------===//
+
+Value RotatedExpander::keyOf(Value iteration) {
+  Value index = arith::SubIOp::create(builder, loc, lastBlock, iteration);
+  return arith::MulIOp::create(builder, loc, index, constant(loop.getBlock()));
+}
+
+SmallVector<Value> RotatedExpander::lookupAll(ArrayRef<Value> values,
+                                              IRMapping &mapping) {
+  return llvm::map_to_vector(
+      values, [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+LateWait RotatedExpander::startPV(ValueRange inputs) {
+  IRMapping mapping;
+  mapping.map(inputsC, inputs);
+  cloneAll(partC, mapping);
+  LateWait late;
+  late.wait = cast<WgmmaWaitOp>(builder.clone(*pvWait, mapping));
+  late.wait.setPending(0);
+  for (Operation *release : releasesC)
+    late.releases.push_back(builder.clone(*release, mapping));
+  return late;
+}
+
+OnlineSoftmaxOp RotatedExpander::emitSoftmaxPart(KVPhase phase, int64_t pending,
+                                                 IRMapping &mapping) {
+  auto wait = cast<WgmmaWaitOp>(builder.clone(*qkWait, mapping));
+  wait.setPending(pending);
+  cloneAll(releasesA, mapping);
+  OnlineSoftmaxOp copy;
+  for (Operation *op : partB) {
+    Operation *clone = cloneForPhase(builder, op, phase, mapping);
+    if (op == softmax)
+      copy = cast<OnlineSoftmaxOp>(clone);
+  }
+  return copy;
+}
+
+SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
+                                             Value end, ValueRange carried) {
+  // Carried: the loop's values, the accumulator left out, then part C's inputs
+  // of the iteration before.
+  auto makeIteration = [&](OpBuilder &nested, Location, Value iteration,
+                           ValueRange arguments) {
+    OpBuilder::InsertionGuard restore(builder);
+    builder.setInsertionPointToStart(nested.getInsertionBlock());
+    IRMapping mapping;
+    mapping.map(loop.getKey(), keyOf(iteration));
+    unsigned next = 0;
+    for (auto [index, argument] : llvm::enumerate(loop.getIterArgs()))
+      if (index != accumulator)
+        mapping.map(argument, arguments[next++]);
+    startQK(mapping);
+    LateWait late = startPV(arguments.drop_front(next));
+    mapping.map(loop.getIterArgs()[accumulator], late.wait.getResult(0));
+    // PV's group is younger than QK's.
+    late.softmax = emitSoftmaxPart(phase, /*pending=*/1, mapping);
+    // The wait for QK comes first.
+    Operation *before = late.softmax;
+    late.wait->moveBefore(before);
+    for (Operation *release : late.releases)
+      release->moveBefore(before);
+    lateWaits.push_back(late);
+
+    SmallVector<Value> results;
+    for (auto [index, value] :
+         llvm::enumerate(body.getTerminator()->getOperands()))
+      if (index != accumulator)
+        results.push_back(mapping.lookupOrDefault(value));
+    llvm::append_range(results, lookupAll(inputsC, mapping));
+    scf::YieldOp::create(builder, loc, results);
+  };
+  auto made = scf::ForOp::create(builder, loc, begin, end, constant(1), carried,
+                                 makeIteration);
+  made->setAttr(kPhaseAttr, KVPhaseAttr::get(builder.getContext(), phase));
+  return llvm::to_vector(ValueRange(made.getResults()));
+}
+
+SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
+  // The first block.
+  IRMapping mapping;
+  mapping.map(loop.getKey(), keyOf(constant(0)));
+  mapping.map(loop.getIterArgs(), loop.getInits());
+  startQK(mapping);
+  emitSoftmaxPart(KVPhase::Right, /*pending=*/0, mapping);
+  for (auto [index, value] :
+       llvm::enumerate(body.getTerminator()->getOperands()))
+    if (index != accumulator)
+      carried.push_back(mapping.lookupOrDefault(value));
+  llvm::append_range(carried, lookupAll(inputsC, mapping));
+
+  SmallVector<KVPhase> kinds;
+  Value begin = constant(1);
+  for (const KVPhaseRange &range : makePhaseRanges(builder, loop, trips)) {
+    Value end = arith::MaxSIOp::create(builder, loc, range.end, begin);
+    carried = makeLoop(range.kind, begin, end, carried);
+    begin = end;
+    kinds.push_back(range.kind);
+  }
+
+  // PV of the last block.
+  unsigned others = loop.getNumResults() - 1;
+  LateWait last = startPV(ValueRange(carried).drop_front(others));
+  carried.resize(others);
+  carried.insert(carried.begin() + accumulator, last.wait.getResult(0));
+  return kinds;
+}
+
+LogicalResult RotatedExpander::finishWaits() {
+  for (LateWait &late : lateWaits) {
+    Block *block = late.wait->getBlock();
+    if (failed(expandOnlineSoftmax(late.softmax)))
+      return failure();
+    Operation *first = nullptr;
+    for (Operation *user : late.wait->getUsers()) {
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      if (!first || ancestor->isBeforeInBlock(first))
+        first = ancestor;
+    }
+    late.wait->moveBefore(first);
+    for (Operation *release : late.releases)
+      release->moveBefore(first);
+  }
+  return success();
+}
+
+FailureOr<KVLoopSummary> RotatedExpander::run() {
+  if (failed(analyze()))
+    return failure();
+  trips = arith::SubIOp::create(builder, loc, loop.getEnd(), loop.getBegin());
+  lastBlock = arith::SubIOp::create(builder, loc, loop.getEnd(), constant(1));
+  Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                     trips, constant(0));
+  auto branch = scf::IfOp::create(builder, loc, loop.getResultTypes(), some,
+                                  /*withElseRegion=*/true);
+  KVLoopSummary summary;
+  summary.stages = 1;
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> carried;
+  summary.phases = emitBlocks(carried);
+  scf::YieldOp::create(builder, loc, carried);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, loop.getInits());
+  loop.replaceAllUsesWith(branch.getResults());
+  loop.erase();
+  if (failed(finishWaits()))
+    return failure();
+  return summary;
+}
+
+FailureOr<KVLoopSummary> attn::expandRotatedKVLoop(KVLoopOp loop) {
+  return RotatedExpander(loop).run();
+}

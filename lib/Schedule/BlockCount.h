@@ -1,0 +1,17 @@
+//===- BlockCount.h - How many blocks of keys tiles walk --------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_BLOCKCOUNT_H
+#define ATTN_LIB_SCHEDULE_BLOCKCOUNT_H
+
+#include "attn/Schedule/ProblemFacts.h"
+
+namespace mlir::attn {
+
+/// Blocks of `blockN` keys that an average tile of `blockM` queries walks under
+/// the problem's mask; an estimate, at least 1.
+double countBlocks(const ProblemFacts &facts, double queries, double keys,
+                   double blockM, double blockN);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_BLOCKCOUNT_H

@@ -1,0 +1,90 @@
+//===- Cost.cpp - What a plan of ws_wgmma is expected to take -------------===//
+//
+// Time = (tiles * tileClocks + tiles * blocks * blockClocks) of the SM that has
+// the most tiles: one persistent CTA for each SM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../BlockCount.h"
+#include "WsWgmma.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Extents that estimates take where the launch decides.
+static constexpr double kAssumedLength = 4096;
+/// Clocks of a tile that nothing hides: the first QK and softmax, the last PV,
+/// the division and the stores.
+static constexpr double kTileClocks = 2600;
+/// The part of the other resources' clocks that does not hide behind the
+/// busiest one, with PV of a block running under the softmax of the next one
+/// and without.
+static constexpr double kUnhiddenAhead = 0.25;
+static constexpr double kUnhiddenInOrder = 0.5;
+
+bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                        PlanAttrInterface planAttr,
+                                        const TargetRow &) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  // Scores, accumulator and the probabilities of a block: 64 rows of a
+  // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
+  // keep sums up to 208 of 240 for head dimensions to 128, 188 at 256.
+  int64_t registers =
+      plan.getBlockN() / 2 + facts.valueDim / 2 + plan.getBlockN() / 4;
+  return registers > (facts.valueDim > 128 ? 188 : 208);
+}
+
+PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &target) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getRingBytes(facts, plan);
+  estimate.registers.add("o", facts.valueDim / 2);
+  estimate.registers.add("s", plan.getBlockN() / 2);
+  estimate.registers.add("p", plan.getBlockN() / 4);
+  estimate.registers.add("other", 32);
+  estimate.ctasPerSM = 1;
+
+  double blockM = plan.getBlockM(), blockN = plan.getBlockN();
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double groups = facts.batch * getAssumedExtent(facts.heads, 16);
+  estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
+  estimate.waves = double(estimate.tiles) / target.smCount;
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+
+  double columns = facts.headDim + facts.valueDim;
+  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
+  estimate.expClocks = blockM * blockN / target.expPerClock;
+  // Warp instructions for 32 elements of S: scale, exponential, sum, maximum,
+  // half a packing; and one multiplication for 32 elements of O.
+  double elements = blockM * blockN / 32;
+  estimate.issueClocks =
+      (4.5 * elements + blockM * facts.valueDim / 32 + 40 * blockM / 16) /
+      target.issuePerClock;
+  // Operands from shared memory: B of both products for each warpgroup, A of
+  // QK, and what TMA writes.
+  double operandBytes = 2 * (blockM / 64 * blockN * columns +
+                             blockM * facts.headDim + blockN * columns);
+  estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double others = estimate.tensorClocks + estimate.expClocks +
+                  estimate.issueClocks - busiest;
+  double unhidden = plan.getQkAhead() ? kUnhiddenAhead : kUnhiddenInOrder;
+  // A single warpgroup has nobody's matrix instructions to hide behind.
+  if (blockM == 64)
+    unhidden *= 2;
+  estimate.blockClocks = busiest + unhidden * std::max(0.0, others);
+  estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
+  double rounds = std::ceil(estimate.waves);
+  // Unequal tiles even out over several rounds.
+  if (plan.getOrder() == TileOrder::LongestFirst && estimate.waves > 1)
+    rounds = (rounds + estimate.waves) / 2;
+  estimate.microseconds =
+      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
+      target.clockMHz;
+  return estimate;
+}

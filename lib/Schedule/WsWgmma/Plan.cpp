@@ -1,0 +1,195 @@
+//===- Plan.cpp - Plans of ws_wgmma: legality and parameters --------------===//
+
+#include "../PlanParameters.h"
+#include "WsWgmma.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Lengths stay below this, so that row and key indices can be added to mask
+/// bounds in 32 bits, and tiles can be counted in 32 bits.
+static constexpr int64_t kLengthLimit = int64_t(1) << 29;
+
+const Schedule &attn::getWsWgmmaSchedule() {
+  static const WsWgmmaSchedule schedule;
+  return schedule;
+}
+
+ResourceSum attn::getRingBytes(const ProblemFacts &facts,
+                               WsWgmmaPlanAttr plan) {
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  ResourceSum sum;
+  sum.add("q", plan.getBlockM() * facts.headDim * bytes, plan.getQStages());
+  sum.add("k", plan.getBlockN() * facts.headDim * bytes, plan.getKStages());
+  sum.add("v", plan.getBlockN() * facts.valueDim * bytes, plan.getVStages());
+  // Two mbarriers of 8 bytes for each slot.
+  sum.add("barriers", 16,
+          plan.getQStages() + plan.getKStages() + plan.getVStages());
+  return sum;
+}
+
+std::vector<PlanAttrInterface>
+WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
+                               const TargetRow &) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  TileOrder order = facts.mask.getKind() == MaskKind::None
+                        ? TileOrder::RowMajor
+                        : TileOrder::LongestFirst;
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t blockM : {128, 64})
+    for (int64_t blockN : {128, 112, 96, 80, 64})
+      for (int64_t qStages : {2, 1})
+        plans.push_back(WsWgmmaPlanAttr::get(
+            context, blockM, blockN, qStages, 2, 2, /*qkAhead=*/true,
+            SoftmaxPolicy::Exact, order, EpilogueKind::Auto));
+  return plans;
+}
+
+llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
+                                          const TargetRow &target) const {
+  AttentionOp op = facts.op;
+  auto unsupported = [](const llvm::Twine &what) {
+    return llvm::createStringError("schedule 'ws_wgmma' does not support " +
+                                   what);
+  };
+  if (!target.has(Capability::Wgmma))
+    return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
+                                     target.chip,
+                                     getCapabilityChips(Capability::Wgmma)));
+  if (op.getPageTable())
+    return unsupported("paged keys");
+  if (op.getKvSplits())
+    return unsupported("split keys with partial results");
+  if (op.getRopeDim())
+    return unsupported("the absorbed latent form ('rope_dim')");
+  auto typeName = [](Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return text;
+  };
+  if (!facts.elementType.isF16() && !facts.elementType.isBF16())
+    return unsupported("operands of type " + typeName(facts.elementType) +
+                       ", expected f16 or bf16");
+  if (!facts.outType.isF16() && !facts.outType.isBF16() &&
+      !facts.outType.isF32())
+    return unsupported("an output of type " + typeName(facts.outType) +
+                       ", expected f16, bf16 or f32");
+  for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
+                           std::pair("value dimension", facts.valueDim)})
+    if (dim < 16 || dim > 256 || dim % 16 != 0)
+      return unsupported(llvm::formatv(
+          "a {0} of {1}, expected a multiple of 16 up to 256", name, dim));
+  if (ShapedType::isDynamic(facts.batch))
+    return unsupported("a batch size that only the launch decides");
+  for (auto [name, length] :
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)}) {
+    if (ShapedType::isDynamic(length))
+      continue;
+    if (length >= kLengthLimit)
+      return unsupported(llvm::formatv("{0} {1}, expected fewer than {2}",
+                                       length, name, kLengthLimit));
+    // A tensor map has no extent of 0.
+    if (length == 0)
+      return unsupported(llvm::formatv("0 {0}", name));
+  }
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v}) {
+    int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+    for (int64_t stride : ArrayRef(tensor->strides).drop_back())
+      if (!ShapedType::isDynamic(stride) && stride * bytes % 16 != 0)
+        return unsupported(llvm::formatv(
+            "a stride of {0} bytes in '{1}', expected a multiple of 16",
+            stride * bytes, tensor->name));
+    if (tensor->getRowAlignment() < 16)
+      return unsupported(llvm::formatv(
+          "rows of '{0}' that start at multiples of {1} bytes, expected 16",
+          tensor->name, tensor->getRowAlignment()));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
+                                     PlanAttrInterface planAttr,
+                                     const TargetRow &target) const {
+  if (llvm::Error error = isApplicable(facts, target))
+    return error;
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  if (plan.getSoftmax() == SoftmaxPolicy::Lagged)
+    return llvm::createStringError(
+        llvm::formatv("schedule 'ws_wgmma' does not support the softmax policy "
+                      "'{0}', expected 'exact', 'threshold' or 'optimistic'",
+                      stringifySoftmaxPolicy(plan.getSoftmax())));
+  if (plan.getQkAhead() && (plan.getKStages() < 2 || plan.getVStages() < 2))
+    return llvm::createStringError(
+        llvm::formatv("qk_ahead needs 2 slots of K and of V, got {0} and {1}",
+                      plan.getKStages(), plan.getVStages()));
+  ResourceSum shared = getRingBytes(facts, plan);
+  if (shared.getTotal() > target.sharedBytesPerCTA)
+    return llvm::createStringError(
+        llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}",
+                      shared.str(), target.sharedBytesPerCTA, target.chip));
+  return llvm::Error::success();
+}
+
+KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
+                                            PlanAttrInterface planAttr) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  KernelShape shape;
+  // One CTA for each SM of the target's board. They walk all tiles, so any
+  // number is right.
+  llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
+  assert(target && "the schedule's only chip");
+  shape.grid = {std::to_string(target->smCount), "1", "1"};
+  shape.threads = plan.getThreads();
+  shape.warps = {plan.getBlockM() / 16, 1};
+  return shape;
+}
+
+FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
+    llvm::function_ref<InFlightDiagnostic()> emitError, MLIRContext *context,
+    PlanAttrInterface planAttr,
+    llvm::ArrayRef<PlanParameter> parameters) const {
+  auto plan = llvm::cast_if_present<WsWgmmaPlanAttr>(planAttr);
+  if (!plan)
+    plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true,
+                                SoftmaxPolicy::Exact, TileOrder::RowMajor,
+                                EpilogueKind::Auto);
+  int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
+  int64_t qStages = plan.getQStages(), kStages = plan.getKStages(),
+          vStages = plan.getVStages();
+  bool qkAhead = plan.getQkAhead();
+  SoftmaxPolicy softmax = plan.getSoftmax();
+  TileOrder order = plan.getOrder();
+  EpilogueKind epilogue = plan.getEpilogue();
+  for (const PlanParameter &parameter : parameters) {
+    int64_t *integer = llvm::StringSwitch<int64_t *>(parameter.name)
+                           .Case("block_m", &blockM)
+                           .Case("block_n", &blockN)
+                           .Case("q_stages", &qStages)
+                           .Case("k_stages", &kStages)
+                           .Case("v_stages", &vStages)
+                           .Default(nullptr);
+    LogicalResult result = success();
+    if (integer) {
+      result = setInteger(emitError, parameter, *integer);
+    } else if (parameter.name == "qk_ahead") {
+      result = setBool(emitError, parameter, qkAhead);
+    } else if (std::optional<LogicalResult> common =
+                   setCommon(emitError, parameter, softmax, order, epilogue)) {
+      result = *common;
+    } else {
+      return emitError() << "unknown parameter '" << parameter.name
+                         << "' of schedule 'ws_wgmma', expected one of "
+                            "block_m, block_n, q_stages, k_stages, v_stages, "
+                            "qk_ahead, softmax, order, epilogue";
+    }
+    if (failed(result))
+      return failure();
+  }
+  auto changed = WsWgmmaPlanAttr::getChecked(emitError, context, blockM, blockN,
+                                             qStages, kStages, vStages, qkAhead,
+                                             softmax, order, epilogue);
+  if (!changed)
+    return failure();
+  return PlanAttrInterface(changed);
+}

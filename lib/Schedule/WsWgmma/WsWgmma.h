@@ -1,0 +1,51 @@
+//===- WsWgmma.h - The schedule ws_wgmma ------------------------*- C++ -*-===//
+//
+// FlashAttention-3 style (Shah et al., "FlashAttention-3: Fast and Accurate
+// Attention with Asynchrony and Low-precision", 2024): one thread loads Q, K
+// and V by TMA into rings, warpgroups of 64 query rows each multiply with
+// wgmma. One CTA for each SM walks the tiles of the whole problem.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMA_H
+#define ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMA_H
+
+#include "attn/Schedule/Schedule.h"
+
+namespace mlir::attn {
+
+class WsWgmmaSchedule : public Schedule {
+public:
+  llvm::StringRef getName() const override { return "ws_wgmma"; }
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
+                      const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
+                MLIRContext *context, PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts,
+                             PlanAttrInterface plan) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+/// Registers that a thread of each partition asks for. Together they fit the
+/// register file: 2 x 128 x 240 + 128 x 24 = 64512.
+inline constexpr int64_t kConsumerRegisters = 240;
+inline constexpr int64_t kProducerRegisters = 24;
+
+/// Bytes of the rings.
+ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMA_H
