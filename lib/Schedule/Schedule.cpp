@@ -40,13 +40,13 @@ llvm::StringRef PlanEstimate::getLimiter() const {
   return limit == issueClocks ? "issue" : "shared";
 }
 
-<<<<<<< HEAD
 namespace {
 
 /// What registerSchedule changes.
 struct Registry {
   std::mutex mutex;
-  llvm::SmallVector<const Schedule *> schedules = {&getSplitQSchedule()};
+  llvm::SmallVector<const Schedule *> schedules = {&getSplitQSchedule(),
+                                                   &getWsWgmmaSchedule()};
 };
 
 } // namespace
@@ -73,12 +73,6 @@ llvm::Error attn::registerSchedule(const Schedule &schedule) {
               .str());
   registry.schedules.push_back(&schedule);
   return llvm::Error::success();
-=======
-llvm::ArrayRef<const Schedule *> attn::getSchedules() {
-  static const Schedule *const schedules[] = {&getSplitQSchedule(),
-                                              &getWsWgmmaSchedule()};
-  return schedules;
->>>>>>> 3e7413f (Emit ws_wgmma in tile IR, and start QK of the next block before PV)
 }
 
 llvm::Expected<const Schedule &> attn::lookupSchedule(llvm::StringRef name) {
