@@ -76,6 +76,20 @@ struct ReturnLowering : OpConversionPattern<gpu::ReturnOp> {
   }
 };
 
+/// The address of a tensor map: its parameter is one already.
+struct TensorMapAddress : OpConversionPattern<UnrealizedConversionCastOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(UnrealizedConversionCastOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (op.getNumOperands() != 1 ||
+        !isa<TensorMapType>(op.getOperand(0).getType()))
+      return failure();
+    rewriter.replaceOp(op, adaptor.getInputs());
+    return success();
+  }
+};
+
 /// A kernel to an llvm.func with NVVM's entry attributes.
 struct KernelLowering : OpConversionPattern<gpu::GPUFuncOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -109,7 +123,7 @@ struct KernelLowering : OpConversionPattern<gpu::GPUFuncOp> {
       function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
                         rewriter.getDenseI32ArrayAttr(*cluster));
     for (unsigned index : llvm::seq(op.getNumArguments())) {
-      if (!op.getArgAttr(index, AttnDialect::kTensorMapAttr))
+      if (!isa<TensorMapType>(op.getArgumentTypes()[index]))
         continue;
       // CUtensorMap of the CUDA driver API: 128 bytes at a multiple of 64.
       function.setArgAttr(
@@ -144,6 +158,9 @@ struct ConvertAttnToNVVMPass
     LowerToLLVMOptions options(context);
     options.overrideIndexBitwidth(32);
     LLVMTypeConverter converter(context, options);
+    converter.addConversion([](TensorMapType type) {
+      return LLVM::LLVMPointerType::get(type.getContext());
+    });
 
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);
@@ -151,16 +168,16 @@ struct ConvertAttnToNVVMPass
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     populateMathToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-    patterns.add<BarrierLowering, ReturnLowering, KernelLowering,
-                 SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp,
-                                 NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>,
-                 SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp,
-                                 NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
-                 SpecialRegister<gpu::BlockDimOp, NVVM::BlockDimXOp,
-                                 NVVM::BlockDimYOp, NVVM::BlockDimZOp>,
-                 SpecialRegister<gpu::GridDimOp, NVVM::GridDimXOp,
-                                 NVVM::GridDimYOp, NVVM::GridDimZOp>>(converter,
-                                                                      context);
+    patterns
+        .add<BarrierLowering, ReturnLowering, KernelLowering, TensorMapAddress,
+             SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp,
+                             NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>,
+             SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
+                             NVVM::BlockIdZOp>,
+             SpecialRegister<gpu::BlockDimOp, NVVM::BlockDimXOp,
+                             NVVM::BlockDimYOp, NVVM::BlockDimZOp>,
+             SpecialRegister<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
+                             NVVM::GridDimZOp>>(converter, context);
 
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();

@@ -46,9 +46,6 @@ def Attn_Dialect : Dialect {
     /// on no pass creates shared memory.
     static constexpr llvm::StringLiteral kSharedClosedAttr =
         "attn.shared_closed";
-    /// Type attribute on a pointer parameter of a kernel, set by
-    /// attn-lower-tiles: the parameter is a tensor map, 128 bytes by value.
-    static constexpr llvm::StringLiteral kTensorMapAttr = "attn.tensor_map";
 
     void registerAttributes();
     void registerTypes();

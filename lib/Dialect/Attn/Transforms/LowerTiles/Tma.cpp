@@ -24,19 +24,17 @@ LogicalResult TileLowering::checkTensorMap(Operation *op, Value map) {
 }
 
 void TileLowering::lowerTensorMaps() {
-  MLIRContext *context = kernel.getContext();
+  // The kernel's signature stays as the launch has it; convert-attn-to-nvvm
+  // makes the parameter the pointer that is cast to here.
+  auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
+  OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   for (BlockArgument argument : kernel.getBody().getArguments()) {
-    auto map = dyn_cast<TensorMapType>(argument.getType());
-    if (!map)
+    if (!isa<TensorMapType>(argument.getType()))
       continue;
-    argument.setType(LLVM::LLVMPointerType::get(context));
-    // The parameter is the map itself, not a pointer to it:
-    // convert-attn-to-nvvm reads this.
-    kernel.setArgAttr(argument.getArgNumber(), AttnDialect::kTensorMapAttr,
-                      TypeAttr::get(map));
+    auto cast = UnrealizedConversionCastOp::create(b, kernel.getLoc(), pointer,
+                                                   argument);
+    argument.replaceAllUsesExcept(cast.getResult(0), cast);
   }
-  kernel.setFunctionType(FunctionType::get(
-      context, kernel.getBody().getArgumentTypes(), TypeRange()));
 }
 
 LogicalResult TileLowering::forEachBox(
