@@ -59,10 +59,13 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
   estimate.expClocks = blockM * blockN / target.expPerClock;
   // Warp instructions for 32 elements of S: scale, exponential, sum, maximum,
-  // half a packing; and one multiplication for 32 elements of O.
+  // half a packing; and one multiplication for 32 elements of O. Optimistic
+  // blocks have neither maximum nor multiplication.
+  bool optimistic = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
   double elements = blockM * blockN / 32;
+  double rescale = optimistic ? 0 : blockM * facts.valueDim / 32;
   estimate.issueClocks =
-      (4.5 * elements + blockM * facts.valueDim / 32 + 40 * blockM / 16) /
+      ((optimistic ? 3.5 : 4.5) * elements + rescale + 40 * blockM / 16) /
       target.issuePerClock;
   // Operands from shared memory: B of both products for each warpgroup, A of
   // QK, and what TMA writes.

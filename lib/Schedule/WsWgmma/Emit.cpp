@@ -31,7 +31,11 @@ public:
 
 private:
   Ring makeRing(StringRef name, int64_t stages, int64_t rows, int64_t columns);
-  /// The number of tiles of a head, and of all heads of all batches.
+  bool isLongestFirst() const {
+    return plan.getOrder() == TileOrder::LongestFirst;
+  }
+  /// The number of tiles of a head, of the heads of all batches, and of tiles
+  /// in all.
   void emitExtents();
   /// Finds tile `index`, its lengths and its blocks of keys.
   void emitTile(Value index);
@@ -60,7 +64,7 @@ private:
 
   WsWgmmaPlanAttr plan;
   Ring q, k, v;
-  Value tilesPerHead, allTiles;
+  Value tilesPerHead, allHeads, allTiles;
 };
 
 } // namespace
@@ -86,9 +90,9 @@ void WsWgmmaEmitter::emitExtents() {
   Value length =
       facts.varlen ? context.i32(facts.queries) : context.getQueries();
   tilesPerHead = arith::CeilDivUIOp::create(b, length, context.i32(blockM));
-  Value groups =
+  allHeads =
       arith::MulIOp::create(b, context.getHeads(), context.i32(facts.batch));
-  allTiles = arith::MulIOp::create(b, groups, tilesPerHead);
+  allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);
 }
 
 void WsWgmmaEmitter::emitTile(Value index) {
@@ -97,32 +101,53 @@ void WsWgmmaEmitter::emitTile(Value index) {
     Value product = arith::MulIOp::create(b, quotient, y);
     return {quotient, arith::SubIOp::create(b, x, product)};
   };
-  Value group;
-  if (plan.getOrder() == TileOrder::LongestFirst) {
+  auto sub = [&](Value x, Value y) -> Value {
+    return arith::SubIOp::create(b, x, y);
+  };
+  auto isLess = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  Value head, exists;
+  if (isLongestFirst()) {
+    // The last turn may have more CTAs than tiles.
+    exists = isLess(index, allTiles);
+    Value one = context.i32(1);
+    index = arith::MinSIOp::create(b, index, sub(allTiles, one));
+    Value first = context.i32(0), heads = allHeads, inGroup = index;
+    if (plan.getGroupHeads() != 0) {
+      Value size = context.i32(plan.getGroupHeads());
+      Value group;
+      std::tie(group, inGroup) =
+          divide(index, arith::MulIOp::create(b, size, tilesPerHead));
+      first = arith::MulIOp::create(b, group, size);
+      heads = arith::MinSIOp::create(b, size, sub(allHeads, first));
+    }
+    auto [turn, offset] = divide(inGroup, heads);
     // Under a causal mask the last tile of a head has the most keys.
-    Value groups = arith::DivUIOp::create(b, allTiles, tilesPerHead);
-    Value turn;
-    std::tie(turn, group) = divide(index, groups);
-    Value last = arith::SubIOp::create(b, tilesPerHead, context.i32(1));
-    at.tile = arith::SubIOp::create(b, last, turn);
+    at.tile = sub(sub(tilesPerHead, one), turn);
+    head = arith::AddIOp::create(b, first, offset);
   } else {
-    std::tie(group, at.tile) = divide(index, tilesPerHead);
+    std::tie(head, at.tile) = divide(index, tilesPerHead);
   }
-  std::tie(at.batch, at.head) = divide(group, context.getHeads());
+  std::tie(at.batch, at.head) = divide(head, context.getHeads());
   at.kvHead = emitKVHead(at.head);
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(blockM));
   bounds =
       emitBlockBounds(context, row, queries, keys, blockM, plan.getBlockN());
-  if (!facts.varlen)
+  if (facts.varlen) {
+    // The tiles of the longest sequence are dealt for all.
+    Value inSequence = isLess(row, queries);
+    exists = exists ? arith::AndIOp::create(b, exists, inSequence).getResult()
+                    : inSequence;
+  }
+  if (!exists)
     return;
-  // The tiles of the longest sequence are dealt for all: those beyond the end
-  // of a shorter one have no keys, and no rows to store.
-  Value exists =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, queries);
-  for (Value *bound :
-       {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
-    *bound = arith::SelectOp::create(b, exists, *bound, context.i32(0));
+  // A tile that does not exist has no keys and stores no rows.
+  Value zero = context.i32(0);
+  for (Value *value : {&queries, &bounds.begin, &bounds.fullBegin,
+                       &bounds.fullEnd, &bounds.end})
+    *value = arith::SelectOp::create(b, exists, *value, zero);
 }
 
 LogicalResult WsWgmmaEmitter::emitTileLoop(
@@ -133,10 +158,28 @@ LogicalResult WsWgmmaEmitter::emitTileLoop(
       b, i32, gpu::BlockIdOp::create(b, gpu::Dimension::x));
   Value step = arith::IndexCastOp::create(
       b, i32, gpu::GridDimOp::create(b, gpu::Dimension::x));
-  auto loop = scf::ForOp::create(b, first, allTiles, step, cursors);
+  Value end = allTiles;
+  if (isLongestFirst())
+    end = arith::MulIOp::create(b, arith::CeilDivUIOp::create(b, end, step),
+                                step);
+  auto loop = scf::ForOp::create(b, first, end, step, cursors);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  emitTile(loop.getInductionVar());
+  Value index = loop.getInductionVar();
+  if (isLongestFirst()) {
+    // Each second turn goes backwards, so that whoever got the longest tile of
+    // one turn gets the shortest of the next.
+    Value one = context.i32(1);
+    Value turn = arith::DivUIOp::create(b, index, step);
+    Value isOdd = arith::TruncIOp::create(b, b.getI1Type(), turn);
+    Value start = arith::MulIOp::create(b, turn, step);
+    Value last =
+        arith::SubIOp::create(b, arith::AddIOp::create(b, start, step), one);
+    Value backwards =
+        arith::AddIOp::create(b, start, arith::SubIOp::create(b, last, index));
+    index = arith::SelectOp::create(b, isOdd, backwards, index);
+  }
+  emitTile(index);
   FailureOr<SmallVector<Value>> next = body(loop.getRegionIterArgs());
   if (failed(next))
     return failure();

@@ -29,20 +29,39 @@ ResourceSum attn::getRingBytes(const ProblemFacts &facts,
   return sum;
 }
 
+/// The number of query heads whose keys and values take half of L2: each half
+/// of the chip may hold a copy of its own.
+static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
+  if (ShapedType::isDynamic(facts.keys) || ShapedType::isDynamic(facts.heads) ||
+      ShapedType::isDynamic(facts.kvHeads))
+    return 0;
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t headBytes = facts.keys * (facts.headDim + facts.valueDim) * bytes;
+  int64_t sharing = facts.heads / facts.kvHeads;
+  int64_t keyHeads = std::max<int64_t>(1, target.l2Bytes / 2 / headBytes);
+  int64_t heads = keyHeads * sharing;
+  return heads >= facts.batch * facts.heads ? 0 : heads;
+}
+
 std::vector<PlanAttrInterface>
 WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
-                               const TargetRow &) const {
+                               const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
-  TileOrder order = facts.mask.getKind() == MaskKind::None
-                        ? TileOrder::RowMajor
-                        : TileOrder::LongestFirst;
+  TileOrder order = TileOrder::RowMajor;
+  int64_t groupHeads = 0;
+  if (facts.mask.getKind() != MaskKind::None) {
+    order = TileOrder::LongestFirst;
+    groupHeads = chooseGroup(facts, target);
+  }
   std::vector<PlanAttrInterface> plans;
-  for (int64_t blockM : {128, 64})
-    for (int64_t blockN : {128, 112, 96, 80, 64})
-      for (int64_t qStages : {2, 1})
-        plans.push_back(WsWgmmaPlanAttr::get(
-            context, blockM, blockN, qStages, 2, 2, /*qkAhead=*/true,
-            SoftmaxPolicy::Exact, order, EpilogueKind::Auto));
+  for (SoftmaxPolicy softmax :
+       {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
+    for (int64_t blockM : {128, 64})
+      for (int64_t blockN : {128, 112, 96, 80, 64})
+        for (int64_t qStages : {2, 1})
+          plans.push_back(WsWgmmaPlanAttr::get(
+              context, blockM, blockN, qStages, 2, 2, /*qkAhead=*/true, softmax,
+              order, groupHeads, EpilogueKind::Auto));
   return plans;
 }
 
@@ -152,11 +171,11 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
   auto plan = llvm::cast_if_present<WsWgmmaPlanAttr>(planAttr);
   if (!plan)
     plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true,
-                                SoftmaxPolicy::Exact, TileOrder::RowMajor,
+                                SoftmaxPolicy::Exact, TileOrder::RowMajor, 0,
                                 EpilogueKind::Auto);
   int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
   int64_t qStages = plan.getQStages(), kStages = plan.getKStages(),
-          vStages = plan.getVStages();
+          vStages = plan.getVStages(), groupHeads = plan.getGroupHeads();
   bool qkAhead = plan.getQkAhead();
   SoftmaxPolicy softmax = plan.getSoftmax();
   TileOrder order = plan.getOrder();
@@ -168,6 +187,7 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
                            .Case("q_stages", &qStages)
                            .Case("k_stages", &kStages)
                            .Case("v_stages", &vStages)
+                           .Case("group_heads", &groupHeads)
                            .Default(nullptr);
     LogicalResult result = success();
     if (integer) {
@@ -181,14 +201,14 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
       return emitError() << "unknown parameter '" << parameter.name
                          << "' of schedule 'ws_wgmma', expected one of "
                             "block_m, block_n, q_stages, k_stages, v_stages, "
-                            "qk_ahead, softmax, order, epilogue";
+                            "qk_ahead, softmax, order, group_heads, epilogue";
     }
     if (failed(result))
       return failure();
   }
-  auto changed = WsWgmmaPlanAttr::getChecked(emitError, context, blockM, blockN,
-                                             qStages, kStages, vStages, qkAhead,
-                                             softmax, order, epilogue);
+  auto changed = WsWgmmaPlanAttr::getChecked(
+      emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
+      softmax, order, groupHeads, epilogue);
   if (!changed)
     return failure();
   return PlanAttrInterface(changed);

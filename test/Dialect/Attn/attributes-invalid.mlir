@@ -59,3 +59,8 @@ func.func private @ws_keys() attributes {p = #attn.ws_wgmma<block_n = 24>}
 
 // expected-error @below {{expected k_stages from 1 to 8, got 0}}
 func.func private @ws_stages() attributes {p = #attn.ws_wgmma<k_stages = 0>}
+
+// -----
+
+// expected-error @below {{expected group_heads not to be negative, got -1}}
+func.func private @ws_group() attributes {p = #attn.ws_wgmma<group_heads = -1>}

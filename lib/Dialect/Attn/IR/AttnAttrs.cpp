@@ -419,7 +419,8 @@ int64_t WsWgmmaPlanAttr::getThreads() const {
 LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
                                       int64_t blockN, int64_t qStages,
                                       int64_t kStages, int64_t vStages, bool,
-                                      SoftmaxPolicy, TileOrder, EpilogueKind) {
+                                      SoftmaxPolicy, TileOrder,
+                                      int64_t groupHeads, EpilogueKind) {
   if (blockM != 64 && blockM != 128)
     return emitError() << "expected block_m to be 64 or 128, got " << blockM;
   if (blockN < 16 || blockN > 256 || blockN % 16 != 0)
@@ -432,5 +433,8 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
     if (stages < 1 || stages > 8)
       return emitError() << "expected " << name << " from 1 to 8, got "
                          << stages;
+  if (groupHeads < 0)
+    return emitError() << "expected group_heads not to be negative, got "
+                       << groupHeads;
   return success();
 }

@@ -281,7 +281,11 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     - `block_n`: keys of a block, a multiple of 16.
     - `q_stages`, `k_stages`, `v_stages`: slots of the rings.
     - `qk_ahead`: QK of the next block starts before PV of this one.
-    - `softmax`, `order`, `epilogue`: see the enumerations.
+    - `order`: with `longest_first`, the longest tiles of a group of heads come
+      first, and CTAs take them in turns of alternating direction.
+    - `group_heads`: query heads of a group, 0 for all: a number whose keys and
+      values stay in L2.
+    - `softmax`, `epilogue`: see the enumerations.
 
     Example: `#attn.ws_wgmma<block_m = 128, block_n = 128>`.
   }];
@@ -296,6 +300,7 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
         "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,
     DefaultValuedParameter<"::mlir::attn::TileOrder",
         "::mlir::attn::TileOrder::RowMajor">:$order,
+    DefaultValuedParameter<"int64_t", "0">:$group_heads,
     DefaultValuedParameter<"::mlir::attn::EpilogueKind",
         "::mlir::attn::EpilogueKind::Auto">:$epilogue);
   let assemblyFormat = "`<` struct(params) `>`";
