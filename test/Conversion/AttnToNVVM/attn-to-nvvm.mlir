@@ -44,9 +44,10 @@ gpu.module @kernels {
   // where they are.
   // CHECK-LABEL: llvm.func @map
   // CHECK-SAME: %{{.*}}: i32, %[[MAP:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
-  gpu.func @map(%n: i32, %map: !llvm.ptr {attn.tensor_map = !attn.tensor_map<64x64xf16, swizzle = 128>}) kernel {
+  gpu.func @map(%n: i32, %map: !attn.tensor_map<64x64xf16, swizzle = 128>) kernel {
+    %address = builtin.unrealized_conversion_cast %map : !attn.tensor_map<64x64xf16, swizzle = 128> to !llvm.ptr
     // CHECK: nvvm.prefetch tensormap, %[[MAP]]
-    nvvm.prefetch tensormap, %map : !llvm.ptr
+    nvvm.prefetch tensormap, %address : !llvm.ptr
     gpu.return
   }
 }

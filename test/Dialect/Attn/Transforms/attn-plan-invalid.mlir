@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-plan=chip=sm_86 -split-input-file -verify-diagnostics
+// RUN: attn-opt %s -attn-plan="chip=sm_86 schedule=split_q" -split-input-file -verify-diagnostics
 
 func.func @shared(%q: memref<1x8x256x256xf16>, %k: memref<1x8x256x256xf16>, %v: memref<1x8x256x256xf16>, %o: memref<1x8x256x256xf16>) {
   // expected-error@+1 {{cannot be computed by plan #attn.split_q<q_in_regs = false>: does not fit: shared memory 196608 (q 65536 + k 2 x 32768 + v 2 x 32768) exceeds 101376 on sm_86}}

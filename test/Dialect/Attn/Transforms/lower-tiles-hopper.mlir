@@ -66,7 +66,8 @@ gpu.module @kernels {
 
   // One instruction for each span of 64 columns; coordinates innermost first.
   // CHECK-LABEL: gpu.func @copies
-  // CHECK-SAME: %[[MAP:.*]]: !llvm.ptr {attn.tensor_map = !attn.tensor_map<1x64x64xf16, swizzle = 128>}, %[[H:.*]]: i32, %[[ROW:.*]]: i32)
+  // CHECK-SAME: %[[PARAMETER:.*]]: !attn.tensor_map<1x64x64xf16, swizzle = 128>, %[[H:.*]]: i32, %[[ROW:.*]]: i32)
+  // CHECK: %[[MAP:.*]] = builtin.unrealized_conversion_cast %[[PARAMETER]]
   // CHECK: nvvm.prefetch tensormap, %[[MAP]]
   // CHECK: nvvm.mbarrier.arrive.expect_tx %[[BAR:.*]], %c16384_i32{{.*}} : !llvm.ptr<3>, i32
   // CHECK: %[[ADDRESS:.*]] = llvm.ptrtoint %[[BUFFER:.*]] : !llvm.ptr<3> to i32

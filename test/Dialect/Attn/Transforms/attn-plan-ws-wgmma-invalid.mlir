@@ -1,0 +1,125 @@
+// RUN: attn-opt %s -attn-plan="chip=sm_90a schedule=ws_wgmma" -split-input-file -verify-diagnostics
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_86 schedule=ws_wgmma" 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_wgmma set=warps=4" 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_wgmma set=block_m=128,block_n=256,q_stages=4" 2>&1 | FileCheck %s --check-prefix=SUM
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_wgmma set=qk_ahead=maybe" 2>&1 | FileCheck %s --check-prefix=BOOL
+
+// CHIP: schedule 'ws_wgmma' does not support sm_86, which has no wgmma, expected sm_90a
+// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, softmax, order, group_heads, epilogue
+// SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + k 2 x 65536 + v 2 x 65536 + barriers 8 x 16) exceeds 232448 on sm_90a
+// BOOL: expected qk_ahead to be true or false, got 'maybe'
+
+func.func @policy(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support the softmax policy 'lagged', expected 'exact', 'threshold' or 'optimistic'}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<softmax = lagged>}
+  return
+}
+
+// -----
+
+func.func @ahead(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{qk_ahead needs 2 slots of K and of V, got 1 and 2}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<k_stages = 1>}
+  return
+}
+
+// -----
+
+func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x16x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support paged keys}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x16x64xf16>, memref<9x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 16 : i64}
+  return
+}
+
+// -----
+
+func.func @splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support split keys with partial results}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64}
+  return
+}
+
+// -----
+
+func.func @latent(%q: memref<2x8x1x96xf16>, %k: memref<2x1x16x96xf16>, %v: memref<2x1x16x64xf16>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support the absorbed latent form ('rope_dim')}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x96xf16>, memref<2x1x16x96xf16>, memref<2x1x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) {rope_dim = 32 : i64}
+  return
+}
+
+// -----
+
+func.func @fp8(%q: memref<2x8x1x64xf8E4M3FN>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support operands of type f8E4M3FN, expected f16 or bf16}}
+  attn.attention ins(%q, %q, %q : memref<2x8x1x64xf8E4M3FN>, memref<2x8x1x64xf8E4M3FN>, memref<2x8x1x64xf8E4M3FN>)
+                 outs(%o : memref<2x8x1x64xf16>)
+  return
+}
+
+// -----
+
+func.func @fp8_out(%q: memref<2x8x1x64xf16>, %o: memref<2x8x1x64xf8E4M3FN>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support an output of type f8E4M3FN, expected f16, bf16 or f32}}
+  attn.attention ins(%q, %q, %q : memref<2x8x1x64xf16>, memref<2x8x1x64xf16>, memref<2x8x1x64xf16>)
+                 outs(%o : memref<2x8x1x64xf8E4M3FN>) {out_scale = 2.0 : f32}
+  return
+}
+
+// -----
+
+func.func @head_dim(%q: memref<2x8x1x40xf16>, %o: memref<2x8x1x40xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support a head dimension of 40, expected a multiple of 16 up to 256}}
+  attn.attention ins(%q, %q, %q : memref<2x8x1x40xf16>, memref<2x8x1x40xf16>, memref<2x8x1x40xf16>)
+                 outs(%o : memref<2x8x1x40xf16>)
+  return
+}
+
+// -----
+
+func.func @batch(%q: memref<?x8x1x64xf16>, %o: memref<?x8x1x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support a batch size that only the launch decides}}
+  attn.attention ins(%q, %q, %q : memref<?x8x1x64xf16>, memref<?x8x1x64xf16>, memref<?x8x1x64xf16>)
+                 outs(%o : memref<?x8x1x64xf16>)
+  return
+}
+
+// -----
+
+func.func @no_keys(%q: memref<1x1x8x16xf16>, %k: memref<1x1x0x16xf16>, %o: memref<1x1x8x16xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support 0 keys}}
+  attn.attention ins(%q, %k, %k : memref<1x1x8x16xf16>, memref<1x1x0x16xf16>, memref<1x1x0x16xf16>)
+                 outs(%o : memref<1x1x8x16xf16>)
+  return
+}
+
+// -----
+
+func.func @lengths(%q: memref<1x1x1x16xf16>, %k: memref<1x1x536870912x16xf16>, %o: memref<1x1x1x16xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support 536870912 keys, expected fewer than 536870912}}
+  attn.attention ins(%q, %k, %k : memref<1x1x1x16xf16>, memref<1x1x536870912x16xf16>, memref<1x1x536870912x16xf16>)
+                 outs(%o : memref<1x1x1x16xf16>)
+  return
+}
+
+// -----
+
+func.func @stride(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16, strided<[171, 171, 20, 1]>>, %o: memref<1x1x8x16xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support a stride of 342 bytes in 'k', expected a multiple of 16}}
+  attn.attention ins(%q, %k, %q : memref<1x1x8x16xf16>, memref<1x1x8x16xf16, strided<[171, 171, 20, 1]>>, memref<1x1x8x16xf16>)
+                 outs(%o : memref<1x1x8x16xf16>)
+  return
+}
+
+// -----
+
+func.func @alignment(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16, strided<[128, 128, 16, 1], offset: 4>>, %o: memref<1x1x8x16xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support rows of 'k' that start at multiples of 8 bytes, expected 16}}
+  attn.attention ins(%q, %k, %q : memref<1x1x8x16xf16>, memref<1x1x8x16xf16, strided<[128, 128, 16, 1], offset: 4>>, memref<1x1x8x16xf16>)
+                 outs(%o : memref<1x1x8x16xf16>)
+  return
+}
