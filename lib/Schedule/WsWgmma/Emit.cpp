@@ -215,7 +215,8 @@ void WsWgmmaEmitter::load(const Ring &ring, Value cursor, Value head,
   Value batch = facts.varlen ? context.i32(0) : at.batch;
   Value coordinates[] = {batch, head, first, context.i32(0)};
   TmaLoadOp::create(b, ring.map, coordinates, slot, token,
-                    /*barriers=*/Value(), /*index=*/Value());
+                    /*barriers=*/Value(), /*index=*/Value(),
+                    /*multicast=*/IntegerAttr());
   release(b, ring, token, kProducer);
 }
 
