@@ -127,6 +127,7 @@ def main() -> int:
     lines = [
         f"{machine['gpu']}, driver {machine['driver']}, PyTorch {machine['torch']}, cuDNN "
         f"{machine['cudnn']}; PTX for {report['chip']}, assembled for {report['cubin']}. "
+        f"Each contestant ran twice for {report['seconds']} s and was then timed for as long. "
         "TFLOP/s, and in brackets the ratios to FlashAttention-2 and to cuDNN.",
     ]
     lines += write_standard(rows) + write_means(rows)

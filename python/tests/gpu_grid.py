@@ -317,7 +317,11 @@ def sanitize(options: argparse.Namespace) -> int:
     step = max(1, len(entries) // options.count)
     start, processes = time.monotonic(), {}
     for name in TOOLS:
-        command = [tool, f"--tool={name}", "--error-exitcode=9", sys.executable, __file__]
+        command = [tool, f"--tool={name}", "--error-exitcode=9"]
+        # Calls of the driver are checked where they are made. cuda-bindings asks
+        # for functions that an older driver lacks, which is no error.
+        command += ["--report-api-errors=no"] if name == "memcheck" else []
+        command += [sys.executable, __file__]
         command += ["launch", str(options.folder), f"--step={step}"]
         processes[name] = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -331,7 +335,7 @@ def sanitize(options: argparse.Namespace) -> int:
         failed += not good
         print(f"{name:10} {launched} kernels, {'; '.join(summary) or 'no summary'}", flush=True)
         if not good:
-            print(text[-1500:])
+            print("\n".join(line for line in text.splitlines() if line.startswith("="))[:4000])
     print(f"{time.monotonic() - start:.0f} s")
     return 1 if failed else 0
 

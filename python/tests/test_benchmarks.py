@@ -54,7 +54,7 @@ def report():
         peers = {"fa2": {"tflops": 200.0}, "cudnn": {"tflops": 600.0}, "flex": {"error": "none"}}
         rows.append({"cell": vars(cell), "name": cell.name, "own": {"planned": own}, "peers": peers})
     machine = {"gpu": "GPU", "driver": "1", "torch": "2", "cudnn": 3}
-    return {"machine": machine, "chip": "sm_80", "cubin": "sm_90", "rows": rows}
+    return {"machine": machine, "chip": "sm_80", "cubin": "sm_90", "seconds": 0.1, "rows": rows}
 
 
 def test_report_writes_tables(report, tmp_path, monkeypatch):
