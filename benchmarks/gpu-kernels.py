@@ -68,9 +68,12 @@ def predict(options: argparse.Namespace, cell: gpu_cells.Cell, plan: str) -> dic
 
 def build(options: argparse.Namespace, cell: gpu_cells.Cell, label: str, settings: dict) -> dict:
     """Compiles one kernel; its entry of the list."""
+    settings = dict(settings)
+    schedule = [f"--schedule={settings.pop('schedule')}"] if "schedule" in settings else []
     name = re.sub(r"[^\w.-]", "_", f"{cell.name}-{label}") + ".attn"
     out, _ = run(
-        options, cell, f"--chip={options.chip}", *[f"--set={k}={v}" for k, v in settings.items()],
+        options, cell, f"--chip={options.chip}", *schedule,
+        *[f"--set={key}={value}" for key, value in settings.items()],
         f"--bundle={options.folder / name}", f"--bundle-chips={options.cubin}",
         "--json", "-o", "/dev/null",
     )  # fmt: skip
