@@ -17,6 +17,10 @@ static constexpr double kAssumedLength = 4096;
 /// Clocks of a tile that nothing hides: the first QK and softmax, the last PV,
 /// the division and the stores.
 static constexpr double kTileClocks = 2600;
+/// Clocks of a block that do not depend on its size: barriers and waits.
+static constexpr double kBlockClocks = 60;
+/// What the first block of a tile takes more than the others.
+static constexpr double kFirstBlockShare = 0.5;
 /// The part of the other resources' clocks that does not hide behind the
 /// busiest one, with PV of a block running under the softmax of the next one
 /// and without.
@@ -80,8 +84,11 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   // A single warpgroup has nobody's matrix instructions to hide behind.
   if (blockM == 64)
     unhidden *= 2;
-  estimate.blockClocks = busiest + unhidden * std::max(0.0, others);
+  estimate.blockClocks =
+      busiest + unhidden * std::max(0.0, others) + kBlockClocks;
   estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
+  // The first block of a tile keeps all masks and is never a bet.
+  estimate.tileClocks += kFirstBlockShare * estimate.blockClocks;
   double rounds = std::ceil(estimate.waves);
   // Unequal tiles even out over several rounds.
   if (plan.getOrder() == TileOrder::LongestFirst && estimate.waves > 1)

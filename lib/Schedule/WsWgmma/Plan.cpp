@@ -58,10 +58,21 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
        {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
     for (int64_t blockM : {128, 64})
       for (int64_t blockN : {128, 112, 96, 80, 64})
-        for (int64_t qStages : {2, 1})
-          plans.push_back(WsWgmmaPlanAttr::get(
-              context, blockM, blockN, qStages, 2, 2, /*qkAhead=*/true, softmax,
-              order, groupHeads, EpilogueKind::Auto));
+        for (int64_t qStages : {2, 1}) {
+          // Loads run as far ahead as shared memory lets them.
+          for (int64_t stages : {4, 3, 2}) {
+            auto plan = WsWgmmaPlanAttr::get(context, blockM, blockN, qStages,
+                                             stages, stages,
+                                             /*qkAhead=*/true, softmax, order,
+                                             groupHeads, EpilogueKind::Auto);
+            plans.push_back(plan);
+            if (getRingBytes(facts, plan).getTotal() <=
+                target.sharedBytesPerCTA)
+              break;
+            if (stages > 2)
+              plans.pop_back();
+          }
+        }
   return plans;
 }
 
