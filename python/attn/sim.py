@@ -1,13 +1,13 @@
 """Any PTX kernel on the simulator, with numpy arrays.
 
-    import attn
-    import numpy as np
+import attn
+import numpy as np
 
-    x = np.arange(256, dtype=np.float32)
-    run = attn.sim.run(ptx, grid=2, block=128, args=[x, attn.sim.empty(256, np.float32), 256])
-    run.outputs[1]          # what the kernel left in the second argument
-    run.findings            # races, reads of uninitialised memory, ...
-    run.counters["warpInstructions"]
+x = np.arange(256, dtype=np.float32)
+run = attn.sim.run(ptx, grid=2, block=128, args=[x, attn.sim.empty(256, np.float32), 256])
+run.outputs[1]          # what the kernel left in the second argument
+run.findings            # races, reads of uninitialised memory, ...
+run.counters["warpInstructions"]
 """
 
 from __future__ import annotations

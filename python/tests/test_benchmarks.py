@@ -52,7 +52,9 @@ def report():
         own = {"plan": "#attn.split_q<>", "predicted": {"us": 100.0, "limiter": "tensor"}}
         own |= {"ms": 0.2, "tflops": 300.0, "mhz": 1900.0, "watts": 600.0}
         peers = {"fa2": {"tflops": 200.0}, "cudnn": {"tflops": 600.0}, "flex": {"error": "none"}}
-        rows.append({"cell": vars(cell), "name": cell.name, "own": {"planned": own}, "peers": peers})
+        rows.append(
+            {"cell": vars(cell), "name": cell.name, "own": {"planned": own}, "peers": peers}
+        )
     machine = {"gpu": "GPU", "driver": "1", "torch": "2", "cudnn": 3}
     return {"machine": machine, "chip": "sm_80", "cubin": "sm_90", "seconds": 0.1, "rows": rows}
 

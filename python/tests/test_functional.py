@@ -128,6 +128,12 @@ def test_variable_lengths():
     assert get_kernel().launch_record["problem"]["max_seqlen_q"] == 448
     with pytest.raises(attn.ArgumentError, match="expected both cu_seqlens_q and cu_seqlens_k"):
         attn.attention(q, k, k, out=q, cu_seqlens_q=lengths)
+    wide = {"cu_seqlens_q": Array((4,), dtype="int64"), "cu_seqlens_k": lengths}
+    with pytest.raises(attn.ArgumentError, match='"cu_seqlens_q": expected dtype i32, got i64'):
+        attn.attention(q, k, k, out=q, **wide)
+    fewer = {"cu_seqlens_q": lengths, "cu_seqlens_k": Array((3,), dtype="int32")}
+    with pytest.raises(attn.ArgumentError, match='"cu_seqlens_k": dimension 0: expected 4 as in'):
+        attn.attention(q, k, k, out=q, **fewer)
     with pytest.raises(attn.ArgumentError, match=r"expected shape \(rows, head, dim\), got"):
         attn.attention(Array((1, 4, 3, 64)), k, k, out=q, **options)
 

@@ -180,6 +180,9 @@ def driver(monkeypatch):
     monkeypatch.setattr(_driver, "Function", FakeFunction)
     monkeypatch.setattr(torch_op, "_get_stream", lambda ordinal: 55)
     _attention.clear()
+    yield
+    # No other test may find calls for tensors of the CPU.
+    _attention.clear()
 
 
 def get_launch():
