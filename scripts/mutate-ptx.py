@@ -2,11 +2,11 @@
 """Breaks the synchronisation of PTX kernels and looks whether attn-sim notices.
 
 Every mutant differs from the kernel in one place: a wait, fence, arrival, commit
-or barrier is dropped, a count, a number of bytes or a parity is changed, two
-synchronising instructions change places. A mutant is *reported* when the
+or barrier is dropped, a count, a number of bytes or a parity is changed, or what
+orders comes after the signal. A mutant is *reported* when the
 simulator's findings make the run fail, *wrong* when only the result shows it,
-*not executed* when not even a trap in its place would be noticed; the others
-survive and are listed.
+*not executed* when not even a trap in its place would be noticed; those that
+pass every corner of the schedules as well survive and are listed.
 
 usage: mutate-ptx.py --recorded=DIR [options]
        mutate-ptx.py KERNEL.ptx --launch=RECORD.json [options] [-- attn-sim options]
@@ -35,6 +35,10 @@ STATEMENT = re.compile(
 )
 LABEL_OR_BRANCH = re.compile(r"^\s*[\w$]+:|\b(?:bra|brx\.idx|ret|exit|call)\b", re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*")
+
+# What orders, and what it has to come before.
+ORDERS = r"fence|tcgen05\.(?:wait|fence)|bar\.warp|cp\.async\.(?:bulk\.)?wait"
+SIGNALS = r"mbarrier\.arrive|tcgen05\.commit|bar\.|barrier\.|cp\.async\.bulk\.(?:tensor|global)"
 
 # What is dropped, by the name that the table shows.
 DROPS = {
@@ -130,18 +134,21 @@ def mutants_of(text: str) -> list[Mutant]:
             add("parity", m, changed_operand(m, 2, "xor.b32", 1), shown)
         if re.match(r"(?:cp\.async|cp\.async\.bulk|wgmma)\.wait_group", op):
             add("group + 1", m, changed_operand(m, 0, "add.s32", 1), shown)
-        if i + 1 < len(found):
-            n = found[i + 1]
-            between = clean[m.end() : n.start()]
-            signal = re.match(r"mbarrier\.arrive|tcgen05\.commit|bar|cp\.async\.bulk", n["op"])
-            order = re.match(r"fence|tcgen05\.(?:wait|fence)|bar\.warp|cp\.async\.wait", op)
-            if signal and order and not LABEL_OR_BRANCH.search(between):
-                new = text[m.end() : n.end()] + " " + text[m.start() : m.end()]
-                body = text[: m.start()] + new + text[n.end() :]
+        if re.match(ORDERS, op):
+            # Too late: behind the last signal of the straight line.
+            last = None
+            for n in found[i + 1 :]:
+                if LABEL_OR_BRANCH.search(clean[m.end() : n.start()]):
+                    break
+                if re.match(SIGNALS, n["op"]):
+                    last = n
+            if last:
+                new = text[m.end() : last.end()] + " " + text[m.start() : m.end()]
+                body = text[: m.start()] + new + text[last.end() :]
                 line = text.count("\n", 0, m.start()) + 1
                 trap = text[: m.start()] + "trap;" + text[m.end() :]
-                what = f"{shown} after {n['op']}"
-                result.append(Mutant("swap", line, what, body, trap))
+                what = f"{shown} after {last['op']}"
+                result.append(Mutant("late", line, what, body, trap))
     return result
 
 
@@ -163,6 +170,7 @@ class Runner:
         report = json.loads(done.stdout)
         findings = report.get("run", report).get("findings", [])
         kinds = [f["kind"] for f in findings if f["severity"] == "error"]
+        kinds += [p for p in report.get("problems", []) if p.startswith("under ")]
         if kinds:
             return "reported", kinds
         return ("clean" if done.returncode == 0 else "wrong"), []
@@ -182,9 +190,9 @@ def survey(args: argparse.Namespace, runner: Runner) -> int:
             ptx = pathlib.Path(folder) / "mutant.ptx"
             command = [str(ptx), f"--launch={args.launch}"]
 
-        def verdict(text: str) -> tuple[str, list[str]]:
+        def verdict(text: str, *options: str) -> tuple[str, list[str]]:
             ptx.write_text(text)
-            return runner.run(command)
+            return runner.run([*command, *options])
 
         first = verdict(original)
         if first[0] != "clean":
@@ -196,11 +204,12 @@ def survey(args: argparse.Namespace, runner: Runner) -> int:
         survivors = []
         for mutant in mutants:
             outcome, _ = verdict(mutant.text)
-            if outcome == "clean":
-                outcome = "survived"
-                if verdict(mutant.probe)[0] == "clean":
-                    outcome = "not executed"
-                else:
+            if outcome == "clean" and verdict(mutant.probe)[0] == "clean":
+                outcome = "not executed"
+            elif outcome == "clean":
+                outcome, _ = verdict(mutant.text, "--corners")
+                if outcome == "clean":
+                    outcome = "survived"
                     survivors.append(mutant)
             table[mutant.kind][outcome] += 1
     names = ["reported", "wrong", "survived", "not executed", "invalid"]

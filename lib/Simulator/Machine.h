@@ -145,6 +145,7 @@ struct Warp {
   // wgmma: in order, and tcgen05 operations of this warp's threads.
   std::deque<std::shared_ptr<WgmmaOp>> wgmmas;
   uint32_t wgmmaGroups = 0;
+  bool wgmmaFenced = false; ///< a wgmma.fence has been executed
   uint32_t mmaEpoch = 0;
 
   /// What the newest tcgen05 operation was issued after: its completion

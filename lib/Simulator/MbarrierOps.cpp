@@ -159,6 +159,17 @@ uint32_t addressOf(Exec &x, const Operand &base, int64_t displacement,
   return v;
 }
 
+/// Only signals go to mbarriers of other CTAs.
+bool expectOwn(Exec &x, const Cta *owner, StringRef what, int lane) {
+  if (owner == x.cta)
+    return true;
+  x.fault(FindingKind::MbarrierMisuse,
+          what + " an mbarrier of another CTA: only arrivals and transaction "
+                 "counts go there",
+          lane);
+  return false;
+}
+
 void execInit(Exec &x, const Inst &I) {
   // ops: address, count.
   x.checkPoison(I.ops[0], "an mbarrier's address");
@@ -168,6 +179,8 @@ void execInit(Exec &x, const Inst &I) {
     uint32_t address = addressOf(x, I.ops[0], I.imm, lane);
     MemRef ref;
     if (!x.resolve(Space::Shared, address, 8, 8, true, lane, ref))
+      return;
+    if (!expectOwn(x, ref.cta, "initialises", lane))
       return;
     uint32_t count = x.r32(I.ops[1])[lane];
     if (count == 0 || count > (1u << 20) - 1)
@@ -226,7 +239,8 @@ void execInval(Exec &x, const Inst &I) {
       return;
     Cta *owner;
     uint32_t address = addressOf(x, I.ops[0], I.imm, lane);
-    if (!findMbarrier(x, address, lane, &owner))
+    if (!findMbarrier(x, address, lane, &owner) ||
+        !expectOwn(x, owner, "invalidates", lane))
       return;
     uint32_t offset = (address & 0xffffff) - SharedBase;
     MemRef ref;
@@ -365,9 +379,10 @@ void execWait(Exec &x, const Inst &I) {
     if (x.action == Action::Fault)
       return;
     uint32_t address = addressOf(x, I.ops[1], I.imm, lane);
+    Cta *owner = nullptr;
     if (address != found)
-      b = findMbarrier(x, address, lane, nullptr);
-    if (!b)
+      b = findMbarrier(x, address, lane, &owner);
+    if (!b || (owner && !expectOwn(x, owner, "waits on", lane)))
       return;
     found = address;
     bool complete;

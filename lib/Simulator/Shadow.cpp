@@ -1,7 +1,6 @@
 //===- Shadow.cpp - Cells with several readers ----------------------------===//
 
 #include "Shadow.h"
-#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir::attn::sim;
 
@@ -11,12 +10,19 @@ void Shadow::addReader(uint64_t i, Cell &cell, const Stamp &stamp,
   auto isCovered = [&](const Stamp &r) {
     return !(r.flags & (Stamp::Async | Stamp::Strong)) && observer.knows(r);
   };
-  llvm::SmallVector<Stamp, 4> *list = nullptr;
-  if (cell.read.flags & HasMore) {
-    list = &more[i];
-    for (Stamp &r : *list)
-      if (isSame(r, stamp))
-        return update(r, stamp);
+  if (!heads)
+    heads.reset(static_cast<uint32_t *>(std::calloc(count, sizeof(uint32_t))));
+  unsigned readers = 1;
+  uint32_t covered = 0, foreign = 0;
+  for (uint32_t n = heads[i]; n; n = pool[n].next) {
+    Stamp &r = pool[n].stamp;
+    if (isSame(r, stamp))
+      return update(r, stamp);
+    if (!covered && isCovered(r))
+      covered = n;
+    if (r.cluster != cell.read.cluster)
+      foreign = n;
+    ++readers;
   }
   if (isCovered(cell.read)) {
     uint8_t keep = cell.read.flags & HasMore;
@@ -24,24 +30,26 @@ void Shadow::addReader(uint64_t i, Cell &cell, const Stamp &stamp,
     cell.read.flags |= keep;
     return;
   }
-  if (!list) {
-    list = &more[i];
-    cell.read.flags |= HasMore;
-  }
-  for (Stamp &r : *list)
-    if (isCovered(r)) {
-      r = stamp;
-      return;
-    }
-  if (list->size() + 1 < maxReaders) {
-    list->push_back(stamp);
+  if (covered) {
+    pool[covered].stamp = stamp;
     return;
   }
-  // Two clusters stay among the readers, if two have read: then no write can
-  // come from the only one, and a conflict between clusters is not lost.
-  if (stamp.cluster != cell.read.cluster &&
-      llvm::all_of(*list, [&](const Stamp &r) {
-        return r.cluster == cell.read.cluster;
-      }))
-    list->back() = stamp;
+  if (readers >= maxReaders) {
+    // Two clusters stay among the readers, if two have read: then no write can
+    // come from the only one, and a conflict between clusters is not lost.
+    if (stamp.cluster != cell.read.cluster && !foreign)
+      pool[heads[i]].stamp = stamp;
+    return;
+  }
+  uint32_t n = freeList;
+  if (n) {
+    freeList = pool[n].next;
+  } else {
+    n = pool.size();
+    pool.emplace_back();
+  }
+  pool[n].stamp = stamp;
+  pool[n].next = heads[i];
+  heads[i] = n;
+  cell.read.flags |= HasMore;
 }

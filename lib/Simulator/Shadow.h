@@ -97,7 +97,9 @@ public:
     granule = granuleBytes;
     count = (bytes + granule - 1) / granule;
     cells.reset(static_cast<Cell *>(std::calloc(count + 1, sizeof(Cell))));
-    more.clear();
+    heads.reset();
+    pool.assign(1, Node());
+    freeList = 0;
   }
   bool empty() const { return !cells; }
   unsigned getGranule() const { return granule; }
@@ -155,7 +157,7 @@ public:
                   e = (offset + bytes + granule - 1) / granule;
          i < e && i < count; ++i) {
       if (cells[i].read.flags & HasMore)
-        more.erase(i);
+        dropMore(i);
       cells[i] = Cell();
     }
   }
@@ -164,14 +166,21 @@ private:
   struct Cell {
     Stamp write, read;
   };
+  /// A further reader; 0 ends a list.
+  struct Node {
+    Stamp stamp;
+    uint32_t next = 0;
+  };
   struct Free {
-    void operator()(Cell *p) const { std::free(p); }
+    void operator()(void *p) const { std::free(p); }
   };
   /// Set in Cell::read: there are more readers on the side.
   static constexpr uint8_t HasMore = 128;
 
   std::unique_ptr<Cell[], Free> cells;
-  std::unordered_map<uint64_t, llvm::SmallVector<Stamp, 4>> more;
+  std::unique_ptr<uint32_t[], Free> heads; ///< made when there are any
+  std::vector<Node> pool;
+  uint32_t freeList = 0;
   uint64_t count = 0;
   unsigned granule = 4;
 
@@ -192,11 +201,21 @@ private:
   template <typename Fn>
   void checkMore(uint64_t i, const Stamp &stamp, Observer &observer,
                  Fn &&conflict) {
-    auto it = more.find(i);
-    for (const Stamp &r : it->second)
+    for (uint32_t n = heads[i]; n; n = pool[n].next) {
+      const Stamp &r = pool[n].stamp;
       if (!observer.knows(r) && !(r.flags & stamp.flags & Stamp::Strong))
         conflict(r, false, i * granule);
-    more.erase(it);
+    }
+    dropMore(i);
+  }
+  /// Gives the list of a cell back.
+  void dropMore(uint64_t i) {
+    uint32_t last = heads[i];
+    while (pool[last].next)
+      last = pool[last].next;
+    pool[last].next = freeList;
+    freeList = heads[i];
+    heads[i] = 0;
   }
 
   void addReader(uint64_t i, Cell &cell, const Stamp &stamp, Observer &observer,

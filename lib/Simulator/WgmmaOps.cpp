@@ -197,6 +197,11 @@ void execWgmma(Exec &x, const Inst &I) {
   Warp &w = *x.warp;
   op->epoch = ++w.mmaEpoch;
   if (x.sanitizing()) {
+    if (!w.wgmmaFenced)
+      x.report(FindingKind::InvalidOperation, Severity::Error,
+               "no wgmma.fence comes before the first wgmma of the warp", -1,
+               "wgmma.fence hands the registers over");
+    w.wgmmaFenced = true;
     Stamp stamp = x.stampHere(-1);
     stamp.actor = w.mmaActor;
     stamp.epoch = op->epoch;
@@ -232,7 +237,10 @@ void execWgmma(Exec &x, const Inst &I) {
   x.cluster.counters.mmaFlops += 2ull * 16 * o.n * o.k;
 }
 
-void execWgmmaFence(Exec &x, const Inst &) { gatherWarp(x); }
+void execWgmmaFence(Exec &x, const Inst &) {
+  if (gatherWarp(x))
+    x.warp->wgmmaFenced = true;
+}
 
 void execWgmmaCommit(Exec &x, const Inst &) {
   if (!gatherWarp(x))

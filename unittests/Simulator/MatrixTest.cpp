@@ -6,11 +6,11 @@ using namespace mlir::attn::sim;
 using namespace mlir::attn::sim::testing;
 
 TEST(Wgmma, SharedOperands) {
-  auto kernel = [](const char *fence, const char *wait) {
+  auto kernel = [](const char *fence, const char *wait,
+                   const char *registers = "wgmma.fence.sync.aligned;\n") {
     std::string s = fillShared(64 * 32 + 16 * 32) + fence + "\nbar.sync 0;\n" +
                     descriptor(10, 1024, false) +
-                    descriptor(11, 1024 + 2048, false) +
-                    "wgmma.fence.sync.aligned;\n"
+                    descriptor(11, 1024 + 2048, false) + registers +
                     "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 " +
                     list("%r", 100, 8) +
                     ", %d10, %d11, 0, 1, 1, 0, 0;\n"
@@ -51,6 +51,7 @@ TEST(Wgmma, SharedOperands) {
       }
     expectError(go(kernel("", wait)), FindingKind::Race);
     expectError(go(kernel(fence, "")), FindingKind::InvalidOperation);
+    expectError(go(kernel(fence, wait, "")), FindingKind::InvalidOperation);
     expectError(go(kernel(fence, "wgmma.wait_group.sync.aligned 1;")),
                 FindingKind::InvalidOperation);
   }

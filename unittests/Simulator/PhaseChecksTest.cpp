@@ -153,3 +153,54 @@ TEST(PhaseChecks, ExitComesAfterCopies) {
                 FindingKind::ExitInFlight);
   }
 }
+
+TEST(PhaseChecks, OnlySignalsGoToOtherCtas) {
+  auto kernel = [](const char *access) {
+    return start(1) + "@%p2 bra E;\n" + access +
+           "E:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;";
+  };
+  expectNever(kernel(""), 2, 32);
+  for (const char *access :
+       {"@%p3 mbarrier.init.shared.b64 [%r5+64], 1;\n",
+        "@%p3 mbarrier.inval.shared.b64 [%r5];\n",
+        "mbarrier.test_wait.parity.shared.b64 %p4, [%r5], 1;\n"})
+    expectAlways(kernel(access), 2, 32, FindingKind::MbarrierMisuse,
+                 "an mbarrier of another CTA");
+}
+
+TEST(PhaseChecks, BarriersHoldNothingElse) {
+  auto kernel = [](const char *access) {
+    return start(1) + "bar.sync 0;\n@!%p3 bra E;\n" + access + "E:";
+  };
+  expectNever(kernel("st.shared.b32 [%r1+8], 1;\n"), 1, 64);
+  expectAlways(kernel("st.shared.b32 [%r1+4], 1;\n"), 1, 64,
+               FindingKind::MbarrierMisuse,
+               "writes over an mbarrier that is in use");
+  expectAlways(kernel("mbarrier.init.shared.b64 [%r1], 1;\n"), 1, 64,
+               FindingKind::MbarrierMisuse,
+               "initialises an mbarrier that is in use");
+  expectNever(kernel("mbarrier.inval.shared.b64 [%r1];\n"
+                     "mbarrier.init.shared.b64 [%r1], 1;\n"),
+              1, 64);
+}
+
+TEST(PhaseChecks, LanesArriveInOnePhase) {
+  expectNever(start(32) + "@!%p1 bra E;\n"
+                          "mbarrier.arrive.shared.b64 _, [%r1];\nE:",
+              1, 64);
+  expectAlways(start(31) + "@!%p1 bra E;\n"
+                           "mbarrier.arrive.shared.b64 _, [%r1];\nE:",
+               1, 64, FindingKind::MbarrierMisuse,
+               "lanes of one instruction arrive in phases 0 and 1");
+}
+
+TEST(PhaseChecks, ArrivalsThatMustNotComplete) {
+  auto kernel = [](const char *count) {
+    return start(2) +
+           "@%p3 mbarrier.arrive.noComplete.shared.b64 %d5, [%r1], " + count +
+           ";";
+  };
+  expectNever(kernel("1"), 1, 32);
+  expectAlways(kernel("2"), 1, 32, FindingKind::MbarrierMisuse,
+               "'.noComplete' completes the phase");
+}
