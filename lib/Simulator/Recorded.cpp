@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
@@ -432,6 +433,39 @@ static Deviation compareRecorded(const HarnessTensor &tensor,
   return cantFail(compareLSE(tensor.getView(), reference));
 }
 
+/// Runs the launch again from the memory it started with; outputs have to be
+/// the same.
+static Error runCorner(const Program &program, Memory &memory,
+                       const Memory::Snapshot &before,
+                       const LaunchConfig &corner, HarnessReport &report) {
+  memory.restore(before);
+  Expected<RunReport> result = sim::run(program, memory, corner);
+  if (!result)
+    return result.takeError();
+  ++report.runs;
+  std::string name = "under " + describeConfig(corner) + ": ";
+  if (!result->isClean()) {
+    auto found = llvm::find_if(result->findings, [](const Finding &finding) {
+      return finding.severity == Severity::Error;
+    });
+    report.problems.push_back(name + (found == result->findings.end()
+                                          ? "the run did not complete"
+                                          : found->message));
+  }
+  for (const HarnessTensor &tensor : report.tensors) {
+    std::vector<uint8_t> bytes(tensor.bytes.size());
+    if (Error error = memory.read(tensor.argument.address, bytes))
+      return error;
+    if (bytes == tensor.bytes)
+      continue;
+    auto at = std::mismatch(bytes.begin(), bytes.end(), tensor.bytes.begin());
+    report.problems.push_back(llvm::formatv(
+        "{0}output \"{1}\" differs from the first run at byte {2}", name,
+        tensor.argument.name, at.first - bytes.begin()));
+  }
+  return Error::success();
+}
+
 Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
                                          const Program &program,
                                          const HarnessOptions &options) {
@@ -486,6 +520,7 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
   if (!parameters)
     return parameters.takeError();
   config.params = std::move(*parameters);
+  Memory::Snapshot before = memory.save();
   Expected<RunReport> result = sim::run(program, memory, config);
   if (!result)
     return result.takeError();
@@ -523,5 +558,9 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     Deviation deviation = compareRecorded(tensor, expected->second, isRelative);
     (isRelative ? report.output : report.lse) = deviation;
   }
+  if (options.corners && report.run.completed)
+    for (const LaunchConfig &corner : getCorners(config))
+      if (Error error = runCorner(program, memory, before, corner, report))
+        return std::move(error);
   return std::move(report);
 }
