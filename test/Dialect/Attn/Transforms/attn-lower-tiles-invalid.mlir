@@ -186,3 +186,14 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @eight_bits(%x: f8E4M3FN) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x8xf8E4M3FN, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected no arithmetic on 8-bit floats, got 'tensor<64x8xf8E4M3FN, #attn.mma<warps = [4, 1]>>'}}
+    %s = arith.addf %t, %t : tensor<64x8xf8E4M3FN, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}

@@ -177,3 +177,43 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// Fragments are stored as matrices where all targets can: four of 8 x 8 by one
+// instruction. A target without it stores words.
+
+gpu.module @matrices [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_100a">] {
+  // CHECK-LABEL: gpu.func @store_matrices
+  // CHECK-COUNT-4: nvvm.stmatrix %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {{.*}} layout = #nvvm.mma_layout<row>
+  // CHECK-NOT: nvvm.stmatrix
+  // CHECK-NOT: llvm.store
+  // CHECK: gpu.return
+  gpu.func @store_matrices(%x: f16) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<128x64xf16, #span128, shared>
+    %t = tensor.splat %x : tensor<128x64xf16, #acc>
+    attn.local_store %t, %b : tensor<128x64xf16, #acc>, !attn.buffer<128x64xf16, #span128, shared>
+    gpu.return
+  }
+
+  // Two warps hold copies of a row operand: one of them stores words.
+  // CHECK-LABEL: gpu.func @store_copies
+  // CHECK-NOT: nvvm.stmatrix
+  // CHECK: llvm.store
+  gpu.func @store_copies(%x: f16) kernel attributes {attn.warps = array<i64: 4, 2>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #span128, shared>
+    %t = tensor.splat %x : tensor<64x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 2]>>>
+    attn.local_store %t, %b : tensor<64x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 2]>>>, !attn.buffer<64x64xf16, #span128, shared>
+    gpu.return
+  }
+}
+
+gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] {
+  // CHECK-LABEL: gpu.func @store_words
+  // CHECK-NOT: nvvm.stmatrix
+  // CHECK: llvm.store
+  gpu.func @store_words(%x: f16) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<128x64xf16, #span128, shared>
+    %t = tensor.splat %x : tensor<128x64xf16, #acc>
+    attn.local_store %t, %b : tensor<128x64xf16, #acc>, !attn.buffer<128x64xf16, #span128, shared>
+    gpu.return
+  }
+}

@@ -50,7 +50,8 @@ protected:
     set("$PLANE", std::to_string(kSequence * copy.columns));
     set("$COLUMNS", std::to_string(copy.columns));
     set("$SEQUENCE", std::to_string(kSequence));
-    return "gpu.module @kernels {" + body + "}";
+    return "gpu.module @kernels [#attn.target<chip = \"sm_90a\">] {" + body +
+           "}";
   }
 
   static constexpr int64_t kSequence = 100;
@@ -140,6 +141,9 @@ gpu.func @store(%map: $MAP, %in: !llvm.ptr<1>, %row: i32, %rows: i32) kernel
     KernelRunner kernel(text);
     if (!kernel)
       return;
+    // Fragments of 16 bits are stored as matrices.
+    EXPECT_EQ(kernel.ptx.find("stmatrix") != std::string::npos,
+              getByteWidth(copy.dtype) == 2);
     kernel.passMap(out, box, copy.swizzle);
     kernel.pass(in);
     kernel.pass(row);
@@ -167,7 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Swizzles, TmaTest,
                                            Copy{DType::F16, 64, 80, 32},
                                            Copy{DType::F16, 64, 40, 0},
                                            Copy{DType::F16, 128, 256, 128},
-                                           Copy{DType::F32, 64, 32, 128}),
+                                           Copy{DType::F32, 64, 32, 128},
+                                           Copy{DType::F8E4M3FN, 64, 128, 128}),
                          name);
 
 } // namespace

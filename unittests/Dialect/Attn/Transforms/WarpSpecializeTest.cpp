@@ -61,7 +61,7 @@ std::string ringKernel(bool inFlight) {
 !b = !attn.buffer<64x64xbf16, #attn.swizzled<span = 128>, shared>
 !a_ring = !attn.buffer<2x128x64xbf16, #attn.swizzled<span = 128>, shared>
 !b_ring = !attn.buffer<2x64x64xbf16, #attn.swizzled<span = 128>, shared>
-gpu.module @kernels {
+gpu.module @kernels [#attn.target<chip = "sm_90a">] {
   gpu.func @ring(%amap: !a_map, %bmap: !b_map, %out: !llvm.ptr<1>, %blocks: i32) kernel
       attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
     %zero = arith.constant 0 : i32

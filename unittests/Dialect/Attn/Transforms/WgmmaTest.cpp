@@ -77,8 +77,9 @@ TEST_P(WgmmaTest, Product) {
   std::string global = llvm::formatv("!attn.global<?x{0}xf32>", p.n);
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "gpu.module @kernels {\ngpu.func @product(%ma: " << mapA
-     << ", %mb: " << mapB
+  os << "gpu.module @kernels [#attn.target<chip = \"sm_90a\">] {\ngpu.func "
+        "@product(%ma: "
+     << mapA << ", %mb: " << mapB
      << ", %out: !llvm.ptr<1>, %slot: i32) kernel attributes {attn.warps = "
         "array<i64: "
      << 4 * p.warpgroups
@@ -156,9 +157,11 @@ std::vector<Product> getProducts() {
             {bf16, bf16, 64, 128, warpgroups, registers, mnMajor});
         products.push_back({f16, f16, 96, 96, warpgroups, registers, mnMajor});
       }
-  products.push_back({e4m3, e4m3, 128, 128, 2});
-  products.push_back({e5m2, e4m3, 80, 96});
-  products.push_back({e4m3, e5m2, 192, 192});
+  for (bool registers : {false, true}) {
+    products.push_back({e4m3, e4m3, 128, 128, 2, registers});
+    products.push_back({e5m2, e4m3, 80, 96, 1, registers});
+    products.push_back({e4m3, e5m2, 192, 192, 1, registers});
+  }
   return products;
 }
 

@@ -18,8 +18,12 @@ LogicalResult TileLowering::lowerConstant(arith::ConstantOp op) {
   Type elementType = getElementTypeOrSelf(op.getType());
   unsigned packing = packingOf(elementType);
   TypedAttr value = cast<TypedAttr>(splat.getSplatValue<Attribute>());
+  Type stored = storageOf(elementType);
+  if (stored != elementType)
+    value = b.getIntegerAttr(
+        stored, cast<FloatAttr>(value).getValue().bitcastToAPInt());
   if (packing != 1)
-    value = DenseElementsAttr::get(VectorType::get(packing, elementType),
+    value = DenseElementsAttr::get(VectorType::get(packing, stored),
                                    ArrayRef<Attribute>(value));
   Value scalar = arith::ConstantOp::create(b, value);
   unsigned count = layout->numRegisters() / packing;
@@ -34,11 +38,66 @@ LogicalResult TileLowering::lowerSplat(tensor::SplatOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = getElementTypeOrSelf(op.getType());
   unsigned packing = packingOf(elementType);
+  Value input = op.getInput();
+  if (storageOf(elementType) != elementType)
+    input = arith::BitcastOp::create(b, storageOf(elementType), input);
   SmallVector<Value> once =
-      pack(b, SmallVector<Value>(packing, op.getInput()), elementType);
+      pack(b, SmallVector<Value>(packing, input), elementType);
   unsigned count = layout->numRegisters() / packing;
   setTile(op.getResult(), *layout, SmallVector<Value>(count, once.front()));
   return success();
+}
+
+/// Packed 8-bit elements of f32 (or narrower) scalars. Values out of range
+/// become the largest finite one, as PTX has no other conversion.
+static SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b,
+                                      ArrayRef<Value> scalars,
+                                      Type elementType) {
+  auto wide = [&](Value value) -> Value {
+    if (value.getType().isF32())
+      return value;
+    return arith::ExtFOp::create(b, b.getF32Type(), value);
+  };
+  Type pairs = VectorType::get(2, b.getI16Type());
+  SmallVector<Value> results;
+  for (unsigned i = 0; i < scalars.size(); i += 4) {
+    Value vector = LLVM::PoisonOp::create(b, pairs);
+    for (unsigned half = 0; half < 2; ++half) {
+      // The first operand becomes the upper element.
+      Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
+          b, b.getI16Type(), wide(scalars[i + 2 * half + 1]),
+          wide(scalars[i + 2 * half]), NVVM::FPRoundingMode::RN,
+          NVVM::SaturationMode::SATFINITE, /*relu=*/false, elementType);
+      vector = LLVM::InsertElementOp::create(
+          b, vector, pair, arith::ConstantIntOp::create(b, half, 32));
+    }
+    results.push_back(
+        LLVM::BitcastOp::create(b, VectorType::get(4, b.getI8Type()), vector));
+  }
+  return results;
+}
+
+/// f16 scalars of packed 8-bit elements, which they hold exactly.
+static SmallVector<Value> extendFrom8(ImplicitLocOpBuilder &b,
+                                      const TileValue &tile) {
+  Type bytes = VectorType::get(2, b.getI8Type());
+  Type halves = VectorType::get(2, b.getF16Type());
+  SmallVector<Value> scalars;
+  for (Value word : tile.values) {
+    Value pairs =
+        LLVM::BitcastOp::create(b, VectorType::get(2, b.getI16Type()), word);
+    for (unsigned half = 0; half < 2; ++half) {
+      Value pair = LLVM::ExtractElementOp::create(
+          b, pairs, arith::ConstantIntOp::create(b, half, 32));
+      Value wide = NVVM::ConvertF8x2ToF16x2Op::create(
+          b, halves, LLVM::BitcastOp::create(b, bytes, pair), /*relu=*/false,
+          tile.elementType);
+      for (unsigned i = 0; i < 2; ++i)
+        scalars.push_back(LLVM::ExtractElementOp::create(
+            b, wide, arith::ConstantIntOp::create(b, i, 32)));
+    }
+  }
+  return scalars;
 }
 
 LogicalResult TileLowering::lowerTrunc(arith::TruncFOp op) {
@@ -49,8 +108,12 @@ LogicalResult TileLowering::lowerTrunc(arith::TruncFOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = getElementTypeOrSelf(op.getType());
   unsigned packing = packingOf(elementType);
-  // One conversion makes two 16-bit elements, if it sees a vector of two.
   SmallVector<Value> scalars = unpack(b, *source);
+  if (storageOf(elementType) != elementType) {
+    setTile(op.getResult(), *layout, truncateTo8(b, scalars, elementType));
+    return success();
+  }
+  // One conversion makes two 16-bit elements, if it sees a vector of two.
   Type wide = VectorType::get(packing, source->elementType);
   Type narrow = VectorType::get(packing, elementType);
   SmallVector<Value> results;
@@ -72,9 +135,15 @@ LogicalResult TileLowering::lowerExt(arith::ExtFOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = getElementTypeOrSelf(op.getType());
+  SmallVector<Value> scalars =
+      storageOf(source->elementType) == source->elementType
+          ? unpack(b, *source)
+          : extendFrom8(b, *source);
   SmallVector<Value> results;
-  for (Value scalar : unpack(b, *source))
-    results.push_back(arith::ExtFOp::create(b, elementType, scalar));
+  for (Value scalar : scalars)
+    results.push_back(scalar.getType() == elementType
+                          ? scalar
+                          : arith::ExtFOp::create(b, elementType, scalar));
   setTile(op.getResult(), *layout, results);
   return success();
 }
@@ -142,6 +211,13 @@ LogicalResult TileLowering::lowerElementwise(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Type resultType = getElementTypeOrSelf(op->getResult(0).getType());
   unsigned packing = packingOf(resultType);
+  auto isEight = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return storageOf(element) != element;
+  };
+  if (isEight(resultType) || llvm::any_of(op->getOperandTypes(), isEight))
+    return op->emitOpError("expected no arithmetic on 8-bit floats, got ")
+           << op->getResult(0).getType();
   // Packed arithmetic only where all operands are packed alike.
   bool packed = packing != 1;
   SmallVector<TileValue, 3> operands;

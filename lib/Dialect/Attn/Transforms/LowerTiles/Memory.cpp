@@ -99,7 +99,8 @@ SmallVector<Value> TileLowering::loadMatrices(ImplicitLocOpBuilder &b,
 
 /// The type of a memory access of `count` elements.
 static Type vectorType(Type elementType, unsigned count) {
-  return count == 1 ? elementType : Type(VectorType::get(count, elementType));
+  Type type = storageOf(elementType);
+  return count == 1 ? type : Type(VectorType::get(count, type));
 }
 
 LogicalResult TileLowering::lowerLocalLoad(LocalLoadOp op) {
@@ -115,7 +116,7 @@ LogicalResult TileLowering::lowerLocalLoad(LocalLoadOp op) {
   if (elementType.getIntOrFloatBitWidth() <= 16 && packing > 1) {
     llvm::Expected<MatrixPlan> plan = planMatrixAccess(*layout, *memory);
     if (plan && plan->elementsPerWord == packing) {
-      Type held = VectorType::get(packing, elementType);
+      Type held = VectorType::get(packing, storageOf(elementType));
       SmallVector<Value> values(layout->numRegisters() / packing);
       for (const MatrixAccess &access : plan->accesses)
         for (auto [word, value] :
@@ -163,11 +164,46 @@ static Value gather(ImplicitLocOpBuilder &b, const TileValue &tile,
   if (registers.size() == 1)
     return scalars[registers.front()];
   Value vector = LLVM::PoisonOp::create(
-      b, VectorType::get(registers.size(), tile.elementType));
+      b, VectorType::get(registers.size(), storageOf(tile.elementType)));
   for (auto [i, reg] : llvm::enumerate(registers))
     vector = LLVM::InsertElementOp::create(
         b, vector, scalars[reg], arith::ConstantIntOp::create(b, i, 32));
   return vector;
+}
+
+bool TileLowering::targetsHave(Capability capability) {
+  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
+  ArrayAttr targets = module.getTargetsAttr();
+  return targets && llvm::all_of(targets, [&](Attribute attribute) {
+           auto target = dyn_cast<TargetAttr>(attribute);
+           return target && target.getRow().has(capability);
+         });
+}
+
+bool TileLowering::storeMatrices(ImplicitLocOpBuilder &b,
+                                 const TileValue &source, Value base,
+                                 const SharedLayout &memory) {
+  llvm::Expected<MatrixPlan> plan = planMatrixAccess(source.layout, memory);
+  if (!plan) {
+    llvm::consumeError(plan.takeError());
+    return false;
+  }
+  // Of warps that hold copies one has to store.
+  if (plan->warpBroadcastMask != 0 || plan->elementsPerWord != source.packing)
+    return false;
+  auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+  for (const MatrixAccess &access : plan->accesses) {
+    SmallVector<Value> words;
+    for (unsigned i = 0; i < access.num; ++i)
+      words.push_back(LLVM::BitcastOp::create(
+          b, b.getI32Type(),
+          source.values[access.registers[2 * i] / source.packing]));
+    NVVM::StMatrixOp::create(
+        b, address(b, base, plan->forms, access.address), words,
+        plan->trans ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
+        NVVM::LdStMatrixEltType::B16);
+  }
+  return true;
 }
 
 LogicalResult TileLowering::lowerLocalStore(LocalStoreOp op) {
@@ -176,10 +212,13 @@ LogicalResult TileLowering::lowerLocalStore(LocalStoreOp op) {
   FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
   if (failed(source) || failed(memory))
     return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  if (source->packing == 2 && targetsHave(Capability::StMatrix) &&
+      storeMatrices(b, *source, buffer.base, *memory))
+    return success();
   llvm::Expected<VectorPlan> plan = planSharedAccess(source->layout, *memory);
   if (!plan)
     return op.emitOpError() << llvm::toString(plan.takeError());
-  ImplicitLocOpBuilder b(op.getLoc(), op);
   Value predicate =
       copyPredicate(b, plan->laneBroadcastMask, plan->warpBroadcastMask);
   if (predicate) {
@@ -236,9 +275,9 @@ Value TileLowering::threadBase(const ViewValue &view, Value row, Value column) {
       b, view.offset, arith::MulIOp::create(b, wide(row), view.stride));
   if (column)
     elements = arith::AddIOp::create(b, elements, wide(column));
-  cached =
-      LLVM::GEPOp::create(b, view.base.getType(), view.type.getElementType(),
-                          view.base, ValueRange{elements});
+  cached = LLVM::GEPOp::create(b, view.base.getType(),
+                               storageOf(view.type.getElementType()), view.base,
+                               ValueRange{elements});
   return cached;
 }
 

@@ -18,6 +18,7 @@
 #include "attn/Layout/Access.h"
 #include "attn/Layout/CopyPlan.h"
 #include "attn/Layout/MatrixAccess.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -56,6 +57,10 @@ struct ViewValue {
 
 /// Number of elements of a type that are kept in one value.
 unsigned packingOf(Type elementType);
+
+/// The type of one element in a value: 8-bit floats, which LLVM does not have,
+/// are kept as i8.
+Type storageOf(Type elementType);
 
 /// The instructions of an approximate function (exp2, log2, tanh, ...) of an
 /// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call
@@ -152,6 +157,8 @@ private:
   SmallVector<Value> pack(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
                           Type elementType);
   void setTile(Value value, TileLayout layout, SmallVector<Value> values);
+  /// True if all targets of the kernel have a capability.
+  bool targetsHave(Capability capability);
   /// True for values that become registers: tiles and accumulators in flight.
   static bool isRegisters(Type type) {
     return isTile(type) || isa<InFlightType>(type);
@@ -195,6 +202,9 @@ private:
   SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value base,
                                   const MatrixPlan &plan,
                                   const MatrixAccess &access);
+  /// stmatrix of a whole tile, if its fragments are matrices of the buffer.
+  bool storeMatrices(ImplicitLocOpBuilder &b, const TileValue &source,
+                     Value base, const SharedLayout &memory);
   /// The byte address of row 0 and the thread's row and column, where `row` and
   /// `column` are the thread's coordinates; loop-invariant, placed at the view.
   Value threadBase(const ViewValue &view, Value row, Value column);

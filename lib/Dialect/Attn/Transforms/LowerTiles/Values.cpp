@@ -24,6 +24,12 @@ unsigned lowering::packingOf(Type elementType) {
   }
 }
 
+Type lowering::storageOf(Type elementType) {
+  if (isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() == 8)
+    return IntegerType::get(elementType.getContext(), 8);
+  return elementType;
+}
+
 /// The element type of a tile or an accumulator in flight.
 static Type elementTypeOf(Type type) {
   if (auto inFlight = dyn_cast<InFlightType>(type))
@@ -96,7 +102,7 @@ SmallVector<Value> TileLowering::pack(ImplicitLocOpBuilder &b,
   unsigned packing = packingOf(elementType);
   if (packing == 1)
     return SmallVector<Value>(scalars);
-  Type type = VectorType::get(packing, elementType);
+  Type type = VectorType::get(packing, storageOf(elementType));
   SmallVector<Value> packed;
   for (unsigned i = 0; i < scalars.size(); i += packing) {
     Value vector = LLVM::PoisonOp::create(b, type);
@@ -121,8 +127,9 @@ FailureOr<SmallVector<Type>> TileLowering::expandedTypes(Operation *op,
     return op->emitOpError("expected a multiple of ")
            << packing << " registers for " << type << ", got "
            << layout->numRegisters();
-  Type held =
-      packing == 1 ? elementType : Type(VectorType::get(packing, elementType));
+  Type held = packing == 1
+                  ? elementType
+                  : Type(VectorType::get(packing, storageOf(elementType)));
   return SmallVector<Type>(layout->numRegisters() / packing, held);
 }
 
