@@ -2,6 +2,7 @@
 
 #include "Request.h"
 #include "attn/Compile/Verify.h"
+#include "attn/Simulator/CostReport.h"
 #include "attn/Simulator/Recorded.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -13,6 +14,7 @@ using namespace mlir::attn;
 
 struct AttnSimulation {
   sim::HarnessOptions options;
+  sim::CostOptions costs;
   /// Element types of the inputs; numpy's names in `options` are coarser.
   llvm::StringMap<DType> dtypes;
   /// What was wrong with an input; reported by the run.
@@ -125,6 +127,18 @@ void attnSimulationSetOption(AttnSimulation *simulation, AttnStringRef name,
     config.profile = text == "isa" ? sim::Profile::Isa : sim::Profile::Hw;
   else if (option == "step-limit" && isNumber)
     config.stepLimit = number;
+  else if (option == "estimate" && isBool)
+    simulation->costs.estimate = isTrue;
+  else if (option == "sass" && isBool)
+    simulation->costs.sass = isTrue;
+  else if (option == "trace")
+    simulation->costs.trace = text;
+  else if (option == "timeline")
+    simulation->costs.timeline = text;
+  else if (option == "chip")
+    simulation->costs.chip = text;
+  else if (option == "registers" && isNumber)
+    simulation->costs.registers = number;
   else
     simulation->error = "option \"" + option +
                         "\": expected a known option and value, got \"" + text +
@@ -149,11 +163,15 @@ static void applyOpenSizes(const Problem &problem,
     options.sizes.try_emplace(entry.getKey(), entry.second);
 }
 
-static void fillReport(const sim::HarnessReport &report, AttnReport &result) {
+static void fillReport(const sim::HarnessReport &report,
+                       const sim::CostReport &costs, AttnReport &result) {
   result.ran = true;
   result.passed = report.hasPassed();
-  result.json = llvm::formatv("{0:2}", report.toJSON()).str();
+  llvm::json::Value json = report.toJSON();
+  costs.addTo(json);
+  result.json = llvm::formatv("{0:2}", json).str();
   llvm::raw_string_ostream text(result.text);
+  costs.print(text);
   report.print(text, report.kernel + ".ptx");
   for (const sim::HarnessTensor &tensor : report.tensors) {
     const TensorArgument &argument = tensor.argument;
@@ -217,7 +235,7 @@ static llvm::Error simulateInto(StringRef ptx, StringRef launch,
   if (!report)
     return report.takeError();
 
-  fillReport(*report, result);
+  fillReport(*report, sim::CostReport(), result);
   return llvm::Error::success();
 }
 
@@ -228,10 +246,13 @@ static llvm::Error simulateLaunchInto(const std::string &ptx, StringRef json,
   if (!launch)
     return launch.takeError();
   sim::HarnessOptions options;
+  sim::CostOptions costs;
   if (simulation) {
     if (!simulation->error.empty())
       return llvm::createStringError(simulation->error);
     options = simulation->options;
+    costs = simulation->costs;
+    costs.apply(options.config);
     for (const auto &entry : options.inputs)
       launch->arrays[entry.getKey()] = entry.second;
   }
@@ -243,7 +264,11 @@ static llvm::Error simulateLaunchInto(const std::string &ptx, StringRef json,
       sim::runRecorded(*launch, **program, options);
   if (!report)
     return report.takeError();
-  fillReport(*report, result);
+  llvm::Expected<sim::CostReport> found =
+      sim::computeCosts(*report, ptx, costs);
+  if (!found)
+    return found.takeError();
+  fillReport(*report, *found, result);
   return llvm::Error::success();
 }
 

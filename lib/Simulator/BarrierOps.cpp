@@ -121,6 +121,8 @@ void execBar(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const BarAux *>(I.aux);
   if (x.resumed) {
     uint32_t id = x.r32(I.ops[0])[llvm::countr_zero(x.active)];
+    if (x.cluster.recorder)
+      x.cluster.recorder->wait(*x.warp, id, x.split->generation);
     const NamedBarrier &b = x.cta->barriers[id];
     if (o.kind == BarPopc) {
       forLanes(x.active,
@@ -183,6 +185,8 @@ void execBar(Exec &x, const Inst &I) {
     partial = 0;
     b.arrived += 32;
   }
+  if (x.cluster.recorder)
+    x.cluster.recorder->arrive(*x.warp, id, b.generation);
   if (b.arrived > b.expected)
     return x.fault(FindingKind::BarrierMisuse,
                    "more threads arrive at barrier " + Twine(id) +
@@ -307,6 +311,8 @@ void execClusterArrive(Exec &x, const Inst &I) {
   }
   w.clusterArrived |= x.active;
   w.clusterGeneration = b.generation;
+  if (x.cluster.recorder)
+    x.cluster.recorder->arrive(w, -1, b.generation);
   completeClusterBarrier(x.cluster);
   x.cluster.advance();
 }
@@ -316,6 +322,8 @@ void execClusterWait(Exec &x, const Inst &I) {
     return;
   ClusterBarrier &b = x.cluster.barrier;
   if (b.generation > x.warp->clusterGeneration) {
+    if (x.cluster.recorder)
+      x.cluster.recorder->wait(*x.warp, -1, x.warp->clusterGeneration);
     x.acquire(b.published);
     if (x.active == x.warp->live)
       x.warpSynchronised();

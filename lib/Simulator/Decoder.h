@@ -62,6 +62,11 @@ struct Decoding {
   llvm::Error address(const AstOperand &op, int64_t &displacement);
   /// A literal.
   llvm::Error immediate(const AstOperand &op, int64_t &value);
+  /// The next operand is one that the instruction writes.
+  void markWritten() {
+    if (ops.size() < 64)
+      inst.written |= uint64_t(1) << ops.size();
+  }
   /// Appends an empty operand.
   void none() { ops.push_back(Operand()); }
 

@@ -96,6 +96,7 @@ static bool widthFits(unsigned regBits, Type type) {
 }
 
 Error Decoding::dst(const AstOperand &op, Type type) {
+  markWritten();
   if (op.kind == AstOperand::Sink) {
     ops.push_back(d.newRegister(type == Type::Pred ? 1 : bitWidth(type)));
     return Error::success();
@@ -292,6 +293,7 @@ Error Decoding::src(const AstOperand &op, Type type) {
 }
 
 Error Decoding::dstWide(const AstOperand &op, Type type) {
+  markWritten();
   if (op.kind == AstOperand::Sink) {
     ops.push_back(d.newRegister(bitWidth(type)));
     return Error::success();

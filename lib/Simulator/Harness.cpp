@@ -102,6 +102,7 @@ public:
   Expected<HarnessReport> run();
 
 private:
+  LaunchShape shape;
   Expected<RunReport> runOnce(LaunchConfig config,
                               std::vector<HarnessTensor> &tensors,
                               std::vector<std::string> &problems);
@@ -283,6 +284,8 @@ Expected<RunReport> Runner::runOnce(LaunchConfig config,
     }
     config.dynamicShared = record.sharedBytes;
     config.params = std::move(bound->bytes);
+    if (const KernelInfo *kernel = program.findKernel(record.kernel))
+      shape = getShape(config, *kernel);
     Expected<RunReport> result = sim::run(program, memory, config);
     if (!result)
       return result.takeError();
@@ -397,6 +400,7 @@ Expected<HarnessReport> Runner::run() {
     return result.takeError();
   report.run = std::move(*result);
   report.runs = 1;
+  report.shape = shape;
   if (Error error = compare(report))
     return std::move(error);
   if (options.corners && report.run.completed)

@@ -75,6 +75,7 @@ void Machine::runWarp(Exec &x, Warp &warp, uint32_t quantum) {
   const Inst *code = program.code.data();
   uint64_t *execCount = x.cluster.execCount.data();
   uint64_t executed = 0, lanes = 0;
+  TraceRecorder *recorder = x.cluster.recorder.get();
   while (quantum && !warp.splits.empty()) {
     unsigned index = pickSplit(warp, forced);
     if (index == ~0u)
@@ -104,11 +105,20 @@ void Machine::runWarp(Exec &x, Warp &warp, uint32_t quantum) {
       ++executed;
       lanes += llvm::popcount(x.active);
       if (!x.active) {
+        if (LLVM_UNLIKELY(recorder != nullptr))
+          recorder->skipped(warp, pc);
         split.pc = pc + 1;
         split.resumed = false;
       } else {
         x.action = Action::None;
-        I.fn(x, I);
+        if (LLVM_LIKELY(!recorder)) {
+          I.fn(x, I);
+        } else {
+          TraceRecorder::Before before = recorder->look(x.cluster);
+          I.fn(x, I);
+          if (x.action != Action::Block && x.action != Action::Fault)
+            recorder->executed(x, before);
+        }
         switch (x.action) {
         case Action::None:
           split.pc = pc + 1;
@@ -247,7 +257,13 @@ static bool completeEngineOp(Cluster &cluster, bool random) {
   }
   std::unique_ptr<EngineOp> op = std::move(cluster.engine[index]);
   cluster.engine.erase(cluster.engine.begin() + index);
+  TraceRecorder *recorder = cluster.recorder.get();
+  size_t before = cluster.engine.size();
+  if (recorder)
+    recorder->begins(*op);
   op->complete(cluster);
+  if (recorder)
+    recorder->ended(*op, cluster, before);
   cluster.advance();
   return true;
 }
@@ -405,6 +421,8 @@ void Machine::finishCluster(Cluster &cluster) {
     if (cluster.execCount[i])
       c.classes[stringifyInstClass(program.code[i].cls).str()] +=
           cluster.execCount[i];
+  for (size_t i = 0; i < cluster.execCount.size(); ++i)
+    execCount[i] += cluster.execCount[i];
   c.warpInstructions = cluster.steps;
   c.laneInstructions = cluster.laneCount;
   result.counters.add(c);
@@ -510,6 +528,7 @@ void Machine::runParallel(uint32_t total, unsigned threads) {
   // that has to be the same each time.
   memory.restore(before);
   result = RunReport();
+  execCount.assign(program.code.size(), 0);
   stop = false;
   globalShadow.init(globalShadow.getGranule());
   runInOrder(total);
@@ -519,9 +538,15 @@ RunReport Machine::run() {
   auto begin = std::chrono::steady_clock::now();
   uint32_t total = clusters[0] * clusters[1] * clusters[2];
   globalShadow.init(std::max(program.globalGranule, 1u));
+  execCount.assign(program.code.size(), 0);
   unsigned threads =
       config.threads ? config.threads : std::thread::hardware_concurrency();
   threads = std::max(1u, std::min<unsigned>(threads, total));
+  if (config.tracedClusters) {
+    threads = 1;
+    result.trace = std::make_shared<Trace>();
+    describeInstructions(program, *result.trace);
+  }
   if (program.communicates)
     runInterleaved(total);
   else if (threads == 1)
@@ -529,6 +554,9 @@ RunReport Machine::run() {
   else
     runParallel(total, threads);
   result.completed = !stop;
+  for (size_t i = 0; i < execCount.size(); ++i)
+    if (execCount[i])
+      result.lines[program.code[i].line] += execCount[i];
   llvm::sort(result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {
       return std::make_tuple(int(f.severity), int(f.kind),

@@ -13,6 +13,7 @@
 
 #include "ProgramImpl.h"
 #include "Shadow.h"
+#include "TraceRecorder.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
 #include <atomic>
@@ -276,6 +277,8 @@ struct Cluster {
   std::mt19937_64 rng;
   Counters counters;
   std::vector<uint64_t> execCount; ///< by instruction
+  /// Of a cluster that is traced.
+  std::unique_ptr<TraceRecorder> recorder;
   uint64_t laneCount = 0;
   uint64_t steps = 0;
   size_t nextWarp = 0;
@@ -452,6 +455,9 @@ public:
   /// that, since what is found next would depend on the host's timing.
   bool parallel = false;
   std::atomic<bool> repeat{false};
+
+  /// Executions by instruction, of all clusters.
+  std::vector<uint64_t> execCount;
 
   /// Synchronisation variables in memory: what was published to an address.
   std::mutex syncMutex;

@@ -210,5 +210,12 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
       warp->know.tensor.setPart(warp->tmemStActor, ~0u, 0);
     }
   }
+  uint32_t total = clusters[0] * clusters[1] * clusters[2];
+  uint32_t traced = std::min(config.tracedClusters, total);
+  // Spread over the grid.
+  if (traced && (uint64_t(linear) * traced + total - 1) / total !=
+                    ((uint64_t(linear) + 1) * traced + total - 1) / total)
+    cluster->recorder =
+        std::make_unique<TraceRecorder>(*result.trace, *cluster);
   return cluster;
 }

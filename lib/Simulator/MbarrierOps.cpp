@@ -128,11 +128,15 @@ void mlir::attn::sim::arriveOn(Exec &x, Mbarrier &b, uint32_t count, int lane) {
     x.fault(std::move(f));
     return;
   }
+  if (x.cluster.recorder)
+    x.cluster.recorder->signal(b, x.warp);
   b.pending -= count;
   checkPhase(x.cluster, b);
 }
 
 void mlir::attn::sim::completeTx(Cluster &cluster, Mbarrier &b, int64_t bytes) {
+  if (cluster.recorder)
+    cluster.recorder->signal(b, nullptr);
   b.tx -= bytes;
   checkPhase(cluster, b);
 }
@@ -411,6 +415,8 @@ void execWait(Exec &x, const Inst &I) {
     return;
   x.setPred(I.ops[0], done);
   x.setPoison(I.ops[0], 0);
+  if (x.cluster.recorder && b)
+    x.cluster.recorder->polled(x, *b, done == x.active);
   if (done != x.active) {
     x.split->pollProgress = x.cluster.progress;
     x.split->pollAddress = waitingOn;

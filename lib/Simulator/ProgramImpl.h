@@ -94,6 +94,8 @@ struct Inst {
   uint32_t target = 0; ///< branch or call target, instruction index
   uint32_t guardOff = 0;
   uint32_t guardMeta = 0;
+  /// Bit i: the instruction writes ops[i].
+  uint64_t written = 0;
   uint8_t numOps = 0;
   bool hasGuard = false;
   bool guardNegated = false;

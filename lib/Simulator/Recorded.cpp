@@ -521,6 +521,7 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     return parameters.takeError();
   config.params = std::move(*parameters);
   Memory::Snapshot before = memory.save();
+  report.shape = getShape(config, *kernel);
   Expected<RunReport> result = sim::run(program, memory, config);
   if (!result)
     return result.takeError();

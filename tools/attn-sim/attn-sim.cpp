@@ -7,7 +7,7 @@
 // could not be run.
 //
 //===----------------------------------------------------------------------===//
-#include "attn/Simulator/Harness.h"
+#include "attn/Simulator/CostReport.h"
 #include "attn/Simulator/Recorded.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -117,6 +117,38 @@ static cl::opt<unsigned> threads("jobs",
                                  cl::desc("Host threads; 0 takes all cores"),
                                  cl::init(0), cl::cat(category));
 
+static cl::opt<bool>
+    wantsEstimate("estimate",
+                  cl::desc("Estimate the time of the launch on the chip"),
+                  cl::cat(category));
+static cl::opt<bool>
+    wantsSass("sass",
+              cl::desc("Count machine instructions (ptxas and nvdisasm)"),
+              cl::cat(category));
+static cl::opt<std::string>
+    tracePath("trace", cl::value_desc("file.json"),
+              cl::desc("Write a timeline that Perfetto reads"),
+              cl::cat(category));
+static cl::opt<std::string> timelinePath("timeline",
+                                         cl::value_desc("file.html"),
+                                         cl::desc("Write a timeline as a page"),
+                                         cl::cat(category));
+static cl::opt<std::string>
+    modelChip("chip", cl::value_desc("chip"),
+              cl::desc("Chip of --estimate, --sass and timelines; that of the "
+                       "launch without"),
+              cl::cat(category));
+static cl::opt<unsigned>
+    registerCount("registers",
+                  cl::desc("Registers of a thread for --estimate; ptxas says "
+                           "without"),
+                  cl::init(0), cl::cat(category));
+
+static CostOptions getCostOptions() {
+  return {wantsEstimate, wantsSass, tracePath,
+          timelinePath,  modelChip, registerCount};
+}
+
 /// Splits `name=value`.
 static Expected<std::pair<StringRef, StringRef>> splitPair(StringRef option,
                                                            StringRef text) {
@@ -190,6 +222,7 @@ static Expected<HarnessOptions> makeOptions() {
   options.config.stepLimit = stepLimit;
   options.config.threads = threads;
   options.config.maxFindings = maxFindings;
+  getCostOptions().apply(options.config);
   return std::move(options);
 }
 
@@ -250,10 +283,20 @@ static Expected<bool> runTool() {
   Expected<HarnessReport> report = runFiles(path, *options);
   if (!report)
     return report.takeError();
-  if (printJson)
-    llvm::outs() << llvm::formatv("{0:2}\n", report->toJSON());
-  else
+  Expected<std::string> text = readText(path);
+  if (!text)
+    return text.takeError();
+  Expected<CostReport> costs = computeCosts(*report, *text, getCostOptions());
+  if (!costs)
+    return costs.takeError();
+  if (printJson) {
+    llvm::json::Value json = report->toJSON();
+    costs->addTo(json);
+    llvm::outs() << llvm::formatv("{0:2}\n", json);
+  } else {
+    costs->print(llvm::outs());
     report->print(llvm::outs(), path);
+  }
   if (Error error = writeOutputs(*report))
     return std::move(error);
   return report->hasPassed();

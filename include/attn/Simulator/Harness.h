@@ -12,6 +12,7 @@
 #include "attn/Simulator/Npy.h"
 #include "attn/Simulator/Reference.h"
 #include "attn/Simulator/Simulator.h"
+#include "attn/Simulator/Timeline.h"
 #include "attn/Target/LaunchBinding.h"
 #include "attn/Target/LaunchRecord.h"
 #include "llvm/ADT/StringMap.h"
@@ -69,6 +70,8 @@ struct HarnessReport {
   std::string kernel, chip;
   std::array<uint32_t, 3> grid = {0, 0, 0};
   std::vector<HarnessTensor> tensors;
+  /// What the cycle model needs; registers and instructions are not filled in.
+  LaunchShape shape;
   /// The first run's report; no counters when the grid is empty.
   RunReport run;
   /// What the harness itself found wrong, one sentence each.

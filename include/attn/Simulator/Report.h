@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -115,6 +116,8 @@ struct Counters {
   llvm::json::Value toJSON() const;
 };
 
+struct Trace;
+
 /// The result of a launch.
 struct RunReport {
   /// True when every thread ran to its end.
@@ -122,6 +125,10 @@ struct RunReport {
   std::vector<Finding> findings;
   uint64_t findingsDropped = 0; ///< beyond LaunchConfig::maxFindings
   Counters counters;
+  /// Warp instructions by line of the PTX, guarded ones included.
+  std::map<unsigned, uint64_t> lines;
+  /// With LaunchConfig::tracedClusters (Trace.h).
+  std::shared_ptr<Trace> trace;
   double seconds = 0; ///< host time
 
   /// Completed and no finding of severity Error.

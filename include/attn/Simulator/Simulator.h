@@ -142,6 +142,9 @@ struct LaunchConfig {
   /// report does not depend on the number: a launch in which something is found
   /// is run again in the order of its clusters.
   unsigned threads = 0;
+  /// Clusters, spread over the grid, whose steps are recorded in
+  /// RunReport::trace. They run one after the other.
+  unsigned tracedClusters = 0;
   /// CTAs that fit on the device at once when they have to run interleaved.
   unsigned residentClusters = 132;
 };
