@@ -44,7 +44,7 @@ TEST(SassCounts, CountsBlocks) {
 .text.other:
         /*0000*/                   EXIT ;
 //--------------------- .text.k      --------------------------
-        .section	.text.k,"ax",@progbits
+        .section        .text.k,"ax",@progbits
 k:
 .text.k:
         //## File "kernel.ptx", line 3
