@@ -53,12 +53,12 @@ llvm::Expected<std::vector<float>> runKernel(llvm::StringRef ptx,
 
 TEST(Example, Runs) {
   std::vector<float> in(128, 3);
-  auto out = runKernel(
-      mlir::attn::sim::testing::wrapKernel("mul.wide.u32 %d2, %r0, 4;\nadd.u64 %d3, %d0, %d2;\n"
-                          "ld.global.f32 %r1, [%d3];\nadd.f32 %r1, %r1, %r1;\n"
-                          "add.u64 %d3, %d1, %d2;\nst.global.f32 [%d3], %r1;",
-                          "sm_90a"),
-      in);
+  auto out = runKernel(mlir::attn::sim::testing::wrapKernel(
+                           "mul.wide.u32 %d2, %r0, 4;\nadd.u64 %d3, %d0, %d2;\n"
+                           "ld.global.f32 %r1, [%d3];\nadd.f32 %r1, %r1, %r1;\n"
+                           "add.u64 %d3, %d1, %d2;\nst.global.f32 [%d3], %r1;",
+                           "sm_90a"),
+                       in);
   ASSERT_TRUE(bool(out)) << llvm::toString(out.takeError());
   for (float value : *out)
     EXPECT_EQ(value, 6);
@@ -66,8 +66,8 @@ TEST(Example, Runs) {
 
 TEST(Example, IsThePages) {
   auto read = [](const char *path) {
-    auto buffer = llvm::MemoryBuffer::getFile(std::string(ATTN_SOURCE_DIR) +
-                                              "/" + path);
+    auto buffer =
+        llvm::MemoryBuffer::getFile(std::string(ATTN_SOURCE_DIR) + "/" + path);
     return buffer ? (*buffer)->getBuffer().str() : std::string();
   };
   std::string source = read("unittests/Simulator/ExampleTest.cpp");
