@@ -91,11 +91,10 @@ SmallVector<Value> AttentionEmitter::emitInitialState() {
 
 RunningState AttentionEmitter::emitFinalState(ValueRange carried) {
   RankedTensorType rows = f32Tile({blockM});
-  RunningState state{
-      arith::MulFOp::create(b, carried[0], splat(rows, exponentScale)),
-      ReduceOp::create(b, rows, ReduceKind::Add, carried[1],
-                       /*partial=*/UnitAttr()),
-      carried[2]};
+  RunningState state{carried[0],
+                     ReduceOp::create(b, rows, ReduceKind::Add, carried[1],
+                                      /*partial=*/UnitAttr()),
+                     carried[2]};
   return facts.sinks ? emitSinks(state) : state;
 }
 

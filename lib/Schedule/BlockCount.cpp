@@ -24,7 +24,10 @@ static double keptShare(const ProblemFacts &facts, double queries, double keys,
       high = std::min(high, row + offset + mask.rightBound() + blockM / 2);
     if (mask.hasLeft())
       low = std::max(low, row + offset + mask.leftBound() - blockM / 2);
-    kept += std::max(0.0, std::min(keys, high - low + blockN / 2));
+    // Blocks start at multiples of their size, as tiles do of theirs.
+    double overhang =
+        mask.hasLeft() ? blockN / 2 : std::max(0.0, blockN - blockM) / 2;
+    kept += std::max(0.0, std::min(keys, high - low + overhang));
   }
   return kept / kSamples / keys;
 }

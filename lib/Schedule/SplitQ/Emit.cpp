@@ -40,6 +40,11 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
     // Under a causal mask the last tile has the most keys.
     Value x = blockId(gpu::Dimension::x), y = blockId(gpu::Dimension::y);
     Value heads = context.getHeads();
+    if (plan.getGroup())
+      x = arith::AddIOp::create(
+          b, x,
+          arith::MulIOp::create(b, blockId(gpu::Dimension::z),
+                                context.i32(plan.getGroup())));
     result.head = arith::RemUIOp::create(b, x, heads);
     result.batch = arith::DivUIOp::create(b, x, heads);
     Value tiles = arith::IndexCastOp::create(
@@ -57,7 +62,8 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
 
 LogicalResult SplitQEmitter::emitTile() {
   int64_t blockN = plan.getBlockN();
-  int64_t stages = plan.getStages();
+  int64_t stages = plan.getStages(), parts = plan.getParts();
+  int64_t partN = blockN / parts;
   Value qView = emitView("q", at.head, queryStart, queries);
   Value kView = emitView("k", at.kvHead, keyStart, keys);
   Value vView = emitView("v", at.kvHead, keyStart, keys);
@@ -67,9 +73,14 @@ LogicalResult SplitQEmitter::emitTile() {
     lseView = emitView("lse", at.head, queryStart, queries);
 
   Value qBuffer = alloc("q", bufferType({blockM, extents.keyColumns}));
-  BufferType kRing = bufferType({stages, blockN, extents.keyColumns});
-  BufferType vRing = bufferType({stages, blockN, extents.valueColumns});
-  Value kBuffer = alloc("k", kRing), vBuffer = alloc("v", vRing);
+  BufferType kRing = bufferType({stages, partN, extents.keyColumns});
+  BufferType vRing = bufferType({stages, partN, extents.valueColumns});
+  SmallVector<Value> kBuffers, vBuffers;
+  for (int64_t part = 0; part < parts; ++part) {
+    std::string suffix = parts == 1 ? "" : std::to_string(part);
+    kBuffers.push_back(alloc("k" + suffix, kRing));
+    vBuffers.push_back(alloc("v" + suffix, vRing));
+  }
 
   CpAsyncOp::create(b, qView, row, qBuffer, /*in_bounds=*/UnitAttr());
   CpAsyncCommitOp::create(b);
@@ -81,7 +92,7 @@ LogicalResult SplitQEmitter::emitTile() {
   }
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN);
-  RankedTensorType scoreType = f32Tile({blockM, blockN}),
+  RankedTensorType scoreType = f32Tile({blockM, partN}),
                    outType = f32Tile({blockM, facts.valueDim});
   Value scale = context.f32(exponentScale);
   SmallVector<Value> inits = emitInitialState();
@@ -95,22 +106,41 @@ LogicalResult SplitQEmitter::emitTile() {
                              ring.getElementType(), ring.getLayout(),
                              ring.getSpace());
     };
-    Value k = StageOp::create(lb, slot(kRing), kView, key, kBuffer);
-    Value transposed =
-        TransposeOp::create(lb, bufferType({extents.keyColumns, blockN}), k);
-    Value zero = arith::ConstantOp::create(
-        lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
-    Value s = MmaOp::create(lb, scoreType, q, transposed, zero);
-    if (failed(emitScores(lb, key, s)))
-      status = failure();
-    auto softmax =
-        OnlineSoftmaxOp::create(lb, s, carried[0], carried[1], carried[2],
-                                scale, plan.getSoftmax(), /*finite=*/false);
-    Value p = arith::TruncFOp::create(
-        lb, tileType({blockM, blockN}, facts.elementType), softmax.getP());
-    Value v = StageOp::create(lb, slot(vRing), vView, key, vBuffer);
-    Value o = MmaOp::create(lb, outType, p, v, softmax.getNewO());
-    YieldOp::create(lb, ValueRange{softmax.getNewM(), softmax.getNewL(), o});
+    // Products of the next part stand before the softmax of this one.
+    auto rowOf = [&](int64_t part) -> Value {
+      if (part == 0)
+        return key;
+      Value distance = arith::ConstantIntOp::create(lb, part * partN, 32);
+      return arith::AddIOp::create(lb, key, distance);
+    };
+    auto products = [&](int64_t part) -> Value {
+      Value first = rowOf(part);
+      Value k = StageOp::create(lb, slot(kRing), kView, first, kBuffers[part]);
+      Value transposed =
+          TransposeOp::create(lb, bufferType({extents.keyColumns, partN}), k);
+      Value zero = arith::ConstantOp::create(
+          lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
+      Value s = MmaOp::create(lb, scoreType, q, transposed, zero);
+      if (failed(emitScores(lb, first, s)))
+        status = failure();
+      return s;
+    };
+    SmallVector<Value, 3> state(carried);
+    Value s = products(0);
+    for (int64_t part = 0; part < parts; ++part) {
+      Value next = part + 1 < parts ? products(part + 1) : Value();
+      auto softmax =
+          OnlineSoftmaxOp::create(lb, s, state[0], state[1], state[2], scale,
+                                  plan.getSoftmax(), /*finite=*/false);
+      Value p = arith::TruncFOp::create(
+          lb, tileType({blockM, partN}, facts.elementType), softmax.getP());
+      Value v =
+          StageOp::create(lb, slot(vRing), vView, rowOf(part), vBuffers[part]);
+      Value o = MmaOp::create(lb, outType, p, v, softmax.getNewO());
+      state = {softmax.getNewM(), softmax.getNewL(), o};
+      s = next;
+    }
+    YieldOp::create(lb, state);
   };
   auto loop =
       KVLoopOp::create(b, bounds.begin, bounds.fullBegin, bounds.fullEnd,

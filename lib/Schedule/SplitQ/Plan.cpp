@@ -54,14 +54,21 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   int64_t rowGroups = warpRows / 16;
   ResourceSum sum;
   sum.add("o", valueColumns / 8 * 4, rowGroups);
-  sum.add("s", plan.getBlockN() / 8 * 4, rowGroups);
+  // The products of two parts are live together.
+  int64_t partN = plan.getBlockN() / plan.getParts();
+  int64_t live = plan.getParts() > 1 ? 2 * partN : partN;
+  sum.add("s", live / 8 * 4, rowGroups);
+  // At a vote both scores and probabilities are.
+  bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact;
+  if (!exact)
+    sum.add("p", partN / 16 * 4, rowGroups);
   if (plan.getQInRegs())
     sum.add("q", keyColumns / 16 * 4, rowGroups);
   else
     sum.add("q step", 4, rowGroups);
   sum.add("row values", 6, rowGroups);
   // Addresses, fragments of K and V on their way, temporaries of the masks.
-  sum.add("other", 70 + 10 * rowGroups);
+  sum.add("other", exact ? 70 + 10 * rowGroups : 33);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
   // that the second one's fragments wait in registers.
   if (valueColumns % 16 != 0 && plan.getBlockN() > 16)
@@ -72,6 +79,30 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   return sum;
 }
 
+/// The most heads whose keys and values take 0.4 of L2 (each of its halves
+/// may hold a copy of what its SMs read); 0 if all do.
+static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
+  if (ShapedType::isDynamic(facts.heads) ||
+      ShapedType::isDynamic(facts.kvHeads))
+    return 0;
+  int64_t batch = std::max<int64_t>(1, getAssumedExtent(facts.batch, 4));
+  int64_t keys = getAssumedExtent(facts.keys, 4096);
+  if (facts.varlen)
+    keys = llvm::divideCeil(keys, batch);
+  double bytes = double(keys) * (facts.headDim + facts.valueDim) *
+                 facts.elementType.getIntOrFloatBitWidth() / 8 * facts.kvHeads /
+                 facts.heads;
+  double limit = 0.4 * target.l2Bytes;
+  if (!ShapedType::isDynamic(facts.batch) &&
+      bytes * facts.heads * batch <= limit)
+    return 0;
+  int64_t group = facts.heads;
+  while (group > 1 && (facts.heads % group != 0 || bytes * group > limit))
+    --group;
+  // The grid has a limit along its third dimension.
+  return facts.heads / group * batch <= kGridLimit ? group : 0;
+}
+
 std::vector<PlanAttrInterface>
 SplitQSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &target) const {
@@ -80,26 +111,26 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
   TileOrder order = facts.mask.getKind() == MaskKind::None
                         ? TileOrder::RowMajor
                         : TileOrder::LongestFirst;
-  // The cost model sees no difference between one and two stages. Measured on
-  // an H200, one is up to 12 % faster without a mask, two up to 14 % with one.
-  std::array<int64_t, 2> stageOrder = {2, 1};
-  if (facts.mask.getKind() == MaskKind::None)
-    stageOrder = {1, 2};
   std::vector<PlanAttrInterface> plans;
   int64_t queries = getAssumedExtent(facts.queries, 4096);
+  int64_t group =
+      order == TileOrder::LongestFirst ? chooseGroup(facts, target) : 0;
   for (int64_t warps : {1, 2, 4, 8})
     for (int64_t warpRows : {16, 32})
-      for (int64_t blockN : {16, 32, 64, 128})
-        for (int64_t stages : stageOrder)
-          for (bool qInRegs : {true, false}) {
-            // Few warps are for few rows only.
-            int64_t blockM = warps * warpRows;
-            if (warps < 4 && (warpRows != 16 || queries > blockM))
-              continue;
-            plans.push_back(SplitQPlanAttr::get(
-                context, blockM, blockN, warps, stages, qInRegs,
-                SoftmaxPolicy::Exact, order, EpilogueKind::Auto));
-          }
+      for (int64_t blockN : {32, 64, 128})
+        for (int64_t parts : {1, 2, 4})
+          for (int64_t stages : {2, 1})
+            for (bool qInRegs : {true, false}) {
+              // Few warps are for few rows only.
+              int64_t blockM = warps * warpRows;
+              if (warps < 4 && (warpRows != 16 || queries > blockM))
+                continue;
+              if (parts > 1 && blockN / parts < 32)
+                continue;
+              plans.push_back(SplitQPlanAttr::get(
+                  context, blockM, blockN, warps, stages, qInRegs, parts,
+                  SoftmaxPolicy::Optimistic, order, group, EpilogueKind::Auto));
+            }
   return plans;
 }
 
@@ -172,6 +203,19 @@ llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
         "does not fit: {0} {1} exceed {2} of a grid's y and z in order '{3}'",
         extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
   };
+  if (int64_t group = plan.getGroup()) {
+    // Groups of one batch only: batches may be many at the launch.
+    if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)
+      return llvm::createStringError(llvm::formatv(
+          "expected group to divide the number of heads, {0}, got {1}",
+          ShapedType::isDynamic(facts.heads) ? std::string("which is dynamic")
+                                             : std::to_string(facts.heads),
+          group));
+    if (!ShapedType::isDynamic(facts.batch))
+      if (llvm::Error error =
+              checkGrid("groups of heads", facts.heads / group * facts.batch))
+        return error;
+  }
   if (plan.getOrder() == TileOrder::LongestFirst)
     return checkGrid("tiles of queries",
                      ShapedType::isDynamic(facts.queries)
@@ -191,8 +235,13 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
       facts.varlen ? std::to_string(facts.queries) : std::string("q.dim2");
   std::string tiles =
       llvm::formatv("ceildiv({0}, {1})", queries, plan.getBlockM());
-  if (plan.getOrder() == TileOrder::LongestFirst)
-    shape.grid = {"q.dim1 * " + batch, tiles, "1"};
+  std::string allHeads = "q.dim1 * " + batch;
+  if (plan.getGroup())
+    shape.grid = {
+        std::to_string(plan.getGroup()), tiles,
+        llvm::formatv("ceildiv({0}, {1})", allHeads, plan.getGroup())};
+  else if (plan.getOrder() == TileOrder::LongestFirst)
+    shape.grid = {allHeads, tiles, "1"};
   else
     shape.grid = {tiles, "q.dim1", batch};
   shape.threads = plan.getThreads();
@@ -205,7 +254,8 @@ namespace {
 /// The parameters of a plan while they are changed: together they may be legal
 /// where one by one they are not.
 struct Parameters {
-  int64_t blockM = 128, blockN = 64, warps = 4, stages = 2;
+  int64_t blockM = 128, blockN = 64, warps = 4, stages = 2, parts = 1,
+          group = 0;
   bool qInRegs = true;
   SoftmaxPolicy softmax = SoftmaxPolicy::Exact;
   TileOrder order = TileOrder::RowMajor;
@@ -243,6 +293,8 @@ Parameters::set(llvm::function_ref<InFlightDiagnostic()> emitError,
                          .Case("block_n", &blockN)
                          .Case("warps", &warps)
                          .Case("stages", &stages)
+                         .Case("parts", &parts)
+                         .Case("group", &group)
                          .Default(nullptr);
   if (integer) {
     if (value.getAsInteger(10, *integer))
@@ -271,8 +323,8 @@ Parameters::set(llvm::function_ref<InFlightDiagnostic()> emitError,
         getMaxEnumValForEpilogueKind(), stringifyEpilogueKind);
   return emitError() << "unknown parameter '" << name
                      << "' of schedule 'split_q', expected one of block_m, "
-                        "block_n, warps, stages, q_in_regs, softmax, order, "
-                        "epilogue";
+                        "block_n, warps, stages, q_in_regs, parts, softmax, "
+                        "order, group, epilogue";
 }
 
 FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
@@ -281,15 +333,22 @@ FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
     llvm::ArrayRef<PlanParameter> parameters) const {
   Parameters p;
   if (auto plan = llvm::cast_if_present<SplitQPlanAttr>(planAttr))
-    p = {plan.getBlockM(), plan.getBlockN(),  plan.getWarps(),
-         plan.getStages(), plan.getQInRegs(), plan.getSoftmax(),
-         plan.getOrder(),  plan.getEpilogue()};
-  for (const PlanParameter &parameter : parameters)
+    p = {plan.getBlockM(),  plan.getBlockN(),  plan.getWarps(),
+         plan.getStages(),  plan.getParts(),   plan.getGroup(),
+         plan.getQInRegs(), plan.getSoftmax(), plan.getOrder(),
+         plan.getEpilogue()};
+  bool setsGroup = false;
+  for (const PlanParameter &parameter : parameters) {
     if (failed(p.set(emitError, parameter)))
       return failure();
-  auto plan = SplitQPlanAttr::getChecked(emitError, context, p.blockM, p.blockN,
-                                         p.warps, p.stages, p.qInRegs,
-                                         p.softmax, p.order, p.epilogue);
+    setsGroup |= parameter.name == "group";
+  }
+  // Groups belong to one order: another one drops the group of a candidate.
+  if (p.order != TileOrder::LongestFirst && !setsGroup)
+    p.group = 0;
+  auto plan = SplitQPlanAttr::getChecked(
+      emitError, context, p.blockM, p.blockN, p.warps, p.stages, p.qInRegs,
+      p.parts, p.softmax, p.order, p.group, p.epilogue);
   if (!plan)
     return failure();
   return PlanAttrInterface(plan);

@@ -32,6 +32,16 @@ func.func private @f() attributes {x = #attn.split_q<stages = 3>}
 
 // -----
 
+// expected-error@+1 {{expected parts to divide block_n / 16 = 4, got 3}}
+func.func private @f() attributes {x = #attn.split_q<parts = 3>}
+
+// -----
+
+// expected-error@+1 {{expected group to be 0, or positive in order 'longest_first', got 2 in order 'row_major'}}
+func.func private @f() attributes {x = #attn.split_q<group = 2>}
+
+// -----
+
 // expected-error @below {{'attn.launch' is for kernels only}}
 module attributes {attn.launch = {}} {}
 

@@ -393,8 +393,9 @@ int64_t SplitQPlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
                                      int64_t blockN, int64_t warps,
-                                     int64_t stages, bool, SoftmaxPolicy,
-                                     TileOrder, EpilogueKind) {
+                                     int64_t stages, bool, int64_t parts,
+                                     SoftmaxPolicy, TileOrder order,
+                                     int64_t group, EpilogueKind) {
   if (warps < 1 || warps > 32 || !llvm::isPowerOf2_64(warps))
     return emitError() << "expected warps to be a power of two up to 32, got "
                        << warps;
@@ -406,6 +407,14 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
                        << blockN;
   if (stages != 1 && stages != 2)
     return emitError() << "expected 1 or 2 stages, got " << stages;
+  if (parts < 1 || blockN % (16 * parts) != 0)
+    return emitError() << "expected parts to divide block_n / 16 = "
+                       << blockN / 16 << ", got " << parts;
+  if (group < 0 || (group > 0 && order != TileOrder::LongestFirst))
+    return emitError() << "expected group to be 0, or positive in order "
+                          "'longest_first', got "
+                       << group << " in order '" << stringifyTileOrder(order)
+                       << "'";
   return success();
 }
 

@@ -3,25 +3,25 @@
 // With x = scale (which holds log2 e and is positive), one step of the exact
 // policy becomes
 //
-//   m' = max(m, rowmax(s))
-//   n  = -(m' * x), at most the largest finite number
-//   p  = exp2(fma(s, x, n))
-//   f  = exp2(m * x + n)
+//   m' = max(m, rowmax(s) * x), at least the lowest finite number
+//   p  = exp2(fma(s, x, -m'))
+//   f  = exp2(m - m')
 //   l' = fma(l, f, partial row sums of p)
 //   o' = o * f
 //
-// The bound on n stands for the test of m' against -inf: a row without any key
-// has s = m = m' = -inf, and -inf plus a finite number is -inf, so that p = 0
-// and f = 0 as the op's formula wants, for the price of one instruction a row.
-// m * x is rounded before n is added, as n was: a maximum that stays gives
-// f = 1 exactly, so that rounding does not pile up over thousands of blocks.
+// The bound on m' stands for its test against -inf: a row without any key has
+// s = -inf, and -inf plus a finite number is -inf, so that p = 0 as the op's
+// formula wants, for the price of one instruction a row. m' is rounded once and
+// carried: a maximum that stays gives f = 1 exactly, so that rounding does not
+// pile up over thousands of blocks.
 //
 // The policy threshold computes rowmax(s) too, but changes m, and with it l and
 // o, on a rare path only: when the maximum of some row of the warp has grown by
 // more than 2^8 since m was set. The policy optimistic does not even compute
 // it: p is computed with the standing m, and a partial sum that does not stay
-// below 2^14 (f16 ends at 2^16) sends the warp to the exact step. Sums of
-// positive numbers bound each of them, and a NaN takes the rare path too.
+// below 2^4 sends the warp to the exact step. Sums of positive numbers bound
+// each of them, and a NaN takes the rare path too. f16 would allow 2^14: the
+// bound is low for accuracy (docs/Rationale/Softmax.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ using namespace mlir::attn;
 /// Powers of two by which a row's maximum may outgrow the standing one.
 static constexpr float kThreshold = 8.0f;
 /// What a partial sum of probabilities must stay below under `optimistic`.
-static constexpr float kLargestSum = 16384.0f;
+static constexpr float kLargestSum = 16.0f;
 
 namespace {
 
@@ -45,46 +45,36 @@ public:
         row(typeOf(op.getM())), partial(typeOf(op.getL())),
         output(typeOf(op.getO())) {}
 
-  /// max(m, rowmax(s)).
+  /// m' of the exact step.
   Value grownMaximum() {
     Value rowMax =
         ReduceOp::create(builder, loc, row, ReduceKind::Max, op.getS());
-    return arith::MaxNumFOp::create(builder, loc, op.getM(), rowMax);
-  }
-
-  /// n for a maximum.
-  Value offsetOf(Value maximum) {
-    Value negated = arith::NegFOp::create(builder, loc, op.getScale());
-    Value rowNegated = tensor::SplatOp::create(builder, loc, negated, row);
-    Value offset = arith::MulFOp::create(builder, loc, maximum, rowNegated);
-    if (op.getFinite())
-      return offset;
-    APFloat largest = APFloat::getLargest(APFloat::IEEEsingle());
-    Value bound = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(row, largest));
-    return arith::MinNumFOp::create(builder, loc, offset, bound);
-  }
-
-  /// m * x.
-  Value scaled(Value maximum) {
     Value rowScale = tensor::SplatOp::create(builder, loc, op.getScale(), row);
-    return arith::MulFOp::create(builder, loc, maximum, rowScale);
+    Value scaled = arith::MulFOp::create(builder, loc, rowMax, rowScale);
+    Value maximum = arith::MaxNumFOp::create(builder, loc, op.getM(), scaled);
+    if (op.getFinite())
+      return maximum;
+    APFloat lowest =
+        APFloat::getLargest(APFloat::IEEEsingle(), /*Negative=*/true);
+    Value bound = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(row, lowest));
+    return arith::MaxNumFOp::create(builder, loc, maximum, bound);
   }
 
-  Value probabilities(Value offset) {
+  Value probabilities(Value maximum) {
     Value tileScale =
         tensor::SplatOp::create(builder, loc, op.getScale(), tile);
+    Value offset = arith::NegFOp::create(builder, loc, maximum);
     Value tileOffset = BroadcastOp::create(builder, loc, tile, offset);
     Value exponent =
         math::FmaOp::create(builder, loc, op.getS(), tileScale, tileOffset);
     return Exp2Op::create(builder, loc, exponent);
   }
 
-  /// The factor from the standing maximum to the one of `offset`.
-  Value factor(Value offset) {
+  /// The factor from the standing maximum to another.
+  Value factor(Value maximum) {
     return Exp2Op::create(
-        builder, loc,
-        arith::AddFOp::create(builder, loc, scaled(op.getM()), offset));
+        builder, loc, arith::SubFOp::create(builder, loc, op.getM(), maximum));
   }
 
   Value partialSums(Value p) {
@@ -107,42 +97,64 @@ public:
   /// All of the exact step: p, m', l', o'.
   SmallVector<Value, 4> exact() {
     Value maximum = grownMaximum();
-    Value offset = offsetOf(maximum);
-    Value p = probabilities(offset);
-    Value change = factor(offset);
+    Value p = probabilities(maximum);
+    Value change = factor(maximum);
     Value l = rescaledSums(change, partialSums(p));
     return {p, maximum, l, rescaledOutput(change)};
   }
 
   SmallVector<Value, 4> threshold() {
     Value maximum = grownMaximum();
-    Value growth =
-        arith::SubFOp::create(builder, loc, scaled(maximum), scaled(op.getM()));
+    Value growth = arith::SubFOp::create(builder, loc, maximum, op.getM());
     // Unordered: a first maximum has grown from -inf, and -inf from -inf.
     Value grown = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
                                         growth, constant(row, kThreshold));
     ValueRange kept = rare(grown, {op.getM(), op.getL(), op.getO()}, [&]() {
-      Value change = factor(offsetOf(maximum));
+      Value change = factor(maximum);
       return SmallVector<Value, 4>{maximum, rescaledSums(change, Value()),
                                    rescaledOutput(change)};
     });
-    Value p = probabilities(offsetOf(kept[0]));
+    Value p = probabilities(kept[0]);
     Value l = arith::AddFOp::create(builder, loc, kept[1], partialSums(p));
     return {p, kept[0], l, kept[2]};
   }
 
   SmallVector<Value, 4> optimistic() {
-    Value p = probabilities(offsetOf(op.getM()));
+    Value p = probabilities(op.getM());
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
                                         sums, constant(partial, kLargestSum));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
     ValueRange results =
-        rare(large, {p, op.getM(), l, op.getO()}, [&]() { return exact(); });
+        rare(large, {narrowed(p), op.getM(), l, op.getO()}, [&]() {
+          SmallVector<Value, 4> step = exact();
+          step[0] = narrowed(step[0]);
+          return step;
+        });
     return SmallVector<Value, 4>(results);
   }
 
+  /// The type that all uses of p convert it to; null if there is none. Scores
+  /// and probabilities are both live at the vote of `optimistic`, where narrow
+  /// ones take half of the registers.
+  Type narrowType() {
+    Type narrow;
+    for (Operation *user : op.getP().getUsers()) {
+      if (!isa<arith::TruncFOp>(user) ||
+          (narrow && narrow != user->getResult(0).getType()))
+        return {};
+      narrow = user->getResult(0).getType();
+    }
+    return narrow;
+  }
+
 private:
+  Value narrowed(Value p) {
+    Type narrow = narrowType();
+    return narrow ? arith::TruncFOp::create(builder, loc, narrow, p).getResult()
+                  : p;
+  }
+
   static RankedTensorType typeOf(Value value) {
     return cast<RankedTensorType>(value.getType());
   }
@@ -190,7 +202,15 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op) {
            << stringifySoftmaxPolicy(op.getPolicy())
            << "' is not supported by this pipeline";
   }
-  op.replaceAllUsesWith(results);
+  bool narrow = results[0].getType() != op.getP().getType();
+  for (Operation *user : llvm::make_early_inc_range(op.getP().getUsers()))
+    if (narrow) {
+      user->replaceAllUsesWith(ValueRange{results[0]});
+      user->erase();
+    }
+  for (auto [result, value] : llvm::zip(op.getResults(), results))
+    if (!result.use_empty())
+      result.replaceAllUsesWith(value);
   op.erase();
   return success();
 }

@@ -72,6 +72,8 @@ private:
   Value advance(Value slot, int64_t steps);
   /// The slot of `stage` for the copies of iteration t + `distance`.
   Value makeSlot(Stage &stage, Value slot, std::optional<int64_t> distance);
+  /// What `row` adds to the first key of its block, if that is a constant.
+  std::optional<int64_t> distanceFromKey(Value row);
   /// Starts the copies of the stages that `which` selects.
   void issue(function_ref<bool(const Stage &)> which, Value key, Value slot,
              std::optional<int64_t> distance, bool inBounds);
@@ -257,6 +259,17 @@ Value Expander::makeSlot(Stage &stage, Value slot,
                         stage.op.getRing(), slot, attr);
 }
 
+std::optional<int64_t> Expander::distanceFromKey(Value row) {
+  if (row == loop.getKey())
+    return 0;
+  auto add = row.getDefiningOp<arith::AddIOp>();
+  APInt distance;
+  if (!add || add.getLhs() != loop.getKey() ||
+      !matchPattern(add.getRhs(), m_ConstantInt(&distance)))
+    return std::nullopt;
+  return distance.getSExtValue();
+}
+
 void Expander::issue(function_ref<bool(const Stage &)> which, Value key,
                      Value slot, std::optional<int64_t> distance,
                      bool inBounds) {
@@ -270,9 +283,10 @@ void Expander::issue(function_ref<bool(const Stage &)> which, Value key,
         builder.clone(*op, mapping);
     Value dest = makeSlot(stage, slot, distance);
     // Only rows counted from the first key are known to exist: other rows
-    // follow from a table or an offset.
-    bool rowsExist = inBounds && stage.op.getRow() == loop.getKey() &&
-                     stage.op.getType().getShape()[0] ==
+    // follow from a table.
+    std::optional<int64_t> first = distanceFromKey(stage.op.getRow());
+    bool rowsExist = inBounds && first && *first >= 0 &&
+                     *first + stage.op.getType().getShape()[0] <=
                          static_cast<int64_t>(loop.getBlock());
     CpAsyncOp::create(builder, stage.op.getLoc(),
                       mapping.lookupOrDefault(stage.op.getSource()),

@@ -59,11 +59,11 @@ Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
     return clone;
   }
   Operation *copy = builder.clone(*op, mapping);
-  // Masked blocks go without bets: theirs are the rows that have no maximum
-  // yet.
+  // Masked blocks do not bet, since theirs are the rows that have no maximum
+  // yet; but they rescale only where the maximum has grown a lot.
   if (auto softmax = dyn_cast<OnlineSoftmaxOp>(copy);
       softmax && softmax.getPolicy() == SoftmaxPolicy::Optimistic &&
       phase != KVPhase::Interior)
-    softmax.setPolicy(SoftmaxPolicy::Exact);
+    softmax.setPolicy(SoftmaxPolicy::Threshold);
   return copy;
 }

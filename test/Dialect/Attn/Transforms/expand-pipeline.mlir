@@ -228,20 +228,18 @@ gpu.module @kernels {
 // and without it where keys are promised.
 
 // CHECK-LABEL: gpu.func @softmax
-// CHECK-DAG: %[[MOST:.*]] = arith.constant dense<3.40282347E+38> : tensor<64xf32, #attn.auto>
+// CHECK-DAG: %[[LEAST:.*]] = arith.constant dense<-3.40282347E+38> : tensor<64xf32, #attn.auto>
 // CHECK: %[[RM:.*]] = attn.reduce max %[[S:.*]] :
-// CHECK: %[[M1:.*]] = arith.maxnumf %[[M:.*]], %[[RM]]
-// CHECK: %[[NEG:.*]] = arith.negf %[[X:.*]] : f32
-// CHECK: %[[NEGS:.*]] = tensor.splat %[[NEG]]
-// CHECK: %[[U:.*]] = arith.mulf %[[M1]], %[[NEGS]]
-// CHECK: %[[N:.*]] = arith.minnumf %[[U]], %[[MOST]]
+// CHECK: %[[ROWX:.*]] = tensor.splat %[[X:.*]] : tensor<64xf32, #attn.auto>
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[RM]], %[[ROWX]]
+// CHECK: %[[GROWN:.*]] = arith.maxnumf %[[M:.*]], %[[SCALED]]
+// CHECK: %[[M1:.*]] = arith.maxnumf %[[GROWN]], %[[LEAST]]
 // CHECK: %[[XS:.*]] = tensor.splat %[[X]] : tensor<64x32xf32, #attn.auto>
+// CHECK: %[[N:.*]] = arith.negf %[[M1]]
 // CHECK: %[[NS:.*]] = attn.broadcast %[[N]]
 // CHECK: %[[E:.*]] = math.fma %[[S]], %[[XS]], %[[NS]]
 // CHECK: %[[P:.*]] = attn.exp2 %[[E]]
-// CHECK: %[[SCALES:.*]] = tensor.splat %[[X]] : tensor<64xf32, #attn.auto>
-// CHECK: %[[MX:.*]] = arith.mulf %[[M]], %[[SCALES]]
-// CHECK: %[[D:.*]] = arith.addf %[[MX]], %[[N]]
+// CHECK: %[[D:.*]] = arith.subf %[[M]], %[[M1]]
 // CHECK: %[[F:.*]] = attn.exp2 %[[D]]
 // CHECK: %[[SUMS:.*]] = attn.reduce add %[[P]] partial
 // CHECK: %[[FL:.*]] = attn.broadcast %[[F]] : tensor<64xf32, #attn.auto> -> tensor<64x4xf32, #attn.auto>
@@ -249,7 +247,8 @@ gpu.module @kernels {
 // CHECK: %[[FO:.*]] = attn.broadcast %[[F]] : tensor<64xf32, #attn.auto> -> tensor<64x16xf32, #attn.auto>
 // CHECK: arith.mulf %{{.*}}, %[[FO]]
 // CHECK-LABEL: gpu.func @softmax_finite
-// CHECK-NOT: arith.minnumf
+// CHECK: arith.maxnumf
+// CHECK-NOT: arith.maxnumf
 // CHECK: gpu.return
 gpu.module @kernels {
   gpu.func @softmax(%bs: !attn.buffer<64x32xf32, #attn.auto, shared>, %bm: !attn.buffer<64xf32, #attn.auto, shared>, %bl: !attn.buffer<64x4xf32, #attn.auto, shared>, %bo: !attn.buffer<64x16xf32, #attn.auto, shared>, %x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
@@ -271,6 +270,37 @@ gpu.module @kernels {
     %o = attn.local_load %bo : !attn.buffer<64x16xf32, #attn.auto, shared> -> tensor<64x16xf32, #attn.auto>
     %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {finite} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x16xf32, #attn.auto>
     attn.local_store %p, %bs : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+// Rows at a constant distance from the first key exist where the block's rows
+// do, if they end with the block.
+
+// CHECK-LABEL: gpu.func @parts
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK:   %[[SECOND:.*]] = arith.addi %{{.*}}, %c-16_i32
+// CHECK:   attn.cp_async %{{.*}}[%[[SECOND]]], %{{.*}} {in_bounds}
+// CHECK:   %[[LATE:.*]] = arith.addi %{{.*}}, %c-8_i32
+// CHECK:   attn.cp_async %{{.*}}[%[[LATE]]], %{{[^ ]*}} : <?x64xf16>
+gpu.module @kernels {
+  gpu.func @parts(%gk: !attn.global<?x64xf16>, %n: i32, %sum: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %distance = arith.constant 16 : i32
+    %beyond = arith.constant 24 : i32
+    %ring = attn.alloc {name = "ring"} : !attn.buffer<2x16x64xf16, #attn.auto, shared>
+    %far = attn.alloc {name = "far"} : !attn.buffer<2x16x64xf16, #attn.auto, shared>
+    %r = attn.kv_loop %zero, %zero, %n, %n block 32 stages 2 iter_args(%sum : f32) {
+    ^bb0(%key: i32, %s: f32):
+      %row = arith.addi %key, %distance : i32
+      %a = attn.stage %gk[%row], %ring : !attn.global<?x64xf16>, !attn.buffer<2x16x64xf16, #attn.auto, shared> -> !attn.buffer<16x64xf16, #attn.auto, shared>
+      %other = arith.addi %key, %beyond : i32
+      %b = attn.stage %gk[%other], %far : !attn.global<?x64xf16>, !attn.buffer<2x16x64xf16, #attn.auto, shared> -> !attn.buffer<16x64xf16, #attn.auto, shared>
+      attn.yield %s : f32
+    }
     gpu.return
   }
 }

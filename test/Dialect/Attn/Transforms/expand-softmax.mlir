@@ -12,7 +12,7 @@ gpu.module @kernels {
   // CHECK: %[[KEPT:.*]]:3 = attn.rare any %[[GROWN]] default(
   // CHECK-NOT: attn.reduce
   // CHECK: attn.yield
-  // CHECK: arith.mulf %[[KEPT]]#0
+  // CHECK: arith.negf %[[KEPT]]#0
   // CHECK: attn.exp2
   // CHECK: attn.reduce add {{.*}} partial
   gpu.func @threshold(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
@@ -28,7 +28,7 @@ gpu.module @kernels {
   // CHECK-NOT: attn.reduce max
   // CHECK: attn.exp2
   // CHECK: %[[SUMS:.*]] = attn.reduce add %{{.*}} partial
-  // CHECK: arith.constant dense<1.638400e+04>
+  // CHECK: arith.constant dense<1.600000e+01>
   // CHECK: %[[LARGE:.*]] = arith.cmpf uge, %[[SUMS]]
   // CHECK: attn.rare any %[[LARGE]] default(
   // CHECK: attn.reduce max
@@ -41,13 +41,32 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Masked blocks take the exact step; interior ones bet.
+  // Probabilities that are only used as f16 are narrow at the vote already.
+  // CHECK-LABEL: gpu.func @narrow
+  // CHECK: %[[P:.*]] = arith.truncf %{{.*}} : tensor<64x32xf32, #attn.auto> to tensor<64x32xf16, #attn.auto>
+  // CHECK: %[[R:.*]]:4 = attn.rare any %{{.*}} default(%[[P]],
+  // CHECK: %[[RARE:.*]] = arith.truncf
+  // CHECK: attn.yield %[[RARE]],
+  // CHECK: attn.local_store %[[R]]#0
+  gpu.func @narrow(%x: f32, %n: i32, %dest: !attn.buffer<64x32xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    %half = arith.truncf %p : !s to tensor<64x32xf16, #attn.auto>
+    attn.local_store %half, %dest : tensor<64x32xf16, #attn.auto>, !attn.buffer<64x32xf16, #attn.auto, shared>
+    gpu.return
+  }
+
+  // Masked blocks compare maxima; interior ones bet.
   // CHECK-LABEL: gpu.func @phases
   // CHECK: scf.for
-  // CHECK-NOT: attn.rare
+  // CHECK: %[[GROWN:.*]] = arith.cmpf ugt
+  // CHECK: attn.rare any %[[GROWN]]
   // CHECK: attn.phase = #attn<kv_phase right>
   // CHECK: scf.for
-  // CHECK: attn.rare
+  // CHECK: %[[LARGE:.*]] = arith.cmpf uge
+  // CHECK: attn.rare any %[[LARGE]]
   // CHECK: attn.phase = #attn<kv_phase interior>
   gpu.func @phases(%x: f32, %n: i32, %full: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %zero = arith.constant 0 : i32

@@ -249,6 +249,12 @@ def Attn_SplitQPlanAttr : Attn_Attr<"SplitQPlan", "split_q",
     - `stages`: slots of the K and V rings, 1 or 2.
     - `q_in_regs`: Q fragments stay in registers instead of being read from
       shared memory for each block.
+    - `parts`: equal parts of a block's keys that take the softmax one after the
+      other, so that the products of one overlap the exponentials of another.
+      Each has a multiple of 16 keys.
+    - `group`: heads whose tiles run side by side in the order `longest_first`,
+      so that their K and V stay in L2: a divisor of the number of heads, or 0
+      for all heads of all batches.
     - `softmax`, `order`, `epilogue`: see the enumerations.
 
     Example: `#attn.split_q<block_m = 128, block_n = 64, warps = 4>`.
@@ -259,10 +265,12 @@ def Attn_SplitQPlanAttr : Attn_Attr<"SplitQPlan", "split_q",
     DefaultValuedParameter<"int64_t", "4">:$warps,
     DefaultValuedParameter<"int64_t", "2">:$stages,
     DefaultValuedParameter<"bool", "true">:$q_in_regs,
+    DefaultValuedParameter<"int64_t", "1">:$parts,
     DefaultValuedParameter<"::mlir::attn::SoftmaxPolicy",
         "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,
     DefaultValuedParameter<"::mlir::attn::TileOrder",
         "::mlir::attn::TileOrder::RowMajor">:$order,
+    DefaultValuedParameter<"int64_t", "0">:$group,
     DefaultValuedParameter<"::mlir::attn::EpilogueKind",
         "::mlir::attn::EpilogueKind::Auto">:$epilogue);
   let assemblyFormat = "`<` struct(params) `>`";

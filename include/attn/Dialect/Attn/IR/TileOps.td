@@ -190,12 +190,15 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     output accumulator o (M x Dv), and `scale` (which already holds log2 e):
 
     ```
-    m' = max(m, rowmax(s));  u = (m' == -inf) ? 0 : m'
-    p  = exp2(s * scale - u * scale)
-    f  = exp2(m * scale - u * scale)
+    m' = max(m, rowmax(s) * scale, lowest)
+    p  = exp2(s * scale - m')
+    f  = exp2(m - m')
     l' = l * f + partial row sums of p
     o' = o * f
     ```
+
+    m is in exponents of two and starts at -inf; `lowest` is the lowest finite
+    number, so that a row whose keys are all masked gets p = 0.
 
     `policy` says how m is kept. `exact` is the formula above. The others keep a
     standing maximum that lies at most a bound below the true one, which the
@@ -204,10 +207,10 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     - `threshold`: m, l and o change only if some row's maximum grew by more
       than 8 powers of two;
     - `optimistic`: in blocks without mask the maximum is not computed at all; a
-      vote on the partial sums of p, which must stay below 2^14, tells whether
+      vote on the partial sums of p, which must stay below 2^4, tells whether
       the exact step has to be done after all.
     `finite` promises that every row has at least one key in this block or had
-    one before, so that u = m' without the test.
+    one before, so that the bound `lowest` is not needed.
 
     Example:
 
@@ -220,7 +223,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
   }];
   let arguments = (ins
     Arg<AnyRankedTensor, "scores, M x N, f32">:$s,
-    Arg<AnyRankedTensor, "running maximum, M, f32">:$m,
+    Arg<AnyRankedTensor, "running maximum in exponents of two, M, f32">:$m,
     Arg<AnyRankedTensor, "partial row sums, M x P, f32">:$l,
     Arg<AnyRankedTensor, "accumulator, M x Dv, f32">:$o,
     Arg<F32, "scale times log2 e">:$scale,
