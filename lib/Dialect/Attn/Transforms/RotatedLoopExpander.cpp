@@ -11,8 +11,12 @@
 //   C(n-1)
 //
 // Slots of channels are acquired with the product that reads them and released
-// behind its wait. The first block keeps all masks, which is right for a block
-// of any phase.
+// behind its wait. With an exact softmax those that C reads are acquired before
+// the late wait in B: the acquire is a loop, and ptxas moves neither the
+// exponentials of B nor the wait across it. Without it the wait goes up to the
+// first exponential, and none of them runs under PV
+// (docs/Rationale/Pipeline.md). The first block keeps all masks, which is right
+// for a block of any phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +36,8 @@ struct LateWait {
   WgmmaWaitOp wait;
   /// Releases of the slots that the awaited product read.
   SmallVector<Operation *> releases;
+  /// Acquires of the slots that the next product reads, if they go before.
+  SmallVector<Operation *> acquires;
 };
 
 class RotatedExpander {
@@ -43,10 +49,12 @@ public:
 
 private:
   LogicalResult analyze();
-  /// Adds the ops of the body that `value` is computed by.
-  void addSlice(Value value, DenseSet<Operation *> &part);
-  /// The releases of tokens that ops of `part` acquired.
-  SmallVector<Operation *> findReleases(const DenseSet<Operation *> &part);
+  /// Adds the ops of the body that `value` is computed by; acquires go to
+  /// `acquires`.
+  void addSlice(Value value, DenseSet<Operation *> &part,
+                SmallVectorImpl<ChannelAcquireOp> &acquires);
+  /// The releases of the slots that were acquired.
+  SmallVector<Operation *> findReleases(ArrayRef<ChannelAcquireOp> acquires);
 
   Value constant(int64_t value) {
     return arith::ConstantIntOp::create(builder, loc, value, 32);
@@ -79,6 +87,9 @@ private:
   /// Ops of the three parts in order. Releases stand apart: partA and partC end
   /// with a product, and `releases` follow the product's wait.
   SmallVector<Operation *> partA, partB, partC, releasesA, releasesC;
+  /// Acquires of the slots that part C reads, and whether part B has them.
+  SmallVector<ChannelAcquireOp> acquiresC;
+  bool early = false;
   /// What part C takes from part B or from the loop's arguments.
   SmallVector<Value> inputsC;
   /// The position of the accumulator among the carried values.
@@ -93,22 +104,29 @@ private:
 // Analysis
 //===----------------------------------------------------------------------===//
 
-void RotatedExpander::addSlice(Value value, DenseSet<Operation *> &part) {
+void RotatedExpander::addSlice(Value value, DenseSet<Operation *> &part,
+                               SmallVectorImpl<ChannelAcquireOp> &acquires) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
     Operation *def = worklist.pop_back_val().getDefiningOp();
-    if (!def || def->getBlock() != &body || !part.insert(def).second)
+    if (!def || def->getBlock() != &body)
       continue;
-    llvm::append_range(worklist, def->getOperands());
+    if (auto acquire = dyn_cast<ChannelAcquireOp>(def)) {
+      if (!llvm::is_contained(acquires, acquire))
+        acquires.push_back(acquire);
+      continue;
+    }
+    if (part.insert(def).second)
+      llvm::append_range(worklist, def->getOperands());
   }
 }
 
 SmallVector<Operation *>
-RotatedExpander::findReleases(const DenseSet<Operation *> &part) {
+RotatedExpander::findReleases(ArrayRef<ChannelAcquireOp> acquires) {
   SmallVector<Operation *> releases;
   for (auto release : body.getOps<ChannelReleaseOp>())
-    if (Operation *def = release.getToken().getDefiningOp();
-        def && part.contains(def))
+    if (auto acquire = release.getToken().getDefiningOp<ChannelAcquireOp>();
+        acquire && llvm::is_contained(acquires, acquire))
       releases.push_back(release);
   return releases;
 }
@@ -136,15 +154,35 @@ LogicalResult RotatedExpander::analyze() {
         "with qk_ahead expected slots of channels, got attn.stage");
 
   DenseSet<Operation *> sliceA = {qk}, sliceC = {pv};
+  SmallVector<ChannelAcquireOp> acquiresA, shared;
   for (Value operand : qk->getOperands())
-    addSlice(operand, sliceA);
-  addSlice(pv.getB(), sliceC);
+    addSlice(operand, sliceA, acquiresA);
+  for (ChannelAcquireOp acquire : acquiresA) {
+    sliceA.insert(acquire);
+    for (Value operand : acquire->getOperands())
+      addSlice(operand, sliceA, shared);
+  }
+  addSlice(pv.getB(), sliceC, acquiresC);
+  // A policy with a rare path has the branch that keeps the wait in its place;
+  // an acquire in front of it would keep the conversion of P in front too,
+  // which must not write registers that PV reads.
+  // With one slot the producer waits for the release behind the late wait.
+  early = softmax.getPolicy() == SoftmaxPolicy::Exact &&
+          llvm::all_of(acquiresC, [](ChannelAcquireOp acquire) {
+            return acquire.getChannel().getType().getDepth() > 1;
+          });
+  if (!early)
+    for (ChannelAcquireOp acquire : acquiresC) {
+      sliceC.insert(acquire);
+      for (Value operand : acquire->getOperands())
+        addSlice(operand, sliceC, shared);
+    }
   for (Operation *op : sliceA)
     if (sliceC.contains(op) || op == softmax)
       return op->emitOpError("with qk_ahead expected QK to be independent of "
                              "the softmax and of PV");
-  releasesA = findReleases(sliceA);
-  releasesC = findReleases(sliceC);
+  releasesA = findReleases(acquiresA);
+  releasesC = findReleases(acquiresC);
   for (Operation &op : body.without_terminator()) {
     if (sliceA.contains(&op))
       partA.push_back(&op);
@@ -162,6 +200,9 @@ LogicalResult RotatedExpander::analyze() {
       if (operand.getParentBlock() == &body && (!def || !sliceC.contains(def)))
         inputs.insert(operand);
     }
+  if (early)
+    for (ChannelAcquireOp acquire : acquiresC)
+      inputs.insert(acquire.getToken());
   inputsC = inputs.takeVector();
 
   Operation *yield = body.getTerminator();
@@ -238,6 +279,10 @@ SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
     late.wait->moveBefore(before);
     for (Operation *release : late.releases)
       release->moveBefore(before);
+    if (early)
+      for (ChannelAcquireOp acquire : acquiresC)
+        late.acquires.push_back(
+            mapping.lookup(acquire.getToken()).getDefiningOp());
     lateWaits.push_back(late);
 
     SmallVector<Value> results;
@@ -295,6 +340,8 @@ LogicalResult RotatedExpander::finishWaits() {
       if (!first || ancestor->isBeforeInBlock(first))
         first = ancestor;
     }
+    for (Operation *acquire : late.acquires)
+      acquire->moveBefore(first);
     late.wait->moveBefore(first);
     for (Operation *release : late.releases)
       release->moveBefore(first);

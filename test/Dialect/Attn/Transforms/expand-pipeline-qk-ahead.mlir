@@ -1,4 +1,5 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s
+// RUN: sed 's/channel<2>/channel<1>/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s --check-prefix=SINGLE
 
 !ring = !attn.buffer<2x64x64xf16, #attn.auto, shared>
 !slot = !attn.buffer<64x64xf16, #attn.auto, shared>
@@ -8,7 +9,13 @@
 
 // Iterations are rotated: QK of a block starts before PV of the one before,
 // and the softmax waits for QK alone. PV is awaited where the accumulator is
-// first used, and its slot released behind that.
+// first used, and its slot released behind that. The next V is acquired in front
+// of that wait, unless the ring has one slot only.
+// SINGLE: scf.for
+// SINGLE: attn.wgmma
+// SINGLE: attn.channel.acquire
+// SINGLE: attn.wgmma {{.*}} acc
+// SINGLE: scf.yield
 // CHECK-LABEL: gpu.func @rotate
 // CHECK: %[[TRIPS:.*]] = arith.subi
 // CHECK: %[[SOME:.*]] = arith.cmpi sgt, %[[TRIPS]]
@@ -28,20 +35,21 @@
 // CHECK: scf.for %{{.*}} = %[[END]] to
 // CHECK: attn.channel.acquire %[[K]]
 // CHECK: %[[S:.*]] = attn.wgmma {{.*}} -> <64x64xf32>
-// CHECK: attn.channel.acquire %[[V:.*]][%{{.*}}] as "consumer"
+// CHECK-NOT: attn.channel.acquire
 // CHECK: %[[O:.*]] = attn.wgmma {{.*}} acc
 // CHECK: attn.wgmma.wait %[[S]] {pending = 1
 // CHECK-NEXT: attn.channel.release %[[K]]
 // CHECK-NOT: attn.apply_mask
 // CHECK: attn.exp2
 // CHECK: attn.reduce add
-// CHECK: %[[READY:.*]] = attn.wgmma.wait %[[O]] {pending = 0
+// CHECK: attn.channel.acquire %[[V:.*]][%{{.*}}] as "consumer"
+// CHECK-NEXT: %[[READY:.*]] = attn.wgmma.wait %[[O]] {pending = 0
 // CHECK-NEXT: attn.channel.release %[[V]]
 // CHECK-NEXT: arith.mulf %[[READY]]
 // CHECK: arith.truncf
 // CHECK: {attn.phase = #attn<kv_phase interior>}
 // PV of the last block.
-// CHECK: attn.channel.acquire %[[V]]
+// CHECK-NOT: attn.channel.acquire
 // CHECK: %[[LAST:.*]] = attn.wgmma
 // CHECK: attn.wgmma.wait %[[LAST]] {pending = 0
 // CHECK: attn.channel.release %[[V]]
