@@ -136,8 +136,12 @@ public:
 
   /// The type that all uses of p convert it to; null if there is none. Scores
   /// and probabilities are both live at the vote of `optimistic`, where narrow
-  /// ones take half of the registers.
+  /// ones take half of the registers. Not where the accumulator is in flight up
+  /// to the vote: the product that makes it still reads the last block's
+  /// probabilities, whose registers the narrow ones are to take.
   Type narrowType() {
+    if (op.getO().getDefiningOp<WgmmaWaitOp>())
+      return {};
     Type narrow;
     for (Operation *user : op.getP().getUsers()) {
       if (!isa<arith::TruncFOp>(user) ||
