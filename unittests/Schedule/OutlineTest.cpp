@@ -94,12 +94,13 @@ TEST_F(Outline, TensorMapsAreTheLastParameters) {
   llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
   ASSERT_TRUE(bool(target));
   SymbolTable symbols(*module);
-  ASSERT_TRUE(succeeded(
-      outlineAttention(*facts, TensorMapSchedule(),
-                       PlanAttrInterface(SplitQPlanAttr::get(
-                           &context, 128, 64, 4, 2, true, SoftmaxPolicy::Exact,
-                           TileOrder::RowMajor, EpilogueKind::Auto)),
-                       *target, symbols)));
+  ASSERT_TRUE(
+      succeeded(outlineAttention(*facts, TensorMapSchedule(),
+                                 PlanAttrInterface(SplitQPlanAttr::get(
+                                     &context, 128, 64, 4, 2, true, /*parts=*/1,
+                                     SoftmaxPolicy::Exact, TileOrder::RowMajor,
+                                     /*group=*/0, EpilogueKind::Auto)),
+                                 *target, symbols)));
   EXPECT_TRUE(succeeded(verify(*module)));
 
   gpu::GPUFuncOp kernel;

@@ -43,15 +43,16 @@ private:
   /// Checks a plan that is already there, with the options applied.
   LogicalResult checkPlan(const ProblemFacts &facts, const TargetRow &target);
   /// Adds all legal plans of one schedule that agree with the options, or the
-  /// reason why there is none. Fails where the options make no plan.
-  LogicalResult collect(const ProblemFacts &facts, const TargetRow &target,
-                        const Schedule &schedule,
-                        SmallVectorImpl<Candidate> &candidates,
-                        SmallVectorImpl<std::string> &reasons);
+  /// reason why there is none. A schedule of which the options make no plan,
+  /// as they name another one's parameters, joins `unfit`.
+  void collect(const ProblemFacts &facts, const TargetRow &target,
+               const Schedule &schedule, SmallVectorImpl<Candidate> &candidates,
+               SmallVectorImpl<std::string> &reasons);
   void report(AttentionOp op, const TargetRow &target,
               const Candidate &candidate);
 
   SmallVector<PlanParameter> parameters;
+  SmallVector<std::pair<const Schedule *, PlanAttrInterface>> unfit;
 };
 
 } // namespace
@@ -115,15 +116,14 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
   return success();
 }
 
-LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
-                                    const TargetRow &target,
-                                    const Schedule &schedule,
-                                    SmallVectorImpl<Candidate> &candidates,
-                                    SmallVectorImpl<std::string> &reasons) {
+void AttnPlanPass::collect(const ProblemFacts &facts, const TargetRow &target,
+                           const Schedule &schedule,
+                           SmallVectorImpl<Candidate> &candidates,
+                           SmallVectorImpl<std::string> &reasons) {
   AttentionOp op = facts.op;
   if (llvm::Error error = schedule.isApplicable(facts, target)) {
     reasons.push_back(llvm::toString(std::move(error)));
-    return success();
+    return;
   }
   // Parameters are fixed in each candidate; those that make no plan are silent
   // as long as another one does.
@@ -139,9 +139,10 @@ LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
         plans.insert(*changed);
     }
   }
-  if (plans.empty())
-    return schedule.setParameters([&] { return op.emitOpError(); },
-                                  &getContext(), base.front(), parameters);
+  if (plans.empty()) {
+    unfit.emplace_back(&schedule, base.front());
+    return;
+  }
   std::string firstReason;
   size_t before = candidates.size();
   for (PlanAttrInterface plan : plans) {
@@ -157,7 +158,6 @@ LogicalResult AttnPlanPass::collect(const ProblemFacts &facts,
   }
   if (candidates.size() == before)
     reasons.push_back(firstReason);
-  return success();
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
@@ -176,9 +176,14 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   SmallVector<Candidate> candidates;
   SmallVector<std::string> reasons;
+  unfit.clear();
   for (const Schedule *each : schedules)
-    if (failed(collect(*facts, target, *each, candidates, reasons)))
-      return failure();
+    collect(*facts, target, *each, candidates, reasons);
+  if (candidates.empty() && !unfit.empty()) {
+    auto [first, plan] = unfit.front();
+    return first->setParameters([&] { return op.emitOpError(); }, &getContext(),
+                                plan, parameters);
+  }
   if (candidates.empty()) {
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
                               << target.chip << ": " << reasons.front();
