@@ -15,12 +15,17 @@ namespace {
 
 class Kernels : public ::testing::Test {
 protected:
-  static const Program &program() {
-    static std::unique_ptr<Program> parsed = [] {
+  static const std::string &source() {
+    static const std::string ptx = [] {
       auto buffer = llvm::MemoryBuffer::getFile(
           std::string(ATTN_SIMULATOR_INPUTS) + "/kernels.ptx");
-      return llvm::cantFail(parsePTX((*buffer)->getBuffer(), "kernels.ptx"));
+      return (*buffer)->getBuffer().str();
     }();
+    return ptx;
+  }
+  static const Program &program() {
+    static std::unique_ptr<Program> parsed =
+        llvm::cantFail(parsePTX(source(), "kernels.ptx"));
     return *parsed;
   }
 
@@ -51,6 +56,10 @@ protected:
     config.kernel = kernel;
     config.grid[0] = grid;
     config.block[0] = block;
+    // From the kernel's entry to the next one.
+    llvm::StringRef rest =
+        llvm::StringRef(source()).split(".entry " + std::string(kernel)).second;
+    recordText(rest.split(".entry").first);
     return llvm::cantFail(run(program(), memory, config));
   }
   static std::string text(const RunReport &r) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestKernel.h"
+#include <cmath>
 #include <random>
 
 using namespace mlir::attn::sim;
@@ -227,6 +228,187 @@ TEST(MmaSync, IntegersAndBits) {
         EXPECT_EQ(r.at<int32_t>(l * cRegs + g), sum);
       }
   }
+}
+
+TEST(MmaSync, Floats) {
+  struct Case {
+    const char *shape, *types, *accumulator;
+    unsigned k, bits;
+  };
+  const Case cases[] = {
+      {"m16n8k8", "f16.f16", "f32", 8, 16},
+      {"m16n8k8", "f16.f16", "f16", 8, 16},
+      {"m16n8k8", "bf16.bf16", "f32", 8, 16},
+      {"m16n8k16", "f16.f16", "f32", 16, 16},
+      {"m16n8k16", "f16.f16", "f16", 16, 16},
+      {"m16n8k16", "bf16.bf16", "f32", 16, 16},
+      {"m16n8k4", "tf32.tf32", "f32", 4, 32},
+      {"m16n8k8", "tf32.tf32", "f32", 8, 32},
+      {"m16n8k16", "e4m3.e5m2", "f32", 16, 8},
+      {"m16n8k32", "e5m2.e4m3", "f32", 32, 8},
+      {"m16n8k32", "e4m3.e4m3", "f16", 32, 8},
+  };
+  // Powers of two from -4 to 4, so that every sum is exact.
+  auto encode = [](llvm::StringRef type, int v) -> uint32_t {
+    uint32_t sign = v < 0, e = v == 0              ? 0
+                               : v == 4 || v == -4 ? 2
+                                                   : std::abs(v) - 1;
+    if (!v)
+      return 0;
+    if (type == "f16")
+      return sign << 15 | (15 + e) << 10;
+    if (type == "bf16")
+      return sign << 15 | (127 + e) << 7;
+    if (type == "tf32")
+      return sign << 31 | (127 + e) << 23;
+    return type == "e4m3" ? sign << 7 | (7 + e) << 3
+                          : sign << 7 | (15 + e) << 2;
+  };
+  const int choices[] = {0, 1, 2, 4, -1, -2, -4};
+  std::mt19937 rng(5);
+  for (const Case &c : cases) {
+    auto [aType, bType] = llvm::StringRef(c.types).split('.');
+    bool half = c.accumulator == llvm::StringRef("f16");
+    unsigned words = c.k * c.bits / 32, per = 32 / c.bits;
+    unsigned aRegs = 2 * words / 4, bRegs = words / 4, cRegs = half ? 2 : 4;
+    std::vector<int> a(16 * c.k), b(8 * c.k);
+    for (auto *list : {&a, &b})
+      for (int &v : *list)
+        v = choices[rng() % 7];
+    auto word = [&](const std::vector<int> &list, llvm::StringRef type,
+                    unsigned row, unsigned w) {
+      uint32_t bits = 0;
+      for (unsigned e = 0; e < per; ++e)
+        bits |= encode(type, list[row * c.k + w * per + e]) << (c.bits * e);
+      return bits;
+    };
+    std::vector<uint32_t> in;
+    for (unsigned l = 0; l < 32; ++l) {
+      for (unsigned r = 0; r < aRegs; ++r)
+        in.push_back(word(a, aType, l / 4 + 8 * (r % 2), l % 4 + 4 * (r / 2)));
+      for (unsigned r = 0; r < bRegs; ++r)
+        in.push_back(word(b, bType, l / 4, l % 4 + 4 * r));
+    }
+    std::string body = "mul.wide.u32 %d2, %r0, " +
+                       std::to_string(4 * (aRegs + bRegs)) +
+                       ";\nadd.u64 %d2, %d2, %d0;\n";
+    for (unsigned i = 0; i < aRegs + bRegs; ++i)
+      body += "ld.global.b32 %r" + std::to_string(40 + i) + ", [%d2+" +
+              std::to_string(4 * i) + "];\n";
+    // The accumulator starts with ones.
+    for (unsigned i = 0; i < cRegs; ++i)
+      body += "mov.b32 %r" + std::to_string(60 + i) + ", " +
+              (half ? "0x3c003c00" : "0x3f800000") + ";\n";
+    body += std::string("mma.sync.aligned.") + c.shape + ".row.col." +
+            c.accumulator + "." + c.types + "." + c.accumulator + " " +
+            registers(20, cRegs) + ", " + registers(40, aRegs) + ", " +
+            registers(40 + aRegs, bRegs) + ", " + registers(60, cRegs) + ";\n" +
+            storeRegisters(cRegs);
+    Outcome r = runBody(body, bytesOf(in), 128 * cRegs, 32);
+    SCOPED_TRACE(std::string(c.shape) + c.types);
+    expectClean(r);
+    for (unsigned l = 0; l < 32; ++l)
+      for (unsigned i = 0; i < 4; ++i) {
+        unsigned row = l / 4 + 8 * (i / 2), col = l % 4 * 2 + i % 2;
+        int sum = 1;
+        for (unsigned k = 0; k < c.k; ++k)
+          sum += a[row * c.k + k] * b[col * c.k + k];
+        if (!half) {
+          EXPECT_EQ(r.at<float>(l * 4 + i), float(sum));
+          continue;
+        }
+        uint16_t got = r.at<uint16_t>(l * 4 + i);
+        int e = (got >> 10 & 31) - 25;
+        float value = std::ldexp(float((got & 1023) | 1024), e);
+        EXPECT_EQ(got & 0x7fff ? (got >> 15 ? -value : value) : 0.0f,
+                  float(sum));
+      }
+  }
+}
+
+TEST(MmaSync, Doubles) {
+  for (unsigned m : {8u, 16u})
+    for (unsigned k : {4u, 8u, 16u}) {
+      if (m == 8 && k != 4)
+        continue;
+      unsigned aRegs = m / 8 * k / 4, bRegs = k / 4, cRegs = m / 4;
+      std::mt19937 rng(6);
+      std::vector<double> a(m * k), b(8 * k), in;
+      for (auto *list : {&a, &b})
+        for (double &v : *list)
+          v = int(rng() % 2001) - 1000;
+      for (unsigned l = 0; l < 32; ++l) {
+        for (unsigned r = 0; r < aRegs; ++r)
+          in.push_back(
+              a[(l / 4 + 8 * (r % (m / 8))) * k + l % 4 + 4 * (r / (m / 8))]);
+        for (unsigned r = 0; r < bRegs; ++r)
+          in.push_back(b[l / 4 * k + l % 4 + 4 * r]);
+      }
+      std::string body =
+          "mul.wide.u32 %d2, %r0, " + std::to_string(8 * (aRegs + bRegs)) +
+          ";\nadd.u64 %d2, %d2, %d0;\nmul.wide.u32 %d3, %r0, " +
+          std::to_string(8 * cRegs) + ";\nadd.u64 %d3, %d3, %d1;\n";
+      for (unsigned i = 0; i < aRegs + bRegs; ++i)
+        body += "ld.global.b64 %d" + std::to_string(10 + i) + ", [%d2+" +
+                std::to_string(8 * i) + "];\n";
+      for (unsigned i = 0; i < cRegs; ++i)
+        body += "mov.b64 %d" + std::to_string(30 + i) + ", 0;\n";
+      std::string c = registers(30, cRegs, "%d");
+      body += "mma.sync.aligned.m" + std::to_string(m) + "n8k" +
+              std::to_string(k) + ".row.col.f64.f64.f64.f64 " + c + ", " +
+              registers(10, aRegs, "%d") + ", " +
+              registers(10 + aRegs, bRegs, "%d") + ", " + c + ";\n";
+      for (unsigned i = 0; i < cRegs; ++i)
+        body += "st.global.b64 [%d3+" + std::to_string(8 * i) + "], %d" +
+                std::to_string(30 + i) + ";\n";
+      Outcome r = runBody(body, bytesOf(in), 256 * cRegs, 32);
+      expectClean(r);
+      for (unsigned l = 0; l < 32; ++l)
+        for (unsigned i = 0; i < cRegs; ++i) {
+          double sum = 0;
+          for (unsigned j = 0; j < k; ++j)
+            sum += a[(l / 4 + 8 * (i / 2)) * k + j] *
+                   b[(l % 4 * 2 + i % 2) * k + j];
+          EXPECT_EQ(r.at<double>(l * cRegs + i), sum);
+        }
+    }
+}
+
+TEST(LdMatrix, SixteenBits) {
+  // Eight rows of eight elements a matrix; the store puts back what was loaded.
+  for (unsigned n : {1u, 2u, 4u})
+    for (const char *trans : {"", ".trans"})
+      for (const char *space : {".shared", ".shared::cta"}) {
+        std::vector<uint8_t> in = randomBytes(512, 8);
+        std::string x = ".x" + std::to_string(n), t = trans, s = space;
+        Outcome r = runBody(
+            std::string(copyIn) + "ldmatrix.sync.aligned.m8n8" + x + t + s +
+                ".b16 " + registers(20, n) +
+                ", [%r3];\nadd.u32 %r8, %r3, 512;"
+                "\nstmatrix.sync.aligned.m8n8" +
+                x + t + s + ".b16 [%r8], " + registers(20, n) +
+                ";\nbar.warp.sync -1;\nsetp.lt.u32 %p0, "
+                "%r0, " +
+                std::to_string(8 * n) +
+                ";\n@!%p0 bra E;\nld.shared.v4.b32 {%r30, %r31, %r32, %r33}, "
+                "[%r8];\nmul.wide.u32 %d5, %r0, 16;\nadd.u64 %d5, %d5, %d1;\n"
+                "st.global.v4.b32 [%d5+512], {%r30, %r31, %r32, %r33};\nE:\n" +
+                storeRegisters(n),
+            in, 1024, 32, 2048);
+        expectClean(r);
+        for (unsigned i = 0; i < 128 * n; ++i)
+          EXPECT_EQ(r.out[512 + i], in[i]);
+        for (unsigned l = 0; l < 32; ++l)
+          for (unsigned m = 0; m < n; ++m)
+            for (unsigned h = 0; h < 2; ++h) {
+              unsigned row = l / 4, column = l % 4 * 2 + h;
+              if (t.size())
+                std::swap(row, column);
+              uint16_t want;
+              std::memcpy(&want, &in[m * 128 + row * 16 + column * 2], 2);
+              EXPECT_EQ(r.at<uint16_t>((l * n + m) * 2 + h), want);
+            }
+      }
 }
 
 TEST(Wmma, EveryType) {
