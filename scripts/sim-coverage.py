@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+CONTROL = {"bra", "brx", "ret", "brkpt"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMS = ROOT / "unittests/Simulator/Inputs/forms.txt"
 PAGE = ROOT / "docs/SimulatorCoverage.md"
@@ -42,8 +43,12 @@ def expand(text):
 
 
 def key(mnemonic):
-    """Qualifiers may come in any order."""
+    """Qualifiers may come in any order; widths of wgmma and repeats of tcgen05 do not count."""
     base, *rest = mnemonic.split(".")
+    if base == "wgmma":
+        rest = [re.sub(r"^m64n\d+k", "m64nXk", each) for each in rest]
+    if base == "tcgen05":
+        rest = ["xN" if re.fullmatch(r"x\d+", each) else each for each in rest]
     return (base, *sorted(rest))
 
 
@@ -113,7 +118,7 @@ def unknown_bases():
     registered = set()
     for path in (ROOT / "lib/Simulator").glob("*.cpp"):
         registered.update(re.findall(r'table\["(\w+)"\]', path.read_text()))
-    return sorted(registered - listed)
+    return sorted(registered - listed - CONTROL)
 
 
 def assemble(ptxas):

@@ -1,4 +1,5 @@
-//===- AsyncFormsTest.cpp - mbarriers and asynchronous copies by form -------===//
+//===- AsyncFormsTest.cpp - mbarriers and asynchronous copies by form
+//-------===//
 //
 // One thread does everything. Shared memory: an mbarrier at smem, data from
 // smem+1024 on.
@@ -33,9 +34,8 @@ std::vector<uint8_t> words(size_t n, uint32_t first) {
 
 Outcome runOne(llvm::StringRef body, llvm::ArrayRef<uint8_t> in, size_t out) {
   Outcome r = runBody(body, in, out, 1, 8192);
-  EXPECT_TRUE(r.error.empty() && r.report.isClean())
-      << body.str() << "\n"
-      << r.text();
+  EXPECT_TRUE(r.error.empty() && r.report.isClean()) << body.str() << "\n"
+                                                     << r.text();
   r.out.resize(out);
   return r;
 }
@@ -70,8 +70,8 @@ TEST(MbarrierForms, EveryArrival) {
                        1, 8});
   }
   std::string state = "mbarrier.arrive.noComplete.shared.b64 %d5, [%r1], 1;\n";
-  cases.push_back({state + "mbarrier.arrive.shared::cluster.b64 _, [%r10];\n",
-                   2, 0});
+  cases.push_back(
+      {state + "mbarrier.arrive.shared::cluster.b64 _, [%r10];\n", 2, 0});
   cases.push_back(
       {"cvta.shared.u64 %d7, %d6;\nmbarrier.arrive.noComplete.b64 %d5, [%d7], "
        "1;\nmbarrier.arrive.b64 %d4, [%d7];\n",
@@ -80,19 +80,20 @@ TEST(MbarrierForms, EveryArrival) {
     cases.push_back({state + "mbarrier.arrive" + order +
                          ".shared::cluster.b64 _, [%r10], 2;\n",
                      3, 0});
-  cases.push_back({state + "mbarrier.arrive.release.cluster.shared::cluster.b64 "
-                           "_, [%r10];\n",
+  cases.push_back({state +
+                       "mbarrier.arrive.release.cluster.shared::cluster.b64 "
+                       "_, [%r10];\n",
                    2, 0});
   for (const char *order : {"", ".release.cluster"})
     cases.push_back({state + "mbarrier.arrive.expect_tx" + order +
                          ".shared::cluster.b64 _, [%r10], 8;\n",
                      2, 8});
+  cases.push_back({"mbarrier.arrive_drop.noComplete.shared.b64 %d5, [%r1], 1;\n"
+                   "mbarrier.arrive_drop.shared::cluster.b64 _, [%r10], 1;\n",
+                   2, 0});
   cases.push_back(
-      {"mbarrier.arrive_drop.noComplete.shared.b64 %d5, [%r1], 1;\n"
-       "mbarrier.arrive_drop.shared::cluster.b64 _, [%r10], 1;\n",
-       2, 0});
-  cases.push_back(
-      {"mbarrier.arrive_drop.expect_tx.shared::cta.b64 %d5, [%r1], 8;\n", 1, 8});
+      {"mbarrier.arrive_drop.expect_tx.shared::cta.b64 %d5, [%r1], 8;\n", 1,
+       8});
   cases.push_back({state + "mbarrier.arrive_drop.expect_tx.shared::cluster.b64 "
                            "_, [%r10], 8;\n",
                    2, 8});
@@ -105,15 +106,14 @@ TEST(MbarrierForms, EveryArrival) {
                            ", 8;\nmbarrier.arrive.shared.b64 %d5, [%r1];\n",
                        1, 0});
     }
-  const char *waits[] = {
-      "mbarrier.test_wait@@.b64 %p1, [%r1], %d5", "mbarrier.test_wait.parity@@"
-                                                  ".b64 %p1, [%r1], 0",
-      "mbarrier.try_wait@@.b64 %p1, [%r1], %d5",
-      "mbarrier.try_wait.parity@@.b64 %p1, [%r1], 0",
-      "mbarrier.try_wait@@.b64 %p1, [%r1], %d5, 100",
-      "mbarrier.try_wait.parity@@.b64 %p1, [%r1], 0, 100"};
-  const char *orders[] = {".shared", ".shared::cta",
-                          ".acquire.cta.shared::cta",
+  const char *waits[] = {"mbarrier.test_wait@@.b64 %p1, [%r1], %d5",
+                         "mbarrier.test_wait.parity@@"
+                         ".b64 %p1, [%r1], 0",
+                         "mbarrier.try_wait@@.b64 %p1, [%r1], %d5",
+                         "mbarrier.try_wait.parity@@.b64 %p1, [%r1], 0",
+                         "mbarrier.try_wait@@.b64 %p1, [%r1], %d5, 100",
+                         "mbarrier.try_wait.parity@@.b64 %p1, [%r1], 0, 100"};
+  const char *orders[] = {".shared", ".shared::cta", ".acquire.cta.shared::cta",
                           ".acquire.cluster.shared::cta",
                           ".relaxed.cta.shared::cta"};
   unsigned n = 0;
@@ -205,23 +205,24 @@ TEST(CpAsyncForms, SizesAndSignals) {
 }
 
 TEST(BulkForms, PlainCopies) {
-  for (const char *form :
-       {"shared::cluster.global.mbarrier::complete_tx::bytes [%r1+1024], [%d0], "
-        "32, [%r1]",
-        "shared::cta.global.mbarrier::complete_tx::bytes [%r1+1024], [%d0], 32, "
-        "[%r1]",
-        "shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-        "[%r1+1024], [%d0], 32, [%r1], %h1",
-        "shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-        "[%r1+1024], [%d0], 32, [%r1], %d9"}) {
-    Outcome r = runOne(
-        std::string(initBarrier) +
-            "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], 32;\n"
-            "cp.async.bulk." +
-            form + ";\n" + waitFor(0) +
-            "ld.shared.v4.b32 {%r2, %r3, %r4, %r5}, [%r1+1040];\n"
-            "st.global.v4.b32 [%d1], {%r2, %r3, %r4, %r5};\n",
-        words(8, 50), 16);
+  for (
+      const char *form :
+      {"shared::cluster.global.mbarrier::complete_tx::bytes [%r1+1024], [%d0], "
+       "32, [%r1]",
+       "shared::cta.global.mbarrier::complete_tx::bytes [%r1+1024], [%d0], 32, "
+       "[%r1]",
+       "shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+       "[%r1+1024], [%d0], 32, [%r1], %h1",
+       "shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+       "[%r1+1024], [%d0], 32, [%r1], %d9"}) {
+    Outcome r =
+        runOne(std::string(initBarrier) +
+                   "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], 32;\n"
+                   "cp.async.bulk." +
+                   form + ";\n" + waitFor(0) +
+                   "ld.shared.v4.b32 {%r2, %r3, %r4, %r5}, [%r1+1040];\n"
+                   "st.global.v4.b32 [%d1], {%r2, %r3, %r4, %r5};\n",
+               words(8, 50), 16);
     for (unsigned i = 0; i < 4; ++i)
       EXPECT_EQ(r.at<uint32_t>(i), 54 + i) << form;
   }
@@ -356,7 +357,8 @@ TEST(TensorForms, LoadsOfEveryRank) {
     const char *form, *coordinates, *tail;
   };
   const Case cases[] = {
-      {1, "1d.shared::cluster.global.mbarrier::complete_tx::bytes", "{%r2}", ""},
+      {1, "1d.shared::cluster.global.mbarrier::complete_tx::bytes", "{%r2}",
+       ""},
       {1, "1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
        "{%r2}", ""},
       {2, "2d.shared::cta.global.mbarrier::complete_tx::bytes", "{%r2, %r3}",
@@ -384,11 +386,12 @@ TEST(TensorForms, LoadsOfEveryRank) {
     unsigned n = 1;
     for (uint32_t b : box)
       n *= b;
-    std::string body = Tensor::setup(false) +
-                       "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], " +
-                       std::to_string(4 * n) + ";\ncp.async.bulk.tensor." +
-                       c.form + " [%r1+1024], [%d8, " + c.coordinates +
-                       "], [%r1]" + c.tail + ";\n" + waitFor(0);
+    std::string body =
+        Tensor::setup(false) +
+        "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], " +
+        std::to_string(4 * n) + ";\ncp.async.bulk.tensor." + c.form +
+        " [%r1+1024], [%d8, " + c.coordinates + "], [%r1]" + c.tail + ";\n" +
+        waitFor(0);
     for (unsigned i = 0; i < n; ++i)
       body += "ld.shared.b32 %r9, [%r1+" + std::to_string(1024 + 4 * i) +
               "];\nst.global.b32 [%d1+" + std::to_string(4 * i) + "], %r9;\n";
@@ -433,10 +436,11 @@ TEST(TensorForms, GatherAndScatter) {
     body += "mov.u32 %r9, " + std::to_string(100 + i) +
             ";\nst.shared.b32 [%r1+" + std::to_string(1024 + 4 * i) +
             "], %r9;\n";
-  body += "mov.u32 %r7, 2;\nfence.proxy.async;\n"
-          "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
-          "[%d8, {%r2, %r5, %r3, %r4, %r7}], [%r1+1024];\n"
-          "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
+  body +=
+      "mov.u32 %r7, 2;\nfence.proxy.async;\n"
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
+      "[%d8, {%r2, %r5, %r3, %r4, %r7}], [%r1+1024];\n"
+      "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
   Outcome r = runOne(body, t.in, 2048);
   const unsigned rows[] = {3, 1, 0, 2};
   for (unsigned i = 0; i < 16; ++i)
