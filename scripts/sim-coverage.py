@@ -105,7 +105,7 @@ def make_page(found):
         if not refused and not executed:
             untested.append(form)
         names = sorted(tests)
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
         status = "refused" if refused else f"{executed} of {len(forms)}"
         text = " ; ".join(part.split(" ")[0] for part in form.split(" ; ")).replace("|", "\\|")
         out.append(f"| `{text}` | {chip} | {status} | {'' if refused else shown} |")
