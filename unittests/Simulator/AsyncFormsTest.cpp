@@ -107,8 +107,7 @@ TEST(MbarrierForms, EveryArrival) {
                        1, 0});
     }
   const char *waits[] = {"mbarrier.test_wait@@.b64 %p1, [%r1], %d5",
-                         "mbarrier.test_wait.parity@@"
-                         ".b64 %p1, [%r1], 0",
+                         "mbarrier.test_wait.parity@@.b64 %p1, [%r1], 0",
                          "mbarrier.try_wait@@.b64 %p1, [%r1], %d5",
                          "mbarrier.try_wait.parity@@.b64 %p1, [%r1], 0",
                          "mbarrier.try_wait@@.b64 %p1, [%r1], %d5, 100",
@@ -225,6 +224,36 @@ TEST(BulkForms, PlainCopies) {
                words(8, 50), 16);
     for (unsigned i = 0; i < 4; ++i)
       EXPECT_EQ(r.at<uint32_t>(i), 54 + i) << form;
+  }
+}
+
+TEST(BulkForms, BetweenSharedMemories) {
+  std::string head = std::string(initBarrier) +
+                     "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], 16;"
+                     "\nld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%d0];\n"
+                     "mov.b64 %d6, {%r2, %r3};\nmov.b64 %d7, {%r4, %r5};\n"
+                     "add.u32 %r6, %r1, 1024;\n";
+  std::string async = "st.async.shared::cluster.mbarrier::complete_tx::bytes";
+  std::string weak = "st.async.weak.shared::cluster.mbarrier::complete_tx::"
+                     "bytes";
+  for (const std::string &store :
+       {"st.shared.v4.b32 [%r1+2048], {%r2, %r3, %r4, %r5};\n"
+        "fence.proxy.async;\nadd.u32 %r7, %r1, 2048;\n"
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+        " [%r6], [%r7], 16, [%r1];\n" +
+            std::string(),
+        async + ".b64 [%r6], %d6, [%r1];\n" + async +
+            ".b64 [%r6+8], %d7, [%r1];\n",
+        async + ".v2.b32 [%r6], {%r2, %r3}, [%r1];\n" + async +
+            ".v2.f32 [%r6+8], {%r4, %r5}, [%r1];\n",
+        async + ".v2.b64 [%r6], {%d6, %d7}, [%r1];\n",
+        weak + ".v4.b32 [%r6], {%r2, %r3, %r4, %r5}, [%r1];\n"}) {
+    Outcome r = runOne(head + store + waitFor(0) +
+                           "ld.shared.v4.b32 {%r2, %r3, %r4, %r5}, [%r6];\n"
+                           "st.global.v4.b32 [%d1], {%r2, %r3, %r4, %r5};\n",
+                       words(4, 50), 16);
+    for (unsigned i = 0; i < 4; ++i)
+      EXPECT_EQ(r.at<uint32_t>(i), 50 + i) << store;
   }
 }
 

@@ -364,8 +364,14 @@ TEST(ClusterLaunchControl, EveryTileOnce) {
       "@!%p1 bra L;\nxor.b32 %r21, %r21, 1;\n.reg .b128 h;\n"
       "ld.shared.b128 h, [%r1+16];\n"
       "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, h;\n"
-      "@!%p2 bra E;\nclusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32."
-      "b128 {%r20, %r23, %r24, _}, h;\nfence.proxy.async;\nbra T;\nE:";
+      "@!%p2 bra E;\n";
+  const char *const coordinates[] = {
+      "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 "
+      "{%r20, %r23, %r24, _}, h;\n",
+      "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r23, h;\n"
+      "clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r24, h;\n"
+      "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r20, h;\n"
+      "add.u32 %r20, %r20, %r23;\nadd.u32 %r20, %r20, %r24;\n"};
   for (uint64_t seed = 0; seed < 4; ++seed) {
     LaunchConfig config;
     config.block = {32, 1, 1};
@@ -373,7 +379,9 @@ TEST(ClusterLaunchControl, EveryTileOnce) {
     config.dynamicShared = 64;
     config.seed = seed;
     config.schedule = seed ? Schedule::Random : Schedule::RoundRobin;
-    Outcome r = runText(wrapKernel(body), std::vector<uint8_t>(28), 28, config);
+    Outcome r = runText(wrapKernel(body + coordinates[seed % 2] +
+                                   "fence.proxy.async;\nbra T;\nE:"),
+                        std::vector<uint8_t>(28), 28, config);
     expectClean(r);
     for (unsigned i = 0; i < 7; ++i)
       EXPECT_EQ(r.at<uint32_t>(i), 1u) << i;

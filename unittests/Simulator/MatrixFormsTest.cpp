@@ -499,6 +499,36 @@ TEST(Wmma, EveryType) {
             << i << " " << j;
       }
   }
+  // From shared memory and with a stride, which the names of the spaces allow.
+  std::vector<uint8_t> bytes = randomBytes(1024, 3);
+  auto load = [&](const std::string &what, const char *address) {
+    std::string s = "mov.u32 %r1, smem;\nmov.u32 %r2, 16;\ncvt.u64.u32 %d4, "
+                    "%r1;\nmul.wide.u32 %d5, %r0, 32;\nadd.u64 %d6, %d0, %d5;\n"
+                    "mad.lo.u32 %r3, %r0, 32, %r1;\n";
+    for (unsigned i = 0; i < 32; i += 8)
+      s += "ld.global.b64 %d7, [%d6+" + std::to_string(i) +
+           "];\nst.shared.b64 [%r3+" + std::to_string(i) + "], %d7;\n";
+    s += "bar.sync 0;\nwmma.load." + what + " " + registers(40, 8, "%r") + ", [" +
+         address + "], %r2;\nadd.u64 %d6, %d1, %d5;\n";
+    for (unsigned i = 0; i < 8; ++i)
+      s += "st.global.b32 [%d6+" + std::to_string(4 * i) + "], %r" +
+           std::to_string(40 + i) + ";\n";
+    Outcome r = runBody(s, bytes, 1024, 32, 1024);
+    EXPECT_TRUE(r.error.empty() && r.report.isClean()) << what << r.text();
+    return r.out;
+  };
+  for (const char *what : {"a.sync.aligned.row.m16n16k16@.f16",
+                           "b.sync.aligned.col.m16n16k16@.f16",
+                           "c.sync.aligned.row.m16n16k16@.f32"}) {
+    auto in = [&](const char *space, const char *address) {
+      std::string s = what;
+      s.replace(s.find('@'), 1, space);
+      return load(s, address);
+    };
+    std::vector<uint8_t> want = in(".global", "%d0");
+    EXPECT_EQ(want, in("", "%d0")) << what;
+    EXPECT_EQ(want, in(".shared", "%d4")) << what;
+  }
   for (const char *wrong :
        {"wmma.load.a.sync.aligned.row.m16n16k8.f16 {%r4}, [%d0];",
         "wmma.load.a.sync.aligned.m16n16k16.f16 {%r4}, [%d0];",

@@ -154,6 +154,7 @@ TEST(MemoryForms, HintsWithoutEffect) {
       "prefetch.global.L2::evict_last [%d0]",
       "prefetchu.L1 [%d0]",
       "prefetch.tensormap [%d0]",
+      "prefetch.param.tensormap [in]",
       "applypriority.global.L2::evict_normal [%d0], 128",
       "discard.global.L2 [%d0], 128",
       "createpolicy.fractional.L2::evict_last.b64 %d2, 1.0",

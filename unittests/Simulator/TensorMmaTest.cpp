@@ -170,7 +170,8 @@ TEST(TensorMma, NarrowFormats) {
   std::mt19937 rng(1);
   const std::pair<Element, Element> pairs[] = {
       {E4M3, E5M2}, {E2M3, E3M2}, {E2M1, E4M3}, {E3M2, E2M1}};
-  for (const auto &[ea, eb] : pairs) {
+  for (const auto &pair : pairs) {
+    const Element &ea = pair.first, &eb = pair.second;
     MmaTest t;
     t.kind = "cta_group::1.kind::f8f6f4";
     t.operands = "%p2";
@@ -391,6 +392,48 @@ TEST(TensorMma, BadTwins) {
   t.operands = "%p2, %d7";
   t.descriptor = 1 << 4 | shapeBits(64, 64);
   EXPECT_TRUE(t.go().error.empty());
+}
+
+TEST(TensorMma, Collectors) {
+  // They say what to keep, and change no result.
+  std::mt19937 rng(9);
+  for (bool ws : {false, true})
+    for (const char *buffer : {"a", "b0", "b1", "b2", "b3"})
+      for (const char *use : {"fill", "use", "lastuse", "discard"}) {
+        if (ws != (buffer[0] == 'b'))
+          continue;
+        MmaTest t;
+        t.n = ws ? 64 : 16;
+        t.kind = std::string(ws ? "ws." : "") +
+                 "cta_group::1.kind::f16.collector::" + buffer + "::" + use;
+        t.operands = "%p2";
+        t.descriptor = 1 << 4 | shapeBits(128, t.n);
+        Operand a(128, 16, 14, rng), b(t.n, 16, 14, rng);
+        a.store(t.in.data(), 16, 8);
+        b.store(t.in.data() + 8192, 16, 8);
+        expectProduct(
+            t.go(), 16, 16,
+            [&](unsigned r, unsigned i) { return decode(a.at(r, i), 5, 10); },
+            [&](unsigned c, unsigned i) { return decode(b.at(c, i), 5, 10); });
+      }
+  MmaTest t;
+  t.kind = "cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X."
+           "collector::a::use";
+  t.operands = "[%r14], [%r15], %p2";
+  t.aInTensorMemory = true;
+  t.descriptor = 16 / 8 << 17 | 1u << 23 | 1u << 27;
+  Operand a(128, 32, 6, rng), b(16, 32, 6, rng);
+  for (unsigned i = 0; i < 128 * 32; ++i)
+    t.in[i] = a.values[i];
+  b.store(t.in.data() + 8192, 8, 16);
+  for (unsigned r = 0; r < 128; ++r)
+    t.setScale(false, r, 0, 128, 128);
+  for (unsigned r = 0; r < 16; ++r)
+    t.setScale(true, r, 0, 127, 16);
+  expectProduct(
+      t.go(), 16, 32,
+      [&](unsigned r, unsigned i) { return 2 * E4M3.value(a.at(r, i)); },
+      [&](unsigned c, unsigned i) { return E4M3.value(b.at(c, i)); });
 }
 
 TEST(TensorMma, LanesThatAreNotWritten) {
