@@ -508,8 +508,8 @@ TEST(Wmma, EveryType) {
     for (unsigned i = 0; i < 32; i += 8)
       s += "ld.global.b64 %d7, [%d6+" + std::to_string(i) +
            "];\nst.shared.b64 [%r3+" + std::to_string(i) + "], %d7;\n";
-    s += "bar.sync 0;\nwmma.load." + what + " " + registers(40, 8, "%r") + ", [" +
-         address + "], %r2;\nadd.u64 %d6, %d1, %d5;\n";
+    s += "bar.sync 0;\nwmma.load." + what + " " + registers(40, 8, "%r") +
+         ", [" + address + "], %r2;\nadd.u64 %d6, %d1, %d5;\n";
     for (unsigned i = 0; i < 8; ++i)
       s += "st.global.b32 [%d6+" + std::to_string(4 * i) + "], %r" +
            std::to_string(40 + i) + ";\n";

@@ -59,9 +59,7 @@ struct Shape {
 };
 const Shape shapes[] = {
     {"16x128b.x1", 2, "",
-     [](unsigned t, unsigned r) {
-       return std::pair(t / 4 + 8 * r, t % 4);
-     }},
+     [](unsigned t, unsigned r) { return std::pair(t / 4 + 8 * r, t % 4); }},
     {"16x256b.x1", 4, "",
      [](unsigned t, unsigned r) {
        return std::pair(t / 4 + 8 * (r / 2), t % 4 * 2 + r % 2);
@@ -71,9 +69,7 @@ const Shape shapes[] = {
        return std::pair(t / 4 + 8 * (t % 2), r * 2 + t / 2 % 2);
      }},
     {"16x32bx2.x2", 2, ", 4",
-     [](unsigned t, unsigned r) {
-       return std::pair(t % 16, r + t / 16 * 4);
-     }},
+     [](unsigned t, unsigned r) { return std::pair(t % 16, r + t / 16 * 4); }},
 };
 
 } // namespace
@@ -82,13 +78,13 @@ TEST(TensorMemoryForms, LoadShapes) {
   for (const Shape &shape : shapes)
     for (bool pack : {false, true})
       for (unsigned half : {0u, 16u}) {
-        Outcome r = runWarp(
-            "add.u32 %r11, %r10, " + std::to_string(half << 16) +
-                ";\ntcgen05.ld.sync.aligned." + shape.name +
-                (pack ? ".pack::16b" : "") + ".b32 " +
-                registers(100, shape.regs) + ", [%r11]" + shape.split +
-                ";\ntcgen05.wait::ld.sync.aligned;\n",
-            shape.regs);
+        Outcome r =
+            runWarp("add.u32 %r11, %r10, " + std::to_string(half << 16) +
+                        ";\ntcgen05.ld.sync.aligned." + shape.name +
+                        (pack ? ".pack::16b" : "") + ".b32 " +
+                        registers(100, shape.regs) + ", [%r11]" + shape.split +
+                        ";\ntcgen05.wait::ld.sync.aligned;\n",
+                    shape.regs);
         for (unsigned t = 0; t < 32; ++t)
           for (unsigned i = 0; i < shape.regs; ++i) {
             auto [lane, element] = shape.place(t, i);
@@ -114,15 +110,14 @@ TEST(TensorMemoryForms, StoreShapes) {
       for (unsigned i = 0; i < shape.regs; ++i)
         s += "add.u32 %r" + std::to_string(40 + i) + ", %r4, " +
              std::to_string(i * 0x10001) + ";\n";
-      Outcome r = runWarp(
-          s + "tcgen05.st.sync.aligned." + shape.name +
-              (unpack ? ".unpack::16b" : "") + ".b32 [%r10]" + shape.split +
-              ", " + registers(40, shape.regs) +
-              ";\ntcgen05.wait::st.sync.aligned;\n"
-              "tcgen05.ld.sync.aligned.32x32b.x16.b32 " +
-              registers(100, 16) +
-              ", [%r10];\ntcgen05.wait::ld.sync.aligned;\n",
-          16);
+      Outcome r = runWarp(s + "tcgen05.st.sync.aligned." + shape.name +
+                              (unpack ? ".unpack::16b" : "") + ".b32 [%r10]" +
+                              shape.split + ", " + registers(40, shape.regs) +
+                              ";\ntcgen05.wait::st.sync.aligned;\n"
+                              "tcgen05.ld.sync.aligned.32x32b.x16.b32 " +
+                              registers(100, 16) +
+                              ", [%r10];\ntcgen05.wait::ld.sync.aligned;\n",
+                          16);
       std::vector<uint32_t> want(32 * 16);
       for (unsigned i = 0; i < want.size(); ++i)
         want[i] = i / 16 * 256 + i % 16;
@@ -233,8 +228,8 @@ TEST(TensorMemoryForms, CopiesOfEveryShape) {
   for (unsigned i = 0; i < in.size(); ++i)
     in[i] = i * 3;
   for (const Case &c : cases)
-    for (const char *commit : {".b64 [%r1+16]",
-                               ".multicast::cluster.b64 [%r1+16], %h1"}) {
+    for (const char *commit :
+         {".b64 [%r1+16]", ".multicast::cluster.b64 [%r1+16], %h1"}) {
       std::string s = "mov.u32 %r1, smem;\nmad.lo.u32 %r3, %r0, 16, %r1;\n"
                       "mul.wide.u32 %d2, %r0, 16;\nadd.u64 %d3, %d2, %d0;\n"
                       "mov.u16 %h1, 1;\n";
