@@ -163,6 +163,7 @@ void finishLanes(Exec &x, Warp &warp, CpAsyncOp &op, uint32_t lanes) {
       Mbarrier &b = it->second;
       if (x.sanitizing()) {
         b.gathering.generic.cluster = x.cluster.linear;
+        b.gathering.control.join(op.control);
         Clock &to = b.gathering.generic;
         Component mine = to.get(warp.cpActor);
         if (op.epoch > mine.full && op.epoch >= mine.part) {
@@ -250,6 +251,7 @@ void execCpAsyncArrive(Exec &x, const Inst &I) {
   op.arrives = true;
   op.mask = op.uncommitted = x.active;
   op.epoch = x.warp->cpEpoch;
+  op.control = x.releaseControl().control;
   op.group.fill(~0u);
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)

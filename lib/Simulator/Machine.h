@@ -94,6 +94,7 @@ struct CpAsyncOp {
   std::array<uint8_t, 32> srcBytes;
   std::array<std::array<uint8_t, 16>, 32> data;
   std::array<uint16_t, 32> valid; ///< bit i: byte i is initialised
+  Clock control; ///< arrives: what the warp had seen when it issued
 };
 
 struct Warp {

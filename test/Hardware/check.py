@@ -18,13 +18,10 @@ import corpus
 import numpy as np
 
 #: Reports that are let through. Triton leaves out fence.proxy.async between
-#: cp.async and wgmma, which only the manual asks for. The arrivals of cp.async in
-#: mbarrier_async follow a wait and a barrier, which the check for slips does not
-#: see: that report is wrong.
+#: cp.async and wgmma, which only the manual asks for.
 FINDINGS = {
     "triton_matmul_90": {"race"},
     "triton_attention_90": {"race"},
-    "mbarrier_async": {"phase-slip"},
 }
 
 _ULPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23}
