@@ -1,5 +1,7 @@
 //===- Plan.cpp - Plans of split_q: legality and parameters ---------------===//
 
+#include "../CommonChecks.h"
+#include "../PlanParameters.h"
 #include "SplitQ.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -136,45 +138,14 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
-  AttentionOp op = facts.op;
-  auto unsupported = [](const llvm::Twine &what) {
-    return llvm::createStringError("schedule 'split_q' does not support " +
-                                   what);
-  };
-  if (op.getPageTable())
-    return unsupported("paged keys");
-  if (op.getKvSplits())
-    return unsupported("split keys with partial results");
-  if (op.getRopeDim())
-    return unsupported("the absorbed latent form ('rope_dim')");
-  auto typeName = [](Type type) {
-    std::string text;
-    llvm::raw_string_ostream(text) << type;
-    return text;
-  };
-  if (!facts.elementType.isF16() && !facts.elementType.isBF16())
-    return unsupported("operands of type " + typeName(facts.elementType) +
-                       ", expected f16 or bf16");
-  if (!facts.outType.isF16() && !facts.outType.isBF16() &&
-      !facts.outType.isF32())
-    return unsupported("an output of type " + typeName(facts.outType) +
-                       ", expected f16, bf16 or f32");
-  for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
-                           std::pair("value dimension", facts.valueDim)})
-    if (dim < 8 || dim > 256 || dim % 8 != 0)
-      return unsupported(llvm::formatv(
-          "a {0} of {1}, expected a multiple of 8 up to 256", name, dim));
-  for (auto [name, length] :
-       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
-    if (!ShapedType::isDynamic(length) && length >= kSplitQLengthLimit)
-      return unsupported(llvm::formatv("{0} {1}, expected fewer than {2}",
-                                       length, name, kSplitQLengthLimit));
+  if (llvm::Error error = checkCommon(getName(), facts, /*dimStep=*/8))
+    return error;
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
     if (tensor->getRowAlignment() < 4)
-      return unsupported(llvm::formatv(
-          "rows of '{0}' that start at multiples of {1} bytes, expected 4, 8 "
-          "or 16",
-          tensor->name, tensor->getRowAlignment()));
+      return makeUnsupported(
+          getName(), llvm::formatv("rows of '{0}' that start at multiples of "
+                                   "{1} bytes, expected 4, 8 or 16",
+                                   tensor->name, tensor->getRowAlignment()));
   return llvm::Error::success();
 }
 
@@ -267,27 +238,10 @@ struct Parameters {
 
 } // namespace
 
-/// Reads an enumerator; the diagnostic lists them all.
-template <typename T>
-static LogicalResult setEnum(llvm::function_ref<InFlightDiagnostic()> emitError,
-                             PlanParameter parameter, T &result,
-                             std::optional<T> symbol, uint64_t max,
-                             llvm::StringRef (*stringify)(T)) {
-  if (symbol) {
-    result = *symbol;
-    return success();
-  }
-  InFlightDiagnostic diag = emitError() << "expected " << parameter.name
-                                        << " to be one of ";
-  for (uint64_t i = 0; i <= max; ++i)
-    diag << (i ? ", " : "") << stringify(static_cast<T>(i));
-  return diag << ", got '" << parameter.value << "'";
-}
-
 LogicalResult
 Parameters::set(llvm::function_ref<InFlightDiagnostic()> emitError,
                 PlanParameter parameter) {
-  llvm::StringRef name = parameter.name, value = parameter.value;
+  llvm::StringRef name = parameter.name;
   int64_t *integer = llvm::StringSwitch<int64_t *>(name)
                          .Case("block_m", &blockM)
                          .Case("block_n", &blockN)
@@ -296,31 +250,13 @@ Parameters::set(llvm::function_ref<InFlightDiagnostic()> emitError,
                          .Case("parts", &parts)
                          .Case("group", &group)
                          .Default(nullptr);
-  if (integer) {
-    if (value.getAsInteger(10, *integer))
-      return emitError() << "expected " << name << " to be an integer, got '"
-                         << value << "'";
-    return success();
-  }
-  if (name == "q_in_regs") {
-    if (value != "true" && value != "false")
-      return emitError() << "expected q_in_regs to be true or false, got '"
-                         << value << "'";
-    qInRegs = value == "true";
-    return success();
-  }
-  if (name == "softmax")
-    return setEnum<SoftmaxPolicy>(
-        emitError, parameter, softmax, symbolizeSoftmaxPolicy(value),
-        getMaxEnumValForSoftmaxPolicy(), stringifySoftmaxPolicy);
-  if (name == "order")
-    return setEnum<TileOrder>(emitError, parameter, order,
-                              symbolizeTileOrder(value),
-                              getMaxEnumValForTileOrder(), stringifyTileOrder);
-  if (name == "epilogue")
-    return setEnum<EpilogueKind>(
-        emitError, parameter, epilogue, symbolizeEpilogueKind(value),
-        getMaxEnumValForEpilogueKind(), stringifyEpilogueKind);
+  if (integer)
+    return setInteger(emitError, parameter, *integer);
+  if (name == "q_in_regs")
+    return setBool(emitError, parameter, qInRegs);
+  if (std::optional<LogicalResult> common =
+          setCommon(emitError, parameter, softmax, order, epilogue))
+    return *common;
   return emitError() << "unknown parameter '" << name
                      << "' of schedule 'split_q', expected one of block_m, "
                         "block_n, warps, stages, q_in_regs, parts, softmax, "

@@ -14,10 +14,6 @@
 
 namespace mlir::attn {
 
-/// Lengths of sequences stay below this, so that row and key indices can be
-/// added to mask bounds in 32 bits.
-inline constexpr int64_t kSplitQLengthLimit = int64_t(1) << 29;
-
 class SplitQSchedule : public Schedule {
 public:
   llvm::StringRef getName() const override { return "split_q"; }

@@ -1,15 +1,12 @@
 //===- Plan.cpp - Plans of ws_wgmma: legality and parameters --------------===//
 
+#include "../CommonChecks.h"
 #include "../PlanParameters.h"
 #include "WsWgmma.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// Lengths stay below this, so that row and key indices can be added to mask
-/// bounds in 32 bits, and tiles can be counted in 32 bits.
-static constexpr int64_t kLengthLimit = int64_t(1) << 29;
 
 const Schedule &attn::getWsWgmmaSchedule() {
   static const WsWgmmaSchedule schedule;
@@ -78,51 +75,22 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
                                           const TargetRow &target) const {
-  AttentionOp op = facts.op;
-  auto unsupported = [](const llvm::Twine &what) {
-    return llvm::createStringError("schedule 'ws_wgmma' does not support " +
-                                   what);
+  auto unsupported = [&](const llvm::Twine &what) {
+    return makeUnsupported(getName(), what);
   };
   if (!target.has(Capability::Wgmma))
     return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Wgmma)));
-  if (op.getPageTable())
-    return unsupported("paged keys");
-  if (op.getKvSplits())
-    return unsupported("split keys with partial results");
-  if (op.getRopeDim())
-    return unsupported("the absorbed latent form ('rope_dim')");
-  auto typeName = [](Type type) {
-    std::string text;
-    llvm::raw_string_ostream(text) << type;
-    return text;
-  };
-  if (!facts.elementType.isF16() && !facts.elementType.isBF16())
-    return unsupported("operands of type " + typeName(facts.elementType) +
-                       ", expected f16 or bf16");
-  if (!facts.outType.isF16() && !facts.outType.isBF16() &&
-      !facts.outType.isF32())
-    return unsupported("an output of type " + typeName(facts.outType) +
-                       ", expected f16, bf16 or f32");
-  for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
-                           std::pair("value dimension", facts.valueDim)})
-    if (dim < 16 || dim > 256 || dim % 16 != 0)
-      return unsupported(llvm::formatv(
-          "a {0} of {1}, expected a multiple of 16 up to 256", name, dim));
+  if (llvm::Error error = checkCommon(getName(), facts, /*dimStep=*/16))
+    return error;
   if (ShapedType::isDynamic(facts.batch))
     return unsupported("a batch size that only the launch decides");
+  // A tensor map has no extent of 0.
   for (auto [name, length] :
-       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)}) {
-    if (ShapedType::isDynamic(length))
-      continue;
-    if (length >= kLengthLimit)
-      return unsupported(llvm::formatv("{0} {1}, expected fewer than {2}",
-                                       length, name, kLengthLimit));
-    // A tensor map has no extent of 0.
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (length == 0)
       return unsupported(llvm::formatv("0 {0}", name));
-  }
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v}) {
     int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
     for (int64_t stride : ArrayRef(tensor->strides).drop_back())

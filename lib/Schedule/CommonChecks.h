@@ -1,0 +1,26 @@
+//===- CommonChecks.h - What schedules refuse alike -------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_COMMONCHECKS_H
+#define ATTN_LIB_SCHEDULE_COMMONCHECKS_H
+
+#include "attn/Schedule/ProblemFacts.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir::attn {
+
+/// Lengths stay below this, so that row and key indices can be added to mask
+/// bounds in 32 bits.
+inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
+
+/// "schedule 'x' does not support what".
+llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
+
+/// Refuses problems in other forms than plain attention on f16 or bf16, head
+/// dimensions other than multiples of `dimStep` up to 256, and lengths from
+/// kLengthLimit on.
+llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
+                        int64_t dimStep);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_COMMONCHECKS_H
