@@ -113,6 +113,7 @@ void execAtomic(Exec &x, const Inst &I) {
     x.checkPoison(base, "an address");
   bool ok = true;
   uint32_t poisoned = 0;
+  TrafficCounter traffic(total);
   forLanes(x.active, [&](unsigned lane) {
     if (!ok)
       return;
@@ -124,6 +125,8 @@ void execAtomic(Exec &x, const Inst &I) {
       ok = false;
       return;
     }
+    if (ref.space == Space::Global)
+      traffic.add(ref, lane);
     observeStrong(x, o.semantics, ref);
     x.track(ref, total, false, Stamp::Strong, lane);
     x.track(ref, total, true, Stamp::Strong, lane);
@@ -148,6 +151,7 @@ void execAtomic(Exec &x, const Inst &I) {
     }
     publishStrong(x, o.semantics, ref);
   });
+  x.cluster.counters.l2.atomicBytes += 32 * traffic.sectors();
   x.cluster.advance();
   if (!ok || !o.returns)
     return;
@@ -164,6 +168,7 @@ void execAtomicWide(Exec &x, const Inst &I) {
     x.checkPoison(base, "an address");
   uint32_t poisoned = 0;
   bool ok = true;
+  TrafficCounter traffic(16);
   forLanes(x.active, [&](unsigned lane) {
     uint64_t address = x.read(base, lane) + I.imm;
     if (base.cls == RegClass::R32)
@@ -171,6 +176,8 @@ void execAtomicWide(Exec &x, const Inst &I) {
     MemRef ref;
     if (!ok || !(ok = x.resolve(o.space, address, 16, 16, true, lane, ref)))
       return;
+    if (ref.space == Space::Global)
+      traffic.add(ref, lane);
     observeStrong(x, o.semantics, ref);
     x.track(ref, 16, false, Stamp::Strong, lane);
     x.track(ref, 16, true, Stamp::Strong, lane);
@@ -185,6 +192,7 @@ void execAtomicWide(Exec &x, const Inst &I) {
     std::memcpy(lanesOf(I.ops[0]), old.data(), 16);
     publishStrong(x, o.semantics, ref);
   });
+  x.cluster.counters.l2.atomicBytes += 32 * traffic.sectors();
   x.cluster.advance();
   if (ok)
     x.setPoison(I.ops[0], poisoned, x.pc + 1);

@@ -191,9 +191,12 @@ void execBar(Exec &x, const Inst &I) {
     return x.fault(FindingKind::BarrierMisuse,
                    "more threads arrive at barrier " + Twine(id) +
                        " than the " + Twine(b.expected) + " that it counts");
+  uint64_t generation = b.generation;
   if (o.kind != BarArrive)
-    x.block(BlockKind::NamedBarrier, id, b.generation);
+    x.block(BlockKind::NamedBarrier, id, generation);
   completeNamedBarrier(*x.cta, id);
+  if (o.kind != BarArrive)
+    x.countWait("barrier", b.generation == generation);
   x.cluster.advance();
 }
 
@@ -321,6 +324,8 @@ void execClusterWait(Exec &x, const Inst &I) {
   if (!x.resumed && I.flags & 2 && !gatherWarp(x))
     return;
   ClusterBarrier &b = x.cluster.barrier;
+  if (!x.resumed)
+    x.countWait("cluster barrier", b.generation <= x.warp->clusterGeneration);
   if (b.generation > x.warp->clusterGeneration) {
     if (x.cluster.recorder)
       x.cluster.recorder->wait(*x.warp, -1, x.warp->clusterGeneration);

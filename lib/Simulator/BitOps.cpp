@@ -1,6 +1,7 @@
 //===- BitOps.cpp - Bit fields, permutations, small dot products ----------===//
 
 #include "Alu.h"
+#include "PartPoison.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -184,42 +185,37 @@ static Error decodeBfi(Decoding &c) {
                InstClass::Alu);
 }
 
+/// The byte of the eight that byte i of the result is, without `.b32`'s sign
+/// replication.
+static unsigned pickByte(uint32_t selector, unsigned mode, unsigned i) {
+  unsigned s = selector & 3;
+  switch (mode) {
+  case 0:
+    return selector >> (4 * i) & 7;
+  case 1: // f4e: forward four extract
+    return s + i;
+  case 2: // b4e
+    return (s + 8 - i) & 7;
+  case 3: // rc8: replicate
+    return s;
+  case 4: // ecl: edge clamp left
+    return std::max(s, i);
+  case 5: // ecr
+    return std::min(s, i);
+  default: // rc16
+    return (s & 1) * 2 + (i & 1);
+  }
+}
+
 static uint32_t permute(uint32_t a, uint32_t b, uint32_t selector,
                         unsigned mode) {
   uint8_t bytes[8];
   std::memcpy(bytes, &a, 4);
   std::memcpy(bytes + 4, &b, 4);
   uint32_t result = 0;
-  unsigned s = selector & 3;
   for (unsigned i = 0; i < 4; ++i) {
-    unsigned pick;
-    bool sign = false;
-    switch (mode) {
-    case 0:
-      pick = selector >> (4 * i) & 7;
-      sign = selector >> (4 * i) & 8;
-      break;
-    case 1: // f4e: forward four extract
-      pick = s + i;
-      break;
-    case 2: // b4e
-      pick = (s + 8 - i) & 7;
-      break;
-    case 3: // rc8: replicate
-      pick = s;
-      break;
-    case 4: // ecl: edge clamp left
-      pick = std::max(s, i);
-      break;
-    case 5: // ecr
-      pick = std::min(s, i);
-      break;
-    default: // rc16
-      pick = (s & 1) * 2 + (i & 1);
-      break;
-    }
-    uint32_t byte = bytes[pick];
-    if (sign)
+    uint32_t byte = bytes[pickByte(selector, mode, i)];
+    if (mode == 0 && (selector >> (4 * i) & 8))
       byte = byte & 0x80 ? 0xff : 0;
     result |= byte << (8 * i);
   }
@@ -230,24 +226,30 @@ static void execPermute(Exec &x, const Inst &I) {
   uint32_t *d = x.r32(I.ops[0]);
   const uint32_t *a = x.r32(I.ops[1]), *b = x.r32(I.ops[2]),
                  *s = x.r32(I.ops[3]);
-  // Operands that the selector does not touch cannot make it undefined.
-  uint32_t fromA = 0, fromB = 0;
-  uint32_t poisonA = x.poisonOf(I.ops[1]), poisonB = x.poisonOf(I.ops[2]);
-  forLanes(x.active, [&](unsigned l) {
-    if ((poisonA | poisonB) >> l & 1) {
-      for (unsigned i = 0; i < 4; ++i)
-        ((s[l] >> (4 * i) & 4) ? fromB : fromA) |= 1u << l;
-      if (I.flags)
-        fromA = fromB = ~0u;
-    }
-    d[l] = permute(a[l], b[l], s[l], I.flags);
-  });
-  uint32_t p = (poisonA & fromA) | (poisonB & fromB) | x.poisonOf(I.ops[3]);
-  x.setPoison(I.ops[0], p,
-              x.origin[I.ops[(poisonA & fromA)   ? 1
-                             : (poisonB & fromB) ? 2
-                                                 : 3]
-                           .meta]);
+  // Bytes that the selector does not take cannot make the result undefined.
+  PartPoison parts = {};
+  uint32_t from = 0;
+  if (x.poisonOf(I.ops[1]) | x.poisonOf(I.ops[2])) {
+    const PartPoison sources[] = {partsOf(x, I.ops[1]), partsOf(x, I.ops[2])};
+    forLanes(x.active, [&](unsigned l) {
+      for (unsigned i = 0; i < 4; ++i) {
+        unsigned pick = pickByte(s[l], I.flags, i);
+        if (!(sources[pick / 4][pick % 4] >> l & 1))
+          continue;
+        parts[i] |= 1u << l;
+        if (!from)
+          from = x.origin[I.ops[1 + pick / 4].meta];
+      }
+    });
+  }
+  if (uint32_t p = x.poisonOf(I.ops[3])) {
+    from = x.origin[I.ops[3].meta];
+    for (uint32_t &part : parts)
+      part |= p;
+  }
+  forLanes(x.active,
+           [&](unsigned l) { d[l] = permute(a[l], b[l], s[l], I.flags); });
+  setParts(x, I.ops[0], parts, from);
 }
 
 static Error decodePermute(Decoding &c) {

@@ -21,6 +21,27 @@ using llvm::Twine;
 
 namespace {
 
+/// What a copy moves between L2 and the SMs: what is out of bounds is neither
+/// read nor written.
+void countL2(L2Traffic &l2, const BulkOp &op) {
+  uint64_t sectors = 0, last = ~uint64_t(0);
+  for (const Piece &p : op.pieces)
+    if (p.first < p.last)
+      for (uint64_t s = (p.global + p.first) / 32,
+                    end = (p.global + p.last - 1) / 32;
+           s <= end; ++s)
+        if (s != last) {
+          ++sectors;
+          last = s;
+        }
+  if (op.aux->kind == BulkAux::Store) {
+    (op.aux->reduce ? l2.atomicBytes : l2.writtenBytes) += 32 * sectors;
+  } else {
+    l2.readBytes += 32 * sectors;
+    l2.deliveredBytes += 32 * sectors * op.targets.size();
+  }
+}
+
 // ops of loads: dst, source or map, barrier, mask or none, size or none,
 //   coordinates…
 // ops of stores: destination or map, source, none, none, size or none, coords…
@@ -178,6 +199,8 @@ void execBulk(Exec &x, const Inst &I) {
     } else {
       op->source = sharedCta;
     }
+    if (o.kind != BulkAux::SharedToShared)
+      countL2(x.cluster.counters.l2, *op);
     x.cluster.counters.bulkLoadBytes += store ? 0 : total;
     x.cluster.counters.bulkStoreBytes += store ? total : 0;
     if (x.sanitizing()) {

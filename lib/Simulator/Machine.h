@@ -52,6 +52,9 @@ struct MemRef {
 struct WgmmaOp;
 struct TensorMemory;
 
+/// Scopes; wider ones count as that of the GPU.
+enum class SyncScope : uint8_t { Cta, Cluster, Gpu };
+
 /// Why a split does not run.
 enum class BlockKind : uint8_t {
   None,
@@ -106,8 +109,8 @@ struct Warp {
   std::vector<uint32_t> regs;
   std::vector<uint32_t> poison;
   std::vector<uint32_t> origin;
-  /// Poison of the two halves of registers that a mov has packed: compilers
-  /// pad with undefined halves and drop them again.
+  /// Poison of the quarters of registers that were put together, two entries a
+  /// register: compilers pad with undefined parts and drop them (PartPoison.h).
   std::vector<std::array<uint32_t, 2>> halves;
   std::vector<uint8_t> local, localValid; ///< lane-major
   std::vector<uint32_t> returnPC;         ///< slot-major, 32 lanes
@@ -123,8 +126,11 @@ struct Warp {
   uint16_t mmaActor = 0; ///< wgmma, or tcgen05 operations of this warp
   uint32_t epoch = 1;
   Knowledge know;
-  Knowledge fenceRelease; ///< at the last fence: later strong writes publish it
-  Knowledge pendingAcquire; ///< from relaxed strong reads, joined at a fence
+  /// By SyncScope. At the last fence of the scope or a wider one: later strong
+  /// writes publish it.
+  std::array<Knowledge, 3> fenceRelease;
+  /// From relaxed strong reads, joined at a fence of the scope or a wider one.
+  std::array<Knowledge, 3> pendingAcquire;
 
   // cp.async.
   std::deque<CpAsyncOp> cpOps;
@@ -162,7 +168,9 @@ struct Warp {
   /// fence::before_thread_sync covers.
   Clock tensorAcquired;
   uint32_t fencedLoads = 0, fencedStores = 0;
-  /// Without assumption A1: what each product accumulates into, by epoch.
+  /// Without assumption A1: what each tcgen05 operation is, by epoch. Above
+  /// the other kinds: what a product accumulates into.
+  enum : uint64_t { CopyPipeline, RefreshPipeline, ShiftPipeline };
   std::vector<uint64_t> pipelines;
   struct PendingLoad {
     uint32_t pc, epoch;
@@ -410,6 +418,12 @@ struct Exec {
   /// A value that steers the program comes from memory that nobody wrote.
   void checkPoison(const Operand &o, llvm::StringRef what);
 
+  /// Counts a wait of a kind of WaitCounts.
+  void countWait(const char *kind, bool stalled) {
+    WaitCounts &c = cluster.counters.waits[kind];
+    ++c.waits;
+    c.stalled += stalled;
+  }
   // Blocking.
   void block(BlockKind kind, uint64_t arg = 0, uint64_t generation = 0) {
     action = Action::Block;
@@ -460,9 +474,10 @@ public:
   /// Executions by instruction, of all clusters.
   std::vector<uint64_t> execCount;
 
-  /// Synchronisation variables in memory: what was published to an address.
+  /// Synchronisation variables in memory: what was published to an address for
+  /// one CTA, cluster or GPU.
   std::mutex syncMutex;
-  std::map<std::pair<uint64_t, uint32_t>, Knowledge> syncVariables;
+  std::map<std::pair<uint64_t, uint64_t>, Knowledge> syncVariables;
 
   uint32_t nextCluster = 0; ///< of interleaved launches
 
@@ -501,6 +516,9 @@ void wake(Cluster &cluster, Cta *cta, BlockKind kind, uint64_t arg,
           uint64_t generation);
 /// Retires tensor-memory loads whose registers have been used (A3).
 void retireUsedLoads(Exec &x);
+/// A move reads a register that a wgmma in flight accumulates into: under
+/// assumption A11 the products up to it end now.
+void takeInFlight(Exec &x, uint32_t meta);
 /// Joins what a warp learns, whoever runs.
 void acquireInto(Warp &warp, const Knowledge &from);
 void synchroniseLanes(Warp &warp);

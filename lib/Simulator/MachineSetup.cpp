@@ -106,7 +106,7 @@ void Machine::initWarp(Warp &warp, Cta &cta, uint32_t id) {
   warp.regs.assign(program.regWords + 32, 0);
   warp.poison.assign(program.regMetas, ~0u);
   warp.origin.assign(program.regMetas, 0);
-  warp.halves.assign(program.regMetas, {0, 0});
+  warp.halves.assign(2 * program.regMetas, {0, 0});
   warp.poison[0] = 0;
   warp.local.assign(size_t(program.localBytes) * 32, 0xCB);
   warp.localValid.assign(size_t(program.localBytes) * 32, 0);

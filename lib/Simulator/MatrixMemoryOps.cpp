@@ -30,11 +30,32 @@ bool resolveRows(Exec &x, const Inst &I, unsigned rows, bool write,
     if (!x.resolve(Space::Shared, address, 16, 16, write, r, refs[r]))
       return false;
     traffic.add(refs[r], r);
-    x.track(refs[r], 16, write, 0, -1);
+    // Whether a store changes anything is known when its rows are.
+    if (!write)
+      x.track(refs[r], 16, false, 0, -1);
   }
   traffic.shared(x, counter);
   return true;
 }
+
+/// Rows of sixteen bytes on their way to shared memory.
+struct StoredRows {
+  std::array<std::array<uint8_t, 16>, 32> data, valid;
+
+  void store(Exec &x, const MemRef *refs, unsigned rows) const {
+    for (unsigned r = 0; r < rows; ++r) {
+      const MemRef &ref = refs[r];
+      auto ones = [](const uint8_t *v) {
+        return std::all_of(v, v + 16, [](uint8_t b) { return b; });
+      };
+      bool same = !std::memcmp(ref.data, data[r].data(), 16) &&
+                  ones(ref.valid) && ones(valid[r].data());
+      x.track(ref, 16, true, same ? Stamp::SameValue : 0, -1);
+      std::memcpy(ref.data, data[r].data(), 16);
+      std::memcpy(ref.valid, valid[r].data(), 16);
+    }
+  }
+};
 
 void execLdMatrix(Exec &x, const Inst &I) {
   if (!gatherWarp(x))
@@ -83,6 +104,7 @@ void execStMatrix(Exec &x, const Inst &I) {
   MemRef refs[32];
   if (!resolveRows(x, I, n * 8, true, refs, "stmatrix"))
     return;
+  StoredRows rows;
   for (unsigned m = 0; m < n; ++m) {
     const uint32_t *s = x.r32(I.ops[m]);
     uint32_t poisoned = x.poisonOf(I.ops[m]);
@@ -92,11 +114,12 @@ void execStMatrix(Exec &x, const Inst &I) {
         if (I.flags & 1)
           std::swap(i, j);
         uint16_t v = s[l] >> (16 * h);
-        std::memcpy(refs[m * 8 + i].data + 2 * j, &v, 2);
-        std::memset(refs[m * 8 + i].valid + 2 * j, !(poisoned >> l & 1), 2);
+        std::memcpy(&rows.data[m * 8 + i][2 * j], &v, 2);
+        std::memset(&rows.valid[m * 8 + i][2 * j], !(poisoned >> l & 1), 2);
       }
     }
   }
+  rows.store(x, refs, n * 8);
 }
 
 /// Matrices of sixteen bytes a row whose elements become bytes: `rows` is 8, or
@@ -157,14 +180,15 @@ void execStBytes(Exec &x, const Inst &I) {
   MemRef refs[32];
   if (!resolveRows(x, I, o.matrices * 8, true, refs, "stmatrix"))
     return;
+  StoredRows rows;
   for (unsigned m = 0; m < o.matrices; ++m)
     for (unsigned l = 0; l < 32; ++l)
       for (unsigned e = 0; e < 4; ++e) {
         unsigned row = l / 4 + 8 * (e / 2), column = 2 * (l % 4) + e % 2;
-        const MemRef &ref = refs[m * 8 + column];
-        ref.data[row] = x.r32(I.ops[m])[l] >> (8 * e);
-        ref.valid[row] = !(x.poison[I.ops[m].meta] >> l & 1);
+        rows.data[m * 8 + column][row] = x.r32(I.ops[m])[l] >> (8 * e);
+        rows.valid[m * 8 + column][row] = !(x.poison[I.ops[m].meta] >> l & 1);
       }
+  rows.store(x, refs, o.matrices * 8);
 }
 
 /// `.m16n16` and `.m8n16` of ldmatrix, `.m16n8` of stmatrix.

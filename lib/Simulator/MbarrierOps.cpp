@@ -349,9 +349,13 @@ void execTx(Exec &x, const Inst &I) {
   x.cluster.advance();
 }
 
-/// A wait by parity that comes three phases late looks like one in time.
+/// A wait by parity that comes three phases late looks like one in time, unless
+/// it comes after something that tells how far the barrier has gone.
 void checkSlip(Exec &x, const Mbarrier &b, int lane) {
+  if (!x.sanitizing())
+    return;
   uint64_t &last = x.warp->waitedPhases[b.actor];
+  last = std::max(last, knownPhases(x, b));
   if (b.phase >= last + 3 && (b.phase - last) % 2 == 1) {
     Finding f;
     f.kind = FindingKind::PhaseSlip;
@@ -400,13 +404,13 @@ void execWait(Exec &x, const Inst &I) {
       if (acquired == address)
         return;
       acquired = address;
+      checkSlip(x, *b, lane);
       noteWait(x, *b);
       if (!o.relaxed) {
         x.acquire(b->published);
         if (o.clusterScope)
           x.acquire(b->remotePublished);
       }
-      checkSlip(x, *b, lane);
     } else {
       waitingOn = address;
     }
@@ -417,6 +421,7 @@ void execWait(Exec &x, const Inst &I) {
   x.setPoison(I.ops[0], 0);
   if (x.cluster.recorder && b)
     x.cluster.recorder->polled(x, *b, done == x.active);
+  x.countWait("mbarrier", done != x.active);
   if (done != x.active) {
     x.split->pollProgress = x.cluster.progress;
     x.split->pollAddress = waitingOn;

@@ -229,8 +229,15 @@ Error decodePrefetch(Decoding &c) {
   return c.set([](Exec &, const Inst &) {}, InstClass::Other);
 }
 
+/// Where every scope is that of the GPU the narrower ones are not kept.
+unsigned firstScope(const Exec &x) {
+  return unsigned(x.machine.program.narrowScopes ? SyncScope::Cta
+                                                 : SyncScope::Gpu);
+}
+
 void execFence(Exec &x, const Inst &I) {
-  // flags: 1 generic fence, 2 proxy fence, 4 fence of mbarrier.init.
+  // flags: 1 generic fence, 2 proxy fence, 4 fence of mbarrier.init. imm is the
+  // scope of a generic fence.
   if (!x.sanitizing())
     return;
   Warp &w = *x.warp;
@@ -239,15 +246,18 @@ void execFence(Exec &x, const Inst &I) {
   if (I.flags & 2)
     w.know.async.join(publishedByLanes(x));
   if (I.flags & 1) {
-    x.acquire(w.pendingAcquire);
-    w.pendingAcquire.clear();
-    w.fenceRelease = x.release();
+    for (unsigned s = firstScope(x); s <= unsigned(I.imm); ++s) {
+      x.acquire(w.pendingAcquire[s]);
+      w.pendingAcquire[s].clear();
+    }
+    releaseAtFence(x, SyncScope(I.imm));
   }
 }
 
 Error decodeFence(Decoding &c) {
   if (c.ast.base == "membar" && c.take("proxy")) {
     c.mods.clear();
+    c.inst.imm = unsigned(SyncScope::Gpu);
     c.inst.flags = 3;
     return c.set(execFence, InstClass::Fence);
   }
@@ -259,7 +269,7 @@ Error decodeFence(Decoding &c) {
     c.takeAny({"shared::cta", "shared::cluster", "global"});
     c.takeAny({"acquire", "release"});
     c.takeAny({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
-    c.takeAny({"cta", "cluster", "gpu", "sys"});
+    c.inst.imm = unsigned(takeScope(c, SyncScope::Gpu));
     ATTN_SIM_TRY(c.expectOps(0, 2));
     c.program().usesAsyncProxy |= what == "async";
     c.inst.flags = what == "async" ? 2 : 1;
@@ -273,7 +283,8 @@ Error decodeFence(Decoding &c) {
   }
   c.takeAny({"sc", "acq_rel", "acquire", "release"});
   c.takeAny({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
-  c.takeAny({"cta", "cluster", "gpu", "sys", "gl"});
+  c.inst.imm = unsigned(takeScope(c, SyncScope::Gpu));
+  c.take("gl");
   ATTN_SIM_TRY(c.expectOps(0, 0));
   c.inst.flags = 1;
   return c.set(execFence, InstClass::Fence);
@@ -308,17 +319,41 @@ Error mlir::attn::sim::takeSemantics(Decoding &c, MemorySemantics &s) {
     s.strong = s.acquire = s.release = true;
   if (c.take("mmio"))
     s.strong = true;
-  c.takeAny({"cta", "cluster", "gpu", "sys"});
+  s.scope = takeScope(c, SyncScope::Gpu);
   return Error::success();
+}
+
+SyncScope mlir::attn::sim::takeScope(Decoding &c, SyncScope otherwise) {
+  StringRef name = c.takeAny({"cta", "cluster", "gpu", "sys"});
+  SyncScope scope = name == "cta"       ? SyncScope::Cta
+                    : name == "cluster" ? SyncScope::Cluster
+                    : name.empty()      ? otherwise
+                                        : SyncScope::Gpu;
+  c.program().narrowScopes |= scope != SyncScope::Gpu;
+  return scope;
+}
+
+void mlir::attn::sim::releaseAtFence(Exec &x, SyncScope scope) {
+  Knowledge k = x.release();
+  for (unsigned s = firstScope(x); s < unsigned(scope); ++s)
+    x.warp->fenceRelease[s] = k;
+  x.warp->fenceRelease[unsigned(scope)] = std::move(k);
 }
 
 Clock mlir::attn::sim::publishedByLanes(Exec &x) { return x.release().generic; }
 
-static std::pair<uint64_t, uint32_t> syncKey(Exec &x, const MemRef &ref) {
-  if (ref.space == Space::Shared)
-    return {SharedWindow + (uint64_t(ref.cta->rank) << 24) + ref.offset,
-            x.cluster.linear};
-  return {ref.address, ~0u};
+/// What is published to a location for those who share the scope.
+static std::pair<uint64_t, uint64_t> syncKey(Exec &x, const MemRef &ref,
+                                             unsigned scope) {
+  bool shared = ref.space == Space::Shared;
+  uint64_t who = scope == unsigned(SyncScope::Cta) ? x.cta->linear
+                 : shared || scope == unsigned(SyncScope::Cluster)
+                     ? x.cluster.linear
+                     : ~0u;
+  uint64_t address =
+      shared ? SharedWindow + (uint64_t(ref.cta->rank) << 24) + ref.offset
+             : ref.address;
+  return {address, uint64_t(scope) << 32 | who};
 }
 
 void mlir::attn::sim::observeStrong(Exec &x, const MemorySemantics &s,
@@ -326,24 +361,30 @@ void mlir::attn::sim::observeStrong(Exec &x, const MemorySemantics &s,
   if (!x.sanitizing())
     return;
   std::lock_guard<std::mutex> lock(x.machine.syncMutex);
-  auto it = x.machine.syncVariables.find(syncKey(x, ref));
-  if (it == x.machine.syncVariables.end())
-    return;
-  if (s.acquire)
-    x.acquire(it->second);
-  else
-    x.warp->pendingAcquire.join(it->second);
+  for (unsigned scope = firstScope(x); scope <= unsigned(s.scope); ++scope) {
+    auto it = x.machine.syncVariables.find(syncKey(x, ref, scope));
+    if (it == x.machine.syncVariables.end())
+      continue;
+    if (s.acquire)
+      x.acquire(it->second);
+    else
+      x.warp->pendingAcquire[scope].join(it->second);
+  }
 }
 
 void mlir::attn::sim::publishStrong(Exec &x, const MemorySemantics &s,
                                     const MemRef &ref) {
   if (!x.sanitizing())
     return;
-  Knowledge k = s.release ? x.release() : x.warp->fenceRelease;
-  if (k.empty())
-    return;
+  Knowledge own;
+  if (s.release)
+    own = x.release();
   std::lock_guard<std::mutex> lock(x.machine.syncMutex);
-  x.machine.syncVariables[syncKey(x, ref)].join(k);
+  for (unsigned scope = firstScope(x); scope <= unsigned(s.scope); ++scope) {
+    const Knowledge &k = s.release ? own : x.warp->fenceRelease[scope];
+    if (!k.empty())
+      x.machine.syncVariables[syncKey(x, ref, scope)].join(k);
+  }
 }
 
 void mlir::attn::sim::checkMbarrierOverlap(Exec &x, const MemRef &ref,
@@ -424,7 +465,10 @@ void TrafficCounter::finishLoad(Exec &x, Space space, const char *name) {
   } else if (space == Space::Global) {
     Counters &c = x.cluster.counters;
     ++c.globalLoadInstructions;
-    c.globalLoadSectors += sectors();
+    unsigned asked = sectors();
+    c.globalLoadSectors += asked;
+    c.l2.readBytes += 32 * asked;
+    c.l2.deliveredBytes += 32 * asked;
     c.globalLoadBytes += uint64_t(count) * bytes;
   }
 }
@@ -434,7 +478,9 @@ void TrafficCounter::finishStore(Exec &x, Space space, const char *name) {
   } else if (space == Space::Global) {
     Counters &c = x.cluster.counters;
     ++c.globalStoreInstructions;
-    c.globalStoreSectors += sectors();
+    unsigned asked = sectors();
+    c.globalStoreSectors += asked;
+    c.l2.writtenBytes += 32 * asked;
     c.globalStoreBytes += uint64_t(count) * bytes;
   }
 }

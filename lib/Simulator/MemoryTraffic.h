@@ -12,7 +12,12 @@ namespace mlir::attn::sim {
 /// `.relaxed`, `.acquire` and so on. Strong accesses synchronise.
 struct MemorySemantics {
   bool strong = false, acquire = false, release = false;
+  SyncScope scope = SyncScope::Gpu;
 };
+/// Takes a scope; `otherwise` when there is none.
+SyncScope takeScope(Decoding &c, SyncScope otherwise);
+/// A fence of the scope: what later strong writes publish.
+void releaseAtFence(Exec &x, SyncScope scope);
 /// Takes the semantics and the scope.
 llvm::Error takeSemantics(Decoding &c, MemorySemantics &s);
 
@@ -33,6 +38,7 @@ public:
   void shared(Exec &x, const char *name);
   void finishLoad(Exec &x, Space space, const char *name);
   void finishStore(Exec &x, Space space, const char *name);
+  /// Different sectors of 32 bytes.
   unsigned sectors() const;
   unsigned getCount() const { return count; }
 

@@ -1,6 +1,7 @@
 //===- MoveOps.cpp - Moves, selections, address casts ---------------------===//
 
 #include "Alu.h"
+#include "PartPoison.h"
 #include <chrono>
 
 using namespace mlir::attn::sim;
@@ -62,9 +63,22 @@ void writeBits(Exec &x, const Operand &o, unsigned lane, const uint32_t *in) {
   }
 }
 
+/// The result of a wgmma, moved before the wait for it.
+void settle(Exec &x, const Operand &s) {
+  if ((x.poison[s.meta] & x.active) && (x.origin[s.meta] & InFlightOrigin))
+    takeInFlight(x, s.meta);
+}
+
+void execMov32(Exec &x, const Inst &I) {
+  settle(x, I.ops[1]);
+  exec1<uint32_t, uint32_t, Copy<uint32_t>>(x, I);
+}
+
 /// mov.bN d, {a, b, …}: imm is the width of an element.
 void execPack(Exec &x, const Inst &I) {
   unsigned bits = I.imm, n = I.numOps - 1;
+  for (unsigned i = 1; i <= n; ++i)
+    settle(x, I.ops[i]);
   forLanes(x.active, [&](unsigned l) {
     uint32_t out[4] = {};
     for (unsigned i = 0; i < n; ++i) {
@@ -78,26 +92,26 @@ void execPack(Exec &x, const Inst &I) {
     }
     writeBits(x, I.ops[0], l, out);
   });
-  uint32_t p = 0, from = 0;
-  for (unsigned i = 1; i <= n; ++i)
-    if (uint32_t q = x.poisonOf(I.ops[i])) {
-      p |= q;
+  uint32_t from = 0;
+  PartPoison parts = {};
+  for (unsigned i = 0; i < n; ++i)
+    if (uint32_t q = x.poisonOf(I.ops[i + 1])) {
       if (!from)
-        from = x.origin[I.ops[i].meta];
+        from = x.origin[I.ops[i + 1].meta];
+      unsigned first = i * 4 / n, last = std::max(first + 1, (i + 1) * 4 / n);
+      for (unsigned part = first; part < last; ++part)
+        parts[part] |= q;
     }
-  x.setPoison(I.ops[0], p, from);
-  if (p && n == 2) {
-    auto &halves = x.warp->halves[I.ops[0].meta];
-    for (unsigned i = 0; i < 2; ++i)
-      halves[i] = (halves[i] & ~x.active) | x.poisonOf(I.ops[1 + i]);
-  }
+  setParts(x, I.ops[0], parts, from);
 }
 
 /// mov.bN {a, b, …}, s: the source is the last operand.
 void execUnpack(Exec &x, const Inst &I) {
   unsigned bits = I.imm, n = I.numOps - 1;
   const Operand &s = I.ops[n];
-  uint32_t p = x.poisonOf(s), from = x.origin[s.meta];
+  settle(x, s);
+  uint32_t from = x.origin[s.meta];
+  PartPoison parts = partsOf(x, s);
   forLanes(x.active, [&](unsigned l) {
     uint32_t in[4] = {};
     readBits(x, s, l, in);
@@ -111,16 +125,14 @@ void execUnpack(Exec &x, const Inst &I) {
       x.write(I.ops[i], l, v);
     }
   });
-  // Halves that were packed apart come apart again. Any other write of the
-  // register changes its poison, so that the masks no longer agree.
-  const auto &halves = x.warp->halves[s.meta];
-  bool apart = p && n == 2 && ((halves[0] | halves[1]) & x.active) == p;
-  uint32_t each[2] = {p, p};
-  if (apart)
-    for (unsigned i = 0; i < 2; ++i)
-      each[i] = halves[i] & x.active;
-  for (unsigned i = 0; i < n; ++i)
-    x.setPoison(I.ops[i], apart ? each[i] : p, from);
+  // What was packed apart comes apart again.
+  for (unsigned i = 0; i < n; ++i) {
+    uint32_t p = 0;
+    unsigned first = i * 4 / n, last = std::max(first + 1, (i + 1) * 4 / n);
+    for (unsigned part = first; part < last; ++part)
+      p |= parts[part];
+    x.setPoison(I.ops[i], p, from);
+  }
 }
 
 /// A special register that is a predicate.
@@ -201,7 +213,7 @@ Error decodeMov(Decoding &c) {
   switch (bitWidth(t)) {
   case 16:
   case 32:
-    return c.set(exec1<uint32_t, uint32_t, Copy<uint32_t>>, InstClass::Move);
+    return c.set(execMov32, InstClass::Move);
   case 64:
     return c.set(exec1<uint64_t, uint64_t, Copy<uint64_t>>, InstClass::Move);
   case 128:

@@ -63,6 +63,14 @@ static bool knowsOf(const Cluster &cluster, const Cta &owner, const Mbarrier &b,
   return false;
 }
 
+uint64_t mlir::attn::sim::knownPhases(Exec &x, const Mbarrier &b) {
+  const Clock &control = x.warp->know.control;
+  bool all = llvm::all_of(b.previous, [&](const PhaseEvent &p) {
+    return knowsOf(x.cluster, *x.cta, b, p, control);
+  });
+  return all ? b.phase : control.fullOf(b.phaseIndex);
+}
+
 void mlir::attn::sim::noteSignal(Exec &x, Mbarrier &b, const Cta &owner,
                                  PhaseEvent::Kind kind, const Clock &control,
                                  uint32_t epoch) {

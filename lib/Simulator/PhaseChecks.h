@@ -21,6 +21,9 @@ std::shared_ptr<const Clock> controlOf(Exec &x);
 
 /// A wait by the executing warp has succeeded.
 void noteWait(Exec &x, Mbarrier &b);
+/// Completed phases of the barrier that the executing warp knows of, before it
+/// waits there.
+uint64_t knownPhases(Exec &x, const Mbarrier &b);
 /// A signal arrives that was sent when `control` was known. For commits `epoch`
 /// is their number among those of the warp to this CTA.
 void noteSignal(Exec &x, Mbarrier &b, const Cta &owner, PhaseEvent::Kind kind,

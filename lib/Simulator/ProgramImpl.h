@@ -210,6 +210,8 @@ public:
   uint32_t globalGranule = 16;
   /// CTAs can talk to each other: atomics, acquire loads, volatile, CLC.
   bool communicates = false;
+  /// Some fence or strong access has a scope below the GPU.
+  bool narrowScopes = false;
   /// Some access goes through the async proxy.
   bool usesAsyncProxy = false;
   /// Clusters may take over others that have not been launched.

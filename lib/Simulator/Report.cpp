@@ -140,6 +140,20 @@ void Finding::print(llvm::raw_ostream &os, StringRef file) const {
     os << file << ": note: " << hint << '\n';
 }
 
+void L2Traffic::add(const L2Traffic &other) {
+  readBytes += other.readBytes;
+  deliveredBytes += other.deliveredBytes;
+  writtenBytes += other.writtenBytes;
+  atomicBytes += other.atomicBytes;
+}
+
+llvm::json::Value L2Traffic::toJSON() const {
+  return llvm::json::Object{{"read_bytes", readBytes},
+                            {"delivered_bytes", deliveredBytes},
+                            {"written_bytes", writtenBytes},
+                            {"atomic_bytes", atomicBytes}};
+}
+
 void Counters::add(const Counters &other) {
   warpInstructions += other.warpInstructions;
   laneInstructions += other.laneInstructions;
@@ -160,6 +174,11 @@ void Counters::add(const Counters &other) {
   globalStoreBytes += other.globalStoreBytes;
   bulkLoadBytes += other.bulkLoadBytes;
   bulkStoreBytes += other.bulkStoreBytes;
+  l2.add(other.l2);
+  for (const auto &[name, count] : other.waits) {
+    waits[name].waits += count.waits;
+    waits[name].stalled += count.stalled;
+  }
   mmaInstructions += other.mmaInstructions;
   mmaFlops += other.mmaFlops;
   ex2Lanes += other.ex2Lanes;
@@ -167,7 +186,10 @@ void Counters::add(const Counters &other) {
 }
 
 llvm::json::Value Counters::toJSON() const {
-  llvm::json::Object byClass, byShared;
+  llvm::json::Object byClass, byShared, byWait;
+  for (const auto &[name, count] : waits)
+    byWait[name] =
+        llvm::json::Object{{"waits", count.waits}, {"stalled", count.stalled}};
   for (const auto &[name, count] : classes)
     byClass[name] = count;
   for (const auto &[name, traffic] : shared)
@@ -188,6 +210,8 @@ llvm::json::Value Counters::toJSON() const {
       {"global_store_bytes", globalStoreBytes},
       {"bulk_load_bytes", bulkLoadBytes},
       {"bulk_store_bytes", bulkStoreBytes},
+      {"l2", l2.toJSON()},
+      {"waits", std::move(byWait)},
       {"mma_instructions", mmaInstructions},
       {"mma_flops", mmaFlops},
       {"ex2_lanes", ex2Lanes},

@@ -317,9 +317,19 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
     if (warThroughProxy && machine.config.assumes(Assumption::NoProxyFenceWar))
       return;
   }
+  // What cp.async has written, waited for and handed over, but without a proxy
+  // fence. Nothing but cp.async is asynchronous in the generic proxy.
+  bool copied = wasWrite && (stamp.flags & Stamp::AsyncProxy) && !write &&
+                earlier.flags == Stamp::Async;
+  if (copied) {
+    Observer observer(warp->know.generic, cluster.linear, stamp.lane);
+    copied = observer.knows(earlier);
+    if (copied && machine.config.assumes(Assumption::CopyProxy))
+      return;
+  }
   Finding f;
   f.kind = FindingKind::Race;
-  if (warThroughProxy || sameValue)
+  if (warThroughProxy || sameValue || copied)
     f.severity = Severity::HwOnly;
   // An invalidation against a signal of another CTA that has been counted.
   if (machine.config.assumes(Assumption::LateSignal) &&
@@ -389,8 +399,9 @@ void Exec::reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
 }
 
 /// Without assumption A1 the order of tcgen05 operations of one thread holds
-/// between products of one accumulator, shape and kind, and from a copy to a
-/// later product.
+/// between products of one accumulator, shape and kind, from a copy or a shift
+/// to a later product, from a product to a later shift, and from a shift to a
+/// copy of four lanes.
 bool Exec::pipelined(const Stamp &earlier, const Stamp &stamp) const {
   constexpr uint8_t both = Stamp::Async | Stamp::Tensor;
   if (earlier.actor != stamp.actor || earlier.cluster != stamp.cluster ||
@@ -399,8 +410,17 @@ bool Exec::pipelined(const Stamp &earlier, const Stamp &stamp) const {
   const std::vector<uint64_t> &p = warp->pipelines;
   if (earlier.epoch >= p.size() || stamp.epoch >= p.size())
     return false;
-  uint64_t to = p[stamp.epoch];
-  return to && (p[earlier.epoch] == to || p[earlier.epoch] == 0);
+  uint64_t from = p[earlier.epoch], to = p[stamp.epoch];
+  switch (to) {
+  case Warp::CopyPipeline:
+    return false;
+  case Warp::RefreshPipeline:
+    return from == Warp::ShiftPipeline;
+  case Warp::ShiftPipeline:
+    return from > Warp::ShiftPipeline;
+  default:
+    return from == to || from <= Warp::ShiftPipeline;
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -154,6 +154,7 @@ void execTensorCommit(Exec &x, const Inst &I) {
 struct TensorCopyAux {
   unsigned rows = 128, bytes = 16;
   bool pair = false;
+  bool refresh = false;    ///< row r goes to one lane of partition r
   unsigned sourceBits = 8; ///< 4 or 6: elements become bytes
   /// Lanes that receive row r: r + each of these.
   llvm::SmallVector<std::array<unsigned, 3>, 4> spread; ///< {first, last, add}
@@ -163,6 +164,7 @@ struct TensorCopyOp : EngineOp {
   const TensorCopyAux *aux = nullptr;
   llvm::SmallVector<Cta *, 2> ctas;
   uint32_t column = 0;
+  unsigned lane = 0; ///< that row 0 goes to
   uint64_t desc = 0;
 
   void complete(Cluster &cluster) override {
@@ -182,8 +184,8 @@ struct TensorCopyOp : EngineOp {
           for (unsigned i = 0; i < 4; ++i)
             for (const auto &[first, last, add] : aux->spread)
               if (r >= first && r < last) {
-                unsigned cell =
-                    (r + add) * TensorMemory::Columns + column + b / 4 + i;
+                unsigned cell = (lane + r + add) * TensorMemory::Columns +
+                                column + b / 4 + i;
                 std::memcpy(&t.cells[cell], &bytes[4 * i], 4);
                 t.valid[cell] = valid[4 * i] && valid[4 * i + 1] &&
                                 valid[4 * i + 2] && valid[4 * i + 3];
@@ -223,7 +225,17 @@ void execTensorCopy(Exec &x, const Inst &I) {
     op->issuer = x.warp;
     op->stream = x.warp->index + 1;
     op->aux = &o;
-    op->column = (x.r32(I.ops[0])[lane] + I.imm) & 0xffff;
+    uint32_t address = x.r32(I.ops[0])[lane] + uint32_t(I.imm);
+    op->column = address & 0xffff;
+    if (o.refresh) {
+      op->lane = address >> 16;
+      if (op->lane >= TensorMemory::Partition)
+        return x.fault(FindingKind::TensorMemoryMisuse,
+                       "expected a lane below 32 for a copy of one lane of "
+                       "each partition, got lane " +
+                           llvm::Twine(op->lane),
+                       lane);
+    }
     op->desc = x.r64(I.ops[1])[lane];
     unsigned rank = x.cta->rank;
     op->ctas.push_back(x.cluster.ctas[o.pair ? rank & ~1u : rank].get());
@@ -236,7 +248,8 @@ void execTensorCopy(Exec &x, const Inst &I) {
     Warp &w = *x.warp;
     uint32_t epoch = ++w.mmaEpoch;
     if (!x.machine.config.assumes(Assumption::MmaOrder))
-      w.pipelines.resize(epoch + 1);
+      w.pipelines.resize(epoch + 1, o.refresh ? Warp::RefreshPipeline
+                                              : Warp::CopyPipeline);
     Stamp stamp = x.stampHere(lane);
     stamp.actor = w.mmaActor;
     stamp.epoch = epoch;
@@ -262,8 +275,8 @@ void execTensorCopy(Exec &x, const Inst &I) {
         }
         for (const auto &[first, last, add] : o.spread)
           if (r >= first && r < last)
-            trackTensor(x, *cta, tensor, w.know.tensor, r + add, op->column,
-                        o.bytes / 4, true);
+            trackTensor(x, *cta, tensor, w.know.tensor, op->lane + r + add,
+                        op->column, o.bytes / 4, true);
       }
     }
     rememberIssue(x);
@@ -316,6 +329,11 @@ Error decodeTensorCopy(Decoding &c) {
   } else if (c.take("warpx2::01_23") && c.take("64x128b")) {
     o->rows = 64;
     o->spread = {{0, 32, 0}, {0, 32, 32}, {32, 64, 32}, {32, 64, 64}};
+  } else if (c.take("4x256b")) {
+    o->rows = 4;
+    o->bytes = 32;
+    o->refresh = true;
+    o->spread = {{0, 1, 0}, {1, 2, 31}, {2, 3, 62}, {3, 4, 93}};
   } else {
     return c.error("unsupported shape");
   }

@@ -2,6 +2,7 @@
 
 #include "Decoder.h"
 #include "Machine.h"
+#include "MemoryTraffic.h"
 #include "WarpSync.h"
 #include "attn/Simulator/TensorMap.h"
 
@@ -66,7 +67,7 @@ void execCopyFence(Exec &x, const Inst &I) {
   if (to.valid)
     std::memcpy(to.valid, from.valid, MapBytes);
   if (x.sanitizing())
-    x.warp->fenceRelease = x.release();
+    releaseAtFence(x, SyncScope(I.flags));
 }
 
 /// tensormap.cp_fenceproxy, without its first qualifier.
@@ -75,8 +76,11 @@ Error decodeCopyFence(Decoding &c) {
                         "release", "sync", "aligned"})
     if (!c.take(mod))
       return c.error("expected '." + mod + "'");
-  if (c.takeAny({"cta", "cluster", "gpu", "sys"}).empty())
+  if (!llvm::is_contained(c.mods, "cta") &&
+      !llvm::is_contained(c.mods, "cluster") &&
+      !llvm::is_contained(c.mods, "gpu") && !llvm::is_contained(c.mods, "sys"))
     return c.error("expected a scope");
+  c.inst.flags = uint8_t(takeScope(c, SyncScope::Gpu));
   int64_t bytes, displacement;
   ATTN_SIM_TRY(c.expectOps(3, 3));
   ATTN_SIM_TRY(c.address(c.ast.ops[0], c.inst.imm));

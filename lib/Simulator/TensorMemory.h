@@ -18,6 +18,12 @@ struct TensorMemory {
   std::map<uint32_t, uint32_t> allocations;
   bool relinquished = false;
 
+  /// Rows that move together, and the columns of an element that does.
+  static constexpr unsigned Partition = 32, ShiftColumns = 8;
+  /// Every row but the last of the partition that `lane` lies in takes the
+  /// element of the next row.
+  void shiftRows(unsigned lane, uint32_t column);
+
   bool isAllocated(uint32_t column, uint32_t count) const {
     auto it = allocations.upper_bound(column);
     if (it == allocations.begin())
@@ -36,6 +42,9 @@ void trackTensor(Exec &x, Cta &cta, const Stamp &stamp, const Clock &clock,
 
 /// An operand of a tcgen05 operation is not in shared memory: stops the run.
 void reportOutside(Cluster &cluster, const EngineOp &op);
+/// Checks and records what shifting the rows of `lane`'s partition touches.
+void trackShift(Exec &x, Cta &cta, const Stamp &stamp, unsigned lane,
+                uint32_t column);
 /// Remembers what an operation issued now is ordered after.
 void rememberIssue(Exec &x);
 
@@ -43,6 +52,7 @@ struct Decoding;
 llvm::Error decodeTensorMma(Decoding &c);
 llvm::Error decodeTensorCommit(Decoding &c);
 llvm::Error decodeTensorCopy(Decoding &c);
+llvm::Error decodeTensorShift(Decoding &c);
 
 } // namespace mlir::attn::sim
 

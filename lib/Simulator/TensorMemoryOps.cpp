@@ -127,14 +127,18 @@ void execTmemLdSt(Exec &x, const Inst &I) {
     // Shapes of 16 lanes interleave registers along columns; they cover whole
     // rows of cells between them.
     unsigned rows = half ? 16 : 32;
+    // The warp's own products are in order among themselves (A1), not with
+    // its loads and stores: of those it knows what it has waited for.
+    Clock clock = w.know.tensor;
+    clock.dropPart(w.mmaActor);
     for (unsigned r = 0; r < rows; ++r) {
       if (o.shape == TmemAux::S16x32x2) {
-        trackTensor(x, *x.cta, stamp, w.know.tensor, lane + r, column,
+        trackTensor(x, *x.cta, stamp, clock, lane + r, column,
                     o.regs * columnsPerReg, o.store);
-        trackTensor(x, *x.cta, stamp, w.know.tensor, lane + r, column + o.split,
+        trackTensor(x, *x.cta, stamp, clock, lane + r, column + o.split,
                     o.regs * columnsPerReg, o.store);
       } else {
-        trackTensor(x, *x.cta, stamp, w.know.tensor, lane + r, column, covered,
+        trackTensor(x, *x.cta, stamp, clock, lane + r, column, covered,
                     o.store);
       }
     }
@@ -236,7 +240,10 @@ void execTmemAlloc(Exec &x, const Inst &I) {
       break;
     at = first + count;
   }
-  if (at + columns > TensorMemory::Columns)
+  bool stalled = at + columns > TensorMemory::Columns;
+  if (!x.resumed)
+    x.countWait("tensor memory", stalled);
+  if (stalled)
     return x.block(BlockKind::TensorAlloc);
   uint64_t address = x.read(I.ops[0], llvm::countr_zero(x.active)) + I.imm;
   if (address >= SharedWindow)
@@ -391,6 +398,8 @@ Error decodeTcgen05(Decoding &c) {
     return decodeTensorCommit(c);
   if (llvm::is_contained(c.mods, "cp"))
     return decodeTensorCopy(c);
+  if (llvm::is_contained(c.mods, "shift"))
+    return decodeTensorShift(c);
   bool ld = c.take("wait::ld"), st = c.take("wait::st");
   if (ld || st) {
     if (!c.take("sync") || !c.take("aligned"))

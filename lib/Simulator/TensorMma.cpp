@@ -114,6 +114,9 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
              : aux->weightStationary
                  ? shape.m == 32 || shape.m == 64 || shape.m == 128
                  : shape.m == 64 || shape.m == 128;
+  if (aux->shiftA && shape.m < 128)
+    return fail("expected M=128 or M=256 with '.ashift', got M=" +
+                Twine(shape.m));
   bool nOk = shape.n >= 8 && shape.n <= 256;
   if (aux->weightStationary)
     nOk = shape.n == 64 || shape.n == 128 || shape.n == 256;
@@ -290,5 +293,10 @@ void TensorMmaOp::complete(Cluster &cluster) {
     for (unsigned n = 0; n < shape.n; ++n)
       put(n, dType == Type::F16 ? floatToHalf(row[n])
                                 : bitCast<uint32_t>(canonical(row[n])));
+  }
+  for (unsigned r = 0; aux->shiftA && r < shape.m;
+       r += TensorMemory::Partition) {
+    TensorPlace p = shape.aRow(r);
+    tensorMemoryOf(*ctas[p.cta]).shiftRows(p.lane, aColumn);
   }
 }

@@ -15,6 +15,7 @@ struct TensorMmaAux {
   bool pair = false;
   bool weightStationary = false;
   bool aInTensorMemory = false;
+  bool shiftA = false; ///< the rows of A move once it has been read
   bool hasMask = false, hasScale = false, hasZeroMask = false;
   unsigned maskWords = 0;
   int64_t scale = 0;

@@ -161,8 +161,11 @@ void execTensorMma(Exec &x, const Inst &I) {
       for (unsigned r = 0; r < op->shape.m; ++r) {
         if (aColumns) {
           TensorPlace p = op->shape.aRow(r);
-          trackTensor(x, *op->ctas[p.cta], tensor, w.know.tensor, p.lane,
-                      op->aColumn, aColumns, false);
+          if (!o.shiftA)
+            trackTensor(x, *op->ctas[p.cta], tensor, w.know.tensor, p.lane,
+                        op->aColumn, aColumns, false);
+          else if (r % TensorMemory::Partition == 0)
+            trackShift(x, *op->ctas[p.cta], tensor, p.lane, op->aColumn);
         }
         for (unsigned n = 0; n < op->shape.n; n += op->shape.columns()) {
           TensorPlace p = op->shape.d(r, n);
@@ -235,8 +238,12 @@ Error decodeTensorMma(Decoding &c) {
   ATTN_SIM_TRY(takeKind(c, *o));
   if (o->weightStationary && (o->pair || o->block))
     return c.error("expected '.ws' with '.cta_group::1' and no scaled kind");
-  if (c.take("ashift"))
-    return c.error("'.ashift' is not supported");
+  o->shiftA = c.take("ashift");
+  if (o->shiftA && (o->weightStationary || o->block))
+    return c.error("expected '.ashift' without '.ws' and scaled blocks");
+  if (o->shiftA && (llvm::is_contained(c.mods, "collector::a::fill") ||
+                    llvm::is_contained(c.mods, "collector::a::use")))
+    return c.error("expected '.ashift' without filling or using a collector");
   // Collectors are caches.
   for (StringRef use : {"fill", "use", "lastuse", "discard"})
     for (StringRef buffer : {"a", "b0", "b1", "b2", "b3"})
@@ -247,6 +254,8 @@ Error decodeTensorMma(Decoding &c) {
   o->aInTensorMemory = ops[1].kind == AstOperand::Address;
   if (o->aInTensorMemory)
     ATTN_SIM_TRY(c.address(ops[1], o->aDisplacement));
+  else if (o->shiftA)
+    return c.error("expected A in tensor memory with '.ashift'");
   else
     ATTN_SIM_TRY(c.src(ops[1], Type::B64));
   ATTN_SIM_TRY(c.src(ops[2], Type::B64));

@@ -41,6 +41,7 @@ struct mlir::attn::sim::WgmmaOp {
   uint64_t aDesc = 0, bDesc = 0;
   bool accumulate = true;
   bool dataRead = false;
+  bool finished = false; ///< before its wait
   MatrixTile a, b;
   /// Poison of the accumulator before. An operation in flight before this one
   /// fills it in when it finishes.
@@ -92,7 +93,10 @@ void readOperands(Exec &x, WgmmaOp &op) {
 /// Gives the poison of a finished accumulator register to the next operation in
 /// flight that adds to it; false when there is none.
 bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
-  for (size_t i = 1; i < w.wgmmas.size(); ++i) {
+  size_t first = 0;
+  while (first < w.wgmmas.size() && w.wgmmas[first]->finished)
+    ++first;
+  for (size_t i = first; i < w.wgmmas.size(); ++i) {
     WgmmaOp &next = *w.wgmmas[i];
     unsigned count = next.before.size(), at = r;
     if (r >= count || next.inst->ops[r].meta != meta)
@@ -107,6 +111,9 @@ bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
 }
 
 void finishWgmma(Exec &x, WgmmaOp &op) {
+  if (op.finished)
+    return;
+  op.finished = true;
   readOperands(x, op);
   if (x.action == Action::Fault)
     return;
@@ -271,6 +278,25 @@ void execWgmmaWait(Exec &x, const Inst &I) {
     clock->raise(w.mmaActor, done);
 }
 
+} // namespace
+
+void mlir::attn::sim::takeInFlight(Exec &x, uint32_t meta) {
+  if (!x.machine.config.assumes(Assumption::MovedResult))
+    return;
+  std::deque<std::shared_ptr<WgmmaOp>> &ops = x.warp->wgmmas;
+  size_t last = ops.size();
+  for (size_t i = 0; i < ops.size(); ++i)
+    for (unsigned r = 0; r < ops[i]->before.size(); ++r)
+      if (ops[i]->inst->ops[r].meta == meta)
+        last = i;
+  if (last == ops.size())
+    return;
+  for (size_t i = 0; i <= last && x.action != Action::Fault; ++i)
+    finishWgmma(x, *ops[i]);
+}
+
+namespace {
+
 Error decodeWgmma(Decoding &c) {
   c.program().usesAsyncProxy = true;
   const auto &ops = c.ast.ops;
@@ -387,7 +413,10 @@ void execSetMaxReg(Exec &x, const Inst &I) {
       return x.fault(FindingKind::RegisterPool,
                      "setmaxnreg.inc asks for " + Twine(want) +
                          " registers, but the warp has " + Twine(w.registers));
-    if (x.cta->freeRegisters < want - w.registers)
+    bool stalled = x.cta->freeRegisters < want - w.registers;
+    if (!x.resumed)
+      x.countWait("registers", stalled);
+    if (stalled)
       return x.block(BlockKind::Registers, want - w.registers);
     x.cta->freeRegisters -= want - w.registers;
   } else {

@@ -446,7 +446,10 @@ TEST(TensorForms, GatherAndScatter) {
         "[%r1+1024], [%d8, {%r2, %r5, %r3, %r4, %r5}], [%r1]",
         "2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes."
         "multicast::cluster [%r1+1024], [%d8, {%r2, %r5, %r3, %r4, %r5}], "
-        "[%r1], %h1"}) {
+        "[%r1], %h1",
+        "2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes."
+        "multicast::cluster.cta_group::2 [%r1+1024], "
+        "[%d8, {%r2, %r5, %r3, %r4, %r5}], [%r1], %h1"}) {
     std::string body =
         Tensor::setup(false) +
         "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], 64;\n"

@@ -169,6 +169,7 @@ TEST(MemoryForms, HintsWithoutEffect) {
       "griddepcontrol.launch_dependents",
       "griddepcontrol.wait",
       "membar.cta",
+      "brkpt",
       "membar.gl",
       "membar.sys",
       "fence.sc.cta",

@@ -204,3 +204,25 @@ TEST(PhaseChecks, ArrivalsThatMustNotComplete) {
   expectAlways(kernel("2"), 1, 32, FindingKind::MbarrierMisuse,
                "'.noComplete' completes the phase");
 }
+
+TEST(PhaseChecks, WaitsThatKnowHowFarTheBarrierIs) {
+  // Five phases pass without a wait. Whoever waits for the last one afterwards
+  // must not take an earlier one for it.
+  auto go = [](const char *first) {
+    std::string arrive = "mbarrier.arrive.shared.b64 %d5, [%r1];\n";
+    return runBody("mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\n"
+                   "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+                   "@%p0 mbarrier.init.shared.b64 [%r1+8], 1;\nbar.sync 0;\n"
+                   "setp.eq.s32 %p1, %r0, 32;\n@!%p1 bra C;\n" +
+                       arrive + arrive + arrive + arrive + arrive +
+                       "mbarrier.arrive.shared.b64 %d5, [%r1+8];\nbra E;\n"
+                       "C:\n@!%p0 bra E;\n" +
+                       first +
+                       "L: mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0;\n"
+                       "@!%p3 bra L;\nE:",
+                   {}, 4, 64, 64);
+  };
+  expectClean(go("M: mbarrier.try_wait.parity.shared.b64 %p2, [%r1+8], 0;\n"
+                 "@!%p2 bra M;\n"));
+  expectError(go(""), FindingKind::PhaseSlip);
+}

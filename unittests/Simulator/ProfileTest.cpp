@@ -267,6 +267,20 @@ TEST(Profile, A8EqualValues) {
   expectClean(go("7", Profile::Isa, bitOf(Assumption::SameValue)));
   expectClean(go("7", Profile::Hw, 0));
   expectError(go("%r0", Profile::Hw, 0), FindingKind::Race);
+  // Rows of matrices too.
+  auto rows = [](const char *value, Profile profile, uint16_t assumptions) {
+    return runText(wrapKernel("mov.b32 %r2, smem;\nand.b32 %r3, %r0, 7;\n"
+                              "mad.lo.u32 %r3, %r3, 16, %r2;\nmov.b32 %r4, " +
+                              std::string(value) +
+                              ";\nstmatrix.sync.aligned.m8n8.x1.shared.b16 "
+                              "[%r3], {%r4};"),
+                   {}, 4, configOf(64, profile, assumptions));
+  };
+  EXPECT_EQ(rows("7", Profile::Isa, 0).report.findings[0].severity,
+            Severity::HwOnly);
+  expectClean(rows("7", Profile::Isa, bitOf(Assumption::SameValue)));
+  expectClean(rows("7", Profile::Hw, 0));
+  expectError(rows("%r0", Profile::Hw, 0), FindingKind::Race);
 }
 
 TEST(Profile, A9SignalsToAnInvalidatedBarrier) {
@@ -295,4 +309,85 @@ TEST(Profile, A9SignalsToAnInvalidatedBarrier) {
   EXPECT_TRUE(go("", Profile::Hw, 0).report.isClean());
   expectClean(
       go("barrier.cluster.arrive;\nbarrier.cluster.wait;", Profile::Isa, 0));
+}
+
+TEST(Profile, A10CopiesWithoutAProxyFence) {
+  // cp.async, its wait, a barrier, and a bulk store of the same bytes.
+  auto go = [](const char *fill, const char *fence, Profile profile,
+               uint16_t assumptions) {
+    std::string body =
+        "mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\nshl.b32 %r2, %r0, 2;\n"
+        "add.s32 %r3, %r1, %r2;\nmul.wide.u32 %d2, %r0, 4;\n"
+        "add.s64 %d3, %d0, %d2;\n" +
+        std::string(fill) + "\n" + fence +
+        "\nbar.sync 0;\n@!%p0 bra W;\n"
+        "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 128;\n"
+        "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nW:";
+    return runText(wrapKernel(body), std::vector<uint8_t>(128), 128,
+                   configOf(32, profile, assumptions));
+  };
+  const char *copy = "cp.async.ca.shared.global [%r3], [%d3], 4;\n"
+                     "cp.async.commit_group;\ncp.async.wait_group 0;";
+  const char *fence = "fence.proxy.async.shared::cta;";
+  Outcome isa = go(copy, "", Profile::Isa, 0);
+  ASSERT_EQ(isa.report.findings.size(), 1u) << isa.text();
+  EXPECT_EQ(isa.report.findings[0].severity, Severity::HwOnly);
+  expectClean(go(copy, "", Profile::Isa, bitOf(Assumption::CopyProxy)));
+  expectClean(go(copy, "", Profile::Hw, 0));
+  expectClean(go(copy, fence, Profile::Isa, 0));
+  // A copy that nobody has waited for, and a plain store, are errors.
+  expectError(go("cp.async.ca.shared.global [%r3], [%d3], 4;\n"
+                 "cp.async.commit_group;",
+                 "", Profile::Hw, 0),
+              FindingKind::Race);
+  expectError(go("st.shared.b32 [%r3], %r0;", "", Profile::Hw, 0),
+              FindingKind::Race);
+}
+
+TEST(Profile, A11ResultsMovedBeforeTheWait) {
+  auto go = [](const std::string &before, const std::string &after,
+               Profile profile, uint16_t assumptions) {
+    std::string body =
+        fillShared(64 * 32 + 16 * 32) +
+        "fence.proxy.async.shared::cta;\nbar.sync 0;\n" +
+        descriptor(10, 1024, false) + descriptor(11, 1024 + 2048, false) +
+        "wgmma.fence.sync.aligned;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " +
+        list("%r", 100, 4) +
+        ", %d10, %d11, 0, 1, 1, 0, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " +
+        list("%r", 100, 4) +
+        ", %d10, %d11, 1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\n" +
+        before + "\nwgmma.wait_group.sync.aligned 0;\n" + after +
+        "\nmul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
+        "st.global.v4.b32 [%d3], " +
+        list("%r", 110, 4) + ";\n";
+    LaunchConfig config = configOf(128, profile, assumptions);
+    config.asyncReads = config.asyncWrites = AsyncTiming::Completion;
+    return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
+                   config);
+  };
+  std::string pairs = "mov.b64 %d20, {%r100, %r101};\n"
+                      "mov.b64 {%r110, %r111}, %d20;\n";
+  std::string moves = pairs + "mov.b32 %r112, %r102;\n"
+                              "mov.b32 {%h1, %h2}, %r103;\n"
+                              "mov.b32 %r113, {%h1, %h2};";
+  auto expectProduct = [](const Outcome &r) {
+    expectClean(r);
+    for (unsigned t = 0; t < 128; ++t)
+      for (unsigned i = 0; i < 4; ++i)
+        EXPECT_EQ(r.at<float>(t * 4 + i),
+                  2 * product(t / 32 * 16 + t % 32 / 4 + (i >> 1) * 8,
+                              t % 4 * 2 + (i & 1)))
+            << t << " " << i;
+  };
+  expectNeeds(Assumption::MovedResult, FindingKind::InvalidOperation,
+              [&](Profile p, uint16_t a) { return go(moves, "", p, a); });
+  expectProduct(go(moves, "", Profile::Hw, 0));
+  expectProduct(go("", moves, Profile::Isa, 0));
+  // Only moves: what computes with it comes after the wait.
+  expectError(go("add.f32 %r110, %r100, 0f00000000;",
+                 "mov.b32 %r111, 0;\nmov.b32 %r112, 0;\nmov.b32 %r113, 0;",
+                 Profile::Hw, 0),
+              FindingKind::InvalidOperation);
 }

@@ -137,6 +137,36 @@ TEST(Sanitizer, Uninitialised) {
       FindingKind::UninitialisedRead);
 }
 
+TEST(Sanitizer, UninitialisedParts) {
+  // Compilers pad with what they never wrote, and drop it again.
+  auto go = [](const std::string &body) {
+    return runBody("mov.b32 %r1, smem;\nld.shared.b32 %r2, [%r1];\n" + body +
+                       "\nst.global.b32 [%d1], %r9;",
+                   {}, 4, 1, 64);
+  };
+  // Byte 1 of %r3 is undefined, then the upper half.
+  std::string byte = "prmt.b32 %r3, %r0, %r2, 0x3340;\n";
+  expectClean(go(byte + "prmt.b32 %r9, %r3, %r0, 0x5420;"));
+  expectClean(go(byte + "prmt.b32 %r9, %r0, %r3, 0x3264;"));
+  expectOnly(go(byte + "prmt.b32 %r9, %r3, %r0, 0x5410;"),
+             FindingKind::UninitialisedRead);
+  expectOnly(go(byte + "mov.b32 %r9, %r3;"), FindingKind::UninitialisedRead);
+  std::string half = "mov.b32 {%h1, %h2}, %r0;\nmov.b32 {%h3, %h4}, %r2;\n"
+                     "mov.b32 %r3, {%h1, %h3};\n";
+  expectClean(go(half + "prmt.b32 %r9, %r3, %r0, 0x5410;"));
+  expectOnly(go(half + "prmt.b32 %r9, %r3, %r0, 0x5432;"),
+             FindingKind::UninitialisedRead);
+  std::string word = "mov.b64 %d5, {%r0, %r2};\n";
+  expectClean(go(word + "mov.b64 {%r9, %r8}, %d5;"));
+  expectOnly(go(word + "mov.b64 {%r8, %r9}, %d5;"),
+             FindingKind::UninitialisedRead);
+  expectClean(go(word + "mov.b64 {%h1, %h2, %h3, %h4}, %d5;\n"
+                        "mov.b32 %r9, {%h2, %h1};"));
+  expectOnly(go(word + "mov.b64 {%h1, %h2, %h3, %h4}, %d5;\n"
+                       "mov.b32 %r9, {%h2, %h3};"),
+             FindingKind::UninitialisedRead);
+}
+
 TEST(Sanitizer, Bounds) {
   expectOnly(
       runBody("ld.global.b32 %r1, [%d0+16];", std::vector<uint8_t>(16), 4, 1),

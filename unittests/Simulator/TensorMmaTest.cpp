@@ -376,7 +376,12 @@ TEST(TensorMma, BadTwins) {
        "expected a size of scaled blocks of this kind"},
       {"kind::mxf8f6f4.block_scale.block16", scaled, scaledShape,
        "expected a size of scaled blocks of this kind"},
-      {"kind::f16.ashift", "%p2", shape, "'.ashift' is not supported"},
+      {"kind::f16.ashift", "%p2", shape,
+       "expected A in tensor memory with '.ashift'"},
+      {"kind::f16.ashift.collector::a::use", "%p2", shape,
+       "expected '.ashift' without filling or using a collector"},
+      {"kind::mxf4.block_scale.ashift", scaled, scaledShape,
+       "expected '.ashift' without '.ws' and scaled blocks"},
   };
   for (const Case &c : cases)
     EXPECT_NE(message(c.kind, c.operands, c.descriptor).find(c.expected),
@@ -434,6 +439,52 @@ TEST(TensorMma, Collectors) {
       t.go(), 16, 32,
       [&](unsigned r, unsigned i) { return 2 * E4M3.value(a.at(r, i)); },
       [&](unsigned c, unsigned i) { return E4M3.value(b.at(c, i)); });
+}
+
+TEST(TensorMma, ShiftsOnceARowIsRead) {
+  // The product with .ashift takes A as it is, a later one its shifted rows,
+  // but the last of each partition.
+  std::mt19937 rng(11);
+  struct Case {
+    const char *kind;
+    unsigned k;
+  };
+  const Case cases[] = {{"kind::f8f6f4", 32}, {"kind::f16", 16}};
+  for (const Case &c : cases)
+    for (const char *collector :
+         {"", ".collector::a::discard", ".collector::a::lastuse"})
+      for (bool again : {false, true}) {
+        bool narrow = c.k == 32;
+        std::string shifting =
+            std::string("cta_group::1.") + c.kind + ".ashift" + collector;
+        MmaTest t;
+        t.kind = shifting;
+        if (again)
+          t.kind += " [%r10], [%r16], %d6, %r13, %p2;\ntcgen05.mma."
+                    "cta_group::1." +
+                    std::string(c.kind);
+        t.operands = "%p2";
+        t.aInTensorMemory = true;
+        t.descriptor = 1 << 4 | shapeBits(128, 16);
+        unsigned bits = narrow ? 8 : 16;
+        Operand a(128, c.k, narrow ? 6 : 14, rng);
+        Operand b(16, c.k, narrow ? 6 : 14, rng);
+        for (unsigned r = 0; r < 128; ++r)
+          for (unsigned i = 0; i < c.k; ++i)
+            std::memcpy(&t.in[(r * c.k + i) * bits / 8], &a.values[r * c.k + i],
+                        bits / 8);
+        b.store(t.in.data() + 8192, bits, 128 / bits);
+        auto value = [&](uint32_t v) {
+          return narrow ? E4M3.value(v) : decode(v, 5, 10);
+        };
+        SCOPED_TRACE(t.kind);
+        expectProduct(
+            t.go(), 16, c.k,
+            [&](unsigned r, unsigned i) {
+              return value(a.at(again && r % 32 != 31 ? r + 1 : r, i));
+            },
+            [&](unsigned n, unsigned i) { return value(b.at(n, i)); });
+      }
 }
 
 TEST(TensorMma, LanesThatAreNotWritten) {

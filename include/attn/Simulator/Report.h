@@ -90,6 +90,24 @@ struct SharedTraffic {
   uint64_t bytes = 0;
 };
 
+/// Bytes between L2 and the SMs, in the sectors of 32 bytes that instructions
+/// and copies ask for. There is no L1 in between.
+struct L2Traffic {
+  uint64_t readBytes = 0;      ///< leave L2; a multicast copy counts once
+  uint64_t deliveredBytes = 0; ///< arrive; it counts at each destination
+  uint64_t writtenBytes = 0;
+  uint64_t atomicBytes = 0; ///< of atomics and reductions, bulk ones too
+
+  void add(const L2Traffic &other);
+  llvm::json::Value toJSON() const;
+};
+
+/// Waits of one kind.
+struct WaitCounts {
+  uint64_t waits = 0;   ///< warp instructions; of mbarriers: looks
+  uint64_t stalled = 0; ///< those that did not go on at once
+};
+
 /// Counts over the whole launch.
 struct Counters {
   uint64_t warpInstructions = 0;
@@ -107,6 +125,10 @@ struct Counters {
   uint64_t globalStoreBytes = 0;
   uint64_t bulkLoadBytes = 0; ///< cp.async.bulk and tensor copies
   uint64_t bulkStoreBytes = 0;
+  L2Traffic l2;
+  /// By "barrier", "cluster barrier", "mbarrier", "registers" (setmaxnreg.inc)
+  /// and "tensor memory" (tcgen05.alloc), in the schedule that ran.
+  std::map<std::string, WaitCounts> waits;
   uint64_t mmaInstructions = 0;
   uint64_t mmaFlops = 0;
   uint64_t ex2Lanes = 0;

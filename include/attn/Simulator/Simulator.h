@@ -105,8 +105,10 @@ enum class Assumption : uint8_t {
   WarpLockstep = 7,    ///< A7: lanes of a warp see each other's shared memory
   SameValue = 8,       ///< A8: warps may store the same value
   LateSignal = 9,      ///< A9: signals to an invalidated mbarrier are lost
+  CopyProxy = 10,      ///< A10: finished cp.async writes reach the async proxy
+  MovedResult = 11,    ///< A11: a move of an accumulator waits for its product
 };
-constexpr unsigned numAssumptions = 9;
+constexpr unsigned numAssumptions = 11;
 
 /// Everything that one launch needs.
 struct LaunchConfig {
