@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/Speed.md from what gpu-speed.py and gpu-profile.py
-measured.
+"""Writes the tables of docs/Speed.md or docs/SpeedHopper.md from what
+gpu-speed.py and gpu-profile.py measured.
 
 usage: benchmarks/gpu-report.py SPEED.json [PROFILE.json] [--page=docs/Speed.md]
+
+With --costs there are also clocks, power and the share of the tensor cores'
+peak at that clock, and the costs of a tile and of a block that fit the times.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN = "<!-- generated: begin (benchmarks/gpu-report.py) -->\n"
 END = "<!-- generated: end -->\n"
 NAMES = {"fa2": "FlashAttention-2", "cudnn": "cuDNN", "flex": "FlexAttention", "fa4": "FA4"}
+#: FLOP of an SM and clock for 16-bit operands (NVIDIA H100 white paper), and SMs.
+TENSOR_RATE = 4096
+SMS = 132
 
 
 def get_own(row: dict) -> dict:
@@ -33,9 +39,15 @@ def get_ratio(row: dict, peer: str) -> float | None:
     return own["tflops"] / other["tflops"]
 
 
+def get_peers(rows: list[dict]) -> list[str]:
+    """The peers of the standard cells, in a fixed order."""
+    return [peer for peer in ("fa2", "cudnn", "fa4") if any(peer in row["peers"] for row in rows)]
+
+
 def write_standard(rows: list[dict]) -> list[str]:
     """TFLOP/s and ratios by head dimension, mask and length."""
     lines = []
+    peers = get_peers(rows)
     for dtype in gpu_cells.DTYPES:
         some = {}
         for row in rows:
@@ -50,7 +62,7 @@ def write_standard(rows: list[dict]) -> list[str]:
         for (d, causal), group in sorted(some.items()):
             words = []
             for n in lengths:
-                ratios = [get_ratio(group[n], peer) for peer in ("fa2", "cudnn")] if n in group else []
+                ratios = [get_ratio(group[n], peer) for peer in peers] if n in group else []
                 text = ", ".join("-" if r is None else f"{r:.2f}" for r in ratios)
                 words.append(f"{get_own(group[n]).get('tflops', 0):.0f} ({text})" if ratios else "")
             lines.append(f"| D {d}{' causal' if causal else ''} | " + " | ".join(words) + " |")
@@ -71,6 +83,61 @@ def write_means(rows: list[dict]) -> list[str]:
             lines.append(
                 f"| {NAMES[peer]} | {mean:.2f} | {min(found)[0]:.2f} (`{min(found)[1]}`) "
                 f"| {below} of {len(found)} |"
+            )
+    return lines
+
+
+def write_clocks(rows: list[dict]) -> list[str]:
+    """Clock, power and the share of the tensor cores' peak at that clock."""
+    groups: dict[tuple, dict[int, str]] = {}
+    for row in rows:
+        cell, own = gpu_cells.from_json(row["cell"]), get_own(row)
+        if cell.is_standard and "mhz" in own:
+            share = own["tflops"] * 1e6 / (SMS * TENSOR_RATE * own["mhz"])
+            text = f"{own['mhz'] / 1000:.2f}, {own['watts']:.0f}, {share:.0%}"
+            groups.setdefault((cell.dtype, cell.d, cell.causal), {})[cell.rows] = text
+    lengths = sorted({n for group in groups.values() for n in group})
+    lines = ["", "| GHz, W, tensor | " + " | ".join(f"{n // 1024}k" for n in lengths) + " |"]
+    lines.append("|---" * (len(lengths) + 1) + "|")
+    for (dtype, d, causal), group in sorted(groups.items(), key=str):
+        cells = " | ".join(group.get(n, "") for n in lengths)
+        lines.append(f"| {dtype} D {d}{' causal' if causal else ''} | {cells} |")
+    return lines
+
+
+def fit(points: list[tuple[float, float, float]]) -> tuple[float, float]:
+    """(a, b) with the least relative squares of tiles a + blocks b = time."""
+    saa = sab = sbb = sa = sb = 0.0
+    for tiles, blocks, time in points:
+        x, y = tiles / time, blocks / time
+        saa, sab, sbb, sa, sb = saa + x * x, sab + x * y, sbb + y * y, sa + x, sb + y
+    det = saa * sbb - sab * sab
+    return (sa * sbb - sb * sab) / det, (sb * saa - sa * sab) / det
+
+
+def write_costs(rows: list[dict]) -> list[str]:
+    """Costs of a tile of 128 queries and of 64 x 128 scores, on one SM."""
+    times: dict[tuple, dict[str, list]] = {}
+    for row in rows:
+        cell = gpu_cells.from_json(row["cell"])
+        if not cell.is_standard:
+            continue
+        tiles = cell.batch * cell.heads * -(-cell.rows // 128)
+        blocks = cell.flops / (4 * cell.d) / (64 * 128)
+        group = times.setdefault((cell.dtype, cell.d, cell.causal), {})
+        for name, result in [*row["own"].items(), *row["peers"].items()]:
+            if "ms" in result:
+                group.setdefault(name, []).append((tiles, blocks, result["ms"] * 1000 * SMS))
+    lines = ["", "| | kernel | us a tile | us a block | worst error |", "|---|---|---|---|---|"]
+    for (dtype, d, causal), group in sorted(times.items(), key=str):
+        for name, points in group.items():
+            if len({blocks / tiles for tiles, blocks, _ in points}) < 3:
+                continue
+            a, b = fit(points)
+            error = max(abs((t * a + n * b) / time - 1) for t, n, time in points)
+            lines.append(
+                f"| {dtype} D {d}{' causal' if causal else ''} | {NAMES.get(name, name)} "
+                f"| {a:.2f} | {b:.3f} | {error:.1%} |"
             )
     return lines
 
@@ -120,6 +187,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("speed", type=pathlib.Path)
     parser.add_argument("profile", type=pathlib.Path, nargs="?")
+    parser.add_argument("--costs", action="store_true")
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs/Speed.md")
     options = parser.parse_args()
     report = json.loads(options.speed.read_text(encoding="utf-8"))
@@ -128,10 +196,15 @@ def main() -> int:
         f"{machine['gpu']}, driver {machine['driver']}, PyTorch {machine['torch']}, cuDNN "
         f"{machine['cudnn']}; PTX for {report['chip']}, assembled for {report['cubin']}. "
         f"Each contestant ran twice for {report['seconds']} s and was then timed for as long. "
-        "TFLOP/s, and in brackets the ratios to FlashAttention-2 and to cuDNN.",
+        "TFLOP/s, and in brackets the ratios to "
+        + " and to ".join(NAMES[peer] for peer in get_peers(rows))
+        + ".",
     ]
     lines += write_standard(rows) + write_means(rows)
-    lines += ["", "## Features"] + write_features(rows)
+    if any(not gpu_cells.from_json(row["cell"]).is_standard for row in rows):
+        lines += ["", "## Features"] + write_features(rows)
+    if options.costs:
+        lines += ["", "## Clocks", *write_clocks(rows), "", "## Costs", *write_costs(rows)]
     if options.profile:
         profile = json.loads(options.profile.read_text(encoding="utf-8"))
         lines += ["", "## Prediction and limit"] + write_limits(rows, profile)

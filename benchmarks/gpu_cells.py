@@ -7,7 +7,7 @@ import itertools
 import random
 
 HEAD_DIMS = (64, 128, 256)
-LENGTHS = (1024, 2048, 4096, 8192, 16384)
+LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768)
 DTYPES = ("f16", "bf16")
 
 

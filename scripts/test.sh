@@ -82,6 +82,8 @@ run_lints
 if [ "${1:-}" != --lint-only ]; then
   step "build" scripts/build.sh -k 0 all AttnUnitTests
   step "generated pages" "$PYTHON" scripts/gen-docs.py --check
+  step "simulator coverage" "$PYTHON" scripts/sim-coverage.py --check \
+    "$ATTN_BUILD/unittests/Simulator/AttnSimulatorTests"
   step "sanitize preset" cmake --preset sanitize -B "$ATTN_BUILD/sanitize"
   if [ -f "$ATTN_BUILD/test/lit.site.cfg.py" ]; then
     lit_step "lit and unit tests" "$ATTN_BUILD/test" "$ATTN_BUILD/unittests"

@@ -2,7 +2,8 @@
 
 Features: `ptxas` (ptxas found), `nvdisasm`, `gpu` (a CUDA device is visible),
 `mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
-with pytest and numpy is found), `numpy` (an interpreter with numpy is found).
+with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
+`triton` (one with Triton too; ATTN_TRITON_PYTHON names it).
 Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
 --verify-roundtrip.
 """
@@ -86,6 +87,18 @@ for candidate in (debian_python, os.path.join(config.attn_src_root, ".venv/bin/p
     if probe.returncode == 0:
         config.available_features.add("numpy")
         config.substitutions.append(("%numpy", candidate))
+        break
+
+# An interpreter with Triton, whose path ATTN_TRITON_PYTHON may name.
+for candidate in filter(None, (os.environ.get("ATTN_TRITON_PYTHON"), debian_python, "python3")):
+    try:
+        probe = [candidate, "-c", "import numpy, triton"]
+        found = subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    except OSError:
+        found = False
+    if found:
+        config.available_features.add("triton")
+        config.substitutions.append(("%triton", candidate))
         break
 
 # Debian's interpreter may lack pytest where a virtual environment has it.

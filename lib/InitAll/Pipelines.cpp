@@ -30,6 +30,7 @@ void attn::addTilePasses(OpPassManager &pm,
 
 void attn::addBarrierPasses(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
+  pm.addPass(createAttnShardCGAPass());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   // SSA does not keep tokens from being used twice.
   auto add = [&](std::unique_ptr<Pass> pass) {

@@ -19,7 +19,8 @@ struct UnitBases {
   SmallVector<Coords> warps;
 
   Expected<TileLayout> build(int64_t rows, int64_t cols,
-                             ArrayRef<Repetition> reps) const {
+                             ArrayRef<Repetition> reps,
+                             unsigned numWarps) const {
     Expected<LinearLayout> unit =
         LinearLayout::get({{"dim0", rows}, {"dim1", cols}});
     if (!unit)
@@ -30,17 +31,18 @@ struct UnitBases {
       return std::move(error);
     if (Error error = unit->addAxis(kWarpAxis, warps))
       return std::move(error);
-    return TileLayout::get(*unit, reps);
+    return TileLayout::get(*unit, reps, numWarps);
   }
 };
 } // namespace
 
 static Error checkGrid(WarpGrid grid) {
-  if (!llvm::isPowerOf2_32(grid.m) || !llvm::isPowerOf2_32(grid.n) ||
-      grid.m > 32 || grid.n > 32)
-    return makeError(
-        "expected powers of two up to 32 as warp grid, got {0}x{1}", grid.m,
-        grid.n);
+  auto isSize = [](unsigned size) { return size >= 1 && size <= 32; };
+  if (!isSize(grid.m) || !isSize(grid.n) || !llvm::isPowerOf2_32(grid.n) ||
+      (grid.n > 1 && !llvm::isPowerOf2_32(grid.m)))
+    return makeError("expected powers of two up to 32 as warp grid, or any "
+                     "number of rows in one column, got {0}x{1}",
+                     grid.m, grid.n);
   return Error::success();
 }
 
@@ -69,9 +71,14 @@ static SmallVector<Coords> warpBases(WarpGrid grid, Coords stepM,
                                      Coords stepN) {
   SmallVector<Coords> result;
   for (auto [size, step] : {std::pair(grid.m, stepM), std::pair(grid.n, stepN)})
-    for (unsigned bit = 0; bit < llvm::Log2_32(size); ++bit)
+    for (unsigned bit = 0; bit < llvm::Log2_32_Ceil(size); ++bit)
       result.push_back({step[0] << bit, step[1] << bit});
   return result;
+}
+
+/// Rows of a unit of 16 for each warp, whose warps need not all exist.
+static int64_t unitRows(WarpGrid grid) {
+  return int64_t(16) << llvm::Log2_32_Ceil(grid.m);
 }
 
 Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
@@ -87,7 +94,8 @@ Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
   unit.registers = {{0, 1}, {8, 0}};
   unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
   unit.warps = warpBases(grid, {16, 0}, {0, 8});
-  return unit.build(unitM, unitN, {{1, n / unitN}, {0, m / unitM}});
+  return unit.build(unitRows(grid), unitN, {{1, n / unitN}, {0, m / unitM}},
+                    grid.m * grid.n);
 }
 
 /// Registers of one operand word and its neighbours: `perWord` elements along
@@ -124,7 +132,8 @@ Expected<TileLayout> mlir::attn::mmaOperandA(int64_t m, int64_t k,
   unit.registers = operandRegisters(perWord, 1, more);
   unit.lanes = {{0, perWord}, {0, 2 * perWord}, {1, 0}, {2, 0}, {4, 0}};
   unit.warps = warpBases(grid, {16, 0}, {0, 0});
-  return unit.build(unitM, shapeK, {{1, k / shapeK}, {0, m / unitM}});
+  return unit.build(unitRows(grid), shapeK, {{1, k / shapeK}, {0, m / unitM}},
+                    grid.m * grid.n);
 }
 
 Expected<TileLayout> mlir::attn::mmaOperandB(int64_t k, int64_t n,
@@ -147,7 +156,8 @@ Expected<TileLayout> mlir::attn::mmaOperandB(int64_t k, int64_t n,
   unit.registers = operandRegisters(perWord, 0, more);
   unit.lanes = {{perWord, 0}, {2 * perWord, 0}, {0, 1}, {0, 2}, {0, 4}};
   unit.warps = warpBases(grid, {0, 0}, {0, 8});
-  return unit.build(shapeK, unitN, {{0, k / shapeK}, {1, n / unitN}});
+  return unit.build(shapeK, unitN, {{0, k / shapeK}, {1, n / unitN}},
+                    grid.m * grid.n);
 }
 
 unsigned mlir::attn::mmaShapeK(int64_t k, unsigned elementBits) {
@@ -232,29 +242,33 @@ Expected<TileLayout> mlir::attn::blocked(ArrayRef<int64_t> shape,
   return TileLayout::get(*unit, reps);
 }
 
-/// Warp bits of a warpgroup's four warps and of the warpgroups.
-static Expected<SmallVector<Coords>> warpgroupBases(unsigned warpgroups,
-                                                    int64_t rowsPerWarp) {
+static Error checkWarpgroups(unsigned warpgroups) {
+  if (warpgroups < 1 || warpgroups > 8)
+    return makeError("expected 1 to 8 warpgroups, got {0}", warpgroups);
+  return Error::success();
+}
+
+/// Warp bits of the warps of warpgroups that have 32 rows of tensor memory
+/// each.
+static Expected<SmallVector<Coords>> tmemWarps(unsigned warpgroups) {
   if (!llvm::isPowerOf2_32(warpgroups) || warpgroups > 8)
     return makeError("expected a power of two up to 8 of warpgroups, got {0}",
                      warpgroups);
-  return warpBases({4 * warpgroups, 1}, {rowsPerWarp, 0}, {0, 0});
+  return warpBases({4 * warpgroups, 1}, {32, 0}, {0, 0});
 }
 
 Expected<TileLayout> mlir::attn::wgmmaAccumulator(int64_t m, int64_t n,
                                                   unsigned warpgroups) {
-  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 16);
-  if (!warps)
-    return warps.takeError();
+  if (Error error = checkWarpgroups(warpgroups))
+    return std::move(error);
   return mmaAccumulator(m, n, {4 * warpgroups, 1});
 }
 
 Expected<TileLayout> mlir::attn::wgmmaOperandA(int64_t m, int64_t k,
                                                unsigned elementBits,
                                                unsigned warpgroups) {
-  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 16);
-  if (!warps)
-    return warps.takeError();
+  if (Error error = checkWarpgroups(warpgroups))
+    return std::move(error);
   if (elementBits != 8 && elementBits != 16)
     return makeError("expected operand elements of 8 or 16 bits, got {0}",
                      elementBits);
@@ -262,7 +276,7 @@ Expected<TileLayout> mlir::attn::wgmmaOperandA(int64_t m, int64_t k,
 }
 
 Expected<TileLayout> mlir::attn::tmem32x32b(int64_t n, unsigned warpgroups) {
-  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 32);
+  Expected<SmallVector<Coords>> warps = tmemWarps(warpgroups);
   if (!warps)
     return warps.takeError();
   if (Error error = checkMultiple("n", n, 1))
@@ -270,11 +284,11 @@ Expected<TileLayout> mlir::attn::tmem32x32b(int64_t n, unsigned warpgroups) {
   UnitBases unit;
   unit.lanes = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}};
   unit.warps = *warps;
-  return unit.build(int64_t(128) * warpgroups, 1, {{1, n}});
+  return unit.build(int64_t(128) * warpgroups, 1, {{1, n}}, 4 * warpgroups);
 }
 
 Expected<TileLayout> mlir::attn::tmem16x256b(int64_t n, unsigned warpgroups) {
-  Expected<SmallVector<Coords>> warps = warpgroupBases(warpgroups, 32);
+  Expected<SmallVector<Coords>> warps = tmemWarps(warpgroups);
   if (!warps)
     return warps.takeError();
   if (Error error = checkMultiple("n", n, 8))
@@ -283,5 +297,5 @@ Expected<TileLayout> mlir::attn::tmem16x256b(int64_t n, unsigned warpgroups) {
   unit.registers = {{0, 1}, {8, 0}, {16, 0}};
   unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
   unit.warps = *warps;
-  return unit.build(int64_t(128) * warpgroups, 8, {{1, n / 8}});
+  return unit.build(int64_t(128) * warpgroups, 8, {{1, n / 8}}, 4 * warpgroups);
 }

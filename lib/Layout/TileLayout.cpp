@@ -20,8 +20,49 @@ std::string mlir::attn::dimName(unsigned index) {
   return ("dim" + llvm::Twine(index)).str();
 }
 
+/// Restricts a layout with all warps of its unit to a number of them.
+llvm::Error TileLayout::setNumWarps(unsigned numWarps) {
+  unsigned all = 1u << warpBits();
+  if (numWarps > all || 2 * numWarps <= all)
+    return makeError("expected more than half of the unit's {0} warps, got {1}",
+                     all, numWarps);
+  warps = numWarps;
+  if (hasAllWarps())
+    return llvm::Error::success();
+  unsigned low = partialWarpBit();
+  Coords unit = unitShape(), step = warpBasis(low);
+  for (unsigned bit = low; bit < warpBits(); ++bit)
+    for (unsigned dim = 0; dim < rank(); ++dim)
+      if (warpBasis(bit)[dim] != step[dim] << (bit - low))
+        return makeError("expected warp bits {0} to {1} of {2} warps to count "
+                         "along one dimension",
+                         low, warpBits() - 1, numWarps);
+  auto moves = [](int64_t coord) { return coord != 0; };
+  const int64_t *along = llvm::find_if(step, moves);
+  if (along == step.end())
+    return llvm::Error::success();
+  unsigned dim = along - step.begin();
+  // Above the bits that all combinations exist of nothing else moves.
+  bool isAlone = llvm::count_if(step, moves) == 1 &&
+                 unit[dim] == *along << (warpBits() - low);
+  for (const LinearLayout::Space &axis : unitLayout.axes())
+    for (unsigned bit = 0; bit < axis.bits; ++bit)
+      isAlone &= (axis.name == kWarpAxis && bit >= low) ||
+                 unitLayout.basis(axis.name, bit)[dim] < *along;
+  if (!isAlone)
+    return makeError("expected {0} warps to be alone at the end of dim{1}",
+                     numWarps, dim);
+  if (llvm::any_of(reps, [&](const Repetition &rep) { return rep.dim == dim; }))
+    return makeError("expected no repetition along dim{0}, which {1} warps "
+                     "share, no power of two",
+                     dim, numWarps);
+  extents[dim] = *along * (warps >> low);
+  return llvm::Error::success();
+}
+
 Expected<TileLayout> TileLayout::get(const LinearLayout &unit,
-                                     ArrayRef<Repetition> repetitions) {
+                                     ArrayRef<Repetition> repetitions,
+                                     unsigned numWarps) {
   static constexpr StringRef axisNames[] = {kRegisterAxis, kLaneAxis, kWarpAxis,
                                             kBlockAxis};
   for (auto [index, dim] : llvm::enumerate(unit.dims()))
@@ -84,6 +125,9 @@ Expected<TileLayout> TileLayout::get(const LinearLayout &unit,
     registers *= rep.count;
   }
   result.registers = registers;
+  if (llvm::Error error =
+          result.setNumWarps(numWarps ? numWarps : 1u << result.warpBits()))
+    return std::move(error);
   return result;
 }
 
@@ -262,7 +306,7 @@ Expected<TileLayout> TileLayout::slice(unsigned dim) const {
   for (const Repetition &rep : reps)
     if (rep.dim != dim)
       keptReps.push_back({rep.dim - (rep.dim > dim), rep.count});
-  return get(*sliced, keptReps);
+  return get(*sliced, keptReps, warps);
 }
 
 SmallVector<unsigned> TileLayout::sliceRegisters(unsigned dim) const {
@@ -300,6 +344,8 @@ SmallVector<unsigned, 2> TileLayout::blockBitsAlong(unsigned dim) const {
 }
 
 bool TileLayout::isSeparable(unsigned dim) const {
+  if (!hasAllWarps() && warpBasis(partialWarpBit())[dim] != 0)
+    return false;
   for (StringRef axis : {kLaneAxis, kWarpAxis, kBlockAxis})
     for (unsigned bit = 0, e = unitLayout.axisBits(axis); bit < e; ++bit) {
       Coords basis = unitLayout.basis(axis, bit);
@@ -351,7 +397,7 @@ TileLayout::permuteRegisters(ArrayRef<unsigned> bits,
   SmallVector<Repetition> newReps;
   for (unsigned index : order)
     newReps.push_back(reps[index]);
-  return get(*unit, newReps);
+  return get(*unit, newReps, warps);
 }
 
 TileLayout TileLayout::transposed(ArrayRef<unsigned> order) const {
@@ -398,7 +444,7 @@ TileLayout TileLayout::canonical() const {
     if (rep.count > power)
       left.push_back({rep.dim, rep.count / power});
   }
-  Expected<TileLayout> result = get(unit, left);
+  Expected<TileLayout> result = get(unit, left, warps);
   if (!result) {
     llvm::consumeError(result.takeError());
     return *this;
@@ -408,7 +454,7 @@ TileLayout TileLayout::canonical() const {
 
 std::optional<SmallVector<unsigned>>
 TileLayout::registersFrom(const TileLayout &source) const {
-  if (extents != source.extents || warpBits() != source.warpBits() ||
+  if (extents != source.extents || warps != source.warps ||
       blockBits() != source.blockBits())
     return std::nullopt;
   for (StringRef axis : {kLaneAxis, kWarpAxis, kBlockAxis})

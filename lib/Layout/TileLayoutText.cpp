@@ -1,5 +1,6 @@
 //===- TileLayoutText.cpp - Text form of register tiles -------------------===//
 
+#include "Errors.h"
 #include "TextReader.h"
 #include "attn/Layout/TileLayout.h"
 
@@ -11,13 +12,15 @@ using llvm::StringRef;
 
 void TileLayout::print(llvm::raw_ostream &os) const {
   unitLayout.print(os);
-  if (reps.empty())
-    return;
-  os << " * (";
-  llvm::interleaveComma(reps, os, [&](const Repetition &rep) {
-    os << dimName(rep.dim) << " x " << rep.count;
-  });
-  os << ')';
+  if (!reps.empty()) {
+    os << " * (";
+    llvm::interleaveComma(reps, os, [&](const Repetition &rep) {
+      os << dimName(rep.dim) << " x " << rep.count;
+    });
+    os << ')';
+  }
+  if (!hasAllWarps())
+    os << " of " << warps << " warps";
 }
 
 std::string TileLayout::str() const {
@@ -54,7 +57,18 @@ Expected<TileLayout> TileLayout::parse(StringRef text) {
     if (Error error = reader.expect(")"))
       return std::move(error);
   }
+  int64_t numWarps = 0;
+  if (reader.accept("of")) {
+    Expected<int64_t> count = reader.integer();
+    if (!count)
+      return count.takeError();
+    numWarps = *count;
+    if (Error error = reader.expect("warps"))
+      return std::move(error);
+    if (numWarps < 1 || numWarps > 32)
+      return makeError("expected 1 to 32 warps, got {0}", numWarps);
+  }
   if (Error error = reader.expectEnd())
     return std::move(error);
-  return get(*unit, reps);
+  return get(*unit, reps, numWarps);
 }

@@ -83,9 +83,39 @@ bool AttentionEmitter::needsIndices() const {
   return facts.hasScoreMod() || facts.hasMaskMod();
 }
 
-SmallVector<Value> AttentionEmitter::emitInitialState() {
-  return {splat(f32Tile({blockM}), -std::numeric_limits<double>::infinity()),
-          splat(f32Tile({blockM, 4}), 0),
+/// An exponent of two that no score 0 comes near.
+static constexpr double kAbsentMaximum = 64;
+
+Value AttentionEmitter::emitAbsentRows(Value m) {
+  // A narrow tile, since rows are numbered where elements are.
+  RankedTensorType type = f32Tile({blockM, 8});
+  auto map = MapElementsOp::create(
+      b, type, splat(type, -std::numeric_limits<double>::infinity()), row,
+      context.i32(0));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Type i32 = b.getI32Type();
+    Block *block = b.createBlock(&map.getBody(), {}, {b.getF32Type(), i32, i32},
+                                 SmallVector<Location>(3, b.getLoc()));
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                         block->getArgument(1), queries);
+    Value value = arith::SelectOp::create(
+        b, exists, block->getArgument(0),
+        arith::ConstantOp::create(b, b.getF32FloatAttr(kAbsentMaximum)));
+    YieldOp::create(b, ValueRange{value});
+  }
+  Value least =
+      ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Max, map.getResult());
+  return arith::MaxNumFOp::create(b, m, least);
+}
+
+SmallVector<Value> AttentionEmitter::emitInitialState(bool bets) {
+  Value m = splat(f32Tile({blockM}), -std::numeric_limits<double>::infinity());
+  bool whole = !facts.varlen && !ShapedType::isDynamic(facts.queries) &&
+               facts.queries % blockM == 0;
+  if (bets && !whole)
+    m = emitAbsentRows(m);
+  return {m, splat(f32Tile({blockM, 4}), 0),
           splat(f32Tile({blockM, facts.valueDim}), 0)};
 }
 

@@ -63,8 +63,10 @@ protected:
   void emitLengths();
   /// Rows of one head of a rank-4 tensor, or of lse.
   Value emitView(StringRef name, Value head, Value start, Value rows);
-  /// Initial values of m, l and o.
-  SmallVector<Value> emitInitialState();
+  /// Initial values of m, l and o. Under a policy that bets, rows beyond the
+  /// last query start with a maximum that keeps their probabilities small: all
+  /// their scores are 0, so that each block would lose the bet for its warp.
+  SmallVector<Value> emitInitialState(bool bets = false);
   /// Applies softcap, score_mod, mask_mod and the mask to the products of a
   /// block.
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores);
@@ -91,6 +93,7 @@ protected:
 private:
   RunningState emitSinks(RunningState state);
   bool needsIndices() const;
+  Value emitAbsentRows(Value m);
 };
 
 } // namespace mlir::attn

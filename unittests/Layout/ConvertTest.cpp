@@ -103,12 +103,14 @@ static void expectConversion(const ConversionPlan &plan,
 TEST(Convert, RandomLayoutsOfOneShape) {
   Random random(1);
   std::map<ConversionKind, unsigned> seen;
-  for (unsigned round = 0; round < 400; ++round) {
-    TileLayout source = randomTile(random);
+  for (unsigned round = 0; round < 500; ++round) {
+    bool isPartial = round % 5 == 0;
+    TileLayout source =
+        isPartial ? randomPartialTile(random) : randomTile(random);
     // A layout of the same shape: the same unit with axes shuffled, or a
     // blocked one.
     TileLayout target;
-    if (pick(random, 3) == 0) {
+    if (pick(random, 3) == 0 && !isPartial) {
       target = unwrap(blocked(source.shape(), {1, 1}, 4, {1, 0}));
     } else {
       std::vector<Coords> bases;
@@ -120,7 +122,7 @@ TEST(Convert, RandomLayoutsOfOneShape) {
         bases.push_back(source.unit().basis(kRegisterAxis, bit));
       for (unsigned bit = 0; bit < 5; ++bit)
         bases.push_back(source.laneBasis(bit));
-      for (unsigned bit = 0; bit < 2; ++bit)
+      for (unsigned bit = 0; bit < source.warpBits(); ++bit)
         warps.push_back(source.warpBasis(bit));
       // Sometimes registers change among themselves only.
       unsigned shuffled = pick(random, 8) ? bases.size() : regBits;
@@ -132,7 +134,8 @@ TEST(Convert, RandomLayoutsOfOneShape) {
       ASSERT_FALSE(bool(unit.addAxis(kRegisterAxis, registers)));
       ASSERT_FALSE(bool(unit.addAxis(kLaneAxis, lanes)));
       ASSERT_FALSE(bool(unit.addAxis(kWarpAxis, warps)));
-      target = unwrap(TileLayout::get(unit, source.repetitions()));
+      target = unwrap(
+          TileLayout::get(unit, source.repetitions(), source.numWarps()));
     }
     ConversionPlan plan = unwrap(planConversion(source, target, 32));
     ++seen[plan.kind];

@@ -70,6 +70,32 @@ TileLayout randomTile(Random &random) {
   return unwrap(TileLayout::get(unit, reps));
 }
 
+TileLayout randomPartialTile(Random &random) {
+  TileLayout tile = randomTile(random);
+  unsigned along = pick(random, 2),
+           groups = llvm::ArrayRef<unsigned>({3, 5, 6, 7})[pick(random, 4)];
+  unsigned bits = groups == 3 ? 2 : 3;
+  Coords size = tile.unitShape();
+  LinearLayout unit =
+      unwrap(LinearLayout::get({{"dim0", size[0] << (along == 0 ? bits : 0)},
+                                {"dim1", size[1] << (along == 1 ? bits : 0)}}));
+  for (llvm::StringRef axis : {kRegisterAxis, kLaneAxis, kWarpAxis}) {
+    llvm::SmallVector<Coords> bases;
+    for (unsigned bit = 0; bit < tile.unit().axisBits(axis); ++bit)
+      bases.push_back(tile.unit().basis(axis, bit));
+    for (unsigned bit = 0; axis == kWarpAxis && bit < bits; ++bit) {
+      bases.emplace_back(2, 0);
+      bases.back()[along] = size[along] << bit;
+    }
+    EXPECT_FALSE(bool(unit.addAxis(axis, bases)));
+  }
+  llvm::SmallVector<Repetition> reps;
+  for (const Repetition &rep : tile.repetitions())
+    if (rep.dim != along)
+      reps.push_back(rep);
+  return unwrap(TileLayout::get(unit, reps, tile.numWarps() * groups));
+}
+
 std::vector<Coords> allCoords(llvm::ArrayRef<int64_t> shape) {
   std::vector<Coords> result = {Coords()};
   for (int64_t extent : shape) {

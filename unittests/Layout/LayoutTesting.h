@@ -44,6 +44,10 @@ LinearLayout randomBijection(Random &random);
 /// lane and warp bits) and random repetitions over two dimensions.
 TileLayout randomTile(Random &random);
 
+/// A tile like this with 3 to 7 groups of warps along one dimension, a number
+/// that is no power of two.
+TileLayout randomPartialTile(Random &random);
+
 /// All coordinates of a shape, the last dimension fastest.
 std::vector<Coords> allCoords(llvm::ArrayRef<int64_t> shape);
 

@@ -8,6 +8,7 @@
 
 #include "attn/Layout/NamedLayouts.h"
 #include "LayoutTesting.h"
+#include "llvm/ADT/Sequence.h"
 #include <functional>
 
 using namespace mlir::attn;
@@ -128,6 +129,32 @@ TEST(NamedLayouts, WgmmaAndTensorMemory) {
       }
 }
 
+TEST(NamedLayouts, AnyNumberOfWarpgroups) {
+  // 64 rows for each, in the fragments of one.
+  TileLayout one = unwrap(wgmmaAccumulator(64, 80, 1));
+  TileLayout oneA = unwrap(wgmmaOperandA(64, 80, 16, 1));
+  for (unsigned groups : {2, 3, 5, 6}) {
+    TileLayout all = unwrap(wgmmaAccumulator(64 * groups, 80, groups));
+    TileLayout allA = unwrap(wgmmaOperandA(64 * groups, 80, 16, groups));
+    EXPECT_EQ(all.shape(), Coords({64 * groups, 80}));
+    EXPECT_EQ(all.numWarps(), 4 * groups);
+    EXPECT_EQ(all.numRegisters(), 40u);
+    for (unsigned warp = 0; warp < 4 * groups; ++warp)
+      for (unsigned lane = 0; lane < 32; ++lane)
+        for (unsigned reg = 0; reg < 40; ++reg)
+          for (auto [tile, single] :
+               {std::pair(&all, &one), std::pair(&allA, &oneA)}) {
+            Coords expected = single->coords({reg, lane, warp % 4, 0});
+            expected[0] += 64 * (warp / 4);
+            EXPECT_EQ(tile->coords({reg, lane, warp, 0}), expected);
+            EXPECT_EQ(tile->find(expected), (TileIndex{reg, lane, warp, 0}));
+          }
+    auto registers = accumulatorAsOperandA(all, allA);
+    ASSERT_TRUE(registers);
+    EXPECT_TRUE(llvm::equal(*registers, llvm::seq<unsigned>(0, 40)));
+  }
+}
+
 TEST(NamedLayouts, TilesAreFragmentsInOrder) {
   // The fragment of (m16 tile i, n8 tile j) is registers 4*(i*n/8 + j) ... + 3.
   for (int64_t n : {8, 40, 80, 96, 144, 176, 192}) {
@@ -220,8 +247,12 @@ TEST(NamedLayouts, ShapeK) {
 }
 
 TEST(NamedLayouts, Errors) {
-  expectError(mmaAccumulator(64, 64, {3, 1}),
-              "expected powers of two up to 32 as warp grid, got 3x1");
+  expectError(mmaAccumulator(48, 64, {3, 2}),
+              "expected powers of two up to 32 as warp grid, or any number of "
+              "rows in one column, got 3x2");
+  expectError(mmaAccumulator(96, 64, {3, 1}),
+              "expected no repetition along dim0, which 3 warps share, no "
+              "power of two");
   expectError(mmaAccumulator(40, 64, {2, 1}),
               "expected m to be a positive multiple of 32, got 40");
   expectError(mmaAccumulator(64, 0, {2, 1}),
@@ -235,7 +266,9 @@ TEST(NamedLayouts, Errors) {
               "got 32");
   expectError(wgmmaOperandA(64, 64, 32, 1),
               "expected operand elements of 8 or 16 bits, got 32");
-  expectError(wgmmaAccumulator(192, 64, 3),
+  expectError(wgmmaAccumulator(576, 64, 9),
+              "expected 1 to 8 warpgroups, got 9");
+  expectError(tmem32x32b(64, 3),
               "expected a power of two up to 8 of warpgroups, got 3");
   expectError(blocked({64, 40}, {1}, 4, {1, 0}),
               "expected shape, elements per thread and order of one rank, got "

@@ -33,8 +33,9 @@ static void expectPlan(const VectorPlan &plan, const TileLayout &tile,
 
 TEST(SharedAccess, RandomTilesAnyBuffer) {
   Random random(1);
-  for (unsigned round = 0; round < 150; ++round) {
-    TileLayout tile = randomTile(random);
+  for (unsigned round = 0; round < 300; ++round) {
+    TileLayout tile =
+        round % 2 ? randomPartialTile(random) : randomTile(random);
     int64_t rows = tile.shape()[0], cols = tile.shape()[1];
     unsigned bits = 8u << pick(random, 3);
     SharedLayout buffer = unwrap(SharedLayout::choose(rows, cols, bits));
@@ -123,8 +124,9 @@ TEST(SharedAccess, BitTerms) {
 
 TEST(GlobalAccess, RunsOfEachThread) {
   Random random(3);
-  for (unsigned round = 0; round < 100; ++round) {
-    TileLayout tile = randomTile(random);
+  for (unsigned round = 0; round < 200; ++round) {
+    TileLayout tile =
+        round % 2 ? randomPartialTile(random) : randomTile(random);
     unsigned dim = pick(random, 2), bits = 8u << pick(random, 3);
     GlobalPlan plan = unwrap(planGlobalAccess(tile, dim, bits));
     std::set<unsigned> covered;

@@ -23,14 +23,16 @@
 
 namespace mlir::attn {
 
-/// A grid of warps over the accumulator, both powers of two.
+/// A grid of warps over the accumulator: powers of two up to 32, or any number
+/// up to 32 along m with one along n.
 struct WarpGrid {
   unsigned m = 1;
   unsigned n = 1;
 };
 
 /// C and D of mma.sync m16n8k*, f32 or f16: register 2h+b is row l/4 + 8h,
-/// column 2(l%4) + b. m is a multiple of 16*grid.m, n of 8*grid.n.
+/// column 2(l%4) + b. m is a multiple of 16*grid.m (just that, where grid.m is
+/// no power of two), n of 8*grid.n.
 llvm::Expected<TileLayout> mmaAccumulator(int64_t m, int64_t n, WarpGrid grid);
 /// A of mma.sync for elements of 16 or 8 bits; k is a multiple of shapeK, which
 /// is 8 or 16 for 16-bit elements and 16 or 32 for 8-bit elements.
@@ -63,7 +65,8 @@ llvm::Expected<TileLayout> blocked(llvm::ArrayRef<int64_t> shape,
 
 /// D of wgmma.mma_async m64nNk*: four warps for each warpgroup, 16 rows each;
 /// register 4j+2h+b is row l/4 + 8h, column 8j + 2(l%4) + b. m is a multiple of
-/// 64*warpgroups (warpgroups a power of two, stacked along m), n of 8.
+/// 64*warpgroups (stacked along m; just that, where they are no power of two),
+/// n of 8.
 llvm::Expected<TileLayout> wgmmaAccumulator(int64_t m, int64_t n,
                                             unsigned warpgroups);
 /// A in registers of wgmma.mma_async: k16 for 16-bit, k32 for 8-bit elements.

@@ -11,6 +11,12 @@
 // Coordinate along a dimension = unit coordinate + unit size * index, where
 // several repetitions of one dimension nest, the first one innermost.
 //
+// The warps need not fill the unit: three warpgroups are 12 of the 16 warps of
+// a unit of 256 rows, and hold a tile of 192 rows. The highest warp bits, which
+// not all combinations exist of, then count in binary along the end of one
+// dimension (or all make copies), so that a prefix of the warps holds a prefix
+// of the unit and nothing is padded.
+//
 // Since the unit's size is a power of two, a coordinate is always the XOR of a
 // register constant (registerCoords) and the bases of the set lane, warp and
 // block bits. When no coordinate bit has two of these sources (isDisjoint), the
@@ -22,6 +28,7 @@
 #define ATTN_LAYOUT_TILELAYOUT_H
 
 #include "attn/Layout/LinearLayout.h"
+#include "llvm/ADT/bit.h"
 
 namespace mlir::attn {
 
@@ -69,9 +76,13 @@ public:
   /// dim1, ... and axes among register, lane, warp, block; axes that are absent
   /// are added with size one, lanes that are absent hold copies. An error
   /// unless the unit is surjective and counts are positive. Repetitions of
-  /// count one are dropped.
+  /// count one are dropped. `numWarps` is the number of warps that hold the
+  /// tile, more than half of the unit's; 0 stands for all of them. Where it is
+  /// no power of two, the bits above its lowest set one count along the end of
+  /// one dimension, which has no repetitions, or hold copies.
   static llvm::Expected<TileLayout> get(const LinearLayout &unit,
-                                        llvm::ArrayRef<Repetition> repetitions);
+                                        llvm::ArrayRef<Repetition> repetitions,
+                                        unsigned numWarps = 0);
 
   const LinearLayout &unit() const { return unitLayout; }
   llvm::ArrayRef<Repetition> repetitions() const { return reps; }
@@ -86,9 +97,10 @@ public:
   unsigned numUnitRegisters() const {
     return 1u << unitLayout.axisBits(kRegisterAxis);
   }
+  /// Bits of a warp's number; not all combinations need be warps.
   unsigned warpBits() const { return unitLayout.axisBits(kWarpAxis); }
   unsigned blockBits() const { return unitLayout.axisBits(kBlockAxis); }
-  unsigned numWarps() const { return 1u << warpBits(); }
+  unsigned numWarps() const { return warps; }
   unsigned numBlocks() const { return 1u << blockBits(); }
 
   /// The element that a place holds.
@@ -137,7 +149,8 @@ public:
   llvm::SmallVector<unsigned, 4> warpBitsAlong(unsigned dim) const;
   llvm::SmallVector<unsigned, 2> blockBitsAlong(unsigned dim) const;
   /// True when lane, warp and block bits that move along `dim` move along
-  /// nothing else, so that the butterflies of laneBitsAlong are a reduction.
+  /// nothing else, and all combinations of them exist, so that the butterflies
+  /// of laneBitsAlong are a reduction.
   bool isSeparable(unsigned dim) const;
 
   /// The layout with its unit's register bits and its repetitions reordered:
@@ -165,22 +178,29 @@ public:
   bool sameUpToRegisters(const TileLayout &other) const;
 
   bool operator==(const TileLayout &other) const {
-    return unitLayout == other.unitLayout && reps == other.reps;
+    return unitLayout == other.unitLayout && reps == other.reps &&
+           warps == other.warps;
   }
   bool operator!=(const TileLayout &other) const { return !(*this == other); }
 
-  /// `{register: ... -> dim0: 16, dim1: 8} * (dim1 x 12, dim0 x 2)`.
+  /// `{register: ... -> dim0: 16, dim1: 8} * (dim1 x 12, dim0 x 2)`, and
+  /// ` of 12 warps` where these are not all of the unit's.
   void print(llvm::raw_ostream &os) const;
   std::string str() const;
   static llvm::Expected<TileLayout> parse(llvm::StringRef text);
 
 private:
   unsigned broadcastMask(llvm::StringRef axis) const;
+  /// Of the warp bits that not all combinations exist of, the lowest one.
+  unsigned partialWarpBit() const { return llvm::countr_zero(warps); }
+  bool hasAllWarps() const { return warps == 1u << warpBits(); }
+  llvm::Error setNumWarps(unsigned numWarps);
 
   LinearLayout unitLayout;
   llvm::SmallVector<Repetition, 4> reps;
   Coords extents;
   unsigned registers = 0;
+  unsigned warps = 1;
 };
 
 inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os,

@@ -168,16 +168,18 @@ struct ConvertAttnToNVVMPass
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     populateMathToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-    patterns
-        .add<BarrierLowering, ReturnLowering, KernelLowering, TensorMapAddress,
-             SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp,
-                             NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>,
-             SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
-                             NVVM::BlockIdZOp>,
-             SpecialRegister<gpu::BlockDimOp, NVVM::BlockDimXOp,
-                             NVVM::BlockDimYOp, NVVM::BlockDimZOp>,
-             SpecialRegister<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
-                             NVVM::GridDimZOp>>(converter, context);
+    patterns.add<
+        BarrierLowering, ReturnLowering, KernelLowering, TensorMapAddress,
+        SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
+                        NVVM::ThreadIdZOp>,
+        SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
+                        NVVM::BlockIdZOp>,
+        SpecialRegister<gpu::ClusterBlockIdOp, NVVM::BlockInClusterIdXOp,
+                        NVVM::BlockInClusterIdYOp, NVVM::BlockInClusterIdZOp>,
+        SpecialRegister<gpu::BlockDimOp, NVVM::BlockDimXOp, NVVM::BlockDimYOp,
+                        NVVM::BlockDimZOp>,
+        SpecialRegister<gpu::GridDimOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
+                        NVVM::GridDimZOp>>(converter, context);
 
     ConversionTarget target(*context);
     target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();

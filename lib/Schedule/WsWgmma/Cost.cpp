@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../BlockCount.h"
+#include "../TileBalance.h"
 #include "WsWgmma.h"
+#include "attn/Target/Clusters.h"
 #include <cmath>
 
 using namespace mlir;
@@ -19,13 +21,26 @@ static constexpr double kAssumedLength = 4096;
 static constexpr double kTileClocks = 2600;
 /// Clocks of a block that do not depend on its size: barriers and waits.
 static constexpr double kBlockClocks = 60;
+/// Clocks of a tile for the way into the loop with PV behind and out of it.
+static constexpr double kBehindClocks = 1400;
 /// What the first block of a tile takes more than the others.
 static constexpr double kFirstBlockShare = 0.5;
 /// The part of the other resources' clocks that does not hide behind the
 /// busiest one, with PV of a block running under the softmax of the next one
 /// and without.
 static constexpr double kUnhiddenAhead = 0.25;
+static constexpr double kUnhiddenTurns = 0.2;
+static constexpr double kUnhiddenBehind = 0.15;
+static constexpr double kUnhiddenBehindTurns = 0.1;
+static constexpr double kUnhiddenThree = 0.06;
 static constexpr double kUnhiddenInOrder = 0.5;
+
+/// What loads for a whole cluster save of a block at the board's power limit,
+/// and what waiting for each other costs a tile. Seen on an H200 (f16, causal
+/// or not) with clusters of 2 at head dimension 256: 2.5 and 3.8 % faster at
+/// 4096 keys, 3.1 and 2.3 % at 16384; with 128: 2.0 and 0.2 %, 1.6 and 0.6 %.
+static constexpr double kClusterBlockShare = 0.967;
+static constexpr double kClusterTileClocks = 1200;
 
 bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                         PlanAttrInterface planAttr,
@@ -33,10 +48,12 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   // Scores, accumulator and the probabilities of a block: 64 rows of a
   // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
-  // keep sums up to 208 of 240 for head dimensions to 128, 188 at 256.
-  int64_t registers =
-      plan.getBlockN() / 2 + facts.valueDim / 2 + plan.getBlockN() / 4;
-  return registers > (facts.valueDim > 128 ? 188 : 208);
+  // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
+  // of 240 with two sets of probabilities, and 188 of 240 at 256.
+  int64_t registers = plan.getBlockN() / 2 + facts.valueDim / 2 +
+                      plan.getBlockN() / 4 * (plan.getPvBehind() ? 2 : 1);
+  int64_t others = facts.valueDim > 128 ? 52 : plan.getPvBehind() ? 60 : 32;
+  return registers + others > getRegisterBudget(plan).consumer;
 }
 
 PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
@@ -47,7 +64,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.sharedBytes = getRingBytes(facts, plan);
   estimate.registers.add("o", facts.valueDim / 2);
   estimate.registers.add("s", plan.getBlockN() / 2);
-  estimate.registers.add("p", plan.getBlockN() / 4);
+  estimate.registers.add("p", plan.getBlockN() / 4, plan.getPvBehind() ? 2 : 1);
   estimate.registers.add("other", 32);
   estimate.ctasPerSM = 1;
 
@@ -55,8 +72,12 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
   double groups = facts.batch * getAssumedExtent(facts.heads, 16);
-  estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
-  estimate.waves = double(estimate.tiles) / target.smCount;
+  // The CTAs of a cluster have tiles side by side.
+  int64_t cluster = plan.getCluster();
+  double ctas = getClusteredSMs(target, cluster);
+  estimate.tiles =
+      int64_t(groups * cluster * std::ceil(queries / (blockM * cluster)));
+  estimate.waves = estimate.tiles / ctas;
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
 
   double columns = facts.headDim + facts.valueDim;
@@ -81,18 +102,36 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   double others = estimate.tensorClocks + estimate.expClocks +
                   estimate.issueClocks - busiest;
   double unhidden = plan.getQkAhead() ? kUnhiddenAhead : kUnhiddenInOrder;
+  if (plan.getTurns())
+    unhidden = plan.getPvBehind() ? kUnhiddenBehindTurns : kUnhiddenTurns;
+  else if (plan.getPvBehind())
+    unhidden = kUnhiddenBehind;
+  else if (plan.getQkAhead() && plan.getBlockM() == 192)
+    unhidden = kUnhiddenThree;
+  // With both, waits hide behind the other warpgroup too.
+  double fixed = plan.getPvBehind() && plan.getTurns() ? 0 : kBlockClocks;
   // A single warpgroup has nobody's matrix instructions to hide behind.
   if (blockM == 64)
     unhidden *= 2;
-  estimate.blockClocks =
-      busiest + unhidden * std::max(0.0, others) + kBlockClocks;
+  estimate.blockClocks = busiest + unhidden * std::max(0.0, others) + fixed;
   estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
   // The first block of a tile keeps all masks and is never a bet.
   estimate.tileClocks += kFirstBlockShare * estimate.blockClocks;
+  if (plan.getPvBehind())
+    estimate.tileClocks += kBehindClocks;
+  if (cluster > 1) {
+    estimate.blockClocks *= kClusterBlockShare;
+    estimate.tileClocks += kClusterTileClocks;
+  }
   double rounds = std::ceil(estimate.waves);
   // Unequal tiles even out over several rounds.
   if (plan.getOrder() == TileOrder::LongestFirst && estimate.waves > 1)
     rounds = (rounds + estimate.waves) / 2;
+  if (plan.getOrder() == TileOrder::LongestFirst)
+    if (std::optional<double> imbalance =
+            getImbalance(facts, plan.getBlockM() * cluster, plan.getBlockN(),
+                         plan.getGroupHeads(), ctas / cluster))
+      rounds = estimate.waves * *imbalance;
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../AttentionEmitter.h"
+#include "ClusterTile.h"
 #include "WsWgmma.h"
 
 using namespace mlir;
@@ -14,6 +15,8 @@ using namespace mlir::attn;
 
 static constexpr llvm::StringLiteral kConsumer("consumer");
 static constexpr llvm::StringLiteral kProducer("producer");
+/// The first of the named barriers by which warpgroups take turns.
+static constexpr int64_t kTurnBarrier = 1;
 
 namespace {
 
@@ -34,14 +37,17 @@ private:
   bool isLongestFirst() const {
     return plan.getOrder() == TileOrder::LongestFirst;
   }
-  /// The number of tiles of a head, of the heads of all batches, and of tiles
-  /// in all.
+  /// The number of tiles of a head, in a cluster's CTAs side by side, and of
+  /// the heads of all batches; this CTA's rank in its cluster.
   void emitExtents();
+  /// Which of the tiles that the cluster's CTAs have at turn `index` is this
+  /// CTA's; null if it is alone.
+  Value emitPlace(Value index);
   /// Finds tile `index`, its lengths and its blocks of keys.
   void emitTile(Value index);
-  /// A loop over this CTA's tiles that carries cursors.
+  /// The loop over this CTA's tiles in one role, which carries its cursors.
   LogicalResult
-  emitTileLoop(ValueRange cursors,
+  emitTileLoop(StringRef role,
                function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
   SmallVector<Value> startCursors(StringRef role);
   Value advance(OpBuilder &builder, Value cursor, const Ring &ring) {
@@ -57,6 +63,8 @@ private:
   /// Loads rows from `first` on into the next slot.
   void load(const Ring &ring, Value cursor, Value head, Value first);
 
+  /// Hands `count` slots of K and of V back unread; their next cursors.
+  SmallVector<Value> emitSkip(Value count, ValueRange cursors);
   LogicalResult emitConsumer();
   FailureOr<SmallVector<Value>> emitConsumerTile(ValueRange cursors);
   LogicalResult emitProducer();
@@ -64,7 +72,9 @@ private:
 
   WsWgmmaPlanAttr plan;
   Ring q, k, v;
-  Value tilesPerHead, allHeads, allTiles;
+  Value tilesPerHead, allHeads, rank;
+  /// The blocks of keys that all CTAs of the cluster walk.
+  ClusterTile walk;
 };
 
 } // namespace
@@ -89,10 +99,25 @@ Ring WsWgmmaEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
 void WsWgmmaEmitter::emitExtents() {
   Value length =
       facts.varlen ? context.i32(facts.queries) : context.getQueries();
-  tilesPerHead = arith::CeilDivUIOp::create(b, length, context.i32(blockM));
+  int64_t ctas = plan.getCluster();
+  tilesPerHead =
+      arith::CeilDivUIOp::create(b, length, context.i32(blockM * ctas));
   allHeads =
       arith::MulIOp::create(b, context.getHeads(), context.i32(facts.batch));
-  allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);
+  if (ctas > 1)
+    rank = arith::IndexCastOp::create(
+        b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+}
+
+Value WsWgmmaEmitter::emitPlace(Value index) {
+  if (!rank || !isLongestFirst())
+    return rank;
+  // Turns alternate between even and odd tiles: whoever has the longest tile of
+  // one turn has the shortest of the next.
+  Value isOdd = arith::TruncIOp::create(b, b.getI1Type(), index);
+  Value last = context.i32(plan.getCluster() - 1);
+  return arith::SelectOp::create(b, isOdd, arith::SubIOp::create(b, last, rank),
+                                 rank);
 }
 
 void WsWgmmaEmitter::emitTile(Value index) {
@@ -107,13 +132,10 @@ void WsWgmmaEmitter::emitTile(Value index) {
   auto isLess = [&](Value x, Value y) -> Value {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
   };
-  Value head, exists;
+  Value place = emitPlace(index), head;
   if (isLongestFirst()) {
-    // The last turn may have more CTAs than tiles.
-    exists = isLess(index, allTiles);
     Value one = context.i32(1);
-    index = arith::MinSIOp::create(b, index, sub(allTiles, one));
-    Value first = context.i32(0), heads = allHeads, inGroup = index;
+    Value first = context.i32(0), heads = allHeads, inGroup = index, ascends;
     if (plan.getGroupHeads() != 0) {
       Value size = context.i32(plan.getGroupHeads());
       Value group;
@@ -121,10 +143,16 @@ void WsWgmmaEmitter::emitTile(Value index) {
           divide(index, arith::MulIOp::create(b, size, tilesPerHead));
       first = arith::MulIOp::create(b, group, size);
       heads = arith::MinSIOp::create(b, size, sub(allHeads, first));
+      // The end of a group meets tiles of its own length, and the last group
+      // descends.
+      Value behind = sub(arith::CeilDivUIOp::create(b, allHeads, size), group);
+      ascends = isLess(arith::AndIOp::create(b, behind, one), one);
     }
     auto [turn, offset] = divide(inGroup, heads);
     // Under a causal mask the last tile of a head has the most keys.
     at.tile = sub(sub(tilesPerHead, one), turn);
+    if (ascends)
+      at.tile = arith::SelectOp::create(b, ascends, turn, at.tile);
     head = arith::AddIOp::create(b, first, offset);
   } else {
     std::tie(head, at.tile) = divide(index, tilesPerHead);
@@ -132,59 +160,44 @@ void WsWgmmaEmitter::emitTile(Value index) {
   std::tie(at.batch, at.head) = divide(head, context.getHeads());
   at.kvHead = emitKVHead(at.head);
   emitLengths();
-  row = arith::MulIOp::create(b, at.tile, context.i32(blockM));
-  bounds =
-      emitBlockBounds(context, row, queries, keys, blockM, plan.getBlockN());
-  if (facts.varlen) {
-    // The tiles of the longest sequence are dealt for all.
-    Value inSequence = isLess(row, queries);
-    exists = exists ? arith::AndIOp::create(b, exists, inSequence).getResult()
-                    : inSequence;
-  }
-  if (!exists)
+  walk = emitClusterTile(context, at.tile, place, plan.getCluster(), queries,
+                         keys, blockM, plan.getBlockN());
+  row = walk.row;
+  bounds = walk.bounds;
+  if (!facts.varlen)
     return;
-  // A tile that does not exist has no keys and stores no rows.
-  Value zero = context.i32(0);
+  // The tiles of the longest sequence are dealt for all. One that does not
+  // exist has no keys and stores no rows.
+  Value exists = isLess(walk.firstRow, queries), zero = context.i32(0);
   for (Value *value : {&queries, &bounds.begin, &bounds.fullBegin,
-                       &bounds.fullEnd, &bounds.end})
-    *value = arith::SelectOp::create(b, exists, *value, zero);
+                       &bounds.fullEnd, &bounds.end, &walk.begin, &walk.end,
+                       &walk.skippedBehind, &walk.skippedInFront})
+    if (*value)
+      *value = arith::SelectOp::create(b, exists, *value, zero);
 }
 
 LogicalResult WsWgmmaEmitter::emitTileLoop(
-    ValueRange cursors,
+    StringRef role,
     function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body) {
-  Type i32 = b.getI32Type();
-  Value first = arith::IndexCastOp::create(
-      b, i32, gpu::BlockIdOp::create(b, gpu::Dimension::x));
-  Value step = arith::IndexCastOp::create(
-      b, i32, gpu::GridDimOp::create(b, gpu::Dimension::x));
-  Value end = allTiles;
-  if (isLongestFirst())
-    end = arith::MulIOp::create(b, arith::CeilDivUIOp::create(b, end, step),
-                                step);
-  auto loop = scf::ForOp::create(b, first, end, step, cursors);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value index = loop.getInductionVar();
-  if (isLongestFirst()) {
-    // Each second turn goes backwards, so that whoever got the longest tile of
-    // one turn gets the shortest of the next.
-    Value one = context.i32(1);
-    Value turn = arith::DivUIOp::create(b, index, step);
-    Value isOdd = arith::TruncIOp::create(b, b.getI1Type(), turn);
-    Value start = arith::MulIOp::create(b, turn, step);
-    Value last =
-        arith::SubIOp::create(b, arith::AddIOp::create(b, start, step), one);
-    Value backwards =
-        arith::AddIOp::create(b, start, arith::SubIOp::create(b, last, index));
-    index = arith::SelectOp::create(b, isOdd, backwards, index);
-  }
-  emitTile(index);
-  FailureOr<SmallVector<Value>> next = body(loop.getRegionIterArgs());
-  if (failed(next))
-    return failure();
-  scf::YieldOp::create(b, *next);
-  return success();
+  Value count = arith::MulIOp::create(b, allHeads, tilesPerHead);
+  LogicalResult status = success();
+  auto emitBody = [&](OpBuilder &builder, Location, Value tile,
+                      ValueRange cursors) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    emitTile(tile);
+    FailureOr<SmallVector<Value>> next = body(cursors);
+    status = failure(failed(next));
+    if (succeeded(status))
+      YieldOp::create(b, *next);
+  };
+  // In turns of alternating direction whoever got the longest tile of one turn
+  // gets the shortest of the next.
+  TileLoopOp::create(b, count,
+                     isLongestFirst() ? TileScheduler::Snake
+                                      : TileScheduler::Strided,
+                     startCursors(role), emitBody);
+  return status;
 }
 
 SmallVector<Value> WsWgmmaEmitter::startCursors(StringRef role) {
@@ -230,8 +243,8 @@ WsWgmmaEmitter::emitProducerTile(ValueRange cursors) {
   };
   load(q, cursors[0], at.head, rowOf(queryStart, row));
   Value one = context.i32(1);
-  Value trips = arith::SubIOp::create(b, bounds.end, bounds.begin);
-  Value lastBlock = arith::SubIOp::create(b, bounds.end, one);
+  Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
+  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
   auto loop =
       scf::ForOp::create(b, context.i32(0), trips, one, cursors.drop_front());
   {
@@ -261,14 +274,31 @@ LogicalResult WsWgmmaEmitter::emitProducer() {
   b.setInsertionPoint(end);
   for (const Ring *ring : {&q, &k, &v})
     TmaPrefetchOp::create(b, ring->map);
-  return emitTileLoop(startCursors(kProducer), [&](ValueRange cursors) {
-    return emitProducerTile(cursors);
-  });
+  return emitTileLoop(
+      kProducer, [&](ValueRange cursors) { return emitProducerTile(cursors); });
 }
 
 //===----------------------------------------------------------------------===//
 // The consumers
 //===----------------------------------------------------------------------===//
+
+SmallVector<Value> WsWgmmaEmitter::emitSkip(Value count, ValueRange cursors) {
+  if (!count)
+    return cursors;
+  auto body = [&](OpBuilder &builder, Location loc, Value, ValueRange carried) {
+    SmallVector<Value> next;
+    for (auto [ring, cursor] :
+         llvm::zip(std::array<const Ring *, 2>{&k, &v}, carried)) {
+      auto [slot, token] = acquire(builder, *ring, cursor, kConsumer);
+      release(builder, *ring, token, kConsumer);
+      next.push_back(advance(builder, cursor, *ring));
+    }
+    scf::YieldOp::create(builder, loc, next);
+  };
+  return scf::ForOp::create(b, context.i32(0), count, context.i32(1), cursors,
+                            body)
+      .getResults();
+}
 
 FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
@@ -282,8 +312,9 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
   Value scale = context.f32(exponentScale);
   Value queryTile, queryToken;
   std::tie(queryTile, queryToken) = acquire(b, q, cursors[0], kConsumer);
-  SmallVector<Value> inits = emitInitialState();
-  llvm::append_range(inits, cursors.drop_front());
+  SmallVector<Value> inits = emitInitialState(
+      /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+  llvm::append_range(inits, emitSkip(walk.skippedBehind, cursors.drop_front()));
 
   LogicalResult status = success();
   auto body = [&](OpBuilder &builder, Location loc, Value key,
@@ -317,9 +348,14 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
                                bounds.fullEnd, bounds.end, blockN,
                                /*stages=*/1, inits, body);
   loop.setQkAhead(plan.getQkAhead());
+  loop.setPvBehind(plan.getPvBehind());
+  if (plan.getTurns())
+    loop.setTurns(kTurnBarrier);
   if (failed(status))
     return failure();
   release(b, q, queryToken, kConsumer);
+  SmallVector<Value> next =
+      emitSkip(walk.skippedInFront, loop.getResults().drop_front(3));
 
   Value oView = emitView("o", at.head, queryStart, queries);
   Value lseView;
@@ -327,14 +363,15 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
     lseView = emitView("lse", at.head, queryStart, queries);
   emitResults(emitFinalState(loop.getResults()), oView, lseView,
               /*scratch=*/Value(), plan.getEpilogue());
-  return SmallVector<Value>{advance(b, cursors[0], q), loop.getResult(3),
-                            loop.getResult(4)};
+  next.insert(next.begin(), advance(b, cursors[0], q));
+  return next;
 }
 
 LogicalResult WsWgmmaEmitter::emitConsumer() {
-  return emitTileLoop(startCursors(kConsumer), [&](ValueRange cursors) {
-    return emitConsumerTile(cursors);
-  });
+  if (plan.getTurns())
+    TurnStartOp::create(b, kTurnBarrier);
+  return emitTileLoop(
+      kConsumer, [&](ValueRange cursors) { return emitConsumerTile(cursors); });
 }
 
 LogicalResult WsWgmmaEmitter::run() {
@@ -344,9 +381,10 @@ LogicalResult WsWgmmaEmitter::run() {
   v = makeRing("v", plan.getVStages(), blockN, facts.valueDim);
   emitExtents();
   auto names = b.getStrArrayAttr({kConsumer, kProducer});
+  RegisterBudget budget = getRegisterBudget(plan);
   auto op = WarpSpecializeOp::create(
       b, names, b.getDenseI64ArrayAttr({blockM / 16, 4}),
-      b.getDenseI64ArrayAttr({kConsumerRegisters, kProducerRegisters}),
+      b.getDenseI64ArrayAttr({budget.consumer, budget.producer}),
       /*partitionsCount=*/2);
   for (auto [region, emit] : llvm::zip(
            op.getPartitions(), std::array{&WsWgmmaEmitter::emitConsumer,

@@ -2,7 +2,9 @@
 
 #include "../CommonChecks.h"
 #include "../PlanParameters.h"
+#include "../TileBalance.h"
 #include "WsWgmma.h"
+#include "attn/Target/Clusters.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -26,50 +28,83 @@ ResourceSum attn::getRingBytes(const ProblemFacts &facts,
   return sum;
 }
 
-/// The number of query heads whose keys and values take half of L2: each half
-/// of the chip may hold a copy of its own.
-static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
-  if (ShapedType::isDynamic(facts.keys) || ShapedType::isDynamic(facts.heads) ||
-      ShapedType::isDynamic(facts.kvHeads))
-    return 0;
-  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
-  int64_t headBytes = facts.keys * (facts.headDim + facts.valueDim) * bytes;
-  int64_t sharing = facts.heads / facts.kvHeads;
-  int64_t keyHeads = std::max<int64_t>(1, target.l2Bytes / 2 / headBytes);
-  int64_t heads = keyHeads * sharing;
-  return heads >= facts.batch * facts.heads ? 0 : heads;
+RegisterBudget attn::getRegisterBudget(WsWgmmaPlanAttr plan) {
+  constexpr int64_t warpgroup = 128;
+  // A kernel starts with as many registers for each thread as the file has for
+  // all of them; what partitions ask for comes out of these.
+  int64_t start = llvm::alignDown(kRegisterFile / plan.getThreads(), 8);
+  int64_t total = start * plan.getThreads() / warpgroup;
+  int64_t consumers = plan.getBlockM() / 64;
+  RegisterBudget budget;
+  budget.consumer = std::min<int64_t>(
+      kMostConsumerRegisters,
+      llvm::alignDown((total - kLeastProducerRegisters) / consumers, 8));
+  budget.producer = kLeastProducerRegisters;
+  return budget;
+}
+
+/// How warpgroups are kept from computing their softmax at the same time: what
+/// was seen to be fastest for a head dimension.
+static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
+                                                      SoftmaxPolicy softmax) {
+  SmallVector<std::pair<bool, bool>> overlaps = {{false, false}};
+  if (facts.valueDim > 128)
+    return overlaps;
+  overlaps.push_back({false, true});
+  if (softmax == SoftmaxPolicy::Optimistic)
+    overlaps.push_back({true, facts.valueDim > 64});
+  return overlaps;
 }
 
 std::vector<PlanAttrInterface>
 WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
-  TileOrder order = TileOrder::RowMajor;
-  int64_t groupHeads = 0;
-  if (facts.mask.getKind() != MaskKind::None) {
-    order = TileOrder::LongestFirst;
-    groupHeads = chooseGroup(facts, target);
-  }
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  // What was measured: see Cost.cpp.
+  SmallVector<int64_t> clusters = {1};
+  if (facts.valueDim > 128 && getClusteredSMs(target, 2) != 0)
+    clusters.push_back(2);
+  // Three warpgroups: the one shape that was measured to be the fastest. They
+  // hide each other's latencies without turns. Short sequences lose more to the
+  // rows that 192 does not divide: 1024 took 1.08 times as long as with 128.
+  bool three = facts.headDim <= 64 && facts.valueDim <= 64 &&
+               facts.queries >= 4096 && facts.keys >= 4096;
   std::vector<PlanAttrInterface> plans;
-  for (SoftmaxPolicy softmax :
-       {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
-    for (int64_t blockM : {128, 64})
-      for (int64_t blockN : {128, 112, 96, 80, 64})
-        for (int64_t qStages : {2, 1}) {
-          // Loads run as far ahead as shared memory lets them.
-          for (int64_t stages : {4, 3, 2}) {
-            auto plan = WsWgmmaPlanAttr::get(context, blockM, blockN, qStages,
-                                             stages, stages,
-                                             /*qkAhead=*/true, softmax, order,
-                                             groupHeads, EpilogueKind::Auto);
-            plans.push_back(plan);
-            if (getRingBytes(facts, plan).getTotal() <=
-                target.sharedBytesPerCTA)
-              break;
-            if (stages > 2)
-              plans.pop_back();
-          }
-        }
+  for (int64_t blockM : {192, 128, 64})
+    for (int64_t blockN : {128, 112, 96, 80, 64})
+      for (int64_t cluster : clusters) {
+        if (blockM == 192 && (!three || blockN != 112))
+          continue;
+        int64_t groupHeads =
+            masked
+                ? chooseGroupHeads(facts, target, blockM * cluster, blockN,
+                                   getClusteredSMs(target, cluster) / cluster)
+                : 0;
+        for (SoftmaxPolicy softmax :
+             {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
+          for (auto [pvBehind, turns] : getOverlaps(facts, softmax))
+            for (int64_t qStages : {2, 1})
+              // Loads run as far ahead as shared memory lets them.
+              for (int64_t stages : {4, 3, 2}) {
+                // PV behind keeps one slot longer, for which two are too few.
+                if ((pvBehind && stages == 2) ||
+                    (blockM == 192 && (pvBehind || turns)))
+                  break;
+                auto plan = WsWgmmaPlanAttr::get(
+                    context, blockM, blockN, qStages, stages, stages,
+                    /*qkAhead=*/true, pvBehind, turns && blockM > 64, cluster,
+                    /*dynamic=*/false, softmax, order, groupHeads,
+                    EpilogueKind::Auto);
+                bool fits = getRingBytes(facts, plan).getTotal() <=
+                            target.sharedBytesPerCTA;
+                if (fits || stages == 2)
+                  plans.push_back(plan);
+                if (fits)
+                  break;
+              }
+      }
   return plans;
 }
 
@@ -121,6 +156,15 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
     return llvm::createStringError(
         llvm::formatv("qk_ahead needs 2 slots of K and of V, got {0} and {1}",
                       plan.getKStages(), plan.getVStages()));
+  // A swizzle starts anew every 8 rows.
+  int64_t part = 8 * plan.getCluster();
+  if (plan.getBlockN() % part != 0)
+    return llvm::createStringError(llvm::formatv(
+        "cluster = {0} needs block_n to be a multiple of {1}, got {2}",
+        plan.getCluster(), part, plan.getBlockN()));
+  if (plan.getDynamic() || plan.getEpilogue() == EpilogueKind::Tma)
+    return llvm::createStringError("schedule 'ws_wgmma' does not support "
+                                   "dynamic and epilogue = tma yet");
   ResourceSum shared = getRingBytes(facts, plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
@@ -133,11 +177,14 @@ KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
                                             PlanAttrInterface planAttr) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   KernelShape shape;
-  // One CTA for each SM of the target's board. They walk all tiles, so any
-  // number is right.
+  // One CTA for each SM of the target's board that is in a whole cluster. They
+  // walk all tiles, so any number is right; clusters that have to wait for
+  // others to end would take as long once more.
   llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
   assert(target && "the schedule's only chip");
-  shape.grid = {std::to_string(target->smCount), "1", "1"};
+  shape.cluster = plan.getCluster();
+  shape.grid = {std::to_string(getClusteredSMs(*target, shape.cluster)), "1",
+                "1"};
   shape.threads = plan.getThreads();
   shape.warps = {plan.getBlockM() / 16, 1};
   return shape;
@@ -149,13 +196,15 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
     llvm::ArrayRef<PlanParameter> parameters) const {
   auto plan = llvm::cast_if_present<WsWgmmaPlanAttr>(planAttr);
   if (!plan)
-    plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true,
-                                SoftmaxPolicy::Exact, TileOrder::RowMajor, 0,
-                                EpilogueKind::Auto);
+    plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true, false, false,
+                                1, false, SoftmaxPolicy::Exact,
+                                TileOrder::RowMajor, 0, EpilogueKind::Auto);
   int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
   int64_t qStages = plan.getQStages(), kStages = plan.getKStages(),
-          vStages = plan.getVStages(), groupHeads = plan.getGroupHeads();
-  bool qkAhead = plan.getQkAhead();
+          vStages = plan.getVStages(), cluster = plan.getCluster(),
+          groupHeads = plan.getGroupHeads();
+  bool qkAhead = plan.getQkAhead(), pvBehind = plan.getPvBehind(),
+       dynamic = plan.getDynamic(), turns = plan.getTurns();
   SoftmaxPolicy softmax = plan.getSoftmax();
   TileOrder order = plan.getOrder();
   EpilogueKind epilogue = plan.getEpilogue();
@@ -166,28 +215,37 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
                            .Case("q_stages", &qStages)
                            .Case("k_stages", &kStages)
                            .Case("v_stages", &vStages)
+                           .Case("cluster", &cluster)
                            .Case("group_heads", &groupHeads)
                            .Default(nullptr);
+    bool *boolean = llvm::StringSwitch<bool *>(parameter.name)
+                        .Case("qk_ahead", &qkAhead)
+                        .Case("pv_behind", &pvBehind)
+                        .Case("turns", &turns)
+                        .Case("dynamic", &dynamic)
+                        .Default(nullptr);
     LogicalResult result = success();
     if (integer) {
       result = setInteger(emitError, parameter, *integer);
-    } else if (parameter.name == "qk_ahead") {
-      result = setBool(emitError, parameter, qkAhead);
+    } else if (boolean) {
+      result = setBool(emitError, parameter, *boolean);
     } else if (std::optional<LogicalResult> common =
                    setCommon(emitError, parameter, softmax, order, epilogue)) {
       result = *common;
     } else {
-      return emitError() << "unknown parameter '" << parameter.name
-                         << "' of schedule 'ws_wgmma', expected one of "
-                            "block_m, block_n, q_stages, k_stages, v_stages, "
-                            "qk_ahead, softmax, order, group_heads, epilogue";
+      return emitError()
+             << "unknown parameter '" << parameter.name
+             << "' of schedule 'ws_wgmma', expected one of "
+                "block_m, block_n, q_stages, k_stages, v_stages, "
+                "qk_ahead, pv_behind, turns, cluster, dynamic, softmax, order, "
+                "group_heads, epilogue";
     }
     if (failed(result))
       return failure();
   }
   auto changed = WsWgmmaPlanAttr::getChecked(
       emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
-      softmax, order, groupHeads, epilogue);
+      pvBehind, turns, cluster, dynamic, softmax, order, groupHeads, epilogue);
   if (!changed)
     return failure();
   return PlanAttrInterface(changed);

@@ -38,10 +38,20 @@ public:
                      PlanAttrInterface plan) const override;
 };
 
-/// Registers that a thread of each partition asks for. Together they fit the
-/// register file: 2 x 128 x 240 + 128 x 24 = 64512.
-inline constexpr int64_t kConsumerRegisters = 240;
-inline constexpr int64_t kProducerRegisters = 24;
+/// What a thread of the producer needs, and the most that a consumer gets.
+inline constexpr int64_t kLeastProducerRegisters = 24;
+inline constexpr int64_t kMostConsumerRegisters = 240;
+
+/// Registers that a thread of each partition asks for.
+struct RegisterBudget {
+  int64_t consumer = 0;
+  int64_t producer = 0;
+};
+
+/// Budgets that together fit the registers that the kernel starts with: for two
+/// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168, for three
+/// 3 x 128 x 160 + 128 x 24 = 64512 of 512 x 128.
+RegisterBudget getRegisterBudget(WsWgmmaPlanAttr plan);
 
 /// Bytes of the rings.
 ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan);

@@ -52,13 +52,23 @@ func.func private @f() attributes {attn.launch = 3}
 
 // -----
 
-// expected-error @below {{expected 'attn.warps' to be two powers of two (warps over rows and columns), got array<i64: 3, 1>}}
-func.func private @f() attributes {attn.warps = array<i64: 3, 1>}
+// expected-error @below {{expected 'attn.warps' to be two powers of two (warps over rows and columns), or any number of rows and 1, got array<i64: 3, 2>}}
+func.func private @f() attributes {attn.warps = array<i64: 3, 2>}
 
 // -----
 
-// expected-error @below {{expected block_m to be 64 or 128, got 192}}
-func.func private @ws_rows() attributes {p = #attn.ws_wgmma<block_m = 192>}
+// expected-error @below {{expected block_m to be 64, 128 or 192, got 96}}
+func.func private @ws_rows() attributes {p = #attn.ws_wgmma<block_m = 96>}
+
+// -----
+
+// expected-error @below {{expected cluster to be 1, 2 or 4, got 3}}
+func.func private @ws_cluster() attributes {p = #attn.ws_wgmma<cluster = 3>}
+
+// -----
+
+// expected-error @below {{expected pv_behind with qk_ahead and the softmax policy 'optimistic', got qk_ahead = true and 'exact'}}
+func.func private @ws_behind() attributes {p = #attn.ws_wgmma<pv_behind = true>}
 
 // -----
 
@@ -74,3 +84,8 @@ func.func private @ws_stages() attributes {p = #attn.ws_wgmma<k_stages = 0>}
 
 // expected-error @below {{expected group_heads not to be negative, got -1}}
 func.func private @ws_group() attributes {p = #attn.ws_wgmma<group_heads = -1>}
+
+// -----
+
+// expected-error @below {{expected turns with qk_ahead}}
+func.func private @ws_turns() attributes {p = #attn.ws_wgmma<qk_ahead = false, turns = true>}

@@ -29,3 +29,11 @@ func.func @ctas(%b: !attn.mbarriers<2>, %i: i32) {
   attn.mbarrier.arrive %b[%i] {ctas = 1} : !attn.mbarriers<2>
   return
 }
+
+// -----
+
+func.func @turn() {
+  // expected-error @below {{expected a named barrier from 1 to 15, got 16}}
+  attn.turn.take 16
+  return
+}

@@ -2,8 +2,18 @@
 
 // What layouts refuse by themselves, and as the encoding of a tile.
 
-// expected-error @below {{expected warps to be two powers of two (rows, columns)}}
-func.func private @f(tensor<128x64xf32, #attn.mma<warps = [3, 1]>>)
+// expected-error @below {{expected warps to be two powers of two (rows, columns), or any number of rows and 1}}
+func.func private @f(tensor<128x64xf32, #attn.mma<warps = [3, 2]>>)
+
+// -----
+
+// expected-error @below {{expected no repetition along dim0, which 3 warps share, no power of two}}
+func.func private @f(tensor<96x64xf32, #attn.mma<warps = [3, 1]>>)
+
+// -----
+
+// expected-error @below {{expected powers of two up to 32 as warp grid, or any number of rows in one column, got 33x1}}
+func.func private @f(tensor<528x64xf32, #attn.mma<warps = [33, 1]>>)
 
 // -----
 

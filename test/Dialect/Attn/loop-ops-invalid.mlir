@@ -13,6 +13,17 @@ func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.
 
 // -----
 
+func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected qk_ahead with pv_behind}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 pv_behind iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
 func.func @f(%g: !attn.global<?x64xf16>, %ring: !attn.buffer<2x32x64xf16, #attn.auto, shared>, %n: i32, %x: f32) {
   // expected-error @below {{expected at least 1 stage, got 0}}
   %r = attn.kv_loop %n, %n, %n, %n block 32 stages 0 iter_args(%x : f32) {
@@ -123,6 +134,17 @@ func.func @tiles(%n: i32, %x: f32) {
   ^bb0(%tile: i32, %acc: f32):
     // expected-error @below {{expected the carried types ('f32'), got ('i32')}}
     attn.yield %tile : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected qk_ahead with turns}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 turns 1 iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
   }
   return
 }

@@ -69,3 +69,11 @@ func.func @tile(%s: !attn.inflight<64x64xf32>) {
   %r = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x32xf32, #attn.auto>
   return
 }
+
+// -----
+
+func.func @resume(%o: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected a tile like '!attn.inflight<64x64xf32>', got 'tensor<64x32xf32, #attn.auto>'}}
+  %f = attn.wgmma.resume %o : tensor<64x32xf32, #attn.auto> -> !attn.inflight<64x64xf32>
+  return
+}

@@ -73,13 +73,18 @@ static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
   return success();
 }
 
+bool attn::isWarpGrid(ArrayRef<int64_t> warps) {
+  if (warps.size() != 2 || warps[0] < 1 || warps[1] < 1)
+    return false;
+  return warps[1] == 1 ||
+         (llvm::isPowerOf2_64(warps[0]) && llvm::isPowerOf2_64(warps[1]));
+}
+
 LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
                                     ArrayRef<int64_t> warps) {
-  if (warps.size() != 2 || llvm::any_of(warps, [](int64_t n) {
-        return n < 1 || !llvm::isPowerOf2_64(n);
-      }))
-    return emitError()
-           << "expected warps to be two powers of two (rows, columns)";
+  if (!isWarpGrid(warps))
+    return emitError() << "expected warps to be two powers of two (rows, "
+                          "columns), or any number of rows and 1";
   return success();
 }
 
@@ -189,12 +194,12 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   auto row = [](int64_t r) { return Coords{r, 0}; };
   auto column = [](int64_t c) { return Coords{0, c}; };
   SmallVector<Coords> warps;
-  for (unsigned bit = 0; (1u << bit) < grid.m; ++bit)
-    warps.push_back(row(int64_t(16) << bit));
+  int64_t unitRows = 16;
+  for (; unitRows < 16 * int64_t(grid.m); unitRows *= 2)
+    warps.push_back(row(unitRows));
   for (unsigned bit = 0; (1u << bit) < grid.n; ++bit)
     warps.push_back(column(int64_t(4) << bit));
-  auto unit = LinearLayout::get(
-      {{dimName(0), 16 * int64_t(grid.m)}, {dimName(1), owners}});
+  auto unit = LinearLayout::get({{dimName(0), unitRows}, {dimName(1), owners}});
   if (!unit)
     return unit.takeError();
   if (auto error = unit->addAxis(kRegisterAxis, {row(8)}))
@@ -204,7 +209,8 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
     return std::move(error);
   if (auto error = unit->addAxis(kWarpAxis, warps))
     return std::move(error);
-  return TileLayout::get(*unit, {{0, shape[0] / (16 * grid.m)}});
+  return TileLayout::get(*unit, {{0, shape[0] / (16 * grid.m)}},
+                         grid.m * grid.n);
 }
 
 LogicalResult PartialLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
@@ -230,7 +236,8 @@ RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
   if (shape.size() != 2)
     return makeError("expected a tile of rank 2 for #attn.runs, got rank " +
                      Twine(shape.size()));
-  int64_t rows = 16 * cast<MmaLayoutAttr>(getParent()).getWarps()[0];
+  unsigned numWarps = gridOf(cast<MmaLayoutAttr>(getParent())).m;
+  int64_t rows = 16 * int64_t(numWarps);
   int64_t run = kRunBits / elementBits;
   if (shape[0] % rows != 0 || shape[1] % (4 * run) != 0)
     return makeError("expected multiples of " + Twine(rows) + " x " +
@@ -242,9 +249,11 @@ RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
   for (int64_t c = 1; c < run; c *= 2)
     registers.push_back(column(c));
   registers.push_back(row(8));
-  for (int64_t r = 16; r < rows; r *= 2)
-    warps.push_back(row(r));
-  auto unit = LinearLayout::get({{dimName(0), rows}, {dimName(1), 4 * run}});
+  int64_t unitRows = 16;
+  for (; unitRows < rows; unitRows *= 2)
+    warps.push_back(row(unitRows));
+  auto unit =
+      LinearLayout::get({{dimName(0), unitRows}, {dimName(1), 4 * run}});
   if (!unit)
     return unit.takeError();
   if (auto error = unit->addAxis(kRegisterAxis, registers))
@@ -254,8 +263,8 @@ RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
     return std::move(error);
   if (auto error = unit->addAxis(kWarpAxis, warps))
     return std::move(error);
-  return TileLayout::get(*unit,
-                         {{1, shape[1] / (4 * run)}, {0, shape[0] / rows}});
+  return TileLayout::get(
+      *unit, {{1, shape[1] / (4 * run)}, {0, shape[0] / rows}}, numWarps);
 }
 
 LogicalResult RunsLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
@@ -427,11 +436,14 @@ int64_t WsWgmmaPlanAttr::getThreads() const {
 
 LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
                                       int64_t blockN, int64_t qStages,
-                                      int64_t kStages, int64_t vStages, bool,
-                                      SoftmaxPolicy, TileOrder,
+                                      int64_t kStages, int64_t vStages,
+                                      bool qkAhead, bool pvBehind, bool turns,
+                                      int64_t cluster, bool,
+                                      SoftmaxPolicy softmax, TileOrder,
                                       int64_t groupHeads, EpilogueKind) {
-  if (blockM != 64 && blockM != 128)
-    return emitError() << "expected block_m to be 64 or 128, got " << blockM;
+  if (blockM != 64 && blockM != 128 && blockM != 192)
+    return emitError() << "expected block_m to be 64, 128 or 192, got "
+                       << blockM;
   if (blockN < 16 || blockN > 256 || blockN % 16 != 0)
     return emitError() << "expected block_n to be a multiple of 16 up to 256, "
                           "got "
@@ -442,6 +454,15 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
     if (stages < 1 || stages > 8)
       return emitError() << "expected " << name << " from 1 to 8, got "
                          << stages;
+  if (pvBehind && (!qkAhead || softmax != SoftmaxPolicy::Optimistic))
+    return emitError() << "expected pv_behind with qk_ahead and the softmax "
+                          "policy 'optimistic', got qk_ahead = "
+                       << (qkAhead ? "true" : "false") << " and '"
+                       << stringifySoftmaxPolicy(softmax) << "'";
+  if (turns && !qkAhead)
+    return emitError() << "expected turns with qk_ahead";
+  if (cluster != 1 && cluster != 2 && cluster != 4)
+    return emitError() << "expected cluster to be 1, 2 or 4, got " << cluster;
   if (groupHeads < 0)
     return emitError() << "expected group_heads not to be negative, got "
                        << groupHeads;

@@ -32,12 +32,10 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kWarpsAttr) {
     auto grid = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
-    if (!grid || grid.size() != 2 ||
-        llvm::any_of(grid.asArrayRef(), [](int64_t n) {
-          return n < 1 || !llvm::isPowerOf2_64(n);
-        }))
+    if (!grid || !isWarpGrid(grid))
       return op->emitOpError("expected 'attn.warps' to be two powers of two "
-                             "(warps over rows and columns), got ")
+                             "(warps over rows and columns), or any number of "
+                             "rows and 1, got ")
              << attribute.getValue();
   }
   return success();

@@ -37,3 +37,16 @@ LogicalResult NamedBarrierOp::verify() {
            << threads;
   return success();
 }
+
+/// Barrier 0 is the CTA's.
+static LogicalResult verifyTurn(Operation *op, int64_t id) {
+  if (id < 1 || id > 15)
+    return op->emitOpError("expected a named barrier from 1 to 15, got ") << id;
+  return success();
+}
+
+LogicalResult TurnStartOp::verify() { return verifyTurn(*this, getId()); }
+
+LogicalResult TurnTakeOp::verify() { return verifyTurn(*this, getId()); }
+
+LogicalResult TurnPassOp::verify() { return verifyTurn(*this, getId()); }

@@ -41,7 +41,8 @@ void KVLoopOp::build(
     Value fullEnd, Value end, int64_t block, int64_t stages, ValueRange inits,
     function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
   build(builder, state, inits.getTypes(), begin, fullBegin, fullEnd, end, block,
-        stages, inits);
+        stages, inits, /*qk_ahead=*/false, /*pv_behind=*/false,
+        /*turns=*/IntegerAttr());
   buildBody(builder, state, inits, bodyBuilder);
 }
 
@@ -52,6 +53,10 @@ LogicalResult KVLoopOp::verify() {
   if (static_cast<int64_t>(getStages()) < 1)
     return emitOpError("expected at least 1 stage, got ")
            << static_cast<int64_t>(getStages());
+  if (getPvBehind() && !getQkAhead())
+    return emitOpError("expected qk_ahead with pv_behind");
+  if (getTurns() && !getQkAhead())
+    return emitOpError("expected qk_ahead with turns");
   return success();
 }
 

@@ -65,17 +65,27 @@ void WgmmaOp::getEffects(
   effects.emplace_back(MemoryEffects::Write::get(), WgmmaGroups::get());
 }
 
+/// Checks that `tile` has shape and elements of `accumulator`.
+static LogicalResult verifyTile(Operation *op, Type inFlight, Type tileType) {
+  auto accumulator = cast<InFlightType>(inFlight);
+  auto tile = cast<RankedTensorType>(tileType);
+  if (accumulator.getShape() != tile.getShape() ||
+      accumulator.getElementType() != tile.getElementType())
+    return op->emitOpError("expected a tile like ")
+           << accumulator << ", got " << tile;
+  return success();
+}
+
 LogicalResult WgmmaWaitOp::verify() {
   int64_t pending = getPending();
   if (pending < 0 || pending > 7)
     return emitOpError("expected 0 to 7 pending groups, got ") << pending;
-  for (auto [source, result] : llvm::zip(getSources(), getResults())) {
-    auto accumulator = cast<InFlightType>(source.getType());
-    auto tile = cast<RankedTensorType>(result.getType());
-    if (accumulator.getShape() != tile.getShape() ||
-        accumulator.getElementType() != tile.getElementType())
-      return emitOpError("expected a tile like ")
-             << accumulator << ", got " << tile;
-  }
+  for (auto [source, result] : llvm::zip(getSources(), getResults()))
+    if (failed(verifyTile(*this, source.getType(), result.getType())))
+      return failure();
   return success();
+}
+
+LogicalResult WgmmaResumeOp::verify() {
+  return verifyTile(*this, getType(), getSource().getType());
 }

@@ -23,9 +23,13 @@
 // each of them, and a NaN takes the rare path too. f16 would allow 2^14: the
 // bound is low for accuracy (docs/Rationale/Softmax.md).
 //
+// Where l and o are the zeros that a loop starts from, exact and threshold have
+// nothing to rescale: no factor, no vote.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ExpandSoftmax.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -43,7 +47,7 @@ public:
   SoftmaxStep(OpBuilder &builder, OnlineSoftmaxOp op)
       : builder(builder), loc(op.getLoc()), op(op), tile(typeOf(op.getS())),
         row(typeOf(op.getM())), partial(typeOf(op.getL())),
-        output(typeOf(op.getO())) {}
+        output(typeOf(op.getO())), o(op.getO()) {}
 
   /// m' of the exact step.
   Value grownMaximum() {
@@ -91,7 +95,7 @@ public:
 
   Value rescaledOutput(Value factor) {
     Value spread = BroadcastOp::create(builder, loc, output, factor);
-    return arith::MulFOp::create(builder, loc, op.getO(), spread);
+    return arith::MulFOp::create(builder, loc, o, spread);
   }
 
   /// All of the exact step: p, m', l', o'.
@@ -101,6 +105,23 @@ public:
     Value change = factor(maximum);
     Value l = rescaledSums(change, partialSums(p));
     return {p, maximum, l, rescaledOutput(change)};
+  }
+
+  /// True before the first block: no sum, no output yet.
+  bool isFirst() {
+    auto isZero = [](Value value) {
+      DenseFPElementsAttr constant;
+      return matchPattern(value, m_Constant(&constant)) && constant.isSplat() &&
+             constant.getSplatValue<APFloat>().isPosZero();
+    };
+    return isZero(op.getL()) && isZero(o);
+  }
+
+  /// The exact step where nothing is there to rescale.
+  SmallVector<Value, 4> first() {
+    Value maximum = grownMaximum();
+    Value p = probabilities(maximum);
+    return {p, maximum, partialSums(p), o};
   }
 
   SmallVector<Value, 4> threshold() {
@@ -119,16 +140,24 @@ public:
     return {p, kept[0], l, kept[2]};
   }
 
-  SmallVector<Value, 4> optimistic() {
+  /// With `wait`, the accumulator stays in flight unless the rare path waits.
+  SmallVector<Value, 4> optimistic(WgmmaWaitOp wait) {
     Value p = probabilities(op.getM());
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
                                         sums, constant(partial, kLargestSum));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
+    Type narrow = narrowType(wait);
+    Value kept = wait ? wait.getSources()[0] : o;
     ValueRange results =
-        rare(large, {narrowed(p), op.getM(), l, op.getO()}, [&]() {
+        rare(large, {narrowed(p, narrow), op.getM(), l, kept}, [&]() {
+          if (wait)
+            o = cast<WgmmaWaitOp>(builder.clone(*wait)).getResult(0);
           SmallVector<Value, 4> step = exact();
-          step[0] = narrowed(step[0]);
+          step[0] = narrowed(step[0], narrow);
+          if (wait)
+            step[3] =
+                WgmmaResumeOp::create(builder, loc, kept.getType(), step[3]);
           return step;
         });
     return SmallVector<Value, 4>(results);
@@ -137,10 +166,10 @@ public:
   /// The type that all uses of p convert it to; null if there is none. Scores
   /// and probabilities are both live at the vote of `optimistic`, where narrow
   /// ones take half of the registers. Not where the accumulator is in flight up
-  /// to the vote: the product that makes it still reads the last block's
-  /// probabilities, whose registers the narrow ones are to take.
-  Type narrowType() {
-    if (op.getO().getDefiningOp<WgmmaWaitOp>())
+  /// to the vote and awaited there: the product that makes it still reads the
+  /// last block's probabilities, whose registers the narrow ones are to take.
+  Type narrowType(bool behind) {
+    if (!behind && op.getO().getDefiningOp<WgmmaWaitOp>())
       return {};
     Type narrow;
     for (Operation *user : op.getP().getUsers()) {
@@ -153,8 +182,7 @@ public:
   }
 
 private:
-  Value narrowed(Value p) {
-    Type narrow = narrowType();
+  Value narrowed(Value p, Type narrow) {
     return narrow ? arith::TruncFOp::create(builder, loc, narrow, p).getResult()
                   : p;
   }
@@ -183,23 +211,26 @@ private:
   Location loc;
   OnlineSoftmaxOp op;
   RankedTensorType tile, row, partial, output;
+  /// The accumulator to rescale.
+  Value o;
 };
 
 } // namespace
 
-LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op) {
+LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight) {
+  auto wait = inFlight ? op.getO().getDefiningOp<WgmmaWaitOp>() : WgmmaWaitOp();
   OpBuilder builder(op);
   SoftmaxStep step(builder, op);
   SmallVector<Value, 4> results;
   switch (op.getPolicy()) {
   case SoftmaxPolicy::Exact:
-    results = step.exact();
+    results = step.isFirst() ? step.first() : step.exact();
     break;
   case SoftmaxPolicy::Threshold:
-    results = step.threshold();
+    results = step.isFirst() ? step.first() : step.threshold();
     break;
   case SoftmaxPolicy::Optimistic:
-    results = step.optimistic();
+    results = step.optimistic(wait);
     break;
   case SoftmaxPolicy::Lagged:
     return op.emitError("softmax policy '")
@@ -216,5 +247,7 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op) {
     if (!result.use_empty())
       result.replaceAllUsesWith(value);
   op.erase();
+  if (wait)
+    wait.erase();
   return success();
 }

@@ -12,8 +12,11 @@
 namespace mlir::attn {
 
 /// Replaces `op` by reductions, broadcasts, exponentials and arithmetic on the
-/// tiles, under its policy. An error at the op if the policy is `lagged`.
-LogicalResult expandOnlineSoftmax(OnlineSoftmaxOp op);
+/// tiles, under its policy. An error at the op if the policy is `lagged`. With
+/// `inFlight` the accumulator is what an attn.wgmma.wait of its own returns and
+/// the policy is `optimistic`: only the rare path waits, and the new
+/// accumulator is in flight.
+LogicalResult expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight = false);
 
 } // namespace mlir::attn
 

@@ -340,6 +340,9 @@ void LayoutInference::seedWeakAnchors() {
     if (wgmma.getC() && hasTile(wgmma.getC()))
       seed(wgmma.getC(), accumulator, wgmma);
   });
+  kernel.walk([&](WgmmaResumeOp resume) {
+    seed(resume.getSource(), accumulator, resume);
+  });
   propagate();
   // Nothing fixes these: any layout serves, and this one needs no conversion
   // where they meet the others later.
@@ -509,6 +512,8 @@ LogicalResult LayoutInference::convertUses() {
               OperandLayoutAttr::get(op->getContext(), 0, accumulator));
       for (OpOperand &operand : wgmma.getCMutable())
         require(op, operand, accumulator);
+    } else if (auto resume = dyn_cast<WgmmaResumeOp>(op)) {
+      require(op, resume.getSourceMutable(), accumulator);
     } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
       if (Attribute rows =
               follow(encodingOf(broadcast.getResult()), Relation::TileOf))

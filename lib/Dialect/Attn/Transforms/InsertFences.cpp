@@ -90,6 +90,13 @@ LogicalResult BarrierMaker::collectTakenIds() {
       taken->set(id.getZExtValue());
     return WalkResult::advance();
   });
+  kernel.walk([&](TurnTakeOp op) {
+    int64_t warps = 0;
+    if (auto [partitions, index] = getPartition(op); partitions)
+      warps = partitions.getWarps()[index];
+    int64_t end = std::min<int64_t>(op.getId() + warps / 4, kNamedBarriers);
+    taken->set(op.getId(), std::max<int64_t>(op.getId(), end));
+  });
   return failure(walk.wasInterrupted());
 }
 

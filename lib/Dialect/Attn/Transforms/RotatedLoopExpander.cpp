@@ -20,85 +20,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RotatedLoopExpander.h"
 #include "ExpandSoftmax.h"
-#include "KVLoopExpander.h"
-#include "KVPhases.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-namespace {
-
-/// An accumulator that is awaited late: before its first use.
-struct LateWait {
-  OnlineSoftmaxOp softmax;
-  WgmmaWaitOp wait;
-  /// Releases of the slots that the awaited product read.
-  SmallVector<Operation *> releases;
-  /// Acquires of the slots that the next product reads, if they go before.
-  SmallVector<Operation *> acquires;
-};
-
-class RotatedExpander {
-public:
-  explicit RotatedExpander(KVLoopOp loop)
-      : loop(loop), body(loop.getBody().front()), builder(loop),
-        loc(loop.getLoc()) {}
-  FailureOr<KVLoopSummary> run();
-
-private:
-  LogicalResult analyze();
-  /// Adds the ops of the body that `value` is computed by; acquires go to
-  /// `acquires`.
-  void addSlice(Value value, DenseSet<Operation *> &part,
-                SmallVectorImpl<ChannelAcquireOp> &acquires);
-  /// The releases of the slots that were acquired.
-  SmallVector<Operation *> findReleases(ArrayRef<ChannelAcquireOp> acquires);
-
-  Value constant(int64_t value) {
-    return arith::ConstantIntOp::create(builder, loc, value, 32);
-  }
-  Value keyOf(Value iteration);
-  void cloneAll(ArrayRef<Operation *> ops, IRMapping &mapping) {
-    for (Operation *op : ops)
-      builder.clone(*op, mapping);
-  }
-  /// Starts QK. `mapping` holds the loop's arguments.
-  void startQK(IRMapping &mapping) { cloneAll(partA, mapping); }
-  /// Starts PV of the iteration whose inputs are `inputs`; returns the wait.
-  LateWait startPV(ValueRange inputs);
-  /// The wait for QK and all that is left of the body.
-  OnlineSoftmaxOp emitSoftmaxPart(KVPhase phase, int64_t pending,
-                                  IRMapping &mapping);
-  SmallVector<Value> lookupAll(ArrayRef<Value> values, IRMapping &mapping);
-  SmallVector<Value> makeLoop(KVPhase phase, Value begin, Value end,
-                              ValueRange carried);
-  SmallVector<KVPhase> emitBlocks(SmallVector<Value> &carried);
-  LogicalResult finishWaits();
-
-  KVLoopOp loop;
-  Block &body;
-  OpBuilder builder;
-  Location loc;
-  WgmmaOp qk, pv;
-  WgmmaWaitOp qkWait, pvWait;
-  OnlineSoftmaxOp softmax;
-  /// Ops of the three parts in order. Releases stand apart: partA and partC end
-  /// with a product, and `releases` follow the product's wait.
-  SmallVector<Operation *> partA, partB, partC, releasesA, releasesC;
-  /// Acquires of the slots that part C reads, and whether part B has them.
-  SmallVector<ChannelAcquireOp> acquiresC;
-  bool early = false;
-  /// What part C takes from part B or from the loop's arguments.
-  SmallVector<Value> inputsC;
-  /// The position of the accumulator among the carried values.
-  unsigned accumulator = 0;
-  Value trips, lastBlock;
-  SmallVector<LateWait> lateWaits;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Analysis
@@ -152,6 +79,11 @@ LogicalResult RotatedExpander::analyze() {
   if (!body.getOps<StageOp>().empty())
     return loop.emitOpError(
         "with qk_ahead expected slots of channels, got attn.stage");
+
+  if (loop.getPvBehind() && softmax.getPolicy() != SoftmaxPolicy::Optimistic)
+    return softmax.emitOpError("with pv_behind expected the policy "
+                               "'optimistic', got '")
+           << stringifySoftmaxPolicy(softmax.getPolicy()) << "'";
 
   DenseSet<Operation *> sliceA = {qk}, sliceC = {pv};
   SmallVector<ChannelAcquireOp> acquiresA, shared;
@@ -241,11 +173,14 @@ LateWait RotatedExpander::startPV(ValueRange inputs) {
   return late;
 }
 
-OnlineSoftmaxOp RotatedExpander::emitSoftmaxPart(KVPhase phase, int64_t pending,
-                                                 IRMapping &mapping) {
+void RotatedExpander::waitForQK(int64_t pending, IRMapping &mapping) {
   auto wait = cast<WgmmaWaitOp>(builder.clone(*qkWait, mapping));
   wait.setPending(pending);
   cloneAll(releasesA, mapping);
+}
+
+OnlineSoftmaxOp RotatedExpander::emitSoftmaxPart(KVPhase phase,
+                                                 IRMapping &mapping) {
   OnlineSoftmaxOp copy;
   for (Operation *op : partB) {
     Operation *clone = cloneForPhase(builder, op, phase, mapping);
@@ -253,6 +188,24 @@ OnlineSoftmaxOp RotatedExpander::emitSoftmaxPart(KVPhase phase, int64_t pending,
       copy = cast<OnlineSoftmaxOp>(clone);
   }
   return copy;
+}
+
+SmallVector<Value> RotatedExpander::collectCarried(IRMapping &mapping) {
+  SmallVector<Value> values;
+  for (auto [index, value] :
+       llvm::enumerate(body.getTerminator()->getOperands()))
+    if (index != accumulator)
+      values.push_back(mapping.lookupOrDefault(value));
+  return values;
+}
+
+void RotatedExpander::bindIteration(Value iteration, ValueRange carried,
+                                    IRMapping &mapping) {
+  mapping.map(loop.getKey(), keyOf(iteration));
+  unsigned next = 0;
+  for (auto [index, argument] : llvm::enumerate(loop.getIterArgs()))
+    if (index != accumulator)
+      mapping.map(argument, carried[next++]);
 }
 
 SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
@@ -264,16 +217,16 @@ SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
     OpBuilder::InsertionGuard restore(builder);
     builder.setInsertionPointToStart(nested.getInsertionBlock());
     IRMapping mapping;
-    mapping.map(loop.getKey(), keyOf(iteration));
-    unsigned next = 0;
-    for (auto [index, argument] : llvm::enumerate(loop.getIterArgs()))
-      if (index != accumulator)
-        mapping.map(argument, arguments[next++]);
+    unsigned others = loop.getNumResults() - 1;
+    bindIteration(iteration, arguments, mapping);
+    takeTurn();
     startQK(mapping);
-    LateWait late = startPV(arguments.drop_front(next));
+    LateWait late = startPV(arguments.drop_front(others));
+    passTurn();
     mapping.map(loop.getIterArgs()[accumulator], late.wait.getResult(0));
     // PV's group is younger than QK's.
-    late.softmax = emitSoftmaxPart(phase, /*pending=*/1, mapping);
+    waitForQK(/*pending=*/1, mapping);
+    late.softmax = emitSoftmaxPart(phase, mapping);
     // The wait for QK comes first.
     Operation *before = late.softmax;
     late.wait->moveBefore(before);
@@ -285,11 +238,7 @@ SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
             mapping.lookup(acquire.getToken()).getDefiningOp());
     lateWaits.push_back(late);
 
-    SmallVector<Value> results;
-    for (auto [index, value] :
-         llvm::enumerate(body.getTerminator()->getOperands()))
-      if (index != accumulator)
-        results.push_back(mapping.lookupOrDefault(value));
+    SmallVector<Value> results = collectCarried(mapping);
     llvm::append_range(results, lookupAll(inputsC, mapping));
     scf::YieldOp::create(builder, loc, results);
   };
@@ -305,20 +254,29 @@ SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
   mapping.map(loop.getKey(), keyOf(constant(0)));
   mapping.map(loop.getIterArgs(), loop.getInits());
   startQK(mapping);
-  emitSoftmaxPart(KVPhase::Right, /*pending=*/0, mapping);
-  for (auto [index, value] :
-       llvm::enumerate(body.getTerminator()->getOperands()))
-    if (index != accumulator)
-      carried.push_back(mapping.lookupOrDefault(value));
+  waitForQK(/*pending=*/0, mapping);
+  emitSoftmaxPart(KVPhase::Right, mapping);
+  carried = collectCarried(mapping);
   llvm::append_range(carried, lookupAll(inputsC, mapping));
 
   SmallVector<KVPhase> kinds;
   Value begin = constant(1);
   for (const KVPhaseRange &range : makePhaseRanges(builder, loop, trips)) {
     Value end = arith::MaxSIOp::create(builder, loc, range.end, begin);
-    carried = makeLoop(range.kind, begin, end, carried);
-    begin = end;
     kinds.push_back(range.kind);
+    if (range.kind == KVPhase::Interior && loop.getPvBehind()) {
+      // Blocks behind go in pairs and one: an even number leaves one over.
+      Value trips = arith::SubIOp::create(builder, loc, end, begin);
+      Value odd = arith::AndIOp::create(builder, loc, trips, constant(1));
+      Value some = arith::MinSIOp::create(builder, loc, trips, constant(1));
+      Value left = arith::SubIOp::create(builder, loc, some, odd);
+      Value first = arith::AddIOp::create(builder, loc, begin, left);
+      carried = makeLoop(range.kind, begin, first, carried);
+      carried = makeBehindLoop(first, end, carried);
+    } else {
+      carried = makeLoop(range.kind, begin, end, carried);
+    }
+    begin = end;
   }
 
   // PV of the last block.
@@ -330,6 +288,9 @@ SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
 }
 
 LogicalResult RotatedExpander::finishWaits() {
+  for (OnlineSoftmaxOp softmax : behind)
+    if (failed(expandOnlineSoftmax(softmax, /*inFlight=*/true)))
+      return failure();
   for (LateWait &late : lateWaits) {
     Block *block = late.wait->getBlock();
     if (failed(expandOnlineSoftmax(late.softmax)))

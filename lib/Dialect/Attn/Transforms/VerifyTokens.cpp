@@ -42,7 +42,8 @@ public:
 private:
   LogicalResult follow(Value handle);
   FailureOr<Rights> follow(Block *block, Rights left);
-  FailureOr<Rights> followBranch(const UseGroup &group, Rights left);
+  FailureOr<Rights> followBranch(const UseGroup &group, Rights left,
+                                 Rights otherwise);
   FailureOr<Rights> use(OpOperand &operand, Rights left);
   void passOn(OpOperand &operand, Rights left);
   /// Reports a mistake in the second round, and goes on in the first one.
@@ -139,9 +140,10 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
                         " on each path, got another one");
 }
 
-/// Uses in the regions of an op.
+/// Uses in the regions of an op. On a way around the regions `otherwise` is
+/// what is left.
 FailureOr<Rights> HandleVerifier::followBranch(const UseGroup &group,
-                                               Rights left) {
+                                               Rights left, Rights otherwise) {
   if (!isa<scf::IfOp, RareOp, ElectOp>(group.op)) {
     if (failed(fail(group.nested.front()->getOwner(),
                     "expected the region to make or carry the " +
@@ -153,7 +155,7 @@ FailureOr<Rights> HandleVerifier::followBranch(const UseGroup &group,
   std::optional<Rights> merged;
   // Without an else region, or on the way that is not rare, nothing happens.
   if (isa<RareOp>(group.op))
-    merged = left;
+    merged = otherwise;
   for (Region &region : group.op->getRegions()) {
     FailureOr<Rights> end = left;
     if (!region.empty())
@@ -171,15 +173,19 @@ FailureOr<Rights> HandleVerifier::followBranch(const UseGroup &group,
 
 FailureOr<Rights> HandleVerifier::follow(Block *block, Rights left) {
   for (const UseGroup &group : groupUses(handle, block)) {
+    Rights before = left;
     for (OpOperand *operand : group.direct) {
       FailureOr<Rights> next = use(*operand, left);
       if (failed(next))
         return failure();
       left = *next;
     }
-    if (group.nested.empty())
+    // A default and a use on the rare path are on different paths.
+    bool rare = isa<RareOp>(group.op);
+    bool usedByDefault = rare && !isCursor(handle) && before != left;
+    if (group.nested.empty() && !usedByDefault)
       continue;
-    FailureOr<Rights> next = followBranch(group, left);
+    FailureOr<Rights> next = followBranch(group, rare ? before : left, left);
     if (failed(next))
       return failure();
     left = *next;

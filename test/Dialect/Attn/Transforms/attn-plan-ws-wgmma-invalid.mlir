@@ -5,9 +5,18 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_wgmma set=qk_ahead=maybe" 2>&1 | FileCheck %s --check-prefix=BOOL
 
 // CHIP: schedule 'ws_wgmma' does not support sm_86, which has no wgmma, expected sm_90a
-// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, softmax, order, group_heads, epilogue
+// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, pv_behind, turns, cluster, dynamic, softmax, order, group_heads, epilogue
 // SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + k 2 x 65536 + v 2 x 65536 + barriers 8 x 16) exceeds 232448 on sm_90a
 // BOOL: expected qk_ahead to be true or false, got 'maybe'
+
+func.func @later(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support dynamic and epilogue = tma yet}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<dynamic = true>}
+  return
+}
+
+// -----
 
 func.func @policy(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
   // expected-error@+1 {{schedule 'ws_wgmma' does not support the softmax policy 'lagged', expected 'exact', 'threshold' or 'optimistic'}}
@@ -22,6 +31,16 @@ func.func @ahead(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
   // expected-error@+1 {{qk_ahead needs 2 slots of K and of V, got 1 and 2}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
                  outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<k_stages = 1>}
+  return
+}
+
+// -----
+
+// Each CTA of a cluster loads whole 8 rows of a block.
+func.func @parts(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{cluster = 4 needs block_n to be a multiple of 32, got 80}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<block_n = 80, cluster = 4>}
   return
 }
 

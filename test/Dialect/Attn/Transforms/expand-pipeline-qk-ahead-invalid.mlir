@@ -111,3 +111,27 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.auto, shared>
+!tile = tensor<64x64xf32, #attn.auto>
+!rows = tensor<64xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.auto>
+
+gpu.module @kernels {
+  gpu.func @behind_exact(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !slot, %k: !slot, %scale: f32) kernel {
+    %r:3 = attn.kv_loop %n, %n, %n, %n block 64 stages 1 qk_ahead pv_behind iter_args(%m, %l, %o : !rows, !sums, !tile) {
+    ^bb0(%key: i32, %m0: !rows, %l0: !sums, %o0: !tile):
+      %s = attn.wgmma %q, %k : !slot, !slot -> !attn.inflight<64x64xf32>
+      %s1 = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> !tile
+      // expected-error @below {{with pv_behind expected the policy 'optimistic', got 'exact'}}
+      %p0, %m1, %l1, %o1 = attn.online_softmax %s1, %m0, %l0, %o0 scale %scale : !tile, !rows, !sums, !tile
+      %p1 = arith.truncf %p0 : !tile to tensor<64x64xf16, #attn.auto>
+      %a = attn.wgmma %p1, %k acc %o1 : !tile : tensor<64x64xf16, #attn.auto>, !slot -> !attn.inflight<64x64xf32>
+      %a1 = attn.wgmma.wait %a {pending = 0} : !attn.inflight<64x64xf32> -> !tile
+      attn.yield %m1, %l1, %a1 : !rows, !sums, !tile
+    }
+    gpu.return
+  }
+}

@@ -1,4 +1,5 @@
-// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s --check-prefixes=CHECK,CTA
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles{cluster-scope=true}))' | FileCheck %s --check-prefixes=CHECK,CLUSTER
 
 !map = !attn.tensor_map<16x64xf16, swizzle = 128>
 !b = !attn.buffer<32x128xf16, #attn.swizzled<span = 128>, shared>
@@ -24,19 +25,22 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Lane r arrives in the CTA of rank r; one thread arrives in each.
+  // Lane r arrives in the CTA of rank r; one thread arrives in each. The scope of
+  // these signals is an option.
   // CHECK-LABEL: gpu.func @arrive
   // CHECK: nvvm.bar.warp.sync
   // CHECK: %[[ARRIVES:.*]] = arith.cmpi ult, %[[LANE:.*]], %c2_i32
   // CHECK: scf.if %[[ARRIVES]]
   // CHECK: %[[REMOTE:.*]] = nvvm.mapa %{{.*}}, %[[LANE]] : !llvm.ptr<3> -> !llvm.ptr<7>
-  // CHECK: nvvm.mbarrier.arrive %[[REMOTE]] {scope = #nvvm.mem_scope<cluster>}
+  // CTA: nvvm.mbarrier.arrive %[[REMOTE]] : !llvm.ptr<7>
+  // CLUSTER: nvvm.mbarrier.arrive %[[REMOTE]] {scope = #nvvm.mem_scope<cluster>}
   // CHECK: nvvm.elect.sync
   // CHECK: nvvm.mapa %{{.*}}, %c0_i32
   // CHECK: nvvm.mbarrier.arrive
   // CHECK: nvvm.mapa %{{.*}}, %c1_i32
   // CHECK: nvvm.mbarrier.arrive
-  // CHECK: nvvm.mbarrier.try_wait {{.*}} {scope = #nvvm.mem_scope<cluster>}
+  // CTA: nvvm.mbarrier.try_wait %{{.*}}, %{{[^ ]*}} :
+  // CLUSTER: nvvm.mbarrier.try_wait {{.*}} {scope = #nvvm.mem_scope<cluster>}
   // CHECK: nvvm.cluster.arrive
   // CHECK-NEXT: nvvm.cluster.wait
   gpu.func @arrive() kernel attributes {attn.warps = array<i64: 4, 1>} {

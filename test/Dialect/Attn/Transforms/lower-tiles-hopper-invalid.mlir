@@ -216,3 +216,25 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#other = #attn.blocked<per_thread = [1, 2], warps = 4, order = [1, 0]>
+gpu.module @kernels {
+  gpu.func @resume() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %o = arith.constant dense<0.0> : tensor<64x64xf32, #other>
+    // expected-error @below {{expected a tile in the fragments of the kernel's warps, got 'tensor<64x64xf32, #attn.blocked}}
+    %f = attn.wgmma.resume %o : tensor<64x64xf32, #other> -> !attn.inflight<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @turns() kernel attributes {attn.warps = array<i64: 8, 1>} {
+    // expected-error @below {{expected a named barrier for each of 2 warpgroups from 15 on, got 15 in all}}
+    attn.turn.take 15
+    gpu.return
+  }
+}

@@ -399,3 +399,24 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!acc = !attn.inflight<64x64xf32>
+!slot = !attn.buffer<64x64xf16, #attn.auto, shared>
+
+gpu.module @kernels {
+  gpu.func @lost_on_the_rare_path(%o: tensor<64x64xf32, #attn.auto>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a"} : !slot
+    // expected-note@below {{the accumulator in flight is made here}}
+    %s = attn.wgmma %a, %a : !slot, !slot -> !acc
+    %p = arith.constant dense<true> : tensor<64x8xi1, #attn.auto>
+    // expected-error@below {{expected the same uses of the accumulator in flight on both paths}}
+    %r = attn.rare any %p default(%s : !acc) : tensor<64x8xi1, #attn.auto> {
+      %f = attn.wgmma.resume %o : tensor<64x64xf32, #attn.auto> -> !acc
+      attn.yield %f : !acc
+    }
+    %t = attn.wgmma.wait %r {pending = 0} : !acc -> tensor<64x64xf32, #attn.auto>
+    gpu.return
+  }
+}

@@ -29,7 +29,7 @@ struct ProductKernel {
 std::string ProductKernel::getText() const {
   std::string text = R"(
 !a_map = !attn.tensor_map<128x64xbf16, swizzle = 128>
-!b_map = !attn.tensor_map<$BROWSx64xbf16, swizzle = 128>
+!b_map = !attn.tensor_map<64x64xbf16, swizzle = 128>
 !c_map = !attn.tensor_map<128x64xbf16, swizzle = 128>
 !a = !attn.buffer<128x64xbf16, #attn.swizzled<span = 128>, shared>
 !b = !attn.buffer<64x64xbf16, #attn.swizzled<span = 128>, shared>
@@ -112,7 +112,7 @@ gpu.module @kernels {
             attn.channel.release %ach, %at as "producer" : !ca
             %bs, %bt = attn.channel.acquire %bch[%bc] as "producer" : !cb
             %bj = attn.slot %b[%bs] : !b_ring -> !b
-            attn.tma.load %bmap[%k, %zero], %bj token %bt $MULTICAST : !b_map, !b
+            attn.tma.load %bmap[%k, %zero], %bj token %bt : !b_map, !b
             attn.channel.release %bch, %bt as "producer" : !cb
             %an = attn.cursor.advance %ac on %ach : !ca
             %bn = attn.cursor.advance %bc on %bch : !cb
@@ -129,17 +129,14 @@ gpu.module @kernels {
     for (size_t at; (at = text.find(key.str())) != std::string::npos;)
       text.replace(at, key.size(), value);
   };
-  bool multicast = cluster > 1;
   std::string size = std::to_string(cluster);
-  replace("$BROWS", std::to_string(kBlock / cluster));
   replace("$DA", std::to_string(depthA));
   replace("$DB", std::to_string(depthB));
   replace("$CTAS", size);
   replace("$SCHEDULER", scheduler);
   replace("$CLUSTERSIZE",
-          multicast ? "known_cluster_size = array<i32: " + size + ", 1, 1>,"
-                    : "");
-  replace("$MULTICAST", multicast ? "{multicast = " + size + "}" : "");
+          cluster > 1 ? "known_cluster_size = array<i32: " + size + ", 1, 1>,"
+                      : "");
   return text;
 }
 
@@ -201,13 +198,17 @@ TEST(Channels, TileSchedulers) {
 }
 
 TEST(Channels, MulticastInClusters) {
-  for (int64_t cluster : {2, 4}) {
+  for (auto [cluster, isa] :
+       {std::pair(2, false), std::pair(2, true), std::pair(4, false)}) {
     ProductKernel kernel;
     kernel.cluster = cluster;
     kernel.scheduler = "snake";
-    KernelRunner runner(kernel.getText());
+    KernelRunner runner(kernel.getText(), isa);
     ASSERT_TRUE(bool(runner));
     EXPECT_NE(runner.ptx.find("multicast::cluster"), std::string::npos);
+    // Signals to other CTAs have the cluster as their scope, or a cheap one.
+    EXPECT_EQ(runner.ptx.find("arrive.release.cluster") != std::string::npos,
+              isa);
     kernel.run(/*tiles=*/1, /*blocks=*/4, /*grid=*/1, runner);
     kernel.run(/*tiles=*/3, /*blocks=*/3, /*grid=*/2, runner);
   }

@@ -65,7 +65,8 @@ static void expectAssembles(StringRef ptx) {
       ADD_FAILURE() << "ptxas: " << message.code << " " << message.text;
 }
 
-KernelRunner::KernelRunner(const std::string &text) {
+KernelRunner::KernelRunner(const std::string &text, bool isaOnly)
+    : isaOnly(isaOnly) {
   DialectRegistry registry;
   registerAttnDialect(registry);
   registerPTXTranslations(registry);
@@ -77,6 +78,7 @@ KernelRunner::KernelRunner(const std::string &text) {
     return;
   }
   PassManager passes(&context);
+  passes.addPass(createAttnShardCGAPass());
   OpPassManager &kernels = passes.nest<gpu::GPUModuleOp>();
   kernels.addPass(createAttnLowerTileLoopsPass());
   kernels.addPass(createAttnVerifyTokensPass());
@@ -87,7 +89,9 @@ KernelRunner::KernelRunner(const std::string &text) {
   shared.chip = "sm_90a";
   kernels.addPass(createAttnAllocateSharedPass(shared));
   kernels.addPass(createAttnInsertFencesPass());
-  kernels.addPass(createAttnLowerTilesPass());
+  AttnLowerTilesPassOptions tiles;
+  tiles.clusterScope = isaOnly;
+  kernels.addPass(createAttnLowerTilesPass(tiles));
   kernels.addPass(createCSEPass());
   kernels.addPass(createConvertAttnToNVVMPass());
   PTXOptions options;
@@ -170,6 +174,8 @@ bool KernelRunner::runOnce(sim::LaunchConfig config, bool partial, bool first) {
   sim::Memory memory;
   std::map<HostTensor *, uint64_t> addresses;
   config.kernel = kernel.name;
+  if (isaOnly)
+    config.profile = sim::Profile::Isa;
   config.params.assign(kernel.paramBytes, 0);
   for (auto [parameter, place] : llvm::zip(parameters, kernel.params)) {
     uint8_t *bytes = config.params.data() + place.offset;

@@ -32,7 +32,8 @@ public:
   /// `text` holds a gpu.module with a kernel that has what
   /// attn-select-epilogue leaves, or anything up to the barrier rung. Failures
   /// are reported as test failures, here and below, and make the runner false.
-  explicit KernelRunner(const std::string &text);
+  /// With `isaOnly` the kernel is to be right by the PTX manual alone.
+  explicit KernelRunner(const std::string &text, bool isaOnly = false);
   explicit operator bool() const { return program != nullptr; }
 
   /// Forgets the parameters.
@@ -66,6 +67,7 @@ private:
   };
   bool runOnce(sim::LaunchConfig config, bool partial, bool first);
 
+  bool isaOnly;
   std::unique_ptr<sim::Program> program;
   std::vector<Parameter> parameters;
 };

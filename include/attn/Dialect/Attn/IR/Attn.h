@@ -93,6 +93,10 @@ inline bool isAuto(Attribute layout) {
   return llvm::isa_and_nonnull<AutoLayoutAttr>(layout);
 }
 
+/// True for a grid of warps over (rows, columns) that tiles can have: two
+/// powers of two, or any number of rows and one column.
+bool isWarpGrid(ArrayRef<int64_t> warps);
+
 /// The (rows, columns) grid of warps of a kernel, from its `attn.warps`. An
 /// error at the kernel if the attribute is missing.
 FailureOr<std::pair<int64_t, int64_t>> getWarpGrid(gpu::GPUFuncOp kernel);

@@ -70,6 +70,8 @@ def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
     m16n8k16): in a 16 x 8 unit, lane `l` holds row `l / 4` and `l / 4 + 8`,
     columns `2 (l % 4)` and `2 (l % 4) + 1`. `warps` is the grid of warps over
     (rows, columns); the tile is cut into one contiguous piece for each warp.
+    Both are powers of two, or there is one warp along the columns and any number
+    along the rows, with 16 rows each.
 
     Example: `tensor<128x64xf32, #attn.mma<warps = [4, 1]>>` has 64 registers a
     thread: each warp owns 32 rows.
@@ -289,6 +291,13 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     - `block_n`: keys of a block, a multiple of 16.
     - `q_stages`, `k_stages`, `v_stages`: slots of the rings.
     - `qk_ahead`: QK of the next block starts before PV of this one.
+    - `pv_behind`: PV of a block is awaited with QK of the block after the next
+      one, which takes a second set of probabilities. Needs `qk_ahead` and the
+      softmax policy `optimistic`.
+    - `turns`: warpgroups take turns to start their products (`attn.turn.take`).
+    - `cluster`: CTAs of a cluster, each of which loads a part of every block of
+      keys and values for all.
+    - `dynamic`: tiles are dealt by a counter in global memory, not by rank.
     - `order`: with `longest_first`, the longest tiles of a group of heads come
       first, and CTAs take them in turns of alternating direction.
     - `group_heads`: query heads of a group, 0 for all: a number whose keys and
@@ -304,6 +313,10 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     DefaultValuedParameter<"int64_t", "2">:$k_stages,
     DefaultValuedParameter<"int64_t", "2">:$v_stages,
     DefaultValuedParameter<"bool", "true">:$qk_ahead,
+    DefaultValuedParameter<"bool", "false">:$pv_behind,
+    DefaultValuedParameter<"bool", "false">:$turns,
+    DefaultValuedParameter<"int64_t", "1">:$cluster,
+    DefaultValuedParameter<"bool", "false">:$dynamic,
     DefaultValuedParameter<"::mlir::attn::SoftmaxPolicy",
         "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,
     DefaultValuedParameter<"::mlir::attn::TileOrder",

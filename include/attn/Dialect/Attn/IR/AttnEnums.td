@@ -42,7 +42,8 @@ def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
   I32EnumAttrCase<"Auto", 0, "auto">,
   I32EnumAttrCase<"Direct", 1, "direct">,
   I32EnumAttrCase<"Shuffled", 2, "shuffled">,
-  I32EnumAttrCase<"Staged", 3, "staged">]>;
+  I32EnumAttrCase<"Staged", 3, "staged">,
+  I32EnumAttrCase<"Tma", 4, "tma">]>;
 
 def Attn_ReduceKind : Attn_I32Enum<"ReduceKind", "the operator of a reduction", [
   I32EnumAttrCase<"Add", 0, "add">,

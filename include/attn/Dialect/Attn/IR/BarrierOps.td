@@ -207,6 +207,67 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
   let hasVerifier = 1;
 }
 
+class Attn_TurnOp<string mnemonic> : Attn_Op<"turn." # mnemonic,
+    [AttnRequiresSM<90>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let arguments = (ins I64Attr:$id);
+  let assemblyFormat = "$id attr-dict";
+  let hasVerifier = 1;
+}
+
+def Attn_TurnStartOp : Attn_TurnOp<"start"> {
+  let summary = "gives the first turn to the first warpgroup";
+  let description = [{
+    Warpgroups of a partition that start products at the same time share the
+    tensor cores and get their results at the same time, so that none computes a
+    softmax under the products of another. Turns keep them apart: see
+    `attn.turn.take`. `start` comes once, before the first of them.
+
+    Named barriers `id`, `id + 1`, ... are used, one for each warpgroup (PTX ISA,
+    barrier.cta.sync and barrier.cta.arrive). Nothing is emitted for a partition of
+    one warpgroup. One turn is left over at the end of the kernel.
+
+    Undefined behaviour: a barrier of the same number elsewhere; warps of a
+    warpgroup that do not execute it together.
+
+    Example: see `attn.turn.take`.
+  }];
+}
+
+def Attn_TurnTakeOp : Attn_TurnOp<"take"> {
+  let summary = "waits for this warpgroup's turn";
+  let description = [{
+    Waits until the warpgroup before has passed the turn on. Turns go around:
+    each warpgroup takes and passes equally often.
+
+    Undefined behaviour: warpgroups of a partition that take different numbers of
+    turns, which wait for each other for ever; and that of `attn.turn.start`.
+
+    Example:
+
+    ```mlir
+    func.func @turns() attributes {attn.warps = array<i64: 8, 1>} {
+      attn.turn.start 1
+      attn.turn.take 1
+      attn.turn.pass 1
+      return
+    }
+    ```
+  }];
+}
+
+def Attn_TurnPassOp : Attn_TurnOp<"pass"> {
+  let summary = "gives the turn to the next warpgroup";
+  let description = [{
+    The warpgroup behind this one, or the first one behind the last, may go on
+    from its `attn.turn.take`. Does not wait.
+
+    Undefined behaviour: that of `attn.turn.start`.
+
+    Example: see `attn.turn.take`.
+  }];
+}
+
 def Attn_ClusterBarrierOp : Attn_Op<"cluster_barrier", [AttnRequiresSM<90>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "a barrier of all threads of a cluster";

@@ -40,6 +40,11 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     `attn.wgmma.wait` of its own, and at most one channel slot, acquired before
     it and released behind its wait.
 
+    With `pv_behind` as well, PV of block i is awaited together with QK of block
+    i + 2: it has the whole softmax of block i + 1 to run under, whose
+    probabilities take registers of their own. The accumulator is carried in
+    flight, and a rare path that changes it waits for it.
+
     Example:
 
     ```mlir
@@ -63,12 +68,14 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     I64Attr:$block,
     I64Attr:$stages,
     Arg<Variadic<AnyType>, "initial carried values">:$inits,
-    UnitAttr:$qk_ahead);
+    UnitAttr:$qk_ahead,
+    UnitAttr:$pv_behind,
+    OptionalAttr<I64Attr>:$turns);
   let results = (outs Res<Variadic<AnyType>, "carried values after the last block">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $begin `,` $full_begin `,` $full_end `,` $end `block` $block `stages` $stages
-    (`qk_ahead` $qk_ahead^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+    (`qk_ahead` $qk_ahead^)? (`pv_behind` $pv_behind^)? (`turns` $turns^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$begin,
     "::mlir::Value":$fullBegin, "::mlir::Value":$fullEnd, "::mlir::Value":$end,

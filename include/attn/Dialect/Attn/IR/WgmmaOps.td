@@ -72,4 +72,27 @@ def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, SameVariadicRe
   let hasVerifier = 1;
 }
 
+def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure]> {
+  let summary = "a tile as the accumulator of products to come";
+  let description = [{
+    The same registers, as an accumulator in flight of which nothing is pending:
+    what a path that had to wait hands to a place that takes an accumulator in
+    flight. It emits no instruction.
+
+    Example:
+
+    ```mlir
+    func.func @resume(%o: tensor<64x64xf32, #attn.auto>) -> tensor<64x64xf32, #attn.auto> {
+      %f = attn.wgmma.resume %o : tensor<64x64xf32, #attn.auto> -> !attn.inflight<64x64xf32>
+      %r = attn.wgmma.wait %f {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #attn.auto>
+      return %r : tensor<64x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyRankedTensor, "the tile">:$source);
+  let results = (outs Res<Attn_InFlightType, "the accumulator">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_WGMMAOPS_TD

@@ -48,6 +48,43 @@ def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
     "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def AttnShardCGAPass : Pass<"attn-shard-cga", "::mlir::ModuleOp"> {
+  let summary = "Let the CTAs of a cluster load together what all of them need";
+  let description = [{
+    In a kernel whose `known_cluster_size` says that n CTAs are a cluster, the
+    loads of a channel's `tx` role that are the same in all CTAs become
+    multicasts: each CTA loads a part of the slot's rows for all (`multicast =
+    n`), and the tensor map's box shrinks to one n-th of its rows, in the
+    kernel's parameter, in its launch record and where the host encodes it. What
+    a load leaves out of L2 that way is a remark.
+
+    A load is the same in all CTAs if neither its coordinates nor the loops and
+    branches around it depend on which CTA of the cluster runs it
+    (`gpu.cluster_block_id`, `gpu.block_id`). Indices of `attn.tile_loop` do not,
+    since it deals tiles to clusters; what is loaded from global memory at an
+    address that does not depend on it does not either. Loads that differ stay
+    with each CTA, with a remark that says why; so do those whose rows are no n
+    parts of whole 8 rows, at which a swizzle starts anew, and those that share
+    a tensor map with them.
+
+    A load that has `multicast` already is checked and kept.
+
+    Errors: a load with `multicast` that may differ between CTAs; a shared load's
+    tensor map that the host does not make with `attn.encode_tensor_map`, or
+    that the launch record does not describe. Errors of `attn-lower-channels` in
+    channels are errors here.
+
+    Example: test/doc/attn-shard-cga.mlir
+  }];
+  let statistics = [
+    Statistic<"numShared", "shared",
+              "Number of channels whose slots the CTAs of a cluster fill together">,
+    Statistic<"numOwn", "own",
+              "Number of channels of kernels in clusters whose slots each CTA fills">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
 def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Expand attn.kv_loop into pipelined loops";
   let description = [{
@@ -319,8 +356,18 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
     and `nvvm.minctasm`, rounded down to 8, or `nvvm.maxnreg`. Tensor maps
     become pointers to parameters.
 
+    Signals between CTAs of a cluster get the scope of the CTA, and what they
+    order rests on what hardware was seen to do
+    ([A4](Simulator.md#profiles)). `cluster-scope` gives them the one that the PTX
+    manual asks for, for which ptxas 13.0 puts a memory barrier of the whole GPU
+    in front of each arrival and invalidates L1 behind each wait.
+
     Example: test/doc/attn-lower-tiles.mlir
   }];
+  let options = [
+    Option<"clusterScope", "cluster-scope", "bool", "false",
+           "Name the cluster as the scope of signals between its CTAs.">
+  ];
   let dependentDialects = ["::mlir::attn::AttnDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",

@@ -96,7 +96,8 @@ LogicalResult TileLowering::lowerArrive(MBarrierArriveOp op) {
     Value remote = NVVM::MapaOp::create(b, type, pointer, rank);
     NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), remote,
                                    /*count=*/Value(),
-                                   NVVM::MemScopeKind::CLUSTER);
+                                   clusterScope ? NVVM::MemScopeKind::CLUSTER
+                                                : NVVM::MemScopeKind::CTA);
   };
   // The one thread of an elect stands for its warp.
   if (inElect) {
@@ -122,7 +123,8 @@ LogicalResult TileLowering::lowerWait(MBarrierWaitOp op) {
   b.createBlock(&loop.getBefore());
   Value complete = NVVM::MBarrierTryWaitOp::create(
       b, b.getI1Type(), pointer, parity, /*ticks=*/Value(),
-      op.getCluster() ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA);
+      op.getCluster() && clusterScope ? NVVM::MemScopeKind::CLUSTER
+                                      : NVVM::MemScopeKind::CTA);
   Value again =
       arith::XOrIOp::create(b, complete, arith::ConstantIntOp::create(b, 1, 1));
   scf::ConditionOp::create(b, again, ValueRange());
@@ -144,5 +146,65 @@ LogicalResult TileLowering::lowerNamedBarrier(NamedBarrierOp op) {
   LLVM::CallIntrinsicOp::create(
       b, b.getStringAttr("llvm.nvvm.barrier.cta.sync.count"),
       ValueRange{op.getId(), threads});
+  return success();
+}
+
+/// Two warpgroups meet at each barrier: the one whose turn it is, and the one
+/// that passed it on.
+static constexpr int64_t kTurnThreads = 256;
+
+LogicalResult TileLowering::lowerTurn(Operation *op, int64_t id) {
+  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
+  if (failed(grid))
+    return failure();
+  int64_t groups = grid->first * grid->second / 4;
+  if (groups < 2)
+    return success();
+  if (id + groups > 16)
+    return op->emitOpError("expected a named barrier for each of ")
+           << groups << " warpgroups from " << id << " on, got 15 in all";
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  auto constant = [](ImplicitLocOpBuilder &b, int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto isLast = [&](ImplicitLocOpBuilder &b) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, uniformWarp(),
+                                 constant(b, 4 * (groups - 1)));
+  };
+  // The numbers of a warpgroup do not change: they are computed once.
+  auto cached = [&](StringRef name, auto make) -> Value {
+    Value &value = entryCache[(name + std::to_string(id)).str()];
+    if (!value) {
+      uniformWarp();
+      ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
+      Value group =
+          arith::ShRUIOp::create(entry, uniformWarp(), constant(entry, 2));
+      Value own = arith::AddIOp::create(entry, group, constant(entry, id));
+      value = make(entry, own);
+    }
+    return value;
+  };
+  auto call = [&](ImplicitLocOpBuilder &b, StringRef name, Value barrier) {
+    LLVM::CallIntrinsicOp::create(
+        b, b.getStringAttr(name),
+        ValueRange{barrier, constant(b, kTurnThreads)});
+  };
+  constexpr llvm::StringLiteral kArrive("llvm.nvvm.barrier.cta.arrive.count");
+  if (isa<TurnStartOp>(op)) {
+    auto branch = scf::IfOp::create(b, isLast(b), /*withElseRegion=*/false);
+    ImplicitLocOpBuilder inner(op->getLoc(), branch.getThenBodyBuilder());
+    call(inner, kArrive, constant(inner, id));
+  } else if (isa<TurnTakeOp>(op)) {
+    call(b, "llvm.nvvm.barrier.cta.sync.count",
+         cached("turn", [](ImplicitLocOpBuilder &, Value own) { return own; }));
+  } else {
+    call(b, kArrive,
+         cached("turn-next", [&](ImplicitLocOpBuilder &entry, Value own) {
+           Value next = arith::AddIOp::create(entry, own, constant(entry, 1));
+           return arith::SelectOp::create(entry, isLast(entry),
+                                          constant(entry, id), next)
+               .getResult();
+         }));
+  }
   return success();
 }

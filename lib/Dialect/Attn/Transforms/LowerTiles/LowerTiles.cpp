@@ -50,7 +50,8 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
   // warps.
   if (partition != 0 &&
       (onTiles || llvm::any_of(op->getOperandTypes(), isRegisters) ||
-       isa<CpAsyncOp, CopyOutOp, WgmmaOp>(op)))
+       isa<CpAsyncOp, CopyOutOp, WgmmaOp, TurnStartOp, TurnTakeOp, TurnPassOp>(
+           op)))
     return op->emitOpError("expected to stand in the first partition, whose "
                            "warps hold the register tiles");
   auto lower = [&](LogicalResult result) {
@@ -86,6 +87,7 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       .Case([&](MmaOp o) { return lower(lowerMma(o)); })
       .Case([&](WgmmaOp o) { return lower(lowerWgmma(o)); })
       .Case([&](WgmmaWaitOp o) { return lower(lowerWgmmaWait(o)); })
+      .Case([&](WgmmaResumeOp o) { return lower(lowerWgmmaResume(o)); })
       .Case([&](TmaPrefetchOp o) { return lower(lowerTmaPrefetch(o)); })
       .Case([&](TmaLoadOp o) { return lower(lowerTmaLoad(o)); })
       .Case([&](TmaStoreOp o) { return lower(lowerTmaStore(o)); })
@@ -100,6 +102,8 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       .Case([&](ClusterBarrierOp o) { return lower(lowerClusterBarrier(o)); })
       .Case([&](FenceProxyOp o) { return lower(lowerFenceProxy(o)); })
       .Case([&](NamedBarrierOp o) { return lower(lowerNamedBarrier(o)); })
+      .Case<TurnStartOp, TurnTakeOp, TurnPassOp>(
+          [&](auto o) { return lower(lowerTurn(o, o.getId())); })
       .Case([&](WarpSpecializeOp o) { return lower(lowerWarpSpecialize(o)); })
       .Case([&](ElectOp o) { return lower(lowerElect(o)); })
       .Case([&](ReduceOp o) { return lower(lowerReduce(o)); })
@@ -182,7 +186,7 @@ struct AttnLowerTilesPass
     for (gpu::GPUFuncOp kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
       if (!kernel->hasAttr(AttnDialect::kWarpsAttr))
         continue;
-      if (failed(TileLowering(kernel).run()))
+      if (failed(TileLowering(kernel, clusterScope).run()))
         return signalPassFailure();
     }
   }

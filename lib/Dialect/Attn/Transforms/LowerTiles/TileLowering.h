@@ -69,7 +69,9 @@ Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
 
 class TileLowering {
 public:
-  explicit TileLowering(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+  /// With `clusterScope` signals between CTAs of a cluster say so.
+  TileLowering(gpu::GPUFuncOp kernel, bool clusterScope)
+      : kernel(kernel), clusterScope(clusterScope) {}
 
   /// Lowers the whole kernel.
   LogicalResult run();
@@ -111,6 +113,7 @@ private:
   LogicalResult lowerMma(MmaOp op);
   LogicalResult lowerWgmma(WgmmaOp op);
   LogicalResult lowerWgmmaWait(WgmmaWaitOp op);
+  LogicalResult lowerWgmmaResume(WgmmaResumeOp op);
 
   // Tensor copies (Tma.cpp).
   /// Makes pointers of the kernel's tensor maps, when no typed use is left.
@@ -134,6 +137,7 @@ private:
   LogicalResult lowerWait(MBarrierWaitOp op);
   LogicalResult lowerFenceProxy(FenceProxyOp op);
   LogicalResult lowerNamedBarrier(NamedBarrierOp op);
+  LogicalResult lowerTurn(Operation *op, int64_t id);
   LogicalResult lowerClusterBarrier(ClusterBarrierOp op);
 
   // Partitions of the CTA (WarpSpecialize.cpp).
@@ -226,6 +230,7 @@ private:
                function_ref<void(ImplicitLocOpBuilder &, const Chunk &)> visit);
 
   gpu::GPUFuncOp kernel;
+  bool clusterScope;
   /// Threads that hold tiles: those of the first partition, or all.
   int64_t threads = 0;
   /// The partition that is being lowered, and its first warp.

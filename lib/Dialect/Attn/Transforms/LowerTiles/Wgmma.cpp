@@ -308,3 +308,18 @@ LogicalResult TileLowering::lowerWgmmaWait(WgmmaWaitOp op) {
   }
   return success();
 }
+
+LogicalResult TileLowering::lowerWgmmaResume(WgmmaResumeOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  std::optional<SmallVector<unsigned>> same =
+      layout->registersFrom(source->layout);
+  if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
+    return op.emitOpError("expected a tile in the fragments of the kernel's "
+                          "warps, got ")
+           << op.getSource().getType();
+  setTile(op.getResult(), *layout, source->values);
+  return success();
+}

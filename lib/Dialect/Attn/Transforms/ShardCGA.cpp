@@ -1,0 +1,348 @@
+//===- ShardCGA.cpp - Loads that the CTAs of a cluster share --------------===//
+//
+// First everything is checked, then everything is rewritten: the loads, and the
+// box of their tensor maps in the three places that state it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ChannelAnalysis.h"
+#include "attn/Analysis/ClusterUniformity.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/Remarks.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNSHARDCGAPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Rows after which the swizzle of an address repeats.
+static constexpr int64_t kSwizzleRows = 8;
+
+namespace {
+
+/// The loads of a role that signals by tx.
+struct LoadGroup {
+  SmallVector<TmaLoadOp> loads;
+  /// Why each CTA loads for itself; empty if all load together.
+  std::string reason;
+  /// True if somebody made the loads multicasts before.
+  bool isGiven = false;
+
+  bool isShared() const { return reason.empty(); }
+};
+
+/// Distributes the loads of one kernel.
+class KernelSharder {
+public:
+  KernelSharder(gpu::GPUFuncOp kernel, int64_t ctas, ModuleOp module)
+      : kernel(kernel), ctas(ctas), module(module), uniformity(kernel) {}
+
+  /// Checks, decides and rewrites. On failure a diagnostic was emitted.
+  LogicalResult run();
+
+  int64_t numShared = 0, numOwn = 0;
+
+private:
+  LogicalResult checkGiven(TmaLoadOp load);
+  std::string findReason(TmaLoadOp load);
+  void dropMixedMaps();
+  LogicalResult checkRecord(BlockArgument map);
+  LogicalResult collectEncodings(BlockArgument map);
+  TensorMapType getPart(TensorMapType type);
+  void rewriteMap(BlockArgument map);
+  void report(Owner owner, const LoadGroup &group);
+
+  gpu::GPUFuncOp kernel;
+  int64_t ctas;
+  ModuleOp module;
+  ClusterUniformity uniformity;
+  llvm::MapVector<std::pair<Operation *, unsigned>, LoadGroup> groups;
+  /// The operands of launches that pass a shared map.
+  llvm::MapVector<Value, SmallVector<OpOperand *>> encodings;
+};
+
+struct AttnShardCGAPass : attn::impl::AttnShardCGAPassBase<AttnShardCGAPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
+      std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+      int64_t ctas = size ? llvm::product_of(*size) : 1;
+      if (ctas == 1)
+        return WalkResult::skip();
+      KernelSharder sharder(kernel, ctas, getOperation());
+      if (failed(sharder.run()))
+        return WalkResult::interrupt();
+      numShared += sharder.numShared;
+      numOwn += sharder.numOwn;
+      return WalkResult::skip();
+    });
+    if (walk.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which loads are shared
+//===----------------------------------------------------------------------===//
+
+/// A load that somebody made a multicast has to be one.
+LogicalResult KernelSharder::checkGiven(TmaLoadOp load) {
+  for (auto [index, coordinate] : llvm::enumerate(load.getCoords()))
+    if (Operation *source = uniformity.getSource(coordinate)) {
+      InFlightDiagnostic diag =
+          load.emitOpError("expected coordinates that are the same in all CTAs "
+                           "of the cluster to multicast, got coordinate ")
+          << index << " that may differ";
+      diag.attachNote(source->getLoc()) << "it depends on this";
+      return diag;
+    }
+  Operation *source = uniformity.getControlSource(load);
+  if (!source)
+    return success();
+  InFlightDiagnostic diag =
+      load.emitOpError("expected all CTAs of the cluster to multicast equally "
+                       "often, got a load under conditions that may differ");
+  diag.attachNote(source->getLoc()) << "they depend on this";
+  return diag;
+}
+
+/// Why `load` cannot be a multicast; empty if it can.
+std::string KernelSharder::findReason(TmaLoadOp load) {
+  auto print = [](Operation *op) { return op->getName().getStringRef(); };
+  if (load.getMulticast())
+    return "it is a multicast already";
+  for (auto [index, coordinate] : llvm::enumerate(load.getCoords()))
+    if (Operation *source = uniformity.getSource(coordinate))
+      return llvm::formatv("coordinate {0} of a load depends on {1}", index,
+                           print(source));
+  if (Operation *source = uniformity.getControlSource(load))
+    return llvm::formatv("whether a load runs depends on {0}", print(source));
+  auto argument = dyn_cast<BlockArgument>(load.getMap());
+  if (!argument || argument.getOwner() != &kernel.getBody().front())
+    return "a load's tensor map is no parameter of the kernel";
+  TensorMapType map = load.getMap().getType();
+  int64_t rows = map.getRows();
+  if (map.getBox()[map.getRank() - 2] != rows ||
+      rows % (ctas * kSwizzleRows) != 0)
+    return llvm::formatv(
+        "a box of {0} rows is not {1} parts of a multiple of {2} rows", rows,
+        ctas, kSwizzleRows);
+  return "";
+}
+
+/// A map has one box: loads that share it are all multicasts or none is.
+void KernelSharder::dropMixedMaps() {
+  // A user that needs the whole box.
+  auto isOther = [&](Operation *user) {
+    return !isa<TmaPrefetchOp>(user) && llvm::none_of(groups, [&](auto &entry) {
+      return entry.second.isShared() &&
+             llvm::is_contained(entry.second.loads, user);
+    });
+  };
+  auto findOther = [&](const LoadGroup &group) -> Operation * {
+    for (TmaLoadOp load : group.loads)
+      for (Operation *user : load.getMap().getUsers())
+        if (isOther(user))
+          return user;
+    return nullptr;
+  };
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (auto &[key, group] : groups) {
+      Operation *other = group.isShared() ? findOther(group) : nullptr;
+      if (!other)
+        continue;
+      group.reason = llvm::formatv("{0} uses the tensor map of a load, and is "
+                                   "not the same in all CTAs",
+                                   other->getName());
+      changed = true;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+/// The map for one part of the rows.
+TensorMapType KernelSharder::getPart(TensorMapType type) {
+  SmallVector<int64_t> box(type.getBox());
+  box[box.size() - 2] /= ctas;
+  return TensorMapType::get(type.getContext(), box, type.getElementType(),
+                            type.getSwizzle());
+}
+
+/// The launch record's arguments are in the kernel's order, its boxes have the
+/// innermost extent first.
+static SmallVector<int64_t> getRecordBox(TensorMapType type) {
+  return llvm::to_vector(llvm::reverse(type.getBox()));
+}
+
+/// The entry of the launch record for `map`; null if there is none.
+static DictionaryAttr lookupRecord(DictionaryAttr launch, BlockArgument map) {
+  auto args = launch.getAs<ArrayAttr>("args");
+  if (!args || args.size() <= map.getArgNumber())
+    return {};
+  return dyn_cast<DictionaryAttr>(args[map.getArgNumber()]);
+}
+
+LogicalResult KernelSharder::checkRecord(BlockArgument map) {
+  auto launch = kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr);
+  if (!launch)
+    return success();
+  DictionaryAttr entry = lookupRecord(launch, map);
+  SmallVector<int64_t> expected =
+      getRecordBox(cast<TensorMapType>(map.getType()));
+  auto box =
+      entry ? entry.getAs<DenseI64ArrayAttr>("box") : DenseI64ArrayAttr();
+  if (box && box.asArrayRef() == ArrayRef(expected))
+    return success();
+  InFlightDiagnostic diag =
+      kernel.emitOpError("expected argument ")
+      << map.getArgNumber()
+      << " of the launch record to be a tensor map with box ["
+      << ArrayRef(expected) << "], got ";
+  if (box)
+    return diag << box;
+  if (entry)
+    return diag << entry;
+  return diag << "none";
+}
+
+LogicalResult KernelSharder::collectEncodings(BlockArgument map) {
+  SmallVector<OpOperand *> &operands = encodings[map];
+  WalkResult walk = module.walk([&](gpu::LaunchFuncOp launch) -> WalkResult {
+    if (SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernel()) !=
+        kernel)
+      return WalkResult::advance();
+    OpOperand &operand = launch.getKernelOperandsMutable()[map.getArgNumber()];
+    if (!operand.get().getDefiningOp<EncodeTensorMapOp>()) {
+      InFlightDiagnostic diag =
+          launch.emitOpError("expected the result of an attn.encode_tensor_map "
+                             "as kernel operand ")
+          << map.getArgNumber() << ", whose box attn-shard-cga divides";
+      diag.attachNote(kernel.getLoc()) << "for this kernel";
+      return diag;
+    }
+    operands.push_back(&operand);
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+void KernelSharder::rewriteMap(BlockArgument map) {
+  TensorMapType part = getPart(cast<TensorMapType>(map.getType()));
+  map.setType(part);
+  SmallVector<Type> inputs(kernel.getArgumentTypes());
+  inputs[map.getArgNumber()] = part;
+  kernel.setFunctionType(kernel.getFunctionType().clone(inputs, {}));
+  if (auto launch =
+          kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr)) {
+    Builder b(kernel.getContext());
+    NamedAttrList record(launch), entry(lookupRecord(launch, map));
+    entry.set("box", b.getDenseI64ArrayAttr(getRecordBox(part)));
+    SmallVector<Attribute> args(launch.getAs<ArrayAttr>("args").getValue());
+    args[map.getArgNumber()] = entry.getDictionary(b.getContext());
+    record.set("args", b.getArrayAttr(args));
+    kernel->setAttr(AttnDialect::kLaunchAttr,
+                    record.getDictionary(b.getContext()));
+  }
+  for (OpOperand *operand : encodings[map]) {
+    auto encoding = operand->get().getDefiningOp<EncodeTensorMapOp>();
+    OpBuilder b(encoding);
+    operand->set(EncodeTensorMapOp::create(b, encoding.getLoc(), part,
+                                           encoding.getSource()));
+    if (encoding.use_empty())
+      encoding.erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelSharder::run() {
+  ChannelAnalysis channels(kernel);
+  if (failed(channels.run()))
+    return failure();
+  WalkResult walk = kernel.walk([&](TmaLoadOp load) -> WalkResult {
+    if (load.getMulticast() && failed(checkGiven(load)))
+      return failure();
+    auto found = load.getToken() ? channels.getOwners().find(load.getToken())
+                                 : channels.getOwners().end();
+    if (found == channels.getOwners().end())
+      return WalkResult::advance();
+    Owner owner = found->second;
+    LoadGroup &group = groups[{owner.channel, owner.role}];
+    group.loads.push_back(load);
+    group.isGiven |= load.getMulticast().has_value();
+    if (group.isShared())
+      group.reason = findReason(load);
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  dropMixedMaps();
+
+  for (auto &[key, group] : groups)
+    if (group.isShared())
+      for (TmaLoadOp load : group.loads) {
+        auto map = cast<BlockArgument>(load.getMap());
+        if (!encodings.contains(map) &&
+            (failed(checkRecord(map)) || failed(collectEncodings(map))))
+          return failure();
+      }
+  for (auto &[key, group] : groups) {
+    if (group.isGiven)
+      continue;
+    report({cast<ChannelCreateOp>(key.first), key.second}, group);
+    if (!group.isShared()) {
+      ++numOwn;
+      continue;
+    }
+    ++numShared;
+    for (TmaLoadOp load : group.loads)
+      load.setMulticast(ctas);
+  }
+  for (auto &[map, operands] : encodings)
+    rewriteMap(cast<BlockArgument>(map));
+  return success();
+}
+
+void KernelSharder::report(Owner owner, const LoadGroup &group) {
+  std::string channel = owner.channel.getName().str();
+  if (!group.isShared()) {
+    remark::analysis(owner.channel.getLoc(),
+                     remark::RemarkOpts::name("own-loads")
+                         .category("attn.shard-cga")
+                         .function(kernel.getName()))
+        << remark::add("each CTA fills the slots of channel '{0}' for itself",
+                       channel)
+        << remark::reason("{0}", group.reason);
+    return;
+  }
+  TmaLoadOp load = group.loads.front();
+  TensorMapType map = load.getMap().getType();
+  ArrayRef<int64_t> slot = load.getDest().getType().getShape();
+  int64_t bytes = ShapedType::getNumElements(slot) *
+                  map.getElementType().getIntOrFloatBitWidth() / 8;
+  remark::passed(owner.channel.getLoc(), remark::RemarkOpts::name("multicast")
+                                             .category("attn.shard-cga")
+                                             .function(kernel.getName()))
+      << remark::add("the CTAs of a cluster fill the slots of channel '{0}' "
+                     "together",
+                     channel)
+      << remark::metric("ctas", ctas)
+      << remark::metric("mask", (int64_t(1) << ctas) - 1)
+      << remark::metric("rows", slot[0] / ctas)
+      << remark::metric("boxes", slot[1] / map.getColumns())
+      << remark::metric("l2-bytes", bytes / ctas)
+      << remark::metric("l2-bytes-saved", bytes - bytes / ctas);
+}

@@ -1,0 +1,46 @@
+//===- ClusterTile.cpp - Tiles of the CTAs of a cluster -------------------===//
+
+#include "ClusterTile.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+ClusterTile attn::emitClusterTile(KernelContext &context, Value tile,
+                                  Value place, int64_t ctas, Value queries,
+                                  Value keys, int64_t blockM, int64_t blockN) {
+  ImplicitLocOpBuilder &b = context.b;
+  const ProblemFacts &facts = context.facts;
+  ClusterTile result;
+  result.firstRow = arith::MulIOp::create(b, tile, context.i32(blockM * ctas));
+  result.row = result.firstRow;
+  if (ctas == 1) {
+    result.bounds =
+        emitBlockBounds(context, result.row, queries, keys, blockM, blockN);
+    result.begin = result.bounds.begin;
+    result.end = result.bounds.end;
+    return result;
+  }
+
+  Value offset = arith::MulIOp::create(b, place, context.i32(blockM));
+  result.row = arith::AddIOp::create(b, result.firstRow, offset);
+  BlockBounds all = emitBlockBounds(context, result.firstRow, queries, keys,
+                                    blockM * ctas, blockN);
+  result.begin = all.begin;
+  result.end = all.end;
+  BlockBounds &own = result.bounds;
+  own = emitBlockBounds(context, result.row, queries, keys, blockM, blockN);
+  // Only the last tiles of a head may lack one.
+  bool mayLack = facts.varlen || ShapedType::isDynamic(facts.queries) ||
+                 llvm::divideCeil(facts.queries, blockM) % ctas != 0;
+  if (mayLack) {
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                         result.row, queries);
+    for (Value *bound : {&own.begin, &own.fullBegin, &own.fullEnd, &own.end})
+      *bound = arith::SelectOp::create(b, exists, *bound, all.end);
+  }
+  if (own.upper)
+    result.skippedBehind = arith::SubIOp::create(b, all.end, own.end);
+  if (own.lower || mayLack)
+    result.skippedInFront = arith::SubIOp::create(b, own.begin, all.begin);
+  return result;
+}
