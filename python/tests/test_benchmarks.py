@@ -37,7 +37,7 @@ def test_flops_of_squares():
 
 def test_cells_are_what_they_say():
     cells = gpu_cells.make_standard()
-    assert len(cells) == 60 == len({cell.name for cell in cells})
+    assert len(cells) == 72 == len({cell.name for cell in cells})
     assert all(cell.is_standard for cell in cells)
     assert all(cell.batch * cell.heads == (64 if cell.d == 256 else 128) for cell in cells)
     assert not any(cell.is_standard for cell in gpu_cells.make_features())
