@@ -96,6 +96,8 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     plans = json.loads(options.plans.read_text()) if options.plans else []
     cells = gpu_cells.make_standard(options.layout) + gpu_cells.make_features(options.layout)
+    if options.chip == "sm_90a":
+        cells += gpu_cells.make_narrow(options.layout)
     cells = [cell for cell in cells if re.search(options.filter, cell.name)]
     work = []
     for cell in cells:

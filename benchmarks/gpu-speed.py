@@ -41,7 +41,7 @@ import attn.runtime
 L2_BYTES = 60 << 20
 #: Calls of a graph are repeated until one replay takes about this long.
 REPLAY_SECONDS = 4e-3
-DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f8E4M3FN": torch.float8_e4m3fn}
 POWER_INSTANT = 186  # NVML_FI_DEV_POWER_INSTANT
 
 
@@ -100,10 +100,11 @@ def make_sets(cell: gpu_cells.Cell) -> list[tuple[torch.Tensor, ...]]:
         shape = (cell.batch, heads, cell.rows, cell.d)
         if cell.layout == "bnhd":
             shape = (shape[0], shape[2], shape[1], shape[3])
-        value = torch.randn(shape, dtype=dtype, device="cuda")
+        drawn = dtype if dtype.itemsize > 1 else torch.bfloat16
+        value = torch.randn(shape, dtype=drawn, device="cuda").to(dtype)
         return value.transpose(1, 2) if cell.layout == "bnhd" else value
 
-    size = 2 * cell.batch * cell.rows * cell.d * (2 * cell.heads + 2 * cell.kv_heads)
+    size = dtype.itemsize * cell.batch * cell.rows * cell.d * (2 * cell.heads + 2 * cell.kv_heads)
     count = max(2, -(-2 * L2_BYTES // size))
     return [tuple(draw(h) for h in (cell.heads, cell.kv_heads, cell.kv_heads)) for _ in range(count)]
 
@@ -118,7 +119,8 @@ def make_own(folder, cell, entry, sets, slopes, offsets):
         fixed |= {"cu_seqlens_q": offsets, "cu_seqlens_k": offsets}
     outputs = [
         (
-            torch.full_like(q, math.nan),
+            # O of 8-bit operands is bf16.
+            torch.full_like(q, math.nan, dtype=q.dtype if q.itemsize > 1 else torch.bfloat16),
             torch.full(q.shape[:3], math.nan, dtype=torch.float32, device="cuda"),
         )
         for q, _, _ in sets

@@ -45,7 +45,8 @@ class Cell:
     def is_standard(self) -> bool:
         """Whether the cell belongs to the table of dense and causal problems."""
         return (
-            self.window is None
+            self.dtype in DTYPES
+            and self.window is None
             and not self.lengths
             and self.score is None
             and self.heads == self.kv_heads
@@ -106,6 +107,15 @@ def make_standard(layout: str = "bhnd") -> list[Cell]:
     for dtype, d, causal, rows in itertools.product(DTYPES, HEAD_DIMS, (False, True), LENGTHS):
         batch = 2 if d == 256 else 4
         cells.append(Cell(batch, 32, 32, rows, d, dtype, causal, layout=layout))
+    return cells
+
+
+def make_narrow(layout: str = "bhnd") -> list[Cell]:
+    """8-bit operands, for which only some targets have plans."""
+    cells = []
+    for d, causal, rows in itertools.product(HEAD_DIMS, (False, True), LENGTHS):
+        batch = 2 if d == 256 else 4
+        cells.append(Cell(batch, 32, 32, rows, d, "f8E4M3FN", causal, layout=layout))
     return cells
 
 

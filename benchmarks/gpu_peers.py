@@ -101,6 +101,8 @@ def _flash4(cell: Cell, offsets: torch.Tensor | None) -> Call:
 def make_peers(cell: Cell, slopes: torch.Tensor | None, offsets: torch.Tensor | None) -> dict[str, Call]:
     """The peers of a cell by name; the first is the one that the bar is set by."""
     peers: dict[str, Call] = {}
+    if cell.dtype.startswith("f8"):
+        return peers  # torch has no attention on 8-bit operands
     if cell.score:
         return {"flex": _flex(cell, slopes)}
     if offsets is not None:

@@ -85,6 +85,7 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
       return readInteger(name, value, *slot);
   const std::pair<StringRef, bool *> bools[] = {
       {"sinks", &problem.sinks},
+      {"descales", &problem.descales},
       {"lse", &problem.lse},
       {"dynamic", &problem.dynamic},
       {"debug-lines", &compile.debugLines}};

@@ -30,6 +30,7 @@ llvm::StringRef ProblemFlags::getFirstGiven() const {
                                               {layout.has_value(), "layout"},
                                               {varlen.has_value(), "varlen"},
                                               {sinks, "sinks"},
+                                              {descales, "descales"},
                                               {!lse, "no-lse"},
                                               {dynamic, "dynamic"}};
   for (auto [isGiven, name] : given)
@@ -184,6 +185,7 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
       return makeError(flag, "expected a size below 2^31, got '" +
                                  Twine(value) + "'");
   problem.sinks = flags.sinks;
+  problem.descales = flags.descales;
   problem.lse = flags.lse;
   problem.dynamic = flags.dynamic;
   // An 8-bit output would need a factor.
@@ -290,6 +292,14 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
                                    builder.getI32Type());
     types.append({lengths, lengths});
   }
+  if (problem.descales) {
+    int64_t sequences = varlen ? problem.lengthsQ.size() : problem.batch;
+    if (problem.dynamic)
+      sequences = dynamic;
+    for (int64_t heads : {problem.heads, problem.kvHeads, problem.kvHeads})
+      types.push_back(
+          MemRefType::get({sequences, heads}, builder.getF32Type()));
+  }
 
   auto function = func::FuncOp::create(
       builder, loc, "attention", builder.getFunctionType(types, TypeRange()));
@@ -304,6 +314,11 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   auto op = AttentionOp::create(builder, loc, arguments[0], arguments[1],
                                 arguments[2], arguments[3], lse, sinks,
                                 lengthsQ, lengthsK);
+  if (problem.descales) {
+    op.getQDescaleMutable().assign(take(true));
+    op.getKDescaleMutable().assign(take(true));
+    op.getVDescaleMutable().assign(take(true));
+  }
   auto getFloat = [&](double value) {
     return builder.getF32FloatAttr(static_cast<float>(value));
   };

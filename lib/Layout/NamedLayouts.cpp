@@ -275,6 +275,48 @@ Expected<TileLayout> mlir::attn::wgmmaOperandA(int64_t m, int64_t k,
   return mmaOperandA(m, k, elementBits, 256 / elementBits, {4 * warpgroups, 1});
 }
 
+Expected<TransposeTiles> mlir::attn::transposeTiles(int64_t k, int64_t n,
+                                                    unsigned numWarps) {
+  if (!llvm::isPowerOf2_32(numWarps) || numWarps > 32)
+    return makeError("expected a power of two up to 32 of warps, got {0}",
+                     numWarps);
+  if (Error error = checkMultiple("k", k, 32))
+    return std::move(error);
+  if (Error error = checkMultiple("n", n, 16))
+    return std::move(error);
+  UnitBases source, dest;
+  source.registers = {{1, 0}, {8, 0}, {16, 0}};
+  source.lanes = {{2, 0}, {4, 0}, {0, 1}, {0, 2}, {0, 4}};
+  dest.registers = {{0, 1}, {8, 0}, {0, 8}};
+  dest.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
+  int64_t unitK = 32, unitN = 16;
+  for (unsigned warps = 1; warps < numWarps; warps *= 2) {
+    if (n % (2 * unitN) == 0) {
+      source.warps.push_back({0, unitN / 2});
+      dest.warps.push_back({unitN, 0});
+      unitN *= 2;
+    } else if (k % (2 * unitK) == 0) {
+      source.warps.push_back({unitK, 0});
+      dest.warps.push_back({0, unitK / 2});
+      unitK *= 2;
+    } else {
+      return makeError("expected {0} warps to share {1} x {2} elements in "
+                       "pieces of 32 x 16",
+                       numWarps, k, n);
+    }
+  }
+  int64_t countK = k / unitK, countN = n / unitN;
+  Expected<TileLayout> from =
+      source.build(unitK, unitN / 2, {{0, countK}, {1, countN}}, numWarps);
+  if (!from)
+    return from.takeError();
+  Expected<TileLayout> to =
+      dest.build(unitN, unitK / 2, {{1, countK}, {0, countN}}, numWarps);
+  if (!to)
+    return to.takeError();
+  return TransposeTiles{*from, *to};
+}
+
 Expected<TileLayout> mlir::attn::tmem32x32b(int64_t n, unsigned warpgroups) {
   Expected<SmallVector<Coords>> warps = tmemWarps(warpgroups);
   if (!warps)

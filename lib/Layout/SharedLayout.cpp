@@ -147,6 +147,40 @@ Expected<SharedLayout> SharedLayout::swizzled(int64_t rows, int64_t cols,
   return result;
 }
 
+Expected<SharedLayout> SharedLayout::inPairs() const {
+  if (rank() != 2 || span == 0)
+    return makeError("expected a swizzled buffer of two dimensions, got {0}",
+                     str());
+  return swizzled(extents[0], extents[1] / 2, 2 * bits, span);
+}
+
+Expected<SharedLayout> SharedLayout::interleavedRows() const {
+  if (rank() != 2 || span == 0 || extents[0] % 16 != 0)
+    return makeError("expected a swizzled buffer with a multiple of 16 rows, "
+                     "got {0}",
+                     str());
+  int64_t spanElements = int64_t(span) * 8 / bits;
+  Expected<LinearLayout> result =
+      LinearLayout::get({{kOffsetDim, 16 * spanElements}});
+  if (!result)
+    return result.takeError();
+  auto along = [&](int64_t row, int64_t column) {
+    return Coords{offset({row, column}) / elementBytes()};
+  };
+  SmallVector<Coords> columns;
+  for (int64_t column = 1; column < spanElements; column *= 2)
+    columns.push_back(along(0, column));
+  if (Error error = result->addAxis(
+          dimName(0), {along(2, 0), along(4, 0), along(9, 0), along(1, 0)}))
+    return std::move(error);
+  if (Error error = result->addAxis(dimName(1), columns))
+    return std::move(error);
+  return get(*result,
+             {{extents[0] / 16, 16 * spanElements},
+              {extents[1] / spanElements, extents[0] * spanElements}},
+             bits);
+}
+
 unsigned SharedLayout::chooseSpan(int64_t cols, unsigned elementBits) {
   int64_t rowBytes = cols * elementBits / 8;
   for (unsigned span : {128, 64, 32})

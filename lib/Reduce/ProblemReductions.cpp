@@ -113,6 +113,14 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   }
   if (Value sinks = op.getSinks())
     heads.push_back({sinks, 0});
+  // With packed sequences the first extent follows the lengths'.
+  bool varlen = op.isVariableLength();
+  if (Value descale = op.getQDescale()) {
+    heads.push_back({descale, 1});
+    if (!varlen)
+      for (Value each : {descale, op.getKDescale(), op.getVDescale()})
+        batch.push_back({each, 0});
+  }
   SmallVector<SmallVector<OperandDim>> extents;
   // The first extents of k and v are the batch, or the pool of pages.
   SmallVector<OperandDim> pool = {{k, 0}, {v, 0}};
@@ -127,7 +135,10 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   if (op.isVariableLength())
     extents.push_back({{op.getCuSeqlensQ(), 0}, {op.getCuSeqlensK(), 0}});
 
-  SmallVector<OperandDim> kvHeads = {{k, 1}, {v, 1}}, allHeads = heads;
+  SmallVector<OperandDim> kvHeads = {{k, 1}, {v, 1}};
+  if (op.getQDescale())
+    kvHeads.append({{op.getKDescale(), 1}, {op.getVDescale(), 1}});
+  SmallVector<OperandDim> allHeads = heads;
   llvm::append_range(allHeads, kvHeads);
   SmallVector<OperandDim> d = {{q, 3}, {k, 3}}, dv = {{v, 3}, {o, lead + 3}};
   SmallVector<OperandDim> allDims = d;
@@ -214,6 +225,9 @@ static SmallVector<Reduction> problemReductions() {
       dropAttributes({"rope_dim"}),
       dropAttributes({"plan"}),
       dropOperands({[](AttentionOp op) { return op.getSinksMutable(); }}),
+      dropOperands({[](AttentionOp op) { return op.getQDescaleMutable(); },
+                    [](AttentionOp op) { return op.getKDescaleMutable(); },
+                    [](AttentionOp op) { return op.getVDescaleMutable(); }}),
       dropOperands({[](AttentionOp op) { return op.getLseMutable(); }}),
       dropOperands({[](AttentionOp op) { return op.getCuSeqlensQMutable(); },
                     [](AttentionOp op) { return op.getCuSeqlensKMutable(); }},

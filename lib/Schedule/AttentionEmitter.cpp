@@ -9,14 +9,36 @@ using namespace mlir::attn;
 static constexpr double kLog2E = 1.4426950408889634;
 static constexpr double kLn2 = 0.6931471805599453;
 
-static double getExponentScale(const ProblemFacts &facts) {
-  bool natural = facts.softcap || facts.hasScoreMod() || facts.hasMaskMod();
-  return natural ? kLog2E : std::abs(facts.scale) * kLog2E;
+AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM)
+    : context(context), facts(context.facts), blockM(blockM), b(context.b) {}
+
+bool AttentionEmitter::hasNaturalScores() const {
+  return facts.softcap || needsIndices();
 }
 
-AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM)
-    : context(context), facts(context.facts), blockM(blockM), b(context.b),
-      exponentScale(getExponentScale(context.facts)) {}
+void AttentionEmitter::emitDescales() {
+  if (!facts.qDescale)
+    return;
+  auto read = [&](StringRef name, Value head) -> Value {
+    Value offset = arith::MulIOp::create(b, context.widen(at.batch),
+                                         context.getStride(name, 0));
+    Value inner = arith::MulIOp::create(b, context.widen(head),
+                                        context.getStride(name, 1));
+    return context.loadElement(name, arith::AddIOp::create(b, offset, inner));
+  };
+  scoreDescale = arith::MulFOp::create(b, read("q_descale", at.head),
+                                       read("k_descale", at.kvHead));
+  valueDescale = read("v_descale", at.kvHead);
+}
+
+Value AttentionEmitter::emitExponentScale() {
+  if (hasNaturalScores())
+    return context.f32(kLog2E);
+  Value scale = context.f32(std::abs(facts.scale) * kLog2E);
+  if (!scoreDescale)
+    return scale;
+  return arith::MulFOp::create(b, scoreDescale, scale);
+}
 
 Value AttentionEmitter::emitKVHead(Value head) {
   if (facts.heads == facts.kvHeads && !ShapedType::isDynamic(facts.heads))
@@ -140,6 +162,9 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
     if (factor != 1)
       scores = arith::MulFOp::create(lb, scores, constant(factor));
   };
+  if (scoreDescale && hasNaturalScores())
+    scores = arith::MulFOp::create(
+        lb, scores, tensor::SplatOp::create(lb, scoreDescale, type));
   if (facts.softcap) {
     scaleBy(facts.scale / *facts.softcap);
     scores = math::TanhOp::create(lb, scores);
@@ -226,7 +251,8 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, state.l, zero);
   Value divisor = arith::SelectOp::create(b, some, state.l, splat(rows, 1));
-  Value inverse = arith::DivFOp::create(b, splat(rows, 1), divisor);
+  Value one = valueDescale ? splatRows(valueDescale) : splat(rows, 1);
+  Value inverse = arith::DivFOp::create(b, one, divisor);
   Value o = arith::MulFOp::create(
       b, state.o, BroadcastOp::create(b, state.o.getType(), inverse));
   if (!facts.outType.isF32())

@@ -59,6 +59,11 @@ protected:
   /// The key head of a query head: query heads of a key head stand next to each
   /// other.
   Value emitKVHead(Value head);
+  /// Reads what units of q, k and v stand for in the tile's head, where the
+  /// problem says so.
+  void emitDescales();
+  /// The factor of online_softmax, f32: exponents of two per unit of score.
+  Value emitExponentScale();
   /// Reads the lengths of the tile's sequences and where they start.
   void emitLengths();
   /// Rows of one head of a rank-4 tensor, or of lse.
@@ -87,12 +92,15 @@ protected:
   /// First row of the sequence in packed tensors, i64; null otherwise.
   Value queryStart, keyStart;
   BlockBounds bounds;
-  /// The factor of online_softmax: exponents of two per unit of score.
-  const double exponentScale;
+  /// Factors of q k and of v, f32; null where units are ones.
+  Value scoreDescale, valueDescale;
 
 private:
   RunningState emitSinks(RunningState state);
   bool needsIndices() const;
+  /// True if scores are made before the softmax, so that it gets no factor but
+  /// log2 e.
+  bool hasNaturalScores() const;
   Value emitAbsentRows(Value m);
 };
 

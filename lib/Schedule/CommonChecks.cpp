@@ -13,7 +13,8 @@ llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
 }
 
 llvm::Error attn::checkCommon(llvm::StringRef schedule,
-                              const ProblemFacts &facts, int64_t dimStep) {
+                              const ProblemFacts &facts, int64_t dimStep,
+                              bool allowsNarrow) {
   AttentionOp op = facts.op;
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
@@ -29,7 +30,7 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
     llvm::raw_string_ostream(text) << type;
     return text;
   };
-  if (!facts.elementType.isF16() && !facts.elementType.isBF16())
+  if (facts.isNarrow() && !allowsNarrow)
     return unsupported("operands of type " + typeName(facts.elementType) +
                        ", expected f16 or bf16");
   if (!facts.outType.isF16() && !facts.outType.isBF16() &&

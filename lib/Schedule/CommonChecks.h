@@ -15,11 +15,11 @@ inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
 /// "schedule 'x' does not support what".
 llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 
-/// Refuses problems in other forms than plain attention on f16 or bf16, head
-/// dimensions other than multiples of `dimStep` up to 256, and lengths from
-/// kLengthLimit on.
+/// Refuses problems in other forms than plain attention on f16 or bf16 (or
+/// 8-bit floats, if the schedule allows them), head dimensions other than
+/// multiples of `dimStep` up to 256, and lengths from kLengthLimit on.
 llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
-                        int64_t dimStep);
+                        int64_t dimStep, bool allowsNarrow = false);
 
 } // namespace mlir::attn
 

@@ -11,7 +11,8 @@ KernelContext::KernelContext(const ProblemFacts &facts, const TargetRow &target,
     : facts(facts), target(target), b(loc, loc->getContext()) {
   for (const TensorFacts *tensor :
        {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.sinks,
-        &facts.cuSeqlensQ, &facts.cuSeqlensK})
+        &facts.cuSeqlensQ, &facts.cuSeqlensK, &facts.qDescale, &facts.kDescale,
+        &facts.vDescale})
     if (*tensor)
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);

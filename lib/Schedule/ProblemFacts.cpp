@@ -69,6 +69,10 @@ unify(std::initializer_list<std::pair<const TensorFacts *, unsigned>> extents) {
   return ShapedType::kDynamic;
 }
 
+bool ProblemFacts::isNarrow() const {
+  return elementType.getIntOrFloatBitWidth() == 8;
+}
+
 bool ProblemFacts::hasScoreMod() const {
   return !AttentionOp(op).getScoreMod().empty();
 }
@@ -121,6 +125,12 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.cuSeqlensQ, "cu_seqlens_q", Value(op.getCuSeqlensQ()),
                    false),
         std::tuple(&facts.cuSeqlensK, "cu_seqlens_k", Value(op.getCuSeqlensK()),
+                   false),
+        std::tuple(&facts.qDescale, "q_descale", Value(op.getQDescale()),
+                   false),
+        std::tuple(&facts.kDescale, "k_descale", Value(op.getKDescale()),
+                   false),
+        std::tuple(&facts.vDescale, "v_descale", Value(op.getVDescale()),
                    false)}) {
     FailureOr<TensorFacts> tensor = describeTensor(op, name, value, written);
     if (failed(tensor))

@@ -166,6 +166,9 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.sinks = getOptional("sinks");
   inputs.cuSeqlensQ = getOptional("cu_seqlens_q");
   inputs.cuSeqlensK = getOptional("cu_seqlens_k");
+  inputs.qDescale = getOptional("q_descale");
+  inputs.kDescale = getOptional("k_descale");
+  inputs.vDescale = getOptional("v_descale");
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
   Expected<AttentionResult> result = computeReference(*record.problem, inputs);

@@ -258,8 +258,11 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   using Sizes = std::vector<std::pair<StringRef, unsigned>>;
   const std::pair<Sizes, int64_t> groups[] = {
       {{{"q", 0}, {"k", 0}, {"v", 0}, {"o", 0}, {"lse", 0}}, kDynamicSize},
-      {{{"q", 1}, {"o", 1}, {"lse", 1}, {"sinks", 0}}, problem.heads},
-      {{{"k", 1}, {"v", 1}}, problem.kvHeads},
+      {{{"q", 1}, {"o", 1}, {"lse", 1}, {"sinks", 0}, {"q_descale", 1}},
+       problem.heads},
+      {{{"k", 1}, {"v", 1}, {"k_descale", 1}, {"v_descale", 1}},
+       problem.kvHeads},
+      {{{"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}}, kDynamicSize},
       {{{"q", 2}, {"o", 2}, {"lse", 2}}, kDynamicSize},
       {{{"k", 2}, {"v", 2}}, kDynamicSize},
       {{{"q", 3}, {"k", 3}}, problem.d},
@@ -326,8 +329,12 @@ Error TensorMaker::fill(HarnessTensor &tensor) {
     return createStringError("tensor \"" + argument.name +
                              "\": expected values for an input of integers, "
                              "got none");
+  // Descales are above zero: powers of two from 1/2 to 2, and between.
+  bool isDescale = StringRef(argument.name).ends_with("_descale");
   forEachElement(argument, [&](int64_t offset) {
-    encodeElement(argument.dtype, random.normal(), &tensor.bytes[offset]);
+    double value =
+        isDescale ? std::exp2(2 * random.uniform() - 1) : random.normal();
+    encodeElement(argument.dtype, value, &tensor.bytes[offset]);
   });
   return Error::success();
 }

@@ -68,6 +68,8 @@ public:
       return std::move(error);
     if (Error error = findSequences())
       return std::move(error);
+    if (Error error = checkDescales())
+      return std::move(error);
     result.shape = {inputs.q.shape[0], problem.heads, inputs.q.shape[2],
                     problem.dv};
     int64_t rows = result.shape[0] * result.shape[1] * result.shape[2];
@@ -90,6 +92,7 @@ public:
 private:
   Error check();
   Error findSequences();
+  Error checkDescales();
   Expected<std::vector<int64_t>>
   readLengths(StringRef name, const TensorView &view, int64_t limit);
   void computeHead(int64_t sequence, int64_t head);
@@ -198,6 +201,22 @@ Error Computation::findSequences() {
   return Error::success();
 }
 
+Error Computation::checkDescales() {
+  int64_t count = sequences.size();
+  for (const auto &[name, view, heads] :
+       {std::tuple("q_descale", &inputs.qDescale, problem.heads),
+        std::tuple("k_descale", &inputs.kDescale, problem.kvHeads),
+        std::tuple("v_descale", &inputs.vDescale, problem.kvHeads)}) {
+    if (view->has_value() != inputs.qDescale.has_value())
+      return createStringError("reference: expected all three descales or "
+                               "none");
+    if (*view)
+      if (Error error = checkShape(name, **view, {count, heads}))
+        return error;
+  }
+  return Error::success();
+}
+
 std::vector<double> Computation::load(const TensorView &view, int64_t batch,
                                       int64_t head, int64_t first, int64_t rows,
                                       bool transpose) {
@@ -239,6 +258,14 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
       load(inputs.k, sequence.batch, kvHead, sequence.firstKey, keys, true);
   std::vector<double> v =
       load(inputs.v, sequence.batch, kvHead, sequence.firstKey, keys, false);
+  double scale = problem.scale;
+  if (inputs.qDescale) {
+    scale *= inputs.qDescale->get({sequenceIndex, head}) *
+             inputs.kDescale->get({sequenceIndex, kvHead});
+    double factor = inputs.vDescale->get({sequenceIndex, kvHead});
+    for (double &value : v)
+      value *= factor;
+  }
   double sink = problem.sinks ? inputs.sinks->get({head}) : -infinity;
   std::vector<double> scores(keys);
   for (int64_t i = 0; i < queries; ++i) {
@@ -257,7 +284,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
     double max = sink;
     bool isNaN = std::isnan(sink);
     for (int64_t j = begin; j < end; ++j) {
-      double score = problem.scale * scores[j];
+      double score = scale * scores[j];
       if (problem.softcap > 0)
         score = problem.softcap * std::tanh(score / problem.softcap);
       if (inputs.scoreMod)

@@ -90,6 +90,10 @@ static cl::opt<std::string>
                cl::cat(problemCategory));
 static cl::opt<bool> flagSinks("sinks", cl::desc("One extra logit a head"),
                                cl::cat(problemCategory));
+static cl::opt<bool>
+    flagDescales("descales",
+                 cl::desc("What units of 8-bit q, k and v stand for"),
+                 cl::cat(problemCategory));
 static cl::opt<bool> flagLSE("lse", cl::init(true),
                              cl::desc("Also the log-sum-exp (default)"),
                              cl::cat(problemCategory));
@@ -203,6 +207,7 @@ static ProblemFlags getProblemFlags() {
   flags.layout = given(flagLayout);
   flags.varlen = given(flagVarlen);
   flags.sinks = flagSinks;
+  flags.descales = flagDescales;
   flags.lse = flagLSE && !flagNoLSE;
   flags.dynamic = flagDynamic;
   return flags;

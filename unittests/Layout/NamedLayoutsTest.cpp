@@ -246,6 +246,42 @@ TEST(NamedLayouts, ShapeK) {
   EXPECT_EQ(mmaShapeK(64, 32), 0u);
 }
 
+// A thread holds in `source` what it holds in `dest`, in the registers that the
+// header gives, with the keys of each 16 where the operand of wgmma has them.
+TEST(NamedLayouts, TransposeTilesMatch) {
+  for (auto [k, n, warps] : {std::tuple(64, 64, 4),
+                             {128, 128, 4},
+                             {96, 256, 4},
+                             {64, 32, 4},
+                             {32, 16, 1},
+                             {128, 16, 4},
+                             {160, 64, 2}}) {
+    TransposeTiles tiles = unwrap(transposeTiles(k, n, warps));
+    unsigned registers = tiles.source.numRegisters();
+    ASSERT_EQ(tiles.dest.numRegisters(), registers);
+    EXPECT_EQ(int64_t(registers) * 2 * 32 * warps, int64_t(k) * n);
+    for (unsigned reg = 0; reg < registers; reg += 2)
+      for (unsigned lane = 0; lane < 32; ++lane)
+        for (unsigned warp = 0; warp < unsigned(warps); ++warp) {
+          Coords to = tiles.dest.coords({reg, lane, warp, 0});
+          // Row of interleavedRows: the column of V.
+          int64_t s = to[0] % 16 / 8, r = to[0] % 8;
+          int64_t column =
+              to[0] / 16 * 16 + (r < 4 ? 2 * r + s : 2 * r + 1 - s);
+          for (unsigned i = 0; i < 4; ++i) {
+            // Position 4t + 2u + j of 16 is key 8u + 2t + j.
+            int64_t place = 2 * to[1] + i;
+            int64_t t = place % 16 / 4, u = place % 4 / 2, j = place % 2;
+            int64_t key = place / 16 * 16 + 8 * u + 2 * t + j;
+            unsigned from = (reg & ~3u) + 2 * u + j;
+            Coords pair = tiles.source.coords({from, lane, warp, 0});
+            EXPECT_EQ(pair[0], key);
+            EXPECT_EQ(pair[1], column / 2);
+          }
+        }
+  }
+}
+
 TEST(NamedLayouts, Errors) {
   expectError(mmaAccumulator(48, 64, {3, 2}),
               "expected powers of two up to 32 as warp grid, or any number of "
@@ -268,6 +304,13 @@ TEST(NamedLayouts, Errors) {
               "expected operand elements of 8 or 16 bits, got 32");
   expectError(wgmmaAccumulator(576, 64, 9),
               "expected 1 to 8 warpgroups, got 9");
+  expectError(transposeTiles(64, 64, 3),
+              "expected a power of two up to 32 of warps, got 3");
+  expectError(transposeTiles(48, 64, 4),
+              "expected k to be a positive multiple of 32, got 48");
+  expectError(transposeTiles(96, 32, 4),
+              "expected 4 warps to share 96 x 32 elements in pieces of 32 x "
+              "16");
   expectError(tmem32x32b(64, 3),
               "expected a power of two up to 8 of warpgroups, got 3");
   expectError(blocked({64, 40}, {1}, 4, {1, 0}),

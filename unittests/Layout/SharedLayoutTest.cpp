@@ -124,6 +124,32 @@ TEST(SharedLayout, TextRoundTrip) {
             "12288");
 }
 
+TEST(SharedLayout, PairsAndInterleavedRows) {
+  for (auto [rows, columns, span] :
+       {std::tuple(64, 128, 128), {32, 64, 64}, {48, 32, 32}, {16, 256, 128}}) {
+    SharedLayout bytes = unwrap(SharedLayout::swizzled(rows, columns, 8, span));
+    SharedLayout pairs = unwrap(bytes.inPairs());
+    SharedLayout mixed = unwrap(pairs.interleavedRows());
+    ASSERT_EQ(mixed.shape(), Coords({rows, columns / 2}));
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t s = row % 16 / 8, r = row % 8;
+      int64_t actual = row / 16 * 16 + (r < 4 ? 2 * r + s : 2 * r + 1 - s);
+      for (int64_t column = 0; column < columns; column += 2) {
+        EXPECT_EQ(pairs.offset({row, column / 2}), bytes.offset({row, column}));
+        EXPECT_EQ(mixed.offset({row, column / 2}),
+                  bytes.offset({actual, column}));
+      }
+    }
+    // Eight rows of 16 bytes fill the 32 banks.
+    for (int64_t row = 0; row < rows; row += 8) {
+      std::set<int64_t> banks;
+      for (int64_t r = 0; r < 8; ++r)
+        banks.insert(mixed.offset({row + r, 0}) / 16 % 8);
+      EXPECT_EQ(banks.size(), 8u) << "span " << span;
+    }
+  }
+}
+
 TEST(SharedLayout, Errors) {
   expectError(SharedLayout::swizzled(0, 64, 16, 128),
               "expected a positive shape, got 0x64");
@@ -140,6 +166,13 @@ TEST(SharedLayout, Errors) {
               "expected a pitch of at least 64 elements, got 60");
   expectError(SharedLayout::linear(0, 16), "expected a positive size, got 0");
   SharedLayout buffer = unwrap(SharedLayout::swizzled(8, 64, 16, 128));
+  expectError(buffer.interleavedRows(),
+              "expected a swizzled buffer with a multiple of 16 rows, got "
+              "16-bit {dim0: [72] [144] [288]; dim1: [1] [2] [4] [8] [16] [32] "
+              "-> offset: 512} * (1 @ 0, 1 @ 0)");
+  expectError(unwrap(SharedLayout::linear(64, 8)).inPairs(),
+              "expected a swizzled buffer of two dimensions, got 8-bit {dim0: "
+              "[1] [2] [4] [8] [16] [32] -> offset: 64} * (1 @ 0)");
   expectError(buffer.subview({0}, {1}),
               "expected 2 offsets and sizes, got 1 and 1");
   expectError(buffer.subview({0, 60}, {1, 8}),

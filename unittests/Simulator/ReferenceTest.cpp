@@ -208,6 +208,46 @@ TEST(Reference, SinksEnterTheDenominatorAndLSE) {
   EXPECT_EQ(test.fail(), "reference: \"sinks\": expected shape [2], got [3]");
 }
 
+// Powers of two change nothing but the operands' exponents.
+TEST(Reference, DescalesAreUnitsOfTheOperands) {
+  Case test(2, 2, 1, 3, 5, 8, 8, DType::F32);
+  AttentionResult plain = test.run();
+  Tensor q(DType::F32, {2, 2}), k(DType::F32, {2, 1}), v(DType::F32, {2, 1});
+  for (int64_t batch : {0, 1}) {
+    for (int64_t head : {0, 1})
+      q.set({batch, head}, 2.0 * (1 + head) * (1 + batch));
+    k.set({batch, 0}, 0.5 / (1 + batch));
+    v.set({batch, 0}, 4.0);
+  }
+  test.inputs.qDescale = q.view;
+  EXPECT_EQ(test.fail(), "reference: expected all three descales or none");
+  test.inputs.kDescale = k.view;
+  test.inputs.vDescale = v.view;
+  AttentionResult scaled = test.run();
+  // Head 0 has a factor of 1 for the scores.
+  for (int64_t batch : {0, 1})
+    for (int64_t row = 0; row < 3; ++row) {
+      int64_t at = batch * 6 + row;
+      EXPECT_DOUBLE_EQ(scaled.lse[at], plain.lse[at]);
+      for (int64_t column = 0; column < 8; ++column)
+        EXPECT_DOUBLE_EQ(scaled.o[at * 8 + column],
+                         4 * plain.o[at * 8 + column]);
+    }
+  // Head 1 has 2.
+  test.problem.scale *= 2;
+  test.inputs.qDescale = test.inputs.kDescale = test.inputs.vDescale =
+      std::nullopt;
+  AttentionResult twice = test.run();
+  for (int64_t row = 3; row < 6; ++row)
+    EXPECT_DOUBLE_EQ(scaled.lse[row], twice.lse[row]);
+  Tensor wrong(DType::F32, {2, 3});
+  test.inputs.qDescale = q.view;
+  test.inputs.kDescale = wrong.view;
+  test.inputs.vDescale = v.view;
+  EXPECT_EQ(test.fail(),
+            "reference: \"k_descale\": expected shape [2, 1], got [2, 3]");
+}
+
 TEST(Reference, RowsWithoutKeys) {
   Case empty(2, 2, 1, 3, 0, 8, 8);
   AttentionResult result = empty.run();

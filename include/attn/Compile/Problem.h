@@ -37,6 +37,8 @@ struct ProblemFlags {
   /// q:17,64,1[/k:20,64,9]: the lengths of packed sequences.
   std::optional<std::string> varlen;
   bool sinks = false;
+  /// 8-bit operands have descales.
+  bool descales = false;
   bool lse = true;
   /// Batch, lengths and strides become dynamic in the IR.
   bool dynamic = false;
@@ -64,6 +66,7 @@ struct Problem {
   int64_t left = -1, right = -1;
   std::optional<double> scale, softcap;
   bool sinks = false;
+  bool descales = false;
   bool lse = true;
   bool dynamic = false;
   /// (batch, sequence, head, dim) in memory instead of (batch, head, sequence,
@@ -79,7 +82,8 @@ struct Problem {
 llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
-/// cu_seqlens_q and cu_seqlens_k, as far as the problem has them.
+/// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale and v_descale, as far as
+/// the problem has them.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

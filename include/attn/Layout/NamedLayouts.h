@@ -73,6 +73,23 @@ llvm::Expected<TileLayout> wgmmaAccumulator(int64_t m, int64_t n,
 llvm::Expected<TileLayout>
 wgmmaOperandA(int64_t m, int64_t k, unsigned elementBits, unsigned warpgroups);
 
+/// How warps transpose a k x n buffer of 8-bit elements, seen as 16-bit pairs
+/// of neighbours: ldmatrix.trans gives `source`, k x (n / 2) pairs, and
+/// stmatrix takes `dest`, n x (k / 2) pairs. Each 16-byte row of a matrix of
+/// `dest` holds 16 values of k, of which a thread has 2t, 2t+1, 8+2t and 8+2t+1
+/// in `source` (t = lane % 4) and puts them at 4t to 4t+3. Registers of both
+/// come in units of 8, in one order: source register 4q + 2u + j is row 16q +
+/// 8u + 2t + j of a unit and holds columns 2g and 2g+1 (g = lane / 4); dest
+/// register 4q + 2s + j is row 8s + g of the unit in the order of
+/// interleavedRows: it holds column 2g for s = 0 in the lower half of the lanes
+/// and for s = 1 in the upper one, else 2g + 1. k is a multiple of 32 and n of
+/// 16; an error if `numWarps` (a power of two) cannot share them.
+struct TransposeTiles {
+  TileLayout source, dest;
+};
+llvm::Expected<TransposeTiles> transposeTiles(int64_t k, int64_t n,
+                                              unsigned numWarps);
+
 /// tcgen05.ld/st 32x32b over (128 * warpgroups) x n columns of 32 bits: TMEM
 /// lane = row, register = column; each warpgroup has 128 rows.
 llvm::Expected<TileLayout> tmem32x32b(int64_t n, unsigned warpgroups);

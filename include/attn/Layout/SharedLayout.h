@@ -92,6 +92,15 @@ public:
   /// contiguousDim everywhere in the layout.
   int64_t contiguousElements() const;
 
+  /// The same memory with neighbours of a row of a swizzled buffer as one
+  /// element: half as many columns of twice the bits.
+  llvm::Expected<SharedLayout> inPairs() const;
+  /// The same memory of a swizzled buffer with its rows in another order: in
+  /// every 16, row 8s + r (s < 2, r < 8) is row 2r + s for r < 4 and 2r + 1 - s
+  /// for the others. Rows 8s to 8s + 7 then lie in different banks under every
+  /// swizzle, as rows of one parity do not. An error if the number of rows is
+  /// no multiple of 16.
+  llvm::Expected<SharedLayout> interleavedRows() const;
   /// The same memory with dimensions in another order.
   SharedLayout permuted(llvm::ArrayRef<unsigned> order) const;
   /// The same memory with the two dimensions swapped.

@@ -57,11 +57,15 @@ struct ProblemFacts {
   std::optional<double> softcap;
   bool varlen = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
+  /// All three or none.
+  TensorFacts qDescale, kDescale, vDescale;
   /// What the regions read from outside: memrefs, and scalars that are not
   /// constants.
   SmallVector<TensorFacts> captures;
   SmallVector<Value> scalars;
 
+  /// True if q, k and v have 8-bit elements.
+  bool isNarrow() const;
   bool hasScoreMod() const;
   bool hasMaskMod() const;
 

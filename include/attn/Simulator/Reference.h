@@ -39,10 +39,12 @@ using MaskMod = std::function<bool(double score, int64_t b, int64_t h,
                                    int64_t i, int64_t j)>;
 
 /// What attention is computed from. Dimension order is (batch, head, sequence,
-/// dim); sinks is (head), cuSeqlens is (sequences + 1).
+/// dim); sinks is (head), cuSeqlens is (sequences + 1), descales are (sequence,
+/// query head) and (sequence, key head), all three or none.
 struct AttentionInputs {
   TensorView q, k, v;
   std::optional<TensorView> sinks, cuSeqlensQ, cuSeqlensK;
+  std::optional<TensorView> qDescale, kDescale, vDescale;
   ScoreMod scoreMod;
   MaskMod maskMod;
 };

@@ -94,7 +94,7 @@ LogicalResult SplitQEmitter::emitTile() {
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN);
   RankedTensorType scoreType = f32Tile({blockM, partN}),
                    outType = f32Tile({blockM, facts.valueDim});
-  Value scale = context.f32(exponentScale);
+  Value scale = emitExponentScale();
   SmallVector<Value> inits = emitInitialState();
 
   LogicalResult status = success();
@@ -129,9 +129,8 @@ LogicalResult SplitQEmitter::emitTile() {
     Value s = products(0);
     for (int64_t part = 0; part < parts; ++part) {
       Value next = part + 1 < parts ? products(part + 1) : Value();
-      auto softmax =
-          OnlineSoftmaxOp::create(lb, s, state[0], state[1], state[2], scale,
-                                  plan.getSoftmax(), /*finite=*/false);
+      auto softmax = OnlineSoftmaxOp::create(
+          lb, s, state[0], state[1], state[2], scale, plan.getSoftmax());
       Value p = arith::TruncFOp::create(
           lb, tileType({blockM, partN}, facts.elementType), softmax.getP());
       Value v =

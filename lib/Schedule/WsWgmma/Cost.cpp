@@ -42,6 +42,13 @@ static constexpr double kUnhiddenInOrder = 0.5;
 static constexpr double kClusterBlockShare = 0.967;
 static constexpr double kClusterTileClocks = 1200;
 
+/// Registers of a thread for the probabilities of a block.
+static int64_t getProbabilityRegisters(const ProblemFacts &facts,
+                                       WsWgmmaPlanAttr plan) {
+  int64_t elements = plan.getBlockN() / 2;
+  return elements * facts.elementType.getIntOrFloatBitWidth() / 32;
+}
+
 bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                         PlanAttrInterface planAttr,
                                         const TargetRow &) const {
@@ -50,10 +57,11 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
   // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
   // of 240 with two sets of probabilities, and 188 of 240 at 256.
-  int64_t registers = plan.getBlockN() / 2 + facts.valueDim / 2 +
-                      plan.getBlockN() / 4 * (plan.getPvBehind() ? 2 : 1);
+  int64_t registers =
+      plan.getBlockN() / 2 + facts.valueDim / 2 +
+      getProbabilityRegisters(facts, plan) * (plan.getPvBehind() ? 2 : 1);
   int64_t others = facts.valueDim > 128 ? 52 : plan.getPvBehind() ? 60 : 32;
-  return registers + others > getRegisterBudget(plan).consumer;
+  return registers + others > getRegisterBudget(facts, plan).consumer;
 }
 
 PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
@@ -64,7 +72,8 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.sharedBytes = getRingBytes(facts, plan);
   estimate.registers.add("o", facts.valueDim / 2);
   estimate.registers.add("s", plan.getBlockN() / 2);
-  estimate.registers.add("p", plan.getBlockN() / 4, plan.getPvBehind() ? 2 : 1);
+  estimate.registers.add("p", getProbabilityRegisters(facts, plan),
+                         plan.getPvBehind() ? 2 : 1);
   estimate.registers.add("other", 32);
   estimate.ctasPerSM = 1;
 
@@ -81,7 +90,10 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
 
   double columns = facts.headDim + facts.valueDim;
-  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
+  double bytes = facts.isNarrow() ? 1 : 2;
+  estimate.tensorClocks =
+      2 * blockM * blockN * columns /
+      (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);
   estimate.expClocks = blockM * blockN / target.expPerClock;
   // Warp instructions for 32 elements of S: scale, exponential, sum, maximum,
   // half a packing; and one multiplication for 32 elements of O. Optimistic
@@ -94,8 +106,11 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
       target.issuePerClock;
   // Operands from shared memory: B of both products for each warpgroup, A of
   // QK, and what TMA writes.
-  double operandBytes = 2 * (blockM / 64 * blockN * columns +
-                             blockM * facts.headDim + blockN * columns);
+  // 8-bit values are read and written once more.
+  double transposed = facts.isNarrow() ? 2 * blockN * facts.valueDim : 0;
+  double operandBytes =
+      bytes * (blockM / 64 * blockN * columns + blockM * facts.headDim +
+               blockN * columns + transposed);
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});

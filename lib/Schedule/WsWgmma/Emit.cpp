@@ -2,7 +2,11 @@
 //
 // Both partitions walk the same tiles and, in each, the same blocks of keys
 // from the last to the first; three channels (q, k, v) hand slots from the
-// producer to the consumers.
+// producer to the consumers. 8-bit values are transposed on the way by all
+// warps of the producer's partition, since wgmma reads such operands with the
+// contraction's index contiguous only: the channel v leads from its elected
+// thread to its warps, and vt, which has as many slots as the plan gives V,
+// from there to the consumers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +19,8 @@ using namespace mlir::attn;
 
 static constexpr llvm::StringLiteral kConsumer("consumer");
 static constexpr llvm::StringLiteral kProducer("producer");
+/// The second role of the producer's partition.
+static constexpr llvm::StringLiteral kTransposer("producer.transposer");
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
 
@@ -33,7 +39,14 @@ public:
   LogicalResult run();
 
 private:
-  Ring makeRing(StringRef name, int64_t stages, int64_t rows, int64_t columns);
+  /// A ring between two roles, and its map if TMA fills it.
+  Ring makeRing(StringRef name, int64_t stages, int64_t rows, int64_t columns,
+                StringRef from, StringRef to);
+  /// The rings of a partition with its roles in them, in the order in which it
+  /// carries their cursors.
+  SmallVector<std::pair<const Ring *, StringRef>> getRings(StringRef partition);
+  /// What consumers read V from.
+  const Ring &values() const { return facts.isNarrow() ? vt : v; }
   bool isLongestFirst() const {
     return plan.getOrder() == TileOrder::LongestFirst;
   }
@@ -49,7 +62,7 @@ private:
   LogicalResult
   emitTileLoop(StringRef role,
                function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
-  SmallVector<Value> startCursors(StringRef role);
+  SmallVector<Value> startCursors(StringRef partition);
   Value advance(OpBuilder &builder, Value cursor, const Ring &ring) {
     return CursorAdvanceOp::create(builder, b.getLoc(), cursor, ring.channel);
   }
@@ -69,9 +82,23 @@ private:
   FailureOr<SmallVector<Value>> emitConsumerTile(ValueRange cursors);
   LogicalResult emitProducer();
   FailureOr<SmallVector<Value>> emitProducerTile(ValueRange cursors);
+  /// The producer of 8-bit operands, in all threads of its partition.
+  LogicalResult emitTransposingProducer();
+  FailureOr<SmallVector<Value>> emitTransposingTile(ValueRange cursors);
+  /// Copies a slot of v to one of vt; the next cursors.
+  SmallVector<Value> emitTransposition(OpBuilder &builder, ValueRange cursors);
+  /// In one thread, what `emit` makes.
+  void elect(function_ref<void()> emit);
+  /// The loads of K and V of a block.
+  void loadBlock(Value block, ValueRange cursors);
+  /// Row `index` of a sequence that starts at row `start`, if that is there.
+  Value emitRowOf(Value start, Value index);
+  /// The probabilities as operand of PV, and what its other operand is.
+  Value emitOperandA(OpBuilder &builder, Value p);
+  Value emitOperandB(OpBuilder &builder, Value slot);
 
   WsWgmmaPlanAttr plan;
-  Ring q, k, v;
+  Ring q, k, v, vt;
   Value tilesPerHead, allHeads, rank;
   /// The blocks of keys that all CTAs of the cluster walk.
   ClusterTile walk;
@@ -80,16 +107,20 @@ private:
 } // namespace
 
 Ring WsWgmmaEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
-                              int64_t columns) {
+                              int64_t columns, StringRef from, StringRef to) {
   Ring ring;
   ring.buffer = alloc(name, bufferType({stages, rows, columns}));
   ring.slotType = bufferType({rows, columns});
   MLIRContext *mlir = b.getContext();
-  Attribute roles[] = {RoleAttr::get(mlir, kProducer, SignalKind::Tx),
-                       RoleAttr::get(mlir, kConsumer, SignalKind::Arrive)};
+  bool isLoaded = from == kProducer;
+  Attribute roles[] = {
+      RoleAttr::get(mlir, from, isLoaded ? SignalKind::Tx : SignalKind::Arrive),
+      RoleAttr::get(mlir, to, SignalKind::Arrive)};
   ring.channel =
       ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
                               b.getStringAttr(name), b.getArrayAttr(roles));
+  if (!isLoaded)
+    return ring;
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
   ring.map = context.getTensorMap(name, {1, 1, rows, span * 8 / bits}, span);
@@ -200,9 +231,20 @@ LogicalResult WsWgmmaEmitter::emitTileLoop(
   return status;
 }
 
-SmallVector<Value> WsWgmmaEmitter::startCursors(StringRef role) {
+SmallVector<std::pair<const Ring *, StringRef>>
+WsWgmmaEmitter::getRings(StringRef partition) {
+  if (partition == kConsumer)
+    return {{&q, kConsumer}, {&k, kConsumer}, {&values(), kConsumer}};
+  SmallVector<std::pair<const Ring *, StringRef>> rings = {
+      {&q, kProducer}, {&k, kProducer}, {&v, kProducer}};
+  if (facts.isNarrow())
+    rings.append({{&v, kTransposer}, {&vt, kTransposer}});
+  return rings;
+}
+
+SmallVector<Value> WsWgmmaEmitter::startCursors(StringRef partition) {
   SmallVector<Value> cursors;
-  for (const Ring *ring : {&q, &k, &v})
+  for (auto [ring, role] : getRings(partition))
     cursors.push_back(CursorStartOp::create(b, ring->channel, role));
   return cursors;
 }
@@ -233,15 +275,23 @@ void WsWgmmaEmitter::load(const Ring &ring, Value cursor, Value head,
   release(b, ring, token, kProducer);
 }
 
+Value WsWgmmaEmitter::emitRowOf(Value start, Value index) {
+  if (!start)
+    return index;
+  Value offset = arith::TruncIOp::create(b, b.getI32Type(), start);
+  return arith::AddIOp::create(b, offset, index);
+}
+
+void WsWgmmaEmitter::loadBlock(Value block, ValueRange cursors) {
+  Value key = emitRowOf(
+      keyStart, arith::MulIOp::create(b, block, context.i32(plan.getBlockN())));
+  load(k, cursors[0], at.kvHead, key);
+  load(v, cursors[1], at.kvHead, key);
+}
+
 FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitProducerTile(ValueRange cursors) {
-  auto rowOf = [&](Value start, Value index) -> Value {
-    if (!start)
-      return index;
-    Value offset = arith::TruncIOp::create(b, b.getI32Type(), start);
-    return arith::AddIOp::create(b, offset, index);
-  };
-  load(q, cursors[0], at.head, rowOf(queryStart, row));
+  load(q, cursors[0], at.head, emitRowOf(queryStart, row));
   Value one = context.i32(1);
   Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
@@ -250,37 +300,127 @@ WsWgmmaEmitter::emitProducerTile(ValueRange cursors) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value block = arith::SubIOp::create(b, lastBlock, loop.getInductionVar());
-    Value key =
-        rowOf(keyStart,
-              arith::MulIOp::create(b, block, context.i32(plan.getBlockN())));
-    SmallVector<Value> next;
-    for (auto [ring, cursor] : llvm::zip(std::array<const Ring *, 2>{&k, &v},
-                                         loop.getRegionIterArgs())) {
-      load(*ring, cursor, at.kvHead, key);
-      next.push_back(advance(b, cursor, *ring));
-    }
-    scf::YieldOp::create(b, next);
+    loadBlock(arith::SubIOp::create(b, lastBlock, loop.getInductionVar()),
+              loop.getRegionIterArgs());
+    scf::YieldOp::create(b,
+                         ValueRange{advance(b, loop.getRegionIterArg(0), k),
+                                    advance(b, loop.getRegionIterArg(1), v)});
   }
   return SmallVector<Value>{advance(b, cursors[0], q), loop.getResult(0),
                             loop.getResult(1)};
 }
 
 LogicalResult WsWgmmaEmitter::emitProducer() {
-  auto elect = ElectOp::create(b);
+  LogicalResult status = success();
+  elect([&]() {
+    for (const Ring *ring : {&q, &k, &v})
+      TmaPrefetchOp::create(b, ring->map);
+    status = emitTileLoop(kProducer, [&](ValueRange cursors) {
+      return emitProducerTile(cursors);
+    });
+  });
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// The producer of 8-bit operands
+//===----------------------------------------------------------------------===//
+
+void WsWgmmaEmitter::elect(function_ref<void()> emit) {
+  auto op = ElectOp::create(b);
   OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&elect.getBody());
+  b.createBlock(&op.getBody());
   auto end = YieldOp::create(b, ValueRange());
   b.setInsertionPoint(end);
-  for (const Ring *ring : {&q, &k, &v})
-    TmaPrefetchOp::create(b, ring->map);
-  return emitTileLoop(
-      kProducer, [&](ValueRange cursors) { return emitProducerTile(cursors); });
+  emit();
+}
+
+SmallVector<Value> WsWgmmaEmitter::emitTransposition(OpBuilder &builder,
+                                                     ValueRange cursors) {
+  auto [source, filled] = acquire(builder, v, cursors[0], kTransposer);
+  auto [dest, free] = acquire(builder, vt, cursors[1], kTransposer);
+  LocalTransposeOp::create(builder, b.getLoc(), source, dest);
+  release(builder, v, filled, kTransposer);
+  release(builder, vt, free, kTransposer);
+  return {advance(builder, cursors[0], v), advance(builder, cursors[1], vt)};
+}
+
+FailureOr<SmallVector<Value>>
+WsWgmmaEmitter::emitTransposingTile(ValueRange cursors) {
+  elect([&]() { load(q, cursors[0], at.head, emitRowOf(queryStart, row)); });
+  // Loads run one block ahead of the transposition, which itself runs ahead of
+  // the consumers as far as the ring vt lets it.
+  Value one = context.i32(1), zero = context.i32(0);
+  Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
+  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
+  ValueRange carried = cursors.drop_front();
+  Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, trips, zero);
+  auto branch = scf::IfOp::create(b, carried.getTypes(), some,
+                                  /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, carried);
+    b.setInsertionPointToStart(branch.thenBlock());
+    auto advanced = [&](ValueRange values) {
+      SmallVector<Value> next = {advance(b, values[0], k),
+                                 advance(b, values[1], v)};
+      llvm::append_range(next, values.drop_front(2));
+      return next;
+    };
+    elect([&]() { loadBlock(lastBlock, carried); });
+    SmallVector<Value> inits = advanced(carried);
+    auto loop = scf::ForOp::create(b, one, trips, one, inits);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(loop.getBody());
+      ValueRange values = loop.getRegionIterArgs();
+      Value block = arith::SubIOp::create(b, lastBlock, loop.getInductionVar());
+      elect([&]() { loadBlock(block, values); });
+      SmallVector<Value> next = advanced(values.take_front(2));
+      llvm::append_range(next, emitTransposition(b, values.drop_front(2)));
+      scf::YieldOp::create(b, next);
+    }
+    SmallVector<Value> results(loop.getResults().take_front(2));
+    llvm::append_range(
+        results,
+        emitTransposition(b, ValueRange(loop.getResults()).drop_front(2)));
+    scf::YieldOp::create(b, results);
+  }
+  SmallVector<Value> next = {advance(b, cursors[0], q)};
+  llvm::append_range(next, branch.getResults());
+  return next;
+}
+
+LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
+  elect([&]() {
+    for (const Ring *ring : {&q, &k, &v})
+      TmaPrefetchOp::create(b, ring->map);
+  });
+  return emitTileLoop(kProducer, [&](ValueRange cursors) {
+    return emitTransposingTile(cursors);
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // The consumers
 //===----------------------------------------------------------------------===//
+
+Value WsWgmmaEmitter::emitOperandA(OpBuilder &builder, Value p) {
+  RankedTensorType type =
+      tileType({blockM, plan.getBlockN()}, facts.elementType);
+  if (facts.isNarrow())
+    return NarrowOperandOp::create(builder, b.getLoc(), type, p);
+  return arith::TruncFOp::create(builder, b.getLoc(), type, p);
+}
+
+Value WsWgmmaEmitter::emitOperandB(OpBuilder &builder, Value slot) {
+  if (!facts.isNarrow())
+    return slot;
+  return TransposeOp::create(builder, b.getLoc(),
+                             bufferType({plan.getBlockN(), facts.valueDim}),
+                             slot);
+}
 
 SmallVector<Value> WsWgmmaEmitter::emitSkip(Value count, ValueRange cursors) {
   if (!count)
@@ -288,7 +428,7 @@ SmallVector<Value> WsWgmmaEmitter::emitSkip(Value count, ValueRange cursors) {
   auto body = [&](OpBuilder &builder, Location loc, Value, ValueRange carried) {
     SmallVector<Value> next;
     for (auto [ring, cursor] :
-         llvm::zip(std::array<const Ring *, 2>{&k, &v}, carried)) {
+         llvm::zip(std::array<const Ring *, 2>{&k, &values()}, carried)) {
       auto [slot, token] = acquire(builder, *ring, cursor, kConsumer);
       release(builder, *ring, token, kConsumer);
       next.push_back(advance(builder, cursor, *ring));
@@ -300,6 +440,21 @@ SmallVector<Value> WsWgmmaEmitter::emitSkip(Value count, ValueRange cursors) {
       .getResults();
 }
 
+/// Makes probabilities large where they are 8-bit floats, whose smallest normal
+/// number is 2^-6 (e4m3): none exceeds 2^8, or `limit` where only sums are
+/// known (docs/Rationale/NarrowTypes.md).
+static void setNarrowRange(OnlineSoftmaxOp softmax) {
+  SoftmaxPolicy policy = softmax.getPolicy();
+  float offset = 8;
+  if (policy == SoftmaxPolicy::Threshold)
+    offset = 4;
+  else if (policy == SoftmaxPolicy::Optimistic)
+    offset = 3;
+  softmax.setOffset(APFloat(offset));
+  softmax.setGrowth(APFloat(4.0f));
+  softmax.setLimit(APFloat(440.0f));
+}
+
 FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
   int64_t blockN = plan.getBlockN();
@@ -309,7 +464,8 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
     return InFlightType::get(b.getContext(), type.getShape(),
                              type.getElementType());
   };
-  Value scale = context.f32(exponentScale);
+  emitDescales();
+  Value scale = emitExponentScale();
   Value queryTile, queryToken;
   std::tie(queryTile, queryToken) = acquire(b, q, cursors[0], kConsumer);
   SmallVector<Value> inits = emitInitialState(
@@ -330,19 +486,19 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
     release(lb, k, keyToken, kConsumer);
     if (failed(emitScores(lb, key, s)))
       status = failure();
-    auto softmax =
-        OnlineSoftmaxOp::create(lb, s, carried[0], carried[1], carried[2],
-                                scale, plan.getSoftmax(), /*finite=*/false);
-    Value p = arith::TruncFOp::create(
-        lb, tileType({blockM, blockN}, facts.elementType), softmax.getP());
-    auto [valueTile, valueToken] = acquire(lb, v, carried[4], kConsumer);
-    Value sum =
-        WgmmaOp::create(lb, inFlight(outType), p, valueTile, softmax.getNewO());
+    auto softmax = OnlineSoftmaxOp::create(
+        lb, s, carried[0], carried[1], carried[2], scale, plan.getSoftmax());
+    if (facts.isNarrow())
+      setNarrowRange(softmax);
+    Value p = emitOperandA(lb, softmax.getP());
+    auto [valueTile, valueToken] = acquire(lb, values(), carried[4], kConsumer);
+    Value sum = WgmmaOp::create(lb, inFlight(outType), p,
+                                emitOperandB(lb, valueTile), softmax.getNewO());
     Value o = WgmmaWaitOp::create(lb, outType, sum, /*pending=*/0).getResult(0);
-    release(lb, v, valueToken, kConsumer);
+    release(lb, values(), valueToken, kConsumer);
     YieldOp::create(lb, ValueRange{softmax.getNewM(), softmax.getNewL(), o,
                                    advance(lb, carried[3], k),
-                                   advance(lb, carried[4], v)});
+                                   advance(lb, carried[4], values())});
   };
   auto loop = KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
                                bounds.fullEnd, bounds.end, blockN,
@@ -376,19 +532,28 @@ LogicalResult WsWgmmaEmitter::emitConsumer() {
 
 LogicalResult WsWgmmaEmitter::run() {
   int64_t blockN = plan.getBlockN();
-  q = makeRing("q", plan.getQStages(), blockM, facts.headDim);
-  k = makeRing("k", plan.getKStages(), blockN, facts.headDim);
-  v = makeRing("v", plan.getVStages(), blockN, facts.valueDim);
+  bool isNarrow = facts.isNarrow();
+  q = makeRing("q", plan.getQStages(), blockM, facts.headDim, kProducer,
+               kConsumer);
+  k = makeRing("k", plan.getKStages(), blockN, facts.headDim, kProducer,
+               kConsumer);
+  v = makeRing("v", isNarrow ? kRawValueSlots : plan.getVStages(), blockN,
+               facts.valueDim, kProducer, isNarrow ? kTransposer : kConsumer);
+  if (isNarrow)
+    vt = makeRing("vt", plan.getVStages(), facts.valueDim, blockN, kTransposer,
+                  kConsumer);
   emitExtents();
-  auto names = b.getStrArrayAttr({kConsumer, kProducer});
-  RegisterBudget budget = getRegisterBudget(plan);
+  RegisterBudget budget = getRegisterBudget(facts, plan);
   auto op = WarpSpecializeOp::create(
-      b, names, b.getDenseI64ArrayAttr({blockM / 16, 4}),
+      b, b.getStrArrayAttr({kConsumer, kProducer}),
+      b.getDenseI64ArrayAttr({blockM / 16, 4}),
       b.getDenseI64ArrayAttr({budget.consumer, budget.producer}),
       /*partitionsCount=*/2);
-  for (auto [region, emit] : llvm::zip(
-           op.getPartitions(), std::array{&WsWgmmaEmitter::emitConsumer,
-                                          &WsWgmmaEmitter::emitProducer})) {
+  for (auto [region, emit] :
+       llvm::zip(op.getPartitions(),
+                 std::array{&WsWgmmaEmitter::emitConsumer,
+                            isNarrow ? &WsWgmmaEmitter::emitTransposingProducer
+                                     : &WsWgmmaEmitter::emitProducer})) {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&region);
     auto end = YieldOp::create(b, ValueRange());

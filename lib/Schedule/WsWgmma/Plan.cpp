@@ -4,6 +4,7 @@
 #include "../PlanParameters.h"
 #include "../TileBalance.h"
 #include "WsWgmma.h"
+#include "attn/Layout/NamedLayouts.h"
 #include "attn/Target/Clusters.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -15,31 +16,40 @@ const Schedule &attn::getWsWgmmaSchedule() {
   return schedule;
 }
 
+/// Threads of a warpgroup.
+static constexpr int64_t kWarpgroup = 128;
+
 ResourceSum attn::getRingBytes(const ProblemFacts &facts,
                                WsWgmmaPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   sum.add("q", plan.getBlockM() * facts.headDim * bytes, plan.getQStages());
   sum.add("k", plan.getBlockN() * facts.headDim * bytes, plan.getKStages());
-  sum.add("v", plan.getBlockN() * facts.valueDim * bytes, plan.getVStages());
+  int64_t slots = plan.getQStages() + plan.getKStages() + plan.getVStages();
+  if (facts.isNarrow()) {
+    sum.add("v", plan.getBlockN() * facts.valueDim * bytes, kRawValueSlots);
+    slots += kRawValueSlots;
+  }
+  sum.add(facts.isNarrow() ? "vt" : "v",
+          plan.getBlockN() * facts.valueDim * bytes, plan.getVStages());
   // Two mbarriers of 8 bytes for each slot.
-  sum.add("barriers", 16,
-          plan.getQStages() + plan.getKStages() + plan.getVStages());
+  sum.add("barriers", 16, slots);
   return sum;
 }
 
-RegisterBudget attn::getRegisterBudget(WsWgmmaPlanAttr plan) {
-  constexpr int64_t warpgroup = 128;
+RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
+                                       WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
   // all of them; what partitions ask for comes out of these.
   int64_t start = llvm::alignDown(kRegisterFile / plan.getThreads(), 8);
-  int64_t total = start * plan.getThreads() / warpgroup;
+  int64_t total = start * plan.getThreads() / kWarpgroup;
   int64_t consumers = plan.getBlockM() / 64;
   RegisterBudget budget;
+  budget.producer =
+      facts.isNarrow() ? kTransposerRegisters : kLeastProducerRegisters;
   budget.consumer = std::min<int64_t>(
       kMostConsumerRegisters,
-      llvm::alignDown((total - kLeastProducerRegisters) / consumers, 8));
-  budget.producer = kLeastProducerRegisters;
+      llvm::alignDown((total - budget.producer) / consumers, 8));
   return budget;
 }
 
@@ -48,12 +58,21 @@ RegisterBudget attn::getRegisterBudget(WsWgmmaPlanAttr plan) {
 static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
                                                       SoftmaxPolicy softmax) {
   SmallVector<std::pair<bool, bool>> overlaps = {{false, false}};
-  if (facts.valueDim > 128)
+  if (facts.valueDim > 128 && !facts.isNarrow())
     return overlaps;
   overlaps.push_back({false, true});
+  // 8-bit products are short, and PV behind won nothing (docs/SpeedHopper.md).
+  if (facts.isNarrow())
+    return overlaps;
   if (softmax == SoftmaxPolicy::Optimistic)
     overlaps.push_back({true, facts.valueDim > 64});
   return overlaps;
+}
+
+static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
+  static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
+  static constexpr int64_t narrow[] = {128, 96, 64};
+  return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
 std::vector<PlanAttrInterface>
@@ -64,16 +83,17 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
   // What was measured: see Cost.cpp.
   SmallVector<int64_t> clusters = {1};
-  if (facts.valueDim > 128 && getClusteredSMs(target, 2) != 0)
+  if (facts.valueDim > 128 && !facts.isNarrow() &&
+      getClusteredSMs(target, 2) != 0)
     clusters.push_back(2);
   // Three warpgroups: the one shape that was measured to be the fastest. They
   // hide each other's latencies without turns. Short sequences lose more to the
   // rows that 192 does not divide: 1024 took 1.08 times as long as with 128.
   bool three = facts.headDim <= 64 && facts.valueDim <= 64 &&
-               facts.queries >= 4096 && facts.keys >= 4096;
+               facts.queries >= 4096 && facts.keys >= 4096 && !facts.isNarrow();
   std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {192, 128, 64})
-    for (int64_t blockN : {128, 112, 96, 80, 64})
+    for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
         if (blockM == 192 && (!three || blockN != 112))
           continue;
@@ -117,7 +137,10 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
     return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Wgmma)));
-  if (llvm::Error error = checkCommon(getName(), facts, /*dimStep=*/16))
+  // The depth of a matrix instruction.
+  if (llvm::Error error =
+          checkCommon(getName(), facts, /*dimStep=*/facts.isNarrow() ? 32 : 16,
+                      /*allowsNarrow=*/true))
     return error;
   if (ShapedType::isDynamic(facts.batch))
     return unsupported("a batch size that only the launch decides");
@@ -162,6 +185,17 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
     return llvm::createStringError(llvm::formatv(
         "cluster = {0} needs block_n to be a multiple of {1}, got {2}",
         plan.getCluster(), part, plan.getBlockN()));
+  if (facts.isNarrow()) {
+    if (plan.getBlockN() % 32 != 0 || plan.getCluster() > 1)
+      return llvm::createStringError(llvm::formatv(
+          "8-bit operands need block_n to be a multiple of 32 and cluster = 1, "
+          "got {0} and {1}",
+          plan.getBlockN(), plan.getCluster()));
+    if (llvm::Error error =
+            transposeTiles(plan.getBlockN(), facts.valueDim, kWarpgroup / 32)
+                .takeError())
+      return error;
+  }
   if (plan.getDynamic() || plan.getEpilogue() == EpilogueKind::Tma)
     return llvm::createStringError("schedule 'ws_wgmma' does not support "
                                    "dynamic and epilogue = tma yet");

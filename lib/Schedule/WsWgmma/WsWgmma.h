@@ -42,6 +42,11 @@ public:
 inline constexpr int64_t kLeastProducerRegisters = 24;
 inline constexpr int64_t kMostConsumerRegisters = 240;
 
+/// What a thread of a producer that transposes 8-bit values needs.
+inline constexpr int64_t kTransposerRegisters = 56;
+/// Slots of 8-bit values that are to be transposed.
+inline constexpr int64_t kRawValueSlots = 2;
+
 /// Registers that a thread of each partition asks for.
 struct RegisterBudget {
   int64_t consumer = 0;
@@ -49,9 +54,11 @@ struct RegisterBudget {
 };
 
 /// Budgets that together fit the registers that the kernel starts with: for two
-/// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168, for three
-/// 3 x 128 x 160 + 128 x 24 = 64512 of 512 x 128.
-RegisterBudget getRegisterBudget(WsWgmmaPlanAttr plan);
+/// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168 (2 x 128 x
+/// 224 + 128 x 56 with 8-bit operands), for three 3 x 128 x 160 + 128 x 24 =
+/// 64512 of 512 x 128.
+RegisterBudget getRegisterBudget(const ProblemFacts &facts,
+                                 WsWgmmaPlanAttr plan);
 
 /// Bytes of the rings.
 ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan);

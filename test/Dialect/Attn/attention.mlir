@@ -131,3 +131,16 @@ func.func @tensors(%q: tensor<2x8x300x64xf16>, %k: tensor<2x2x?x64xf16>,
                         -> tensor<2x8x300x64xf16>, tensor<2x8x300xf32>
   return %r#0, %r#1 : tensor<2x8x300x64xf16>, tensor<2x8x300xf32>
 }
+
+// CHECK-LABEL: @descales
+// CHECK: cu_seqlens(%{{.*}}, %{{.*}} : memref<4xi32>, memref<4xi32>)
+// CHECK-SAME: descales(%{{.*}}, %{{.*}}, %{{.*}} : memref<3x8xf32>, memref<3x2xf32>, memref<3x2xf32>)
+func.func @descales(%q: memref<1x8x300x64xf8E4M3FN>, %k: memref<1x2x200x64xf8E4M3FN>, %o: memref<1x8x300x64xbf16>, %lengths: memref<4xi32>,
+                    %a: memref<3x8xf32>, %b: memref<3x2xf32>) {
+  attn.attention ins(%q, %k, %k : memref<1x8x300x64xf8E4M3FN>, memref<1x2x200x64xf8E4M3FN>, memref<1x2x200x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x300x64xbf16>)
+                 cu_seqlens(%lengths, %lengths : memref<4xi32>, memref<4xi32>)
+                 descales(%a, %b, %b : memref<3x8xf32>, memref<3x2xf32>, memref<3x2xf32>)
+                 {max_seqlen_q = 300 : i64}
+  return
+}

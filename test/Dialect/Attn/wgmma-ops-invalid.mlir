@@ -77,3 +77,43 @@ func.func @resume(%o: tensor<64x32xf32, #attn.auto>) {
   %f = attn.wgmma.resume %o : tensor<64x32xf32, #attn.auto> -> !attn.inflight<64x64xf32>
   return
 }
+
+// -----
+
+func.func @narrow_types(%p: tensor<64x32xf16, #attn.auto>) {
+  // expected-error @below {{expected f32 elements to become f8E4M3FN or f8E5M2, got 'f16' and 'f8E4M3FN'}}
+  %a = attn.narrow_operand %p : tensor<64x32xf16, #attn.auto> -> tensor<64x32xf8E4M3FN, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @narrow_shape(%p: tensor<64x48xf32, #attn.auto>) {
+  // expected-error @below {{expected two M x K tiles with K a multiple of 32, got 'tensor<64x48xf32, #attn.auto>' and 'tensor<64x48xf8E5M2, #attn.auto>'}}
+  %a = attn.narrow_operand %p : tensor<64x48xf32, #attn.auto> -> tensor<64x48xf8E5M2, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @transpose_types(%v: !attn.buffer<64x64xf16, #attn.auto, shared>, %t: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected buffers of one 8-bit type, got 'f16' and 'f16'}}
+  attn.local_transpose %v, %t : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @transpose_source(%v: !attn.buffer<48x64xf8E5M2, #attn.auto, shared>, %t: !attn.buffer<64x48xf8E5M2, #attn.auto, shared>) {
+  // expected-error @below {{expected a source of K x N with K a multiple of 32 and N of 16, got '!attn.buffer<48x64xf8E5M2, #attn.auto, shared>'}}
+  attn.local_transpose %v, %t : !attn.buffer<48x64xf8E5M2, #attn.auto, shared>, !attn.buffer<64x48xf8E5M2, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @transpose_dest(%v: !attn.buffer<32x64xf8E5M2, #attn.auto, shared>, %t: !attn.buffer<32x64xf8E5M2, #attn.auto, shared>) {
+  // expected-error @below {{expected a destination of 64 x 32, got '!attn.buffer<32x64xf8E5M2, #attn.auto, shared>'}}
+  attn.local_transpose %v, %t : !attn.buffer<32x64xf8E5M2, #attn.auto, shared>, !attn.buffer<32x64xf8E5M2, #attn.auto, shared>
+  return
+}

@@ -56,7 +56,8 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
     if (init && isa<RankedTensorType>(init.getType()))
       results.push_back(init.getType());
   build(builder, state, results, q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK,
-        /*page_table=*/Value(), /*mask=*/MaskAttr(), /*scale=*/FloatAttr(),
+        /*page_table=*/Value(), /*q_descale=*/Value(), /*k_descale=*/Value(),
+        /*v_descale=*/Value(), /*mask=*/MaskAttr(), /*scale=*/FloatAttr(),
         /*softcap=*/FloatAttr(), /*max_seqlen_q=*/IntegerAttr(),
         /*page_size=*/IntegerAttr(), /*kv_splits=*/IntegerAttr(),
         /*rope_dim=*/IntegerAttr(), /*out_scale=*/FloatAttr(),
@@ -217,6 +218,50 @@ static LogicalResult checkElementTypes(AttentionOp op) {
   return success();
 }
 
+/// What units of 8-bit operands stand for.
+static LogicalResult checkDescales(AttentionOp op) {
+  NamedValue all[] = {{"q_descale", op.getQDescale()},
+                      {"k_descale", op.getKDescale()},
+                      {"v_descale", op.getVDescale()}};
+  // attention_c33: the syntax has all or none; other programs build the op.
+  int64_t given = llvm::count_if(
+      all, [](NamedValue operand) { return static_cast<bool>(operand.value); });
+  if (given == 0)
+    return success();
+  if (given != 3)
+    return op.emitOpError("expected all three descales or none, got ") << given;
+  for (NamedValue operand : all)
+    if (!elementTypeOf(operand.value).isF32())
+      return op.emitOpError("expected '")
+             << operand.name << "' of type f32, got "
+             << elementTypeOf(operand.value);
+  // attention_c34
+  Type type = elementTypeOf(op.getQ());
+  if (!isFloat8(type))
+    return op.emitOpError("expected descales only with 8-bit operands, got ")
+           << type;
+  // attention_c35
+  Extent batch(op, "batch"), heads(op, "query heads"), kvHeads(op, "key heads");
+  if (!op.isVariableLength() && failed(batch.unify({"q", op.getQ()}, 0)))
+    return failure();
+  if (failed(heads.unify({"q", op.getQ()}, 1)) ||
+      failed(kvHeads.unify({"k", op.getK()}, 1)))
+    return failure();
+  for (auto [index, operand] : llvm::enumerate(all))
+    if (failed(batch.unify(operand, 0)) ||
+        failed((index == 0 ? heads : kvHeads).unify(operand, 1)))
+      return failure();
+  if (!op.isVariableLength())
+    return success();
+  int64_t entries = NamedValue{"cu_seqlens_q", op.getCuSeqlensQ()}.getExtent(0);
+  int64_t sequences = all[0].getExtent(0);
+  if (!ShapedType::isDynamic(entries) && !ShapedType::isDynamic(sequences) &&
+      entries != sequences + 1)
+    return op.emitOpError("expected descales of ")
+           << entries - 1 << " sequences, got " << sequences;
+  return success();
+}
+
 /// Packed sequences of different lengths.
 static LogicalResult checkVariableLengths(AttentionOp op) {
   // attention_c20
@@ -329,7 +374,7 @@ static LogicalResult checkVariants(AttentionOp op) {
 
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0;
-  // attention_c1, attention_c19, attention_c21, attention_c23
+  // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -339,11 +384,15 @@ LogicalResult AttentionOp::verify() {
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
-      {{"page_table", getPageTable()}, 2, /*unitStride=*/true}};
+      {{"page_table", getPageTable()}, 2, /*unitStride=*/true},
+      {{"q_descale", getQDescale()}, 2, /*unitStride=*/false},
+      {{"k_descale", getKDescale()}, 2, /*unitStride=*/false},
+      {{"v_descale", getVDescale()}, 2, /*unitStride=*/false}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
-      failed(checkPages(*this)) || failed(checkExtents(*this)))
+      failed(checkPages(*this)) || failed(checkExtents(*this)) ||
+      failed(checkDescales(*this)))
     return failure();
   // attention_c17, attention_c18, attention_c26
   if (failed(checkFactor(*this, "scale", getScaleAttr(),

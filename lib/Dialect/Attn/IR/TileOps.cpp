@@ -95,6 +95,14 @@ LogicalResult MapElementsOp::verifyRegions() {
   return success();
 }
 
+void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
+                            Value m, Value l, Value o, Value scale,
+                            SoftmaxPolicy policy) {
+  build(builder, state, s.getType(), m.getType(), l.getType(), o.getType(), s,
+        m, l, o, scale, policy, /*finite=*/false, /*offset=*/APFloat(0.0f),
+        /*growth=*/APFloat(8.0f), /*limit=*/APFloat(16.0f));
+}
+
 LogicalResult OnlineSoftmaxOp::verify() {
   RankedTensorType s = tileType(getS()), m = tileType(getM()),
                    l = tileType(getL()), o = tileType(getO());
@@ -109,6 +117,12 @@ LogicalResult OnlineSoftmaxOp::verify() {
       return emitOpError("expected '")
              << name << "' to have the " << s.getShape()[0]
              << " rows of 's', got " << type.getShape()[0];
+  for (auto [name, value] :
+       {std::pair("offset", getOffset()), std::pair("growth", getGrowth()),
+        std::pair("limit", getLimit())})
+    if (!value.isFinite() || value.isNegative())
+      return emitOpError("expected a finite '")
+             << name << "' of at least 0, got " << value.convertToFloat();
   return success();
 }
 

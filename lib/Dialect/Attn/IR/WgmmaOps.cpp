@@ -89,3 +89,38 @@ LogicalResult WgmmaWaitOp::verify() {
 LogicalResult WgmmaResumeOp::verify() {
   return verifyTile(*this, getType(), getSource().getType());
 }
+
+static bool isFloat8(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
+LogicalResult NarrowOperandOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (!source.getElementType().isF32() || !isFloat8(result.getElementType()))
+    return emitOpError("expected f32 elements to become f8E4M3FN or f8E5M2, "
+                       "got ")
+           << source.getElementType() << " and " << result.getElementType();
+  if (source.getShape() != result.getShape() || source.getRank() != 2 ||
+      source.getShape()[1] % 32 != 0)
+    return emitOpError("expected two M x K tiles with K a multiple of 32, got ")
+           << source << " and " << result;
+  return success();
+}
+
+LogicalResult LocalTransposeOp::verify() {
+  BufferType source = getSource().getType(), dest = getDest().getType();
+  if (!isFloat8(source.getElementType()) ||
+      dest.getElementType() != source.getElementType())
+    return emitOpError("expected buffers of one 8-bit type, got ")
+           << source.getElementType() << " and " << dest.getElementType();
+  ArrayRef<int64_t> shape = source.getShape();
+  if (shape.size() != 2 || shape[0] % 32 != 0 || shape[1] % 16 != 0)
+    return emitOpError("expected a source of K x N with K a multiple of 32 and "
+                       "N of 16, got ")
+           << source;
+  if (dest.getShape() != ArrayRef<int64_t>({shape[1], shape[0]}))
+    return emitOpError("expected a destination of ")
+           << shape[1] << " x " << shape[0] << ", got " << dest;
+  return success();
+}

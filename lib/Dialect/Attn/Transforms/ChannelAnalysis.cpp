@@ -26,7 +26,8 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
   }
   ChannelInfo info;
   for (auto role : op.getRoles().getAsRange<RoleAttr>()) {
-    if (!partitions.findPartition(role.getPartition())) {
+    if (!partitions.findPartition(
+            ChannelCreateOp::getPartitionOf(role.getPartition()))) {
       InFlightDiagnostic diag =
           op.emitOpError("expected a partition for role '")
           << role.getPartition() << "', got none";
@@ -62,14 +63,15 @@ FailureOr<Owner> ChannelAnalysis::checkPlace(Operation *op, Value channel,
   FailureOr<Owner> owner = getOwner(op, channel, role);
   if (failed(owner))
     return failure();
+  StringRef expected = ChannelCreateOp::getPartitionOf(role);
   auto [parent, index] = getPartition(op);
   if (!parent)
     return op->emitOpError("expected to stand in partition '")
-           << role << "', got no partition";
+           << expected << "', got no partition";
   auto name = cast<StringAttr>(parent.getNames()[index]);
-  if (name.getValue() != role)
+  if (name.getValue() != expected)
     return op->emitOpError("expected to stand in partition '")
-           << role << "', got partition " << name;
+           << expected << "', got partition " << name;
   return owner;
 }
 

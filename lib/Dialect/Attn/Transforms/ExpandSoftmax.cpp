@@ -3,7 +3,7 @@
 // With x = scale (which holds log2 e and is positive), one step of the exact
 // policy becomes
 //
-//   m' = max(m, rowmax(s) * x), at least the lowest finite number
+//   m' = max(m, rowmax(s) * x - offset), at least the lowest finite number
 //   p  = exp2(fma(s, x, -m'))
 //   f  = exp2(m - m')
 //   l' = fma(l, f, partial row sums of p)
@@ -17,11 +17,12 @@
 //
 // The policy threshold computes rowmax(s) too, but changes m, and with it l and
 // o, on a rare path only: when the maximum of some row of the warp has grown by
-// more than 2^8 since m was set. The policy optimistic does not even compute
-// it: p is computed with the standing m, and a partial sum that does not stay
-// below 2^4 sends the warp to the exact step. Sums of positive numbers bound
-// each of them, and a NaN takes the rare path too. f16 would allow 2^14: the
-// bound is low for accuracy (docs/Rationale/Softmax.md).
+// more than `growth` powers of two since m was set. The policy optimistic does
+// not even compute it: p is computed with the standing m, and a partial sum
+// that does not stay below `limit` sends the warp to the exact step. Sums of
+// positive numbers bound each of them, and a NaN takes the rare path too. f16
+// would allow 2^14: the limit of 2^4 is low for accuracy
+// (docs/Rationale/Softmax.md).
 //
 // Where l and o are the zeros that a loop starts from, exact and threshold have
 // nothing to rescale: no factor, no vote.
@@ -29,15 +30,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExpandSoftmax.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// Powers of two by which a row's maximum may outgrow the standing one.
-static constexpr float kThreshold = 8.0f;
-/// What a partial sum of probabilities must stay below under `optimistic`.
-static constexpr float kLargestSum = 16.0f;
 
 namespace {
 
@@ -54,7 +51,12 @@ public:
     Value rowMax =
         ReduceOp::create(builder, loc, row, ReduceKind::Max, op.getS());
     Value rowScale = tensor::SplatOp::create(builder, loc, op.getScale(), row);
-    Value scaled = arith::MulFOp::create(builder, loc, rowMax, rowScale);
+    Value scaled;
+    if (op.getOffset().isZero())
+      scaled = arith::MulFOp::create(builder, loc, rowMax, rowScale);
+    else
+      scaled = math::FmaOp::create(builder, loc, rowMax, rowScale,
+                                   constant(row, -op.getOffset()));
     Value maximum = arith::MaxNumFOp::create(builder, loc, op.getM(), scaled);
     if (op.getFinite())
       return maximum;
@@ -129,7 +131,7 @@ public:
     Value growth = arith::SubFOp::create(builder, loc, maximum, op.getM());
     // Unordered: a first maximum has grown from -inf, and -inf from -inf.
     Value grown = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
-                                        growth, constant(row, kThreshold));
+                                        growth, constant(row, op.getGrowth()));
     ValueRange kept = rare(grown, {op.getM(), op.getL(), op.getO()}, [&]() {
       Value change = factor(maximum);
       return SmallVector<Value, 4>{maximum, rescaledSums(change, Value()),
@@ -145,16 +147,16 @@ public:
     Value p = probabilities(op.getM());
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
-                                        sums, constant(partial, kLargestSum));
+                                        sums, constant(partial, op.getLimit()));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
-    Type narrow = narrowType(wait);
+    Operation *narrowing = findNarrowing(wait);
     Value kept = wait ? wait.getSources()[0] : o;
     ValueRange results =
-        rare(large, {narrowed(p, narrow), op.getM(), l, kept}, [&]() {
+        rare(large, {narrowed(p, narrowing), op.getM(), l, kept}, [&]() {
           if (wait)
             o = cast<WgmmaWaitOp>(builder.clone(*wait)).getResult(0);
           SmallVector<Value, 4> step = exact();
-          step[0] = narrowed(step[0], narrow);
+          step[0] = narrowed(step[0], narrowing);
           if (wait)
             step[3] =
                 WgmmaResumeOp::create(builder, loc, kept.getType(), step[3]);
@@ -163,37 +165,43 @@ public:
     return SmallVector<Value, 4>(results);
   }
 
-  /// The type that all uses of p convert it to; null if there is none. Scores
-  /// and probabilities are both live at the vote of `optimistic`, where narrow
-  /// ones take half of the registers. Not where the accumulator is in flight up
-  /// to the vote and awaited there: the product that makes it still reads the
-  /// last block's probabilities, whose registers the narrow ones are to take.
-  Type narrowType(bool behind) {
+  /// The op that all uses of p are, if it makes p narrower; null if there is
+  /// none. Scores and probabilities are both live at the vote of `optimistic`,
+  /// where narrow ones take half of the registers. Not where the accumulator is
+  /// in flight up to the vote and awaited there: the product that makes it
+  /// still reads the last block's probabilities, whose registers the narrow
+  /// ones are to take.
+  Operation *findNarrowing(bool behind) {
     if (!behind && op.getO().getDefiningOp<WgmmaWaitOp>())
-      return {};
-    Type narrow;
+      return nullptr;
+    Operation *narrowing = nullptr;
     for (Operation *user : op.getP().getUsers()) {
-      if (!isa<arith::TruncFOp>(user) ||
-          (narrow && narrow != user->getResult(0).getType()))
-        return {};
-      narrow = user->getResult(0).getType();
+      if (!isa<arith::TruncFOp, NarrowOperandOp>(user) ||
+          (narrowing &&
+           (narrowing->getName() != user->getName() ||
+            narrowing->getResultTypes() != user->getResultTypes())))
+        return nullptr;
+      narrowing = user;
     }
-    return narrow;
+    return narrowing;
   }
 
 private:
-  Value narrowed(Value p, Type narrow) {
-    return narrow ? arith::TruncFOp::create(builder, loc, narrow, p).getResult()
-                  : p;
+  Value narrowed(Value p, Operation *narrowing) {
+    if (!narrowing)
+      return p;
+    IRMapping mapping;
+    mapping.map(narrowing->getOperand(0), p);
+    return builder.clone(*narrowing, mapping)->getResult(0);
   }
 
   static RankedTensorType typeOf(Value value) {
     return cast<RankedTensorType>(value.getType());
   }
 
-  Value constant(RankedTensorType type, float value) {
-    return arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(type, APFloat(value)));
+  Value constant(RankedTensorType type, APFloat value) {
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(type, value));
   }
 
   ValueRange rare(Value condition, ValueRange defaults,

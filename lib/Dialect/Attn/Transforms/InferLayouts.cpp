@@ -340,6 +340,11 @@ void LayoutInference::seedWeakAnchors() {
     if (wgmma.getC() && hasTile(wgmma.getC()))
       seed(wgmma.getC(), accumulator, wgmma);
   });
+  kernel.walk([&](NarrowOperandOp narrow) {
+    seed(narrow.getSource(), accumulator, narrow);
+    seed(narrow.getResult(),
+         OperandLayoutAttr::get(narrow.getContext(), 0, accumulator), narrow);
+  });
   kernel.walk([&](WgmmaResumeOp resume) {
     seed(resume.getSource(), accumulator, resume);
   });
@@ -512,6 +517,8 @@ LogicalResult LayoutInference::convertUses() {
               OperandLayoutAttr::get(op->getContext(), 0, accumulator));
       for (OpOperand &operand : wgmma.getCMutable())
         require(op, operand, accumulator);
+    } else if (auto narrow = dyn_cast<NarrowOperandOp>(op)) {
+      require(op, narrow.getSourceMutable(), accumulator);
     } else if (auto resume = dyn_cast<WgmmaResumeOp>(op)) {
       require(op, resume.getSourceMutable(), accumulator);
     } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {

@@ -73,15 +73,6 @@ func.func @latent(%q: memref<2x8x1x96xf16>, %k: memref<2x1x16x96xf16>, %v: memre
 
 // -----
 
-func.func @fp8(%q: memref<2x8x1x64xf8E4M3FN>, %o: memref<2x8x1x64xf16>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support operands of type f8E4M3FN, expected f16 or bf16}}
-  attn.attention ins(%q, %q, %q : memref<2x8x1x64xf8E4M3FN>, memref<2x8x1x64xf8E4M3FN>, memref<2x8x1x64xf8E4M3FN>)
-                 outs(%o : memref<2x8x1x64xf16>)
-  return
-}
-
-// -----
-
 func.func @fp8_out(%q: memref<2x8x1x64xf16>, %o: memref<2x8x1x64xf8E4M3FN>) {
   // expected-error@+1 {{schedule 'ws_wgmma' does not support an output of type f8E4M3FN, expected f16, bf16 or f32}}
   attn.attention ins(%q, %q, %q : memref<2x8x1x64xf16>, memref<2x8x1x64xf16>, memref<2x8x1x64xf16>)
@@ -140,5 +131,23 @@ func.func @alignment(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16, strided<
   // expected-error@+1 {{schedule 'ws_wgmma' does not support rows of 'k' that start at multiples of 8 bytes, expected 16}}
   attn.attention ins(%q, %k, %q : memref<1x1x8x16xf16>, memref<1x1x8x16xf16, strided<[128, 128, 16, 1], offset: 4>>, memref<1x1x8x16xf16>)
                  outs(%o : memref<1x1x8x16xf16>)
+  return
+}
+
+// -----
+
+func.func @narrow_block(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xbf16>) {
+  // expected-error@+1 {{8-bit operands need block_n to be a multiple of 32 and cluster = 1, got 80 and 1}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_wgmma<block_n = 80>}
+  return
+}
+
+// -----
+
+func.func @narrow_share(%q: memref<1x8x256x32xf8E4M3FN>, %o: memref<1x8x256x32xbf16>) {
+  // expected-error@+1 {{expected 4 warps to share 96 x 32 elements in pieces of 32 x 16}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x32xf8E4M3FN>, memref<1x8x256x32xf8E4M3FN>, memref<1x8x256x32xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x32xbf16>) {plan = #attn.ws_wgmma<block_n = 96>}
   return
 }

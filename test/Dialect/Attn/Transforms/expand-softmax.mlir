@@ -81,4 +81,25 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // Probabilities of 8 bits: the maximum stays below the true one, a sum may
+  // reach further, and the narrow ones pass the rare path.
+  // CHECK-LABEL: gpu.func @eight_bits
+  // CHECK: arith.constant dense<4.400000e+02>
+  // CHECK: %[[BIG:.*]] = arith.cmpf uge
+  // CHECK: %[[A:.*]] = attn.narrow_operand
+  // CHECK: attn.rare any %[[BIG]] default(%[[A]],
+  // CHECK: %[[MAX:.*]] = attn.reduce max
+  // CHECK: %[[OFFSET:.*]] = arith.constant dense<-3.000000e+00>
+  // CHECK: math.fma %[[MAX]], %{{.*}}, %[[OFFSET]]
+  // CHECK: attn.narrow_operand
+  // CHECK: attn.yield
+  gpu.func @eight_bits(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy optimistic>, offset = 3.0 : f32, limit = 440.0 : f32} : !s, !m, !l, !s
+    %a = attn.narrow_operand %p : !s -> tensor<64x32xf8E4M3FN, #attn.auto>
+    gpu.return
+  }
 }

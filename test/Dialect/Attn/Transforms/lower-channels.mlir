@@ -265,3 +265,44 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A partition with two roles of one channel: its elected thread loads what all
+// of its warps read.
+
+// CHECK-LABEL: gpu.func @two_roles
+// CHECK:         %[[FULL:.*]] = attn.mbarrier.alloc {name = "v.producer"} : <2>
+// CHECK:         %[[FREE:.*]] = attn.mbarrier.alloc {name = "v.producer.reader"} : <2>
+// CHECK:         attn.mbarrier.init %[[FULL]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[FREE]] {count = 4 : i64}
+// CHECK:         attn.elect
+// CHECK:           attn.mbarrier.wait %[[FREE]]
+// CHECK:           attn.mbarrier.expect_tx %[[FULL]]
+// CHECK:           attn.tma.load
+// CHECK:         attn.mbarrier.wait %[[FULL]]
+// CHECK:         attn.mbarrier.arrive %[[FREE]]
+// REMARK: counts="producer 1, producer.reader 4"
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+gpu.module @kernels {
+  gpu.func @two_roles(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {name = "v"} : !attn.buffer<2x64x64xf16, #attn.auto, shared>
+    %ch = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+    }
+    partition "producer" warps 4 registers 24 {
+      %load = attn.cursor.start %ch as "producer" : !attn.channel<2>
+      %read = attn.cursor.start %ch as "producer.reader" : !attn.channel<2>
+      attn.elect {
+        %index, %token = attn.channel.acquire %ch[%load] as "producer" : !attn.channel<2>
+        %slot = attn.slot %v[%index] : !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
+        attn.tma.load %map[%x, %x], %slot token %token : !map, !attn.buffer<64x64xf16, #attn.auto, shared>
+        attn.channel.release %ch, %token as "producer" : !attn.channel<2>
+      }
+      %index, %token = attn.channel.acquire %ch[%read] as "producer.reader" : !attn.channel<2>
+      attn.channel.release %ch, %token as "producer.reader" : !attn.channel<2>
+    }
+    gpu.return
+  }
+}

@@ -238,3 +238,51 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#acc = #attn.mma<warps = [4, 1]>
+#other = #attn.blocked<per_thread = [1, 2], warps = 4, order = [1, 0]>
+gpu.module @kernels {
+  gpu.func @narrow() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %p = arith.constant dense<0.0> : tensor<64x32xf32, #other>
+    // expected-error @below {{expected an accumulator of wgmma to become its operand, got 'tensor<64x32xf32, #attn.blocked}}
+    %a = attn.narrow_operand %p : tensor<64x32xf32, #other> -> tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>
+    gpu.return
+  }
+}
+
+// -----
+
+!v = !attn.buffer<32x64xf8E4M3FN, #attn.rows, shared>
+!vt = !attn.buffer<64x32xf8E4M3FN, #attn.swizzled<span = 32>, shared>
+gpu.module @kernels {
+  gpu.func @transposed() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !v
+    %vt = attn.alloc {offset = 2048 : i64} : !vt
+    // expected-error @below {{expected a swizzled buffer of two dimensions, got 8-bit}}
+    attn.local_transpose %v, %vt : !v, !vt
+    gpu.return
+  }
+}
+
+// -----
+
+!v = !attn.buffer<32x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+!vt = !attn.buffer<64x32xf8E4M3FN, #attn.swizzled<span = 32>, shared>
+gpu.module @kernels {
+  gpu.func @partition() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 768, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %v = attn.alloc {offset = 0 : i64} : !v
+    %vt = attn.alloc {offset = 2048 : i64} : !vt
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 152 {
+    }
+    partition "producer" warps 4 registers 88 {
+    }
+    partition "transposer" warps 16 registers 40 {
+      // expected-error @below {{expected a partition of 16 warps to start at a multiple of that, got 8}}
+      attn.local_transpose %v, %vt : !v, !vt
+    }
+    gpu.return
+  }
+}

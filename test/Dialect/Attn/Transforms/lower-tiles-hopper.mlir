@@ -1,6 +1,7 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
 
 #acc = #attn.mma<warps = [8, 1]>
+#acc4 = #attn.mma<warps = [4, 1]>
 #a = #attn.operand<index = 0, parent = #acc>
 #span64 = #attn.swizzled<span = 64>
 #span128 = #attn.swizzled<span = 128>
@@ -214,6 +215,57 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     %b = attn.alloc {offset = 0 : i64} : !attn.buffer<128x64xf16, #span128, shared>
     %t = tensor.splat %x : tensor<128x64xf16, #acc>
     attn.local_store %t, %b : tensor<128x64xf16, #acc>, !attn.buffer<128x64xf16, #span128, shared>
+    gpu.return
+  }
+
+  // Units 0 and 1 of 8 columns become the first word of operand a: registers
+  // 0, 1 of both for row l / 4, registers 2, 3 for the row 8 below.
+  // CHECK-LABEL: gpu.func @narrow
+  // CHECK-SAME: (%[[X:[^:]*]]: f32
+  // CHECK: %[[P:.*]]:16 = scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#1, %[[P]]#0
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#5, %[[P]]#4
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#3, %[[P]]#2
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#7, %[[P]]#6
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#9, %[[P]]#8
+  gpu.func @narrow(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %vt = attn.alloc {offset = 0 : i64} : !attn.buffer<64x32xf8E4M3FN, #attn.swizzled<span = 32>, shared>
+    %v = attn.transpose %vt : !attn.buffer<64x32xf8E4M3FN, #attn.swizzled<span = 32>, shared> -> !attn.buffer<32x64xf8E4M3FN, #attn.transposed<#attn.swizzled<span = 32>>, shared>
+    %first = tensor.splat %x : tensor<64x32xf32, #acc4>
+    %p = scf.for %j = %zero to %n step %one iter_args(%s = %first) -> (tensor<64x32xf32, #acc4>) : i32 {
+      %twice = arith.addf %s, %s : tensor<64x32xf32, #acc4>
+      scf.yield %twice : tensor<64x32xf32, #acc4>
+    }
+    %a = attn.narrow_operand %p : tensor<64x32xf32, #acc4> -> tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc4>>
+    %o = attn.wgmma %a, %v : tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc4>>, !attn.buffer<32x64xf8E4M3FN, #attn.transposed<#attn.swizzled<span = 32>>, shared> -> !attn.inflight<64x64xf32>
+    %r = attn.wgmma.wait %o {pending = 0} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #acc4>
+    gpu.return
+  }
+
+  // 64 x 64 bytes, 16 columns for each of four warps: two pieces of 32 x 16.
+  // The lower half of the lanes stores even columns first (0x6420 = 25632), the
+  // upper half odd ones (0x7531 = 30001).
+  // CHECK-LABEL: gpu.func @transposed
+  // CHECK-DAG: %[[EVEN:.*]] = arith.constant 25632 : i32
+  // CHECK-DAG: %[[ODD:.*]] = arith.constant 30001 : i32
+  // CHECK-DAG: %[[FIRST:.*]] = arith.select %[[LOWER:.*]], %[[EVEN]], %[[ODD]]
+  // CHECK-DAG: %[[SECOND:.*]] = arith.select %[[LOWER]], %[[ODD]], %[[EVEN]]
+  // CHECK: %[[L:.*]] = nvvm.ldmatrix %{{.*}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>, num = 4
+  // CHECK: %[[A:.*]] = llvm.extractvalue %[[L]][0]
+  // CHECK: %[[B:.*]] = llvm.extractvalue %[[L]][1]
+  // CHECK: nvvm.prmt <default> %[[FIRST]], %[[A]], %[[B]]
+  // CHECK: nvvm.prmt <default> %[[SECOND]], %[[A]], %[[B]]
+  // CHECK-COUNT-2: nvvm.prmt
+  // CHECK: nvvm.stmatrix {{.*}} layout = #nvvm.mma_layout<row>
+  // CHECK: nvvm.ldmatrix
+  // CHECK: nvvm.stmatrix
+  // CHECK-NOT: nvvm.ldmatrix
+  gpu.func @transposed() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf8E4M3FN, #span64, shared>
+    %vt = attn.alloc {offset = 4096 : i64} : !attn.buffer<64x64xf8E4M3FN, #span64, shared>
+    attn.local_transpose %v, %vt : !attn.buffer<64x64xf8E4M3FN, #span64, shared>, !attn.buffer<64x64xf8E4M3FN, #span64, shared>
     gpu.return
   }
 }

@@ -221,7 +221,8 @@ def Attn_RoleAttr : Attn_Attr<"Role", "role"> {
   let summary = "one station of a channel's cycle";
   let description = [{
     The partition that acquires and releases slots in this role, and the signal
-    of its release:
+    of its release. A partition that has a second role of one channel calls it
+    `partition.name`: its elected thread may load what all of its warps read.
 
     - `arrive`: one lane of each of its warps arrives (so the count is the
       number of the partition's warps);

@@ -36,6 +36,10 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
   let extraClassDeclaration = [{
     /// The index of the role of a partition, or nothing.
     std::optional<unsigned> findRole(::llvm::StringRef partition);
+    /// The partition of a role: its name up to the first dot.
+    static ::llvm::StringRef getPartitionOf(::llvm::StringRef role) {
+      return role.split('.').first;
+    }
     ::mlir::attn::RoleAttr getRole(unsigned index) {
       return ::llvm::cast<::mlir::attn::RoleAttr>(getRoles()[index]);
     }

@@ -64,6 +64,12 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     `out_scale` multiplies o before it is rounded to an 8-bit type.
 
+    With 8-bit operands `descales(%q_descale, %k_descale, %v_descale)` says what
+    one unit of each operand stands for: three f32 tensors (B, H), (B, Hkv) and
+    (B, Hkv), where B counts sequences. q[b,h,:,:], k[b,g,:,:] and v[b,g,:,:] in
+    the formulas are the stored numbers times q_descale[b,h], k_descale[b,g] and
+    v_descale[b,g].
+
     The regions `score_mod` and `mask_mod` take (score: f32, batch, head, q
     index, kv index: i32) and yield an f32, and an i1 that is true where the
     pair is kept. They may read values and memory from outside, and have no
@@ -71,12 +77,12 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c32).
+    attention_c35).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
-    `max_seqlen_q`; a page outside the pool; with `rope_dim`, a v that differs
-    from the first columns of k.
+    `max_seqlen_q`; a page outside the pool; a descale that is not finite and
+    above zero; with `rope_dim`, a v that differs from the first columns of k.
 
     Example:
 
@@ -110,6 +116,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Optional<Attn_ShapedOperand>, "cumulative key lengths, (B+1), i32">:$cu_seqlens_k,
     /*attention_c23*/
     Arg<Optional<Attn_ShapedOperand>, "page of each (batch, page index), i32">:$page_table,
+    /*attention_c33, attention_c34, attention_c35*/
+    Arg<Optional<Attn_ShapedOperand>, "what a unit of q stands for, (B, H), f32">:$q_descale,
+    Arg<Optional<Attn_ShapedOperand>, "what a unit of k stands for, (B, Hkv), f32">:$k_descale,
+    Arg<Optional<Attn_ShapedOperand>, "what a unit of v stands for, (B, Hkv), f32">:$v_descale,
     /*attention_c30*/
     OptionalAttr<Attn_MaskAttr>:$mask,
     /*attention_c17*/
@@ -136,7 +146,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
     oilist(`sinks` `(` $sinks `:` type($sinks) `)`
          | `cu_seqlens` `(` $cu_seqlens_q `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`
-         | `pages` `(` $page_table `:` type($page_table) `)`)
+         | `pages` `(` $page_table `:` type($page_table) `)`
+         | `descales` `(` $q_descale `,` $k_descale `,` $v_descale `:` type($q_descale) `,` type($k_descale) `,` type($v_descale) `)`)
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
     attr-dict (`->` type($results)^)?
   }];

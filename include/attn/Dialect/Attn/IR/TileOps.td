@@ -190,7 +190,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     output accumulator o (M x Dv), and `scale` (which already holds log2 e):
 
     ```
-    m' = max(m, rowmax(s) * scale, lowest)
+    m' = max(m, rowmax(s) * scale - offset, lowest)
     p  = exp2(s * scale - m')
     f  = exp2(m - m')
     l' = l * f + partial row sums of p
@@ -200,15 +200,19 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     m is in exponents of two and starts at -inf; `lowest` is the lowest finite
     number, so that a row whose keys are all masked gets p = 0.
 
+    With an `offset` above 0 p reaches up to 2^offset, of which 8-bit
+    probabilities make use: below their smallest number they are 0.
+
     `policy` says how m is kept. `exact` is the formula above. The others keep a
     standing maximum that lies at most a bound below the true one, which the
     final division cancels:
 
     - `threshold`: m, l and o change only if some row's maximum grew by more
-      than 8 powers of two;
+      than `growth` powers of two;
     - `optimistic`: in blocks without mask the maximum is not computed at all; a
-      vote on the partial sums of p, which must stay below 2^4, tells whether
-      the exact step has to be done after all.
+      vote on the partial sums of p, which must stay below `limit`, tells
+      whether the exact step has to be done after all.
+
     `finite` promises that every row has at least one key in this block or had
     one before, so that the bound `lowest` is not needed.
 
@@ -228,7 +232,10 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Arg<AnyRankedTensor, "accumulator, M x Dv, f32">:$o,
     Arg<F32, "scale times log2 e">:$scale,
     DefaultValuedAttr<Attn_SoftmaxPolicyAttr, "::mlir::attn::SoftmaxPolicy::Exact">:$policy,
-    UnitAttr:$finite);
+    UnitAttr:$finite,
+    DefaultValuedAttr<F32Attr, "0.0f">:$offset,
+    DefaultValuedAttr<F32Attr, "8.0f">:$growth,
+    DefaultValuedAttr<F32Attr, "16.0f">:$limit);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
     Res<AnyRankedTensor, "new maximum">:$newM,
@@ -238,6 +245,11 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     $s `,` $m `,` $l `,` $o `scale` $scale attr-dict
     `:` type($s) `,` type($m) `,` type($l) `,` type($o)
   }];
+  let builders = [
+    // A step with the attributes' defaults.
+    OpBuilder<(ins "::mlir::Value":$s, "::mlir::Value":$m, "::mlir::Value":$l,
+      "::mlir::Value":$o, "::mlir::Value":$scale,
+      "::mlir::attn::SoftmaxPolicy":$policy)>];
   let hasVerifier = 1;
 }
 

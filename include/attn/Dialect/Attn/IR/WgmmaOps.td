@@ -95,4 +95,57 @@ def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure]> {
   let hasVerifier = 1;
 }
 
+def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure]> {
+  let summary = "an accumulator as 8-bit operand a of wgmma";
+  let description = [{
+    Rounds f32 elements to the nearest of the result's 8-bit type (out of range:
+    the largest finite one) and, in every 16 columns, puts column `8u + 2t + i`
+    at `4t + 2u + i` (t < 4; u, i < 2). An accumulator's fragments then are the
+    fragments of operand a, and no element moves between threads. The product's
+    operand b needs its rows in the same order: `attn.local_transpose` makes it.
+
+    Example:
+
+    ```mlir
+    func.func @narrow(%p: tensor<64x32xf32, #attn.mma<warps = [4, 1]>>) -> tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>> {
+      %a = attn.narrow_operand %p : tensor<64x32xf32, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+      return %a : tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyRankedTensor, "M x K, f32">:$source);
+  let results = (outs Res<AnyRankedTensor, "M x K, f8E4M3FN or f8E5M2">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_LocalTransposeOp : Attn_Op<"local_transpose", [AttnRequiresSM<90>]> {
+  let summary = "a transposed copy of an 8-bit buffer";
+  let description = [{
+    `dest[c, 16 q + 4t + 2u + i] = source[16 q + 8u + 2t + i, c]` (t < 4; u, i <
+    2): the transpose of the source, with its rows in the order in which
+    `attn.narrow_operand` has columns. The instructions of the tensor cores take
+    8-bit operands only with the contraction's index contiguous. The warps of
+    the partition share the work, by ldmatrix, byte permutations and stmatrix
+    without bank conflicts.
+
+    Undefined behaviour: buffers that overlap; reading the result while another
+    warp may write without a barrier or a signal between.
+
+    Example:
+
+    ```mlir
+    func.func @transpose(%v: !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>, %vt: !attn.buffer<128x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>) {
+      attn.local_transpose %v, %vt : !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>, !attn.buffer<128x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_BufferType, "K x N, 8-bit floats", [MemRead]>:$source,
+    Arg<Attn_BufferType, "N x K, of the same type", [MemWrite]>:$dest);
+  let assemblyFormat = "$source `,` $dest attr-dict `:` type($source) `,` type($dest)";
+  let hasVerifier = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_WGMMAOPS_TD

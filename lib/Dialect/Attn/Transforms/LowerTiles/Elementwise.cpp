@@ -48,11 +48,9 @@ LogicalResult TileLowering::lowerSplat(tensor::SplatOp op) {
   return success();
 }
 
-/// Packed 8-bit elements of f32 (or narrower) scalars. Values out of range
-/// become the largest finite one, as PTX has no other conversion.
-static SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b,
-                                      ArrayRef<Value> scalars,
-                                      Type elementType) {
+SmallVector<Value> lowering::truncateTo8(ImplicitLocOpBuilder &b,
+                                         ArrayRef<Value> scalars,
+                                         Type elementType) {
   auto wide = [&](Value value) -> Value {
     if (value.getType().isF32())
       return value;

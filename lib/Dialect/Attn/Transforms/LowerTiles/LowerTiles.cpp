@@ -88,6 +88,8 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       .Case([&](WgmmaOp o) { return lower(lowerWgmma(o)); })
       .Case([&](WgmmaWaitOp o) { return lower(lowerWgmmaWait(o)); })
       .Case([&](WgmmaResumeOp o) { return lower(lowerWgmmaResume(o)); })
+      .Case([&](NarrowOperandOp o) { return lower(lowerNarrowOperand(o)); })
+      .Case([&](LocalTransposeOp o) { return lower(lowerLocalTranspose(o)); })
       .Case([&](TmaPrefetchOp o) { return lower(lowerTmaPrefetch(o)); })
       .Case([&](TmaLoadOp o) { return lower(lowerTmaLoad(o)); })
       .Case([&](TmaStoreOp o) { return lower(lowerTmaStore(o)); })
@@ -153,6 +155,7 @@ LogicalResult TileLowering::run() {
   if (failed(count))
     return failure();
   threads = *count;
+  partitionWarps = threads / 32;
   Block &entry = kernel.getBody().front();
   // A marker that keeps the entry's computations in front of everything else.
   OpBuilder b = OpBuilder::atBlockBegin(&entry);

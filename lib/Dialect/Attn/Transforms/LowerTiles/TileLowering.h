@@ -62,6 +62,11 @@ unsigned packingOf(Type elementType);
 /// are kept as i8.
 Type storageOf(Type elementType);
 
+/// Packed 8-bit elements of f32 (or narrower) scalars. Values out of range
+/// become the largest finite one, as PTX has no other conversion.
+SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
+                               Type elementType);
+
 /// The instructions of an approximate function (exp2, log2, tanh, ...) of an
 /// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call
 /// a library or cannot be selected.
@@ -114,6 +119,13 @@ private:
   LogicalResult lowerWgmma(WgmmaOp op);
   LogicalResult lowerWgmmaWait(WgmmaWaitOp op);
   LogicalResult lowerWgmmaResume(WgmmaResumeOp op);
+
+  // 8-bit operands (NarrowOperands.cpp).
+  LogicalResult lowerNarrowOperand(NarrowOperandOp op);
+  LogicalResult lowerLocalTranspose(LocalTransposeOp op);
+  Value lateAddress(ImplicitLocOpBuilder &b, Value base,
+                    ArrayRef<AddressForm> forms, AccessAddress access,
+                    int64_t alignment);
 
   // Tensor copies (Tma.cpp).
   /// Makes pointers of the kernel's tensor maps, when no typed use is left.
@@ -236,6 +248,8 @@ private:
   /// The partition that is being lowered, and its first warp.
   unsigned partition = 0;
   int64_t firstWarp = 0;
+  /// Its warps; all of the kernel's outside of partitions.
+  int64_t partitionWarps = 0;
   /// In the region of an attn.elect.
   bool inElect = false;
   Value sharedBase;

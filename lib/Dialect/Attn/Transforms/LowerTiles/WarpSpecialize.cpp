@@ -72,6 +72,7 @@ LogicalResult TileLowering::lowerWarpSpecialize(WarpSpecializeOp op) {
                               : NVVM::SetMaxRegisterAction::decrease);
     partition = index;
     firstWarp = op.getFirstWarp(index);
+    partitionWarps = op.getWarps()[index];
     if (failed(lowerRegion(region, b)))
       return failure();
     if (!last)
@@ -80,6 +81,7 @@ LogicalResult TileLowering::lowerWarpSpecialize(WarpSpecializeOp op) {
   }
   partition = 0;
   firstWarp = 0;
+  partitionWarps = threads / 32;
   return success();
 }
 
