@@ -38,7 +38,9 @@ import numpy
 from attn import _driver, bundle
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOLERANCES = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 2e-3}
+TOLERANCES = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 2e-3, "f8E4M3FN": 8e-2, "f8E5M2": 8e-2}
+#: The tensor cores add products of 8-bit numbers with fewer digits.
+LSE_TOLERANCES = {"f8E4M3FN": 4e-3, "f8E5M2": 4e-3}
 LSE_TOLERANCE = 1e-3
 #: The simulator's O is kept for so many elements of a problem: every n-th row.
 KEPT_ELEMENTS = 24576
@@ -86,8 +88,37 @@ FEATURES = {
     "d256-exact-scores": ["--q=1x4x200x256x{t}", "--causal"],
 }  # fmt: skip
 
+#: What ws_wgmma has beside.
+HOPPER = {
+    "three-groups": ["--q=1x4x700x64x{t}", "--causal", "--set=block_m=192,block_n=112"],
+    "three-groups-rare": ["--q=1x4x500x64x{t}", "--scale=3", "--set=block_m=192,block_n=96"],
+    "behind": ["--q=1x4x600x64x{t}", "--set=pv_behind=true"],
+    "behind-rare": ["--q=1x4x600x128x{t}", "--scale=2", "--set=pv_behind=true,block_n=96"],
+    "behind-turns": ["--q=2x20x500x128x{t}", "--causal", "--set=pv_behind=true,turns=true,block_n=64"],
+    "turns": ["--q=1x4x700x128x{t}", "--causal", "--set=turns=true"],
+    "cluster": ["--q=1x4x700x128x{t}", "--causal", "--set=cluster=2"],
+    "cluster-four": ["--q=1x2x900x64x{t}", "--set=cluster=4"],
+    "cluster-d256": ["--q=1x4x700x256x{t}", "--kv-heads=2", "--set=cluster=2,block_n=64"],
+    "in-order": ["--q=1x4x400x128x{t}", "--set=qk_ahead=false,block_n=96"],
+    "many-tiles": ["--q=2x40x500x64x{t}", "--causal", "--set=group_heads=3"],
+    "one-group": ["--q=1x4x300x128x{t}", "--set=block_m=64"],
+}
+#: 8-bit operands.
+NARROW = {
+    "plain": ["--q=1x4x300x64x{t}"],
+    "causal": ["--q=1x4x500x128x{t}", "--causal", "--descales"],
+    "d256": ["--q=1x2x300x256x{t}", "--descales", "--kv-len=500"],
+    "gqa": ["--q=2x8x200x128x{t}", "--kv-heads=2", "--descales", "--window=100,0"],
+    "varlen": ["--q=1x4x386x64x{t}", "--varlen=q:17,64,300,0,5", "--causal"],
+    "exact": ["--q=1x4x300x128x{t}", "--set=softmax=exact", "--scale=1"],
+    "threshold": ["--q=1x4x300x64x{t}", "--set=softmax=threshold", "--scale=1"],
+    "rare": ["--q=1x4x900x128x{t}", "--scale=1"],
+    "many-tiles": ["--q=2x40x500x64x{t}", "--causal"],
+    "one-group": ["--q=1x4x300x96x{t}", "--set=block_m=64", "--out-type=f16"],
+}  # fmt: skip
 
-def collect_cases(sample: int) -> dict[str, list[str]]:
+
+def collect_cases(sample: int, chip: str) -> dict[str, list[str]]:
     """Flags of attn-compile by the case's name: the pairwise subset of the
     simulator's grid, `sample` more of it, and the features."""
     spec = importlib.util.spec_from_file_location("sim_grid", ROOT / "scripts/sim-grid.py")
@@ -103,6 +134,16 @@ def collect_cases(sample: int) -> dict[str, list[str]]:
     for name, words in FEATURES.items():
         for dtype in ("f16", "bf16"):
             flags[f"{dtype}-{name}"] = [word.format(t=dtype) for word in words]
+    if chip != "sm_90a":
+        return flags
+    for prefix, table, types in (
+        ("ws", HOPPER, ("f16", "bf16")),
+        ("narrow", NARROW, ("f8E4M3FN", "f8E5M2")),
+    ):
+        for name, words in table.items():
+            for dtype in types:
+                command = [word.format(t=dtype) for word in words]
+                flags[f"{prefix}-{dtype}-{name}"] = [*command, "--schedule=ws_wgmma"]
     return flags
 
 
@@ -161,7 +202,7 @@ def make(options: argparse.Namespace) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     cases = {
         name: flags
-        for name, flags in collect_cases(options.sample).items()
+        for name, flags in collect_cases(options.sample, options.chip).items()
         if re.search(options.filter, name)
     }
     made, failed = [], 0
@@ -240,7 +281,7 @@ def check(options: argparse.Namespace, entry: dict) -> dict:
         with numpy.errstate(invalid="ignore"):
             distance = numpy.where(lse == expected_lse, 0.0, numpy.abs(lse - expected_lse))
         row["lse_error"] = float(distance.max(initial=0.0))
-        if not row["lse_error"] <= LSE_TOLERANCE:
+        if not row["lse_error"] <= LSE_TOLERANCES.get(types["q"], LSE_TOLERANCE):
             reasons.append("LSE is wrong")
     simulated = numpy.load(options.folder / f"{entry['name']}.npz")
     row["bits"] = {

@@ -13,7 +13,26 @@ from attn import _driver
 from attn.record import TensorView
 
 #: What holds an element's bits.
-BITS = {"f16": numpy.uint16, "bf16": numpy.uint16, "f32": numpy.uint32, "i32": numpy.int32}
+BITS = {
+    "f16": numpy.uint16,
+    "bf16": numpy.uint16,
+    "f32": numpy.uint32,
+    "i32": numpy.int32,
+    "f8E4M3FN": numpy.uint8,
+    "f8E5M2": numpy.uint8,
+}
+#: Digits behind the point, exponent bits and largest finite bits of 8-bit floats.
+NARROW = {"f8E4M3FN": (3, 7, 0x7E), "f8E5M2": (2, 15, 0x7B)}
+
+
+def list_narrow(dtype: str) -> numpy.ndarray:
+    """The finite numbers of an 8-bit type that are not negative, by their bits."""
+    digits, bias, last = NARROW[dtype]
+    bits = numpy.arange(last + 1)
+    exponent, fraction = bits >> digits, (bits & ((1 << digits) - 1)) / (1 << digits)
+    return numpy.where(
+        exponent == 0, fraction * 2.0 ** (1 - bias), (1 + fraction) * 2.0 ** (exponent - bias)
+    )
 
 
 def draw_normal(name: str, shape: tuple[int, ...], dtype: str) -> numpy.ndarray:
@@ -37,6 +56,13 @@ def encode(values: numpy.ndarray, dtype: str) -> numpy.ndarray:
     """Values as bits, rounded to nearest even."""
     if dtype == "f16":
         return values.astype(numpy.float16).view(numpy.uint16)
+    if dtype in NARROW:
+        table = list_narrow(dtype)
+        size = numpy.minimum(numpy.abs(values), table[-1])
+        upper = numpy.clip(numpy.searchsorted(table, size), 1, len(table) - 1)
+        below, above = size - table[upper - 1], table[upper] - size
+        takes_lower = (below < above) | ((below == above) & (upper % 2 == 1))
+        return (upper - takes_lower + 128 * numpy.signbit(values)).astype(numpy.uint8)
     bits = values.astype(numpy.float32).view(numpy.uint32)
     if dtype == "f32":
         return bits
@@ -47,6 +73,8 @@ def decode(bits: numpy.ndarray, dtype: str) -> numpy.ndarray:
     """Bits as float64."""
     if dtype == "f16":
         return bits.view(numpy.float16).astype(numpy.float64)
+    if dtype in NARROW:
+        return numpy.where(bits & 128, -1.0, 1.0) * list_narrow(dtype)[bits & 127]
     wide = bits.astype(numpy.uint32) << 16 if dtype == "bf16" else bits
     return wide.view(numpy.float32).astype(numpy.float64)
 
@@ -78,6 +106,10 @@ def make_inputs(name: str, record: dict[str, Any], lengths: list[int]) -> dict[s
         key, shape = tensor["name"], tuple(tensor["shape"])
         if key.startswith("cu_seqlens"):
             inputs[key] = numpy.cumsum([0, *lengths]).astype(numpy.int32)
+        elif key.endswith("_descale"):
+            raw = numpy.random.PCG64(zlib.crc32(f"{name}/{key}".encode())).random_raw(shape)
+            factors = numpy.array([0.5, 0.75, 1.0, 1.5])[raw & numpy.uint64(3)]
+            inputs[key] = encode(factors, tensor["dtype"])
         elif name.endswith("-exact-scores") and key in "qk":
             inputs[key] = draw_quarters(f"{name}/{key}", shape, tensor["dtype"])
         else:
@@ -129,6 +161,10 @@ def compute_reference(
     }
     q, k, v = (values[name] for name in "qkv")
     group = q.shape[1] // k.shape[1]
+    if "q_descale" in values and not lengths:
+        q, k, v = (
+            x * values[f"{name}_descale"][:, :, None, None] for x, name in ((q, "q"), (k, "k"), (v, "v"))
+        )
     o, lse = numpy.zeros((*q.shape[:3], v.shape[3])), numpy.zeros(q.shape[:3])
     pieces = [(b, slice(None)) for b in range(q.shape[0])]
     if lengths:

@@ -30,6 +30,22 @@ def test_order_counts_numbers_between(dtype):
     assert gpu_inputs.order(bits, dtype)[0] == gpu_inputs.order(bits, dtype)[1]
 
 
+@pytest.mark.parametrize(("dtype", "least", "most"), [("f8E4M3FN", 2.0**-9, 448.0), ("f8E5M2", 2.0**-16, 57344.0)])
+def test_narrow_types(dtype, least, most):
+    table = gpu_inputs.list_narrow(dtype)
+    assert table[0] == 0 and table[1] == least and table[-1] == most
+    assert (numpy.diff(table) > 0).all()
+    bits = numpy.arange(len(table), dtype=numpy.uint8)
+    for sign in (0, 128):
+        again = gpu_inputs.encode(gpu_inputs.decode(bits | sign, dtype), dtype)
+        assert (again == bits | sign).all()
+    middle = (table[1:] + table[:-1]) / 2
+    assert (gpu_inputs.encode(middle, dtype) % 2 == 0).all()
+    assert gpu_inputs.encode(numpy.array([1e9, -1e9]), dtype).tolist() == [
+        len(table) - 1, len(table) - 1 + 128,
+    ]  # fmt: skip
+
+
 def test_inputs_do_not_change():
     bits = gpu_inputs.draw_normal("case/q", (1000,), "f16")
     assert bits[:4].tolist() == gpu_inputs.draw_normal("case/q", (4,), "f16").tolist()
