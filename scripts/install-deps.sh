@@ -2,10 +2,13 @@
 # Installs everything that building and testing attn needs on Debian 12.
 # Needs root or sudo only when something is missing; otherwise returns at once.
 #
-# usage: scripts/install-deps.sh [--check] [--with-python]
+# usage: scripts/install-deps.sh [--check] [--with-python] [--with-nvdisasm]
 #   --check        install nothing; list what is missing and exit with status 1
 #   --with-python  also fill .venv with the pinned Python packages that
 #                  benchmarks/ use
+#   --with-nvdisasm
+#                  also fill .venv-sass with the pinned nvdisasm, which reads
+#                  machine code; the tests find it there
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -24,18 +27,20 @@ VENV_PACKAGES=(python3-venv)
 
 check=0
 with_python=0
+with_nvdisasm=0
 for arg in "$@"; do
   case $arg in
     --check) check=1 ;;
     --with-python) with_python=1 ;;
+    --with-nvdisasm) with_nvdisasm=1 ;;
     -h | --help)
-      sed -n '2,8s/^# \{0,1\}//p' "$0"
+      sed -n '2,11s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *) die "unknown argument '$arg' (see --help)" ;;
   esac
 done
-if [ $with_python = 1 ]; then
+if [ $with_python = 1 ] || [ $with_nvdisasm = 1 ]; then
   PACKAGES+=("${VENV_PACKAGES[@]}")
 fi
 
@@ -89,14 +94,22 @@ if [ ${#missing[@]} -gt 0 ]; then
     die "apt-get could not install: ${missing[*]}"
 fi
 
-if [ $with_python = 1 ]; then
-  stamp=.venv/requirements.txt
-  if ! cmp -s benchmarks/requirements.txt "$stamp"; then
-    [ $check = 0 ] || die "missing: .venv with benchmarks/requirements.txt"
-    say "filling .venv"
-    python3 -m venv .venv
-    .venv/bin/pip -q --disable-pip-version-check install \
-      --requirement benchmarks/requirements.txt
-    cp benchmarks/requirements.txt "$stamp"
+# Fills the virtual environment $1 with the packages that the file $2 pins.
+fill_venv() {
+  local stamp=$1/requirements.txt
+  if cmp -s "$2" "$stamp"; then
+    return 0
   fi
+  [ $check = 0 ] || die "missing: $1 with $2"
+  say "filling $1"
+  python3 -m venv "$1"
+  "$1/bin/pip" -q --disable-pip-version-check install --requirement "$2"
+  cp "$2" "$stamp"
+}
+
+if [ $with_python = 1 ]; then
+  fill_venv .venv benchmarks/requirements.txt
+fi
+if [ $with_nvdisasm = 1 ]; then
+  fill_venv .venv-sass scripts/requirements-sass.txt
 fi

@@ -1,6 +1,7 @@
 """lit configuration of the compiler's tests.
 
-Features: `ptxas` (ptxas found), `nvdisasm`, `gpu` (a CUDA device is visible),
+Features: `ptxas` (ptxas found), `nvdisasm`, `nvdisasm-in-toolkit` (where the
+programs look before PATH), `gpu` (a CUDA device is visible),
 `mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
 with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
 `triton` (one with Triton too; ATTN_TRITON_PYTHON names it).
@@ -8,6 +9,7 @@ Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
 --verify-roundtrip.
 """
 
+import glob
 import os
 import shutil
 import subprocess
@@ -44,7 +46,7 @@ llvm_config.add_tool_substitutions(
     [config.attn_tools_dir],
 )
 llvm_config.add_tool_substitutions(
-    ["attn-compile", "attn-sim", "attn-reduce", "attn-lsp-server", "attn-test-opt"],
+    ["attn-compile", "attn-lint-sass", "attn-sim", "attn-reduce", "attn-lsp-server", "attn-test-opt"],
     [config.attn_tools_dir],
 )
 llvm_config.add_tool_substitutions(
@@ -69,6 +71,17 @@ def find_cuda_tool(name):
     return shutil.which(name)
 
 
+# What scripts/install-deps.sh --with-nvdisasm installs.
+for folder in glob.glob(
+    os.path.join(config.attn_src_root, ".venv-sass/lib/python3*/site-packages/nvidia/cu*/bin")
+):
+    os.environ["PATH"] += os.pathsep + folder
+    llvm_config.with_environment("PATH", folder, append_path=True)
+if any(
+    folder and os.access(os.path.join(folder, "bin/nvdisasm"), os.X_OK)
+    for folder in (os.environ.get("CUDA_HOME"), "/usr/local/cuda")
+):
+    config.available_features.add("nvdisasm-in-toolkit")
 for tool in ("ptxas", "nvdisasm", "cuobjdump"):
     path = find_cuda_tool(tool)
     if path:

@@ -1,18 +1,15 @@
 //===- SassCounts.cpp - Machine instructions of a launch ------------------===//
 
 #include "attn/Simulator/SassCounts.h"
-#include "attn/Simulator/Npy.h"
 #include "attn/Target/Assembler.h"
+#include "attn/Target/CodeListing.h"
+#include "attn/Target/Disassembler.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
-#include "llvm/Support/Program.h"
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -116,46 +113,20 @@ static bool isAnchor(StringRef name) {
 Expected<SassCounts>
 mlir::attn::sim::countListing(StringRef listing, StringRef kernel,
                               const std::map<unsigned, uint64_t> &lines) {
+  Expected<CodeListing> code = parseSassListing(listing, kernel);
+  if (!code)
+    return code.takeError();
+  llvm::DenseSet<unsigned> labels;
+  for (const auto &label : code->labels)
+    labels.insert(label.second);
   std::vector<Block> blocks(1);
-  unsigned line = 0;
-  bool inKernel = false, found = false;
-  std::string start = (".text." + kernel + ":").str();
-  while (!listing.empty()) {
-    auto [raw, rest] = listing.split('\n');
-    listing = rest;
-    StringRef text = raw.trim();
-    if (text.starts_with(".section") || text.starts_with("//-----"))
-      inKernel = false;
-    if (text == start)
-      inKernel = found = true;
-    if (!inKernel)
-      continue;
-    if (text.starts_with("//##")) {
-      text.split(", line ").second.consumeInteger(10, line);
-      continue;
-    }
-    if (text.starts_with(".L_") && text.ends_with(":")) {
+  for (const auto &[i, inst] : llvm::enumerate(code->instructions)) {
+    if (labels.contains(i))
       blocks.emplace_back();
-      continue;
-    }
-    if (!text.starts_with("/*"))
-      continue;
-    StringRef code = text.split("*/").second.trim();
-    bool isGuarded = code.starts_with("@");
-    if (isGuarded)
-      code = code.split(' ').second.ltrim();
-    StringRef name =
-        code.take_until([](char c) { return c == ' ' || c == ';'; });
-    if (name.empty())
-      continue;
-    blocks.back().push_back({name.str(), line});
-    StringRef base = name.split('.').first;
-    if (base == "BRA" || base == "EXIT" || base == "BRX" || base == "RET")
+    blocks.back().push_back({inst.opcode, inst.line});
+    if (inst.flow != CodeInstruction::Flow::Next)
       blocks.emplace_back();
   }
-  if (!found)
-    return createStringError("expected a kernel \"" + kernel +
-                             "\" in the listing of nvdisasm, got none");
   std::map<std::pair<unsigned, std::string>, uint64_t> copies;
   for (const Block &block : blocks)
     for (const Line &inst : block)
@@ -184,19 +155,6 @@ mlir::attn::sim::countListing(StringRef listing, StringRef kernel,
     }
   }
   return std::move(result);
-}
-
-static Expected<std::string> findNvdisasm() {
-  if (std::optional<std::string> home = llvm::sys::Process::GetEnv("CUDA_HOME"))
-    if (llvm::sys::fs::can_execute(*home + "/bin/nvdisasm"))
-      return *home + "/bin/nvdisasm";
-  if (llvm::sys::fs::can_execute("/usr/local/cuda/bin/nvdisasm"))
-    return std::string("/usr/local/cuda/bin/nvdisasm");
-  if (llvm::ErrorOr<std::string> path =
-          llvm::sys::findProgramByName("nvdisasm"))
-    return *path;
-  return createStringError(
-      "no nvdisasm in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH");
 }
 
 static Expected<AssemblerResult> assemble(StringRef ptx, StringRef chip,
@@ -238,33 +196,10 @@ mlir::attn::sim::countSass(StringRef ptx, StringRef kernel, StringRef chip,
       assemble(numberLines(ptx), chip, {"-lineinfo"});
   if (!assembled)
     return assembled.takeError();
-  llvm::SmallString<128> cubin, listing;
-  for (auto [path, suffix] :
-       {std::pair(&cubin, "cubin"), std::pair(&listing, "sass")})
-    if (std::error_code code =
-            llvm::sys::fs::createTemporaryFile("attn", suffix, *path))
-      return createStringError(code, "no temporary file: " + code.message());
-  llvm::FileRemover removeCubin(cubin), removeListing(listing);
-  {
-    std::error_code code;
-    llvm::raw_fd_ostream os(cubin, code);
-    os << assembled->cubin;
-  }
-  std::optional<StringRef> redirects[] = {StringRef(""), listing.str(),
-                                          StringRef("")};
-  std::string message;
-  int status =
-      llvm::sys::ExecuteAndWait(*nvdisasm, {*nvdisasm, "-g", "-c", cubin.str()},
-                                std::nullopt, redirects, 0, 0, &message);
-  if (status)
-    return createStringError("cannot run " + *nvdisasm + ": " + message +
-                             " status " + llvm::Twine(status));
-  Expected<std::vector<uint8_t>> text = readFile(listing);
-  if (!text)
-    return text.takeError();
-  Expected<SassCounts> result = countListing(
-      StringRef(reinterpret_cast<const char *>(text->data()), text->size()),
-      kernel, lines);
+  Expected<std::string> listing = disassemble(assembled->cubin, *nvdisasm);
+  if (!listing)
+    return listing.takeError();
+  Expected<SassCounts> result = countListing(*listing, kernel, lines);
   if (!result)
     return result;
   for (const FunctionResources &function : assembled->log.functions)

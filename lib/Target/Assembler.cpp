@@ -1,14 +1,9 @@
 //===- Assembler.cpp - Runs ptxas and reads what it says ------------------===//
 
 #include "attn/Target/Assembler.h"
+#include "ToolFiles.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::attn;
 
@@ -139,46 +134,8 @@ AssemblerLog mlir::attn::parseAssemblerLog(llvm::StringRef text) {
 }
 
 llvm::Expected<std::string> mlir::attn::findPtxas() {
-  std::vector<std::string> folders;
-  if (std::optional<std::string> home = llvm::sys::Process::GetEnv("CUDA_HOME"))
-    folders.push_back(*home);
-  folders.push_back("/usr/local/cuda");
-  for (const std::string &folder : folders) {
-    llvm::SmallString<128> path(folder);
-    llvm::sys::path::append(path, "bin", "ptxas");
-    if (llvm::sys::fs::can_execute(path))
-      return std::string(path);
-  }
-  if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName("ptxas"))
-    return *path;
-  return llvm::createStringError(
-      "no ptxas in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH");
+  return findCudaProgram("ptxas");
 }
-
-namespace {
-
-/// A temporary file that goes away with its object.
-struct TemporaryFile {
-  llvm::SmallString<128> path;
-  llvm::FileRemover remover;
-
-  llvm::Error create(llvm::StringRef suffix) {
-    if (std::error_code code =
-            llvm::sys::fs::createTemporaryFile("attn", suffix, path))
-      return llvm::createStringError(code,
-                                     "no temporary file: " + code.message());
-    remover.setFile(path);
-    return llvm::Error::success();
-  }
-
-  std::string read() const {
-    auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                              /*RequiresNullTerminator=*/false);
-    return buffer ? (*buffer)->getBuffer().str() : std::string();
-  }
-};
-
-} // namespace
 
 llvm::Expected<AssemblerResult>
 mlir::attn::assemblePTX(llvm::StringRef ptx, const AssemblerOptions &options) {
@@ -194,25 +151,16 @@ mlir::attn::assemblePTX(llvm::StringRef ptx, const AssemblerOptions &options) {
        {std::pair(&input, "ptx"), {&output, "cubin"}, {&log, "log"}})
     if (llvm::Error error = file->create(suffix))
       return std::move(error);
-  std::error_code code;
-  llvm::raw_fd_ostream stream(input.path, code);
-  if (!code) {
-    stream << ptx;
-    stream.close();
-    code = stream.error();
-  }
-  if (code) {
-    stream.clear_error();
-    return llvm::createStringError(code, "cannot write " + input.path + ": " +
-                                             code.message());
-  }
+  if (llvm::Error error = input.write(ptx))
+    return std::move(error);
   std::string arch = "-arch=" + options.chip;
   std::vector<llvm::StringRef> arguments = {
-      program, arch, "-v", "--warn-on-spills", input.path, "-o", output.path};
+      program,         arch, "-v", "--warn-on-spills", input.getPath(), "-o",
+      output.getPath()};
   llvm::append_range(arguments, options.arguments);
   std::string message;
   std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""),
-                                                log.path.str(), log.path.str()};
+                                                log.getPath(), log.getPath()};
   int status = llvm::sys::ExecuteAndWait(
       program, arguments, /*Env=*/std::nullopt, redirects,
       /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);

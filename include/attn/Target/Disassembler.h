@@ -1,0 +1,24 @@
+//===- Disassembler.h - Runs nvdisasm ---------------------------*- C++ -*-===//
+
+#ifndef ATTN_TARGET_DISASSEMBLER_H
+#define ATTN_TARGET_DISASSEMBLER_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace mlir::attn {
+
+/// nvdisasm in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH, in this
+/// order, or an error that names these places.
+llvm::Expected<std::string> findNvdisasm();
+
+/// The listing that `nvdisasm -c -g` prints for a cubin; `-g` adds a comment
+/// for each source line of a cubin that was assembled with `-lineinfo`.
+/// `nvdisasm` is searched when empty. Errors: it is missing, or refuses.
+llvm::Expected<std::string> disassemble(llvm::StringRef cubin,
+                                        llvm::StringRef nvdisasm = "");
+
+} // namespace mlir::attn
+
+#endif // ATTN_TARGET_DISASSEMBLER_H

@@ -1,0 +1,102 @@
+//===- SassReport.cpp - What was found in machine code --------------------===//
+
+#include "attn/Lint/SassLint.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir::attn;
+using llvm::formatv;
+
+bool SassReport::hasErrors() const {
+  return llvm::any_of(
+      findings, [](const SassFinding &finding) { return finding.isError; });
+}
+
+llvm::json::Object HotLoop::toJSON() const {
+  llvm::json::Object counts;
+  for (const auto &[purpose, count] : purposes)
+    counts[purpose] = count;
+  llvm::json::Array all;
+  for (const CodeWait &wait : waits)
+    all.push_back(llvm::json::Object{{"work", wait.work},
+                                     {"pending", wait.pending},
+                                     {"exponentials", wait.exponentials}});
+  return llvm::json::Object{
+      {"begin", begin},
+      {"end", end},
+      {"instructions", instructions},
+      {"tensor", tensor},
+      {"exponentials", exponentials},
+      {"purposes", std::move(counts)},
+      {"waits", std::move(all)},
+      {"rare_inside", rareInside},
+      {"rare_outside", rareOutside},
+  };
+}
+
+llvm::json::Value SassReport::toJSON() const {
+  llvm::json::Array found, left;
+  for (const SassFinding &finding : findings)
+    found.push_back(llvm::json::Object{
+        {"severity", finding.isError ? "error" : "warning"},
+        {"text", finding.text}});
+  for (const std::string &text : notChecked)
+    left.push_back(text);
+  llvm::json::Object object{
+      {"kernel", kernel},
+      {"registers", registers},
+      {"spill_bytes", spillBytes},
+      {"local", localStores + localLoads},
+      {"findings", std::move(found)},
+      {"not_checked", std::move(left)},
+  };
+  if (loop)
+    object["hot_loop"] = loop->toJSON();
+  if (ptxLoop) {
+    object["ptx_loop"] = ptxLoop->toJSON();
+    object["ptx_loop"].getAsObject()->erase("purposes");
+  }
+  return object;
+}
+
+static void printWaits(llvm::raw_ostream &os, const HotLoop &loop) {
+  llvm::interleave(
+      loop.waits, os,
+      [&](const CodeWait &wait) {
+        os << wait.work << " " << wait.pending << " behind "
+           << wait.exponentials;
+      },
+      ", ");
+  if (loop.waits.empty())
+    os << "none";
+}
+
+void SassReport::print(llvm::raw_ostream &os) const {
+  os << "kernel:        " << kernel << "\n";
+  if (registers != 0)
+    os << formatv("registers:     {0}, {1} bytes spilled\n", registers,
+                  spillBytes);
+  if (loop) {
+    os << formatv("local memory:  {0} stores, {1} loads\n", localStores,
+                  localLoads);
+    os << formatv("hot loop:      {0:x} to {1:x}, {2} instructions\n",
+                  loop->begin, loop->end, loop->instructions);
+    for (const auto &[purpose, count] : loop->purposes)
+      os << formatv("  {0,-12} {1}\n", purpose, count);
+    os << "waits:         ";
+    printWaits(os, *loop);
+    os << " exponentials\n";
+    if (ptxLoop) {
+      os << "  in the PTX:  ";
+      printWaits(os, *ptxLoop);
+      os << " exponentials\n";
+    }
+    os << formatv("rare path:     {0} instructions inside of the hot loop, {1} "
+                  "outside\n",
+                  loop->rareInside, loop->rareOutside);
+  }
+  for (const std::string &text : notChecked)
+    os << "not checked:   " << text << "\n";
+  for (const SassFinding &finding : findings)
+    os << (finding.isError ? "error: " : "warning: ") << finding.text << "\n";
+}
