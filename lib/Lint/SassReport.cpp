@@ -37,9 +37,9 @@ llvm::json::Object HotLoop::toJSON() const {
 llvm::json::Value SassReport::toJSON() const {
   llvm::json::Array found, left;
   for (const SassFinding &finding : findings)
-    found.push_back(llvm::json::Object{
-        {"severity", finding.isError ? "error" : "warning"},
-        {"text", finding.text}});
+    found.push_back(
+        llvm::json::Object{{"severity", finding.isError ? "error" : "warning"},
+                           {"text", finding.text}});
   for (const std::string &text : notChecked)
     left.push_back(text);
   llvm::json::Object object{

@@ -14,7 +14,6 @@
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
 using llvm::createStringError;
-using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 

@@ -109,12 +109,11 @@ llvm::Expected<Bundle> mlir::attn::readBundle(StringRef bytes) {
     return record.takeError();
   Bundle bundle;
   bundle.launch = std::move(*record);
-  StringRef payload =
-      bytes.substr(llvm::alignTo(kPreamble + size, kAlignment));
+  StringRef payload = bytes.substr(llvm::alignTo(kPreamble + size, kAlignment));
   for (const llvm::json::Value &value : *images) {
     const llvm::json::Object *object = value.getAsObject();
-    llvm::Expected<BundleImage> image = readImage(
-        object ? *object : llvm::json::Object(), payload);
+    llvm::Expected<BundleImage> image =
+        readImage(object ? *object : llvm::json::Object(), payload);
     if (!image)
       return image.takeError();
     bundle.images.push_back(std::move(*image));

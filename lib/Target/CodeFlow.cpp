@@ -25,7 +25,7 @@ void CodeFlow::findBlocks(const CodeListing &listing) {
     if (inst.flow != Flow::Next)
       starts.push_back(i + 1);
   llvm::sort(starts);
-  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  starts.erase(llvm::unique(starts), starts.end());
   while (!starts.empty() && starts.back() >= code.size())
     starts.pop_back();
   for (auto [i, begin] : llvm::enumerate(starts)) {

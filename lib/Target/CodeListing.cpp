@@ -47,8 +47,8 @@ static void setSassFlow(CodeInstruction &inst) {
   inst.conditional = !inst.guard.empty();
 }
 
-llvm::Expected<CodeListing>
-mlir::attn::parseSassListing(StringRef text, StringRef kernel) {
+llvm::Expected<CodeListing> mlir::attn::parseSassListing(StringRef text,
+                                                         StringRef kernel) {
   CodeListing listing;
   unsigned line = 0;
   bool inKernel = false, found = false;

@@ -35,8 +35,8 @@ llvm::Expected<std::string> mlir::attn::disassemble(llvm::StringRef cubin,
   if (status < 0)
     return llvm::createStringError("cannot run " + program + ": " + message);
   if (status > 0)
-    return llvm::createStringError(
-        program + " failed with status " + std::to_string(status) + ": " +
-        llvm::StringRef(complaint.read()).trim());
+    return llvm::createStringError(program + " failed with status " +
+                                   std::to_string(status) + ": " +
+                                   llvm::StringRef(complaint.read()).trim());
   return listing.read();
 }

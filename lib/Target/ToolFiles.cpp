@@ -11,8 +11,7 @@
 
 using namespace mlir::attn;
 
-llvm::Expected<std::string>
-mlir::attn::findCudaProgram(llvm::StringRef name) {
+llvm::Expected<std::string> mlir::attn::findCudaProgram(llvm::StringRef name) {
   std::vector<std::string> folders;
   if (std::optional<std::string> home = llvm::sys::Process::GetEnv("CUDA_HOME"))
     folders.push_back(*home);

@@ -64,6 +64,8 @@ static Expected<std::string> readFile(StringRef path) {
   return (*buffer)->getBuffer().str();
 }
 
+namespace {
+
 /// One kernel to check and what could not be had of it.
 struct Job {
   SassInput input;
@@ -71,6 +73,8 @@ struct Job {
   std::string title;
   std::vector<std::string> notChecked;
 };
+
+} // namespace
 
 /// Fills the listing of a job from its cubin.
 static llvm::Error addCubin(Job &job, StringRef cubin) {

@@ -65,11 +65,12 @@ TEST(CodeListing, ReadsMachineCode) {
 }
 
 TEST(CodeListing, ReadsPTX) {
-  const char *ptx = ".version 8.0\n.target sm_80\n.visible .entry k(\n\t.param "
-                    ".u64 k_param_0\n)\n{\n\t.reg .pred %p<2>;\n\t.loc 1 2 3\n"
-                    "$L__BB0_1: // a loop\n\t{ .reg .b32 %t; mov.b32 %t, 1; }\n"
-                    "\tmma.sync.aligned\n\t  {%r1, %r2},\n\t  {%r3};\n"
-                    "\t@!%p1 bra \t$L__BB0_1;\n\tret;\n}\n.entry l() {\nret;\n}";
+  const char *ptx =
+      ".version 8.0\n.target sm_80\n.visible .entry k(\n\t.param "
+      ".u64 k_param_0\n)\n{\n\t.reg .pred %p<2>;\n\t.loc 1 2 3\n"
+      "$L__BB0_1: // a loop\n\t{ .reg .b32 %t; mov.b32 %t, 1; }\n"
+      "\tmma.sync.aligned\n\t  {%r1, %r2},\n\t  {%r3};\n"
+      "\t@!%p1 bra \t$L__BB0_1;\n\tret;\n}\n.entry l() {\nret;\n}";
   auto listing = parsePTXListing(ptx);
   ASSERT_TRUE(bool(listing)) << llvm::toString(listing.takeError());
   EXPECT_EQ(listing->kernel, "k");

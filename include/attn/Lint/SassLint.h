@@ -43,8 +43,9 @@ struct CodeWait {
 };
 
 /// The innermost loop with the most tensor instructions; of several the one
-/// with the fewest other instructions. Counts are those of its usual path: without the rare path, without loops inside that wait for
-/// mbarriers, and without code that stands apart from the loop.
+/// with the fewest other instructions. Counts are those of its usual path:
+/// without the rare path, without loops inside that wait for mbarriers, and
+/// without code that stands apart from the loop.
 struct HotLoop {
   /// Places of the first and of the last instruction.
   unsigned begin = 0, end = 0;
