@@ -88,6 +88,7 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
       {"descales", &problem.descales},
       {"lse", &problem.lse},
       {"dynamic", &problem.dynamic},
+      {"shipped-plans", &compile.shippedPlans},
       {"debug-lines", &compile.debugLines}};
   for (auto [option, slot] : bools)
     if (option == name)
@@ -96,6 +97,8 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
     compile.chip = value.str();
   else if (name == "schedule")
     compile.schedule = value.str();
+  else if (name == "plan-table")
+    compile.planTable = value.str();
   else if (name == "epilogue")
     compile.epilogue = value.str();
   else if (name == "set")

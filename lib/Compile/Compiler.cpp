@@ -166,6 +166,8 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.chip = options.chip;
   pipeline.schedule = options.schedule;
   pipeline.set = ArrayRef<std::string>(options.set);
+  pipeline.planTable = options.planTable;
+  pipeline.shippedPlans = options.shippedPlans;
   pipeline.epilogue = options.epilogue;
   pipeline.printPlans = options.printPlan;
 

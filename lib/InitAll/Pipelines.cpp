@@ -17,6 +17,8 @@ void attn::addPlanPasses(OpPassManager &pm,
   plan.chip = options.chip;
   plan.schedule = options.schedule;
   llvm::append_range(plan.set, options.set);
+  plan.planTable = options.planTable;
+  plan.shippedPlans = options.shippedPlans;
   plan.print = options.printPlans;
   pm.addPass(createAttnPlanPass(plan));
 }

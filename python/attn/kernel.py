@@ -140,6 +140,8 @@ class _Request:
     flags: tuple[tuple[str, str], ...]
     options: tuple[tuple[str, str], ...]
     regions: _regions.Regions | None = None
+    #: Contents of files that options name.
+    files: tuple[str, ...] = ()
 
     def make(self, *more: tuple[str, str]) -> _library.Handle:
         if self.regions is None:
@@ -155,7 +157,7 @@ class _Request:
 
     def key(self, *more: str) -> str:
         # The name of a file stands in remarks.
-        parts = [_build_identity(), repr(self.text), self.name, repr(self.regions)]
+        parts = [_build_identity(), repr(self.text), self.name, repr(self.regions), *self.files]
         parts += [f"{name}={value}" for name, value in (*self.flags, *self.options)]
         return _cache.make_key(*parts, *more)
 
@@ -412,6 +414,8 @@ def compile(
     plan: Mapping[str, object] | None = None,
     schedule: str | None = None,
     epilogue: str | None = None,
+    plan_table: str | os.PathLike[str] | None = None,
+    shipped_plans: bool = True,
     debug_lines: bool = False,
     cache: bool = True,
     score_mod: Callable[..., Any] | _regions.Mod | None = None,
@@ -427,7 +431,9 @@ def compile(
     dynamic. `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b, h, q_idx,
     kv_idx)` are traced to the problem's regions (docs/Python.md). The chip
     "native" is that of device 0, or sm_80 without a GPU. `plan` fixes
-    parameters of the plan by name.
+    parameters of the plan by name. Without `plan` and `schedule`, measured plans
+    come before the cost model's: those of the file `plan_table`, then, with
+    `shipped_plans`, the compiler's own (docs/Autotuning.md).
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -450,10 +456,17 @@ def compile(
         options.append(("schedule", schedule))
     if epilogue is not None:
         options.append(("epilogue", epilogue))
+    files: tuple[str, ...] = ()
+    if plan_table is not None:
+        options.append(("plan-table", os.fspath(plan_table)))
+        files = (pathlib.Path(plan_table).read_text(encoding="utf-8"),)
+    if not shipped_plans:
+        options.append(("shipped-plans", "false"))
     if debug_lines:
         options.append(("debug-lines", "true"))
     options += [("set", f"{key}={value}") for key, value in (plan or {}).items()]
-    request = _Request(problem, name, tuple(_make_options(flags)), tuple(options), regions)
+    flag_options = tuple(_make_options(flags))
+    request = _Request(problem, name, flag_options, tuple(options), regions, files)
     return _get_kernel(request, tensors, cache)
 
 

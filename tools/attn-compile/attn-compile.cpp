@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compile/Bundle.h"
+#include "attn/Compile/Candidates.h"
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"
@@ -115,6 +116,14 @@ static cl::list<std::string>
     flagSet("set", cl::value_desc("name=value"), cl::CommaSeparated,
             cl::desc("Fix a parameter of the plan; may be repeated"),
             cl::cat(compileCategory));
+static cl::opt<std::string> flagPlanTable(
+    "plan-table", cl::value_desc("file"),
+    cl::desc("Measured plans, which are taken for their problems"),
+    cl::cat(compileCategory));
+static cl::opt<bool> flagNoShippedPlans(
+    "no-shipped-plans",
+    cl::desc("Do not take the compiler's own measured plans"),
+    cl::cat(compileCategory));
 static cl::opt<std::string> flagEpilogue(
     "epilogue", cl::init("auto"), cl::value_desc("auto|direct|shuffled|staged"),
     cl::desc("How results leave the kernel"), cl::cat(compileCategory));
@@ -140,6 +149,15 @@ static cl::list<std::string>
     flagBundleChips("bundle-chips", cl::value_desc("chip"), cl::CommaSeparated,
                     cl::desc("The cubins of the bundle (default: one for "
                              "--chip where ptxas is found)"),
+                    cl::cat(outputCategory));
+static cl::opt<unsigned>
+    flagAutotune("autotune", cl::value_desc("N"), cl::init(0),
+                 cl::desc("Write the kernels of the N plans that are expected "
+                          "to be fastest, for python -m attn.autotune"),
+                 cl::cat(outputCategory));
+static cl::opt<std::string>
+    flagAutotuneDir("autotune-dir", cl::value_desc("folder"),
+                    cl::desc("Where the kernels of --autotune go"),
                     cl::cat(outputCategory));
 static cl::opt<std::string>
     flagDumpDir("dump-dir", cl::value_desc("folder"),
@@ -231,6 +249,21 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
                                    "output; give a file with -o");
   if (!flagBundleChips.empty() && bundlePath.empty())
     return llvm::createStringError("--bundle-chips needs --bundle");
+  if ((flagAutotune == 0) != flagAutotuneDir.empty())
+    return llvm::createStringError(
+        "--autotune and --autotune-dir need each other");
+  if (flagAutotune != 0)
+    for (auto [isGiven, name] :
+         {std::pair(flagVerify.getValue(), "verify"),
+          std::pair(!bundlePath.empty(), "bundle"),
+          std::pair(!launchPath.empty(), "launch-out"),
+          std::pair(!flagDumpDir.empty(), "dump-dir"),
+          std::pair(!outputPath.empty(), "o"),
+          std::pair(given(flagEmit).has_value(), "emit")})
+      if (isGiven)
+        return llvm::createStringError("--%s is for one kernel, and --autotune "
+                                       "writes many",
+                                       name);
   if (!flagVerify)
     for (auto [isGiven, name] :
          {std::pair(flagCorners.getValue(), "corners"),
@@ -250,6 +283,8 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.chip = flagChip;
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
+  options.planTable = flagPlanTable;
+  options.shippedPlans = !flagNoShippedPlans;
   options.epilogue = flagEpilogue;
   options.printPlan = flagPrintPlan;
   options.debugLines = flagDebugLines;
@@ -462,6 +497,10 @@ static LogicalResult run() {
   if (!module || failed(verify(*module)))
     return failure();
   start.stop();
+
+  if (flagAutotune != 0)
+    return writeCandidates(*module, *options, flagAutotune, flagAutotuneDir,
+                           timing);
 
   std::optional<Modifications> modifications;
   if (flagVerify) {

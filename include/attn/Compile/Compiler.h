@@ -48,6 +48,10 @@ struct CompileOptions {
   std::string schedule;
   /// Parameters of the plan, each as name=value.
   std::vector<std::string> set;
+  /// A file of measured plans (docs/Autotuning.md); empty for none.
+  std::string planTable;
+  /// Whether the compiler's own measured plans are taken.
+  bool shippedPlans = true;
   /// How results leave the kernel where the plan says auto.
   std::string epilogue = "auto";
   Rung last = Rung::PTX;

@@ -1,18 +1,18 @@
 //===- Plan.cpp - The pass attn-plan --------------------------------------===//
 //
-// For each attention: collect the candidates of all schedules, drop those that
-// are not legal or expected to spill, and take the one that the cost model
-// expects to be fastest. Options fix parameters; a plan that is already there
-// is checked and kept.
+// For each attention: take the plan of a table of measured plans if one has the
+// problem; else collect the candidates of all schedules and take the one that
+// the cost model expects to be fastest. Options fix parameters, and then no
+// table is asked; a plan that is already there is checked and kept.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
-#include "attn/Schedule/Schedule.h"
+#include "attn/Schedule/Candidates.h"
+#include "attn/Schedule/PlanTable.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/ScopedPrinter.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNPLANPASS
@@ -24,16 +24,6 @@ using namespace mlir::attn;
 
 namespace {
 
-/// A legal plan and what it is expected to take.
-struct Candidate {
-  PlanAttrInterface plan;
-  const Schedule *schedule;
-  PlanEstimate estimate;
-  bool spills;
-  /// Position in the schedule's list.
-  size_t rank;
-};
-
 struct AttnPlanPass : attn::impl::AttnPlanPassBase<AttnPlanPass> {
   using Base::Base;
   void runOnOperation() override;
@@ -42,40 +32,28 @@ private:
   LogicalResult planOne(AttentionOp op, const TargetRow &target);
   /// Checks a plan that is already there, with the options applied.
   LogicalResult checkPlan(const ProblemFacts &facts, const TargetRow &target);
-  /// Adds all legal plans of one schedule that agree with the options, or the
-  /// reason why there is none. A schedule of which the options make no plan,
-  /// as they name another one's parameters, joins `unfit`.
-  void collect(const ProblemFacts &facts, const TargetRow &target,
-               const Schedule &schedule, SmallVectorImpl<Candidate> &candidates,
-               SmallVectorImpl<std::string> &reasons);
-  void report(AttentionOp op, const TargetRow &target,
-              const Candidate &candidate);
+  /// Takes the plan of a table if one has the problem; false if none has it.
+  FailureOr<bool> takeFromTable(const ProblemFacts &facts,
+                                const TargetRow &target);
+  LogicalResult takeEntry(const ProblemFacts &facts, const TargetRow &target,
+                          const PlanTable &table, const PlanTableEntry &entry);
+  void report(AttentionOp op, const PlanCandidate &candidate,
+              const llvm::Twine &source, const llvm::Twine &measured = "");
 
   SmallVector<PlanParameter> parameters;
-  SmallVector<std::pair<const Schedule *, PlanAttrInterface>> unfit;
+  std::optional<PlanTable> table;
 };
 
 } // namespace
 
-/// One line on a candidate: what it is expected to take.
-static std::string describe(const Candidate &candidate) {
-  const PlanEstimate &e = candidate.estimate;
-  return llvm::formatv(
-      "{0}: {1:f1} us ({2:f2} waves of {3} CTAs an SM; {4:f1} blocks a tile "
-      "at {5:f0} clocks, tile {6:f0}; limit {7}), shared memory {8}, "
-      "registers {9}{10}",
-      llvm::to_string(candidate.plan), e.microseconds, e.waves, e.ctasPerSM,
-      e.blocks, e.blockClocks, e.tileClocks, e.getLimiter(),
-      e.sharedBytes.str(), e.registers.str(),
-      candidate.spills ? ", expected to spill" : "");
-}
-
-void AttnPlanPass::report(AttentionOp op, const TargetRow &target,
-                          const Candidate &candidate) {
+void AttnPlanPass::report(AttentionOp op, const PlanCandidate &candidate,
+                          const llvm::Twine &source,
+                          const llvm::Twine &measured) {
   const PlanEstimate &e = candidate.estimate;
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("plan").category("attn.plan"))
-      << remark::add("plan for {0}: {1}", target.chip, describe(candidate))
+      << remark::add("plan {0}: {1}{2}", source.str(), candidate.describe(),
+                     measured.str())
       << remark::metric("microseconds",
                         llvm::formatv("{0:f1}", e.microseconds).str())
       << remark::metric("shared-bytes", e.sharedBytes.getTotal())
@@ -110,54 +88,65 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
     return op.emitOpError("cannot be computed by plan ")
            << *changed << ": " << llvm::toString(std::move(error));
   op.setPlanAttr(*changed);
-  report(op, target,
-         {*changed, &*found, found->estimate(facts, *changed, target),
-          found->isExpectedToSpill(facts, *changed, target), 0});
+  report(op, makeCandidate(facts, target, *found, *changed),
+         "for " + target.chip);
   return success();
 }
 
-void AttnPlanPass::collect(const ProblemFacts &facts, const TargetRow &target,
-                           const Schedule &schedule,
-                           SmallVectorImpl<Candidate> &candidates,
-                           SmallVectorImpl<std::string> &reasons) {
+LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
+                                      const TargetRow &target,
+                                      const PlanTable &table,
+                                      const PlanTableEntry &entry) {
   AttentionOp op = facts.op;
-  if (llvm::Error error = schedule.isApplicable(facts, target)) {
-    reasons.push_back(llvm::toString(std::move(error)));
-    return;
-  }
-  // Parameters are fixed in each candidate; those that make no plan are silent
-  // as long as another one does.
-  llvm::SmallSetVector<PlanAttrInterface, 32> plans;
-  std::vector<PlanAttrInterface> base = schedule.getCandidates(facts, target);
+  auto fail = [&](const llvm::Twine &why) {
+    return op.emitOpError()
+           << "cannot be computed by plan " << entry.plan << " of plan table "
+           << table.getName() << ": " << why;
+  };
+  PlanAttrInterface plan;
   {
     ScopedDiagnosticHandler silence(&getContext(),
                                     [](Diagnostic &) { return success(); });
-    for (PlanAttrInterface plan : base) {
-      FailureOr<PlanAttrInterface> changed = schedule.setParameters(
-          [&] { return op.emitOpError(); }, &getContext(), plan, parameters);
-      if (succeeded(changed))
-        plans.insert(*changed);
+    plan = dyn_cast_if_present<PlanAttrInterface>(
+        parseAttribute(entry.plan, &getContext()));
+  }
+  if (!plan)
+    return fail("expected a plan as IR prints it");
+  llvm::Expected<const Schedule &> found = lookupSchedule(plan.getSchedule());
+  if (!found)
+    return fail(llvm::toString(found.takeError()));
+  if (llvm::Error error = found->isLegal(facts, plan, target))
+    return fail(llvm::toString(std::move(error)));
+  op.setPlanAttr(plan);
+  PlanCandidate candidate = makeCandidate(facts, target, *found, plan);
+  std::string measured = llvm::formatv("; measured {0:f1} us on {1}",
+                                       entry.microseconds, entry.board);
+  std::string source =
+      ("from table " + table.getName() + " for " + target.chip).str();
+  if (print)
+    op.emitRemark() << "plan " << source << ": " << candidate.describe()
+                    << measured;
+  report(op, candidate, source, measured);
+  return success();
+}
+
+FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
+                                            const TargetRow &target) {
+  // What options ask for comes before what was measured.
+  if (!schedule.empty() || !parameters.empty())
+    return false;
+  SmallVector<const PlanTable *> tables;
+  if (table)
+    tables.push_back(&*table);
+  if (shippedPlans)
+    tables.push_back(&PlanTable::getShipped());
+  for (const PlanTable *each : tables)
+    if (const PlanTableEntry *entry = each->find(facts, target.chip)) {
+      if (failed(takeEntry(facts, target, *each, *entry)))
+        return failure();
+      return true;
     }
-  }
-  if (plans.empty()) {
-    unfit.emplace_back(&schedule, base.front());
-    return;
-  }
-  std::string firstReason;
-  size_t before = candidates.size();
-  for (PlanAttrInterface plan : plans) {
-    if (llvm::Error error = schedule.isLegal(facts, plan, target)) {
-      std::string reason = llvm::toString(std::move(error));
-      if (firstReason.empty())
-        firstReason = llvm::to_string(plan) + ": " + reason;
-      continue;
-    }
-    candidates.push_back(
-        {plan, &schedule, schedule.estimate(facts, plan, target),
-         schedule.isExpectedToSpill(facts, plan, target), candidates.size()});
-  }
-  if (candidates.size() == before)
-    reasons.push_back(firstReason);
+  return false;
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
@@ -166,6 +155,11 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     return failure();
   if (op.getPlanAttr())
     return checkPlan(*facts, target);
+  FailureOr<bool> isTaken = takeFromTable(*facts, target);
+  if (failed(isTaken))
+    return failure();
+  if (*isTaken)
+    return success();
 
   SmallVector<const Schedule *> schedules(getSchedules());
   if (!schedule.empty()) {
@@ -174,44 +168,30 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
       return op.emitOpError() << llvm::toString(found.takeError());
     schedules = {&*found};
   }
-  SmallVector<Candidate> candidates;
-  SmallVector<std::string> reasons;
-  unfit.clear();
-  for (const Schedule *each : schedules)
-    collect(*facts, target, *each, candidates, reasons);
-  if (candidates.empty() && !unfit.empty()) {
-    auto [first, plan] = unfit.front();
+  PlanCandidates candidates =
+      collectCandidates(*facts, target, schedules, parameters);
+  if (candidates.plans.empty() && !candidates.unfit.empty()) {
+    auto [first, plan] = candidates.unfit.front();
     return first->setParameters([&] { return op.emitOpError(); }, &getContext(),
                                 plan, parameters);
   }
-  if (candidates.empty()) {
+  if (candidates.plans.empty()) {
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
-                              << target.chip << ": " << reasons.front();
-    for (const std::string &reason : llvm::drop_begin(reasons))
+                              << target.chip << ": "
+                              << candidates.reasons.front();
+    for (const std::string &reason : llvm::drop_begin(candidates.reasons))
       diag.attachNote() << reason;
     return diag;
   }
-  // Spills cost more than any plan saves: such plans come last, the one with
-  // the fewest registers first. Equal estimates keep the order of the
-  // schedule's list.
-  auto key = [](const Candidate &candidate) {
-    int64_t registers =
-        candidate.spills ? candidate.estimate.registers.getTotal() : 0;
-    return std::tuple(registers, candidate.estimate.microseconds,
-                      candidate.rank);
-  };
-  std::sort(
-      candidates.begin(), candidates.end(),
-      [&](const Candidate &a, const Candidate &b) { return key(a) < key(b); });
   if (print) {
     InFlightDiagnostic diag = op.emitRemark()
-                              << candidates.size() << " plans for "
+                              << candidates.plans.size() << " plans for "
                               << target.chip << ", fastest first";
-    for (const Candidate &candidate : candidates)
-      diag.attachNote() << describe(candidate);
+    for (const PlanCandidate &candidate : candidates.plans)
+      diag.attachNote() << candidate.describe();
   }
-  op.setPlanAttr(candidates.front().plan);
-  report(op, target, candidates.front());
+  op.setPlanAttr(candidates.plans.front().plan);
+  report(op, candidates.plans.front(), "for " + target.chip);
   return success();
 }
 
@@ -221,6 +201,15 @@ void AttnPlanPass::runOnOperation() {
   if (!target) {
     module.emitError() << llvm::toString(target.takeError());
     return signalPassFailure();
+  }
+  table.reset();
+  if (!planTable.empty()) {
+    llvm::Expected<PlanTable> read = PlanTable::read(planTable);
+    if (!read) {
+      module.emitError() << llvm::toString(read.takeError());
+      return signalPassFailure();
+    }
+    table = std::move(*read);
   }
   parameters.clear();
   for (const std::string &text : set) {

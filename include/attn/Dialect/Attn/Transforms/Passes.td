@@ -12,6 +12,12 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     that the cost model expects to be fastest on `chip` among those that are
     legal. A plan that is already there is checked and kept.
 
+    Where neither `schedule` nor `set` says what to take, a table of plans that
+    were measured comes before the cost model: that of the file `plan-table`,
+    then the library's own ([Autotuning](Autotuning.md)). The remark tells the
+    table, the estimate and what was measured. A plan of a table that is not
+    legal for its problem is an error.
+
     Example: test/doc/attn-plan.mlir
   }];
   let options = [
@@ -21,6 +27,10 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
            "Take this schedule instead of choosing one.">,
     ListOption<"set", "set", "std::string",
            "Fix parameters of the plan, each as name=value.">,
+    Option<"planTable", "plan-table", "std::string", "\"\"",
+           "A JSON file of measured plans, which are taken for its problems.">,
+    Option<"shippedPlans", "shipped-plans", "bool", "true",
+           "Take the plans of the library's own table for its problems.">,
     Option<"print", "print", "bool", "false",
            "Print the candidates with their estimates.">
   ];

@@ -26,6 +26,16 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
   ListOption<std::string> set{
       *this, "set",
       llvm::cl::desc("Fix parameters of the plan, each as name=value.")};
+  Option<std::string> planTable{
+      *this, "plan-table",
+      llvm::cl::desc("A JSON file of measured plans, which are taken for its "
+                     "problems."),
+      llvm::cl::init("")};
+  Option<bool> shippedPlans{
+      *this, "shipped-plans",
+      llvm::cl::desc("Take the plans of the library's own table for its "
+                     "problems."),
+      llvm::cl::init(true)};
   Option<bool> printPlans{
       *this, "print-plans",
       llvm::cl::desc("Print the candidates with their estimates."),

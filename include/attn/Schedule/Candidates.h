@@ -1,0 +1,49 @@
+//===- Candidates.h - The legal plans of an attention -----------*- C++ -*-===//
+
+#ifndef ATTN_SCHEDULE_CANDIDATES_H
+#define ATTN_SCHEDULE_CANDIDATES_H
+
+#include "attn/Schedule/Schedule.h"
+#include <string>
+#include <utility>
+
+namespace mlir::attn {
+
+/// A legal plan and what it is expected to take.
+struct PlanCandidate {
+  PlanAttrInterface plan;
+  const Schedule *schedule = nullptr;
+  PlanEstimate estimate;
+  /// Whether ptxas is expected to spill registers.
+  bool spills = false;
+
+  /// One line: the plan, its time and its resources.
+  std::string describe() const;
+};
+
+/// What schedules offer for an attention.
+struct PlanCandidates {
+  /// Legal plans, the one that is expected to be fastest first. Spills cost
+  /// more than any plan saves: such plans come last, the one with the fewest
+  /// registers first. Equal estimates keep the order of the schedules' lists.
+  llvm::SmallVector<PlanCandidate> plans;
+  /// Why schedules have no legal plan.
+  llvm::SmallVector<std::string> reasons;
+  /// Schedules of which the parameters make no plan, as they name another
+  /// one's, each with its first plan.
+  llvm::SmallVector<std::pair<const Schedule *, PlanAttrInterface>> unfit;
+};
+
+/// Collects the plans of `schedules` with `parameters` fixed in each.
+PlanCandidates collectCandidates(const ProblemFacts &facts,
+                                 const TargetRow &target,
+                                 llvm::ArrayRef<const Schedule *> schedules,
+                                 llvm::ArrayRef<PlanParameter> parameters = {});
+
+/// A legal plan with its estimate.
+PlanCandidate makeCandidate(const ProblemFacts &facts, const TargetRow &target,
+                            const Schedule &schedule, PlanAttrInterface plan);
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_CANDIDATES_H

@@ -1,0 +1,177 @@
+//===- Candidates.cpp - Kernels to choose from by timing ------------------===//
+
+#include "attn/Compile/Candidates.h"
+#include "attn/Compile/Bundle.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Schedule/Candidates.h"
+#include "attn/Schedule/PlanTable.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Writes the candidates of one attention.
+class CandidateWriter {
+public:
+  CandidateWriter(ModuleOp module, const CompileOptions &options,
+                  StringRef folder, TimingScope &timing)
+      : module(module), options(options), folder(folder), timing(timing) {}
+
+  LogicalResult run(unsigned count);
+
+private:
+  /// The attention of a clone of the module that attn-plan has gone through.
+  FailureOr<AttentionOp> plan();
+  FailureOr<SmallVector<PlanCandidate>> choose(AttentionOp op, unsigned count);
+  LogicalResult write(AttentionOp op, const PlanCandidate &candidate);
+  LogicalResult writeFile(const llvm::Twine &name, StringRef text);
+
+  ModuleOp module;
+  const CompileOptions &options;
+  StringRef folder;
+  TimingScope &timing;
+  OwningOpRef<ModuleOp> planned;
+  llvm::json::Array entries;
+};
+
+} // namespace
+
+LogicalResult CandidateWriter::writeFile(const llvm::Twine &name,
+                                         StringRef text) {
+  SmallString<128> path(folder);
+  llvm::sys::path::append(path, name);
+  std::error_code code;
+  llvm::raw_fd_ostream stream(path, code);
+  if (!code) {
+    stream << text;
+    stream.flush();
+    code = stream.error();
+    stream.clear_error();
+  }
+  if (!code)
+    return success();
+  return module.emitError("cannot write '") << path << "': " << code.message();
+}
+
+FailureOr<AttentionOp> CandidateWriter::plan() {
+  planned = module.clone();
+  CompileOptions stop = options;
+  stop.last = Rung::Plan;
+  stop.dumpDir.clear();
+  CompileResult result;
+  if (failed(compile(*planned, stop, timing, result)))
+    return failure();
+  SmallVector<AttentionOp> attentions;
+  planned->walk([&](AttentionOp op) { attentions.push_back(op); });
+  if (attentions.size() != 1)
+    return module.emitError("expected one 'attn.attention' to tune, got ")
+           << attentions.size();
+  return attentions.front();
+}
+
+FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
+                                                              unsigned count) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  // attn-plan has accepted chip, schedule and parameters.
+  const TargetRow &target = llvm::cantFail(lookupTarget(options.chip));
+  SmallVector<const Schedule *> schedules(getSchedules());
+  if (!options.schedule.empty())
+    schedules = {&llvm::cantFail(lookupSchedule(options.schedule))};
+  SmallVector<PlanParameter> parameters;
+  for (const std::string &text : options.set) {
+    auto [name, value] = StringRef(text).split('=');
+    parameters.push_back({name, value});
+  }
+  SmallVector<PlanCandidate> chosen;
+  auto has = [&](auto predicate) { return llvm::any_of(chosen, predicate); };
+  for (PlanCandidate &each :
+       collectCandidates(*facts, target, schedules, parameters).plans) {
+    bool isFirst = !has([&](const PlanCandidate &other) {
+      return other.schedule == each.schedule;
+    });
+    if (chosen.size() < count || isFirst)
+      chosen.push_back(std::move(each));
+  }
+  PlanAttrInterface plan = op.getPlanAttr();
+  if (!has([&](const PlanCandidate &other) { return other.plan == plan; }))
+    chosen.push_back(makeCandidate(
+        *facts, target, llvm::cantFail(lookupSchedule(plan.getSchedule())),
+        plan));
+  return chosen;
+}
+
+LogicalResult CandidateWriter::write(AttentionOp op,
+                                     const PlanCandidate &candidate) {
+  op.setPlanAttr(candidate.plan);
+  OwningOpRef<ModuleOp> copy = planned->clone();
+  CompileOptions whole = options;
+  whole.last = Rung::PTX;
+  whole.dumpDir.clear();
+  whole.printPlan = false;
+  // All of it is in the plan.
+  whole.schedule.clear();
+  whole.set.clear();
+  CompileResult result;
+  if (failed(compile(*copy, whole, timing, result)))
+    return failure();
+  llvm::Expected<Bundle> bundle = makeBundle(result, {});
+  if (!bundle)
+    return module.emitError(llvm::toString(bundle.takeError()));
+  // The PTX is beside the bundle, which is carried to other machines.
+  if (bundle->images.size() > 1)
+    bundle->images.pop_back();
+  std::string name = llvm::formatv("{0,0+2}", entries.size());
+  entries.push_back(
+      llvm::json::Object{{"name", name},
+                         {"plan", llvm::to_string(candidate.plan)},
+                         {"estimate_us", candidate.estimate.microseconds},
+                         {"expected_to_spill", candidate.spills}});
+  return success(
+      succeeded(writeFile(name + ".ptx", result.ptx)) &&
+      succeeded(writeFile(
+          name + ".json",
+          llvm::formatv("{0:2}\n", toJSON(result.launches.front())).str())) &&
+      succeeded(writeFile(name + ".attn", writeBundle(*bundle))));
+}
+
+LogicalResult CandidateWriter::run(unsigned count) {
+  FailureOr<AttentionOp> op = plan();
+  if (failed(op))
+    return failure();
+  if (std::error_code code = llvm::sys::fs::create_directories(folder))
+    return module.emitError("cannot create folder '")
+           << folder << "': " << code.message();
+  std::string plannedText = llvm::to_string(op->getPlanAttr());
+  FailureOr<SmallVector<PlanCandidate>> chosen = choose(*op, count);
+  if (failed(chosen))
+    return failure();
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(*op);
+  if (failed(facts))
+    return failure();
+  llvm::json::Object problem = describeProblem(*facts);
+  for (const PlanCandidate &candidate : *chosen)
+    if (failed(write(*op, candidate)))
+      return failure();
+  llvm::json::Value index = llvm::json::Object{
+      {"version", 1},
+      {"chip", options.chip},
+      {"problem", std::move(problem)},
+      {"planned", plannedText},
+      {"candidates", std::move(entries)},
+  };
+  return writeFile("index.json", llvm::formatv("{0:2}\n", index).str());
+}
+
+LogicalResult attn::writeCandidates(ModuleOp module,
+                                    const CompileOptions &options,
+                                    unsigned count, StringRef folder,
+                                    TimingScope &timing) {
+  return CandidateWriter(module, options, folder, timing).run(count);
+}

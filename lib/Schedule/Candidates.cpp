@@ -1,0 +1,91 @@
+//===- Candidates.cpp - The legal plans of an attention -------------------===//
+
+#include "attn/Schedule/Candidates.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::string PlanCandidate::describe() const {
+  const PlanEstimate &e = estimate;
+  return llvm::formatv(
+      "{0}: {1:f1} us ({2:f2} waves of {3} CTAs an SM; {4:f1} blocks a tile "
+      "at {5:f0} clocks, tile {6:f0}; limit {7}), shared memory {8}, "
+      "registers {9}{10}",
+      llvm::to_string(plan), e.microseconds, e.waves, e.ctasPerSM, e.blocks,
+      e.blockClocks, e.tileClocks, e.getLimiter(), e.sharedBytes.str(),
+      e.registers.str(), spills ? ", expected to spill" : "");
+}
+
+PlanCandidate attn::makeCandidate(const ProblemFacts &facts,
+                                  const TargetRow &target,
+                                  const Schedule &schedule,
+                                  PlanAttrInterface plan) {
+  return {plan, &schedule, schedule.estimate(facts, plan, target),
+          schedule.isExpectedToSpill(facts, plan, target)};
+}
+
+/// Adds all legal plans of one schedule, or the reason why there is none.
+static void collect(const ProblemFacts &facts, const TargetRow &target,
+                    const Schedule &schedule,
+                    llvm::ArrayRef<PlanParameter> parameters,
+                    PlanCandidates &result) {
+  AttentionOp op = facts.op;
+  if (llvm::Error error = schedule.isApplicable(facts, target)) {
+    result.reasons.push_back(llvm::toString(std::move(error)));
+    return;
+  }
+  // Parameters are fixed in each candidate; those that make no plan are silent
+  // as long as another one does.
+  llvm::SmallSetVector<PlanAttrInterface, 32> plans;
+  std::vector<PlanAttrInterface> base = schedule.getCandidates(facts, target);
+  {
+    ScopedDiagnosticHandler silence(op.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    for (PlanAttrInterface plan : base) {
+      FailureOr<PlanAttrInterface> changed = schedule.setParameters(
+          [&] { return op.emitOpError(); }, op.getContext(), plan, parameters);
+      if (succeeded(changed))
+        plans.insert(*changed);
+    }
+  }
+  if (plans.empty()) {
+    result.unfit.emplace_back(&schedule, base.front());
+    return;
+  }
+  std::string firstReason;
+  size_t before = result.plans.size();
+  for (PlanAttrInterface plan : plans) {
+    if (llvm::Error error = schedule.isLegal(facts, plan, target)) {
+      std::string reason = llvm::toString(std::move(error));
+      if (firstReason.empty())
+        firstReason = llvm::to_string(plan) + ": " + reason;
+      continue;
+    }
+    result.plans.push_back(makeCandidate(facts, target, schedule, plan));
+  }
+  if (result.plans.size() == before)
+    result.reasons.push_back(firstReason);
+}
+
+PlanCandidates
+attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
+                        llvm::ArrayRef<const Schedule *> schedules,
+                        llvm::ArrayRef<PlanParameter> parameters) {
+  PlanCandidates result;
+  for (const Schedule *schedule : schedules)
+    collect(facts, target, *schedule, parameters, result);
+  auto key = [](const PlanCandidate &candidate) {
+    int64_t registers =
+        candidate.spills ? candidate.estimate.registers.getTotal() : 0;
+    return std::tuple(registers, candidate.estimate.microseconds);
+  };
+  llvm::stable_sort(result.plans,
+                    [&](const PlanCandidate &a, const PlanCandidate &b) {
+                      return key(a) < key(b);
+                    });
+  return result;
+}
