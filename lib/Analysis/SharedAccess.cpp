@@ -100,6 +100,35 @@ bool attn::bytesOverlap(const SharedAccess &a, const SharedAccess &b) {
   return baseA + a.begin < baseB + b.end && baseB + b.begin < baseA + a.end;
 }
 
+/// Whose rows an access touches. Slots and buffers of swizzled rows are whole
+/// numbers of `rows * span` bytes, each with the first warpgroup's rows first.
+static void findOwnRows(SharedAccess &access) {
+  auto buffer =
+      cast<BufferType>(access.op->getOperand(access.operand).getType());
+  auto layout = dyn_cast<SwizzledLayoutAttr>(buffer.getLayout());
+  if (!layout || layout.getSpan() == 0 || buffer.getRank() != 2)
+    return;
+  bool isOwn = false;
+  if (auto product = dyn_cast<WgmmaOp>(access.op)) {
+    isOwn = access.operand == 0;
+  } else if (auto store = dyn_cast<LocalStoreOp>(access.op)) {
+    auto tile = cast<RankedTensorType>(store.getValue().getType());
+    auto mma = dyn_cast_or_null<MmaLayoutAttr>(tile.getEncoding());
+    isOwn = mma && mma.getWarps()[0] % 4 == 0 && mma.getWarps()[1] == 1;
+  } else if (auto store = dyn_cast<TmaStoreOp>(access.op)) {
+    isOwn = store.getWarpgroups().has_value();
+  }
+  if (!isOwn)
+    return;
+  access.ownRows = buffer.getShape()[0];
+  access.ownSpan = layout.getSpan();
+}
+
+bool attn::haveSameOwnRows(const SharedAccess &a, const SharedAccess &b) {
+  return a.ownRows != 0 && a.ownRows == b.ownRows && a.ownSpan == b.ownSpan &&
+         a.alloc == b.alloc;
+}
+
 FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
   SmallVector<SharedAccess, 2> accesses;
   if (isBufferView(op) || isa<AllocOp>(op))
@@ -131,6 +160,7 @@ FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
       writes |= isa<MemoryEffects::Write>(instance.getEffect());
     }
     access.isWrite = writes;
+    findOwnRows(access);
     if (reads || writes)
       accesses.push_back(access);
   }

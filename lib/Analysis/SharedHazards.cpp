@@ -50,6 +50,8 @@ struct Pending {
   SharedAccess access;
   Position position;
   Progress progress = kDone;
+  /// Each warpgroup has had a barrier of its own behind it.
+  bool isOrderedInWarpgroup = false;
 };
 
 using State = llvm::MapVector<Key, Pending, std::map<Key, unsigned>>;
@@ -72,6 +74,7 @@ private:
   Result visitPartitions(WarpSpecializeOp op, State &state);
   Result visitIf(scf::IfOp op, State &state);
   Result visitFor(scf::ForOp op, State &state);
+  Result visitWhile(scf::WhileOp op, State &state);
   /// Runs the body until nothing new is pending at its head.
   Result runToFixpoint(scf::ForOp op, State &head);
 
@@ -103,10 +106,16 @@ static Key keyOf(const Pending &pending) {
 /// if that changed something.
 static bool add(State &state, const Pending &pending) {
   auto [entry, isNew] = state.insert({keyOf(pending), pending});
-  if (!isNew && entry->second.progress <= pending.progress)
-    return false;
-  entry->second.progress = pending.progress;
-  return true;
+  if (isNew)
+    return true;
+  Pending &known = entry->second;
+  bool changed = pending.progress < known.progress;
+  known.progress = std::min(known.progress, pending.progress);
+  if (known.isOrderedInWarpgroup && !pending.isOrderedInWarpgroup) {
+    known.isOrderedInWarpgroup = false;
+    changed = true;
+  }
+  return changed;
 }
 
 static bool join(State &into, const State &from) {
@@ -280,8 +289,14 @@ static Progress getProgress(AsyncEngine engine) {
   llvm_unreachable("covered switch");
 }
 
-static bool inElect(Operation *op) {
-  return static_cast<bool>(op->getParentOfType<ElectOp>());
+/// True if one thread carries out both, in the order of the program.
+static bool isSameThread(const SharedAccess &a, const SharedAccess &b) {
+  auto electA = a.op->getParentOfType<ElectOp>(),
+       electB = b.op->getParentOfType<ElectOp>();
+  if (!electA || !electB ||
+      electA.getEachWarpgroup() != electB.getEachWarpgroup())
+    return false;
+  return !electA.getEachWarpgroup() || haveSameOwnRows(a, b);
 }
 
 /// A group of `engine` was closed: those before it are one older.
@@ -323,18 +338,17 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
     for (const auto &[key, first] : state) {
       if (!first.access.isWrite && !access.isWrite)
         continue;
-      // One thread in program order.
-      if (inElect(first.access.op) && inElect(&op))
+      if (isSameThread(first.access, access) ||
+          !mayTouchSameBytes(first, second))
         continue;
-      if (!mayTouchSameBytes(first, second))
-        continue;
+      bool isOwn = haveSameOwnRows(first.access, access);
       SharedHazard hazard{SharedHazard::Kind::NeedsBarrier, first.access,
-                          access, &op};
+                          access, &op, isOwn};
       if (first.progress != kDone) {
         hazard.kind = SharedHazard::Kind::NotAwaited;
         return {hazard};
       }
-      if (!found)
+      if (!found && !(isOwn && first.isOrderedInWarpgroup))
         found = hazard;
     }
     if (found)
@@ -394,9 +408,11 @@ HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
     return visitIf(branch, state);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return visitFor(loop, state);
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return visitWhile(loop, state);
   if (op.getNumRegions() != 0 && touchesShared(&op))
-    return op.emitOpError("expected accesses to shared memory in scf.for and "
-                          "scf.if only");
+    return op.emitOpError("expected accesses to shared memory in scf.for, "
+                          "scf.while and scf.if only");
   return visitAccesses(op, state);
 }
 
@@ -410,7 +426,7 @@ HazardFinder::Result HazardFinder::run(Block &block, State &state) {
 }
 
 /// A CTA's barrier counts outside of partitions, a named one with all threads
-/// of its partition inside.
+/// of its partition inside, and those of the warpgroups for their own rows.
 HazardFinder::Result HazardFinder::visitBarrier(Operation &op, State &state) {
   auto [partitions, index] = getPartition(&op);
   auto named = dyn_cast<NamedBarrierOp>(op);
@@ -421,6 +437,11 @@ HazardFinder::Result HazardFinder::visitBarrier(Operation &op, State &state) {
     diag.attachNote(partitions.getLoc())
         << "the other partitions do not come to it";
     return failure();
+  }
+  if (named && named.getEachWarpgroup()) {
+    for (auto &entry : state)
+      entry.second.isOrderedInWarpgroup |= entry.second.progress == kDone;
+    return {std::nullopt};
   }
   if (!named || (partitions && int64_t(named.getThreads()) ==
                                    32 * partitions.getWarps()[index]))
@@ -534,6 +555,32 @@ HazardFinder::Result HazardFinder::visitFor(scf::ForOp op, State &state) {
   state = mapPositions(
       head, [&](const Pending &pending) { return leave(op, pending); });
   return {std::nullopt};
+}
+
+/// What is known about slots of rings inside is forgotten at its ends: no ring
+/// is walked by such a loop itself.
+HazardFinder::Result HazardFinder::visitWhile(scf::WhileOp op, State &state) {
+  auto forget = [&](const Pending &pending) -> Position {
+    Value cursor = pending.position.cursor;
+    bool isInside =
+        cursor && op->isAncestor(cursor.getParentRegion()->getParentOp());
+    return isInside ? Position() : pending.position;
+  };
+  State head = state;
+  while (true) {
+    State inner = head;
+    Result hazard = run(*op.getBeforeBody(), inner);
+    if (failed(hazard) || *hazard)
+      return hazard;
+    State end = inner;
+    hazard = run(*op.getAfterBody(), end);
+    if (failed(hazard) || *hazard)
+      return hazard;
+    if (!join(head, mapPositions(end, forget))) {
+      state = mapPositions(inner, forget);
+      return {std::nullopt};
+    }
+  }
 }
 
 FailureOr<std::optional<SharedHazard>>

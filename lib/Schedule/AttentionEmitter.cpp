@@ -245,7 +245,8 @@ RunningState AttentionEmitter::emitSinks(RunningState state) {
 
 void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
-                                   EpilogueKind epilogue) {
+                                   EpilogueKind epilogue,
+                                   const ResultMap &map) {
   RankedTensorType rows = f32Tile({blockM});
   Value zero = splat(rows, 0);
   Value some =
@@ -265,5 +266,6 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
     Value natural = arith::MulFOp::create(b, log, splat(rows, kLn2));
     GlobalStoreOp::create(b, natural, lseView, row);
   }
-  StoreResultOp::create(b, o, oView, row, scratch, epilogue);
+  StoreResultOp::create(b, o, oView, row, scratch, map.map, map.coordinates,
+                        epilogue);
 }

@@ -21,6 +21,13 @@ struct TileCoordinates {
   Value tile, head, kvHead, batch;
 };
 
+/// Where TMA may store results: a map of their tensor, which ends where their
+/// rows do, and the first element of the tile. Empty if it may not.
+struct ResultMap {
+  Value map;
+  SmallVector<Value, 4> coordinates;
+};
+
 /// The row values and the accumulator that the loop carries.
 struct RunningState {
   Value m, l, o;
@@ -80,7 +87,8 @@ protected:
   RunningState emitFinalState(ValueRange carried);
   /// Divides by the row sums and stores O and LSE.
   void emitResults(RunningState state, Value oView, Value lseView,
-                   Value scratch, EpilogueKind epilogue);
+                   Value scratch, EpilogueKind epilogue,
+                   const ResultMap &map = {});
 
   KernelContext &context;
   const ProblemFacts &facts;

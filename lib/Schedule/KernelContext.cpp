@@ -144,6 +144,18 @@ Value KernelContext::getTensorMap(StringRef name, ArrayRef<int64_t> box,
   return tensorMaps.back();
 }
 
+Value KernelContext::addWorkspace(WorkspaceArg workspace) {
+  unsigned position = kernel.getNumArguments() - tensorMaps.size();
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(), unsigned(NVVM::NVVMMemorySpace::Global));
+  LogicalResult inserted =
+      kernel.insertArgument(position, type, /*argAttrs=*/{}, b.getLoc());
+  assert(succeeded(inserted) && "kernels take any parameters");
+  (void)inserted;
+  workspaceArgs.push_back(workspace);
+  return kernel.getArgument(position);
+}
+
 Value KernelContext::widen(Value value) {
   return arith::ExtUIOp::create(b, b.getI64Type(), value);
 }

@@ -106,7 +106,7 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
                                      const KernelShape &shape) {
   Builder &b = context.b;
   const ProblemFacts &facts = context.facts;
-  SmallVector<Attribute> tensors, args, grid;
+  SmallVector<Attribute> tensors, args, grid, workspaces;
   for (const TensorFacts &tensor : context.tensors)
     tensors.push_back(describeTensor(b, tensor));
   for (const TensorFacts &tensor : context.tensors)
@@ -127,6 +127,16 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
                        .add("type", type.isIndex() ? "i64" : getTypeName(type))
                        .get());
   }
+  for (auto [index, workspace] : llvm::enumerate(context.workspaceArgs)) {
+    args.push_back(
+        Fields(b).add("kind", "workspace").add("index", int64_t(index)).get());
+    Fields fields(b);
+    fields.add("bytes", std::to_string(workspace.bytes))
+        .addBool("zeroed", workspace.zeroed);
+    if (workspace.restored)
+      fields.addBool("restored", true);
+    workspaces.push_back(fields.get());
+  }
   for (const TensorMapArg &arg : context.tensorMapArgs)
     args.push_back(describeTensorMap(b, context.tensors[arg.tensor], arg.type));
   for (const std::string &expression : shape.grid)
@@ -146,7 +156,7 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
       .add("shared_bytes", int64_t(0))
       .add("tensors", b.getArrayAttr(tensors))
       .add("args", b.getArrayAttr(args))
-      .add("workspace", b.getArrayAttr({}));
+      .add("workspace", b.getArrayAttr(workspaces));
   // The reference needs the numbers of heads; with dynamic ones there is none.
   if (!ShapedType::isDynamic(facts.heads) &&
       !ShapedType::isDynamic(facts.kvHeads))

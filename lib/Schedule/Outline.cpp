@@ -30,6 +30,10 @@ private:
   memref::ExtractStridedMetadataOp metadata(unsigned tensor);
   Value getSize(StringRef tensor, unsigned dim);
   Value getAddress(unsigned tensor);
+  /// A memref's address as a kernel takes it.
+  Value getPointer(Value address);
+  /// Allocates a workspace; its memref of bytes.
+  Value makeWorkspace(const WorkspaceArg &workspace);
   /// The value of one of the record's grid expressions.
   Value evaluate(StringRef expression);
   Value parseProduct(StringRef &text);
@@ -73,6 +77,24 @@ Value HostEmitter::getAddress(unsigned tensor) {
     Value bytes = arith::MulIOp::create(b, elements, index(bits / 8));
     address = arith::AddIOp::create(b, address, bytes);
   }
+  return getPointer(address);
+}
+
+Value HostEmitter::makeWorkspace(const WorkspaceArg &workspace) {
+  auto type = MemRefType::get({workspace.bytes}, b.getI8Type());
+  Value memory = gpu::AllocOp::create(b, type, /*asyncToken=*/Type(),
+                                      /*asyncDependencies=*/ValueRange(),
+                                      /*dynamicSizes=*/ValueRange(),
+                                      /*symbolOperands=*/ValueRange())
+                     .getMemref();
+  if (workspace.zeroed)
+    gpu::MemsetOp::create(b, /*asyncToken=*/Type(),
+                          /*asyncDependencies=*/ValueRange(), memory,
+                          arith::ConstantIntOp::create(b, 0, 8));
+  return memory;
+}
+
+Value HostEmitter::getPointer(Value address) {
   Value integer = arith::IndexCastOp::create(b, b.getI64Type(), address);
   return LLVM::IntToPtrOp::create(
       b,
@@ -144,6 +166,12 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
         scalar.getType().isIndex()
             ? arith::IndexCastOp::create(b, b.getI64Type(), scalar).getResult()
             : scalar);
+  SmallVector<Value> workspaces;
+  for (const WorkspaceArg &workspace : context.workspaceArgs) {
+    workspaces.push_back(makeWorkspace(workspace));
+    arguments.push_back(getPointer(
+        memref::ExtractAlignedPointerAsIndexOp::create(b, workspaces.back())));
+  }
   for (const TensorMapArg &arg : context.tensorMapArgs)
     arguments.push_back(EncodeTensorMapOp::create(
         b, arg.type, context.tensors[arg.tensor].value));
@@ -157,6 +185,9 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
                             /*dynamicSharedMemorySize=*/Value(), arguments,
                             /*asyncTokenType=*/Type(),
                             /*asyncDependencies=*/ValueRange(), cluster);
+  for (Value workspace : workspaces)
+    gpu::DeallocOp::create(b, /*asyncToken=*/Type(),
+                           /*asyncDependencies=*/ValueRange(), workspace);
 }
 
 /// The gpu.module and the empty kernel with its attributes.

@@ -233,6 +233,18 @@ void Runner::checkWrites(const HarnessTensor &tensor,
                       argument.name, gaps));
 }
 
+/// A launch that shares the workspace would not find what it needs.
+static void checkRestored(size_t index, const Allocation &allocation,
+                          std::vector<std::string> &problems) {
+  size_t left =
+      llvm::count_if(allocation.bytes, [](uint8_t byte) { return byte != 0; });
+  if (left)
+    problems.push_back(llvm::formatv(
+        "workspace {0}: expected zeros behind the kernel, got {1} "
+        "bytes that are not 0",
+        index, left));
+}
+
 Expected<RunReport> Runner::runOnce(LaunchConfig config,
                                     std::vector<HarnessTensor> &tensors,
                                     std::vector<std::string> &problems) {
@@ -306,6 +318,11 @@ Expected<RunReport> Runner::runOnce(LaunchConfig config,
     if (report.completed)
       checkWrites(tensor, *allocation, problems);
   }
+  if (report.completed)
+    for (auto [index, address] : llvm::enumerate(workspaces))
+      if (const Allocation *allocation = memory.find(address);
+          allocation && record.workspaces[index].restored)
+        checkRestored(index, *allocation, problems);
   return std::move(report);
 }
 

@@ -103,10 +103,13 @@ json::Value mlir::attn::toJSON(const LaunchRecord &record) {
                      {"access", getName(accessNames, tensor.access)}});
   for (const LaunchArg &arg : record.args)
     args.push_back(writeArg(record, arg));
-  for (const LaunchWorkspace &workspace : record.workspaces)
-    workspaces.push_back(
-        json::Object{{"bytes", workspace.bytes.getText().str()},
-                     {"zeroed", workspace.zeroed}});
+  for (const LaunchWorkspace &workspace : record.workspaces) {
+    json::Object object{{"bytes", workspace.bytes.getText().str()},
+                        {"zeroed", workspace.zeroed}};
+    if (workspace.restored)
+      object["restored"] = true;
+    workspaces.push_back(std::move(object));
+  }
   json::Object object{{"version", LaunchRecord::currentVersion},
                       {"kernel", record.kernel},
                       {"target", json::Object{{"chip", record.chip},

@@ -425,6 +425,9 @@ void RecordReader::readWorkspace(const json::Value &value, std::string path) {
     checkSymbols(workspace.bytes, reader.at("bytes"));
   }
   workspace.zeroed = reader.takeBool("zeroed");
+  workspace.restored = reader.has("restored") && reader.takeBool("restored");
+  if (workspace.restored && !workspace.zeroed)
+    reader.fail("restored", "expected false without zeroed, got true");
   reader.finish();
   record.workspaces.push_back(std::move(workspace));
 }

@@ -96,6 +96,8 @@ _OPTIONAL: dict[str, list[object]] = {
         *[c_void_p] * 4,
         *[c_int] * 4,
     ],
+    "cuStreamIsCapturing": [c_void_p, POINTER(c_int)],
+    "cuStreamGetId": [c_void_p, POINTER(c_uint64)],
 }
 
 
@@ -174,6 +176,25 @@ class Device:
 def get_device(ordinal: int) -> Device:
     """The device, opened at the first use."""
     return Device(ordinal)
+
+
+#: The handle that stands for another stream in each thread.
+_PER_THREAD_STREAM = 2
+
+
+def find_stream(stream: int) -> int | None:
+    """A number that no other stream has or will have; None for a stream that is
+    being captured into a graph, whose launches may overlap with others, and where
+    the driver does not tell."""
+    driver = load()
+    if stream == _PER_THREAD_STREAM or not hasattr(driver, "cuStreamGetId"):
+        return None
+    capturing, number = c_int(), c_uint64()
+    if driver.cuStreamIsCapturing(stream, byref(capturing)) or capturing.value:
+        return None
+    if driver.cuStreamGetId(stream, byref(number)):
+        return None
+    return number.value
 
 
 @functools.cache

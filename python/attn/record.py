@@ -233,12 +233,16 @@ class Binder:
         self._is_attention = "problem" in record
         self._read_tensors(_get(record, "tensors", list, ""))
         self._workspaces = []
+        restored = []
         for index, workspace in enumerate(_get(record, "workspace", list, "")):
             path = f"workspace[{index}]."
             text = _get(workspace, "bytes", str, path)
             self._workspaces.append((SizeExpr(text), _get(workspace, "zeroed", bool, path)))
+            restored.append("restored" in workspace and _get(workspace, "restored", bool, path))
         #: Whether each workspace has to hold zeros.
         self.zeroed = tuple(zeroed for _, zeroed in self._workspaces)
+        #: Whether all workspaces hold zeros again behind the kernel.
+        self.restored = bool(restored) and all(restored)
         self.args = [
             self._read_arg(arg, f"args[{index}].")
             for index, arg in enumerate(_get(record, "args", list, ""))

@@ -27,6 +27,13 @@ from .record import Binder, Launch, TensorView
 #: Resolved launches that a kernel keeps.
 _KEPT_LAUNCHES = 256
 
+#: Streams whose workspaces are kept.
+_KEPT_STREAMS = 64
+#: Workspaces of zeros that kernels restore, by device, stream and sizes: launches
+#: on one stream come one after the other.
+_kept: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
+_kept_lock = threading.Lock()
+
 
 class _Frame:
     """A parameter buffer and the places of the addresses in it."""
@@ -182,6 +189,11 @@ class PreparedLaunch:
 
     def _run_with_memory(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
         """A launch with workspaces."""
+        kept = self._find_kept(stream)
+        if kept is not None:
+            for index, slot in frame.workspaces:
+                slot.value = kept[index]
+            return self._start(function, frame, stream)
         workspaces = self._allocate(stream)
         try:
             for index, slot in frame.workspaces:
@@ -192,6 +204,20 @@ class PreparedLaunch:
             for address in workspaces:
                 if address:
                     _driver.load().cuMemFreeAsync(address, stream)
+
+    def _find_kept(self, stream: int) -> list[int] | None:
+        """Workspaces that stay, if the kernel leaves them as it found them."""
+        number = _driver.find_stream(stream) if self._binder.restored else None
+        if number is None:
+            return None
+        key = (self._ordinal, number, self._launch.workspace_bytes)
+        kept = _kept.get(key)
+        if kept is None and len(_kept) < _KEPT_STREAMS:
+            with _kept_lock:
+                kept = _kept.get(key)
+                if kept is None:
+                    kept = _kept[key] = self._allocate(stream)
+        return kept
 
     def _allocate(self, stream: int) -> list[int]:
         """Workspaces in the stream's order."""

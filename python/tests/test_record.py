@@ -108,6 +108,7 @@ def test_resolve():
     binder = Binder(RECORD)
     assert binder.offsets == [0, 8, 16, 24, 28, 64, 192, 200] and binder.parameter_bytes == 208
     assert binder.pointers == [("q", 0), ("o", 200)] and binder.zeroed == (True,)
+    assert not binder.restored
     launch = binder.resolve(make_views())
     assert launch.grid == (3, 16, 1) and launch.workspace_bytes == (8192,)
     assert struct.unpack_from("<Qi4xqfi", launch.parameters) == (0, 300, 300 * 64, 0.5, 7)

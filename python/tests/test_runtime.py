@@ -286,6 +286,72 @@ def test_tensor_maps_and_workspaces(driver, monkeypatch):
     assert len(sizes) == 3 and calls[-1] == ("free", 0xABC00, 5)
 
 
+def test_restored_workspaces_stay(driver, monkeypatch):
+    """Each stream keeps what its kernels leave as they found it, unless launches
+    may overlap: those of a graph, of a stream of unknown identity, and of the
+    handle that each thread reads otherwise."""
+    calls = []
+
+    class Driver:
+        capturing = 0
+
+        @staticmethod
+        def cuMemAllocAsync(address, size, stream):
+            address._obj.value = 0x1000 * (1 + len(calls))
+            calls.append(("allocate", stream))
+            return 0
+
+        @staticmethod
+        def cuMemsetD8Async(address, value, size, stream):
+            return 0
+
+        @staticmethod
+        def cuMemFreeAsync(address, stream):
+            calls.append(("free", stream))
+            return 0
+
+        @staticmethod
+        def cuStreamIsCapturing(stream, status):
+            status._obj.value = Driver.capturing
+            return 0
+
+        @staticmethod
+        def cuStreamGetId(stream, number):
+            number._obj.value = 100 + stream
+            return stream == 9
+
+    record = {**RECORD, "args": [*RECORD["args"][:5], *RECORD["args"][6:]]}
+    record["workspace"] = [{"bytes": "4", "zeroed": True, "restored": True}]
+    monkeypatch.setattr(_driver, "load", lambda: Driver)
+    monkeypatch.setattr(runtime, "_kept", {})
+    kernel = runtime.load(make_bytes(record=record))
+    other = runtime.load(make_bytes(record=record))
+    index = next(i for i, arg in enumerate(record["args"]) if arg["kind"] == "workspace")
+
+    def launch(kernel, stream):
+        kernel(stream=stream, **place(make_views(), (0x1000, 0x2000, 0x3000)))
+        return struct.unpack("<Q", kernel._functions[0].launches[-1][5][index])[0]
+
+    assert launch(kernel, 5) == launch(other, 5) == launch(kernel, 5) == 0x1000
+    assert launch(kernel, 6) == 0x2000 and launch(kernel, 5) == 0x1000
+    assert calls == [("allocate", 5), ("allocate", 6)]
+    for stream in (2, 9):
+        calls.clear()
+        launch(kernel, stream)
+        assert calls == [("allocate", stream), ("free", stream)]
+    calls.clear()
+    Driver.capturing = 1
+    launch(kernel, 5)
+    assert calls == [("allocate", 5), ("free", 5)]
+    Driver.capturing = 0
+    monkeypatch.setattr(runtime, "_KEPT_STREAMS", 2)
+    calls.clear()
+    launch(kernel, 7)
+    assert calls == [("allocate", 7), ("free", 7)]
+    del Driver.cuStreamGetId
+    assert _driver.find_stream(5) is None
+
+
 def test_empty_launch(driver):
     views = make_views()
     empty = {

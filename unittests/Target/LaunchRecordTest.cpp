@@ -253,6 +253,10 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
   EXPECT_EQ(failure("\"zeroed\": false", "\"zeroed\": 0"),
             "launch record: workspace[0].zeroed: expected true or false, got "
             "0");
+  EXPECT_EQ(
+      failure("\"zeroed\": false", "\"zeroed\": false, \"restored\": true"),
+      "launch record: workspace[0].restored: expected false without "
+      "zeroed, got true");
 }
 
 TEST(LaunchRecord, ChecksArguments) {

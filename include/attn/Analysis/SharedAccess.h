@@ -43,6 +43,11 @@ struct SharedAccess {
   SlotOp slot;
   /// Its index, if that is a constant.
   std::optional<int64_t> slotIndex;
+  /// If each warpgroup of the partition touches its own part of the rows only,
+  /// the first one the first part: the rows of all of them and the bytes of a
+  /// row that lie together. 0 otherwise.
+  int64_t ownRows = 0;
+  int64_t ownSpan = 0;
 
   /// True for accesses through the async proxy (PTX ISA, Async proxy); cp.async
   /// is not one of them.
@@ -68,6 +73,10 @@ FailureOr<SmallVector<SharedAccess, 2>> getSharedAccesses(Operation *op);
 /// True if the two may touch the same bytes: by their offsets, or, before there
 /// are any, if they go to the same alloc.
 bool bytesOverlap(const SharedAccess &a, const SharedAccess &b);
+
+/// True if no two warpgroups touch the same bytes with the one and the other:
+/// the parts of the rows that each has are the same.
+bool haveSameOwnRows(const SharedAccess &a, const SharedAccess &b);
 
 /// A buffer's name in messages: that of its alloc, or "buffer".
 StringRef getBufferName(AllocOp alloc);

@@ -31,6 +31,8 @@ struct SharedHazard {
   /// possible: the latest place that is executed no more often than the second
   /// access, outside of branches and loops that both pairs are outside of.
   Operation *insertBefore = nullptr;
+  /// A barrier of each warpgroup is enough: none touches another one's rows.
+  bool eachWarpgroup = false;
 };
 
 /// The accesses of ops that have been looked at. They stay valid while buffers

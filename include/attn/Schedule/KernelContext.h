@@ -36,6 +36,13 @@ struct DescriptorArg {
   bool isStride;
 };
 
+/// Global memory beside the tensors, a parameter of the kernel.
+struct WorkspaceArg {
+  int64_t bytes;
+  /// It holds zeros when the kernel starts, and when it ends.
+  bool zeroed, restored;
+};
+
 /// A tensor map parameter of the kernel, behind all others.
 struct TensorMapArg {
   /// Index into KernelContext::tensors.
@@ -57,11 +64,16 @@ public:
   SmallVector<TensorFacts> tensors;
   /// Sizes (i32) and strides (i64) that are parameters, behind the pointers.
   SmallVector<DescriptorArg> descriptorArgs;
+  /// Workspaces that the schedule asked for, in parameter order: behind the
+  /// scalars.
+  SmallVector<WorkspaceArg> workspaceArgs;
+
   /// Tensor maps that the schedule asked for, in parameter order.
   SmallVector<TensorMapArg> tensorMapArgs;
 
   /// The types of the kernel's parameters: pointers, descriptor values,
-  /// captured scalars. Tensor maps join them as the schedule asks for them.
+  /// captured scalars. Workspaces and tensor maps join them as the schedule
+  /// asks for them.
   SmallVector<Type> getParameterTypes();
   /// Says whose arguments the parameters are, before anything is emitted.
   void bindParameters(gpu::GPUFuncOp kernel);
@@ -90,6 +102,10 @@ public:
   /// chunks in spans of `swizzle` bytes (0, 32, 64, 128). Becomes a parameter
   /// of the kernel on first use.
   Value getTensorMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle);
+
+  /// The address of memory that the launch provides, !llvm.ptr<1>: a new
+  /// parameter of the kernel.
+  Value addWorkspace(WorkspaceArg workspace);
 
   // Emission.
 

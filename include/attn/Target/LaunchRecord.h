@@ -82,6 +82,9 @@ struct LaunchWorkspace {
   SizeExpr bytes;
   /// True when the memory must hold zeros at the start.
   bool zeroed = false;
+  /// True when the kernel leaves zeros behind, so that launches one after the
+  /// other may share the memory. Only with `zeroed`.
+  bool restored = false;
 };
 
 /// Which keys a query sees.

@@ -69,7 +69,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
                                        const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   PlanEstimate estimate;
-  estimate.sharedBytes = getRingBytes(facts, plan);
+  estimate.sharedBytes = getSharedBytes(facts, plan, target);
   estimate.registers.add("o", facts.valueDim / 2);
   estimate.registers.add("s", plan.getBlockN() / 2);
   estimate.registers.add("p", getProbabilityRegisters(facts, plan),
@@ -140,9 +140,11 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   }
   double rounds = std::ceil(estimate.waves);
   // Unequal tiles even out over several rounds.
-  if (plan.getOrder() == TileOrder::LongestFirst && estimate.waves > 1)
+  bool evensOut =
+      plan.getOrder() == TileOrder::LongestFirst || plan.getDynamic();
+  if (evensOut && estimate.waves > 1)
     rounds = (rounds + estimate.waves) / 2;
-  if (plan.getOrder() == TileOrder::LongestFirst)
+  if (plan.getOrder() == TileOrder::LongestFirst && !plan.getDynamic())
     if (std::optional<double> imbalance =
             getImbalance(facts, plan.getBlockM() * cluster, plan.getBlockN(),
                          plan.getGroupHeads(), ctas / cluster))

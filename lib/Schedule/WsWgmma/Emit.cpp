@@ -1,130 +1,68 @@
 //===- Emit.cpp - The kernel of ws_wgmma in tile IR -----------------------===//
 //
-// Both partitions walk the same tiles and, in each, the same blocks of keys
-// from the last to the first; three channels (q, k, v) hand slots from the
-// producer to the consumers. 8-bit values are transposed on the way by all
-// warps of the producer's partition, since wgmma reads such operands with the
-// contraction's index contiguous only: the channel v leads from its elected
-// thread to its warps, and vt, which has as many slots as the plan gives V,
-// from there to the consumers.
+// Rings, the loop over tiles, and the consumers; Producer.cpp has the
+// producers.
 //
 //===----------------------------------------------------------------------===//
 
-#include "../AttentionEmitter.h"
-#include "ClusterTile.h"
-#include "WsWgmma.h"
+#include "Emitter.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr llvm::StringLiteral kConsumer("consumer");
-static constexpr llvm::StringLiteral kProducer("producer");
-/// The second role of the producer's partition.
-static constexpr llvm::StringLiteral kTransposer("producer.transposer");
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
-
-namespace {
-
-/// A ring of shared memory with its channel and the map that fills it.
-struct Ring {
-  Value buffer, channel, map;
-  BufferType slotType;
-};
-
-class WsWgmmaEmitter : AttentionEmitter {
-public:
-  WsWgmmaEmitter(KernelContext &context, WsWgmmaPlanAttr plan)
-      : AttentionEmitter(context, plan.getBlockM()), plan(plan) {}
-  LogicalResult run();
-
-private:
-  /// A ring between two roles, and its map if TMA fills it.
-  Ring makeRing(StringRef name, int64_t stages, int64_t rows, int64_t columns,
-                StringRef from, StringRef to);
-  /// The rings of a partition with its roles in them, in the order in which it
-  /// carries their cursors.
-  SmallVector<std::pair<const Ring *, StringRef>> getRings(StringRef partition);
-  /// What consumers read V from.
-  const Ring &values() const { return facts.isNarrow() ? vt : v; }
-  bool isLongestFirst() const {
-    return plan.getOrder() == TileOrder::LongestFirst;
-  }
-  /// The number of tiles of a head, in a cluster's CTAs side by side, and of
-  /// the heads of all batches; this CTA's rank in its cluster.
-  void emitExtents();
-  /// Which of the tiles that the cluster's CTAs have at turn `index` is this
-  /// CTA's; null if it is alone.
-  Value emitPlace(Value index);
-  /// Finds tile `index`, its lengths and its blocks of keys.
-  void emitTile(Value index);
-  /// The loop over this CTA's tiles in one role, which carries its cursors.
-  LogicalResult
-  emitTileLoop(StringRef role,
-               function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
-  SmallVector<Value> startCursors(StringRef partition);
-  Value advance(OpBuilder &builder, Value cursor, const Ring &ring) {
-    return CursorAdvanceOp::create(builder, b.getLoc(), cursor, ring.channel);
-  }
-  /// Waits for a slot; its view and token.
-  std::pair<Value, Value> acquire(OpBuilder &builder, const Ring &ring,
-                                  Value cursor, StringRef role);
-  void release(OpBuilder &builder, const Ring &ring, Value token,
-               StringRef role) {
-    ChannelReleaseOp::create(builder, b.getLoc(), ring.channel, token, role);
-  }
-  /// Loads rows from `first` on into the next slot.
-  void load(const Ring &ring, Value cursor, Value head, Value first);
-
-  /// Hands `count` slots of K and of V back unread; their next cursors.
-  SmallVector<Value> emitSkip(Value count, ValueRange cursors);
-  LogicalResult emitConsumer();
-  FailureOr<SmallVector<Value>> emitConsumerTile(ValueRange cursors);
-  LogicalResult emitProducer();
-  FailureOr<SmallVector<Value>> emitProducerTile(ValueRange cursors);
-  /// The producer of 8-bit operands, in all threads of its partition.
-  LogicalResult emitTransposingProducer();
-  FailureOr<SmallVector<Value>> emitTransposingTile(ValueRange cursors);
-  /// Copies a slot of v to one of vt; the next cursors.
-  SmallVector<Value> emitTransposition(OpBuilder &builder, ValueRange cursors);
-  /// In one thread, what `emit` makes.
-  void elect(function_ref<void()> emit);
-  /// The loads of K and V of a block.
-  void loadBlock(Value block, ValueRange cursors);
-  /// Row `index` of a sequence that starts at row `start`, if that is there.
-  Value emitRowOf(Value start, Value index);
-  /// The probabilities as operand of PV, and what its other operand is.
-  Value emitOperandA(OpBuilder &builder, Value p);
-  Value emitOperandB(OpBuilder &builder, Value slot);
-
-  WsWgmmaPlanAttr plan;
-  Ring q, k, v, vt;
-  Value tilesPerHead, allHeads, rank;
-  /// The blocks of keys that all CTAs of the cluster walk.
-  ClusterTile walk;
-};
-
-} // namespace
+Value WsWgmmaEmitter::makeChannel(StringRef name, int64_t stages,
+                                  StringRef from, StringRef to,
+                                  SignalKind signal) {
+  MLIRContext *mlir = b.getContext();
+  Attribute roles[] = {RoleAttr::get(mlir, from, signal),
+                       RoleAttr::get(mlir, to, SignalKind::Arrive)};
+  return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
+                                 b.getStringAttr(name), b.getArrayAttr(roles));
+}
 
 Ring WsWgmmaEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
                               int64_t columns, StringRef from, StringRef to) {
   Ring ring;
   ring.buffer = alloc(name, bufferType({stages, rows, columns}));
   ring.slotType = bufferType({rows, columns});
-  MLIRContext *mlir = b.getContext();
   bool isLoaded = from == kProducer;
-  Attribute roles[] = {
-      RoleAttr::get(mlir, from, isLoaded ? SignalKind::Tx : SignalKind::Arrive),
-      RoleAttr::get(mlir, to, SignalKind::Arrive)};
-  ring.channel =
-      ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
-                              b.getStringAttr(name), b.getArrayAttr(roles));
+  ring.channel = makeChannel(name, stages, from, to,
+                             isLoaded ? SignalKind::Tx : SignalKind::Arrive);
   if (!isLoaded)
     return ring;
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
   ring.map = context.getTensorMap(name, {1, 1, rows, span * 8 / bits}, span);
   return ring;
+}
+
+void WsWgmmaEmitter::makeDealer() {
+  if (!plan.getDynamic())
+    return;
+  dealer.counter =
+      context.addWorkspace({/*bytes=*/4, /*zeroed=*/true, /*restored=*/true});
+  dealer.channel = makeChannel("tile", kTileStages, kProducer, kConsumer,
+                               SignalKind::Arrive);
+  dealer.ring = alloc(
+      "tile", BufferType::get(b.getContext(), {kTileStages}, b.getI32Type(),
+                              AutoLayoutAttr::get(b.getContext()),
+                              MemorySpace::Shared));
+}
+
+void WsWgmmaEmitter::makeResultMap() {
+  if (resultBuffer == ResultBuffer::None)
+    return;
+  unsigned bits = facts.outType.getIntOrFloatBitWidth();
+  int64_t span = SharedLayout::chooseSpan(facts.valueDim, bits);
+  // One instruction stores rows of one warpgroup.
+  resultMap.map = context.getTensorMap("o", {1, 1, 64, span * 8 / bits}, span);
+  if (resultBuffer == ResultBuffer::Own)
+    resultMemory = alloc(
+        "o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
+                             facts.outType, AutoLayoutAttr::get(b.getContext()),
+                             MemorySpace::Shared));
 }
 
 void WsWgmmaEmitter::emitExtents() {
@@ -175,9 +113,12 @@ void WsWgmmaEmitter::emitTile(Value index) {
       first = arith::MulIOp::create(b, group, size);
       heads = arith::MinSIOp::create(b, size, sub(allHeads, first));
       // The end of a group meets tiles of its own length, and the last group
-      // descends.
-      Value behind = sub(arith::CeilDivUIOp::create(b, allHeads, size), group);
-      ascends = isLess(arith::AndIOp::create(b, behind, one), one);
+      // descends. A counter deals evenly whatever comes next.
+      if (!plan.getDynamic()) {
+        Value groups = arith::CeilDivUIOp::create(b, allHeads, size);
+        Value behind = sub(groups, group);
+        ascends = isLess(arith::AndIOp::create(b, behind, one), one);
+      }
     }
     auto [turn, offset] = divide(inGroup, heads);
     // Under a causal mask the last tile of a head has the most keys.
@@ -224,10 +165,17 @@ LogicalResult WsWgmmaEmitter::emitTileLoop(
   };
   // In turns of alternating direction whoever got the longest tile of one turn
   // gets the shortest of the next.
-  TileLoopOp::create(b, count,
-                     isLongestFirst() ? TileScheduler::Snake
-                                      : TileScheduler::Strided,
-                     startCursors(role), emitBody);
+  TileScheduler scheduler =
+      isLongestFirst() ? TileScheduler::Snake : TileScheduler::Strided;
+  if (plan.getDynamic())
+    scheduler = TileScheduler::Dynamic;
+  auto loop =
+      TileLoopOp::create(b, count, scheduler, startCursors(role), emitBody);
+  if (plan.getDynamic()) {
+    loop.getCounterMutable().assign(dealer.counter);
+    loop.getChannelMutable().assign(dealer.channel);
+    loop.getRingMutable().assign(dealer.ring);
+  }
   return status;
 }
 
@@ -257,149 +205,6 @@ std::pair<Value, Value> WsWgmmaEmitter::acquire(OpBuilder &builder,
   Value slot = SlotOp::create(builder, b.getLoc(), ring.slotType, ring.buffer,
                               op.getIndex(), /*distance=*/IntegerAttr());
   return {slot, op.getToken()};
-}
-
-//===----------------------------------------------------------------------===//
-// The producer
-//===----------------------------------------------------------------------===//
-
-void WsWgmmaEmitter::load(const Ring &ring, Value cursor, Value head,
-                          Value first) {
-  auto [slot, token] = acquire(b, ring, cursor, kProducer);
-  // Packed sequences are one batch.
-  Value batch = facts.varlen ? context.i32(0) : at.batch;
-  Value coordinates[] = {batch, head, first, context.i32(0)};
-  TmaLoadOp::create(b, ring.map, coordinates, slot, token,
-                    /*barriers=*/Value(), /*index=*/Value(),
-                    /*multicast=*/IntegerAttr());
-  release(b, ring, token, kProducer);
-}
-
-Value WsWgmmaEmitter::emitRowOf(Value start, Value index) {
-  if (!start)
-    return index;
-  Value offset = arith::TruncIOp::create(b, b.getI32Type(), start);
-  return arith::AddIOp::create(b, offset, index);
-}
-
-void WsWgmmaEmitter::loadBlock(Value block, ValueRange cursors) {
-  Value key = emitRowOf(
-      keyStart, arith::MulIOp::create(b, block, context.i32(plan.getBlockN())));
-  load(k, cursors[0], at.kvHead, key);
-  load(v, cursors[1], at.kvHead, key);
-}
-
-FailureOr<SmallVector<Value>>
-WsWgmmaEmitter::emitProducerTile(ValueRange cursors) {
-  load(q, cursors[0], at.head, emitRowOf(queryStart, row));
-  Value one = context.i32(1);
-  Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
-  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
-  auto loop =
-      scf::ForOp::create(b, context.i32(0), trips, one, cursors.drop_front());
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    loadBlock(arith::SubIOp::create(b, lastBlock, loop.getInductionVar()),
-              loop.getRegionIterArgs());
-    scf::YieldOp::create(b,
-                         ValueRange{advance(b, loop.getRegionIterArg(0), k),
-                                    advance(b, loop.getRegionIterArg(1), v)});
-  }
-  return SmallVector<Value>{advance(b, cursors[0], q), loop.getResult(0),
-                            loop.getResult(1)};
-}
-
-LogicalResult WsWgmmaEmitter::emitProducer() {
-  LogicalResult status = success();
-  elect([&]() {
-    for (const Ring *ring : {&q, &k, &v})
-      TmaPrefetchOp::create(b, ring->map);
-    status = emitTileLoop(kProducer, [&](ValueRange cursors) {
-      return emitProducerTile(cursors);
-    });
-  });
-  return status;
-}
-
-//===----------------------------------------------------------------------===//
-// The producer of 8-bit operands
-//===----------------------------------------------------------------------===//
-
-void WsWgmmaEmitter::elect(function_ref<void()> emit) {
-  auto op = ElectOp::create(b);
-  OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&op.getBody());
-  auto end = YieldOp::create(b, ValueRange());
-  b.setInsertionPoint(end);
-  emit();
-}
-
-SmallVector<Value> WsWgmmaEmitter::emitTransposition(OpBuilder &builder,
-                                                     ValueRange cursors) {
-  auto [source, filled] = acquire(builder, v, cursors[0], kTransposer);
-  auto [dest, free] = acquire(builder, vt, cursors[1], kTransposer);
-  LocalTransposeOp::create(builder, b.getLoc(), source, dest);
-  release(builder, v, filled, kTransposer);
-  release(builder, vt, free, kTransposer);
-  return {advance(builder, cursors[0], v), advance(builder, cursors[1], vt)};
-}
-
-FailureOr<SmallVector<Value>>
-WsWgmmaEmitter::emitTransposingTile(ValueRange cursors) {
-  elect([&]() { load(q, cursors[0], at.head, emitRowOf(queryStart, row)); });
-  // Loads run one block ahead of the transposition, which itself runs ahead of
-  // the consumers as far as the ring vt lets it.
-  Value one = context.i32(1), zero = context.i32(0);
-  Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
-  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
-  ValueRange carried = cursors.drop_front();
-  Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, trips, zero);
-  auto branch = scf::IfOp::create(b, carried.getTypes(), some,
-                                  /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, carried);
-    b.setInsertionPointToStart(branch.thenBlock());
-    auto advanced = [&](ValueRange values) {
-      SmallVector<Value> next = {advance(b, values[0], k),
-                                 advance(b, values[1], v)};
-      llvm::append_range(next, values.drop_front(2));
-      return next;
-    };
-    elect([&]() { loadBlock(lastBlock, carried); });
-    SmallVector<Value> inits = advanced(carried);
-    auto loop = scf::ForOp::create(b, one, trips, one, inits);
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToStart(loop.getBody());
-      ValueRange values = loop.getRegionIterArgs();
-      Value block = arith::SubIOp::create(b, lastBlock, loop.getInductionVar());
-      elect([&]() { loadBlock(block, values); });
-      SmallVector<Value> next = advanced(values.take_front(2));
-      llvm::append_range(next, emitTransposition(b, values.drop_front(2)));
-      scf::YieldOp::create(b, next);
-    }
-    SmallVector<Value> results(loop.getResults().take_front(2));
-    llvm::append_range(
-        results,
-        emitTransposition(b, ValueRange(loop.getResults()).drop_front(2)));
-    scf::YieldOp::create(b, results);
-  }
-  SmallVector<Value> next = {advance(b, cursors[0], q)};
-  llvm::append_range(next, branch.getResults());
-  return next;
-}
-
-LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
-  elect([&]() {
-    for (const Ring *ring : {&q, &k, &v})
-      TmaPrefetchOp::create(b, ring->map);
-  });
-  return emitTileLoop(kProducer, [&](ValueRange cursors) {
-    return emitTransposingTile(cursors);
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -509,7 +314,8 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
     loop.setTurns(kTurnBarrier);
   if (failed(status))
     return failure();
-  release(b, q, queryToken, kConsumer);
+  if (resultBuffer != ResultBuffer::Queries)
+    release(b, q, queryToken, kConsumer);
   SmallVector<Value> next =
       emitSkip(walk.skippedInFront, loop.getResults().drop_front(3));
 
@@ -517,8 +323,22 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
   Value lseView;
   if (facts.lse)
     lseView = emitView("lse", at.head, queryStart, queries);
-  emitResults(emitFinalState(loop.getResults()), oView, lseView,
-              /*scratch=*/Value(), plan.getEpilogue());
+  Value scratch = resultMemory;
+  if (resultBuffer == ResultBuffer::Queries)
+    scratch = queryTile;
+  if (resultMap.map)
+    resultMap.coordinates = {at.batch, at.head, row, context.i32(0)};
+  emitResults(emitFinalState(loop.getResults()), oView, lseView, scratch,
+              plan.getEpilogue(), resultMap);
+  if (resultBuffer == ResultBuffer::Queries) {
+    // The thread that started the copy knows when the slot has been read.
+    auto elect = ElectOp::create(b, /*each_warpgroup=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&elect.getBody());
+    TmaWaitOp::create(b, /*pending=*/0, /*read=*/true);
+    release(b, q, queryToken, kConsumer);
+    YieldOp::create(b, ValueRange());
+  }
   next.insert(next.begin(), advance(b, cursors[0], q));
   return next;
 }
@@ -542,6 +362,8 @@ LogicalResult WsWgmmaEmitter::run() {
   if (isNarrow)
     vt = makeRing("vt", plan.getVStages(), facts.valueDim, blockN, kTransposer,
                   kConsumer);
+  makeResultMap();
+  makeDealer();
   emitExtents();
   RegisterBudget budget = getRegisterBudget(facts, plan);
   auto op = WarpSpecializeOp::create(

@@ -19,8 +19,8 @@ const Schedule &attn::getWsWgmmaSchedule() {
 /// Threads of a warpgroup.
 static constexpr int64_t kWarpgroup = 128;
 
-ResourceSum attn::getRingBytes(const ProblemFacts &facts,
-                               WsWgmmaPlanAttr plan) {
+static ResourceSum getRingBytes(const ProblemFacts &facts,
+                                WsWgmmaPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   sum.add("q", plan.getBlockM() * facts.headDim * bytes, plan.getQStages());
@@ -34,6 +34,56 @@ ResourceSum attn::getRingBytes(const ProblemFacts &facts,
           plan.getBlockN() * facts.valueDim * bytes, plan.getVStages());
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, slots);
+  // An index of 4 bytes and two mbarriers for each slot.
+  if (plan.getDynamic())
+    sum.add("tile", 20, kTileStages);
+  return sum;
+}
+
+static int64_t getResultBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return plan.getBlockM() * facts.valueDim *
+         facts.outType.getIntOrFloatBitWidth() / 8;
+}
+
+/// Why no tensor map can describe a tensor; nothing if one can.
+static std::optional<std::string> findUnmappable(const TensorFacts &tensor) {
+  int64_t bytes = tensor.elementType.getIntOrFloatBitWidth() / 8;
+  for (int64_t stride : ArrayRef(tensor.strides).drop_back())
+    if (!ShapedType::isDynamic(stride) && stride * bytes % 16 != 0)
+      return llvm::formatv(
+          "a stride of {0} bytes in '{1}', expected a multiple of 16",
+          stride * bytes, tensor.name);
+  if (tensor.getRowAlignment() < 16)
+    return llvm::formatv(
+        "rows of '{0}' that start at multiples of {1} bytes, expected 16",
+        tensor.name, tensor.getRowAlignment());
+  return std::nullopt;
+}
+
+ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
+                                   WsWgmmaPlanAttr plan,
+                                   const TargetRow &target) {
+  // A packed sequence ends before the tensor does.
+  if (plan.getEpilogue() != EpilogueKind::Tma || facts.varlen ||
+      findUnmappable(facts.o))
+    return ResultBuffer::None;
+  int64_t bytes = getResultBytes(facts, plan);
+  if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
+    return ResultBuffer::Own;
+  unsigned bits = facts.elementType.getIntOrFloatBitWidth(),
+           outBits = facts.outType.getIntOrFloatBitWidth();
+  bool fits = bytes <= plan.getBlockM() * facts.headDim * bits / 8 &&
+              SharedLayout::chooseSpan(facts.valueDim, outBits) <=
+                  SharedLayout::chooseSpan(facts.headDim, bits);
+  return fits ? ResultBuffer::Queries : ResultBuffer::Own;
+}
+
+ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
+                                 WsWgmmaPlanAttr plan,
+                                 const TargetRow &target) {
+  ResourceSum sum = getRingBytes(facts, plan);
+  if (getResultBuffer(facts, plan, target) == ResultBuffer::Own)
+    sum.add("o", getResultBytes(facts, plan));
   return sum;
 }
 
@@ -117,7 +167,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                     /*qkAhead=*/true, pvBehind, turns && blockM > 64, cluster,
                     /*dynamic=*/false, softmax, order, groupHeads,
                     EpilogueKind::Auto);
-                bool fits = getRingBytes(facts, plan).getTotal() <=
+                bool fits = getSharedBytes(facts, plan, target).getTotal() <=
                             target.sharedBytesPerCTA;
                 if (fits || stages == 2)
                   plans.push_back(plan);
@@ -149,18 +199,9 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (length == 0)
       return unsupported(llvm::formatv("0 {0}", name));
-  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v}) {
-    int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
-    for (int64_t stride : ArrayRef(tensor->strides).drop_back())
-      if (!ShapedType::isDynamic(stride) && stride * bytes % 16 != 0)
-        return unsupported(llvm::formatv(
-            "a stride of {0} bytes in '{1}', expected a multiple of 16",
-            stride * bytes, tensor->name));
-    if (tensor->getRowAlignment() < 16)
-      return unsupported(llvm::formatv(
-          "rows of '{0}' that start at multiples of {1} bytes, expected 16",
-          tensor->name, tensor->getRowAlignment()));
-  }
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
+    if (std::optional<std::string> reason = findUnmappable(*tensor))
+      return unsupported(*reason);
   return llvm::Error::success();
 }
 
@@ -196,10 +237,11 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
                 .takeError())
       return error;
   }
-  if (plan.getDynamic() || plan.getEpilogue() == EpilogueKind::Tma)
-    return llvm::createStringError("schedule 'ws_wgmma' does not support "
-                                   "dynamic and epilogue = tma yet");
-  ResourceSum shared = getRingBytes(facts, plan);
+  if (plan.getDynamic() && (facts.isNarrow() || plan.getCluster() != 1))
+    return llvm::createStringError(llvm::formatv(
+        "dynamic needs 16-bit operands and cluster = 1, got {0} bits and {1}",
+        facts.elementType.getIntOrFloatBitWidth(), plan.getCluster()));
+  ResourceSum shared = getSharedBytes(facts, plan, target);
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
         llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}",

@@ -60,8 +60,27 @@ struct RegisterBudget {
 RegisterBudget getRegisterBudget(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan);
 
-/// Bytes of the rings.
-ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
+/// Slots of the channel by which the producer hands on what the counter deals.
+inline constexpr int64_t kTileStages = 2;
+
+/// Whether results leave by TMA, and what they pass through.
+enum class ResultBuffer {
+  /// They take another way: the plan says so, or TMA cannot tell where their
+  /// rows
+  /// end or how they lie.
+  None,
+  /// Memory of their own, so that the next queries are loaded early.
+  Own,
+  /// The slot of the tile's queries, which is free when the copy has read it.
+  Queries
+};
+ResultBuffer getResultBuffer(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                             const TargetRow &target);
+
+/// Bytes of the rings, of their mbarriers, and of results that have memory of
+/// their own.
+ResourceSum getSharedBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                           const TargetRow &target);
 
 } // namespace mlir::attn
 

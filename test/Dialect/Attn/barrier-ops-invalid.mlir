@@ -37,3 +37,11 @@ func.func @turn() {
   attn.turn.take 16
   return
 }
+
+// -----
+
+func.func @each(%id: i32) {
+  // expected-error @below {{expected the 128 threads of a warpgroup with 'each_warpgroup', got 256}}
+  attn.named_barrier %id {threads = 256, each_warpgroup}
+  return
+}

@@ -119,3 +119,29 @@ func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>, %t: tensor<64x128
   attn.local_store %t, %b : tensor<64x128xf32, #attn.auto>, !attn.buffer<64x128xf16, #attn.auto, shared>
   return
 }
+
+// -----
+
+func.func @f(%b: !attn.buffer<2xf32, #attn.rows, shared>, %i: i32) {
+  // expected-error @below {{expected a buffer of rank 1 of i32, got '!attn.buffer<2xf32, #attn.rows, shared>'}}
+  %x = attn.scalar_load %b[%i] : !attn.buffer<2xf32, #attn.rows, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<2x8xi32, #attn.auto, shared>, %i: i32) {
+  attn.elect {
+    // expected-error @below {{expected a buffer of rank 1 of i32, got '!attn.buffer<2x8xi32, #attn.auto, shared>'}}
+    attn.scalar_store %i, %b[%i] : !attn.buffer<2x8xi32, #attn.auto, shared>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32) {
+  // expected-error @below {{expected to stand in an attn.elect}}
+  attn.scalar_store %i, %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+  return
+}

@@ -71,3 +71,27 @@ func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64x128xf32, #att
   attn.store_result %t, %g[%row] : tensor<64x128xf32, #attn.auto>, !attn.global<?x128xf16>
   return
 }
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64x128xf16, #attn.auto>, %map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) {
+  // expected-error @below {{expected 4 coordinates, got 2}}
+  attn.store_result %t, %g[%row] map %map[%row, %row] : !attn.tensor_map<1x1x64x64xf16, swizzle = 128> : tensor<64x128xf16, #attn.auto>, !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64x128xf16, #attn.auto>, %map: !attn.tensor_map<64x64xbf16, swizzle = 128>) {
+  // expected-error @below {{expected the element type 'bf16' of the map, got 'f16'}}
+  attn.store_result %t, %g[%row] map %map[%row, %row] : !attn.tensor_map<64x64xbf16, swizzle = 128> : tensor<64x128xf16, #attn.auto>, !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64x128xf16, #attn.auto>) {
+  // expected-error @below {{expected coordinates with a map only, got 1}}
+  "attn.store_result"(%t, %g, %row, %row) <{kind = #attn<epilogue_kind auto>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> : (tensor<64x128xf16, #attn.auto>, !attn.global<?x128xf16>, i32, i32) -> ()
+  return
+}

@@ -148,3 +148,36 @@ func.func @f(%n: i32, %x: f32) {
   }
   return
 }
+
+// -----
+
+func.func @dealt(%n: i32) {
+  // expected-error @below {{expected a counter with the scheduler 'dynamic', got none}}
+  attn.tile_loop %n scheduler dynamic {
+  ^bb0(%tile: i32):
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @dealt(%n: i32, %p: !llvm.ptr<1>, %c: !attn.channel<2>, %b: !attn.buffer<2xi32, #attn.auto, shared>) {
+  // expected-error @below {{expected no counter with the scheduler 'snake', got one}}
+  attn.tile_loop %n scheduler snake counter %p channel %c ring %b : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
+  ^bb0(%tile: i32):
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @dealt(%n: i32, %p: !llvm.ptr<1>, %c: !attn.channel<2>, %b: !attn.buffer<3xi32, #attn.auto, shared>) {
+  // expected-error @below {{expected a ring of 2 i32, one for each slot of the channel, got '!attn.buffer<3xi32, #attn.auto, shared>'}}
+  attn.tile_loop %n scheduler dynamic counter %p channel %c ring %b : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<3xi32, #attn.auto, shared> {
+  ^bb0(%tile: i32):
+    attn.yield
+  }
+  return
+}

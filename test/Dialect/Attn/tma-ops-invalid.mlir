@@ -109,3 +109,33 @@ func.func @multicast_whole(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i:
   attn.tma.load %map[%i, %i], %dest token %t {multicast = 2} : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
   return
 }
+
+// -----
+
+func.func @store_parts(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<128x64xf16, #attn.auto, shared>) {
+  attn.elect {
+    // expected-error @below {{expected to stand in an attn.elect each_warpgroup with 'warpgroups'}}
+    attn.tma.store %source, %map[%i, %i] {warpgroups = 2} : !attn.buffer<128x64xf16, #attn.auto, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
+  }
+  return
+}
+
+// -----
+
+func.func @store_no_parts(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<128x64xf16, #attn.auto, shared>) {
+  attn.elect each_warpgroup {
+    // expected-error @below {{expected at least 1 warpgroup, got 0}}
+    attn.tma.store %source, %map[%i, %i] {warpgroups = 0} : !attn.buffer<128x64xf16, #attn.auto, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
+  }
+  return
+}
+
+// -----
+
+func.func @store_whole(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  attn.elect each_warpgroup {
+    // expected-error @below {{expected a buffer of 128 rows and a multiple of 64 columns, got 64 x 64}}
+    attn.tma.store %source, %map[%i, %i] {warpgroups = 2} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
+  }
+  return
+}

@@ -35,6 +35,10 @@ LogicalResult NamedBarrierOp::verify() {
   if (threads < 32 || threads % 32 != 0)
     return emitOpError("expected a positive multiple of 32 threads, got ")
            << threads;
+  if (getEachWarpgroup() && threads != 128)
+    return emitOpError("expected the 128 threads of a warpgroup with "
+                       "'each_warpgroup', got ")
+           << threads;
   return success();
 }
 

@@ -147,3 +147,23 @@ LogicalResult LocalStoreOp::verify() {
   return verifyTransfer(*this, cast<RankedTensorType>(getValue().getType()),
                         getDest().getType());
 }
+
+//===----------------------------------------------------------------------===//
+// ScalarLoadOp, ScalarStoreOp
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyScalar(Operation *op, BufferType buffer) {
+  if (buffer.getRank() == 1 && buffer.getElementType().isInteger(32))
+    return success();
+  return op->emitOpError("expected a buffer of rank 1 of i32, got ") << buffer;
+}
+
+LogicalResult ScalarLoadOp::verify() {
+  return verifyScalar(*this, getSource().getType());
+}
+
+LogicalResult ScalarStoreOp::verify() {
+  if (!(*this)->getParentOfType<ElectOp>())
+    return emitOpError("expected to stand in an attn.elect");
+  return verifyScalar(*this, getDest().getType());
+}

@@ -80,6 +80,19 @@ LogicalResult CopyOutOp::verify() {
 
 LogicalResult StoreResultOp::verify() {
   auto tile = cast<RankedTensorType>(getValue().getType());
+  if (!getMap() && !getCoords().empty())
+    return emitOpError("expected coordinates with a map only, got ")
+           << getCoords().size();
+  if (getMap()) {
+    auto map = cast<TensorMapType>(getMap().getType());
+    if (getCoords().size() != size_t(map.getRank()))
+      return emitOpError("expected ")
+             << map.getRank() << " coordinates, got " << getCoords().size();
+    if (map.getElementType() != tile.getElementType())
+      return emitOpError("expected the element type ")
+             << map.getElementType() << " of the map, got "
+             << tile.getElementType();
+  }
   return verifyRows(*this, getDest().getType(), tile.getShape(),
                     tile.getElementType(), /*allowPadding=*/false);
 }

@@ -68,8 +68,31 @@ void TileLoopOp::build(
     OpBuilder &builder, OperationState &state, Value count,
     TileScheduler scheduler, ValueRange inits,
     function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
-  build(builder, state, inits.getTypes(), count, scheduler, inits);
+  build(builder, state, inits.getTypes(), count, scheduler,
+        /*counter=*/Value(), /*channel=*/Value(), /*ring=*/Value(), inits);
   buildBody(builder, state, inits, bodyBuilder);
+}
+
+LogicalResult TileLoopOp::verify() {
+  bool isDynamic = getScheduler() == TileScheduler::Dynamic;
+  for (auto [name, value] :
+       {std::pair<StringRef, Value>("counter", getCounter()),
+        std::pair<StringRef, Value>("channel", getChannel()),
+        std::pair<StringRef, Value>("ring", getRing())})
+    if (static_cast<bool>(value) != isDynamic)
+      return emitOpError("expected ")
+             << (isDynamic ? "a " : "no ") << name << " with the scheduler '"
+             << stringifyTileScheduler(getScheduler()) << "', got "
+             << (value ? "one" : "none");
+  if (!isDynamic)
+    return success();
+  int64_t depth = cast<ChannelType>(getChannel().getType()).getDepth();
+  auto ring = cast<BufferType>(getRing().getType());
+  if (ring.getShape() != ArrayRef<int64_t>(depth) ||
+      !ring.getElementType().isInteger(32))
+    return emitOpError("expected a ring of ")
+           << depth << " i32, one for each slot of the channel, got " << ring;
+  return success();
 }
 
 LogicalResult TileLoopOp::verifyRegions() {

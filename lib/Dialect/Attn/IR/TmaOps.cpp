@@ -80,8 +80,15 @@ void TmaLoadOp::getEffects(
 }
 
 LogicalResult TmaStoreOp::verify() {
+  int64_t parts = getWarpgroups().value_or(1);
+  if (parts < 1)
+    return emitOpError("expected at least 1 warpgroup, got ") << parts;
+  auto elect = (*this)->getParentOfType<ElectOp>();
+  if (getWarpgroups() && (!elect || !elect.getEachWarpgroup()))
+    return emitOpError("expected to stand in an attn.elect each_warpgroup with "
+                       "'warpgroups'");
   return verifyCopy(*this, getMap().getType(), getCoords().size(),
-                    getSource().getType());
+                    getSource().getType(), parts);
 }
 
 void TmaStoreOp::getEffects(

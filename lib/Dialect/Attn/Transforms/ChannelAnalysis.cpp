@@ -189,7 +189,8 @@ LogicalResult ChannelAnalysis::checkCursors() {
 // Counts and bytes
 //===----------------------------------------------------------------------===//
 
-/// Every warp that comes to an arrive arrives once.
+/// Every warp that comes to an arrive arrives once, in an elect for those that
+/// do not come to it.
 LogicalResult ChannelAnalysis::countRelease(ChannelReleaseOp op) {
   Owner owner = owners.find(op.getToken())->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
@@ -198,7 +199,9 @@ LogicalResult ChannelAnalysis::countRelease(ChannelReleaseOp op) {
     return success();
   }
   auto [parent, index] = getPartition(op);
-  int64_t count = op->getParentOfType<ElectOp>() ? 1 : parent.getWarps()[index];
+  int64_t count = parent.getWarps()[index];
+  if (auto elect = op->getParentOfType<ElectOp>())
+    count = elect.getEachWarpgroup() ? count / 4 : 1;
   if (role.release && role.count != count) {
     InFlightDiagnostic diag =
         op.emitOpError("expected as many arrivals at each release, got ")

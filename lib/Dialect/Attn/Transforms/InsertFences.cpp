@@ -7,7 +7,8 @@
 // superfluous, so that none can be removed from the result.
 //
 // In a partition a barrier is a named one of the partition's threads; each
-// partition that needs one has an id of its own.
+// partition that needs one has an id of its own. Where a barrier of each
+// warpgroup is enough there are as many ids as warpgroups.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,8 @@
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/BitVector.h"
+#include <map>
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNINSERTFENCESPASS
@@ -42,15 +44,19 @@ struct Fence {
 class BarrierMaker {
 public:
   explicit BarrierMaker(gpu::GPUFuncOp kernel) : kernel(kernel) {}
-  /// A barrier before `place`; null after a diagnostic.
-  Operation *make(Operation *place);
+  /// A barrier that closes a hazard; null after a diagnostic.
+  Operation *make(const SharedHazard &hazard);
 
 private:
   LogicalResult collectTakenIds();
+  /// The first of `count` free ids in a row, or -1.
+  int64_t findFree(int64_t count) const;
 
   gpu::GPUFuncOp kernel;
-  std::optional<llvm::SmallBitVector> taken;
-  DenseMap<unsigned, int64_t> ids;
+  std::optional<llvm::BitVector> taken;
+  /// The first id of a partition's barriers, of all its threads or of each
+  /// warpgroup.
+  std::map<std::pair<unsigned, bool>, int64_t> ids;
 };
 
 struct AttnInsertFencesPass
@@ -77,50 +83,67 @@ static StringRef describe(const SharedAccess &access) {
   return access.isWrite ? "write" : "read";
 }
 
+/// The warpgroups of the partition that an op stands in, 0 if there is none.
+static int64_t getWarpgroups(Operation *op) {
+  auto [partitions, index] = getPartition(op);
+  return partitions ? partitions.getWarps()[index] / 4 : 0;
+}
+
 /// The ids of the named barriers that are there already.
 LogicalResult BarrierMaker::collectTakenIds() {
   taken.emplace(kNamedBarriers);
   taken->set(0);
+  auto take = [&](int64_t first, int64_t count) {
+    int64_t end = std::min(first + count, kNamedBarriers);
+    taken->set(first, std::max(first, end));
+  };
   WalkResult walk = kernel.walk([&](NamedBarrierOp op) -> WalkResult {
     APInt id;
     if (!matchPattern(op.getId(), m_ConstantInt(&id)))
       return op.emitOpError("expected a constant id beside those that "
                             "attn-insert-fences allots, got one from above");
-    if (id.ult(kNamedBarriers))
-      taken->set(id.getZExtValue());
+    take(id.getLimitedValue(kNamedBarriers),
+         op.getEachWarpgroup() ? getWarpgroups(op) : 1);
     return WalkResult::advance();
   });
-  kernel.walk([&](TurnTakeOp op) {
-    int64_t warps = 0;
-    if (auto [partitions, index] = getPartition(op); partitions)
-      warps = partitions.getWarps()[index];
-    int64_t end = std::min<int64_t>(op.getId() + warps / 4, kNamedBarriers);
-    taken->set(op.getId(), std::max<int64_t>(op.getId(), end));
-  });
+  kernel.walk([&](TurnTakeOp op) { take(op.getId(), getWarpgroups(op)); });
   return failure(walk.wasInterrupted());
 }
 
-Operation *BarrierMaker::make(Operation *place) {
+int64_t BarrierMaker::findFree(int64_t count) const {
+  for (int64_t first = 1; first + count <= kNamedBarriers; ++first)
+    if (taken->find_first_in(first, first + count) < 0)
+      return first;
+  return -1;
+}
+
+Operation *BarrierMaker::make(const SharedHazard &hazard) {
+  Operation *place = hazard.insertBefore;
   OpBuilder builder(place);
   auto [partitions, index] = getPartition(place);
   if (!partitions)
     return gpu::BarrierOp::create(builder, place->getLoc());
   if (!taken && failed(collectTakenIds()))
     return nullptr;
-  auto [entry, isNew] = ids.try_emplace(index, taken->find_first_unset());
+  int64_t warpgroups = partitions.getWarps()[index] / 4;
+  // A single warpgroup is the partition.
+  bool each = hazard.eachWarpgroup && warpgroups > 1;
+  int64_t count = each ? warpgroups : 1;
+  auto [entry, isNew] = ids.try_emplace({index, each}, findFree(count));
   if (isNew) {
     if (entry->second < 0) {
-      place->emitOpError("expected a free named barrier for partition ")
-          << partitions.getNames()[index] << ", got all " << kNamedBarriers
-          << " in use";
+      place->emitOpError("expected a run of ")
+          << count << " free named barriers for partition "
+          << partitions.getNames()[index] << ", got none among "
+          << kNamedBarriers;
       return nullptr;
     }
-    taken->set(entry->second);
+    taken->set(entry->second, entry->second + count);
   }
   Value id =
       arith::ConstantIntOp::create(builder, place->getLoc(), entry->second, 32);
-  return NamedBarrierOp::create(builder, place->getLoc(), id,
-                                32 * partitions.getWarps()[index]);
+  int64_t threads = 32 * partitions.getWarps()[index] / count;
+  return NamedBarrierOp::create(builder, place->getLoc(), id, threads, each);
 }
 
 /// An access that is not complete where another one needs it to be.
@@ -229,7 +252,7 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
       break;
     if ((*hazard)->kind == SharedHazard::Kind::NotAwaited)
       return emitNotAwaited(**hazard);
-    Operation *barrier = barriers.make((*hazard)->insertBefore);
+    Operation *barrier = barriers.make(**hazard);
     if (!barrier)
       return failure();
     fences.push_back({barrier, **hazard});

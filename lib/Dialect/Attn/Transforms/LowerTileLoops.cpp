@@ -1,5 +1,6 @@
 //===- LowerTileLoops.cpp - Loops over tiles ------------------------------===//
 
+#include "attn/Analysis/HandleFlow.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -21,12 +22,13 @@ struct AttnLowerTileLoopsPass
       SmallVector<TileLoopOp> loops;
       kernel.walk([&](TileLoopOp loop) { loops.push_back(loop); });
       for (TileLoopOp loop : loops)
-        lower(kernel, loop);
+        if (failed(lower(kernel, loop)))
+          return signalPassFailure();
       numLoops += loops.size();
     }
   }
 
-  void lower(gpu::GPUFuncOp kernel, TileLoopOp loop);
+  LogicalResult lower(gpu::GPUFuncOp kernel, TileLoopOp loop);
 };
 } // namespace
 
@@ -45,7 +47,107 @@ static void moveBody(TileLoopOp loop, Block *block, Value tile,
                                 body.begin(), yield->getIterator());
 }
 
-void AttnLowerTileLoopsPass::lower(gpu::GPUFuncOp kernel, TileLoopOp loop) {
+/// The role of a loop whose tiles a counter deals.
+static FailureOr<StringAttr> checkDealt(gpu::GPUFuncOp kernel, TileLoopOp loop,
+                                        bool &isDealer) {
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  if (size && llvm::product_of(*size) > 1) {
+    InFlightDiagnostic diag =
+        loop.emitOpError("expected a kernel without clusters for the scheduler "
+                         "'dynamic', got clusters of ")
+        << llvm::product_of(*size) << " CTAs";
+    diag.attachNote(kernel.getLoc()) << "the kernel is here";
+    return diag;
+  }
+  auto channel = loop.getChannel().getDefiningOp<ChannelCreateOp>();
+  if (!channel)
+    return loop.emitOpError("expected the result of an attn.channel.create as "
+                            "its channel");
+  auto [partitions, index] = getPartition(loop);
+  StringAttr name;
+  std::optional<unsigned> role;
+  if (partitions) {
+    name = cast<StringAttr>(partitions.getNames()[index]);
+    role = channel.findRole(name);
+  }
+  if (!role || channel.getRoles().size() != 2) {
+    InFlightDiagnostic diag =
+        loop.emitOpError("expected to stand in the partition of one of two "
+                         "roles of its channel");
+    diag.attachNote(channel.getLoc()) << "the roles are here";
+    return diag;
+  }
+  isDealer = *role == 0;
+  if (isDealer && !loop->getParentOfType<ElectOp>())
+    return loop.emitOpError("expected to stand in an attn.elect, since one "
+                            "thread takes tiles from the counter");
+  return name;
+}
+
+/// A loop whose condition hands a tile's index over: the dealer puts the one
+/// that it has at hand, `own` at first, into the ring; the other role finds it
+/// there. The dealer carries its tile, and both their cursor.
+static FailureOr<Operation *>
+lowerDynamic(gpu::GPUFuncOp kernel, TileLoopOp loop, Value own, Value number) {
+  bool isDealer = false;
+  FailureOr<StringAttr> role = checkDealt(kernel, loop, isDealer);
+  if (failed(role))
+    return failure();
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Value channel = loop.getChannel(), ring = loop.getRing();
+  SmallVector<Value> inits = {CursorStartOp::create(b, channel, *role)};
+  if (isDealer)
+    inits.push_back(own);
+  size_t extra = inits.size();
+  llvm::append_range(inits, loop.getInits());
+  SmallVector<Type> types = {b.getI32Type(), inits.front().getType()};
+  llvm::append_range(types, loop.getResultTypes());
+  auto tiles = scf::WhileOp::create(b, types, inits);
+  SmallVector<Location> locations(types.size(), loop.getLoc());
+
+  Block *before =
+      b.createBlock(&tiles.getBefore(), {}, ValueRange(inits).getTypes(),
+                    ArrayRef(locations).take_front(inits.size()));
+  Value cursor = before->getArgument(0);
+  auto slot = ChannelAcquireOp::create(b, channel, cursor, *role);
+  Value tile;
+  if (isDealer) {
+    tile = before->getArgument(1);
+    ScalarStoreOp::create(b, tile, ring, slot.getIndex());
+  } else {
+    tile = ScalarLoadOp::create(b, ring, slot.getIndex());
+  }
+  ChannelReleaseOp::create(b, channel, slot.getToken(), *role);
+  SmallVector<Value> passed = {tile,
+                               CursorAdvanceOp::create(b, cursor, channel)};
+  llvm::append_range(passed, before->getArguments().drop_front(extra));
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, tile,
+                                       loop.getCount());
+  scf::ConditionOp::create(b, exists, passed);
+
+  Block *after = b.createBlock(&tiles.getAfter(), {}, types, locations);
+  moveBody(loop, after, after->getArgument(0),
+           after->getArguments().drop_front(2));
+  Operation *yield = after->getTerminator();
+  b.setInsertionPoint(yield);
+  SmallVector<Value> next = {after->getArgument(1)};
+  if (isDealer) {
+    // Each tile that is not a CTA's first one is taken once, and each CTA that
+    // has a tile finds none once: as many as there are tiles. The last one
+    // leaves 0 for the next launch.
+    Value last = arith::SubIOp::create(b, loop.getCount(),
+                                       arith::ConstantIntOp::create(b, 1, 32));
+    Value dealt = LLVM::AtomicRMWOp::create(
+        b, LLVM::AtomicBinOp::uinc_wrap, loop.getCounter(), last,
+        LLVM::AtomicOrdering::monotonic, /*syncscope=*/"device");
+    next.push_back(arith::AddIOp::create(b, number, dealt));
+  }
+  yield->insertOperands(0, next);
+  return tiles.getOperation();
+}
+
+LogicalResult AttnLowerTileLoopsPass::lower(gpu::GPUFuncOp kernel,
+                                            TileLoopOp loop) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   Type i32 = b.getI32Type();
   auto constant = [&](int64_t value) -> Value {
@@ -115,7 +217,17 @@ void AttnLowerTileLoopsPass::lower(gpu::GPUFuncOp kernel, TileLoopOp loop) {
     lowered = tiles;
     break;
   }
+  case TileScheduler::Dynamic: {
+    FailureOr<Operation *> tiles = lowerDynamic(kernel, loop, own, number);
+    if (failed(tiles))
+      return failure();
+    lowered = *tiles;
+    break;
   }
-  loop.replaceAllUsesWith(lowered->getResults());
+  }
+  // The last values of a loop are those that it carries.
+  loop.replaceAllUsesWith(
+      lowered->getResults().take_back(loop.getNumResults()));
   loop.erase();
+  return success();
 }

@@ -1,7 +1,7 @@
 //===- SelectEpilogue.cpp - How results leave the kernel ------------------===//
 //
 // A result tile lies in the fragments of mma.sync: each group of four lanes
-// holds 8 columns of a row, 2 in each lane. Three ways lead to global memory:
+// holds 8 columns of a row, 2 in each lane. Four ways lead to global memory:
 //
 //   direct    each lane stores its 2 columns: columns * rows / 64 stores of
 //             4 or 8 bytes a lane, of which a warp fills 32-byte sectors only
@@ -10,6 +10,9 @@
 //             row, then store them: no shared memory, no barrier
 //   staged    through shared memory: one barrier, then every warp writes whole
 //             rows, 16 bytes a lane
+//   tma       through shared memory: a barrier of each warpgroup, then one of
+//             its threads starts a copy of its rows and goes on; the next tile
+//             waits for the copy before it writes to the buffer
 //
 // `auto` takes staged where a dead buffer is at hand and rows are aligned to 16
 // bytes, else shuffled where a row is a multiple of four such pieces, else
@@ -17,7 +20,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Analysis/HandleFlow.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Remarks.h"
 
 namespace mlir::attn {
@@ -63,6 +68,9 @@ struct AttnSelectEpiloguePass
   using Base::Base;
   void runOnOperation() override;
   LogicalResult select(StoreResultOp op, EpilogueKind wanted);
+  LogicalResult emitTma(StoreResultOp op, const ResultFacts &facts);
+  /// Partitions that wait for their last copies already.
+  DenseSet<Region *> awaited;
 };
 
 } // namespace
@@ -144,8 +152,10 @@ static void emitShuffled(StoreResultOp op, const ResultFacts &facts) {
   GlobalStoreOp::create(builder, op.getLoc(), runs, op.getDest(), op.getRow());
 }
 
-static void emitStaged(StoreResultOp op, const ResultFacts &facts) {
-  OpBuilder builder(op);
+/// The buffer that a result passes through: the dead one if it fits, else one
+/// of its own.
+static Value getStaging(OpBuilder &builder, StoreResultOp op,
+                        const ResultFacts &facts) {
   Location loc = op.getLoc();
   auto type = BufferType::get(
       op.getContext(), facts.tile.getShape(), facts.tile.getElementType(),
@@ -157,8 +167,65 @@ static void emitStaged(StoreResultOp op, const ResultFacts &facts) {
                         IntegerAttr(), StringAttr());
   else if (buffer.getType() != type)
     buffer = ReinterpretOp::create(builder, loc, type, buffer);
+  return buffer;
+}
+
+static void emitStaged(StoreResultOp op, const ResultFacts &facts) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Value buffer = getStaging(builder, op, facts);
   LocalStoreOp::create(builder, loc, op.getValue(), buffer);
   CopyOutOp::create(builder, loc, buffer, op.getDest(), op.getRow());
+}
+
+/// One thread of each warpgroup runs what `emit` makes.
+static void emitElected(OpBuilder &builder, Location loc,
+                        function_ref<void(ImplicitLocOpBuilder &)> emit) {
+  auto elect = ElectOp::create(builder, loc, /*each_warpgroup=*/true);
+  ImplicitLocOpBuilder b(loc, builder.getContext());
+  b.createBlock(&elect.getBody());
+  emit(b);
+  YieldOp::create(b, ValueRange());
+}
+
+/// The bulk groups of a thread are those of one warpgroup's results, so that a
+/// wait for all of them is one for the tile before.
+LogicalResult AttnSelectEpiloguePass::emitTma(StoreResultOp op,
+                                              const ResultFacts &facts) {
+  auto [partitions, index] = getPartition(op);
+  if (!partitions)
+    return op.emitOpError("expected to stand in a partition to be stored by "
+                          "TMA, got no partition");
+  int64_t warpgroups = partitions.getWarps()[index] / 4;
+  auto map = cast<TensorMapType>(op.getMap().getType());
+  if (map.getRows() * warpgroups != facts.tile.getShape()[0]) {
+    InFlightDiagnostic diag = op.emitOpError("expected a map whose boxes have ")
+                              << facts.tile.getShape()[0] << " rows in "
+                              << warpgroups << " warpgroups, got boxes of "
+                              << map.getRows();
+    diag.attachNote(partitions.getLoc()) << "the partition is here";
+    return diag;
+  }
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Value buffer = getStaging(builder, op, facts);
+  auto emitWait = [](ImplicitLocOpBuilder &b) {
+    TmaWaitOp::create(b, /*pending=*/0, /*read=*/true);
+  };
+  emitElected(builder, loc, emitWait);
+  LocalStoreOp::create(builder, loc, op.getValue(), buffer);
+  emitElected(builder, loc, [&](ImplicitLocOpBuilder &b) {
+    TmaStoreOp::create(b, buffer, op.getMap(), op.getCoords(),
+                       b.getI64IntegerAttr(warpgroups));
+    TmaCommitOp::create(b);
+  });
+  // Shared memory must be there until the last copy has read it.
+  Region &region = partitions.getPartitions()[index];
+  if (awaited.insert(&region).second) {
+    builder.setInsertionPoint(region.front().getTerminator());
+    emitElected(builder, loc, emitWait);
+  }
+  return success();
 }
 
 LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
@@ -170,6 +237,15 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
   EpilogueKind kind = op.getKind();
   if (kind == EpilogueKind::Auto && facts.tile.getRank() == 2)
     kind = wanted;
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  if (kind == EpilogueKind::Tma && !op.getMap()) {
+    kind = EpilogueKind::Auto;
+    remark::missed(op.getLoc(), remark::RemarkOpts::name("tma")
+                                    .category("attn.select-epilogue")
+                                    .function(kernel.getName()))
+        << remark::add("the result is not stored by TMA")
+        << remark::reason("no tensor map ends where its rows do");
+  }
   if (kind == EpilogueKind::Auto)
     kind = choose(facts);
   if (kind == EpilogueKind::Staged && facts.tile.getRank() != 2)
@@ -181,7 +257,6 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
                "warp, for a shuffled result, got rows of ")
            << facts.rowBytes << " bytes aligned to " << facts.alignment;
 
-  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   remark::passed(op.getLoc(), remark::RemarkOpts::name("result")
                                   .category("attn.select-epilogue")
                                   .function(kernel.getName()))
@@ -192,7 +267,11 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
       << remark::metric("staged-bytes", facts.stagedBytes)
       << remark::metric("scratch-bytes", facts.scratchBytes);
 
-  if (kind == EpilogueKind::Staged) {
+  if (kind == EpilogueKind::Tma) {
+    if (failed(emitTma(op, facts)))
+      return failure();
+    ++numTma;
+  } else if (kind == EpilogueKind::Staged) {
     emitStaged(op, facts);
     ++numStaged;
   } else if (kind == EpilogueKind::Shuffled) {
@@ -211,8 +290,8 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
 void AttnSelectEpiloguePass::runOnOperation() {
   std::optional<EpilogueKind> wanted = symbolizeEpilogueKind(kind);
   if (!wanted) {
-    getOperation().emitError("expected the kind auto, direct, shuffled or "
-                             "staged, got '")
+    getOperation().emitError("expected the kind auto, direct, shuffled, "
+                             "staged or tma, got '")
         << kind << "'";
     return signalPassFailure();
   }

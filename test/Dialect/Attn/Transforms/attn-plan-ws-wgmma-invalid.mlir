@@ -9,10 +9,21 @@
 // SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + k 2 x 65536 + v 2 x 65536 + barriers 8 x 16) exceeds 232448 on sm_90a
 // BOOL: expected qk_ahead to be true or false, got 'maybe'
 
-func.func @later(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support dynamic and epilogue = tma yet}}
+func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{dynamic needs 16-bit operands and cluster = 1, got 16 bits and 2}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
-                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<dynamic = true>}
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<cluster = 2, dynamic = true>}
+  return
+}
+
+// -----
+
+// Results that go through memory of their own, since the queries' is too small,
+// and what a counter needs.
+func.func @results(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf32>) {
+  // expected-error-re@+1 {{does not fit: shared memory {{.*}} (q 16384 + k 6 x 16384 + v 6 x 16384 + barriers 13 x 16 + tile 2 x 20 + o 32768) exceeds 232448 on sm_90a}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf32>) {plan = #attn.ws_wgmma<k_stages = 6, v_stages = 6, dynamic = true, epilogue = tma>}
   return
 }
 

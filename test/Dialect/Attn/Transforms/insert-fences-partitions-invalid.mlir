@@ -133,7 +133,7 @@ gpu.module @kernels {
       attn.named_barrier %i15 {threads = 64}
       %o = arith.constant dense<0.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
       attn.local_store %o, %q : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !b
-      // expected-error@below {{expected a free named barrier for partition "consumer", got all 16 in use}}
+      // expected-error@below {{expected a run of 1 free named barriers for partition "consumer", got none among 16}}
       %0 = attn.local_load %q : !b -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
     }
     partition "producer" warps 4 registers 24 {

@@ -214,4 +214,119 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // Rows of each warpgroup are its own affair: the products that read them, the
+  // results that take their place, and their copies. The barriers' ids are those
+  // behind the turns'. Nothing separates the loop's last copy from the next
+  // tile's write but the wait of the thread that started it, and a barrier.
+  // REMARK: Function=own_rows | Remark="barriers inserted", count=2, proxy-fences=1
+  // CHECK-LABEL: gpu.func @own_rows
+  // CHECK: attn.wgmma.wait
+  // CHECK: %[[ID:.*]] = arith.constant 3 : i32
+  // CHECK-NEXT: attn.named_barrier %[[ID]] {each_warpgroup, threads = 128 : i64}
+  // CHECK-NEXT: attn.local_store
+  // CHECK-NEXT: %[[ID2:.*]] = arith.constant 3 : i32
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: attn.named_barrier %[[ID2]] {each_warpgroup, threads = 128 : i64}
+  // CHECK-NEXT: attn.elect each_warpgroup
+  // CHECK-NOT: named_barrier
+  // CHECK: gpu.return
+  gpu.func @own_rows(%map: !map, %n: i32, %x: f16) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %q = attn.alloc {name = "q", offset = 0 : i64} : !attn.buffer<2x128x128xf16, #s128, shared>
+    %k = attn.alloc {name = "k", offset = 65536 : i64} : !attn.buffer<128x64xf16, #s128, shared>
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 240 {
+      attn.turn.start 1
+      %o = tensor.splat %x : tensor<128x64xf16, #attn.mma<warps = [8, 1]>>
+      scf.for %i = %zero to %n step %one : i32 {
+        %slot = attn.slot %q[%i] : !attn.buffer<2x128x128xf16, #s128, shared> -> !attn.buffer<128x128xf16, #s128, shared>
+        attn.turn.take 1
+        %f = attn.wgmma %slot, %k : !attn.buffer<128x128xf16, #s128, shared>, !attn.buffer<128x64xf16, #s128, shared> -> !attn.inflight<128x64xf32>
+        attn.turn.pass 1
+        %r = attn.wgmma.wait %f {pending = 0} : !attn.inflight<128x64xf32> -> tensor<128x64xf32, #attn.mma<warps = [8, 1]>>
+        attn.elect each_warpgroup {
+          attn.tma.wait {pending = 0, read}
+        }
+        %v = attn.reinterpret %slot : !attn.buffer<128x128xf16, #s128, shared> -> !attn.buffer<128x64xf16, #s128, shared>
+        attn.local_store %o, %v : tensor<128x64xf16, #attn.mma<warps = [8, 1]>>, !attn.buffer<128x64xf16, #s128, shared>
+        attn.elect each_warpgroup {
+          attn.tma.store %v, %map[%i, %zero] {warpgroups = 2} : !attn.buffer<128x64xf16, #s128, shared>, !map
+          attn.tma.commit
+        }
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+
+  // Spans of another width divide the bytes otherwise, a second operand is read
+  // by all, and so is what one thread stores: the whole partition has to wait,
+  // with ids of its own beside the warpgroups'.
+  // REMARK: Function=mixed_rows | Remark="barriers inserted", count=3
+  // CHECK-LABEL: gpu.func @mixed_rows
+  // CHECK: attn.wgmma.wait
+  // CHECK: %[[ALL:.*]] = arith.constant 1 : i32
+  // CHECK-NEXT: attn.named_barrier %[[ALL]] {threads = 256 : i64}
+  // CHECK-NEXT: attn.local_store
+  // CHECK: attn.named_barrier %{{.*}} {threads = 256 : i64}
+  // CHECK-NEXT: attn.local_load
+  // CHECK: %[[EACH:.*]] = arith.constant 2 : i32
+  // CHECK: attn.named_barrier %[[EACH]] {each_warpgroup, threads = 128 : i64}
+  // CHECK-NEXT: attn.elect each_warpgroup
+  gpu.func @mixed_rows(%map: !map, %i: i32, %x: f16) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %q = attn.alloc {name = "q", offset = 0 : i64} : !attn.buffer<128x64xf16, #s128, shared>
+    %c = attn.alloc {name = "c", offset = 65536 : i64} : !attn.buffer<128x64xf16, #s128, shared>
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 240 {
+      %o = tensor.splat %x : tensor<128x32xf16, #attn.mma<warps = [8, 1]>>
+      %p = tensor.splat %x : tensor<128x64xf16, #attn.mma<warps = [8, 1]>>
+      %v = attn.transpose %q : !attn.buffer<128x64xf16, #s128, shared> -> !attn.buffer<64x128xf16, #attn.transposed<#s128>, shared>
+      %f = attn.wgmma %q, %v : !attn.buffer<128x64xf16, #s128, shared>, !attn.buffer<64x128xf16, #attn.transposed<#s128>, shared> -> !attn.inflight<128x128xf32>
+      %r = attn.wgmma.wait %f {pending = 0} : !attn.inflight<128x128xf32> -> tensor<128x128xf32, #attn.mma<warps = [8, 1]>>
+      %n = attn.reinterpret %q : !attn.buffer<128x64xf16, #s128, shared> -> !attn.buffer<128x32xf16, #attn.swizzled<span = 64>, shared>
+      attn.local_store %o, %n : tensor<128x32xf16, #attn.mma<warps = [8, 1]>>, !attn.buffer<128x32xf16, #attn.swizzled<span = 64>, shared>
+      %l = attn.local_load %q : !attn.buffer<128x64xf16, #s128, shared> -> tensor<128x64xf16, #attn.mma<warps = [8, 1]>>
+      attn.local_store %p, %c : tensor<128x64xf16, #attn.mma<warps = [8, 1]>>, !attn.buffer<128x64xf16, #s128, shared>
+      attn.elect each_warpgroup {
+        attn.tma.store %c, %map[%i, %i] {warpgroups = 2} : !attn.buffer<128x64xf16, #s128, shared>, !map
+        attn.tma.commit
+        attn.tma.wait {pending = 0, read}
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+
+  // A loop that ends when its first part says so: what the body's end leaves
+  // meets the first part's accesses.
+  // CHECK-LABEL: gpu.func @while
+  // CHECK: scf.while
+  // CHECK: attn.named_barrier
+  // CHECK-NEXT: attn.local_load
+  // CHECK: } do {
+  // CHECK: attn.named_barrier
+  // CHECK-NEXT: attn.local_store
+  // CHECK-NOT: attn.named_barrier
+  // CHECK: gpu.return
+  gpu.func @while(%x: f16, %n: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {name = "q", offset = 0 : i64} : !b
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+      %o = tensor.splat %x : !tile
+      scf.while : () -> () {
+        %l = attn.local_load %q : !b -> !tile
+        scf.condition(%n)
+      } do {
+        attn.local_store %o, %q : !tile, !b
+        scf.yield
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
 }

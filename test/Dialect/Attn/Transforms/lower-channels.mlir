@@ -306,3 +306,30 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A release by one thread of each warpgroup arrives once for each.
+
+// CHECK-LABEL: gpu.func @warpgroups
+// CHECK:         attn.mbarrier.init %{{.*}} {count = 4 : i64}
+// CHECK:         attn.mbarrier.init %{{.*}} {count = 2 : i64}
+gpu.module @kernels {
+  gpu.func @warpgroups() kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %ch = attn.channel.create {name = "c", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 96 {
+      %c = attn.cursor.start %ch as "consumer" : !attn.channel<1>
+      %index, %token = attn.channel.acquire %ch[%c] as "consumer" : !attn.channel<1>
+      attn.elect each_warpgroup {
+        attn.channel.release %ch, %token as "consumer" : !attn.channel<1>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      %c = attn.cursor.start %ch as "producer" : !attn.channel<1>
+      %index, %token = attn.channel.acquire %ch[%c] as "producer" : !attn.channel<1>
+      attn.channel.release %ch, %token as "producer" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}

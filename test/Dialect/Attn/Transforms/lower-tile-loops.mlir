@@ -73,4 +73,66 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // The producer starts with its own tile and takes the next ones from the
+  // counter, which the last of all additions sets back to 0; the channel hands
+  // each on, the one behind the last tile too.
+  // CHECK-LABEL: gpu.func @dynamic
+  // CHECK-SAME: (%[[COUNT:.*]]: i32, %[[COUNTER:.*]]: !llvm.ptr<1>, %[[X:.*]]: f32
+  // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+  // CHECK: %[[RING:.*]] = attn.alloc
+  // CHECK: %[[C:.*]] = attn.channel.create
+  // CHECK: partition "consumer"
+  // CHECK: %[[FIRST:.*]] = attn.cursor.start %[[C]] as "consumer"
+  // CHECK: %[[R:.*]]:3 = scf.while (%[[CUR:.*]] = %[[FIRST]], %[[V:.*]] = %[[X]]) : (!attn.cursor, f32) -> (i32, !attn.cursor, f32)
+  // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[CUR]]] as "consumer"
+  // CHECK: %[[TILE:.*]] = attn.scalar_load %[[RING]][%[[I]]]
+  // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "consumer"
+  // CHECK: %[[NEXT:.*]] = attn.cursor.advance %[[CUR]] on %[[C]]
+  // CHECK: %[[MORE:.*]] = arith.cmpi ult, %[[TILE]], %[[COUNT]]
+  // CHECK: scf.condition(%[[MORE]]) %[[TILE]], %[[NEXT]], %[[V]]
+  // CHECK: ^bb0(%[[TILE:.*]]: i32, %[[CUR:.*]]: !attn.cursor, %[[V:.*]]: f32):
+  // CHECK: %[[Y:.*]] = arith.addf %[[V]], %[[V]]
+  // CHECK: gpu.printf "%d", %[[TILE]]
+  // CHECK: scf.yield %[[CUR]], %[[Y]]
+  // CHECK: gpu.printf "%f", %[[R]]#2
+  // CHECK: partition "producer"
+  // CHECK: attn.elect
+  // CHECK: %[[CTA:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: %[[GRID:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: scf.while (%[[CUR:.*]] = %{{.*}}, %[[TILE:.*]] = %[[CTA]]) : (!attn.cursor, i32) -> (i32, !attn.cursor)
+  // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[CUR]]] as "producer"
+  // CHECK: attn.scalar_store %[[TILE]], %[[RING]][%[[I]]]
+  // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "producer"
+  // CHECK: arith.cmpi ult, %[[TILE]], %[[COUNT]]
+  // CHECK: } do {
+  // CHECK: gpu.printf
+  // CHECK: %[[LAST:.*]] = arith.subi %[[COUNT]], %[[ONE]]
+  // CHECK: %[[DEALT:.*]] = llvm.atomicrmw uinc_wrap %[[COUNTER]], %[[LAST]] syncscope("device") monotonic
+  // CHECK: %[[TAKEN:.*]] = arith.addi %[[GRID]], %[[DEALT]]
+  // CHECK: scf.yield %{{.*}}, %[[TAKEN]]
+  gpu.func @dynamic(%count: i32, %counter: !llvm.ptr<1>, %x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %r = attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> iter_args(%x : f32) {
+      ^bb0(%tile: i32, %v: f32):
+        %y = arith.addf %v, %v : f32
+        gpu.printf "%d", %tile : i32
+        attn.yield %y : f32
+      }
+      gpu.printf "%f", %r : f32
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
+        ^bb0(%tile: i32):
+          gpu.printf "%d", %tile : i32
+          attn.yield
+        }
+      }
+    }
+    gpu.return
+  }
 }

@@ -211,7 +211,7 @@ gpu.module @kernels {
   gpu.func @odd_parts(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %b = attn.alloc {offset = 0 : i64} : !b
     %full = attn.mbarrier.alloc {offset = 8192 : i64} : !attn.mbarriers<1>
-    // expected-error @below {{expected parts of whole 8 rows to multicast, got 20 rows}}
+    // expected-error @below {{expected parts of whole 8 rows, got 20 rows}}
     attn.tma.load %map[%x, %x], %b barrier %full[%x] : !attn.mbarriers<1> {multicast = 2} : !map, !b
     gpu.return
   }
@@ -282,6 +282,22 @@ gpu.module @kernels {
     partition "transposer" warps 16 registers 40 {
       // expected-error @below {{expected a partition of 16 warps to start at a multiple of that, got 8}}
       attn.local_transpose %v, %vt : !v, !vt
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @while(%n: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %o = arith.constant dense<0.0> : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected a loop that carries no tiles}}
+    %r = scf.while (%t = %o) : (tensor<64x64xf32, #attn.mma<warps = [4, 1]>>) -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>> {
+      scf.condition(%n) %t : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    } do {
+    ^bb0(%t: tensor<64x64xf32, #attn.mma<warps = [4, 1]>>):
+      scf.yield %t : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
     }
     gpu.return
   }

@@ -268,4 +268,61 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     attn.local_transpose %v, %vt : !attn.buffer<64x64xf8E4M3FN, #span64, shared>, !attn.buffer<64x64xf8E4M3FN, #span64, shared>
     gpu.return
   }
+
+  // One thread of each warpgroup, whose barrier and rows follow from its number.
+  // CHECK-LABEL: gpu.func @warpgroups
+  // CHECK: %[[OWN:.*]] = nvvm.shfl.sync idx
+  // CHECK: %[[GROUP:.*]] = arith.shrui %[[OWN]], %c2_i32
+  // CHECK: nvvm.setmaxregister increase 240
+  // CHECK: %[[ID:.*]] = arith.addi %c3_i32{{.*}}, %[[GROUP]]
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.count"(%[[ID]], %c128_i32{{.*}})
+  // CHECK: %[[WITHIN:.*]] = arith.andi %[[OWN]], %c3_i32
+  // CHECK: arith.cmpi eq, %[[WITHIN]], %c0_i32
+  // CHECK: nvvm.elect.sync
+  // CHECK: %[[ROWS:.*]] = arith.muli %[[GROUP]], %c64_i32
+  // CHECK: %[[ROW:.*]] = arith.addi %{{.*}}, %[[ROWS]]
+  // CHECK: %[[BYTES:.*]] = arith.muli %[[GROUP]], %c8192_i32
+  // CHECK: %[[PART:.*]] = llvm.getelementptr %{{.*}}[%[[BYTES]]]
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %[[PART]], box[%{{.*}}, %[[ROW]], %{{.*}}]
+  // CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[PART]][16384]
+  // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %[[NEXT]], box[%{{.*}}, %[[ROW]], %{{.*}}]
+  gpu.func @warpgroups(%map: !map, %row: i32) kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %zero = arith.constant 0 : i32
+    %id = arith.constant 3 : i32
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<128x128xf16, #span128, shared>
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 240 {
+      attn.named_barrier %id {threads = 128, each_warpgroup}
+      attn.elect each_warpgroup {
+        attn.tma.store %b, %map[%zero, %row, %zero] {warpgroups = 2} : !attn.buffer<128x128xf16, #span128, shared>, !map
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+
+  // Scalars in shared memory: LLVM keeps them where they are between signals,
+  // and ptxas sees that all lanes read the same. A loop with a condition stays.
+  // CHECK-LABEL: gpu.func @scalars
+  // CHECK: scf.while
+  // CHECK: %[[X:.*]] = llvm.inline_asm has_side_effects "ld.shared.b32 $0, [$1];", "=r,r,~{memory}"
+  // CHECK: %[[SAME:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[X]], %c0_i32
+  // CHECK: arith.cmpi ult, %[[SAME]]
+  // CHECK: } do {
+  // CHECK: llvm.inline_asm has_side_effects "st.shared.b32 [$0], $1;", "r,r,~{memory}"
+  gpu.func @scalars(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    scf.while : () -> () {
+      %x = attn.scalar_load %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+      %more = arith.cmpi ult, %x, %i : i32
+      scf.condition(%more)
+    } do {
+      attn.elect {
+        attn.scalar_store %i, %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+      }
+      scf.yield
+    }
+    gpu.return
+  }
 }

@@ -38,3 +38,30 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @no_partition(%t: tensor<64x64xf16, #attn.auto>, %g: !attn.global<?x64xf16>, %row: i32, %map: !attn.tensor_map<64x64xf16, swizzle = 128>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected to stand in a partition to be stored by TMA, got no partition}}
+    attn.store_result %t, %g[%row] map %map[%row, %row] : !attn.tensor_map<64x64xf16, swizzle = 128> {kind = #attn<epilogue_kind tma>} : tensor<64x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @rows(%x: f16, %g: !attn.global<?x64xf16>, %row: i32, %map: !attn.tensor_map<32x64xf16, swizzle = 128>) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    // expected-note@below {{the partition is here}}
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 240 {
+      %t = tensor.splat %x : tensor<128x64xf16, #attn.auto>
+      // expected-error@below {{expected a map whose boxes have 128 rows in 2 warpgroups, got boxes of 32}}
+      attn.store_result %t, %g[%row] map %map[%row, %row] : !attn.tensor_map<32x64xf16, swizzle = 128> {kind = #attn<epilogue_kind tma>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}

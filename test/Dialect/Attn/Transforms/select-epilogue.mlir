@@ -129,4 +129,53 @@ gpu.module @kernels {
     attn.store_result %t, %g[%row] : tensor<128xf32, #attn.auto>, !attn.global<?xf32>
     gpu.return
   }
+
+  // One thread of each warpgroup stores its rows by TMA. It waits for its last
+  // copy before the buffer is written again, and at the end of the partition.
+  // CHECK-LABEL: gpu.func @tma(
+  // CHECK: %[[O:.*]] = attn.alloc
+  // CHECK: scf.for %[[I:.*]] =
+  // CHECK: attn.elect each_warpgroup {
+  // CHECK-NEXT: attn.tma.wait {pending = 0 : i64, read}
+  // CHECK-NEXT: }
+  // CHECK-NEXT: attn.local_store %[[T:.*]], %[[O]]
+  // CHECK-NEXT: attn.elect each_warpgroup {
+  // CHECK-NEXT: attn.tma.store %[[O]], %{{.*}}[%[[I]], %{{.*}}] {warpgroups = 2 : i64}
+  // CHECK-NEXT: attn.tma.commit
+  // CHECK-NEXT: }
+  // CHECK-NEXT: }
+  // CHECK-NEXT: attn.elect each_warpgroup {
+  // CHECK-NEXT: attn.tma.wait {pending = 0 : i64, read}
+  // CHECK-NEXT: }
+  // CHECK-NEXT: }
+  // CHECK-NEXT: partition "producer"
+  // REMARK: Function=tma | Remark="the result is tma", kind=tma, row-alignment=16, row-bytes=128, scratch-bytes=16384, staged-bytes=16384
+  gpu.func @tma(%x: f16, %p: !llvm.ptr<1>, %off: i64, %n: i32, %map: !attn.tensor_map<64x64xf16, swizzle = 128>) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %o = attn.alloc {name = "o"} : !attn.buffer<128x64xf16, #attn.auto, shared>
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 240 {
+      %t = tensor.splat %x : tensor<128x64xf16, #attn.auto>
+      %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+      scf.for %i = %zero to %n step %one : i32 {
+        attn.store_result %t, %g[%i] scratch %o : !attn.buffer<128x64xf16, #attn.auto, shared> map %map[%i, %zero] : !attn.tensor_map<64x64xf16, swizzle = 128> {kind = #attn<epilogue_kind tma>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+
+  // Where no map ends with the rows, another way is taken.
+  // CHECK-LABEL: gpu.func @no_map(
+  // CHECK-NOT: attn.tma
+  // CHECK: attn.global_store
+  // REMARK: tma | Category:attn.select-epilogue | Function=no_map | Reason="no tensor map ends where its rows do", Remark="the result is not stored by TMA"
+  // REMARK: Function=no_map | Remark="the result is shuffled"
+  gpu.func @no_map(%t: tensor<128x64xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] {kind = #attn<epilogue_kind tma>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
 }

@@ -298,12 +298,16 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     - `turns`: warpgroups take turns to start their products (`attn.turn.take`).
     - `cluster`: CTAs of a cluster, each of which loads a part of every block of
       keys and values for all.
-    - `dynamic`: tiles are dealt by a counter in global memory, not by rank.
+    - `dynamic`: tiles are dealt by a counter in global memory, not by rank; not
+      with clusters.
     - `order`: with `longest_first`, the longest tiles of a group of heads come
-      first, and CTAs take them in turns of alternating direction.
+      first, and CTAs take them in turns of alternating direction, or as the
+      counter deals them.
     - `group_heads`: query heads of a group, 0 for all: a number whose keys and
       values stay in L2.
-    - `softmax`, `epilogue`: see the enumerations.
+    - `softmax`, `epilogue`: see the enumerations. With `tma` results leave
+      through shared memory of their own if it fits, else through that of the
+      queries; packed sequences take another way.
 
     Example: `#attn.ws_wgmma<block_m = 128, block_n = 128>`.
   }];

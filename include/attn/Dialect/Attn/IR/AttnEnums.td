@@ -64,7 +64,8 @@ def Attn_TileScheduler : Attn_I32Enum<"TileScheduler",
     "which tiles a CTA computes, and in which order", [
   I32EnumAttrCase<"Single", 0, "single">,
   I32EnumAttrCase<"Strided", 1, "strided">,
-  I32EnumAttrCase<"Snake", 2, "snake">]>;
+  I32EnumAttrCase<"Snake", 2, "snake">,
+  I32EnumAttrCase<"Dynamic", 3, "dynamic">]>;
 
 class Attn_EnumAttr<EnumInfo info, string name>
     : EnumAttr<Attn_Dialect, info, name> {

@@ -186,10 +186,12 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
   let summary = "a barrier of some of a CTA's warps";
   let description = [{
     Waits until `threads` threads have come to barrier `id` and orders their
-    accesses to shared memory (PTX ISA, barrier.sync). `id` is an operand, so
-    that each warpgroup of a partition may have its own: `id + warpgroup`.
-    `attn-insert-fences` allots ids from 1 on that are not in use; barrier 0 is
-    the CTA's.
+    accesses to shared memory (PTX ISA, barrier.sync). `attn-insert-fences`
+    allots ids from 1 on that are not in use; barrier 0 is the CTA's.
+
+    With `each_warpgroup` the warpgroups of a partition do not wait for each
+    other: each has a barrier of its 128 threads, the first one `id`, the next
+    one `id + 1`, and so on.
 
     Undefined behaviour: two barriers with the same id at the same time.
 
@@ -202,7 +204,8 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
     }
     ```
   }];
-  let arguments = (ins Arg<I32, "1 to 15">:$id, I64Attr:$threads);
+  let arguments = (ins Arg<I32, "1 to 15">:$id, I64Attr:$threads,
+    UnitAttr:$each_warpgroup);
   let assemblyFormat = "$id attr-dict";
   let hasVerifier = 1;
 }

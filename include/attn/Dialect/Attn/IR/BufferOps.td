@@ -165,4 +165,59 @@ def Attn_LocalStoreOp : Attn_Op<"local_store"> {
   let hasVerifier = 1;
 }
 
+def Attn_ScalarLoadOp : Attn_Op<"scalar_load"> {
+  let summary = "one element of shared memory";
+  let description = [{
+    All executing threads read element `index` of a buffer of rank 1. The result
+    is the same in all of them.
+
+    Undefined behaviour: an index outside the buffer; threads of a warp that
+    have different indices; reading what another thread may write at the same
+    time. Channels order one before the other.
+
+    Example:
+
+    ```mlir
+    func.func @hand_over(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32) -> i32 {
+      %x = attn.scalar_load %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+      return %x : i32
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_BufferType, "a buffer of rank 1 of i32", [MemRead]>:$source,
+    Arg<I32, "which element">:$index);
+  let results = (outs Res<I32, "the element">:$result);
+  let assemblyFormat = "$source `[` $index `]` attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+def Attn_ScalarStoreOp : Attn_Op<"scalar_store"> {
+  let summary = "writes one element of shared memory";
+  let description = [{
+    The one thread of the `attn.elect` that it stands in writes element `index`
+    of a buffer of rank 1.
+
+    Undefined behaviour: an index outside the buffer; writing what another
+    thread may access at the same time. Channels order one before the other.
+
+    Example:
+
+    ```mlir
+    func.func @hand_over(%x: i32, %b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32) {
+      attn.elect {
+        attn.scalar_store %x, %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+      }
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<I32, "the value">:$value,
+    Arg<Attn_BufferType, "a buffer of rank 1 of i32", [MemWrite]>:$dest,
+    Arg<I32, "which element">:$index);
+  let assemblyFormat = "$value `,` $dest `[` $index `]` attr-dict `:` type($dest)";
+  let hasVerifier = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_BUFFEROPS_TD

@@ -190,13 +190,18 @@ def Attn_CopyOutOp : Attn_Op<"copy_out"> {
   let hasVerifier = 1;
 }
 
-def Attn_StoreResultOp : Attn_Op<"store_result"> {
+def Attn_StoreResultOp : Attn_Op<"store_result", [AttrSizedOperandSegments]> {
   let summary = "a result tile leaves the kernel, in a way still to be chosen";
   let description = [{
     Writes a register tile to rows `row` onwards that exist.
     `attn-select-epilogue` replaces it by direct stores, by a conversion to a
     layout of 16-byte runs and direct stores, or by staging through `scratch`
-    (a buffer that is dead here) or a buffer of its own and `attn.copy_out`.
+    (a buffer that is dead here) or a buffer of its own and `attn.copy_out` or
+    `attn.tma.store`.
+
+    `map` is a tensor map of the rows: element `coords` of the tensor is that of
+    `row`, and the tensor ends where the rows do, so that TMA drops what does not
+    exist.
 
     Example:
 
@@ -212,9 +217,12 @@ def Attn_StoreResultOp : Attn_Op<"store_result"> {
     Arg<Attn_GlobalType, "destination rows", [MemWrite]>:$dest,
     Arg<I32, "first row">:$row,
     Arg<Optional<Attn_BufferType>, "a dead buffer that may be reused", [MemWrite]>:$scratch,
+    Arg<Optional<Attn_TensorMapType>, "a map of the rows">:$map,
+    Arg<Variadic<I32>, "where the tile starts in the map's tensor">:$coords,
     DefaultValuedAttr<Attn_EpilogueKindAttr, "::mlir::attn::EpilogueKind::Auto">:$kind);
   let assemblyFormat = [{
-    $value `,` $dest `[` $row `]` (`scratch` $scratch^ `:` type($scratch))? attr-dict
+    $value `,` $dest `[` $row `]` (`scratch` $scratch^ `:` type($scratch))?
+    (`map` $map^ `[` $coords `]` `:` type($map))? attr-dict
     `:` type($value) `,` type($dest)
   }];
   let hasVerifier = 1;

@@ -9,6 +9,7 @@ include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/LoopLikeInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 
 def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     RecursiveMemoryEffects,
@@ -94,7 +95,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
 }
 
 def Attn_TileLoopOp : Attn_Op<"tile_loop", [
-    RecursiveMemoryEffects,
+    RecursiveMemoryEffects, AttrSizedOperandSegments,
     RangedTypesMatchWith<"carried values keep their types", "inits", "results",
       "$_self">,
     SingleBlockImplicitTerminator<"YieldOp">]> {
@@ -108,10 +109,18 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     - `single`: C alone, if there is such a tile;
     - `strided`: C, C + G, C + 2 G, ...;
     - `snake`: C, 2 G - 1 - C, 2 G + C, 4 G - 1 - C, ...: rounds in alternating
-      directions, which balances tiles that are ordered by their work.
+      directions, which balances tiles that are ordered by their work;
+    - `dynamic`: C, then G more than what an atomic addition to `counter`, an i32
+      in global memory, returns, until that is no tile: each CTA takes the next
+      tile when it is done with its own. Not for clusters.
 
     All partitions of a kernel that loop over the same tiles meet them in the same
-    order.
+    order. `dynamic` has each partition that loops be a role of `channel`, whose
+    slots are the elements of `ring`: the first role takes tiles from the counter,
+    in an `attn.elect`, and hands their indices to the second one. All take
+    part in one loop each. The counter has to hold 0 when the kernel starts, and
+    holds 0 again at its end: `count` additions are made in all, of which the last
+    one wraps around.
 
     Example:
 
@@ -129,16 +138,22 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
   let arguments = (ins
     Arg<I32, "number of tiles">:$count,
     Attn_TileSchedulerAttr:$scheduler,
+    Arg<Optional<LLVM_PointerInAddressSpace<1>>, "dynamic: the next tile">:$counter,
+    Arg<Optional<Attn_ChannelType>, "dynamic: hands indices over">:$channel,
+    Arg<Optional<Attn_BufferType>, "dynamic: the indices">:$ring,
     Arg<Variadic<AnyType>, "initial carried values">:$inits);
   let results = (outs Res<Variadic<AnyType>, "carried values after the last tile">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $count `scheduler` $scheduler
+    (`counter` $counter^ `channel` $channel `ring` $ring
+     `:` type($counter) `,` type($channel) `,` type($ring))?
     (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$count,
     "::mlir::attn::TileScheduler":$scheduler, "::mlir::ValueRange":$inits,
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
+  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The tile's index, the body's first argument.

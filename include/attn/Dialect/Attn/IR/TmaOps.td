@@ -112,6 +112,11 @@ def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>,
     thread's current bulk group (PTX ISA, cp.async.bulk.tensor with
     bulk_group).
 
+    With `warpgroups = n`, in an `attn.elect each_warpgroup` of a partition of n
+    warpgroups, `source` has n times the map's rows. The thread of warpgroup w
+    copies the w-th part of the rows, `w * rows` further on in the tensor.
+    Coordinates are the same in all of them.
+
     Undefined behaviour: generic writes to `source` that are not ordered before
     it by `attn.fence.proxy_async` and a barrier; writing `source` again before
     an `attn.tma.wait`.
@@ -132,7 +137,8 @@ def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_BufferType, "source">:$source,
     Arg<Attn_TensorMapType, "the map">:$map,
-    Arg<Variadic<I32>, "first element, one index for each dimension">:$coords);
+    Arg<Variadic<I32>, "first element, one index for each dimension">:$coords,
+    OptionalAttr<I64Attr>:$warpgroups);
   let assemblyFormat = "$source `,` $map `[` $coords `]` attr-dict `:` type($source) `,` type($map)";
   let hasVerifier = 1;
 }

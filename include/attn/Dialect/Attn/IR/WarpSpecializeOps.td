@@ -62,7 +62,8 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
   let summary = "runs a region in one thread";
   let description = [{
     One thread of the partition's (else the CTA's) first warp runs the region;
-    the others go on without waiting.
+    the others go on without waiting. With `each_warpgroup` one thread of the
+    first warp of each warpgroup does, each time the same.
 
     Example:
 
@@ -75,8 +76,11 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
     }
     ```
   }];
+  let arguments = (ins UnitAttr:$each_warpgroup);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    (`each_warpgroup` $each_warpgroup^)? attr-dict-with-keyword $body
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_WARPSPECIALIZEOPS_TD

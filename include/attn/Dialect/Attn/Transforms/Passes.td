@@ -149,21 +149,31 @@ def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModul
       lane holds 16 bytes of a row, by exchanges in groups of four lanes;
     - `staged`: `attn.local_store` to a buffer and `attn.copy_out` from there.
       The buffer is `scratch` if it is large enough, else a new one.
+    - `tma`: `attn.local_store` to such a buffer and `attn.tma.store` from there
+      by one thread of each warpgroup, for the rows of its own warpgroup. It is
+      awaited before the next write to the buffer, by the same thread, so that a
+      tile's results leave while the next tile is computed.
 
-    `auto` takes `staged` for rows of whole, aligned 16-byte pieces if `scratch`
+    What shall be `tma` but has no tensor map is chosen as `auto` is, with a
+    remark. `auto` takes `staged` for rows of whole, aligned 16-byte pieces if `scratch`
     is large enough, `shuffled` for rows of whole 64 bytes, else `direct`. Values
     of rank 1 are always stored directly.
+
+    Errors: a result that cannot be what its `kind` says: `shuffled` for rows of
+    other widths, `staged` for a tile of rank 1, `tma` outside of partitions or
+    with a map whose boxes are not the tile's rows of one warpgroup.
 
     Example: test/doc/attn-select-epilogue.mlir
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"auto\"",
-           "Take this kind (direct, shuffled, staged) wherever the op says auto.">
+           "Take this kind (direct, shuffled, staged, tma) wherever the op says auto.">
   ];
   let statistics = [
     Statistic<"numDirect", "direct", "Number of results stored directly">,
     Statistic<"numShuffled", "shuffled", "Number of results stored after exchanges between lanes">,
-    Statistic<"numStaged", "staged", "Number of results staged through shared memory">
+    Statistic<"numStaged", "staged", "Number of results staged through shared memory">,
+    Statistic<"numTma", "tma", "Number of results stored by TMA">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
@@ -211,6 +221,15 @@ def AttnLowerTileLoopsPass : Pass<"attn-lower-tile-loops", "::mlir::gpu::GPUModu
     tiles (`strided`) or rounds (`snake`) of the CTA, or of its cluster if the
     kernel's `known_cluster_size` says that it has one.
 
+    With `dynamic` it becomes an `scf.while`, whose condition hands a tile's index
+    over: in the partition of the channel's first role the tile that is at hand
+    goes into the ring; in the other one it comes from there. Behind the body the
+    first role takes the next tile from the counter, which therefore is taken when
+    the loads of the one before have been started.
+
+    Errors: `dynamic` in a cluster, outside of the partition of a role of its
+    channel, or a first role outside of an `attn.elect`.
+
     Example: test/doc/attn-lower-tile-loops.mlir
   }];
   let statistics = [
@@ -229,7 +248,8 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
     acquire waits for the array of the role before it.
 
     - Counts: `arrive` counts the warps of the role's partition, or 1 where its
-      releases stand in `attn.elect`; `tx` counts 1.
+      releases stand in `attn.elect` (the warpgroups with `each_warpgroup`); `tx`
+      counts 1.
     - Bytes: an acquire of a `tx` role announces the bytes of all loads with its
       token (`attn.mbarrier.expect_tx`); its release is nothing.
     - Phases: a cursor becomes an i32, the slot in bits 0 to 15 and the parity
@@ -339,7 +359,11 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     Partitions of an `attn.warp_specialize` are ordered by channels, and what TMA
     loads by mbarriers; the pass looks at each partition alone and inserts
     `attn.named_barrier` of its threads there, with an id from 1 to 15 of its
-    own. A `gpu.barrier` in a partition is an error. The whole op counts as one
+    own; where each warpgroup touches only its own rows (`attn.wgmma`'s first
+    operand, `attn.local_store` of an accumulator's rows, `attn.tma.store` with
+    `warpgroups`), each warpgroup has a barrier of its own (`each_warpgroup`), so
+    that they do not wait for each other. A `gpu.barrier` in a partition is an
+    error. The whole op counts as one
     access of all that it touches to what comes before and after it.
 
     Where TMA or wgmma touches bytes that were accessed otherwise,

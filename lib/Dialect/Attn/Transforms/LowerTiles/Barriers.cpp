@@ -143,9 +143,12 @@ LogicalResult TileLowering::lowerClusterBarrier(ClusterBarrierOp op) {
 LogicalResult TileLowering::lowerNamedBarrier(NamedBarrierOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value threads = arith::ConstantIntOp::create(b, op.getThreads(), 32);
+  Value id = op.getId();
+  if (op.getEachWarpgroup())
+    id = arith::AddIOp::create(b, id, warpgroup());
   LLVM::CallIntrinsicOp::create(
       b, b.getStringAttr("llvm.nvvm.barrier.cta.sync.count"),
-      ValueRange{op.getId(), threads});
+      ValueRange{id, threads});
   return success();
 }
 

@@ -58,6 +58,17 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
   return success();
 }
 
+LogicalResult TileLowering::lowerWhile(scf::WhileOp op) {
+  for (TypeRange types :
+       {TypeRange(op.getOperandTypes()), TypeRange(op.getResultTypes())})
+    if (llvm::any_of(types, isRegisters))
+      return op.emitOpError("expected a loop that carries no tiles");
+  for (Block *block : {op.getBeforeBody(), op.getAfterBody()})
+    if (failed(lowerBlock(*block)))
+      return failure();
+  return success();
+}
+
 LogicalResult TileLowering::lowerIf(scf::IfOp op) {
   bool hasTiles = llvm::any_of(op.getResultTypes(), isRegisters);
   if (!hasTiles) {

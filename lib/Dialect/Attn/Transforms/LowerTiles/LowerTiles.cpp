@@ -40,6 +40,8 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
     return lowerIf(branch);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return lowerFor(loop);
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return lowerWhile(loop);
   if (auto rare = dyn_cast<RareOp>(op))
     return lowerRare(rare);
   if (auto yield = dyn_cast<scf::YieldOp>(op))
@@ -69,6 +71,8 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       })
       .Case([&](LocalLoadOp o) { return lower(lowerLocalLoad(o)); })
       .Case([&](LocalStoreOp o) { return lower(lowerLocalStore(o)); })
+      .Case([&](ScalarLoadOp o) { return lower(lowerScalarLoad(o)); })
+      .Case([&](ScalarStoreOp o) { return lower(lowerScalarStore(o)); })
       .Case([&](GlobalViewOp o) { return lower(lowerGlobalView(o)); })
       .Case([&](GlobalLoadOp o) { return lower(lowerGlobalLoad(o)); })
       .Case([&](GlobalStoreOp o) { return lower(lowerGlobalStore(o)); })

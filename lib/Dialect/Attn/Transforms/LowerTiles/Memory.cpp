@@ -233,6 +233,53 @@ LogicalResult TileLowering::lowerLocalStore(LocalStoreOp op) {
   return success();
 }
 
+/// The address of an element of 4 bytes, i32.
+static Value scalarAddress(ImplicitLocOpBuilder &b, Value base, Value index) {
+  Value pointer = LLVM::GEPOp::create(b, base.getType(), b.getI32Type(), base,
+                                      ValueRange{index});
+  return LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
+}
+
+/// LLVM takes what signals at an mbarrier to touch that mbarrier only, and
+/// would move plain loads and stores across it.
+static Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
+                         StringRef constraints, ValueRange operands) {
+  auto op = LLVM::InlineAsmOp::create(
+      b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+      ArrayAttr());
+  return result ? op->getResult(0) : Value();
+}
+
+LogicalResult TileLowering::lowerScalarLoad(ScalarLoadOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value address =
+      scalarAddress(b, buffers.lookup(op.getSource()).base, op.getIndex());
+  Value value = emitOrdered(b, b.getI32Type(), "ld.shared.b32 $0, [$1];",
+                            "=r,r,~{memory}", address);
+  if (!inElect) {
+    // In this form ptxas sees that it is the same in all lanes.
+    auto constant = [&](int64_t number) -> Value {
+      return arith::ConstantIntOp::create(b, number, 32);
+    };
+    value = NVVM::ShflOp::create(b, b.getI32Type(), constant(-1), value,
+                                 constant(0), constant(31), NVVM::ShflKind::idx,
+                                 /*return_value_and_is_valid=*/UnitAttr());
+  }
+  op.replaceAllUsesWith(value);
+  return success();
+}
+
+LogicalResult TileLowering::lowerScalarStore(ScalarStoreOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value address =
+      scalarAddress(b, buffers.lookup(op.getDest()).base, op.getIndex());
+  emitOrdered(b, Type(), "st.shared.b32 [$0], $1;", "r,r,~{memory}",
+              ValueRange{address, op.getValue()});
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Global memory and register tiles
 //===----------------------------------------------------------------------===//

@@ -59,8 +59,8 @@ static bool canXorLate(const AddressForm &form, int64_t xorConst,
          llvm::all_of(form.warpAdd, isMultiple);
 }
 
-/// As TileLowering::address, without an offset in a register of its own for each
-/// constant, which would live in the whole kernel.
+/// As TileLowering::address, without an offset in a register of its own for
+/// each constant, which would live in the whole kernel.
 Value TileLowering::lateAddress(ImplicitLocOpBuilder &b, Value base,
                                 ArrayRef<AddressForm> forms,
                                 AccessAddress access, int64_t alignment) {
@@ -90,21 +90,21 @@ LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {
     return op.emitOpError("expected a partition of ")
            << partitionWarps << " warps to start at a multiple of that, got "
            << firstWarp;
-  llvm::Expected<TransposeTiles> tiles = transposeTiles(
-      from->shape()[0], from->shape()[1], partitionWarps);
+  llvm::Expected<TransposeTiles> tiles =
+      transposeTiles(from->shape()[0], from->shape()[1], partitionWarps);
   if (!tiles)
     return op.emitOpError() << llvm::toString(tiles.takeError());
   llvm::Expected<SharedLayout> rows = from->inPairs(), columns = to->inPairs();
   if (columns)
     columns = columns->interleavedRows();
   if (!rows || !columns)
-    return op.emitOpError() << llvm::toString(llvm::joinErrors(
-               rows.takeError(), columns.takeError()));
+    return op.emitOpError() << llvm::toString(
+               llvm::joinErrors(rows.takeError(), columns.takeError()));
   llvm::Expected<MatrixPlan> loads = planMatrixAccess(tiles->source, *rows);
   llvm::Expected<MatrixPlan> stores = planMatrixAccess(tiles->dest, *columns);
   if (!loads || !stores)
-    return op.emitOpError() << llvm::toString(llvm::joinErrors(
-               loads.takeError(), stores.takeError()));
+    return op.emitOpError() << llvm::toString(
+               llvm::joinErrors(loads.takeError(), stores.takeError()));
   assert(loads->trans && !stores->trans && "as the tiles are made");
 
   ImplicitLocOpBuilder b(op.getLoc(), op);
@@ -160,12 +160,11 @@ LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {
           b, b.getI32Type(), word(base), word(base + 2),
           reg & 2 ? second : first, NVVM::PermuteMode::DEFAULT));
     }
-    NVVM::StMatrixOp::create(
-        b,
-        lateAddress(b, dest.base, stores->forms, access.address,
-                    columns->alignment()),
-        words,
-        NVVM::MMALayout::row, shape, NVVM::LdStMatrixEltType::B16);
+    NVVM::StMatrixOp::create(b,
+                             lateAddress(b, dest.base, stores->forms,
+                                         access.address, columns->alignment()),
+                             words, NVVM::MMALayout::row, shape,
+                             NVVM::LdStMatrixEltType::B16);
   }
   return success();
 }

@@ -86,6 +86,7 @@ private:
   LogicalResult lowerBlock(Block &block);
   LogicalResult lowerOp(Operation *op);
   LogicalResult lowerFor(scf::ForOp op);
+  LogicalResult lowerWhile(scf::WhileOp op);
   LogicalResult lowerIf(scf::IfOp op);
   LogicalResult lowerRare(RareOp op);
   LogicalResult lowerYield(scf::YieldOp op);
@@ -108,6 +109,8 @@ private:
   LogicalResult lowerView(Operation *op, Value source, BufferType type);
   LogicalResult lowerLocalLoad(LocalLoadOp op);
   LogicalResult lowerLocalStore(LocalStoreOp op);
+  LogicalResult lowerScalarLoad(ScalarLoadOp op);
+  LogicalResult lowerScalarStore(ScalarStoreOp op);
   LogicalResult lowerGlobalView(GlobalViewOp op);
   LogicalResult lowerGlobalLoad(GlobalLoadOp op);
   LogicalResult lowerGlobalStore(GlobalStoreOp op);
@@ -192,6 +195,9 @@ private:
   Value warp();
   /// The warp, in a form in which ptxas sees that it is the same in all lanes.
   Value uniformWarp();
+  /// The warpgroup of the partition that is being lowered, at the entry, the
+  /// same in all lanes.
+  Value warpgroup();
   /// Sum (or XOR) over the set bits of `index` of the constants.
   Value linearForm(ImplicitLocOpBuilder &b, Value index,
                    ArrayRef<int64_t> constants, bool forXor);

@@ -77,6 +77,15 @@ LogicalResult TileLowering::lowerTmaPrefetch(TmaPrefetchOp op) {
   return success();
 }
 
+/// The rows of a box of which several lie below each other in a buffer.
+static FailureOr<int64_t> checkRowParts(Operation *op, TensorMapType map) {
+  int64_t rows = map.getRows();
+  if (rows % kSwizzleRows != 0)
+    return op->emitOpError("expected parts of whole ")
+           << kSwizzleRows << " rows, got " << rows << " rows";
+  return rows;
+}
+
 LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
   if (!op.getBarriers())
     return op.emitOpError("expected a barrier instead of a token; "
@@ -91,10 +100,10 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
     FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
     if (failed(layout))
       return failure();
-    int64_t rows = op.getMap().getType().getRows();
-    if (rows % kSwizzleRows != 0)
-      return op.emitOpError("expected parts of whole ")
-             << kSwizzleRows << " rows to multicast, got " << rows << " rows";
+    FailureOr<int64_t> parts = checkRowParts(op, op.getMap().getType());
+    if (failed(parts))
+      return failure();
+    int64_t rows = *parts;
     auto scale = [&](Value value, int64_t factor) {
       return arith::MulIOp::create(b, value,
                                    arith::ConstantIntOp::create(b, factor, 32));
@@ -126,9 +135,27 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
 }
 
 LogicalResult TileLowering::lowerTmaStore(TmaStoreOp op) {
+  SmallVector<Value> coords(op.getCoords());
+  BufferValue buffer = buffers.lookup(op.getSource());
+  Value base = buffer.base;
+  if (op.getWarpgroups()) {
+    // This warpgroup's part of the rows.
+    FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
+    FailureOr<int64_t> rows = checkRowParts(op, op.getMap().getType());
+    if (failed(layout) || failed(rows))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    auto scale = [&](int64_t factor) {
+      return arith::MulIOp::create(b, warpgroup(),
+                                   arith::ConstantIntOp::create(b, factor, 32));
+    };
+    Value &row = coords[coords.size() - 2];
+    row = arith::AddIOp::create(b, row, scale(*rows));
+    base = LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                               ValueRange{scale(layout->offset({*rows, 0}))});
+  }
   return forEachBox(
-      op, op.getMap(), op.getCoords(), op.getSource(),
-      buffers.lookup(op.getSource()).base,
+      op, op.getMap(), coords, op.getSource(), base,
       [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
         NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
             b, op.getMap(), pointer, coords, /*l2CacheHint=*/Value(),

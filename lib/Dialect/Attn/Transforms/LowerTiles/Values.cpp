@@ -185,6 +185,21 @@ Value TileLowering::uniformWarp() {
   return uniformWarpValue;
 }
 
+Value TileLowering::warpgroup() {
+  Value &value = entryCache["warpgroup" + std::to_string(firstWarp)];
+  if (!value) {
+    Value own = uniformWarp();
+    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    auto constant = [&](int64_t number) -> Value {
+      return arith::ConstantIntOp::create(b, number, 32);
+    };
+    if (firstWarp != 0)
+      own = arith::SubIOp::create(b, own, constant(firstWarp));
+    value = arith::ShRUIOp::create(b, own, constant(2));
+  }
+  return value;
+}
+
 Value TileLowering::linearForm(ImplicitLocOpBuilder &b, Value index,
                                ArrayRef<int64_t> constants, bool forXor) {
   Value sum;

@@ -102,9 +102,18 @@ LogicalResult TileLowering::lowerRegion(Region &region,
 
 LogicalResult TileLowering::lowerElect(ElectOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  Value own = uniformWarp();
+  int64_t leader = firstWarp;
+  if (op.getEachWarpgroup()) {
+    // Partitions are whole warpgroups.
+    own = arith::AndIOp::create(b, own, constant(3));
+    leader = 0;
+  }
   Value first =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, uniformWarp(),
-                            arith::ConstantIntOp::create(b, firstWarp, 32));
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, constant(leader));
   auto warpBranch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
   b.setInsertionPointToStart(warpBranch.thenBlock());
   Value elected =
