@@ -18,6 +18,15 @@ func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 
 // -----
 
+func.func @dealt_narrow(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{dynamic needs 16-bit operands and cluster = 1, got 8 bits and 1}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<dynamic = true>}
+  return
+}
+
+// -----
+
 // Results that go through memory of their own, since the queries' is too small,
 // and what a counter needs.
 func.func @results(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf32>) {
