@@ -410,8 +410,8 @@ void Emitter::run() {
     Value natural = arith::MulFOp::create(b, log, splat(rows, std::log(2.0)));
     GlobalStoreOp::create(b, natural, emitView("lse", head), row);
   }
-  StoreResultOp::create(b, o, oView, row, /*scratch=*/Value(),
-                        EpilogueKind::Auto);
+  StoreResultOp::create(b, o, oView, row, /*scratch=*/Value(), /*map=*/Value(),
+                        /*coords=*/ValueRange(), EpilogueKind::Auto);
 }
 
 const Schedule &two_pass::getSchedule() {

@@ -74,6 +74,33 @@ FailureOr<AttentionOp> CandidateWriter::plan() {
   return attentions.front();
 }
 
+/// Plans whose variants are candidates too.
+static constexpr size_t kVariedPlans = 2;
+
+/// The best plans with choices that the cost model does not tell apart, where
+/// their schedule has these.
+static SmallVector<PlanAttrInterface>
+makeVariants(AttentionOp op, const ProblemFacts &facts, const TargetRow &target,
+             ArrayRef<PlanCandidate> chosen) {
+  constexpr PlanParameter choices[] = {{"dynamic", "true"},
+                                       {"epilogue", "tma"}};
+  ScopedDiagnosticHandler silence(op.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  SmallVector<PlanAttrInterface> variants;
+  for (const PlanCandidate &base : chosen.take_front(kVariedPlans))
+    for (PlanParameter choice : choices) {
+      FailureOr<PlanAttrInterface> changed = base.schedule->setParameters(
+          [&] { return op.emitOpError(); }, op.getContext(), base.plan, choice);
+      if (failed(changed))
+        continue;
+      if (llvm::Error error = base.schedule->isLegal(facts, *changed, target))
+        llvm::consumeError(std::move(error));
+      else
+        variants.push_back(*changed);
+    }
+  return variants;
+}
+
 FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
                                                               unsigned count) {
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
@@ -99,11 +126,15 @@ FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
     if (chosen.size() < count || isFirst)
       chosen.push_back(std::move(each));
   }
-  PlanAttrInterface plan = op.getPlanAttr();
-  if (!has([&](const PlanCandidate &other) { return other.plan == plan; }))
-    chosen.push_back(makeCandidate(
-        *facts, target, llvm::cantFail(lookupSchedule(plan.getSchedule())),
-        plan));
+  auto add = [&](PlanAttrInterface plan) {
+    if (!has([&](const PlanCandidate &other) { return other.plan == plan; }))
+      chosen.push_back(makeCandidate(
+          *facts, target, llvm::cantFail(lookupSchedule(plan.getSchedule())),
+          plan));
+  };
+  for (PlanAttrInterface variant : makeVariants(op, *facts, target, chosen))
+    add(variant);
+  add(op.getPlanAttr());
   return chosen;
 }
 
