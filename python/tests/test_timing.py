@@ -158,12 +158,17 @@ def test_inputs_exceed_the_cache(clock):
     assert not torch.equal(sets[0]["q"], sets[1]["q"])
 
 
+def test_inputs_of_8_bits_are_drawn(clock):
+    (first, _, *_) = _timing.make_sets({"tensors": [tensor("q", "read", "f8E4M3FN")]})
+    assert first["q"].dtype == torch.float8_e4m3fn and first["q"].float().std() > 0.5
+
+
 @pytest.mark.parametrize(
     "record, message",
     [
         ({"tensors": [], "problem": {"varlen": True}}, "packed sequences"),
         ({"tensors": [tensor("q", "read", shape=[-1, 2, 8, 4])]}, "the launch decides"),
-        ({"tensors": [tensor("q", "read", "i8")]}, "elements of type i8"),
+        ({"tensors": [tensor("x", "read", "i8")]}, "elements of type i8"),
     ],
 )
 def test_refuses_what_it_cannot_fill(clock, record, message):
