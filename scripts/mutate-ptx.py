@@ -6,7 +6,9 @@ or barrier is dropped, a count, a number of bytes or a parity is changed, or wha
 orders comes after the signal. A mutant is *reported* when the
 simulator's findings make the run fail, *wrong* when only the result shows it,
 *not executed* when not even a trap in its place would be noticed; those that
-pass every corner of the schedules as well survive and are listed.
+pass every corner of the schedules as well survive and are listed. One that
+exceeds --limit is *timed out*, which says nothing: a kernel that never ends is
+reported at the step limit (-- --step-limit=N).
 
 usage: mutate-ptx.py --recorded=DIR [options]
        mutate-ptx.py KERNEL.ptx --launch=RECORD.json [options] [-- attn-sim options]
@@ -157,14 +159,14 @@ class Runner:
         self.sim, self.limit, self.extra = sim, limit, extra
 
     def run(self, command: list[str]) -> tuple[str, list[str]]:
-        """'clean', 'reported', 'wrong' or 'invalid', with the kinds of errors."""
+        """'clean', 'reported', 'wrong', 'timed out' or 'invalid', with the kinds of errors."""
         try:
             done = subprocess.run(
                 [self.sim, *command, "--json", *self.extra],
                 capture_output=True, text=True, timeout=self.limit,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return "reported", ["time limit"]
+            return "timed out", []
         if done.returncode == 2 or not done.stdout:
             return "invalid", [done.stderr.strip()]
         report = json.loads(done.stdout)
@@ -203,16 +205,19 @@ def survey(args: argparse.Namespace, runner: Runner) -> int:
         table: dict = collections.defaultdict(collections.Counter)
         survivors = []
         for mutant in mutants:
-            outcome, _ = verdict(mutant.text)
+            outcome, kinds = verdict(mutant.text)
             if outcome == "clean" and verdict(mutant.probe)[0] == "clean":
                 outcome = "not executed"
             elif outcome == "clean":
-                outcome, _ = verdict(mutant.text, "--corners")
+                outcome, kinds = verdict(mutant.text, "--corners")
                 if outcome == "clean":
                     outcome = "survived"
                     survivors.append(mutant)
             table[mutant.kind][outcome] += 1
-    names = ["reported", "wrong", "survived", "not executed", "invalid"]
+            if args.progress:
+                found = " ".join(sorted(set(kinds)))
+                print(f"line {mutant.line}: {mutant.kind}: {outcome} {found}", file=sys.stderr)
+    names = ["reported", "wrong", "survived", "not executed", "timed out", "invalid"]
     print(f"{len(mutants)} of {len(all_mutants)} mutants")
     print(f"{'mutation':22}" + "".join(f"{n:>14}" for n in names))
     total: collections.Counter = collections.Counter()
@@ -294,6 +299,7 @@ def main() -> int:
     parser.add_argument("--sim", default=shutil.which("attn-sim") or "build/bin/attn-sim")
     parser.add_argument("--limit", type=float, default=120, help="seconds a run")
     parser.add_argument("--most", type=int, default=10**6, help="mutants at most")
+    parser.add_argument("--progress", action="store_true", help="each mutant on stderr")
     args = parser.parse_args(argv)
     runner = Runner(args.sim, args.limit, extra)
     if args.twins:

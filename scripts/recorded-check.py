@@ -4,28 +4,52 @@
 Each folder below the one given that holds a recorded launch
 (docs/RecordedLaunches.md) runs once for each seed, each time as it is and in
 every corner of schedule and timing. It passes when nothing is found, the output
-agrees with the stored reference, and all corners give the same bits. Recordings
-are not part of the project.
+agrees with the stored reference, and all corners give the same bits. --regrid
+runs a recording a second time with another grid, which persistent kernels allow.
+Recordings are not part of the project.
 
 usage: scripts/recorded-check.py FOLDER [--seeds=N] [--profile=hw] [--filter=REGEX]
-                                 [--sim=PATH]
+                                 [--regrid=NAME=X,Y,Z]... [--sim=PATH]
 The exit status is 1 when a run fails, and 2 when there is no recording.
 """
 
 import argparse
+import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ERROR = r"^{}error: +(\S+), accepted"
+# What rounding of the operands and of O leaves; attn-sim itself accepts four times as much.
+TOLERANCE = {"float16": 1e-3, "bfloat16": 4e-3}
+LSE_TOLERANCE = 1e-4
+
+
+def with_grid(folder: pathlib.Path, grid: list[int], into: str) -> pathlib.Path:
+    """A copy of a recording that is launched with another grid."""
+    copy = pathlib.Path(into) / f"{folder.name}_grid_{'x'.join(map(str, grid))}"
+    copy.mkdir()
+    for item in folder.iterdir():
+        if item.name != "launch.json":
+            os.symlink(item.resolve(), copy / item.name)
+    record = json.loads((folder / "launch.json").read_text())
+    (copy / "launch.json").write_text(json.dumps({**record, "grid": grid}))
+    return copy
 
 
 def run(sim: str, folder: pathlib.Path, seed: int, profile: str) -> tuple[bool, str]:
     """Whether a recording passes with a seed, and what there is to say."""
+    tensors = json.loads((folder / "launch.json").read_text())["tensors"]
     command = [sim, f"--recorded={folder}", f"--seed={seed}", f"--profile={profile}"]
+    command.append(f"--lse-tolerance={LSE_TOLERANCE}")
+    tolerance = TOLERANCE.get(tensors.get("o", {}).get("dtype"))
+    if tolerance:
+        command.append(f"--tolerance={tolerance}")
     done = subprocess.run([*command, "--corners"], capture_output=True, text=True)
     text = done.stdout + done.stderr
     found = [re.search(ERROR.format(name), text, re.M) for name in ("relative ", "LSE ")]
@@ -42,8 +66,14 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--profile", default="hw", choices=["hw", "isa"])
     parser.add_argument("--filter", default="", metavar="REGEX")
+    parser.add_argument("--regrid", action="append", default=[], metavar="NAME=X,Y,Z")
     parser.add_argument("--sim", default=str(ROOT / "build/bin/attn-sim"))
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as copies:
+        return check(options, copies)
+
+
+def check(options: argparse.Namespace, copies: str) -> int:
     folders = sorted(
         path.parent
         for path in options.folder.glob("*/launch.json")
@@ -52,6 +82,10 @@ def main() -> int:
     if not folders:
         print(f"no recorded launch in {options.folder}", file=sys.stderr)
         return 2
+    for text in options.regrid:
+        name, _, grid = text.partition("=")
+        extents = [int(extent) for extent in grid.split(",")]
+        folders += [with_grid(f, extents, copies) for f in folders if f.name == name]
     failed = 0
     print(f"{'recording':32} {'seeds':>5} {'failed':>6}  relative and LSE error of the first seed")
     for folder in folders:

@@ -59,6 +59,7 @@ void mlir::attn::sim::completeNamedBarrier(Cta &cta, unsigned id) {
         s.block = BlockKind::None;
       }
   b.gathering.clear();
+  b.arrivals.complete();
   cluster.advance();
 }
 
@@ -177,6 +178,7 @@ void execBar(Exec &x, const Inst &I) {
     b.votes += llvm::popcount(x.active);
     b.trues += llvm::popcount(p);
   }
+  noteArrival(x, b.arrivals, "barrier " + Twine(id));
   if (x.sanitizing())
     b.gathering.join(x.release());
   uint32_t &partial = b.partial[x.warp->id];
@@ -296,6 +298,7 @@ void execClusterArrive(Exec &x, const Inst &I) {
                    "a thread arrives twice at the cluster barrier without "
                    "waiting for it",
                    llvm::countr_zero(w.clusterArrived & x.active));
+  noteArrival(x, b.arrivals, "the cluster barrier");
   if (x.sanitizing()) {
     if (I.flags & 1) {
       // Publishes initialised mbarriers behind their fence, nothing else.
@@ -313,6 +316,7 @@ void execClusterArrive(Exec &x, const Inst &I) {
     }
   }
   w.clusterArrived |= x.active;
+  w.clusterOwed |= x.active;
   w.clusterGeneration = b.generation;
   if (x.cluster.recorder)
     x.cluster.recorder->arrive(w, -1, b.generation);
@@ -326,18 +330,19 @@ void execClusterWait(Exec &x, const Inst &I) {
   ClusterBarrier &b = x.cluster.barrier;
   if (!x.resumed)
     x.countWait("cluster barrier", b.generation <= x.warp->clusterGeneration);
+  if (x.active & ~x.warp->clusterOwed)
+    return x.fault(FindingKind::BarrierMisuse,
+                   "a thread waits at the cluster barrier before it arrives",
+                   llvm::countr_zero(x.active & ~x.warp->clusterOwed));
   if (b.generation > x.warp->clusterGeneration) {
     if (x.cluster.recorder)
       x.cluster.recorder->wait(*x.warp, -1, x.warp->clusterGeneration);
+    x.warp->clusterOwed &= ~x.active;
     x.acquire(b.published);
     if (x.active == x.warp->live)
       x.warpSynchronised();
     return;
   }
-  if (x.active & ~x.warp->clusterArrived)
-    return x.fault(FindingKind::BarrierMisuse,
-                   "a thread waits at the cluster barrier before it arrives",
-                   llvm::countr_zero(x.active & ~x.warp->clusterArrived));
   x.block(BlockKind::ClusterBarrier, 0, b.generation);
 }
 
@@ -369,6 +374,7 @@ void mlir::attn::sim::completeClusterBarrier(Cluster &cluster) {
   for (Warp *w : cluster.warps)
     w->clusterArrived = 0;
   uint64_t generation = b.generation++;
+  b.arrivals.complete();
   b.published = std::move(b.gathering);
   b.gathering = Knowledge();
   wake(cluster, nullptr, BlockKind::ClusterBarrier, 0, generation);

@@ -145,6 +145,7 @@ struct Warp {
 
   // Cluster barrier.
   uint32_t clusterArrived = 0;    ///< lanes
+  uint32_t clusterOwed = 0;       ///< lanes that have not waited since
   uint64_t clusterGeneration = 0; ///< in which they arrived
   /// Actors of mbarriers that this warp initialised, and the part of them that
   /// a fence.mbarrier_init has covered.
@@ -183,6 +184,20 @@ struct Warp {
   bool done() const { return splits.empty(); }
 };
 
+/// Who arrives at a CTA or cluster barrier: the last arrival of each warp in
+/// the open generation and in the one before.
+struct BarrierArrivals {
+  struct Arrival {
+    uint32_t warp, epoch, inst;
+  };
+  llvm::SmallVector<Arrival, 0> open, previous;
+
+  void complete() {
+    previous = std::move(open);
+    open.clear();
+  }
+};
+
 struct NamedBarrier {
   uint32_t arrived = 0;  ///< threads
   uint32_t expected = 0; ///< 0: nobody arrived in this generation
@@ -194,6 +209,7 @@ struct NamedBarrier {
   uint32_t votes = 0, trues = 0;
   uint32_t resultVotes = 0, resultTrues = 0;
   uint32_t firstInst = 0;
+  BarrierArrivals arrivals;
 };
 
 /// A wait or a signal at an mbarrier.
@@ -227,6 +243,7 @@ struct Mbarrier {
 struct ClusterBarrier {
   uint64_t generation = 0;
   Knowledge gathering, published;
+  BarrierArrivals arrivals;
 };
 
 /// An asynchronous operation of an engine (bulk copies, wgmma, tcgen05).

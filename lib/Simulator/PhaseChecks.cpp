@@ -153,6 +153,36 @@ void mlir::attn::sim::checkCompletion(Cluster &cluster, Mbarrier &b) {
   b.signals.clear();
 }
 
+void mlir::attn::sim::noteArrival(Exec &x, BarrierArrivals &arrivals,
+                                  const llvm::Twine &what) {
+  if (!x.sanitizing())
+    return;
+  const Warp &w = *x.warp;
+  for (const BarrierArrivals::Arrival &p : arrivals.previous) {
+    if (p.warp == w.index || w.know.control.fullOf(p.warp) >= p.epoch)
+      continue;
+    const Warp &other = *x.cluster.warps[p.warp];
+    Finding f;
+    f.kind = FindingKind::BarrierMisuse;
+    f.message = ("an arrival at " + what +
+                 " is not ordered after its previous generation: it may be "
+                 "counted there")
+                    .str();
+    f.first = x.siteOf(p.inst, other.cta, other.id, -1);
+    f.second = x.here();
+    f.hint = "wait at the barrier, or for something that the others do behind "
+             "it, before arriving again";
+    x.report(std::move(f));
+    break;
+  }
+  for (BarrierArrivals::Arrival &earlier : arrivals.open)
+    if (earlier.warp == w.index) {
+      earlier = {w.index, w.epoch, x.pc};
+      return;
+    }
+  arrivals.open.push_back({w.index, w.epoch, x.pc});
+}
+
 void mlir::attn::sim::checkLanded(Cluster &cluster, const Cta &owner,
                                   const Mbarrier &b, const Clock &control,
                                   Site site, StringRef what) {

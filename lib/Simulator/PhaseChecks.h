@@ -30,6 +30,10 @@ void noteSignal(Exec &x, Mbarrier &b, const Cta &owner, PhaseEvent::Kind kind,
                 const Clock &control, uint32_t epoch);
 /// A phase is about to complete, with what its signals knew in `gathering`.
 void checkCompletion(Cluster &cluster, Mbarrier &b);
+/// The executing warp is about to arrive at a CTA or cluster barrier: that
+/// comes after everybody's arrival in the generation before, or it may be
+/// counted there.
+void noteArrival(Exec &x, BarrierArrivals &arrivals, const llvm::Twine &what);
 /// The owner of a barrier stops using it: what was sent there has arrived.
 void checkLanded(Cluster &cluster, const Cta &owner, const Mbarrier &b,
                  const Clock &control, Site site, llvm::StringRef what);

@@ -108,6 +108,44 @@ TEST(PhaseChecks, WaitsKeepUp) {
   EXPECT_GE(slips, 1u);
 }
 
+TEST(PhaseChecks, ArrivalsBelongToAGeneration) {
+  // Warp 0 arrives twice at a barrier where warp 1 waits twice.
+  auto kernel = [](const char *back, const char *wait) {
+    return start(1) + "@!%p1 bra C;\nbar.arrive 1, 64;\n" + Spin + wait +
+           "bar.arrive 1, 64;\nbra E;\nC:\nbar.sync 1, 64;\n" + back +
+           "bar.sync 1, 64;\nE:";
+  };
+  expectNever(kernel("bar.arrive 2, 64;\n", "bar.sync 2, 64;\n"), 1, 64);
+  expectAlways(kernel("", ""), 1, 64, FindingKind::BarrierMisuse,
+               "an arrival at barrier 1 is not ordered");
+}
+
+TEST(PhaseChecks, ClusterArrivalsBelongToAGeneration) {
+  const char *arrive = "barrier.cluster.arrive;\n";
+  const char *join = "barrier.cluster.wait;\n";
+  expectNever(start(1) + arrive + join + arrive, 2, 32);
+  // Another barrier tells as well that all have arrived.
+  const char *signal = "@%p0 mbarrier.arrive.shared::cluster.b64 _, [%r5];\n"
+                       "@!%p2 bra N;\n";
+  expectNever(start(2) + arrive + signal + wait("W", 0) + arrive + join +
+                  "bra E;\nN:\n" + join + arrive + join + "E:",
+              2, 32);
+  const char *message = "an arrival at the cluster barrier is not ordered";
+  expectAlways(start(1) + arrive + Spin + arrive + join, 2, 32,
+               FindingKind::BarrierMisuse, "arriv");
+  unsigned proven = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed)
+    proven += runText(wrapKernel(start(1) + arrive + Spin + arrive + join), {},
+                      4, configOf(seed, 2, 32))
+                  .text()
+                  .find(message) != std::string::npos;
+  EXPECT_GE(proven, 1u);
+  // One wait for each arrival.
+  expectAlways(start(1) + arrive + join + join, 2, 32,
+               FindingKind::BarrierMisuse,
+               "waits at the cluster barrier before it arrives");
+}
+
 TEST(PhaseChecks, ExitComesAfterRemoteAccesses) {
   auto kernel = [](const char *end) {
     return start(1) +
