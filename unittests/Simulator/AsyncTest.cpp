@@ -162,6 +162,15 @@ TEST(BulkCopy, NegativeCoordinatesReadZeros) {
   EXPECT_EQ(r.at<uint16_t>(64 + 0), 0u + 1); // row 1, chunk 1 is elements 0-7
 }
 
+TEST(BulkCopy, MapsThatFillWithNaN) {
+  MapKernel k = loadTest();
+  k.map.nanFill = true;
+  Outcome r = k.go(loadKernel(Expect, Wait, "-8", "-1"));
+  expectClean(r);
+  EXPECT_EQ(r.at<uint16_t>(0), 0x7fffu);
+  EXPECT_EQ(r.at<uint16_t>(64 + 0), 0u + 1);
+}
+
 TEST(BulkCopy, BadTwins) {
   MapKernel k = loadTest();
   // Reading before the barrier's phase has completed.

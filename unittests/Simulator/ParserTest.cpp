@@ -102,6 +102,31 @@ TEST(Parser, ModuleVariablesAndCalls) {
   EXPECT_EQ(r.at<uint32_t>(63), 0x3f000000u);
 }
 
+TEST(Parser, BranchesByIndex) {
+  // Each lane takes its own target, and all meet behind.
+  auto kernel = [](const char *count) {
+    return wrapKernel(std::string("rem.u32 %r1, %r0, ") + count +
+                      ";\nT: .branchtargets A, B, C;\nbrx.idx %r1, T;\n"
+                      "A: mov.b32 %r2, 10;\nbra E;\nB: mov.b32 %r2, 20;\n"
+                      "bra E;\nC: mov.b32 %r2, 30;\nE:\nbar.sync 0;\n"
+                      "mul.wide.u32 %d2, %r0, 4;\nadd.s64 %d3, %d1, %d2;\n"
+                      "st.global.b32 [%d3], %r2;");
+  };
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  Outcome r = runText(kernel("3"), {}, 128, config);
+  ASSERT_TRUE(r.report.isClean()) << r.text();
+  for (unsigned lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(r.at<uint32_t>(lane), 10 * (1 + lane % 3)) << lane;
+  Outcome beyond = runText(kernel("4"), {}, 128, config);
+  EXPECT_NE(beyond.text().find("branch index 3 is beyond the 3 targets"),
+            std::string::npos)
+      << beyond.text();
+  EXPECT_NE(bodyError("brx.idx %r1, nowhere;")
+                .find("expected a list of branch targets"),
+            std::string::npos);
+}
+
 TEST(Parser, RejectsRecursion) {
   std::string e = parseError(
       wrapKernel("ret;", "sm_80", ".func f()\n{\ncall.uni f;\nret;\n}\n"));
