@@ -248,11 +248,27 @@ def record_of(options: dict, kernel: str) -> dict:
     }  # fmt: skip
 
 
-def check_twins(path: pathlib.Path, runner: Runner) -> list[str]:
-    """Problems of one file of twins."""
-    text = path.read_text()
+def read_twins(text: str) -> tuple[dict, str, list[tuple[int, str, str, str]]]:
+    """The launch's options, the kernel's name, and (line, comment, kinds of
+    errors, PTX) of the kernel without errors and of its wrong copies."""
     options = dict(re.findall(r"(\w+)=(\S+)", re.search(r"^// launch:(.*)$", text, re.M)[1]))
     kernel = re.search(r"\.visible \.entry (\w+)", text)[1]
+    lines = text.split("\n")
+    twins = [(0, "", "clean", text)]
+    for i, line in enumerate(lines):
+        for m in re.finditer(r"//! (drop|becomes|swap) ?(.*?) ?-> ([\w|-]+)", line):
+            new = list(lines)
+            if m[1] == "swap":
+                new[i], new[i + 1] = new[i + 1], new[i]
+            else:
+                new[i] = m[2] if m[1] == "becomes" else ""
+            twins.append((i + 1, m[0], m[3], "\n".join(new)))
+    return options, kernel, twins
+
+
+def check_twins(path: pathlib.Path, runner: Runner) -> list[str]:
+    """Problems of one file of twins."""
+    options, kernel, twins = read_twins(path.read_text())
     # Far more steps than a twin needs, and soon over for one that never ends.
     profile = [f"--profile={options.get('profile', 'hw')}", "--step-limit=1000000"]
     problems = []
@@ -260,16 +276,6 @@ def check_twins(path: pathlib.Path, runner: Runner) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         launch, ptx = pathlib.Path(folder) / "launch.json", pathlib.Path(folder) / "twin.ptx"
         launch.write_text(json.dumps(record_of(options, kernel)))
-        lines = text.split("\n")
-        twins = [(0, "", "clean", text)]
-        for i, line in enumerate(lines):
-            for m in re.finditer(r"//! (drop|becomes|swap) ?(.*?) ?-> ([\w|-]+)", line):
-                new = list(lines)
-                if m[1] == "swap":
-                    new[i], new[i + 1] = new[i + 1], new[i]
-                else:
-                    new[i] = m[2] if m[1] == "becomes" else ""
-                twins.append((i + 1, m[0], m[3], "\n".join(new)))
         schedules = [["--schedule=random", "--seed=1", "--adversarial"], ["--writes=issue"],
                      [], ["--reads=completion"]]  # fmt: skip
         for line, what, want, body in twins:

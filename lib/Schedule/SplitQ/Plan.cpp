@@ -160,6 +160,8 @@ llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
         llvm::formatv("schedule 'split_q' does not support the softmax policy "
                       "'{0}', expected 'exact', 'threshold' or 'optimistic'",
                       stringifySoftmaxPolicy(plan.getSoftmax())));
+  if (plan.getEpilogue() == EpilogueKind::Tma)
+    return makeUnsupported(getName(), "results that TMA stores");
   SplitQExtents extents(facts, plan);
   ResourceSum shared = extents.getSharedBytes(plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)

@@ -18,6 +18,15 @@ func.func @grid(%q: memref<70000x1x16x64xf16>, %k: memref<70000x1x16x64xf16>, %v
 
 // -----
 
+func.func @tma(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support results that TMA stores}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.split_q<epilogue = tma>}
+  return
+}
+
+// -----
+
 func.func @policy(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
   // expected-error@+1 {{schedule 'split_q' does not support the softmax policy 'lagged'}}
   attn.attention ins(%q, %k, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
