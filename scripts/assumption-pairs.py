@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ASSUMPTIONS = [f"A{number}" for number in range(1, 12)]
+ASSUMPTIONS = [f"A{number}" for number in range(1, 13)]
 # What each corner of the schedules adds to the options; one run may not execute both of a pair.
 CORNERS = [[]] + [
     ["--schedule=random", f"--reads={reads}", f"--writes={writes}", *adversary]

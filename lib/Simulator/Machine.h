@@ -155,6 +155,7 @@ struct Warp {
   std::deque<std::shared_ptr<WgmmaOp>> wgmmas;
   uint32_t wgmmaGroups = 0;
   bool wgmmaFenced = false; ///< a wgmma.fence has been executed
+  uint32_t wgmmaSteps = 0;  ///< instructions of the warpgroup so far
   uint32_t mmaEpoch = 0;
 
   /// What the newest tcgen05 operation was issued after: its completion
@@ -277,6 +278,9 @@ struct Cta {
   Shadow shadow;
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<NamedBarrier, 16> barriers;
+  /// The wgmma instructions of each warpgroup in order, by the warp that came
+  /// first.
+  std::array<std::vector<uint32_t>, 8> wgmmaSteps;
   std::map<uint32_t, Mbarrier> mbarriers; ///< by offset
   /// Invalidated mbarriers, by offset: the instruction.
   std::map<uint32_t, uint32_t> invalidated;

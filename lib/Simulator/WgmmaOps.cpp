@@ -181,9 +181,31 @@ void finishWgmma(Exec &x, WgmmaOp &op) {
     }
 }
 
+/// `.aligned` is about all warps of a warpgroup: each executes the same
+/// instructions in the same order.
+void checkSameInWarpgroup(Exec &x) {
+  Warp &w = *x.warp;
+  if (!x.sanitizing() || w.wgmmaSteps == ~0u)
+    return;
+  std::vector<uint32_t> &steps = x.cta->wgmmaSteps[w.id / 4];
+  if (w.wgmmaSteps == steps.size())
+    steps.push_back(x.pc);
+  if (steps[w.wgmmaSteps++] == x.pc)
+    return;
+  // What follows would differ too.
+  w.wgmmaSteps = ~0u;
+  x.report(FindingKind::InvalidOperation, Severity::Error,
+           "another warp of the warpgroup executes another wgmma instruction "
+           "in its place",
+           -1,
+           "branches around wgmma instructions have to be the same in all "
+           "warps of a warpgroup");
+}
+
 void execWgmma(Exec &x, const Inst &I) {
   if (!gatherWarp(x))
     return;
+  checkSameInWarpgroup(x);
   const auto &o = *static_cast<const WgmmaAux *>(I.aux);
   // ops: d…, a… or descriptor, b descriptor, scale-d.
   const Operand &aOp = I.ops[o.dRegs];
@@ -245,13 +267,16 @@ void execWgmma(Exec &x, const Inst &I) {
 }
 
 void execWgmmaFence(Exec &x, const Inst &) {
-  if (gatherWarp(x))
-    x.warp->wgmmaFenced = true;
+  if (!gatherWarp(x))
+    return;
+  checkSameInWarpgroup(x);
+  x.warp->wgmmaFenced = true;
 }
 
 void execWgmmaCommit(Exec &x, const Inst &) {
   if (!gatherWarp(x))
     return;
+  checkSameInWarpgroup(x);
   Warp &w = *x.warp;
   for (auto &op : w.wgmmas)
     if (op->group == ~0u)
@@ -262,6 +287,8 @@ void execWgmmaCommit(Exec &x, const Inst &) {
 void execWgmmaWait(Exec &x, const Inst &I) {
   if (!gatherWarp(x))
     return;
+  if (!x.machine.config.assumes(Assumption::OwnWait))
+    checkSameInWarpgroup(x);
   Warp &w = *x.warp;
   uint32_t done = 0;
   while (!w.wgmmas.empty() && x.action != Action::Fault) {

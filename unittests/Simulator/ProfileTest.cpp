@@ -391,3 +391,36 @@ TEST(Profile, A11ResultsMovedBeforeTheWait) {
                  Profile::Hw, 0),
               FindingKind::InvalidOperation);
 }
+
+TEST(Profile, A12WaitsOfSingleWarps) {
+  auto go = [](const std::string &extra, Profile profile,
+               uint16_t assumptions) {
+    std::string body =
+        fillShared(64 * 32 + 16 * 32) +
+        "fence.proxy.async.shared::cta;\nbar.sync 0;\n" +
+        descriptor(10, 1024, false) + descriptor(11, 1024 + 2048, false) +
+        "setp.lt.u32 %p5, %r0, 32;\n"
+        "wgmma.fence.sync.aligned;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " +
+        list("%r", 100, 4) +
+        ", %d10, %d11, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\n" +
+        extra + "\nwgmma.wait_group.sync.aligned 0;\n" +
+        "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
+        "st.global.v4.b32 [%d3], " +
+        list("%r", 100, 4) + ";\n";
+    return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
+                   configOf(128, profile, assumptions));
+  };
+  uint16_t a12 = bitOf(Assumption::OwnWait);
+  std::string wait = "@!%p5 bra W;\nwgmma.wait_group.sync.aligned 0;\nW:";
+  expectClean(go("", Profile::Isa, 0));
+  expectClean(go(wait, Profile::Hw, 0));
+  expectClean(go(wait, Profile::Isa, a12));
+  expectError(go(wait, Profile::Isa, 0), FindingKind::InvalidOperation);
+  // Nothing grants another product, commit or fence.
+  for (std::string extra :
+       {"wgmma.commit_group.sync.aligned;", "wgmma.fence.sync.aligned;"})
+    expectError(go("@!%p5 bra W;\n" + extra + "\nW:\nwgmma.fence.sync.aligned;",
+                   Profile::Hw, 0),
+                FindingKind::InvalidOperation);
+}

@@ -107,8 +107,9 @@ enum class Assumption : uint8_t {
   LateSignal = 9,      ///< A9: signals to an invalidated mbarrier are lost
   CopyProxy = 10,      ///< A10: finished cp.async writes reach the async proxy
   MovedResult = 11,    ///< A11: a move of an accumulator waits for its product
+  OwnWait = 12,        ///< A12: a warp may wait for its wgmma groups alone
 };
-constexpr unsigned numAssumptions = 11;
+constexpr unsigned numAssumptions = 12;
 
 /// Everything that one launch needs.
 struct LaunchConfig {

@@ -111,8 +111,9 @@ static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
   if (facts.valueDim > 128 && !facts.isNarrow())
     return overlaps;
   overlaps.push_back({false, true});
-  // 8-bit products are short, and PV behind won nothing (docs/SpeedHopper.md).
-  if (facts.isNarrow())
+  // With 8-bit operands PV behind won at head dimension 64 only
+  // (docs/Rationale/NarrowTypes.md).
+  if (facts.isNarrow() && facts.valueDim > 64)
     return overlaps;
   if (softmax == SoftmaxPolicy::Optimistic)
     overlaps.push_back({true, facts.valueDim > 64});
