@@ -1,6 +1,7 @@
 //===- Candidates.cpp - Kernels to choose from by timing ------------------===//
 
 #include "attn/Compile/Candidates.h"
+#include "WriteFile.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Schedule/Candidates.h"
@@ -29,7 +30,7 @@ private:
   FailureOr<AttentionOp> plan();
   FailureOr<SmallVector<PlanCandidate>> choose(AttentionOp op, unsigned count);
   LogicalResult write(AttentionOp op, const PlanCandidate &candidate);
-  LogicalResult writeFile(const llvm::Twine &name, StringRef text);
+  LogicalResult writeText(const llvm::Twine &name, StringRef text);
 
   ModuleOp module;
   const CompileOptions &options;
@@ -41,21 +42,11 @@ private:
 
 } // namespace
 
-LogicalResult CandidateWriter::writeFile(const llvm::Twine &name,
+LogicalResult CandidateWriter::writeText(const llvm::Twine &name,
                                          StringRef text) {
   SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
-  std::error_code code;
-  llvm::raw_fd_ostream stream(path, code);
-  if (!code) {
-    stream << text;
-    stream.flush();
-    code = stream.error();
-    stream.clear_error();
-  }
-  if (!code)
-    return success();
-  return module.emitError("cannot write '") << path << "': " << code.message();
+  return writeFile(module, path, text);
 }
 
 FailureOr<AttentionOp> CandidateWriter::plan() {
@@ -165,11 +156,11 @@ LogicalResult CandidateWriter::write(AttentionOp op,
                          {"estimate_us", candidate.estimate.microseconds},
                          {"expected_to_spill", candidate.spills}});
   return success(
-      succeeded(writeFile(name + ".ptx", result.ptx)) &&
-      succeeded(writeFile(
+      succeeded(writeText(name + ".ptx", result.ptx)) &&
+      succeeded(writeText(
           name + ".json",
           llvm::formatv("{0:2}\n", toJSON(result.launches.front())).str())) &&
-      succeeded(writeFile(name + ".attn", writeBundle(*bundle))));
+      succeeded(writeText(name + ".attn", writeBundle(*bundle))));
 }
 
 LogicalResult CandidateWriter::run(unsigned count) {
@@ -197,7 +188,7 @@ LogicalResult CandidateWriter::run(unsigned count) {
       {"planned", plannedText},
       {"candidates", std::move(entries)},
   };
-  return writeFile("index.json", llvm::formatv("{0:2}\n", index).str());
+  return writeText("index.json", llvm::formatv("{0:2}\n", index).str());
 }
 
 LogicalResult attn::writeCandidates(ModuleOp module,

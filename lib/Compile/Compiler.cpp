@@ -1,6 +1,7 @@
 //===- Compiler.cpp - From a problem to any rung --------------------------===//
 
 #include "attn/Compile/Compiler.h"
+#include "WriteFile.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Pipelines.h"
@@ -244,18 +245,7 @@ LogicalResult Compilation::dump(Rung rung, StringRef text) {
                                               static_cast<unsigned>(rung),
                                               stringifyRung(rung), extension)
                                     .str());
-  std::error_code code;
-  llvm::raw_fd_ostream stream(path, code);
-  if (!code) {
-    stream << text;
-    stream.flush();
-    code = stream.error();
-    stream.clear_error();
-  }
-  if (code)
-    return module.emitError("cannot write '")
-           << path << "': " << code.message();
-  return success();
+  return writeFile(module, path, text);
 }
 
 std::string Compilation::printModule() {

@@ -280,10 +280,7 @@ void execTensorCopy(Exec &x, const Inst &I) {
       }
     }
     rememberIssue(x);
-    if (x.machine.config.asyncWrites == AsyncTiming::Issue)
-      op->complete(x.cluster);
-    else
-      x.cluster.engine.push_back(std::move(op));
+    startOperation(x, std::move(op));
   });
 }
 

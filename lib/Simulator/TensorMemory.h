@@ -47,6 +47,8 @@ void trackShift(Exec &x, Cta &cta, const Stamp &stamp, unsigned lane,
                 uint32_t column);
 /// Remembers what an operation issued now is ordered after.
 void rememberIssue(Exec &x);
+/// Completes an operation now, or hands it to the engine.
+void startOperation(Exec &x, std::unique_ptr<EngineOp> op);
 
 struct Decoding;
 llvm::Error decodeTensorMma(Decoding &c);

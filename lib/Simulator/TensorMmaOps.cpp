@@ -39,6 +39,13 @@ void mlir::attn::sim::rememberIssue(Exec &x) {
       clock->set(actor, Component());
 }
 
+void mlir::attn::sim::startOperation(Exec &x, std::unique_ptr<EngineOp> op) {
+  if (x.machine.config.asyncWrites == AsyncTiming::Issue)
+    op->complete(x.cluster);
+  else
+    x.cluster.engine.push_back(std::move(op));
+}
+
 namespace {
 
 // ops: d address, a (descriptor or address), b descriptor, instruction
@@ -178,13 +185,9 @@ void execTensorMma(Exec &x, const Inst &I) {
     ++x.cluster.counters.mmaInstructions;
     x.cluster.counters.mmaFlops +=
         2ull * op->shape.m * op->shape.n * op->shape.k;
-    const LaunchConfig &config = x.machine.config;
-    if (decideNow(x.cluster, config.asyncReads))
+    if (decideNow(x.cluster, x.machine.config.asyncReads))
       op->readShared(x.cluster);
-    if (config.asyncWrites == AsyncTiming::Issue)
-      op->complete(x.cluster);
-    else
-      x.cluster.engine.push_back(std::move(op));
+    startOperation(x, std::move(op));
   });
 }
 

@@ -92,10 +92,7 @@ void execTensorShift(Exec &x, const Inst &I) {
       trackShift(x, *cta, stamp, op->lane, op->column);
     }
     rememberIssue(x);
-    if (x.machine.config.asyncWrites == AsyncTiming::Issue)
-      op->complete(x.cluster);
-    else
-      x.cluster.engine.push_back(std::move(op));
+    startOperation(x, std::move(op));
   });
 }
 

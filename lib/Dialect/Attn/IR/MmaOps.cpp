@@ -1,5 +1,6 @@
 //===- MmaOps.cpp - Matrix instructions -----------------------------------===//
 
+#include "ElementTypes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 
 using namespace mlir;
@@ -30,8 +31,7 @@ LogicalResult MmaOp::verify() {
     return emitOpError("expected an accumulator of ")
            << shapeA[0] << " x " << shapeB[1] << ", got " << shapeC[0] << " x "
            << shapeC[1];
-  bool mixedFp8 = isa<Float8E4M3FNType, Float8E5M2Type>(typeA) &&
-                  isa<Float8E4M3FNType, Float8E5M2Type>(typeB);
+  bool mixedFp8 = isFloat8(typeA) && isFloat8(typeB);
   if (typeA != typeB && !mixedFp8)
     return emitOpError("expected operands of one element type, got ")
            << typeA << " and " << typeB;

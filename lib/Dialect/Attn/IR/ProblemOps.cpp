@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ElementTypes.h"
 #include "ProblemChecks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include <cmath>
@@ -14,10 +15,6 @@ using namespace mlir::attn;
 
 /// Largest length, batch or window bound: kernels index with int32.
 static constexpr int64_t kIndexLimit = int64_t(1) << 31;
-
-static bool isFloat8(Type type) {
-  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
-}
 
 static bool isOutputType(Type type) {
   return type.isF16() || type.isBF16() || type.isF32();

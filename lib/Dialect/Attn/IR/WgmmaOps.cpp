@@ -1,5 +1,6 @@
 //===- WgmmaOps.cpp - Matrix instructions of a warpgroup ------------------===//
 
+#include "ElementTypes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 
 using namespace mlir;
@@ -37,8 +38,7 @@ LogicalResult WgmmaOp::verify() {
       return emitOpError("expected an accumulator like the result ")
              << getType() << ", got " << getC().getType();
   }
-  bool fp8 = isa<Float8E4M3FNType, Float8E5M2Type>(typeA) &&
-             isa<Float8E4M3FNType, Float8E5M2Type>(typeB);
+  bool fp8 = isFloat8(typeA) && isFloat8(typeB);
   if (typeA != typeB && !fp8)
     return emitOpError("expected operands of one element type, got ")
            << typeA << " and " << typeB;
@@ -88,10 +88,6 @@ LogicalResult WgmmaWaitOp::verify() {
 
 LogicalResult WgmmaResumeOp::verify() {
   return verifyTile(*this, getType(), getSource().getType());
-}
-
-static bool isFloat8(Type type) {
-  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
 LogicalResult NarrowOperandOp::verify() {

@@ -49,35 +49,6 @@ LogicalResult TileLowering::lowerNarrowOperand(NarrowOperandOp op) {
   return success();
 }
 
-/// True if an access may XOR its constant into the address instead of into the
-/// offset: everything that is added is a multiple of more than the constant.
-static bool canXorLate(const AddressForm &form, int64_t xorConst,
-                       int64_t alignment) {
-  int64_t granule = llvm::NextPowerOf2(xorConst);
-  auto isMultiple = [&](int64_t value) { return value % granule == 0; };
-  return granule <= alignment && llvm::all_of(form.laneAdd, isMultiple) &&
-         llvm::all_of(form.warpAdd, isMultiple);
-}
-
-/// As TileLowering::address, without an offset in a register of its own for
-/// each constant, which would live in the whole kernel.
-Value TileLowering::lateAddress(ImplicitLocOpBuilder &b, Value base,
-                                ArrayRef<AddressForm> forms,
-                                AccessAddress access, int64_t alignment) {
-  if (!canXorLate(forms[access.form], access.xorConst, alignment))
-    return address(b, base, forms, access);
-  int64_t xorConst = std::exchange(access.xorConst, 0);
-  int64_t addConst = std::exchange(access.addConst, 0);
-  Value pointer = address(b, base, forms, access);
-  Value bits = LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
-  bits = arith::XOrIOp::create(b, bits,
-                               arith::ConstantIntOp::create(b, xorConst, 32));
-  pointer = LLVM::IntToPtrOp::create(b, base.getType(), bits);
-  return LLVM::GEPOp::create(
-      b, base.getType(), b.getI8Type(), pointer,
-      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(addConst)});
-}
-
 LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {
   BufferValue source = buffers.lookup(op.getSource());
   BufferValue dest = buffers.lookup(op.getDest());
@@ -160,11 +131,9 @@ LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {
           b, b.getI32Type(), word(base), word(base + 2),
           reg & 2 ? second : first, NVVM::PermuteMode::DEFAULT));
     }
-    NVVM::StMatrixOp::create(b,
-                             lateAddress(b, dest.base, stores->forms,
-                                         access.address, columns->alignment()),
-                             words, NVVM::MMALayout::row, shape,
-                             NVVM::LdStMatrixEltType::B16);
+    NVVM::StMatrixOp::create(
+        b, address(b, dest.base, stores->forms, access.address), words,
+        NVVM::MMALayout::row, shape, NVVM::LdStMatrixEltType::B16);
   }
   return success();
 }

@@ -126,9 +126,6 @@ private:
   // 8-bit operands (NarrowOperands.cpp).
   LogicalResult lowerNarrowOperand(NarrowOperandOp op);
   LogicalResult lowerLocalTranspose(LocalTransposeOp op);
-  Value lateAddress(ImplicitLocOpBuilder &b, Value base,
-                    ArrayRef<AddressForm> forms, AccessAddress access,
-                    int64_t alignment);
 
   // Tensor copies (Tma.cpp).
   /// Makes pointers of the kernel's tensor maps, when no typed use is left.
