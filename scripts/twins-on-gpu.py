@@ -21,9 +21,11 @@ import concurrent.futures
 import ctypes
 import importlib.util
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -103,15 +105,23 @@ def watch(options: argparse.Namespace, case: dict, tool: str) -> str:
     command = [options.sanitizer, f"--tool={tool}", "--error-exitcode=9", "--print-limit=5"]
     command += ["--report-api-errors=no"] if tool == "memcheck" else []
     command += [sys.executable, __file__, "launch", str(options.folder), f"--case={case['name']}"]
+    # The tool starts the program as a process of its own: a group of both can be
+    # stopped together, else a kernel that hangs keeps the GPU.
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=options.timeout, check=False
-        )
+        output, _ = process.communicate(timeout=options.timeout)
     except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
         return "hangs"
-    if done.returncode == 9 or re.search(r"[1-9]\d* (error|hazard)", done.stdout):
+    if options.logs:
+        options.logs.mkdir(parents=True, exist_ok=True)
+        (options.logs / f"{case['name']}-{tool}.txt").write_text(output)
+    if process.returncode == 9 or re.search(r"[1-9]\d* (error|hazard)", output):
         return "reported"
-    return "clean" if "ran with status 0" in done.stdout else "fails"
+    return "clean" if "ran with status 0" in output else "fails"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -167,6 +177,7 @@ def main() -> int:
             part.add_argument("--timeout", type=float, default=30)
             part.add_argument("--sanitizer", help="path of compute-sanitizer")
             part.add_argument("--json", type=pathlib.Path)
+            part.add_argument("--logs", type=pathlib.Path, help="folder for the tools' outputs")
     options = parser.parse_args()
     return options.command(options)
 

@@ -160,7 +160,8 @@ def make_case(options: argparse.Namespace, name: str, flags: list[str]) -> dict 
         text = text.replace("xf16>", "xbf16>") if name.startswith("bf16") else text
         flags = ["-"]
     command = [options.bin / "attn-compile", *flags, f"--chip={options.chip}", "-o", "/dev/null"]
-    command += [f"--bundle={path}", f"--bundle-chips={options.cubin}"]
+    cubin = options.cubin or ("sm_90" if options.chip == "sm_80" else options.chip)
+    command += [f"--bundle={path}", f"--bundle-chips={cubin}"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         return done.stderr.strip()
@@ -407,7 +408,7 @@ def main() -> int:
         if command is make:
             part.add_argument("--sample", type=int, default=200, help="cases beside the pairwise")
             part.add_argument("--chip", default="sm_80")
-            part.add_argument("--cubin", default="sm_90")
+            part.add_argument("--cubin", help="ptxas's target (default: the chip, sm_90 for sm_80)")
             part.add_argument("--workers", type=int, default=2)
             part.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
         if command is run:

@@ -193,3 +193,35 @@ func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, 
   }
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, %o: !attn.inflight<64x8xf32>) {
+  // expected-note @below {{the path needs 'each_warpgroup'}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected a path that the warps of a warpgroup take together}}
+    %y = attn.wgmma.wait %o {pending = 0} : !attn.inflight<64x8xf32> -> tensor<64x8xf32, #attn.auto>
+    attn.yield %y : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-error @below {{expected 'each_warpgroup' beside a barrier}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) {barrier = 2 : i64} : tensor<64x8xi1, #attn.auto> {
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-error @below {{expected a named barrier from 1 to 15, got 16}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) {barrier = 16 : i64, each_warpgroup} : tensor<64x8xi1, #attn.auto> {
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}

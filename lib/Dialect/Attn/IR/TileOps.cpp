@@ -130,6 +130,12 @@ LogicalResult RareOp::verify() {
   RankedTensorType condition = tileType(getCondition());
   if (!condition.getElementType().isInteger(1))
     return emitOpError("expected a condition of i1, got ") << condition;
+  std::optional<int64_t> barrier = getBarrier();
+  if (barrier && !getEachWarpgroup())
+    return emitOpError("expected 'each_warpgroup' beside a barrier");
+  if (barrier && (*barrier < 1 || *barrier > 15))
+    return emitOpError("expected a named barrier from 1 to 15, got ")
+           << *barrier;
   return success();
 }
 
@@ -140,6 +146,12 @@ LogicalResult RareOp::verifyRegions() {
            << getDefaults().getTypes() << "), got (" << yield.getOperandTypes()
            << ")";
   WalkResult result = getBody().walk([&](Operation *op) {
+    if (isa<WgmmaWaitOp>(op) && !getEachWarpgroup()) {
+      auto diag = op->emitOpError("expected a path that the warps of a "
+                                  "warpgroup take together");
+      diag.attachNote(getLoc()) << "the path needs 'each_warpgroup'";
+      return WalkResult::interrupt();
+    }
     bool collective = isa<gpu::BarrierOp, CpAsyncOp, CpAsyncCommitOp,
                           CpAsyncWaitOp, KVLoopOp, StageOp>(op);
     bool memory = isa<LocalLoadOp, LocalStoreOp, GlobalLoadOp, GlobalStoreOp,

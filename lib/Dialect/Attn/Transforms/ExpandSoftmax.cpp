@@ -132,11 +132,13 @@ public:
     // Unordered: a first maximum has grown from -inf, and -inf from -inf.
     Value grown = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
                                         growth, constant(row, op.getGrowth()));
-    ValueRange kept = rare(grown, {op.getM(), op.getL(), op.getO()}, [&]() {
-      Value change = factor(maximum);
-      return SmallVector<Value, 4>{maximum, rescaledSums(change, Value()),
-                                   rescaledOutput(change)};
-    });
+    ValueRange kept = rare(grown, {op.getM(), op.getL(), op.getO()},
+                           /*eachWarpgroup=*/false, [&]() {
+                             Value change = factor(maximum);
+                             return SmallVector<Value, 4>{
+                                 maximum, rescaledSums(change, Value()),
+                                 rescaledOutput(change)};
+                           });
     Value p = probabilities(kept[0]);
     Value l = arith::AddFOp::create(builder, loc, kept[1], partialSums(p));
     return {p, kept[0], l, kept[2]};
@@ -152,7 +154,7 @@ public:
     Operation *narrowing = findNarrowing(wait);
     Value kept = wait ? wait.getSources()[0] : o;
     ValueRange results =
-        rare(large, {narrowed(p, narrowing), op.getM(), l, kept}, [&]() {
+        rare(large, {narrowed(p, narrowing), op.getM(), l, kept}, wait, [&]() {
           if (wait)
             o = cast<WgmmaWaitOp>(builder.clone(*wait)).getResult(0);
           SmallVector<Value, 4> step = exact();
@@ -204,10 +206,11 @@ private:
                                      DenseElementsAttr::get(type, value));
   }
 
-  ValueRange rare(Value condition, ValueRange defaults,
+  ValueRange rare(Value condition, ValueRange defaults, bool eachWarpgroup,
                   function_ref<SmallVector<Value, 4>()> emit) {
     auto path =
-        RareOp::create(builder, loc, defaults.getTypes(), condition, defaults);
+        RareOp::create(builder, loc, defaults.getTypes(), condition, defaults,
+                       eachWarpgroup, /*barrier=*/IntegerAttr());
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&path.getBody());
     SmallVector<Value, 4> results = emit();

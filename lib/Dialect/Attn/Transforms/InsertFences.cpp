@@ -8,7 +8,8 @@
 //
 // In a partition a barrier is a named one of the partition's threads; each
 // partition that needs one has an id of its own. Where a barrier of each
-// warpgroup is enough there are as many ids as warpgroups.
+// warpgroup is enough there are as many ids as warpgroups. Votes of warpgroups
+// (attn.rare) take the same ids: a warpgroup comes to one after the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,9 +47,14 @@ public:
   explicit BarrierMaker(gpu::GPUFuncOp kernel) : kernel(kernel) {}
   /// A barrier that closes a hazard; null after a diagnostic.
   Operation *make(const SharedHazard &hazard);
+  /// Gives an id to each vote of a warpgroup that has none.
+  LogicalResult numberVotes();
 
 private:
   LogicalResult collectTakenIds();
+  /// The first id of the barriers of a partition or of its warpgroups; fails
+  /// with a diagnostic at `place`, an op of the partition.
+  FailureOr<int64_t> allot(Operation *place, bool each);
   /// The first of `count` free ids in a row, or -1.
   int64_t findFree(int64_t count) const;
 
@@ -107,6 +113,10 @@ LogicalResult BarrierMaker::collectTakenIds() {
     return WalkResult::advance();
   });
   kernel.walk([&](TurnTakeOp op) { take(op.getId(), getWarpgroups(op)); });
+  kernel.walk([&](RareOp op) {
+    if (std::optional<int64_t> id = op.getBarrier())
+      take(*id, getWarpgroups(op));
+  });
   return failure(walk.wasInterrupted());
 }
 
@@ -117,33 +127,57 @@ int64_t BarrierMaker::findFree(int64_t count) const {
   return -1;
 }
 
+FailureOr<int64_t> BarrierMaker::allot(Operation *place, bool each) {
+  if (!taken && failed(collectTakenIds()))
+    return failure();
+  auto [partitions, index] = getPartition(place);
+  int64_t count = each ? partitions.getWarps()[index] / 4 : 1;
+  auto [entry, isNew] = ids.try_emplace({index, each}, findFree(count));
+  if (!isNew)
+    return entry->second;
+  if (entry->second < 0)
+    return place->emitOpError("expected a run of ")
+           << count << " free named barriers for partition "
+           << partitions.getNames()[index] << ", got none among "
+           << kNamedBarriers;
+  taken->set(entry->second, entry->second + count);
+  return entry->second;
+}
+
 Operation *BarrierMaker::make(const SharedHazard &hazard) {
   Operation *place = hazard.insertBefore;
   OpBuilder builder(place);
   auto [partitions, index] = getPartition(place);
   if (!partitions)
     return gpu::BarrierOp::create(builder, place->getLoc());
-  if (!taken && failed(collectTakenIds()))
-    return nullptr;
-  int64_t warpgroups = partitions.getWarps()[index] / 4;
+  int64_t warps = partitions.getWarps()[index];
   // A single warpgroup is the partition.
-  bool each = hazard.eachWarpgroup && warpgroups > 1;
-  int64_t count = each ? warpgroups : 1;
-  auto [entry, isNew] = ids.try_emplace({index, each}, findFree(count));
-  if (isNew) {
-    if (entry->second < 0) {
-      place->emitOpError("expected a run of ")
-          << count << " free named barriers for partition "
-          << partitions.getNames()[index] << ", got none among "
-          << kNamedBarriers;
-      return nullptr;
-    }
-    taken->set(entry->second, entry->second + count);
-  }
-  Value id =
-      arith::ConstantIntOp::create(builder, place->getLoc(), entry->second, 32);
-  int64_t threads = 32 * partitions.getWarps()[index] / count;
+  bool each = hazard.eachWarpgroup && warps > 4;
+  FailureOr<int64_t> first = allot(place, each);
+  if (failed(first))
+    return nullptr;
+  Value id = arith::ConstantIntOp::create(builder, place->getLoc(), *first, 32);
+  int64_t threads = each ? 128 : 32 * warps;
   return NamedBarrierOp::create(builder, place->getLoc(), id, threads, each);
+}
+
+LogicalResult BarrierMaker::numberVotes() {
+  WalkResult walk = kernel.walk([&](RareOp op) -> WalkResult {
+    if (!op.getEachWarpgroup() || op.getBarrier())
+      return WalkResult::advance();
+    auto [partitions, index] = getPartition(op);
+    int64_t warps = partitions ? partitions.getWarps()[index] : 0;
+    if (warps % 4 != 0 || warps == 0)
+      return op.emitOpError("expected a partition of whole warpgroups around "
+                            "'each_warpgroup', got ")
+             << warps << " warps";
+    FailureOr<int64_t> first = allot(op, /*each=*/warps > 4);
+    if (failed(first))
+      return WalkResult::interrupt();
+    op.setBarrier(*first);
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
 }
 
 /// An access that is not complete where another one needs it to be.
@@ -244,6 +278,8 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
   SharedAccessCache cache;
   SmallVector<Fence> fences;
   BarrierMaker barriers(kernel);
+  if (failed(barriers.numberVotes()))
+    return failure();
   while (true) {
     auto hazard = findSharedHazard(kernel, cache);
     if (failed(hazard))

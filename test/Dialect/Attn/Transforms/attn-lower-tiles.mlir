@@ -202,6 +202,22 @@ gpu.module @kernels {
   }
 
   // One vote of the warp on what its threads found.
+  // The warpgroup decides as one, at a barrier of its own.
+  // CHECK-LABEL: gpu.func @rare_path_of_warpgroups
+  // CHECK: %[[MINE:.*]] = arith.ori
+  // CHECK: %[[ID:.*]] = arith.addi %{{.*}}, %c3_i32
+  // CHECK: %[[TAKEN:.*]] = llvm.call_intrinsic "llvm.nvvm.barrier.cta.red.or.aligned.count"(%[[ID]], %c128_i32, %{{.*}})
+  // CHECK: scf.if %[[TAKEN]] -> (f32, f32, f32, f32)
+  gpu.func @rare_path_of_warpgroups(%x: f32, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x8xf32, #acc>
+    %b = tensor.splat %c : tensor<64x8xi1, #acc>
+    %r = attn.rare any %b default(%t : tensor<64x8xf32, #acc>) {barrier = 3 : i64, each_warpgroup} : tensor<64x8xi1, #acc> {
+      %y = arith.mulf %t, %t : tensor<64x8xf32, #acc>
+      attn.yield %y : tensor<64x8xf32, #acc>
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @rare_path
   // CHECK: %[[MINE:.*]] = arith.ori
   // CHECK: %[[TAKEN:.*]] = nvvm.vote.sync any %{{.*}}, %

@@ -27,7 +27,7 @@
 // CHECK-NOT: attn.wgmma.wait
 // CHECK: attn.exp2
 // CHECK: arith.truncf
-// CHECK: attn.rare any {{.*}}, %[[O]] :
+// CHECK: attn.rare any {{.*}}, %[[O]] : {{.*}} {each_warpgroup}
 // CHECK-NEXT: attn.wgmma.wait %[[O]] {pending = 0
 // CHECK: attn.wgmma.resume
 // CHECK: attn.turn.take 1
@@ -40,7 +40,7 @@
 // CHECK-NEXT: attn.channel.release
 // CHECK-NEXT: attn.channel.release %{{.*}}, %[[T]] as
 // CHECK-NOT: attn.wgmma.wait
-// CHECK: attn.rare any {{.*}}, %[[O1]] :
+// CHECK: attn.rare any {{.*}}, %[[O1]] : {{.*}} {each_warpgroup}
 // CHECK: %[[S2:.*]] = attn.wgmma %
 // CHECK: attn.wgmma.wait %[[S2]] {pending = 1
 // CHECK: attn.channel.release %{{.*}}, %[[T1]] as

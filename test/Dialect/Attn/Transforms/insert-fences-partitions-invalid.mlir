@@ -141,3 +141,15 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m [#nvvm.target<chip = "sm_90a">] {
+  gpu.func @vote(%x: tensor<64x8xf32, #attn.mma<warps = [4, 1]>>, %c: tensor<64x8xi1, #attn.mma<warps = [4, 1]>>) {
+    // expected-error@below {{expected a partition of whole warpgroups around 'each_warpgroup', got 0 warps}}
+    %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>) {each_warpgroup} : tensor<64x8xi1, #attn.mma<warps = [4, 1]>> {
+      attn.yield %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+    }
+    gpu.return
+  }
+}

@@ -329,4 +329,39 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // Votes of warpgroups take ids behind those of turns.
+  // CHECK-LABEL: gpu.func @votes
+  // CHECK: attn.rare {{.*}} {barrier = 3 : i64, each_warpgroup}
+  // CHECK: attn.rare {{.*}} {barrier = 3 : i64, each_warpgroup}
+  // CHECK: attn.rare {{.*}} : tensor<128x8xf32, {{.*}}>) : tensor
+  // CHECK: partition "single"
+  // CHECK: attn.rare {{.*}} {barrier = 5 : i64, each_warpgroup}
+  gpu.func @votes(%x: f32, %c: i1) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 240 {
+      attn.turn.start 1
+      attn.turn.take 1
+      attn.turn.pass 1
+      %t = tensor.splat %x : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>
+      %b = tensor.splat %c : tensor<128x8xi1, #attn.mma<warps = [8, 1]>>
+      %r0 = attn.rare any %b default(%t : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>) {each_warpgroup} : tensor<128x8xi1, #attn.mma<warps = [8, 1]>> {
+        attn.yield %t : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>
+      }
+      %r1 = attn.rare any %b default(%t : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>) {each_warpgroup} : tensor<128x8xi1, #attn.mma<warps = [8, 1]>> {
+        attn.yield %t : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>
+      }
+      %r2 = attn.rare any %b default(%t : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>) : tensor<128x8xi1, #attn.mma<warps = [8, 1]>> {
+        attn.yield %t : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>
+      }
+    }
+    partition "single" warps 4 registers 24 {
+      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+      %b = tensor.splat %c : tensor<64x8xi1, #attn.mma<warps = [4, 1]>>
+      %r = attn.rare any %b default(%t : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>) {each_warpgroup} : tensor<64x8xi1, #attn.mma<warps = [4, 1]>> {
+        attn.yield %t : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+      }
+    }
+    gpu.return
+  }
 }

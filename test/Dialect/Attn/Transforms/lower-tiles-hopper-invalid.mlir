@@ -302,3 +302,17 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m [#nvvm.target<chip = "sm_90a">] {
+  gpu.func @vote(%x: f32, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+    %b = tensor.splat %c : tensor<64x8xi1, #attn.mma<warps = [4, 1]>>
+    // expected-error@below {{expected a barrier from attn-insert-fences beside 'each_warpgroup'}}
+    %r = attn.rare any %b default(%t : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>) {each_warpgroup} : tensor<64x8xi1, #attn.mma<warps = [4, 1]>> {
+      attn.yield %t : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+    }
+    gpu.return
+  }
+}

@@ -265,11 +265,19 @@ def Attn_RareOp : Attn_Op<"rare", [
     decide for themselves, so both paths must serve: the results of different
     warps need not come from the same one.
 
+    With `each_warpgroup` the four warps of a warpgroup decide as one: all take
+    the body if one of them needs it. That is what a body with an
+    `attn.wgmma.wait` asks for (PTX ISA, wgmma.wait_group: all threads of the
+    warp execute it, and all warps of the warpgroup the same instructions). The
+    vote is a named barrier of the 128 threads (PTX ISA, barrier.cta.red);
+    `attn-insert-fences` allots `barrier`, the first warpgroup's.
+
     The body computes on tiles only. It holds no barrier, no copy and no access
     to memory, because other warps may not take it.
 
     Undefined behaviour: a body that combines values of rows which another warp
-    holds.
+    holds; with `each_warpgroup`, warps of a warpgroup that do not execute it
+    together, and another barrier of the same number at the same time.
 
     Example:
 
@@ -285,7 +293,9 @@ def Attn_RareOp : Attn_Op<"rare", [
   }];
   let arguments = (ins
     Arg<AnyRankedTensor, "i1: true where the body is needed">:$condition,
-    Arg<Variadic<AnyType>, "results where it is not">:$defaults);
+    Arg<Variadic<AnyType>, "results where it is not">:$defaults,
+    UnitAttr:$each_warpgroup,
+    OptionalAttr<I64Attr>:$barrier);
   let results = (outs Res<Variadic<AnyType>, "yielded values or defaults">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{

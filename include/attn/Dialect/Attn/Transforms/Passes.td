@@ -362,9 +362,10 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     own; where each warpgroup touches only its own rows (`attn.wgmma`'s first
     operand, `attn.local_store` of an accumulator's rows, `attn.tma.store` with
     `warpgroups`), each warpgroup has a barrier of its own (`each_warpgroup`), so
-    that they do not wait for each other. A `gpu.barrier` in a partition is an
-    error. The whole op counts as one
-    access of all that it touches to what comes before and after it.
+    that they do not wait for each other. Votes of a warpgroup (`attn.rare` with
+    `each_warpgroup`) get the ids of such barriers. A `gpu.barrier` in a partition
+    is an error. The whole op counts as one access of all that it touches to what
+    comes before and after it.
 
     Where TMA or wgmma touches bytes that were accessed otherwise,
     `attn.fence.proxy_async` goes before the first barrier, arrival or

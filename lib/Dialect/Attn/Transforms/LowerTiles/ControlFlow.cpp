@@ -113,7 +113,7 @@ LogicalResult TileLowering::lowerIf(scf::IfOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerRare(RareOp op) {
+FailureOr<Value> TileLowering::lowerVote(RareOp op) {
   FailureOr<TileValue> condition = tile(op, op.getCondition());
   if (failed(condition))
     return failure();
@@ -121,9 +121,29 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
   Value any = condition->values.front();
   for (Value value : ArrayRef<Value>(condition->values).drop_front())
     any = arith::OrIOp::create(b, any, value);
-  Value all = arith::ConstantIntOp::create(b, -1, 32);
-  Value taken = NVVM::VoteSyncOp::create(b, b.getI1Type(), all, any,
-                                         NVVM::VoteSyncKind::any);
+  if (!op.getEachWarpgroup()) {
+    Value all = arith::ConstantIntOp::create(b, -1, 32);
+    return NVVM::VoteSyncOp::create(b, b.getI1Type(), all, any,
+                                    NVVM::VoteSyncKind::any)
+        .getResult();
+  }
+  if (!op.getBarrier())
+    return op.emitOpError("expected a barrier from attn-insert-fences beside "
+                          "'each_warpgroup'");
+  Value id = arith::AddIOp::create(
+      b, warpgroup(), arith::ConstantIntOp::create(b, *op.getBarrier(), 32));
+  return LLVM::CallIntrinsicOp::create(
+             b, b.getI1Type(),
+             b.getStringAttr("llvm.nvvm.barrier.cta.red.or.aligned.count"),
+             ValueRange{id, arith::ConstantIntOp::create(b, 128, 32), any})
+      .getResult(0);
+}
+
+LogicalResult TileLowering::lowerRare(RareOp op) {
+  FailureOr<Value> taken = lowerVote(op);
+  if (failed(taken))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
 
   auto expand = [&](Operation *user,
                     ValueRange values) -> FailureOr<SmallVector<Value>> {
@@ -143,7 +163,7 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
   FailureOr<SmallVector<Value>> defaults = expand(op, op.getDefaults());
   if (failed(defaults))
     return failure();
-  auto branch = scf::IfOp::create(b, ValueRange(*defaults).getTypes(), taken,
+  auto branch = scf::IfOp::create(b, ValueRange(*defaults).getTypes(), *taken,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   // The body moves into the branch and is lowered there; its terminator tells
   // what the branch yields.

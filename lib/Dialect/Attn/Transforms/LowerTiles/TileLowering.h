@@ -88,6 +88,8 @@ private:
   LogicalResult lowerFor(scf::ForOp op);
   LogicalResult lowerWhile(scf::WhileOp op);
   LogicalResult lowerIf(scf::IfOp op);
+  /// Whether the warp, or its warpgroup, takes a rare path.
+  FailureOr<Value> lowerVote(RareOp op);
   LogicalResult lowerRare(RareOp op);
   LogicalResult lowerYield(scf::YieldOp op);
   LogicalResult lowerElementwise(Operation *op);
