@@ -136,16 +136,27 @@ void WsWgmmaEmitter::emitTile(Value index) {
                          keys, blockM, plan.getBlockN());
   row = walk.row;
   bounds = walk.bounds;
+}
+
+FailureOr<SmallVector<Value>> WsWgmmaEmitter::emitIfThere(
+    ValueRange cursors,
+    function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body) {
   if (!facts.varlen)
-    return;
-  // The tiles of the longest sequence are dealt for all. One that does not
-  // exist has no keys and stores no rows.
-  Value exists = isLess(walk.firstRow, queries), zero = context.i32(0);
-  for (Value *value : {&queries, &bounds.begin, &bounds.fullBegin,
-                       &bounds.fullEnd, &bounds.end, &walk.begin, &walk.end,
-                       &walk.skippedBehind, &walk.skippedInFront})
-    if (*value)
-      *value = arith::SelectOp::create(b, exists, *value, zero);
+    return body(cursors);
+  // The tiles of the longest sequence are dealt for all.
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                       walk.firstRow, queries);
+  auto branch = scf::IfOp::create(b, cursors.getTypes(), exists,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, cursors);
+  b.setInsertionPointToStart(branch.thenBlock());
+  FailureOr<SmallVector<Value>> next = body(cursors);
+  if (failed(next))
+    return failure();
+  scf::YieldOp::create(b, *next);
+  return SmallVector<Value>(branch.getResults());
 }
 
 LogicalResult WsWgmmaEmitter::emitTileLoop(
@@ -158,7 +169,7 @@ LogicalResult WsWgmmaEmitter::emitTileLoop(
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(builder.getInsertionBlock());
     emitTile(tile);
-    FailureOr<SmallVector<Value>> next = body(cursors);
+    FailureOr<SmallVector<Value>> next = emitIfThere(cursors, body);
     status = failure(failed(next));
     if (succeeded(status))
       YieldOp::create(b, *next);

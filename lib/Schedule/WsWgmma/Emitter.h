@@ -69,6 +69,11 @@ private:
   Value emitPlace(Value index);
   /// Finds tile `index`, its lengths and its blocks of keys.
   void emitTile(Value index);
+  /// The body of a tile, unless the tile lies behind the end of its sequence;
+  /// the next cursors.
+  FailureOr<SmallVector<Value>>
+  emitIfThere(ValueRange cursors,
+              function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
   /// The loop over this CTA's tiles in one role, which carries its cursors.
   LogicalResult
   emitTileLoop(StringRef role,
