@@ -83,9 +83,30 @@ std::optional<double> attn::getImbalance(const ProblemFacts &facts,
                           facts.batch * facts.heads, groupHeads, ctas);
 }
 
+/// Heads of packed sequences whose keys take half of L2, at the sequences' mean
+/// length if that is known and at the bound on their queries else.
+static int64_t choosePackedHeads(const ProblemFacts &facts,
+                                 const TargetRow &target) {
+  if (ShapedType::isDynamic(facts.heads) ||
+      ShapedType::isDynamic(facts.kvHeads))
+    return 0;
+  int64_t keys = facts.queries;
+  if (!ShapedType::isDynamic(facts.keys) &&
+      !ShapedType::isDynamic(facts.batch) && facts.batch > 0)
+    keys = llvm::divideCeil(facts.keys, facts.batch);
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t headBytes =
+      std::max<int64_t>(1, keys * (facts.headDim + facts.valueDim) * bytes);
+  int64_t fitting =
+      std::max<int64_t>(1, int64_t(target.l2Bytes) / 2 / headBytes);
+  return fitting * (facts.heads / facts.kvHeads);
+}
+
 int64_t attn::chooseGroupHeads(const ProblemFacts &facts,
                                const TargetRow &target, int64_t blockM,
                                int64_t blockN, int64_t ctas) {
+  if (facts.varlen)
+    return choosePackedHeads(facts, target);
   if (!isStatic(facts) || facts.queries == 0 || facts.keys == 0)
     return 0;
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;

@@ -134,7 +134,9 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
   // What was measured: see Cost.cpp.
   SmallVector<int64_t> clusters = {1};
-  if (facts.valueDim > 128 && !facts.isNarrow() &&
+  // How long packed sequences are only the launch knows: a counter deals them.
+  bool dealt = facts.varlen && !facts.isNarrow();
+  if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
       getClusteredSMs(target, 2) != 0)
     clusters.push_back(2);
   // Three warpgroups: the one shape that was measured to be the fastest. They
@@ -166,7 +168,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 auto plan = WsWgmmaPlanAttr::get(
                     context, blockM, blockN, qStages, stages, stages,
                     /*qkAhead=*/true, pvBehind, turns && blockM > 64, cluster,
-                    /*dynamic=*/false, softmax, order, groupHeads,
+                    /*dynamic=*/dealt, softmax, order, groupHeads,
                     EpilogueKind::Auto);
                 bool fits = getSharedBytes(facts, plan, target).getTotal() <=
                             target.sharedBytesPerCTA;

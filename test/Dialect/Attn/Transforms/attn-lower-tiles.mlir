@@ -206,7 +206,7 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @rare_path_of_warpgroups
   // CHECK: %[[MINE:.*]] = arith.ori
   // CHECK: %[[ID:.*]] = arith.addi %{{.*}}, %c3_i32
-  // CHECK: %[[TAKEN:.*]] = llvm.call_intrinsic "llvm.nvvm.barrier.cta.red.or.aligned.count"(%[[ID]], %c128_i32, %{{.*}})
+  // CHECK: %[[TAKEN:.*]] = llvm.call_intrinsic "llvm.nvvm.barrier.cta.red.or.count"(%[[ID]], %c128_i32, %{{.*}})
   // CHECK: scf.if %[[TAKEN]] -> (f32, f32, f32, f32)
   gpu.func @rare_path_of_warpgroups(%x: f32, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %t = tensor.splat %x : tensor<64x8xf32, #acc>

@@ -134,7 +134,7 @@ FailureOr<Value> TileLowering::lowerVote(RareOp op) {
       b, warpgroup(), arith::ConstantIntOp::create(b, *op.getBarrier(), 32));
   return LLVM::CallIntrinsicOp::create(
              b, b.getI1Type(),
-             b.getStringAttr("llvm.nvvm.barrier.cta.red.or.aligned.count"),
+             b.getStringAttr("llvm.nvvm.barrier.cta.red.or.count"),
              ValueRange{id, arith::ConstantIntOp::create(b, 128, 32), any})
       .getResult(0);
 }
