@@ -86,6 +86,7 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
   const std::pair<StringRef, bool *> bools[] = {
       {"sinks", &problem.sinks},
       {"descales", &problem.descales},
+      {"v-transposed", &problem.vTransposed},
       {"lse", &problem.lse},
       {"dynamic", &problem.dynamic},
       {"shipped-plans", &compile.shippedPlans},

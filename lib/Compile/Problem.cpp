@@ -31,6 +31,7 @@ llvm::StringRef ProblemFlags::getFirstGiven() const {
                                               {varlen.has_value(), "varlen"},
                                               {sinks, "sinks"},
                                               {descales, "descales"},
+                                              {vTransposed, "v-transposed"},
                                               {!lse, "no-lse"},
                                               {dynamic, "dynamic"}};
   for (auto [isGiven, name] : given)
@@ -186,6 +187,7 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                                  Twine(value) + "'");
   problem.sinks = flags.sinks;
   problem.descales = flags.descales;
+  problem.vTransposed = flags.vTransposed;
   problem.lse = flags.lse;
   problem.dynamic = flags.dynamic;
   // An 8-bit output would need a factor.
@@ -240,6 +242,22 @@ static MemRefType getOperandType(Builder &builder, const Problem &problem,
                                                  columns, heads * columns, 1}));
 }
 
+/// The type of a v whose keys are contiguous.
+static MemRefType getTransposedType(Builder &builder, const Problem &problem,
+                                    MemRefType plain) {
+  SmallVector<int64_t> strides(4, ShapedType::kDynamic);
+  if (!problem.dynamic) {
+    int64_t pitch = problem.getValuePitch();
+    strides[1] = problem.valueDim * pitch;
+    strides[0] = problem.kvHeads * strides[1];
+    strides[3] = pitch;
+  }
+  strides[2] = 1;
+  return MemRefType::get(
+      plain.getShape(), plain.getElementType(),
+      StridedLayoutAttr::get(builder.getContext(), /*offset=*/0, strides));
+}
+
 static Type getElementType(Builder &builder, StringRef name) {
   return llvm::StringSwitch<Type>(name)
       .Case("f16", builder.getF16Type())
@@ -278,6 +296,8 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
                      problem.valueDim, element),
       getOperandType(builder, problem, problem.heads, problem.queries,
                      problem.valueDim, out)};
+  if (problem.vTransposed)
+    types[2] = getTransposedType(builder, problem, cast<MemRefType>(types[2]));
   if (problem.lse)
     types.push_back(MemRefType::get(
         {problem.dynamic && problem.lengthsQ.empty() ? dynamic : problem.batch,

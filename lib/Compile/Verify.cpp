@@ -258,6 +258,13 @@ void attn::applyProblem(const Problem &problem, sim::HarnessOptions &options) {
   set("q", problem.heads, problem.queries, problem.headDim);
   set("k", problem.kvHeads, problem.keys, problem.headDim);
   set("v", problem.kvHeads, problem.keys, problem.valueDim);
+  if (problem.vTransposed) {
+    int64_t pitch = problem.getValuePitch();
+    options.sizes["v.stride0"] = problem.kvHeads * problem.valueDim * pitch;
+    options.sizes["v.stride1"] = problem.valueDim * pitch;
+    options.sizes["v.stride3"] = pitch;
+    options.sizes.erase("v.stride2");
+  }
   set("o", problem.heads, problem.queries, problem.valueDim);
 }
 

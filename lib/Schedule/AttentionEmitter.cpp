@@ -151,7 +151,7 @@ RunningState AttentionEmitter::emitFinalState(ValueRange carried) {
 }
 
 LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
-                                           Value &scores) {
+                                           Value &scores, bool quads) {
   ImplicitLocOpBuilder lb(b.getLoc(), builder);
   auto type = cast<RankedTensorType>(scores.getType());
   auto constant = [&](double value) -> Value {
@@ -178,7 +178,7 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
 
   if (needsIndices()) {
     AttentionOp op = facts.op;
-    auto map = MapElementsOp::create(lb, type, scores, row, key);
+    auto map = MapElementsOp::create(lb, type, scores, row, key, quads);
     Type i32 = lb.getI32Type();
     OpBuilder::InsertionGuard guard(lb);
     Block *block =
@@ -215,7 +215,7 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
     scores = map.getResult();
   }
   scores = ApplyMaskOp::create(lb, type, scores, row, key, keys, bounds.lower,
-                               bounds.upper);
+                               bounds.upper, quads);
   return success();
 }
 

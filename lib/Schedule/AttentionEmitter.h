@@ -80,8 +80,9 @@ protected:
   /// their scores are 0, so that each block would lose the bet for its warp.
   SmallVector<Value> emitInitialState(bool bets = false);
   /// Applies softcap, score_mod, mask_mod and the mask to the products of a
-  /// block.
-  LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores);
+  /// block, whose keys are in fours with `quads` (attn.apply_mask).
+  LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
+                           bool quads = false);
   /// The state after the loop in exponents of two and whole row sums, with the
   /// sinks.
   RunningState emitFinalState(ValueRange carried);

@@ -126,20 +126,20 @@ Value KernelContext::getQueries() {
 Value KernelContext::getKeys() { return getExtent({{"k", 2}}, facts.keys); }
 
 Value KernelContext::getTensorMap(StringRef name, ArrayRef<int64_t> box,
-                                  int64_t swizzle) {
+                                  int64_t swizzle, TensorMapView view) {
   const TensorFacts *tensor = findTensor(name);
   unsigned index = tensor - tensors.data();
   auto type =
       TensorMapType::get(b.getContext(), box, tensor->elementType, swizzle);
   for (auto [arg, value] : llvm::zip(tensorMapArgs, tensorMaps))
-    if (arg.tensor == index && arg.type == type)
+    if (arg.tensor == index && arg.type == type && arg.view == view)
       return value;
   unsigned position = kernel.getNumArguments();
   LogicalResult inserted =
       kernel.insertArgument(position, type, /*argAttrs=*/{}, b.getLoc());
   assert(succeeded(inserted) && "kernels take any parameters");
   (void)inserted;
-  tensorMapArgs.push_back({index, type});
+  tensorMapArgs.push_back({index, type, view});
   tensorMaps.push_back(kernel.getArgument(position));
   return tensorMaps.back();
 }

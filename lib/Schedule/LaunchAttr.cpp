@@ -88,18 +88,22 @@ static DictionaryAttr describeProblem(Builder &b, const ProblemFacts &facts) {
       .get();
 }
 
-/// Map dimension 0 is the tensor's last one.
+/// Map dimension 0 is the last one of the tensor in the map's view.
 static DictionaryAttr describeTensorMap(Builder &b, const TensorFacts &tensor,
-                                        TensorMapType type) {
+                                        const TensorMapArg &map) {
+  TensorMapType type = map.type;
   int64_t swizzle = type.getSwizzle();
-  return Fields(b)
-      .add("kind", "tensor_map")
+  Fields fields(b);
+  fields.add("kind", "tensor_map")
       .add("tensor", tensor.name)
       .add("rank", type.getRank())
       .add("box", llvm::to_vector(llvm::reverse(type.getBox())))
       .add("swizzle", swizzle == 0 ? "none" : std::to_string(swizzle) + "B")
-      .add("element", getTypeName(type.getElementType()))
-      .get();
+      .add("element", getTypeName(type.getElementType()));
+  if (map.view != TensorMapView::Whole)
+    fields.add("view",
+               map.view == TensorMapView::Quads ? "quads" : "transposed");
+  return fields.get();
 }
 
 DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
@@ -138,7 +142,7 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
     workspaces.push_back(fields.get());
   }
   for (const TensorMapArg &arg : context.tensorMapArgs)
-    args.push_back(describeTensorMap(b, context.tensors[arg.tensor], arg.type));
+    args.push_back(describeTensorMap(b, context.tensors[arg.tensor], arg));
   for (const std::string &expression : shape.grid)
     grid.push_back(b.getStringAttr(expression));
   DictionaryAttr targetAttr =

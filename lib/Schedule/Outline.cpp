@@ -32,6 +32,8 @@ private:
   Value getAddress(unsigned tensor);
   /// A memref's address as a kernel takes it.
   Value getPointer(Value address);
+  /// A memref as a tensor map describes it.
+  Value getView(Value memref, TensorMapView view);
   /// Allocates a workspace; its memref of bytes.
   Value makeWorkspace(const WorkspaceArg &workspace);
   /// The value of one of the record's grid expressions.
@@ -92,6 +94,31 @@ Value HostEmitter::makeWorkspace(const WorkspaceArg &workspace) {
                           /*asyncDependencies=*/ValueRange(), memory,
                           arith::ConstantIntOp::create(b, 0, 8));
   return memory;
+}
+
+Value HostEmitter::getView(Value memref, TensorMapView view) {
+  auto type = cast<MemRefType>(memref.getType());
+  unsigned rows = type.getRank() - 2, columns = rows + 1;
+  if (view == TensorMapView::Transposed) {
+    SmallVector<unsigned> order =
+        llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
+    std::swap(order[rows], order[columns]);
+    return memref::TransposeOp::create(
+        b, memref,
+        AffineMapAttr::get(
+            AffineMap::getPermutationMap(order, b.getContext())));
+  }
+  if (view == TensorMapView::Whole)
+    return memref;
+  SmallVector<ReassociationIndices> groups;
+  SmallVector<int64_t> shape(type.getShape());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    groups.push_back({dim});
+  groups[rows].push_back(columns);
+  groups[columns] = {columns + 1};
+  shape[rows] /= 4;
+  shape.insert(shape.begin() + columns, 4);
+  return memref::ExpandShapeOp::create(b, shape, memref, groups);
 }
 
 Value HostEmitter::getPointer(Value address) {
@@ -174,7 +201,7 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
   }
   for (const TensorMapArg &arg : context.tensorMapArgs)
     arguments.push_back(EncodeTensorMapOp::create(
-        b, arg.type, context.tensors[arg.tensor].value));
+        b, arg.type, getView(context.tensors[arg.tensor].value, arg.view)));
   gpu::KernelDim3 grid{evaluate(shape.grid[0]), evaluate(shape.grid[1]),
                        evaluate(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};

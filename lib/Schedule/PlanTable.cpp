@@ -38,6 +38,7 @@ json::Object attn::describeProblem(const ProblemFacts &facts) {
                                {facts.hasScoreMod(), "score_mod"},
                                {bool(facts.sinks), "sinks"},
                                {facts.softcap.has_value(), "softcap"},
+                               {facts.hasTransposedValues(), "v_transposed"},
                                {facts.varlen, "varlen"}})
     if (isGiven)
       features.push_back(name);

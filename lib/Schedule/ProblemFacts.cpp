@@ -12,6 +12,12 @@ using namespace mlir::attn;
 /// contract, since an address that is not faults and is never silently wrong.
 static constexpr int64_t kAssumedAlignment = 16;
 
+unsigned TensorFacts::getContiguousDim() const {
+  unsigned last = strides.size() - 1;
+  return last > 0 && strides[last] != 1 && strides[last - 1] == 1 ? last - 1
+                                                                  : last;
+}
+
 int64_t TensorFacts::getRowAlignment() const {
   int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
   int64_t alignment = kAssumedAlignment;
@@ -24,9 +30,9 @@ int64_t TensorFacts::getRowAlignment() const {
   };
   if (!ShapedType::isDynamic(offset))
     limit(offset);
-  for (auto [stride, extent] :
-       llvm::zip(ArrayRef(strides).drop_back(), ArrayRef(shape).drop_back()))
-    if (!ShapedType::isDynamic(stride) && extent != 1)
+  for (auto [dim, stride, extent] : llvm::enumerate(strides, shape))
+    if (dim != getContiguousDim() && !ShapedType::isDynamic(stride) &&
+        extent != 1)
       limit(stride);
   return alignment;
 }
@@ -71,6 +77,10 @@ unify(std::initializer_list<std::pair<const TensorFacts *, unsigned>> extents) {
 
 bool ProblemFacts::isNarrow() const {
   return elementType.getIntOrFloatBitWidth() == 8;
+}
+
+bool ProblemFacts::hasTransposedValues() const {
+  return v.getContiguousDim() == 2;
 }
 
 bool ProblemFacts::hasScoreMod() const {

@@ -274,7 +274,9 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   return Error::success();
 }
 
-/// Checks that all sizes are known, and makes open strides row-major.
+/// Checks that all sizes are known, and makes open strides row-major, or
+/// column-major in the last two dimensions if columns are known to be
+/// contiguous.
 Error TensorMaker::finish(TensorArgument &tensor) {
   for (auto [axis, extent] : llvm::enumerate(tensor.shape))
     if (extent == kDynamicSize)
@@ -282,7 +284,11 @@ Error TensorMaker::finish(TensorArgument &tensor) {
                                Twine(axis) + " is open, give \"" + tensor.name +
                                ".dim" + Twine(axis) + "\"");
   int64_t next = 1;
-  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
+  size_t rank = tensor.shape.size();
+  if (rank >= 2 && tensor.strides[rank - 2] == 1 &&
+      tensor.strides[rank - 1] == kDynamicSize)
+    next = std::max<int64_t>(tensor.shape[rank - 2], 1);
+  for (size_t axis = rank; axis-- > 0;) {
     int64_t &stride = tensor.strides[axis];
     if (stride == kDynamicSize)
       stride = next;

@@ -174,16 +174,27 @@ static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
   map.address = tensor.address;
   map.element = arg.element;
   map.swizzle = arg.swizzle;
-  unsigned rank = tensor.shape.size(), width = getByteWidth(arg.element);
+  unsigned width = getByteWidth(arg.element);
   if (width != getByteWidth(tensor.dtype))
     return fail("elements of " + Twine(width) + " bytes, got " +
                 stringifyDType(tensor.dtype));
   if (tensor.address % 16)
     return fail("an address of a multiple of 16 bytes");
+  // The map's dimensions, the innermost first.
+  llvm::SmallVector<int64_t, 5> shape(llvm::reverse(tensor.shape));
+  llvm::SmallVector<int64_t, 5> strides(llvm::reverse(tensor.strides));
+  if (arg.view == TensorMapView::Transposed) {
+    std::swap(shape[0], shape[1]);
+    std::swap(strides[0], strides[1]);
+  } else if (arg.view == TensorMapView::Quads) {
+    if (shape[1] % 4)
+      return fail("rows of a multiple of 4, got " + Twine(shape[1]));
+    shape[1] /= 4;
+    shape.insert(shape.begin() + 1, 4);
+    strides.insert(strides.begin() + 2, 4 * strides[1]);
+  }
   // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
-  for (unsigned i = 0; i < rank; ++i) {
-    int64_t extent = tensor.shape[rank - 1 - i];
-    int64_t stride = tensor.strides[rank - 1 - i];
+  for (auto [i, extent, stride] : llvm::enumerate(shape, strides)) {
     if (extent < 1 || extent > (int64_t(1) << 32))
       return fail("extents from 1 to 2^32, got " + Twine(extent));
     map.dims.push_back(extent);

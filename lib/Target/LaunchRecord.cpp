@@ -8,6 +8,10 @@ using namespace mlir::attn;
 using llvm::StringRef;
 namespace json = llvm::json;
 
+unsigned mlir::attn::getMapRank(TensorMapView view, unsigned tensorRank) {
+  return view == TensorMapView::Quads ? tensorRank + 1 : tensorRank;
+}
+
 unsigned mlir::attn::getSwizzleBytes(TensorMapSwizzle swizzle) {
   switch (swizzle) {
   case TensorMapSwizzle::None:
@@ -60,6 +64,8 @@ static json::Value writeArg(const LaunchRecord &record, const LaunchArg &arg) {
     object["box"] = json::Array(arg.box);
     object["swizzle"] = getName(swizzleNames, arg.swizzle);
     object["element"] = stringifyDType(arg.element);
+    if (arg.view != TensorMapView::Whole)
+      object["view"] = getName(mapViewNames, arg.view);
     break;
   case ArgKind::Workspace:
     object["index"] = arg.workspace;

@@ -42,6 +42,11 @@ inline constexpr NameEntry<TensorMapSwizzle> swizzleNames[] = {
     {TensorMapSwizzle::B64, "64B"},
     {TensorMapSwizzle::B128, "128B"}};
 
+inline constexpr NameEntry<TensorMapView> mapViewNames[] = {
+    {TensorMapView::Whole, "whole"},
+    {TensorMapView::Transposed, "transposed"},
+    {TensorMapView::Quads, "quads"}};
+
 inline constexpr NameEntry<LaunchMaskKind> maskKindNames[] = {
     {LaunchMaskKind::None, "none"},
     {LaunchMaskKind::Causal, "causal"},

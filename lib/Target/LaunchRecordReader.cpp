@@ -395,10 +395,19 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
     return;
   // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
   int64_t rank = reader.takeInteger("rank", 1, 5);
+  if (reader.has("view"))
+    arg.view = reader.takeEnum("view", mapViewNames);
   size_t tensorRank = record.tensors[arg.tensor].shape.size();
-  if (!reader.failed() && size_t(rank) != tensorRank)
-    return reader.fail("rank", "expected the tensor's rank " +
-                                   Twine(tensorRank) + ", got " + Twine(rank));
+  if (!reader.failed() && arg.view != TensorMapView::Whole && tensorRank < 2)
+    return reader.fail("view", "expected a tensor of rank 2 or more, got " +
+                                   Twine(tensorRank));
+  size_t mapRank = getMapRank(arg.view, tensorRank);
+  if (!reader.failed() && size_t(rank) != mapRank)
+    return reader.fail("rank",
+                       (arg.view == TensorMapView::Quads
+                            ? "expected one more than the tensor's rank, "
+                            : "expected the tensor's rank ") +
+                           Twine(mapRank) + ", got " + Twine(rank));
   reader.takeIntegers("box", arg.box, 1, rank);
   if (llvm::any_of(arg.box, [](int64_t extent) { return extent > 256; }))
     reader.fail("box", "expected extents of at most 256");

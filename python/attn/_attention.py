@@ -15,12 +15,15 @@ from ._capture import Spec
 from ._regions import Regions
 from .errors import ArgumentError
 from .kernel import compile_flags, get_chip
-from .record import TensorView
+from .record import TensorView, get_contiguous_axis
 
 TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 #: Parts of an octave to which a bound of query lengths is rounded up, so that
 #: batches of other lengths find a kernel.
 _BOUND_STEPS = 4
+#: Elements that rows of a transposed v are a multiple of in a kernel for fixed
+#: lengths: 16 bytes.
+_PITCH_UNIT = 16
 #: Calls that are kept.
 _KEPT_CALLS = 4096
 
@@ -58,19 +61,31 @@ def is_sequence_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return bool(shape[1] > 1 and shape[2] > 1 and strides[1] < strides[2])
 
 
-def _is_dense(view: TensorView, order: Sequence[int]) -> bool:
+def _is_dense(view: TensorView, order: Sequence[int], unit: int = 1) -> bool:
+    """With rows, along the last of `order`, of a multiple of `unit` elements."""
     expected = 1
     for axis in reversed(order):
         if view.shape[axis] > 1 and view.strides[axis] != expected:
             return False
         expected *= max(view.shape[axis], 1)
+        expected = -(-expected // unit) * unit
     return True
 
 
+def _is_transposed(view: TensorView) -> bool:
+    """Whether v is contiguous along its keys instead of its head dimension."""
+    return view.shape[3] > 1 and get_contiguous_axis(view.strides) == 2
+
+
 def _get_layout(views: Sequence[TensorView]) -> str | None:
-    """The order of dimensions in which all operands are dense, if there is one."""
+    """The order of dimensions in which all operands are dense, if there is one.
+    A transposed v is dense in an order of its own."""
+    others = [view for view in views if not _is_transposed(view)]
+    turned = [view for view in views if _is_transposed(view)]
+    if not all(_is_dense(view, (0, 1, 3, 2), _PITCH_UNIT) for view in turned):
+        return None
     for layout, order in (("bhnd", (0, 1, 2, 3)), ("bnhd", (0, 2, 1, 3))):
-        if all(_is_dense(view, order) for view in views):
+        if all(_is_dense(view, order) for view in others):
             return layout
     return None
 
@@ -111,7 +126,10 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
             raise ArgumentError(
                 f'tensor "{name}": expected batch size {q.shape[0]} as q, got {view.shape[0]}'
             )
-        if view.shape[3] > 1 and view.strides[3] != 1:
+        is_narrow_v = name == "v" and view.dtype.startswith("f8")
+        if view.shape[3] > 1 and view.strides[3] != 1 and not (
+            is_narrow_v and _is_transposed(view)
+        ):
             raise ArgumentError(
                 f'tensor "{name}": expected an innermost stride of 1, got {view.strides[3]}'
             )
@@ -199,6 +217,7 @@ class Call:
             "sinks": "sinks" in views,
             "lse": options.lse,
             "layout": layout,
+            "v_transposed": True if _is_transposed(v) else None,
             "varlen": f"q:{bound}/k:1" if self.packed else None,
             "dynamic": not static,
         }

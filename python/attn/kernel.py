@@ -36,6 +36,7 @@ _PROBLEM_OPTIONS = (
     "varlen",
     "sinks",
     "descales",
+    "v_transposed",
     "lse",
     "dynamic",
 )
@@ -427,8 +428,8 @@ def compile(
     `problem` is MLIR text, or a path to a file of it. Without one, the problem
     comes from `flags`, which are attn-compile's: q="4x32x4096x128xf16",
     kv_heads, kv_len, dv, causal (True, "top-left", "bottom-right"), window
-    ((left, right)), softcap, scale, out_type, layout, varlen, sinks, descales, lse,
-    dynamic. `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b, h, q_idx,
+    ((left, right)), softcap, scale, out_type, layout, varlen, sinks, descales,
+    v_transposed, lse, dynamic. `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b, h, q_idx,
     kv_idx)` are traced to the problem's regions (docs/Python.md). The chip
     "native" is that of device 0, or sm_80 without a GPU. `plan` fixes
     parameters of the plan by name. Without `plan` and `schedule`, measured plans

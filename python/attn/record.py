@@ -23,6 +23,9 @@ DYNAMIC = -1
 #: bytes.
 _ROW_ALIGNMENT = 16
 _ROW_TENSORS = ("q", "k", "v", "o")
+#: As what tensor maps may describe their tensors, and the dimensions that this
+#: adds.
+_MAP_VIEWS = {"whole": 0, "transposed": 0, "quads": 1}
 #: Most CTAs in x, y, z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
@@ -189,6 +192,12 @@ class Launch:
     tensor_maps: tuple[TensorMap, ...]
 
 
+def get_contiguous_axis(strides: Sequence[int]) -> int:
+    """The dimension along which rows lie: the last one, or the one before it."""
+    last = len(strides) - 1
+    return last - 1 if last > 0 and strides[last] != 1 and strides[last - 1] == 1 else last
+
+
 def _print_extents(extents: Sequence[int]) -> str:
     return "[" + ", ".join("?" if each == DYNAMIC else str(each) for each in extents) + "]"
 
@@ -262,9 +271,9 @@ class Binder:
         if not self._is_attention or name not in _ROW_TENSORS:
             return width
         alignment = _ROW_ALIGNMENT
-        outer = zip(tensor.strides[:-1], tensor.shape[:-1], strict=True)
-        for stride, extent in outer:
-            if stride not in (DYNAMIC, 0) and extent != 1:
+        inner = get_contiguous_axis(tensor.strides)
+        for axis, (stride, extent) in enumerate(zip(tensor.strides, tensor.shape, strict=True)):
+            if axis != inner and stride not in (DYNAMIC, 0) and extent != 1:
                 alignment = min(alignment, (stride * width) & -(stride * width))
         return alignment
 
@@ -321,7 +330,10 @@ class Binder:
                 if not 0 <= dim < rank or _get(arg, "type", str, path) not in ("i32", "i64"):
                     raise RecordError(f"launch record: {path}dim: no such size")
             if kind == "tensor_map":
-                _get_integers(arg, "box", path, rank)
+                view = arg.get("view", "whole")
+                if view not in _MAP_VIEWS or (view != "whole" and rank < 2):
+                    raise RecordError(f"launch record: {path}view: unknown {view!r}")
+                _get_integers(arg, "box", path, rank + _MAP_VIEWS[view])
                 _get(arg, "swizzle", str, path)
                 if _get(arg, "element", str, path) not in CARRIERS:
                     raise RecordError(f"launch record: {path}element: unknown type")
@@ -497,14 +509,24 @@ class Binder:
                 f'kernel {self.kernel}: tensor "{name}": its tensor map expects {message}'
             )
 
+        # The map's dimensions, the innermost first.
+        shape, steps = list(reversed(view.shape)), list(reversed(view.strides))
+        form = arg.get("view", "whole")
+        if form == "transposed":
+            shape[:2], steps[:2] = shape[1::-1], steps[1::-1]
+        elif form == "quads":
+            if shape[1] % 4:
+                raise fail(f"rows of a multiple of 4, got {shape[1]}")
+            shape[1:2] = [4, shape[1] // 4]
+            steps[1:2] = [steps[1], 4 * steps[1]]
         # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
         strides = []
-        for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        for extent, stride in zip(shape, steps, strict=True):
             if not 1 <= extent <= 2**32:
                 raise fail(f"extents from 1 to 2^32, got {extent}")
             strides.append((16 // width if extent == 1 else stride) * width)
-        if view.shape[-1] > 1 and view.strides[-1] != 1:
-            raise fail(f"an innermost stride of 1, got {view.strides[-1]}")
+        if shape[0] > 1 and steps[0] != 1:
+            raise fail(f"an innermost stride of 1, got {steps[0]}")
         for stride in strides[1:]:
             if stride % 16 or not 0 <= stride < 2**40:
                 raise fail(f"strides of a multiple of 16 bytes below 2^40, got {stride} bytes")
@@ -513,7 +535,7 @@ class Binder:
             name,
             arg["element"],
             arg["swizzle"],
-            tuple(reversed(view.shape)),
+            tuple(shape),
             tuple(strides[1:]),
             tuple(arg["box"]),
         )

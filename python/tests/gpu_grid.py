@@ -116,6 +116,18 @@ NARROW = {
     "rare": ["--q=1x4x900x128x{t}", "--scale=1"],
     "many-tiles": ["--q=2x40x500x64x{t}", "--causal"],
     "one-group": ["--q=1x4x300x96x{t}", "--set=block_m=64", "--out-type=f16"],
+    "keys": ["--q=1x4x300x64x{t}", "--v-transposed"],
+    "keys-causal": ["--q=1x4x500x128x{t}", "--v-transposed", "--causal", "--descales"],
+    "keys-wide": ["--q=1x4x500x128x{t}", "--v-transposed", "--kv-len=800", "--set=block_n=192"],
+    "keys-d256": ["--q=1x2x300x256x{t}", "--v-transposed", "--descales", "--kv-len=500"],
+    "keys-gqa": ["--q=2x8x200x128x{t}", "--v-transposed", "--kv-heads=2", "--window=100,0"],
+    "keys-layout": ["--q=2x4x200x128x{t}", "--v-transposed", "--layout=bnhd", "--causal"],
+    "keys-behind": ["--q=1x4x900x128x{t}", "--v-transposed", "--set=pv_behind=true,turns=true"],
+    "keys-plain": ["--q=1x4x500x128x{t}", "--v-transposed", "--causal", "--set=key_quads=false"],
+    "keys-odd": ["--q=1x4x500x128x{t}", "--v-transposed", "--kv-len=333", "--descales"],
+    "keys-varlen": ["--q=1x4x386x64x{t}", "--v-transposed", "--varlen=q:17,64,300,0,5", "--causal"],
+    "keys-rare": ["--q=1x4x900x128x{t}", "--v-transposed", "--scale=1"],
+    "keys-exact": ["--q=1x4x300x128x{t}", "--v-transposed", "--set=softmax=exact", "--scale=1"],
 }  # fmt: skip
 
 

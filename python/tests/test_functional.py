@@ -96,6 +96,33 @@ def test_sequence_major_and_strided():
     assert len(_attention._loaded) == 2
 
 
+def test_transposed_values(monkeypatch):
+    monkeypatch.setattr(FakeDevice, "major", 9)
+    monkeypatch.setattr(FakeDevice, "minor", 0)
+    q = attn.record.TensorView("f8E4M3FN", (2, 4, 64, 64), (16384, 4096, 64, 1), ADDRESS)
+    v = q._replace(strides=(16384, 4096, 1, 64))
+    o = q._replace(dtype="bf16")
+    attn.attention(q, q, v, out=o)
+    record = get_kernel().launch_record
+    assert record["tensors"][2]["strides"] == [16384, 4096, 1, 64]
+    views = {arg["tensor"]: arg.get("view") for arg in record["args"] if "box" in arg}
+    assert views == {"q": None, "k": "quads", "v": "transposed"}
+    # Rows of keys are a multiple of 16 bytes in a kernel for fixed lengths.
+    keys = q._replace(shape=(2, 4, 60, 64))
+    keys = keys._replace(strides=(15360, 3840, 64, 1))
+    attn.attention(q, keys, v._replace(shape=keys.shape), out=o)
+    assert get_kernel().launch_record["tensors"][2]["shape"] == [2, 4, 60, 64]
+    attn.attention(q, q, v._replace(strides=(20480, 5120, 1, 80)), out=o)
+    record = get_kernel().launch_record
+    assert record["tensors"][2]["strides"] == [-1, -1, 1, -1]
+    views = {arg["tensor"]: arg.get("view") for arg in record["args"] if "box" in arg}
+    assert views == {"q": None, "k": None, "v": "transposed"}
+    with pytest.raises(attn.ArgumentError, match="multiple of 16 bytes below .*, got 72 bytes"):
+        attn.attention(q, q, v._replace(strides=(18432, 4608, 1, 72)), out=o)
+    with pytest.raises(attn.ArgumentError, match='"k": expected an innermost stride of 1, got 64'):
+        attn.attention(q, v, v, out=o)
+
+
 def test_options():
     q = Array((1, 4, 64, 64))
     options = {"window": (31, None, "bottom-right"), "softcap": 20.0, "scale": 0.5}

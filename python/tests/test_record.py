@@ -120,6 +120,37 @@ def test_resolve():
     assert struct.unpack_from("<fi", changed.parameters, 24) == (2.0, -1)
 
 
+def make_mapped(view, box):
+    record = copy.deepcopy(RECORD)
+    record["args"][5] |= {"view": view, "rank": len(box), "box": box}
+    record["tensors"][1]["strides"] = [-1, -1, -1, -1]
+    return Binder(record)
+
+
+def test_views_of_tensor_maps():
+    binder = make_mapped("transposed", [64, 64, 1, 1])
+    keys = TensorView("f16", (2, 8, 40, 64), (8 * 64 * 48, 64 * 48, 1, 48))
+    (map,) = binder.resolve(make_views(k=keys)).tensor_maps
+    assert map.dims == (40, 64, 8, 2) and map.strides == (96, 64 * 96, 8 * 64 * 96)
+    narrow = keys._replace(strides=(8 * 64 * 40, 64 * 40, 1, 41))
+    with pytest.raises(attn.ArgumentError, match="multiple of 16 bytes below .*, got 82 bytes"):
+        binder.resolve(make_views(k=narrow))
+    with pytest.raises(attn.ArgumentError, match="an innermost stride of 1, got 64"):
+        binder.resolve(make_views())
+    binder = make_mapped("quads", [64, 2, 32, 1, 1])
+    (map,) = binder.resolve(make_views()).tensor_maps
+    assert map.dims == (64, 4, 10, 8, 2) and map.box == (64, 2, 32, 1, 1)
+    assert map.strides == (128, 512, 40 * 128, 8 * 40 * 128)
+    with pytest.raises(attn.ArgumentError, match="rows of a multiple of 4, got 41"):
+        binder.resolve(make_views(k=make_view(rows=41)))
+
+
+def test_alignment_of_contiguous_rows():
+    record = copy.deepcopy(RECORD)
+    record["tensors"][1] |= {"shape": [2, 8, 40, 64], "strides": [24576, 3072, 1, 48]}
+    assert Binder(record).alignments["k"] == 16
+
+
 def test_stride_of_extent_one_is_free():
     view = TensorView("f16", (1, 8, 1, 64), (5, 64, 3, 1))
     binder = Binder(RECORD)
@@ -191,6 +222,8 @@ def test_missing_tensor_and_scalars():
         (["args", 1, "dim"], 4, r"args\[1\].dim: no such size"),
         (["args", 3, "type"], "f17", r"args\[3\].type: unknown 'f17'"),
         (["args", 5, "element"], "f17", r"args\[5\].element: unknown type"),
+        (["args", 5, "view"], "x", r"args\[5\].view: unknown 'x'"),
+        (["args", 5, "view"], "quads", r"args\[5\].box: expected 5 integers"),
         (["args", 6, "index"], 1, r"args\[6\].index: there is no such workspace"),
         (["workspace", 0], {}, r"workspace\[0\].bytes: missing"),
     ],

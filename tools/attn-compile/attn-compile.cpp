@@ -95,6 +95,11 @@ static cl::opt<bool>
     flagDescales("descales",
                  cl::desc("What units of 8-bit q, k and v stand for"),
                  cl::cat(problemCategory));
+static cl::opt<bool>
+    flagVTransposed("v-transposed",
+                    cl::desc("V is (batch, head, dim, sequence) in memory, "
+                             "with rows of a multiple of 16 keys"),
+                    cl::cat(problemCategory));
 static cl::opt<bool> flagLSE("lse", cl::init(true),
                              cl::desc("Also the log-sum-exp (default)"),
                              cl::cat(problemCategory));
@@ -226,6 +231,7 @@ static ProblemFlags getProblemFlags() {
   flags.varlen = given(flagVarlen);
   flags.sinks = flagSinks;
   flags.descales = flagDescales;
+  flags.vTransposed = flagVTransposed;
   flags.lse = flagLSE && !flagNoLSE;
   flags.dynamic = flagDynamic;
   return flags;

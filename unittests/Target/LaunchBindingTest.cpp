@@ -106,6 +106,42 @@ TEST_F(LaunchBinding, LaysOutAndFillsParameters) {
   EXPECT_THAT(map.box, ElementsAre(64, 32, 1));
 }
 
+TEST_F(LaunchBinding, MapsTransposedTensors) {
+  record.tensors[0].strides = {kDynamicSize, kDynamicSize, kDynamicSize};
+  LaunchArg &arg = record.args[3];
+  arg.view = TensorMapView::Transposed;
+  tensors[1].strides = {64 * 304, 1, 304};
+  auto resolved = resolveLaunch(record, tensors);
+  ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
+  auto bound = bindParameters(record, *resolved, tensors, scalars, {0x100});
+  ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+  EXPECT_THAT(bound->tensorMaps[0].dims, ElementsAre(300, 64, 3));
+  EXPECT_THAT(bound->tensorMaps[0].strides, ElementsAre(608, 64 * 608));
+  tensors[1].strides = {64 * 300, 1, 300};
+  EXPECT_EQ(bindFailure(),
+            "args[3]: tensor \"q\": its tensor map expects strides of a "
+            "multiple of 16 bytes below 2^40, got 300 elements");
+  tensors[1].strides = {30000, 72, 1};
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects an "
+                           "innermost stride of 1, got 72");
+}
+
+TEST_F(LaunchBinding, MapsRowsInFours) {
+  LaunchArg &arg = record.args[3];
+  arg.view = TensorMapView::Quads;
+  arg.box = {64, 2, 32, 1};
+  auto resolved = resolveLaunch(record, tensors);
+  ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
+  auto bound = bindParameters(record, *resolved, tensors, scalars, {0x100});
+  ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+  EXPECT_THAT(bound->tensorMaps[0].dims, ElementsAre(64, 4, 75, 3));
+  EXPECT_THAT(bound->tensorMaps[0].strides, ElementsAre(144, 576, 60000));
+  EXPECT_THAT(bound->tensorMaps[0].box, ElementsAre(64, 2, 32, 1));
+  tensors[1].shape[1] = 298;
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects rows "
+                           "of a multiple of 4, got 298");
+}
+
 TEST_F(LaunchBinding, CallerOverridesScalars) {
   scalars["x"] = 2.0;
   auto resolved = resolveLaunch(record, tensors);

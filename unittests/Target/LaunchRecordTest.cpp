@@ -180,6 +180,27 @@ TEST(LaunchRecord, RoundTrips) {
   EXPECT_EQ(toJSON(parse(llvm::formatv("{0:2}", written).str())), written);
 }
 
+TEST(LaunchRecord, ViewsOfTensorMaps) {
+  for (auto [form, view] :
+       {std::pair("\"rank\": 4, \"view\": \"transposed\", \"box\": [64, 128, "
+                  "1, 1]",
+                  TensorMapView::Transposed),
+        std::pair("\"rank\": 5, \"view\": \"quads\", \"box\": [64, 2, 32, 1, "
+                  "1]",
+                  TensorMapView::Quads)}) {
+    std::string text = getDocsExample();
+    StringRef whole = "\"rank\": 4, \"box\": [64, 128, 1, 1]";
+    size_t at = text.find(whole.str());
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, whole.size(), form);
+    LaunchRecord record = parse(text);
+    EXPECT_EQ(record.args[1].view, view);
+    json::Value written = toJSON(record);
+    EXPECT_EQ(validate(written), "");
+    EXPECT_EQ(parse(llvm::formatv("{0:2}", written).str()).args[1].view, view);
+  }
+}
+
 TEST(LaunchRecord, OptionalFieldsOfTheProblem) {
   std::string text = getDocsExample();
   StringRef tail = ",\n    \"sinks\": true";
@@ -278,6 +299,12 @@ TEST(LaunchRecord, ChecksArguments) {
             "got 1");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 3"),
             "launch record: args[1].rank: expected the tensor's rank 4, got 3");
+  EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"quads\""),
+            "launch record: args[1].rank: expected one more than the tensor's "
+            "rank, 5, got 4");
+  EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"x\""),
+            "launch record: args[1].view: expected one of \"whole\", "
+            "\"transposed\", \"quads\", got \"x\"");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[64, 257, 1, 1]"),
             "launch record: args[1].box: expected extents of at most 256");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[68, 128, 1, 1]"),

@@ -39,6 +39,8 @@ struct ProblemFlags {
   bool sinks = false;
   /// 8-bit operands have descales.
   bool descales = false;
+  /// v is (batch, head, dim, sequence) in memory.
+  bool vTransposed = false;
   bool lse = true;
   /// Batch, lengths and strides become dynamic in the IR.
   bool dynamic = false;
@@ -67,6 +69,9 @@ struct Problem {
   std::optional<double> scale, softcap;
   bool sinks = false;
   bool descales = false;
+  /// v is (batch, head, dim, sequence) in memory, with rows of getValuePitch()
+  /// elements.
+  bool vTransposed = false;
   bool lse = true;
   bool dynamic = false;
   /// (batch, sequence, head, dim) in memory instead of (batch, head, sequence,
@@ -74,6 +79,10 @@ struct Problem {
   bool sequenceMajor = false;
   /// Lengths of packed sequences; empty without.
   llvm::SmallVector<int64_t> lengthsQ, lengthsK;
+
+  /// Elements from one column of a transposed v to the next: the keys, rounded
+  /// up to what makes 16 bytes of 8-bit elements.
+  int64_t getValuePitch() const { return (keys + 15) / 16 * 16; }
 };
 
 /// Reads the flags. Errors name the flag: `--softcap: expected a finite number

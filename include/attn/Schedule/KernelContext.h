@@ -10,6 +10,7 @@
 #define ATTN_SCHEDULE_KERNELCONTEXT_H
 
 #include "attn/Schedule/ProblemFacts.h"
+#include "attn/Target/LaunchRecord.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -48,6 +49,7 @@ struct TensorMapArg {
   /// Index into KernelContext::tensors.
   unsigned tensor;
   TensorMapType type;
+  TensorMapView view;
 };
 
 /// What a schedule's emit works with.
@@ -98,10 +100,11 @@ public:
   Value getKeys();
 
   /// A tensor map of a tensor of the launch: one of TMA's instructions copies
-  /// `box` elements, given in the tensor's order of dimensions, and permutes
-  /// chunks in spans of `swizzle` bytes (0, 32, 64, 128). Becomes a parameter
-  /// of the kernel on first use.
-  Value getTensorMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle);
+  /// `box` elements, given in the order of dimensions that the tensor has in
+  /// `view`, and permutes chunks in spans of `swizzle` bytes (0, 32, 64, 128).
+  /// Becomes a parameter of the kernel on first use.
+  Value getTensorMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle,
+                     TensorMapView view = TensorMapView::Whole);
 
   /// The address of memory that the launch provides, !llvm.ptr<1>: a new
   /// parameter of the kernel.

@@ -31,9 +31,13 @@ struct TensorFacts {
 
   explicit operator bool() const { return static_cast<bool>(value); }
 
-  /// The largest power of two up to 16 that the address of every row is a
-  /// multiple of, in bytes. By contract allocations, dynamic strides and
-  /// dynamic offsets are multiples of 16 bytes; static ones count as they are.
+  /// The dimension along which neighbours follow each other in memory: the last
+  /// one, or the one before it.
+  unsigned getContiguousDim() const;
+  /// The largest power of two up to 16 that the address of every row along the
+  /// contiguous dimension is a multiple of, in bytes. By contract allocations,
+  /// dynamic strides and dynamic offsets are multiples of 16 bytes; static ones
+  /// count as they are.
   int64_t getRowAlignment() const;
 };
 
@@ -66,6 +70,9 @@ struct ProblemFacts {
 
   /// True if q, k and v have 8-bit elements.
   bool isNarrow() const;
+  /// True if v is contiguous along its keys instead of along its head
+  /// dimension.
+  bool hasTransposedValues() const;
   bool hasScoreMod() const;
   bool hasMaskMod() const;
 

@@ -51,6 +51,20 @@ enum class TensorMapSwizzle { None, B32, B64, B128 };
 /// Bytes of the swizzle span: 0, 32, 64 or 128.
 unsigned getSwizzleBytes(TensorMapSwizzle swizzle);
 
+/// As what a tensor map describes its tensor.
+enum class TensorMapView {
+  /// As it is: map dimension i is tensor dimension rank-1-i.
+  Whole,
+  /// With the last two dimensions exchanged.
+  Transposed,
+  /// With the dimension before the last, whose extent is a multiple of 4, as
+  /// two: (..., rows / 4, 4, columns), one rank more.
+  Quads
+};
+
+/// Dimensions of a map of a tensor of rank `tensorRank`.
+unsigned getMapRank(TensorMapView view, unsigned tensorRank);
+
 /// What a kernel parameter carries.
 enum class ArgKind { Pointer, Size, Stride, Scalar, TensorMap, Workspace };
 
@@ -68,8 +82,9 @@ struct LaunchArg {
   /// scalar: the value where the record fixes it.
   std::optional<double> value;
   /// tensor_map: box extents, innermost dimension first; their number is the
-  /// map's rank. Map dimension i is tensor dimension rank-1-i.
+  /// map's rank.
   llvm::SmallVector<int64_t, 5> box;
+  TensorMapView view = TensorMapView::Whole;
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;
   /// tensor_map: element type that the map states.
   DType element = DType::F16;

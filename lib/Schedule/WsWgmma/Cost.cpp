@@ -106,8 +106,8 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
       target.issuePerClock;
   // Operands from shared memory: B of both products for each warpgroup, A of
   // QK, and what TMA writes.
-  // 8-bit values are read and written once more.
-  double transposed = facts.isNarrow() ? 2 * blockN * facts.valueDim : 0;
+  // A transposer reads and writes values once more.
+  double transposed = needsTransposer(facts) ? 2 * blockN * facts.valueDim : 0;
   double operandBytes =
       bytes * (blockM / 64 * blockN * columns + blockM * facts.headDim +
                blockN * columns + transposed);

@@ -12,6 +12,7 @@ using namespace mlir::attn;
 
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
+
 Value WsWgmmaEmitter::makeChannel(StringRef name, int64_t stages,
                                   StringRef from, StringRef to,
                                   SignalKind signal) {
@@ -23,8 +24,10 @@ Value WsWgmmaEmitter::makeChannel(StringRef name, int64_t stages,
 }
 
 Ring WsWgmmaEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
-                              int64_t columns, StringRef from, StringRef to) {
+                              int64_t columns, StringRef from, StringRef to,
+                              TensorMapView view) {
   Ring ring;
+  ring.view = view;
   ring.buffer = alloc(name, bufferType({stages, rows, columns}));
   ring.slotType = bufferType({rows, columns});
   bool isLoaded = from == kProducer;
@@ -34,7 +37,11 @@ Ring WsWgmmaEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
     return ring;
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
-  ring.map = context.getTensorMap(name, {1, 1, rows, span * 8 / bits}, span);
+  SmallVector<int64_t> box = {1, 1, rows, span * 8 / bits};
+  // Of every four rows two go to each half of the slot.
+  if (view == TensorMapView::Quads)
+    box = {1, 1, rows / 4, 2, span * 8 / bits};
+  ring.map = context.getTensorMap(name, box, span, view);
   return ring;
 }
 
@@ -196,7 +203,7 @@ WsWgmmaEmitter::getRings(StringRef partition) {
     return {{&q, kConsumer}, {&k, kConsumer}, {&values(), kConsumer}};
   SmallVector<std::pair<const Ring *, StringRef>> rings = {
       {&q, kProducer}, {&k, kProducer}, {&v, kProducer}};
-  if (facts.isNarrow())
+  if (needsTransposer(facts))
     rings.append({{&v, kTransposer}, {&vt, kTransposer}});
   return rings;
 }
@@ -225,8 +232,12 @@ std::pair<Value, Value> WsWgmmaEmitter::acquire(OpBuilder &builder,
 Value WsWgmmaEmitter::emitOperandA(OpBuilder &builder, Value p) {
   RankedTensorType type =
       tileType({blockM, plan.getBlockN()}, facts.elementType);
-  if (facts.isNarrow())
-    return NarrowOperandOp::create(builder, b.getLoc(), type, p);
+  if (facts.isNarrow()) {
+    KeyOrder order = KeyOrder::Interleaved;
+    if (!needsTransposer(facts))
+      order = plan.getKeyQuads() ? KeyOrder::Quads : KeyOrder::Plain;
+    return NarrowOperandOp::create(builder, b.getLoc(), type, p, order);
+  }
   return arith::TruncFOp::create(builder, b.getLoc(), type, p);
 }
 
@@ -300,7 +311,7 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
     Value s =
         WgmmaWaitOp::create(lb, scoreType, product, /*pending=*/0).getResult(0);
     release(lb, k, keyToken, kConsumer);
-    if (failed(emitScores(lb, key, s)))
+    if (failed(emitScores(lb, key, s, plan.getKeyQuads())))
       status = failure();
     auto softmax = OnlineSoftmaxOp::create(
         lb, s, carried[0], carried[1], carried[2], scale, plan.getSoftmax());
@@ -363,14 +374,20 @@ LogicalResult WsWgmmaEmitter::emitConsumer() {
 
 LogicalResult WsWgmmaEmitter::run() {
   int64_t blockN = plan.getBlockN();
-  bool isNarrow = facts.isNarrow();
+  bool transposes = needsTransposer(facts);
   q = makeRing("q", plan.getQStages(), blockM, facts.headDim, kProducer,
                kConsumer);
-  k = makeRing("k", plan.getKStages(), blockN, facts.headDim, kProducer,
-               kConsumer);
-  v = makeRing("v", isNarrow ? kRawValueSlots : plan.getVStages(), blockN,
-               facts.valueDim, kProducer, isNarrow ? kTransposer : kConsumer);
-  if (isNarrow)
+  k = makeRing(
+      "k", plan.getKStages(), blockN, facts.headDim, kProducer, kConsumer,
+      plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole);
+  if (facts.hasTransposedValues())
+    v = makeRing("v", plan.getVStages(), facts.valueDim, blockN, kProducer,
+                 kConsumer, TensorMapView::Transposed);
+  else
+    v = makeRing("v", transposes ? kRawValueSlots : plan.getVStages(), blockN,
+                 facts.valueDim, kProducer,
+                 transposes ? kTransposer : kConsumer);
+  if (transposes)
     vt = makeRing("vt", plan.getVStages(), facts.valueDim, blockN, kTransposer,
                   kConsumer);
   makeResultMap();
@@ -382,11 +399,11 @@ LogicalResult WsWgmmaEmitter::run() {
       b.getDenseI64ArrayAttr({blockM / 16, 4}),
       b.getDenseI64ArrayAttr({budget.consumer, budget.producer}),
       /*partitionsCount=*/2);
-  for (auto [region, emit] :
-       llvm::zip(op.getPartitions(),
-                 std::array{&WsWgmmaEmitter::emitConsumer,
-                            isNarrow ? &WsWgmmaEmitter::emitTransposingProducer
-                                     : &WsWgmmaEmitter::emitProducer})) {
+  for (auto [region, emit] : llvm::zip(
+           op.getPartitions(),
+           std::array{&WsWgmmaEmitter::emitConsumer,
+                      transposes ? &WsWgmmaEmitter::emitTransposingProducer
+                                 : &WsWgmmaEmitter::emitProducer})) {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&region);
     auto end = YieldOp::create(b, ValueRange());

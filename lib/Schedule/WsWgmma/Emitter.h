@@ -2,12 +2,13 @@
 //
 // Both partitions walk the same tiles and, in each, the same blocks of keys
 // from the last to the first; three channels (q, k, v) hand slots from the
-// producer to the consumers. 8-bit values are transposed on the way by all
-// warps of the producer's partition, since wgmma reads such operands with the
-// contraction's index contiguous only: the channel v leads from its elected
-// thread to its warps, and vt, which has as many slots as the plan gives V,
-// from there to the consumers. Where a counter deals the tiles, the producer
-// takes them from it and one more channel (tile) hands their indices on.
+// producer to the consumers. 8-bit values whose keys are not contiguous are
+// transposed on the way by all warps of the producer's partition, since wgmma
+// reads such operands with the contraction's index contiguous only: the channel
+// v leads from its elected thread to its warps, and vt, which has as many slots
+// as the plan gives V, from there to the consumers. Where a counter deals the
+// tiles, the producer takes them from it and one more channel (tile) hands
+// their indices on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +34,7 @@ struct TileDealer {
 /// A ring of shared memory with its channel and the map that fills it.
 struct Ring {
   Value buffer, channel, map;
+  TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
 };
 
@@ -49,12 +51,13 @@ private:
                     StringRef to, SignalKind signal);
   /// A ring between two roles, and its map if TMA fills it.
   Ring makeRing(StringRef name, int64_t stages, int64_t rows, int64_t columns,
-                StringRef from, StringRef to);
+                StringRef from, StringRef to,
+                TensorMapView view = TensorMapView::Whole);
   /// The rings of a partition with its roles in them, in the order in which it
   /// carries their cursors.
   SmallVector<std::pair<const Ring *, StringRef>> getRings(StringRef partition);
   /// What consumers read V from.
-  const Ring &values() const { return facts.isNarrow() ? vt : v; }
+  const Ring &values() const { return needsTransposer(facts) ? vt : v; }
   void makeDealer();
   /// Lets TMA store the results, if it can.
   void makeResultMap();
@@ -89,7 +92,8 @@ private:
                StringRef role) {
     ChannelReleaseOp::create(builder, b.getLoc(), ring.channel, token, role);
   }
-  /// Loads rows from `first` on into the next slot.
+  /// Loads rows from `first` on into the next slot: those of a sequence, or in
+  /// a transposed view all rows and the keys from `first` on.
   void load(const Ring &ring, Value cursor, Value head, Value first);
 
   /// Hands `count` slots of K and of V back unread; their next cursors.

@@ -26,12 +26,13 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   sum.add("q", plan.getBlockM() * facts.headDim * bytes, plan.getQStages());
   sum.add("k", plan.getBlockN() * facts.headDim * bytes, plan.getKStages());
   int64_t slots = plan.getQStages() + plan.getKStages() + plan.getVStages();
-  if (facts.isNarrow()) {
+  bool transposes = needsTransposer(facts);
+  if (transposes) {
     sum.add("v", plan.getBlockN() * facts.valueDim * bytes, kRawValueSlots);
     slots += kRawValueSlots;
   }
-  sum.add(facts.isNarrow() ? "vt" : "v",
-          plan.getBlockN() * facts.valueDim * bytes, plan.getVStages());
+  sum.add(transposes ? "vt" : "v", plan.getBlockN() * facts.valueDim * bytes,
+          plan.getVStages());
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, slots);
   // An index of 4 bytes and two mbarriers for each slot.
@@ -48,8 +49,9 @@ static int64_t getResultBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
 /// Why no tensor map can describe a tensor; nothing if one can.
 static std::optional<std::string> findUnmappable(const TensorFacts &tensor) {
   int64_t bytes = tensor.elementType.getIntOrFloatBitWidth() / 8;
-  for (int64_t stride : ArrayRef(tensor.strides).drop_back())
-    if (!ShapedType::isDynamic(stride) && stride * bytes % 16 != 0)
+  for (auto [dim, stride] : llvm::enumerate(tensor.strides))
+    if (dim != tensor.getContiguousDim() && !ShapedType::isDynamic(stride) &&
+        stride * bytes % 16 != 0)
       return llvm::formatv(
           "a stride of {0} bytes in '{1}', expected a multiple of 16",
           stride * bytes, tensor.name);
@@ -96,7 +98,7 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
   int64_t consumers = plan.getBlockM() / 64;
   RegisterBudget budget;
   budget.producer =
-      facts.isNarrow() ? kTransposerRegisters : kLeastProducerRegisters;
+      needsTransposer(facts) ? kTransposerRegisters : kLeastProducerRegisters;
   budget.consumer = std::min<int64_t>(
       kMostConsumerRegisters,
       llvm::alignDown((total - budget.producer) / consumers, 8));
@@ -111,9 +113,9 @@ static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
   if (facts.valueDim > 128 && !facts.isNarrow())
     return overlaps;
   overlaps.push_back({false, true});
-  // With 8-bit operands PV behind won at head dimension 64 only
+  // With a transposer PV behind won at head dimension 64 only
   // (docs/Rationale/NarrowTypes.md).
-  if (facts.isNarrow() && facts.valueDim > 64)
+  if (needsTransposer(facts) && facts.valueDim > 64)
     return overlaps;
   if (softmax == SoftmaxPolicy::Optimistic)
     overlaps.push_back({true, facts.valueDim > 64});
@@ -122,8 +124,26 @@ static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
 
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
-  static constexpr int64_t narrow[] = {128, 96, 64};
+  static constexpr int64_t transposed[] = {128, 96, 64};
+  static constexpr int64_t narrow[] = {224, 192, 160, 128, 96, 64};
+  if (needsTransposer(facts))
+    return transposed;
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
+}
+
+/// Why the rows of K cannot be loaded in the order of quads; nothing if they
+/// can.
+static std::optional<std::string> findNoQuads(const ProblemFacts &facts) {
+  if (!facts.isNarrow() || !facts.hasTransposedValues())
+    return "8-bit operands and a stride of 1 along the keys of 'v'";
+  if (facts.varlen)
+    return "sequences that are not packed";
+  if (ShapedType::isDynamic(facts.keys) || facts.keys % 4 != 0)
+    return llvm::formatv(
+        "a number of keys that is a known multiple of 4, got {0}",
+        ShapedType::isDynamic(facts.keys) ? "a dynamic one"
+                                          : std::to_string(facts.keys));
+  return std::nullopt;
 }
 
 std::vector<PlanAttrInterface>
@@ -168,8 +188,8 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 auto plan = WsWgmmaPlanAttr::get(
                     context, blockM, blockN, qStages, stages, stages,
                     /*qkAhead=*/true, pvBehind, turns && blockM > 64, cluster,
-                    /*dynamic=*/dealt, softmax, order, groupHeads,
-                    EpilogueKind::Auto);
+                    /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
+                    softmax, order, groupHeads, EpilogueKind::Auto);
                 bool fits = getSharedBytes(facts, plan, target).getTotal() <=
                             target.sharedBytesPerCTA;
                 if (fits || stages == 2)
@@ -235,11 +255,15 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
           "8-bit operands need block_n to be a multiple of 32 and cluster = 1, "
           "got {0} and {1}",
           plan.getBlockN(), plan.getCluster()));
-    if (llvm::Error error =
-            transposeTiles(plan.getBlockN(), facts.valueDim, kWarpgroup / 32)
-                .takeError())
-      return error;
+    if (needsTransposer(facts))
+      if (llvm::Error error =
+              transposeTiles(plan.getBlockN(), facts.valueDim, kWarpgroup / 32)
+                  .takeError())
+        return error;
   }
+  if (plan.getKeyQuads())
+    if (std::optional<std::string> need = findNoQuads(facts))
+      return llvm::createStringError("key_quads needs " + *need);
   if (plan.getDynamic() && (facts.isNarrow() || plan.getCluster() != 1))
     return llvm::createStringError(llvm::formatv(
         "dynamic needs 16-bit operands and cluster = 1, got {0} bits and {1}",
@@ -276,14 +300,15 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
   auto plan = llvm::cast_if_present<WsWgmmaPlanAttr>(planAttr);
   if (!plan)
     plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true, false, false,
-                                1, false, SoftmaxPolicy::Exact,
+                                1, false, false, SoftmaxPolicy::Exact,
                                 TileOrder::RowMajor, 0, EpilogueKind::Auto);
   int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
   int64_t qStages = plan.getQStages(), kStages = plan.getKStages(),
           vStages = plan.getVStages(), cluster = plan.getCluster(),
           groupHeads = plan.getGroupHeads();
   bool qkAhead = plan.getQkAhead(), pvBehind = plan.getPvBehind(),
-       dynamic = plan.getDynamic(), turns = plan.getTurns();
+       keyQuads = plan.getKeyQuads(), dynamic = plan.getDynamic(),
+       turns = plan.getTurns();
   SoftmaxPolicy softmax = plan.getSoftmax();
   TileOrder order = plan.getOrder();
   EpilogueKind epilogue = plan.getEpilogue();
@@ -301,6 +326,7 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
                         .Case("qk_ahead", &qkAhead)
                         .Case("pv_behind", &pvBehind)
                         .Case("turns", &turns)
+                        .Case("key_quads", &keyQuads)
                         .Case("dynamic", &dynamic)
                         .Default(nullptr);
     LogicalResult result = success();
@@ -316,15 +342,16 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
              << "unknown parameter '" << parameter.name
              << "' of schedule 'ws_wgmma', expected one of "
                 "block_m, block_n, q_stages, k_stages, v_stages, "
-                "qk_ahead, pv_behind, turns, cluster, dynamic, softmax, order, "
-                "group_heads, epilogue";
+                "qk_ahead, pv_behind, turns, cluster, key_quads, dynamic, "
+                "softmax, order, group_heads, epilogue";
     }
     if (failed(result))
       return failure();
   }
   auto changed = WsWgmmaPlanAttr::getChecked(
       emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
-      pvBehind, turns, cluster, dynamic, softmax, order, groupHeads, epilogue);
+      pvBehind, turns, cluster, keyQuads, dynamic, softmax, order, groupHeads,
+      epilogue);
   if (!changed)
     return failure();
   return PlanAttrInterface(changed);

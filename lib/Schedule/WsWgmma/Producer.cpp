@@ -14,10 +14,19 @@ void WsWgmmaEmitter::load(const Ring &ring, Value cursor, Value head,
   auto [slot, token] = acquire(b, ring, cursor, kProducer);
   // Packed sequences are one batch.
   Value batch = facts.varlen ? context.i32(0) : at.batch;
-  Value coordinates[] = {batch, head, first, context.i32(0)};
+  Value zero = context.i32(0);
+  SmallVector<Value> coordinates = {batch, head, first, zero};
+  IntegerAttr stacked;
+  if (ring.view == TensorMapView::Transposed) {
+    coordinates = {batch, head, zero, first};
+  } else if (ring.view == TensorMapView::Quads) {
+    Value quad = arith::DivUIOp::create(b, first, context.i32(4));
+    coordinates = {batch, head, quad, zero, zero};
+    stacked = b.getI64IntegerAttr(2);
+  }
   TmaLoadOp::create(b, ring.map, coordinates, slot, token,
                     /*barriers=*/Value(), /*index=*/Value(),
-                    /*multicast=*/IntegerAttr());
+                    /*multicast=*/IntegerAttr(), stacked);
   release(b, ring, token, kProducer);
 }
 

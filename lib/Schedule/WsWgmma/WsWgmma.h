@@ -47,6 +47,12 @@ inline constexpr int64_t kTransposerRegisters = 56;
 /// Slots of 8-bit values that are to be transposed.
 inline constexpr int64_t kRawValueSlots = 2;
 
+/// True if the producer's warps transpose V: 8-bit operands of wgmma need the
+/// contraction's index contiguous.
+inline bool needsTransposer(const ProblemFacts &facts) {
+  return facts.isNarrow() && !facts.hasTransposedValues();
+}
+
 /// Registers that a thread of each partition asks for.
 struct RegisterBudget {
   int64_t consumer = 0;
@@ -55,7 +61,7 @@ struct RegisterBudget {
 
 /// Budgets that together fit the registers that the kernel starts with: for two
 /// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168 (2 x 128 x
-/// 224 + 128 x 56 with 8-bit operands), for three 3 x 128 x 160 + 128 x 24 =
+/// 224 + 128 x 56 with a transposer), for three 3 x 128 x 160 + 128 x 24 =
 /// 64512 of 512 x 128.
 RegisterBudget getRegisterBudget(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan);

@@ -99,6 +99,43 @@ func.func @attention_c4(
 
 // -----
 
+func.func @attention_c4_values(
+    %q: memref<2x8x304x64xf8E4M3FN>,
+    %v: memref<2x2x208x64xf8E4M3FN, strided<[1, 128, 256, 2]>>,
+    %o: memref<2x8x304x64xbf16>) {
+  // expected-error @below {{expected innermost stride 1 for 'v', got 2}}
+  attn.attention ins(%q, %q, %v : memref<2x8x304x64xf8E4M3FN>, memref<2x8x304x64xf8E4M3FN>, memref<2x2x208x64xf8E4M3FN, strided<[1, 128, 256, 2]>>)
+    outs(%o : memref<2x8x304x64xbf16>)
+  return
+}
+
+// -----
+
+// Only v may have its rows contiguous.
+func.func @attention_c4_keys(
+    %q: memref<2x8x304x64xf8E4M3FN>,
+    %k: memref<2x2x208x64xf8E4M3FN, strided<[26624, 13312, 1, 208]>>,
+    %o: memref<2x8x304x64xbf16>) {
+  // expected-error @below {{expected innermost stride 1 for 'k', got 208}}
+  attn.attention ins(%q, %k, %k : memref<2x8x304x64xf8E4M3FN>, memref<2x2x208x64xf8E4M3FN, strided<[26624, 13312, 1, 208]>>, memref<2x2x208x64xf8E4M3FN, strided<[26624, 13312, 1, 208]>>)
+    outs(%o : memref<2x8x304x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @attention_c4_latent(
+    %q: memref<2x8x1x576xbf16>, %k: memref<2x1x208x576xbf16>,
+    %v: memref<2x1x208x512xbf16, strided<[106496, 106496, 1, 208]>>,
+    %o: memref<2x8x1x512xbf16>) {
+  // expected-error @below {{expected innermost stride 1 for 'v', got 208}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x576xbf16>, memref<2x1x208x576xbf16>, memref<2x1x208x512xbf16, strided<[106496, 106496, 1, 208]>>)
+    outs(%o : memref<2x8x1x512xbf16>) {rope_dim = 64 : i64}
+  return
+}
+
+// -----
+
 func.func @attention_c4_dynamic(
     %q: memref<2x8x300x64xf16, strided<[?, ?, ?, ?]>>,
     %k: memref<2x2x200x64xf16>,

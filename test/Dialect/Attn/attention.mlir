@@ -144,3 +144,13 @@ func.func @descales(%q: memref<1x8x300x64xf8E4M3FN>, %k: memref<1x2x200x64xf8E4M
                  {max_seqlen_q = 300 : i64}
   return
 }
+
+// V may have its keys contiguous.
+// CHECK-LABEL: @transposed_values
+// CHECK: memref<2x2x200x64xf8E4M3FN, strided<[26624, 13312, 1, 208]>>
+func.func @transposed_values(%q: memref<2x8x300x64xf8E4M3FN>, %k: memref<2x2x200x64xf8E4M3FN>,
+                             %v: memref<2x2x200x64xf8E4M3FN, strided<[26624, 13312, 1, 208]>>, %o: memref<2x8x300x64xbf16>) {
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN, strided<[26624, 13312, 1, 208]>>)
+                 outs(%o : memref<2x8x300x64xbf16>)
+  return
+}

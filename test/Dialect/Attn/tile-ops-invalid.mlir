@@ -225,3 +225,22 @@ func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) 
   }
   return
 }
+
+// -----
+
+func.func @f(%s: tensor<64x24xf32, #attn.auto>, %i: i32) {
+  // expected-error @below {{expected a tile with a multiple of 16 columns for 'quads', got 'tensor<64x24xf32, #attn.auto>'}}
+  %r = attn.apply_mask %s[%i, %i] limit %i {quads} : tensor<64x24xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<64xf32, #attn.auto>, %i: i32) {
+  // expected-error @below {{expected a tile with a multiple of 16 columns for 'quads', got 'tensor<64xf32, #attn.auto>'}}
+  %r = attn.map_elements %s[%i, %i] {quads} : tensor<64xf32, #attn.auto> {
+  ^bb0(%x: f32, %q: i32, %k: i32):
+    attn.yield %x : f32
+  }
+  return
+}

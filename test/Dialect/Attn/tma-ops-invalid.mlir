@@ -139,3 +139,27 @@ func.func @store_whole(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32
   }
   return
 }
+
+// -----
+
+func.func @stacked_one(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<32x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 2 or more stacked boxes and no multicast, got 1 and no multicast}}
+  attn.tma.load %map[%i, %i, %i], %dest token %t {stacked = 1} : !attn.tensor_map<16x2x64xf16, swizzle = 128>, !attn.buffer<32x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @stacked_multicast(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 2 or more stacked boxes and no multicast, got 2 and a multicast}}
+  attn.tma.load %map[%i, %i, %i], %dest token %t {multicast = 2, stacked = 2} : !attn.tensor_map<16x2x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @stacked_whole(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<32x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a buffer of 64 rows and a multiple of 64 columns, got 32 x 64}}
+  attn.tma.load %map[%i, %i, %i], %dest token %t {stacked = 2} : !attn.tensor_map<16x2x64xf16, swizzle = 128>, !attn.buffer<32x64xf16, #attn.auto, shared>
+  return
+}

@@ -438,7 +438,7 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
                                       int64_t blockN, int64_t qStages,
                                       int64_t kStages, int64_t vStages,
                                       bool qkAhead, bool pvBehind, bool turns,
-                                      int64_t cluster, bool,
+                                      int64_t cluster, bool, bool,
                                       SoftmaxPolicy softmax, TileOrder,
                                       int64_t groupHeads, EpilogueKind) {
   if (blockM != 64 && blockM != 128 && blockM != 192)

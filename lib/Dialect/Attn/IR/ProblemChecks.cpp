@@ -36,7 +36,8 @@ static LogicalResult checkMemRef(Operation *op, const OperandRule &rule,
   if (failed(type.getStridesAndOffset(strides, offset)))
     return op->emitOpError("expected '")
            << rule.operand.name << "' to have strides, got " << type;
-  if (rule.unitStride && strides.back() != 1)
+  bool isTransposed = rule.mayBeTransposed && strides[strides.size() - 2] == 1;
+  if (rule.unitStride && strides.back() != 1 && !isTransposed)
     return op->emitOpError("expected innermost stride 1 for '")
            << rule.operand.name << "', got " << describeExtent(strides.back());
   return success();

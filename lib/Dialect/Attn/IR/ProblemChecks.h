@@ -28,6 +28,8 @@ struct OperandRule {
   int64_t rank;
   /// The innermost dimension of a memref must have stride 1.
   bool unitStride;
+  /// Or the one before it.
+  bool mayBeTransposed = false;
 };
 
 /// An extent as messages print it: the number, or "dynamic".

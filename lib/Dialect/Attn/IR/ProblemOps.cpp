@@ -375,7 +375,11 @@ LogicalResult AttentionOp::verify() {
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
-      {{"v", getV()}, 4, /*unitStride=*/true},
+      // With rope_dim v is a part of k.
+      {{"v", getV()},
+       4,
+       /*unitStride=*/true,
+       /*mayBeTransposed=*/!getRopeDim().has_value()},
       {{"o", getO()}, 4 + lead, /*unitStride=*/true},
       {{"lse", getLse()}, 3 + lead, /*unitStride=*/false},
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},

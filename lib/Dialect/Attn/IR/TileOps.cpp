@@ -71,13 +71,22 @@ LogicalResult Exp2Op::verify() {
   return success();
 }
 
+/// Checks that the columns of a tile can stand for keys in fours.
+static LogicalResult verifyQuads(Operation *op, RankedTensorType tile) {
+  if (tile.getRank() == 2 && tile.getShape()[1] % 16 == 0)
+    return success();
+  return op->emitOpError("expected a tile with a multiple of 16 columns for "
+                         "'quads', got ")
+         << tile;
+}
+
 LogicalResult ApplyMaskOp::verify() {
   RankedTensorType tile = tileType(getSource());
   if (tile.getRank() != 2 || !isa<FloatType>(tile.getElementType()))
     return emitOpError("expected a float tile of rank 2, got ") << tile;
   if (!getLimit() && !getLower() && !getUpper())
     return emitOpError("expected at least one of limit, lower and upper");
-  return success();
+  return getQuads() ? verifyQuads(*this, tile) : success();
 }
 
 LogicalResult MapElementsOp::verifyRegions() {
@@ -92,7 +101,7 @@ LogicalResult MapElementsOp::verifyRegions() {
   if (yield.getOperandTypes() != ArrayRef<Type>({element}))
     return yield.emitOpError("expected one value of type ")
            << element << ", got (" << yield.getOperandTypes() << ")";
-  return success();
+  return getQuads() ? verifyQuads(*this, tileType(getSource())) : success();
 }
 
 void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,

@@ -68,6 +68,14 @@ LogicalResult TmaLoadOp::verify() {
   int64_t parts = getMulticast().value_or(1);
   if (getMulticast() && (parts < 2 || parts > 16))
     return emitOpError("expected a cluster of 2 to 16 CTAs, got ") << parts;
+  if (std::optional<int64_t> stacked = getStacked()) {
+    if (*stacked < 2 || getMulticast())
+      return emitOpError("expected 2 or more stacked boxes and no multicast, "
+                         "got ")
+             << *stacked << " and "
+             << (getMulticast() ? "a multicast" : "no multicast");
+    parts = *stacked;
+  }
   return verifyCopy(*this, getMap().getType(), getCoords().size(),
                     getDest().getType(), parts);
 }

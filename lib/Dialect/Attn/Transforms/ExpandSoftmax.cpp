@@ -181,6 +181,7 @@ public:
       if (!isa<arith::TruncFOp, NarrowOperandOp>(user) ||
           (narrowing &&
            (narrowing->getName() != user->getName() ||
+            narrowing->getAttrDictionary() != user->getAttrDictionary() ||
             narrowing->getResultTypes() != user->getResultTypes())))
         return nullptr;
       narrowing = user;

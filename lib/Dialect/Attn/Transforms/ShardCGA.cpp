@@ -117,6 +117,8 @@ std::string KernelSharder::findReason(TmaLoadOp load) {
   auto print = [](Operation *op) { return op->getName().getStringRef(); };
   if (load.getMulticast())
     return "it is a multicast already";
+  if (load.getStacked())
+    return "a load is of stacked boxes";
   for (auto [index, coordinate] : llvm::enumerate(load.getCoords()))
     if (Operation *source = uniformity.getSource(coordinate))
       return llvm::formatv("coordinate {0} of a load depends on {1}", index,

@@ -5,7 +5,7 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_wgmma set=qk_ahead=maybe" 2>&1 | FileCheck %s --check-prefix=BOOL
 
 // CHIP: schedule 'ws_wgmma' does not support sm_86, which has no wgmma, expected sm_90a
-// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, pv_behind, turns, cluster, dynamic, softmax, order, group_heads, epilogue
+// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, pv_behind, turns, cluster, key_quads, dynamic, softmax, order, group_heads, epilogue
 // SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + k 2 x 65536 + v 2 x 65536 + barriers 8 x 16) exceeds 232448 on sm_90a
 // BOOL: expected qk_ahead to be true or false, got 'maybe'
 
@@ -169,5 +169,60 @@ func.func @narrow_share(%q: memref<1x8x256x32xf8E4M3FN>, %o: memref<1x8x256x32xb
   // expected-error@+1 {{expected 4 warps to share 96 x 32 elements in pieces of 32 x 16}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x32xf8E4M3FN>, memref<1x8x256x32xf8E4M3FN>, memref<1x8x256x32xf8E4M3FN>)
                  outs(%o : memref<1x8x256x32xbf16>) {plan = #attn.ws_wgmma<block_n = 96>}
+  return
+}
+
+// -----
+
+// Rows of K in fours are for P that is the operand of V as it lies.
+func.func @quads(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{key_quads needs 8-bit operands and a stride of 1 along the keys of 'v'}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<key_quads = true>}
+  return
+}
+
+// -----
+
+func.func @quads_keys(%q: memref<1x8x254x64xf8E4M3FN>, %v: memref<1x8x254x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x254x64xf16>) {
+  // expected-error@+1 {{key_quads needs a number of keys that is a known multiple of 4, got 254}}
+  attn.attention ins(%q, %q, %v : memref<1x8x254x64xf8E4M3FN>, memref<1x8x254x64xf8E4M3FN>, memref<1x8x254x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>)
+                 outs(%o : memref<1x8x254x64xf16>) {plan = #attn.ws_wgmma<key_quads = true>}
+  return
+}
+
+// -----
+
+func.func @quads_dynamic(%q: memref<1x8x?x64xf8E4M3FN>, %v: memref<1x8x?x64xf8E4M3FN, strided<[?, ?, 1, ?]>>, %o: memref<1x8x?x64xf16>) {
+  // expected-error@+1 {{key_quads needs a number of keys that is a known multiple of 4, got a dynamic one}}
+  attn.attention ins(%q, %q, %v : memref<1x8x?x64xf8E4M3FN>, memref<1x8x?x64xf8E4M3FN>, memref<1x8x?x64xf8E4M3FN, strided<[?, ?, 1, ?]>>)
+                 outs(%o : memref<1x8x?x64xf16>) {plan = #attn.ws_wgmma<key_quads = true>}
+  return
+}
+
+// -----
+
+func.func @quads_packed(%q: memref<1x8x256x64xf8E4M3FN>, %v: memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>, %n: memref<3xi32>) {
+  // expected-error@+1 {{key_quads needs sequences that are not packed}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>)
+                 outs(%o : memref<1x8x256x64xf16>) cu_seqlens(%n, %n : memref<3xi32>, memref<3xi32>) {max_seqlen_q = 256 : i64, plan = #attn.ws_wgmma<key_quads = true>}
+  return
+}
+
+// -----
+
+func.func @wide_transposed(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support 16-bit 'v' whose keys are contiguous, expected a stride of 1 along the head dimension}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>)
+                 outs(%o : memref<1x8x256x64xf16>)
+  return
+}
+
+// -----
+
+func.func @transposed_stride(%q: memref<1x8x256x64xf8E4M3FN>, %v: memref<1x8x256x64xf8E4M3FN, strided<[132096, 16512, 1, 258]>>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support a stride of 258 bytes in 'v', expected a multiple of 16}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN, strided<[132096, 16512, 1, 258]>>)
+                 outs(%o : memref<1x8x256x64xf16>)
   return
 }

@@ -254,6 +254,18 @@ gpu.module @kernels {
 
 // -----
 
+#other = #attn.blocked<per_thread = [1, 4], warps = 4, order = [1, 0]>
+gpu.module @kernels {
+  gpu.func @quads(%x: f32, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : tensor<64x32xf32, #other>
+    // expected-error @below {{expected a thread's columns to be neighbours in every 8 for 'quads', got layout}}
+    %r = attn.apply_mask %s[%i, %i] limit %i {quads} : tensor<64x32xf32, #other>
+    gpu.return
+  }
+}
+
+// -----
+
 !v = !attn.buffer<32x64xf8E4M3FN, #attn.rows, shared>
 !vt = !attn.buffer<64x32xf8E4M3FN, #attn.swizzled<span = 32>, shared>
 gpu.module @kernels {

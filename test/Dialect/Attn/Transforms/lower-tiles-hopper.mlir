@@ -244,6 +244,96 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     gpu.return
   }
 
+  // Units of 8 columns at the same place in both halves: registers 0, 1 of units
+  // 0 and 2, then of units 1 and 3.
+  // CHECK-LABEL: gpu.func @narrow_quads
+  // CHECK: %[[P:.*]]:16 = scf.for
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#1, %[[P]]#0
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#9, %[[P]]#8
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#3, %[[P]]#2
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#11, %[[P]]#10
+  // CHECK: nvvm.convert.f32x2.to.f8x2 %[[P]]#5, %[[P]]#4
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: gpu.return
+  gpu.func @narrow_quads(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %first = tensor.splat %x : tensor<64x32xf32, #acc4>
+    %p = scf.for %j = %zero to %n step %one iter_args(%s = %first) -> (tensor<64x32xf32, #acc4>) : i32 {
+      %twice = arith.addf %s, %s : tensor<64x32xf32, #acc4>
+      scf.yield %twice : tensor<64x32xf32, #acc4>
+    }
+    %a = attn.narrow_operand %p {order = #attn<key_order quads>} : tensor<64x32xf32, #acc4> -> tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc4>>
+    gpu.return
+  }
+
+  // Two words are exchanged by two shuffles. Even threads give lower halves
+  // first (0x5410 = 21520), odd ones upper halves (0x7632 = 30258); threads 2 and
+  // 3 of four get the later columns first (0x1054 = 4180, 0x3276 = 12918).
+  // CHECK-LABEL: gpu.func @narrow_plain
+  // CHECK-DAG: %[[LOWER:.*]] = arith.constant 21520 : i32
+  // CHECK-DAG: %[[UPPER:.*]] = arith.constant 30258 : i32
+  // CHECK-DAG: %[[GIVE:.*]] = arith.select %[[EVEN:.*]], %[[LOWER]], %[[UPPER]]
+  // CHECK-DAG: %[[GIVE2:.*]] = arith.select %[[EVEN]], %[[UPPER]], %[[LOWER]]
+  // CHECK-DAG: %[[TAKE:.*]] = arith.select %[[FIRST:.*]], %{{.*}}, %{{.*}}
+  // CHECK: %[[A:.*]] = nvvm.prmt <default> %[[GIVE]], %[[X:.*]], %[[Y:.*]] : i32
+  // CHECK: %[[S:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[A]]
+  // CHECK: %[[B:.*]] = nvvm.prmt <default> %[[GIVE2]], %[[X]], %[[Y]] : i32
+  // CHECK: %[[T:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[B]]
+  // CHECK: nvvm.prmt <default> %{{.*}}, %[[S]], %[[T]]
+  // CHECK: nvvm.prmt <default> %{{.*}}, %[[S]], %[[T]]
+  // CHECK-COUNT-2: nvvm.shfl
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: gpu.return
+  gpu.func @narrow_plain(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %p = tensor.splat %x : tensor<64x32xf32, #acc4>
+    %a = attn.narrow_operand %p {order = #attn<key_order plain>} : tensor<64x32xf32, #acc4> -> tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc4>>
+    gpu.return
+  }
+
+  // A thread's first columns are 4 (l % 4) apart, and its registers' keys are
+  // 0, 1 of the first unit of 8 columns, 16, 17 of the second one, and 2, 3 of
+  // the first one of the other half.
+  // CHECK-LABEL: gpu.func @mask_quads
+  // CHECK-DAG: arith.constant 4 : i32
+  // CHECK: arith.constant 0 : i32
+  // CHECK-NEXT: arith.cmpi slt
+  // CHECK: arith.constant 1 : i32
+  // CHECK-NEXT: arith.cmpi slt
+  // CHECK: arith.constant 16 : i32
+  // CHECK-NEXT: arith.cmpi slt
+  // CHECK: arith.constant 17 : i32
+  // CHECK-NEXT: arith.cmpi slt
+  // CHECK: arith.constant 2 : i32
+  // CHECK-NEXT: arith.cmpi slt
+  // CHECK: arith.constant 3 : i32
+  // CHECK-NEXT: arith.cmpi slt
+  // CHECK: arith.constant 18 : i32
+  // CHECK-NEXT: arith.cmpi slt
+  gpu.func @mask_quads(%x: f32, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : tensor<64x32xf32, #acc4>
+    %r = attn.apply_mask %s[%i, %i] limit %i {quads} : tensor<64x32xf32, #acc4>
+    gpu.return
+  }
+
+  // Two boxes of 16 x 2 rows, 4 KB apart, at 0 and 2 along the dimension of 4.
+  // CHECK-LABEL: gpu.func @stacked
+  // CHECK-SAME: %[[B:[^:]*]]: i32, %[[ROW:[^:]*]]: i32
+  // CHECK: %[[FIRST:.*]] = arith.addi %[[B]], %{{.*}} : i32
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %{{.*}}, %{{.*}}, box[%[[B]], %[[FIRST]], %[[ROW]]]
+  // CHECK: %[[TWO:.*]] = arith.constant 2 : i32
+  // CHECK: %[[SECOND:.*]] = arith.addi %[[B]], %[[TWO]] : i32
+  // CHECK: llvm.getelementptr %{{.*}}[4096]
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %{{.*}}, %{{.*}}, box[%[[B]], %[[SECOND]], %[[ROW]]]
+  gpu.func @stacked(%map: !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128>, %b: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %full = attn.mbarrier.alloc {offset = 16384 : i64} : !attn.mbarriers<1>
+    %k = attn.alloc {offset = 0 : i64} : !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>
+    attn.elect {
+      attn.tma.load %map[%row, %b, %b], %k barrier %full[%b] : !attn.mbarriers<1> {stacked = 2} : !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128>, !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>
+    }
+    gpu.return
+  }
+
   // 64 x 64 bytes, 16 columns for each of four warps: two pieces of 32 x 16.
   // The lower half of the lanes stores even columns first (0x6420 = 25632), the
   // upper half odd ones (0x7531 = 30001).

@@ -580,6 +580,41 @@ gpu.module @kernels {
 
 // -----
 
+// The rows of stacked boxes are no parts that follow each other.
+
+// CHECK-LABEL: gpu.func @stacked
+// CHECK-SAME:    !attn.tensor_map<16x2x64xf16, swizzle = 128>
+// CHECK:         attn.tma.load {{.*}} {stacked = 2 : i64}
+// REMARK: Reason="a load is of stacked boxes", Remark="each CTA fills the slots of channel 'k' for itself"
+!map = !attn.tensor_map<16x2x64xf16, swizzle = 128>
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!ch = !attn.channel<1>
+gpu.module @kernels {
+  gpu.func @stacked(%map: !map, %x: i32) kernel
+      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
+    %k_slot = attn.alloc {name = "k"} : !slot
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %kc = attn.cursor.start %k as "consumer" : !ch
+      %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
+      attn.channel.release %k, %kt as "consumer" : !ch
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %kc = attn.cursor.start %k as "producer" : !ch
+        %ki, %kt = attn.channel.acquire %k[%kc] as "producer" : !ch
+        attn.tma.load %map[%x, %zero, %zero], %k_slot token %kt {stacked = 2} : !map, !slot
+        attn.channel.release %k, %kt as "producer" : !ch
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // What is a multicast already stays one.
 
 // CHECK-LABEL: gpu.func @given

@@ -298,6 +298,10 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     - `turns`: warpgroups take turns to start their products (`attn.turn.take`).
     - `cluster`: CTAs of a cluster, each of which loads a part of every block of
       keys and values for all.
+    - `key_quads`: rows of a block of K are loaded in the order in which a thread's
+      scores are of four neighbouring keys, so that 8-bit probabilities need no
+      shuffles. Needs 8-bit V whose keys are contiguous, and a number of keys that
+      is a known multiple of 4.
     - `dynamic`: tiles are dealt by a counter in global memory, not by rank; not
       with clusters.
     - `order`: with `longest_first`, the longest tiles of a group of heads come
@@ -321,6 +325,7 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     DefaultValuedParameter<"bool", "false">:$pv_behind,
     DefaultValuedParameter<"bool", "false">:$turns,
     DefaultValuedParameter<"int64_t", "1">:$cluster,
+    DefaultValuedParameter<"bool", "false">:$key_quads,
     DefaultValuedParameter<"bool", "false">:$dynamic,
     DefaultValuedParameter<"::mlir::attn::SoftmaxPolicy",
         "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,

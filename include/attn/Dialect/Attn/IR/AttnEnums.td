@@ -45,6 +45,13 @@ def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
   I32EnumAttrCase<"Staged", 3, "staged">,
   I32EnumAttrCase<"Tma", 4, "tma">]>;
 
+def Attn_KeyOrder : Attn_I32Enum<"KeyOrder",
+    "in which order keys lie where the contraction of PV has to have four of "
+    "them in a thread", [
+  I32EnumAttrCase<"Interleaved", 0, "interleaved">,
+  I32EnumAttrCase<"Plain", 1, "plain">,
+  I32EnumAttrCase<"Quads", 2, "quads">]>;
+
 def Attn_ReduceKind : Attn_I32Enum<"ReduceKind", "the operator of a reduction", [
   I32EnumAttrCase<"Add", 0, "add">,
   I32EnumAttrCase<"Max", 1, "max">]>;
@@ -73,6 +80,7 @@ class Attn_EnumAttr<EnumInfo info, string name>
 }
 def Attn_SoftmaxPolicyAttr : Attn_EnumAttr<Attn_SoftmaxPolicy, "softmax_policy">;
 def Attn_EpilogueKindAttr : Attn_EnumAttr<Attn_EpilogueKind, "epilogue_kind">;
+def Attn_KeyOrderAttr : Attn_EnumAttr<Attn_KeyOrder, "key_order">;
 def Attn_ReduceKindAttr : Attn_EnumAttr<Attn_ReduceKind, "reduce_kind">;
 def Attn_TileSchedulerAttr : Attn_EnumAttr<Attn_TileScheduler, "tile_scheduler">;
 def Attn_KVPhaseAttr : Attn_EnumAttr<Attn_KVPhase, "kv_phase">;

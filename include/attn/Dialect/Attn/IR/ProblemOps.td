@@ -38,8 +38,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     Operands q (B, H, Nq, D), k (B, Hkv, Nk, D), v (B, Hkv, Nk, Dv), o (B, H,
     Nq, Dv) and lse (B, H, Nq) have these dimensions in this order and any
-    strides, so that (batch, sequence, heads, dim) is the same op with other
-    strides. H is a multiple of Hkv (GQA, MQA). On tensors the op is in
+    strides but an innermost one of 1, so that (batch, sequence, heads, dim) is
+    the same op with other strides. The stride of 1 of v may be that of its keys
+    instead, as in (batch, heads, dim, sequence). H is a multiple of Hkv (GQA, MQA). On tensors the op is in
     destination style and returns o and lse.
 
     With `cu_seqlens_q` and `cu_seqlens_k` (both int32, B + 1 elements, not

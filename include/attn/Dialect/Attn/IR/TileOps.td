@@ -120,6 +120,11 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Pure, AttrSizedOperandSegments,
     becomes -inf. `attn-expand-pipeline` drops the tests that a phase of
     the loop does not need.
 
+    With `quads` the tile has N columns, a multiple of 16, for N keys in another
+    order: column `u N/2 + 2t + i` stands for key `column + 4t + 2u + i` (t <
+    N/4; u, i < 2). A thread that holds two neighbours of each half of an
+    accumulator's columns then holds four neighbouring keys.
+
     Example:
 
     ```mlir
@@ -135,7 +140,8 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Pure, AttrSizedOperandSegments,
     Arg<I32, "key of column 0">:$column,
     Arg<Optional<I32>, "number of keys">:$limit,
     Arg<Optional<I32>, "least kept key minus query">:$lower,
-    Arg<Optional<I32>, "greatest kept key minus query">:$upper);
+    Arg<Optional<I32>, "greatest kept key minus query">:$upper,
+    UnitAttr:$quads);
   let results = (outs Res<AnyRankedTensor, "masked scores">:$result);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` (`limit` $limit^)? (`lower` $lower^)?
@@ -152,7 +158,7 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
     The region takes (element, query index, key index) of each element, with the
     indices `row + i` and `column + j`, and yields the new element. It may use
     scalars from outside and read memory; it is inlined for each element a
-    thread holds.
+    thread holds. With `quads` columns stand for keys as in `attn.apply_mask`.
 
     Example:
 
@@ -172,7 +178,8 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
   let arguments = (ins
     Arg<AnyRankedTensor, "the tile">:$source,
     Arg<I32, "query of row 0">:$row,
-    Arg<I32, "key of column 0">:$column);
+    Arg<I32, "key of column 0">:$column,
+    UnitAttr:$quads);
   let results = (outs Res<AnyRankedTensor, "the new tile">:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{

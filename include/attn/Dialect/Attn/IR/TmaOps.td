@@ -72,6 +72,10 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>,
     each of them at the barrier that lies where `barriers` lies here (PTX ISA,
     multicast::cluster). Coordinates are the same in all CTAs, which all load.
 
+    With `stacked = n` `dest` has n times the map's rows too, all from here: the
+    r-th part of the rows is the box that starts r times the box's extent further
+    along the dimension before the last.
+
     Undefined behaviour: touching `dest` before it is complete; a barrier
     that does not expect the bytes; a load into a CTA that has exited, or whose
     slot is in use.
@@ -94,7 +98,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>,
     Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
     Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
     Arg<Optional<I32>, "which barrier">:$index,
-    OptionalAttr<I64Attr>:$multicast);
+    OptionalAttr<I64Attr>:$multicast,
+    OptionalAttr<I64Attr>:$stacked);
   let assemblyFormat = [{
     $map `[` $coords `]` `,` $dest (`token` $token^)?
     (`barrier` $barriers^ `[` $index `]` `:` type($barriers))? attr-dict

@@ -99,10 +99,18 @@ def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure]>
   let summary = "an accumulator as 8-bit operand a of wgmma";
   let description = [{
     Rounds f32 elements to the nearest of the result's 8-bit type (out of range:
-    the largest finite one) and, in every 16 columns, puts column `8u + 2t + i`
-    at `4t + 2u + i` (t < 4; u, i < 2). An accumulator's fragments then are the
-    fragments of operand a, and no element moves between threads. The product's
-    operand b needs its rows in the same order: `attn.local_transpose` makes it.
+    the largest finite one). An accumulator has two neighbouring columns in a
+    thread, operand a four. `order` says which column of the source becomes
+    which one of the result:
+
+    - `interleaved` (the default): in every 16, column `8u + 2t + i` is put at
+      `4t + 2u + i` (t < 4; u, i < 2). No element moves between threads. The
+      product's operand b needs its rows in that order: `attn.local_transpose`
+      makes it.
+    - `plain`: column n stays column n, by a shuffle for each four elements.
+    - `quads`: column `u K/2 + 2t + i` is put at `4t + 2u + i` (t < K/4), the
+      key that it stands for in `attn.apply_mask` with `quads`. No element moves
+      between threads.
 
     Example:
 
@@ -113,7 +121,8 @@ def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure]>
     }
     ```
   }];
-  let arguments = (ins Arg<AnyRankedTensor, "M x K, f32">:$source);
+  let arguments = (ins Arg<AnyRankedTensor, "M x K, f32">:$source,
+    DefaultValuedAttr<Attn_KeyOrderAttr, "::mlir::attn::KeyOrder::Interleaved">:$order);
   let results = (outs Res<AnyRankedTensor, "M x K, f8E4M3FN or f8E5M2">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;

@@ -3,7 +3,9 @@
 // Operand a from an accumulator and operand b from rows of values, with the
 // contraction's index in one order (attn.narrow_operand,
 // attn.local_transpose): so chosen that no element of a moves between threads
-// and that b is transposed without shuffles.
+// and that b is transposed without shuffles. Where b lies in memory as it is
+// needed and the accumulator's columns are in its order too, words of four
+// elements are exchanged between the four threads that share a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,17 +38,95 @@ LogicalResult TileLowering::lowerNarrowOperand(NarrowOperandOp op) {
     return op.emitOpError("expected an accumulator of wgmma to become its "
                           "operand, got ")
            << op.getSource().getType() << " and " << type;
-  // Word (step, half, h) takes the pairs of the units 2 half and 2 half + 1.
+  // Word (step, half, h) takes the pairs of two units of 8 columns: neighbours,
+  // or those at the same place in both halves of the columns.
+  bool quads = op.getOrder() == KeyOrder::Quads;
+  int64_t count = columns / 16;
   SmallVector<Value> scalars;
-  for (int64_t pair = 0; pair < columns / 16; ++pair)
+  for (int64_t pair = 0; pair < count; ++pair)
     for (int64_t h : {0, 1})
       for (int64_t u : {0, 1})
-        for (int64_t i : {0, 1})
-          scalars.push_back(source->values[4 * (2 * pair + u) + 2 * h + i]);
+        for (int64_t i : {0, 1}) {
+          int64_t unit = quads ? u * count + pair : 2 * pair + u;
+          scalars.push_back(source->values[4 * unit + 2 * h + i]);
+        }
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  setTile(op.getResult(), *layout,
-          truncateTo8(b, scalars, type.getElementType()));
+  SmallVector<Value> words = truncateTo8(b, scalars, type.getElementType());
+  if (op.getOrder() == KeyOrder::Plain)
+    gatherQuads(b, words);
+  setTile(op.getResult(), *layout, words);
   return success();
+}
+
+/// Thread t of the four that share a row has columns 2t, 2t+1 (pair 0) and
+/// 8+2t, 8+2t+1 (pair 1) of 16 in a word and is to have 4t to 4t+3: pair t/2 of
+/// the threads 2t and 2t+1 modulo 4. Two words are exchanged together: a
+/// shuffle gives the same pair of both. In the first one even threads give pair
+/// 0 and odd ones pair 1, in the second one the others, so that each gives what
+/// one thread takes: thread t takes from 0, 2, 1, 3, then from 1, 3, 0, 2,
+/// which are in the order of columns for t < 2 and the other way round for the
+/// others.
+void TileLowering::gatherQuads(ImplicitLocOpBuilder &b,
+                               SmallVectorImpl<Value> &words) {
+  Value id = lane();
+  Value firstPairs, secondPairs, firstWord, secondWord, from, fromNext;
+  {
+    ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(entry, value, 32);
+    };
+    auto isClear = [&](int64_t bit) -> Value {
+      return arith::CmpIOp::create(
+          entry, arith::CmpIPredicate::eq,
+          arith::AndIOp::create(entry, id, constant(bit)), constant(0));
+    };
+    auto select = [&](Value condition, int64_t x, int64_t y) -> Value {
+      return arith::SelectOp::create(entry, condition, constant(x),
+                                     constant(y));
+    };
+    // Selectors of prmt: the lower or the upper halves of two words.
+    constexpr int64_t lower = 0x5410, upper = 0x7632;
+    Value isEven = isClear(1), isFirst = isClear(2);
+    firstPairs = select(isEven, lower, upper);
+    secondPairs = select(isEven, upper, lower);
+    // Of what came with the first and with the second shuffle: word 0 and word
+    // 1 of each pair, in the order of columns.
+    firstWord = select(isFirst, 0x5410, 0x1054);
+    secondWord = select(isFirst, 0x7632, 0x3276);
+    // 0, 2, 1, 3: the two bits of t exchanged.
+    Value rest = arith::AndIOp::create(entry, id, constant(28));
+    Value swapped = arith::OrIOp::create(
+        entry,
+        arith::AndIOp::create(
+            entry, arith::ShLIOp::create(entry, id, constant(1)), constant(2)),
+        arith::AndIOp::create(entry,
+                              arith::ShRUIOp::create(entry, id, constant(1)),
+                              constant(1)));
+    from = arith::OrIOp::create(entry, rest, swapped);
+    fromNext = arith::XOrIOp::create(entry, from, constant(1));
+  }
+  Type word = b.getI32Type();
+  Value all = arith::ConstantIntOp::create(b, -1, 32);
+  Value clamp = arith::ConstantIntOp::create(b, 31, 32);
+  auto permute = [&](Value x, Value y, Value selector) -> Value {
+    return NVVM::PermuteOp::create(b, word, x, y, selector,
+                                   NVVM::PermuteMode::DEFAULT);
+  };
+  auto shuffle = [&](Value value, Value source) -> Value {
+    return NVVM::ShflOp::create(b, word, all, value, source, clamp,
+                                NVVM::ShflKind::idx, UnitAttr());
+  };
+  for (unsigned i = 0; i < words.size(); i += 2) {
+    Type type = words[i].getType();
+    Value x = LLVM::BitcastOp::create(b, word, words[i]);
+    Value y = LLVM::BitcastOp::create(b, word, words[i + 1]);
+    Value first = shuffle(permute(x, y, firstPairs), from);
+    Value second = shuffle(permute(x, y, secondPairs), fromNext);
+    words[i] =
+        LLVM::BitcastOp::create(b, type, permute(first, second, firstWord));
+    words[i + 1] =
+        LLVM::BitcastOp::create(b, type, permute(first, second, secondWord));
+  }
 }
 
 LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {

@@ -243,13 +243,49 @@ LogicalResult TileLowering::lowerConvert(ConvertLayoutOp op) {
 // Masks and scalar regions
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// The keys that a tile's columns stand for: those of its registers, less what
+/// the thread adds, which is `threadStep` times its column.
+struct ColumnKeys {
+  SmallVector<int64_t> registers;
+  int64_t threadStep = 1;
+};
+} // namespace
+
+/// With `quads` column u N/2 + 2t + i is key 4t + 2u + i. A thread's part of a
+/// column, 2 t' below 8, is a part of 2t, which becomes 4t.
+static FailureOr<ColumnKeys>
+getColumnKeys(Operation *op, const TileLayout &layout, bool quads) {
+  ColumnKeys keys;
+  keys.registers = registerCoordinates(layout, 1);
+  if (!quads)
+    return keys;
+  keys.threadStep = 2;
+  int64_t half = layout.shape()[1] / 2;
+  for (ArrayRef<int64_t> bases :
+       {ArrayRef<int64_t>(layout.laneBases(1)), ArrayRef(layout.warpBases(1))})
+    for (int64_t basis : bases)
+      if (basis % 2 != 0 || basis >= 8)
+        return op->emitOpError("expected a thread's columns to be neighbours "
+                               "in every 8 for 'quads', got layout ")
+               << layout.str();
+  for (int64_t &column : keys.registers) {
+    int64_t inHalf = column % half;
+    column = 2 * (inHalf - inHalf % 2) + 2 * (column / half) + inHalf % 2;
+  }
+  return keys;
+}
+
 LogicalResult TileLowering::lowerMask(ApplyMaskOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   if (failed(source))
     return failure();
   const TileLayout &layout = source->layout;
+  FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
+  if (failed(keys))
+    return failure();
   Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = threadCoordinate(layout, 1);
+  Value threadColumn = threadCoordinate(layout, 1, keys->threadStep);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = source->elementType;
   Value minusInfinity = arith::ConstantOp::create(
@@ -283,9 +319,8 @@ LogicalResult TileLowering::lowerMask(ApplyMaskOp op) {
   };
 
   SmallVector<int64_t> rows = registerCoordinates(layout, 0);
-  SmallVector<int64_t> columns = registerCoordinates(layout, 1);
   SmallVector<Value> scalars = unpack(b, *source), results;
-  for (auto [scalar, row, column] : llvm::zip(scalars, rows, columns)) {
+  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
     auto [upper, lower] = boundsOf(row);
     Value position = arith::ConstantIntOp::create(b, column, 32);
     Value keep;
@@ -308,16 +343,18 @@ LogicalResult TileLowering::lowerMap(MapElementsOp op) {
   if (failed(source))
     return failure();
   const TileLayout &layout = source->layout;
+  FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
+  if (failed(keys))
+    return failure();
   Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = threadCoordinate(layout, 1);
+  Value threadColumn = threadCoordinate(layout, 1, keys->threadStep);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
   Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
   SmallVector<int64_t> rows = registerCoordinates(layout, 0);
-  SmallVector<int64_t> columns = registerCoordinates(layout, 1);
   SmallVector<Value> scalars = unpack(b, *source), results;
   Block &body = op.getBody().front();
-  for (auto [scalar, row, column] : llvm::zip(scalars, rows, columns)) {
+  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
     IRMapping mapping;
     mapping.map(body.getArgument(0), scalar);
     mapping.map(body.getArgument(1),

@@ -127,6 +127,9 @@ private:
 
   // 8-bit operands (NarrowOperands.cpp).
   LogicalResult lowerNarrowOperand(NarrowOperandOp op);
+  /// Moves elements of words of four between threads, so that columns keep
+  /// their order.
+  void gatherQuads(ImplicitLocOpBuilder &b, SmallVectorImpl<Value> &words);
   LogicalResult lowerLocalTranspose(LocalTransposeOp op);
 
   // Tensor copies (Tma.cpp).
@@ -200,8 +203,10 @@ private:
   /// Sum (or XOR) over the set bits of `index` of the constants.
   Value linearForm(ImplicitLocOpBuilder &b, Value index,
                    ArrayRef<int64_t> constants, bool forXor);
-  /// The thread's coordinate along a dimension of a layout, i32, at the entry.
-  Value threadCoordinate(const TileLayout &layout, unsigned dim);
+  /// The thread's coordinate along a dimension of a layout times `step`, i32,
+  /// at the entry.
+  Value threadCoordinate(const TileLayout &layout, unsigned dim,
+                         int64_t step = 1);
   /// (xor ^ xorConst) + add of a form, i32 bytes, at the entry.
   Value formOffset(const AddressForm &form, int64_t xorConst);
   /// Pointer for an access: base + form part + addConst.

@@ -116,22 +116,41 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
                             ValueRange{scale(rank, layout->offset({rows, 0}))});
     mask = arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16);
   }
-  return forEachBox(
-      op, op.getMap(), coords, op.getDest(), base,
-      [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
-        // An address in shared::cta is one in shared::cluster too; a cast
-        // through the generic space would cost two instructions.
-        Value address =
-            LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
-        Value clusterPointer = LLVM::IntToPtrOp::create(
-            b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
-        NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-            b, clusterPointer, op.getMap(), coords, barrier,
-            /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
-            /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-            /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
-            /*predicate=*/Value());
-      });
+  auto start = [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
+    // An address in shared::cta is one in shared::cluster too; a cast through
+    // the generic space would cost two instructions.
+    Value address =
+        LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
+    Value clusterPointer = LLVM::IntToPtrOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, clusterPointer, op.getMap(), coords, barrier,
+        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
+        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+        /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
+        /*predicate=*/Value());
+  };
+  if (!op.getStacked())
+    return forEachBox(op, op.getMap(), coords, op.getDest(), base, start);
+  FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
+  FailureOr<int64_t> rows = checkRowParts(op, op.getMap().getType());
+  if (failed(layout) || failed(rows))
+    return failure();
+  int64_t step = op.getMap().getType().getBox().drop_back().back();
+  for (int64_t part = 0; part < *op.getStacked(); ++part) {
+    SmallVector<Value> shifted = coords;
+    Value &along = shifted[shifted.size() - 2];
+    along = arith::AddIOp::create(
+        b, along, arith::ConstantIntOp::create(b, part * step, 32));
+    Value place =
+        LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
+                                layout->offset({part * *rows, 0}))});
+    if (failed(
+            forEachBox(op, op.getMap(), shifted, op.getDest(), place, start)))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult TileLowering::lowerTmaStore(TmaStoreOp op) {

@@ -245,9 +245,14 @@ static std::string cacheKey(StringRef prefix,
   return key;
 }
 
-Value TileLowering::threadCoordinate(const TileLayout &layout, unsigned dim) {
+Value TileLowering::threadCoordinate(const TileLayout &layout, unsigned dim,
+                                     int64_t step) {
   SmallVector<int64_t, 5> lanes = layout.laneBases(dim);
   SmallVector<int64_t, 4> warps = layout.warpBases(dim);
+  for (int64_t &basis : lanes)
+    basis *= step;
+  for (int64_t &basis : warps)
+    basis *= step;
   Value &cached = entryCache[cacheKey("coord", {lanes, warps})];
   if (!cached) {
     Value laneId = lane(), warpId = warp();

@@ -1,0 +1,53 @@
+// RUN: attn-opt %s -attn-expand=chip=sm_90a -split-input-file | FileCheck %s
+
+// 8-bit V whose keys are contiguous needs no transposer: TMA loads slots of Dv x
+// keys from a transposed view, and all partitions have what 16-bit operands
+// give them. Rows of K come in fours, two of each in a half of the slot.
+
+// CHECK-LABEL: func.func @quads
+// CHECK: %[[ROWS:.*]] = memref.expand_shape %{{.*}} {{\[}}[0], [1], [2, 3], [4]] output_shape [1, 8, 64, 4, 128]
+// CHECK: attn.encode_tensor_map %[[ROWS]] : {{.*}} -> !attn.tensor_map<1x1x32x2x128xf8E4M3FN, swizzle = 128>
+// CHECK: %[[VT:.*]] = memref.transpose %{{.*}} (d0, d1, d2, d3) -> (d0, d1, d3, d2)
+// CHECK: attn.encode_tensor_map %[[VT]] : {{.*}} -> !attn.tensor_map<1x1x64x128xf8E4M3FN, swizzle = 128>
+// CHECK: gpu.func @attn_fwd
+// CHECK-SAME: {box = array<i64: 128, 2, 32, 1, 1>, element = "f8E4M3FN", kind = "tensor_map", rank = 5 : i64, swizzle = "128B", tensor = "k", view = "quads"}
+// CHECK-SAME: {box = array<i64: 128, 64, 1, 1>, element = "f8E4M3FN", kind = "tensor_map", rank = 4 : i64, swizzle = "128B", tensor = "v", view = "transposed"}
+// CHECK: attn.alloc {name = "k"} : <2x128x128x
+// CHECK: attn.alloc {name = "v"} : <2x64x128x
+// CHECK-NOT: attn.alloc
+// CHECK: partition "consumer" warps 8 registers 240
+// CHECK: attn.apply_mask {{.*}} {quads}
+// CHECK: %[[P:.*]], %{{.*}}, %{{.*}}, %{{.*}} = attn.online_softmax
+// CHECK: attn.narrow_operand %[[P]] {order = #attn<key_order quads>}
+// CHECK: partition "producer" warps 4 registers 24
+// CHECK: %[[KEY:.*]] = arith.muli
+// CHECK: %[[QUAD:.*]] = arith.divui %[[KEY]], %{{.*}} : i32
+// CHECK: attn.tma.load %{{.*}}[%[[B:.*]], %[[H:.*]], %[[QUAD]], %[[ZERO:.*]], %[[ZERO]]], {{.*}} {stacked = 2 : i64}
+// CHECK: attn.tma.load %{{.*}}[%[[B]], %[[H]], %{{.*}}, %[[KEY]]]
+// CHECK-NOT: attn.local_transpose
+!q = memref<1x8x256x128xf8E4M3FN>
+!v = memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>
+func.func @quads(%q: !q, %v: !v, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %q, %v : !q, !q, !v) outs(%o : memref<1x8x256x64xf16>)
+                 {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<key_quads = true>}
+  return
+}
+
+// -----
+
+// Without key_quads rows of K keep their order, and probabilities move between
+// threads.
+
+// CHECK-LABEL: func.func @plain
+// CHECK-NOT: memref.expand_shape
+// CHECK: gpu.func @attn_fwd
+// CHECK-NOT: quads
+// CHECK: attn.narrow_operand %{{.*}} {order = #attn<key_order plain>}
+// CHECK-NOT: stacked
+!q = memref<1x8x256x128xf8E4M3FN>
+!v = memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>
+func.func @plain(%q: !q, %v: !v, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %q, %v : !q, !q, !v) outs(%o : memref<1x8x256x64xf16>)
+                 {plan = #attn.ws_wgmma<>}
+  return
+}
