@@ -112,13 +112,9 @@ def test_transposed_values(monkeypatch):
     keys = keys._replace(strides=(15360, 3840, 64, 1))
     attn.attention(q, keys, v._replace(shape=keys.shape), out=o)
     assert get_kernel().launch_record["tensors"][2]["shape"] == [2, 4, 60, 64]
-    attn.attention(q, q, v._replace(strides=(20480, 5120, 1, 80)), out=o)
-    record = get_kernel().launch_record
-    assert record["tensors"][2]["strides"] == [-1, -1, 1, -1]
-    views = {arg["tensor"]: arg.get("view") for arg in record["args"] if "box" in arg}
-    assert views == {"q": None, "k": None, "v": "transposed"}
-    with pytest.raises(attn.ArgumentError, match="multiple of 16 bytes below .*, got 72 bytes"):
-        attn.attention(q, q, v._replace(strides=(18432, 4608, 1, 72)), out=o)
+    # Other strides would be a kernel for any batch size, which ws_wgmma has not.
+    with pytest.raises(attn.CompileError, match="a batch size that only the launch decides"):
+        attn.attention(q, q, v._replace(strides=(20480, 5120, 1, 80)), out=o)
     with pytest.raises(attn.ArgumentError, match='"k": expected an innermost stride of 1, got 64'):
         attn.attention(q, v, v, out=o)
 

@@ -6,9 +6,9 @@
 
 // CHECK-LABEL: func.func @quads
 // CHECK: %[[ROWS:.*]] = memref.expand_shape %{{.*}} {{\[}}[0], [1], [2, 3], [4]] output_shape [1, 8, 64, 4, 128]
-// CHECK: attn.encode_tensor_map %[[ROWS]] : {{.*}} -> !attn.tensor_map<1x1x32x2x128xf8E4M3FN, swizzle = 128>
+// CHECK: attn.encode_tensor_map %[[ROWS]] : {{.*}} -> <1x1x32x2x128xf8E4M3FN, swizzle = 128>
 // CHECK: %[[VT:.*]] = memref.transpose %{{.*}} (d0, d1, d2, d3) -> (d0, d1, d3, d2)
-// CHECK: attn.encode_tensor_map %[[VT]] : {{.*}} -> !attn.tensor_map<1x1x64x128xf8E4M3FN, swizzle = 128>
+// CHECK: attn.encode_tensor_map %[[VT]] : {{.*}} -> <1x1x64x128xf8E4M3FN, swizzle = 128>
 // CHECK: gpu.func @attn_fwd
 // CHECK-SAME: {box = array<i64: 128, 2, 32, 1, 1>, element = "f8E4M3FN", kind = "tensor_map", rank = 5 : i64, swizzle = "128B", tensor = "k", view = "quads"}
 // CHECK-SAME: {box = array<i64: 128, 64, 1, 1>, element = "f8E4M3FN", kind = "tensor_map", rank = 4 : i64, swizzle = "128B", tensor = "v", view = "transposed"}
@@ -20,8 +20,7 @@
 // CHECK: %[[P:.*]], %{{.*}}, %{{.*}}, %{{.*}} = attn.online_softmax
 // CHECK: attn.narrow_operand %[[P]] {order = #attn<key_order quads>}
 // CHECK: partition "producer" warps 4 registers 24
-// CHECK: %[[KEY:.*]] = arith.muli
-// CHECK: %[[QUAD:.*]] = arith.divui %[[KEY]], %{{.*}} : i32
+// CHECK: %[[QUAD:.*]] = arith.divui %[[KEY:.*]], %c4_i32
 // CHECK: attn.tma.load %{{.*}}[%[[B:.*]], %[[H:.*]], %[[QUAD]], %[[ZERO:.*]], %[[ZERO]]], {{.*}} {stacked = 2 : i64}
 // CHECK: attn.tma.load %{{.*}}[%[[B]], %[[H]], %{{.*}}, %[[KEY]]]
 // CHECK-NOT: attn.local_transpose

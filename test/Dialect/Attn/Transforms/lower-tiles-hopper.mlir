@@ -271,17 +271,16 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
   // first (0x5410 = 21520), odd ones upper halves (0x7632 = 30258); threads 2 and
   // 3 of four get the later columns first (0x1054 = 4180, 0x3276 = 12918).
   // CHECK-LABEL: gpu.func @narrow_plain
-  // CHECK-DAG: %[[LOWER:.*]] = arith.constant 21520 : i32
-  // CHECK-DAG: %[[UPPER:.*]] = arith.constant 30258 : i32
-  // CHECK-DAG: %[[GIVE:.*]] = arith.select %[[EVEN:.*]], %[[LOWER]], %[[UPPER]]
-  // CHECK-DAG: %[[GIVE2:.*]] = arith.select %[[EVEN]], %[[UPPER]], %[[LOWER]]
-  // CHECK-DAG: %[[TAKE:.*]] = arith.select %[[FIRST:.*]], %{{.*}}, %{{.*}}
+  // CHECK: %[[GIVE:.*]] = arith.select %[[EVEN:.*]], %c21520_i32{{.*}}, %c30258_i32
+  // CHECK: %[[GIVE2:.*]] = arith.select %[[EVEN]], %c30258_i32{{.*}}, %c21520_i32
+  // CHECK: %[[TAKE:.*]] = arith.select %[[FIRST:.*]], %c21520_i32{{.*}}, %c4180_i32
+  // CHECK: %[[TAKE2:.*]] = arith.select %[[FIRST]], %c30258_i32{{.*}}, %c12918_i32
   // CHECK: %[[A:.*]] = nvvm.prmt <default> %[[GIVE]], %[[X:.*]], %[[Y:.*]] : i32
   // CHECK: %[[S:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[A]]
   // CHECK: %[[B:.*]] = nvvm.prmt <default> %[[GIVE2]], %[[X]], %[[Y]] : i32
   // CHECK: %[[T:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[B]]
-  // CHECK: nvvm.prmt <default> %{{.*}}, %[[S]], %[[T]]
-  // CHECK: nvvm.prmt <default> %{{.*}}, %[[S]], %[[T]]
+  // CHECK: nvvm.prmt <default> %[[TAKE]], %[[S]], %[[T]]
+  // CHECK: nvvm.prmt <default> %[[TAKE2]], %[[S]], %[[T]]
   // CHECK-COUNT-2: nvvm.shfl
   // CHECK-NOT: nvvm.shfl
   // CHECK: gpu.return
@@ -295,21 +294,18 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
   // 0, 1 of the first unit of 8 columns, 16, 17 of the second one, and 2, 3 of
   // the first one of the other half.
   // CHECK-LABEL: gpu.func @mask_quads
-  // CHECK-DAG: arith.constant 4 : i32
-  // CHECK: arith.constant 0 : i32
-  // CHECK-NEXT: arith.cmpi slt
-  // CHECK: arith.constant 1 : i32
-  // CHECK-NEXT: arith.cmpi slt
-  // CHECK: arith.constant 16 : i32
-  // CHECK-NEXT: arith.cmpi slt
-  // CHECK: arith.constant 17 : i32
-  // CHECK-NEXT: arith.cmpi slt
-  // CHECK: arith.constant 2 : i32
-  // CHECK-NEXT: arith.cmpi slt
-  // CHECK: arith.constant 3 : i32
-  // CHECK-NEXT: arith.cmpi slt
-  // CHECK: arith.constant 18 : i32
-  // CHECK-NEXT: arith.cmpi slt
+  // CHECK: %[[T:.*]] = arith.andi %{{.*}}, %c3_i32_0
+  // CHECK: arith.shli %[[T]], %c2_i32
+  // CHECK: arith.cmpi slt, %c0_i32
+  // CHECK: arith.cmpi slt, %c1_i32
+  // CHECK: arith.cmpi slt, %c0_i32
+  // CHECK: arith.cmpi slt, %c1_i32
+  // CHECK: arith.cmpi slt, %c16_i32
+  // CHECK: arith.cmpi slt, %c17_i32
+  // CHECK: arith.cmpi slt, %c16_i32
+  // CHECK: arith.cmpi slt, %c17_i32
+  // CHECK: arith.cmpi slt, %c2_i32
+  // CHECK: arith.cmpi slt, %c3_i32
   gpu.func @mask_quads(%x: f32, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : tensor<64x32xf32, #acc4>
     %r = attn.apply_mask %s[%i, %i] limit %i {quads} : tensor<64x32xf32, #acc4>
