@@ -98,7 +98,8 @@ def test_sequence_major_and_strided():
 
 def test_transposed_values(monkeypatch):
     monkeypatch.setattr(FakeDevice, "major", 9)
-    monkeypatch.setattr(FakeDevice, "minor", 0)
+    maps = []
+    monkeypatch.setattr(_driver, "encode_tensor_map", lambda map, *_: maps.append(map))
     q = attn.record.TensorView("f8E4M3FN", (2, 4, 64, 64), (16384, 4096, 64, 1), ADDRESS)
     v = q._replace(strides=(16384, 4096, 1, 64))
     o = q._replace(dtype="bf16")
@@ -107,6 +108,8 @@ def test_transposed_values(monkeypatch):
     assert record["tensors"][2]["strides"] == [16384, 4096, 1, 64]
     views = {arg["tensor"]: arg.get("view") for arg in record["args"] if "box" in arg}
     assert views == {"q": None, "k": "quads", "v": "transposed"}
+    assert [map.dims for map in maps] == [(64, 64, 4, 2), (64, 4, 16, 4, 2), (64, 64, 4, 2)]
+    assert [map.strides[0] for map in maps] == [64, 64, 64]
     # Rows of keys are a multiple of 16 bytes in a kernel for fixed lengths.
     keys = q._replace(shape=(2, 4, 60, 64))
     keys = keys._replace(strides=(15360, 3840, 64, 1))

@@ -169,16 +169,17 @@ public:
 
   /// The op that all uses of p are, if it makes p narrower; null if there is
   /// none. Scores and probabilities are both live at the vote of `optimistic`,
-  /// where narrow ones take half of the registers. Not where the accumulator is
-  /// in flight up to the vote and awaited there: the product that makes it
-  /// still reads the last block's probabilities, whose registers the narrow
-  /// ones are to take.
+  /// where narrow ones take half of the registers, or a quarter. 16-bit ones
+  /// not where the accumulator is in flight up to the vote and awaited there:
+  /// the product that makes it still reads the last block's probabilities,
+  /// whose registers the narrow ones are to take. 8-bit ones can have other
+  /// registers.
   Operation *findNarrowing(bool behind) {
-    if (!behind && op.getO().getDefiningOp<WgmmaWaitOp>())
-      return nullptr;
+    bool awaited = !behind && op.getO().getDefiningOp<WgmmaWaitOp>();
     Operation *narrowing = nullptr;
     for (Operation *user : op.getP().getUsers()) {
       if (!isa<arith::TruncFOp, NarrowOperandOp>(user) ||
+          (awaited && !isa<NarrowOperandOp>(user)) ||
           (narrowing &&
            (narrowing->getName() != user->getName() ||
             narrowing->getAttrDictionary() != user->getAttrDictionary() ||

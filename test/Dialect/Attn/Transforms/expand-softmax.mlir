@@ -102,4 +102,40 @@ gpu.module @kernels {
     %a = attn.narrow_operand %p : !s -> tensor<64x32xf8E4M3FN, #attn.auto>
     gpu.return
   }
+
+  // Where the accumulator is awaited at the vote 16-bit probabilities stay wide:
+  // the product that makes it still reads the last block's.
+  // CHECK-LABEL: gpu.func @awaited
+  // CHECK: %[[P:.*]] = attn.exp2
+  // CHECK-NOT: arith.truncf
+  // CHECK: attn.rare any %{{.*}} default(%[[P]],
+  // CHECK: arith.truncf
+  gpu.func @awaited(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %f = attn.wgmma.resume %s : !s -> !attn.inflight<64x32xf32>
+    %o = attn.wgmma.wait %f {pending = 0} : !attn.inflight<64x32xf32> -> !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    %a = arith.truncf %p : !s to tensor<64x32xf16, #attn.auto>
+    gpu.return
+  }
+
+  // 8-bit ones are few enough to have registers of their own.
+  // CHECK-LABEL: gpu.func @awaited_eight_bits
+  // CHECK: attn.exp2
+  // CHECK: %[[A:.*]] = attn.narrow_operand %{{.*}} {order = #attn<key_order quads>}
+  // CHECK: attn.rare any %{{.*}} default(%[[A]],
+  // CHECK: attn.narrow_operand %{{.*}} {order = #attn<key_order quads>}
+  // CHECK-NOT: attn.narrow_operand
+  gpu.func @awaited_eight_bits(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %f = attn.wgmma.resume %s : !s -> !attn.inflight<64x32xf32>
+    %o = attn.wgmma.wait %f {pending = 0} : !attn.inflight<64x32xf32> -> !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    %a = attn.narrow_operand %p {order = #attn<key_order quads>} : !s -> tensor<64x32xf8E4M3FN, #attn.auto>
+    gpu.return
+  }
 }
