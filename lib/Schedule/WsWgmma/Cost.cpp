@@ -49,10 +49,31 @@ static int64_t getProbabilityRegisters(const ProblemFacts &facts,
   return elements * facts.elementType.getIntOrFloatBitWidth() / 32;
 }
 
+/// The same for 8-bit operands without a transposer. An optimistic block has
+/// its scores until the vote and probabilities of two blocks, which the next
+/// product and the last one read. ptxas 13.0 was seen to keep sums up to 232 of
+/// 240 with turns (224 keys at head dimension 128, 128 at 256) and 200 without
+/// (up to 192 keys), of an exact softmax up to 208, and with PV one block behind
+/// 128 keys at head dimension 128, but not 160 at 64.
+static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
+                                    WsWgmmaPlanAttr plan) {
+  int64_t blockN = plan.getBlockN();
+  int64_t registers = blockN / 2 + facts.valueDim / 2;
+  int64_t probabilities = getProbabilityRegisters(facts, plan);
+  if (plan.getSoftmax() != SoftmaxPolicy::Optimistic)
+    return registers + probabilities > 208;
+  registers += 2 * probabilities;
+  if (plan.getPvBehind())
+    return blockN > 128 || registers > 176;
+  return plan.getTurns() ? registers > 232 : blockN > 192 || registers > 200;
+}
+
 bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                         PlanAttrInterface planAttr,
                                         const TargetRow &) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  if (facts.isNarrow() && !needsTransposer(facts) && plan.getBlockM() <= 128)
+    return isNarrowExpectedToSpill(facts, plan);
   // Scores, accumulator and the probabilities of a block: 64 rows of a
   // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
   // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
