@@ -104,9 +104,15 @@ def make_sets(cell: gpu_cells.Cell) -> list[tuple[torch.Tensor, ...]]:
         value = torch.randn(shape, dtype=drawn, device="cuda").to(dtype)
         return value.transpose(1, 2) if cell.layout == "bnhd" else value
 
+    def draw_values() -> torch.Tensor:
+        value = draw(cell.kv_heads)
+        if cell.v_transposed:
+            value = value.transpose(2, 3).contiguous().transpose(2, 3)
+        return value
+
     size = dtype.itemsize * cell.batch * cell.rows * cell.d * (2 * cell.heads + 2 * cell.kv_heads)
     count = max(2, -(-2 * L2_BYTES // size))
-    return [tuple(draw(h) for h in (cell.heads, cell.kv_heads, cell.kv_heads)) for _ in range(count)]
+    return [(draw(cell.heads), draw(cell.kv_heads), draw_values()) for _ in range(count)]
 
 
 def make_own(folder, cell, entry, sets, slopes, offsets):

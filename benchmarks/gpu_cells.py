@@ -29,6 +29,8 @@ class Cell:
     score: str | None = None
     #: The dimensions in memory: bhnd or bnhd.
     layout: str = "bhnd"
+    #: V with contiguous keys: (batch, head, dim, key).
+    v_transposed: bool = False
 
     @property
     def name(self) -> str:
@@ -39,6 +41,7 @@ class Cell:
         parts += [f"window{self.window}"] * (self.window is not None)
         parts += ["varlen"] * bool(self.lengths)
         parts += [self.score] * (self.score is not None)
+        parts += ["vt"] * self.v_transposed
         return "-".join(parts)
 
     @property
@@ -73,6 +76,7 @@ class Cell:
         flags += ["--causal"] * self.causal
         if self.window is not None:
             flags.append(f"--window={self.window},0")
+        flags += ["--v-transposed"] * self.v_transposed
         if self.lengths:
             flags.append("--varlen=q:" + ",".join(map(str, self.lengths)))
         return flags, None
@@ -111,11 +115,15 @@ def make_standard(layout: str = "bhnd") -> list[Cell]:
 
 
 def make_narrow(layout: str = "bhnd") -> list[Cell]:
-    """8-bit operands, for which only some targets have plans."""
+    """8-bit operands, for which only some targets have plans, with V as the
+    others and with contiguous keys."""
     cells = []
-    for d, causal, rows in itertools.product(HEAD_DIMS, (False, True), LENGTHS):
+    for d, causal, rows, vt in itertools.product(
+        HEAD_DIMS, (False, True), LENGTHS, (False, True)
+    ):
         batch = 2 if d == 256 else 4
-        cells.append(Cell(batch, 32, 32, rows, d, "f8E4M3FN", causal, layout=layout))
+        cell = Cell(batch, 32, 32, rows, d, "f8E4M3FN", causal, layout=layout, v_transposed=vt)
+        cells.append(cell)
     return cells
 
 

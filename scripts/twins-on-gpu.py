@@ -124,6 +124,20 @@ def watch(options: argparse.Namespace, case: dict, tool: str) -> str:
     return "clean" if "ran with status 0" in output else "fails"
 
 
+def print_kinds(wrong: list[dict], results: dict) -> None:
+    """How many twins of each kind of error each tool reports. A trap or a fault
+    that ends the kernel before a tool reports counts for none."""
+    print(f"{'kind':30} twins  reported  " + "  ".join(TOOLS))
+    for kind in sorted({case["kinds"] for case in wrong}):
+        verdicts = [results[case["name"]] for case in wrong if case["kinds"] == kind]
+        seen = sum("reported" in verdict.values() for verdict in verdicts)
+        tools = "  ".join(
+            f"{sum(verdict[tool] == 'reported' for verdict in verdicts):{len(tool)}}"
+            for tool in TOOLS
+        )
+        print(f"{kind:30} {len(verdicts):5}  {seen:8}  {tools}")
+
+
 def run(options: argparse.Namespace) -> int:
     options.sanitizer = options.sanitizer or shutil.which("compute-sanitizer")
     if not options.sanitizer:
@@ -154,6 +168,7 @@ def run(options: argparse.Namespace) -> int:
         bad += case["kinds"] == "clean" and bool(seen)
         print(f"{case['name']:14} {case['kinds']:28} {text:40} {case['what'][:60]}")
     wrong = [case for case in cases if case["kinds"] != "clean"]
+    print_kinds(wrong, results)
     count = sum(any(v == "reported" for v in results[case["name"]].values()) for case in wrong)
     print(f"{count} of {len(wrong)} bad twins reported, {bad} of {len(cases) - len(wrong)} good ones")
     if options.json:

@@ -53,8 +53,8 @@ static int64_t getProbabilityRegisters(const ProblemFacts &facts,
 /// its scores until the vote and probabilities of two blocks, which the next
 /// product and the last one read. ptxas 13.0 was seen to keep sums up to 232 of
 /// 240 with turns (224 keys at head dimension 128, 128 at 256) and 200 without
-/// (up to 192 keys), of an exact softmax up to 208, and with PV one block behind
-/// 128 keys at head dimension 128, but not 160 at 64.
+/// (up to 192 keys), of an exact softmax up to 208, and with PV one block
+/// behind 128 keys at head dimension 128, but not 160 at 64.
 static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
                                     WsWgmmaPlanAttr plan) {
   int64_t blockN = plan.getBlockN();

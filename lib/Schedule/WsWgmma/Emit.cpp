@@ -20,7 +20,8 @@ Value WsWgmmaEmitter::makeChannel(StringRef name, int64_t stages,
   Attribute roles[] = {RoleAttr::get(mlir, from, signal),
                        RoleAttr::get(mlir, to, SignalKind::Arrive)};
   return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
-                                 b.getStringAttr(name), b.getArrayAttr(roles));
+                                 b.getStringAttr(name), b.getArrayAttr(roles),
+                                 /*parts=*/ArrayAttr());
 }
 
 Ring WsWgmmaEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,

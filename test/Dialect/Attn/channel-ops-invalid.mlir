@@ -13,3 +13,27 @@ func.func @twice() {
   %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"load", arrive>]} : !attn.channel<2>
   return
 }
+
+// -----
+
+func.func @one_part() {
+  // expected-error @below {{expected from 2 to 16 parts, got 1}}
+  %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"use", arrive>], parts = ["all"]} : !attn.channel<2>
+  return
+}
+
+// -----
+
+func.func @same_part() {
+  // expected-error @below {{expected one part of each name, got two named "a"}}
+  %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"use", arrive>], parts = ["a", "a"]} : !attn.channel<2>
+  return
+}
+
+// -----
+
+func.func @both(%k: !attn.channel<2>, %c: !attn.cursor) {
+  // expected-error @below {{expected a part or 'each_warpgroup', got both}}
+  %i, %t = attn.channel.acquire %k[%c] as "use" part "a" {each_warpgroup} : !attn.channel<2>
+  return
+}

@@ -5,6 +5,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// A CTA has at most 16 warpgroups of which each may have a part.
+static constexpr unsigned kMostParts = 16;
+
 LogicalResult ChannelCreateOp::verify() {
   if (getRoles().size() < 2)
     return emitOpError("expected at least 2 roles, got ") << getRoles().size();
@@ -14,6 +17,30 @@ LogicalResult ChannelCreateOp::verify() {
         return emitOpError("expected one role for each partition, got two "
                            "for '")
                << role.getPartition() << "'";
+  if (getParts() && (getNumParts() < 2 || getNumParts() > kMostParts))
+    return emitOpError("expected from 2 to ")
+           << kMostParts << " parts, got " << getNumParts();
+  for (unsigned index = 0; getParts() && index < getNumParts(); ++index) {
+    auto name = cast<StringAttr>((*getParts())[index]);
+    if (*findPart(name) != index)
+      return emitOpError("expected one part of each name, got two named ")
+             << name;
+  }
+  return success();
+}
+
+std::optional<unsigned> ChannelCreateOp::findPart(StringRef name) {
+  if (getParts())
+    for (auto [index, part] :
+         llvm::enumerate(getParts()->getAsRange<StringAttr>()))
+      if (part.getValue() == name)
+        return index;
+  return std::nullopt;
+}
+
+LogicalResult ChannelAcquireOp::verify() {
+  if (getPart() && getEachWarpgroup())
+    return emitOpError("expected a part or 'each_warpgroup', got both");
   return success();
 }
 

@@ -6,9 +6,16 @@ using namespace mlir;
 using namespace mlir::attn;
 
 std::string attn::describe(Owner owner) {
-  return llvm::formatv("role '{0}' of channel '{1}'",
-                       owner.channel.getRole(owner.role).getPartition(),
-                       owner.channel.getName());
+  std::string text =
+      llvm::formatv("role '{0}' of channel '{1}'",
+                    owner.channel.getRole(owner.role).getPartition(),
+                    owner.channel.getName());
+  if (owner.part == Owner::kOwnPart)
+    return text + " (each warpgroup's part)";
+  if (owner.part > 0)
+    return llvm::formatv("{0} (part {1})", text,
+                         (*owner.channel.getParts())[owner.part]);
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -35,6 +42,7 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
       return diag;
     }
     info.roles.emplace_back();
+    info.roles.back().released.resize(op.getNumParts());
     if (role.getSignal() == SignalKind::Tx)
       info.roles.back().count = 1;
   }
@@ -55,6 +63,37 @@ FailureOr<Owner> ChannelAnalysis::getOwner(Operation *op, Value channel,
                             << create.getName() << "', got '" << role << "'";
   diag.attachNote(create.getLoc()) << "the channel's roles are here";
   return diag;
+}
+
+/// The part that an acquire takes.
+FailureOr<int> ChannelAnalysis::getPart(ChannelAcquireOp op, Owner owner) {
+  ChannelCreateOp channel = owner.channel;
+  auto fail = [&](const Twine &expected) -> FailureOr<int> {
+    InFlightDiagnostic diag = op.emitOpError("expected ") << expected;
+    diag.attachNote(channel.getLoc()) << "the channel is here";
+    return diag;
+  };
+  if (!channel.getParts()) {
+    if (op.getPart() || op.getEachWarpgroup())
+      return fail("no part of channel '" + channel.getName() +
+                  "', which has none");
+    return 0;
+  }
+  if (op.getEachWarpgroup()) {
+    auto [parent, index] = getPartition(op);
+    int64_t groups = parent.getWarps()[index] / 4;
+    if (groups != channel.getNumParts())
+      return fail("as many parts as warpgroups, got " +
+                  Twine(channel.getNumParts()) + " and " + Twine(groups));
+    return Owner::kOwnPart;
+  }
+  std::optional<StringRef> name = op.getPart();
+  if (!name)
+    return fail("a part of channel '" + channel.getName() + "', got none");
+  if (std::optional<unsigned> part = channel.findPart(*name))
+    return *part;
+  return fail("a part of channel '" + channel.getName() + "', got '" + *name +
+              "'");
 }
 
 /// For an acquire or a release: its owner, if it stands where the role runs.
@@ -104,6 +143,10 @@ LogicalResult ChannelAnalysis::propagate() {
           checkPlace(op, acquire.getChannel(), acquire.getRole());
       if (failed(owner))
         return failure();
+      FailureOr<int> part = getPart(acquire, *owner);
+      if (failed(part))
+        return failure();
+      owner->part = *part;
       owners.insert({acquire.getToken(), *owner});
     }
     return WalkResult::advance();
@@ -144,9 +187,11 @@ LogicalResult ChannelAnalysis::checkOwner(Operation *op, Value handle,
 
 LogicalResult ChannelAnalysis::checkCursors() {
   WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
-    if (auto acquire = dyn_cast<ChannelAcquireOp>(op))
-      return checkOwner(op, acquire.getCursor(),
-                        owners.find(acquire.getToken())->second);
+    if (auto acquire = dyn_cast<ChannelAcquireOp>(op)) {
+      Owner owner = owners.find(acquire.getToken())->second;
+      owner.part = 0;
+      return checkOwner(op, acquire.getCursor(), owner);
+    }
     if (auto advance = dyn_cast<CursorAdvanceOp>(op)) {
       // The role is the cursor's own.
       auto found = owners.find(advance.getCursor());
@@ -160,7 +205,12 @@ LogicalResult ChannelAnalysis::checkCursors() {
     if (auto release = dyn_cast<ChannelReleaseOp>(op)) {
       FailureOr<Owner> owner =
           checkPlace(op, release.getChannel(), release.getRole());
-      if (failed(owner) || failed(checkOwner(op, release.getToken(), *owner)))
+      if (failed(owner))
+        return failure();
+      // The part is the token's own.
+      if (auto found = owners.find(release.getToken()); found != owners.end())
+        owner->part = found->second.part;
+      if (failed(checkOwner(op, release.getToken(), *owner)))
         return failure();
       return countRelease(release);
     }
@@ -194,14 +244,20 @@ LogicalResult ChannelAnalysis::checkCursors() {
 LogicalResult ChannelAnalysis::countRelease(ChannelReleaseOp op) {
   Owner owner = owners.find(op.getToken())->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
+  bool each = owner.part == Owner::kOwnPart;
+  if (each)
+    role.released.set();
+  else
+    role.released.set(owner.part);
   if (owner.channel.getRole(owner.role).getSignal() == SignalKind::Tx) {
     role.release = op;
     return success();
   }
   auto [parent, index] = getPartition(op);
-  int64_t count = parent.getWarps()[index];
+  // A part of each warpgroup is released by that one's warps.
+  int64_t warps = each ? 4 : parent.getWarps()[index], count = warps;
   if (auto elect = op->getParentOfType<ElectOp>())
-    count = elect.getEachWarpgroup() ? count / 4 : 1;
+    count = elect.getEachWarpgroup() ? warps / 4 : 1;
   if (role.release && role.count != count) {
     InFlightDiagnostic diag =
         op.emitOpError("expected as many arrivals at each release, got ")
@@ -345,6 +401,14 @@ LogicalResult ChannelAnalysis::run() {
         InFlightDiagnostic diag = channel.emitOpError("expected a release by ")
                                   << describe({channel, unsigned(index)})
                                   << ", got none";
+        diag.attachNote(partitions.getLoc())
+            << "so the role after it would wait forever";
+        return diag;
+      } else if (int part = role.released.find_first_unset(); part >= 0) {
+        InFlightDiagnostic diag =
+            channel.emitOpError("expected a release of each part by ")
+            << describe({channel, unsigned(index)}) << ", got none of "
+            << (*ChannelCreateOp(channel).getParts())[part];
         diag.attachNote(partitions.getLoc())
             << "so the role after it would wait forever";
         return diag;

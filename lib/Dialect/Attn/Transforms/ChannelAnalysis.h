@@ -10,6 +10,7 @@
 
 #include "attn/Analysis/HandleFlow.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::attn {
 
@@ -19,6 +20,8 @@ struct RoleInfo {
   int64_t count = 0;
   /// A release from which `count` is derived.
   ChannelReleaseOp release;
+  /// The parts that some release hands on, by their indices.
+  llvm::SmallBitVector released;
   /// Bytes of a phase in the order of the text, one number for each acquire.
   SmallVector<int64_t> bytes;
   /// A load of a tx role, and the CTAs that its loads go to.
@@ -47,11 +50,16 @@ struct ChannelInfo {
 
 /// A role's place in a channel: what a cursor or a token belongs to.
 struct Owner {
+  /// The part of each warpgroup's number.
+  static constexpr int kOwnPart = -1;
+
   ChannelCreateOp channel;
   unsigned role = 0;
+  /// Of tokens: the index of the part, 0 without parts.
+  int part = 0;
 
   bool operator==(const Owner &other) const {
-    return channel == other.channel && role == other.role;
+    return channel == other.channel && role == other.role && part == other.part;
   }
   bool operator!=(const Owner &other) const { return !(*this == other); }
 };
@@ -80,6 +88,7 @@ public:
 private:
   LogicalResult addChannel(ChannelCreateOp op);
   FailureOr<Owner> getOwner(Operation *op, Value channel, StringRef role);
+  FailureOr<int> getPart(ChannelAcquireOp op, Owner owner);
   FailureOr<Owner> checkPlace(Operation *op, Value channel, StringRef role);
   LogicalResult setOwner(Value value, Owner owner, Operation *op);
   LogicalResult propagate();

@@ -4,7 +4,8 @@
 // signalled by the releases of role r and awaited by the acquires of the role
 // after it. A cursor becomes an i32, the slot in bits 0 to 15 and the parity of
 // the phase that the role waits for in bit 16. Role 0 waits first for the phase
-// before phase 0, which an initialised mbarrier counts as complete.
+// before phase 0, which an initialised mbarrier counts as complete. With p
+// parts an array has p times d mbarriers, the d of a part in a row.
 //
 // First everything is checked and counted, then everything is rewritten.
 //
@@ -52,11 +53,14 @@ private:
     return analysis.getChannels().find(owner.channel)->second;
   }
   Value barriersOf(Owner owner) { return barriers[owner.channel][owner.role]; }
-  Value makeIndex(ImplicitLocOpBuilder &b, Value position, Owner owner);
+  Value makeSlot(ImplicitLocOpBuilder &b, Value position, Owner owner);
+  Value makeIndex(ImplicitLocOpBuilder &b, Value slot, Owner owner);
 
   const ChannelAnalysis &analysis;
   /// The array of each role.
   DenseMap<ChannelCreateOp, SmallVector<Value, 2>> barriers;
+  /// What releases belong to, whose tokens become positions before them.
+  DenseMap<ChannelReleaseOp, Owner> releases;
 };
 
 struct AttnLowerChannelsPass
@@ -88,8 +92,8 @@ void ChannelRewriter::makeBarriers() {
   for (auto [key, info] : analysis.getChannels()) {
     ChannelCreateOp channel = key;
     OpBuilder b(channel);
-    auto type =
-        MBarriersType::get(b.getContext(), channel.getType().getDepth());
+    auto type = MBarriersType::get(
+        b.getContext(), channel.getType().getDepth() * channel.getNumParts());
     for (auto role : channel.getRoles().getAsRange<RoleAttr>()) {
       std::string name = (channel.getName() + "." + role.getPartition()).str();
       barriers[channel].push_back(MBarrierAllocOp::create(
@@ -126,19 +130,35 @@ void ChannelRewriter::initialize() {
 //===----------------------------------------------------------------------===//
 
 /// The slot of a cursor or a token, which may still have its type.
-Value ChannelRewriter::makeIndex(ImplicitLocOpBuilder &b, Value position,
-                                 Owner owner) {
+Value ChannelRewriter::makeSlot(ImplicitLocOpBuilder &b, Value position,
+                                Owner owner) {
   if (owner.channel.getType().getDepth() == 1)
     return arith::ConstantIntOp::create(b, 0, 32);
   Value mask = arith::ConstantIntOp::create(b, kSlotMask, 32);
   return arith::AndIOp::create(b, b.getI32Type(), position, mask);
 }
 
+/// The mbarrier of a slot, or of the owner's part of it.
+Value ChannelRewriter::makeIndex(ImplicitLocOpBuilder &b, Value slot,
+                                 Owner owner) {
+  int64_t depth = owner.channel.getType().getDepth();
+  if (owner.part == 0)
+    return slot;
+  Value first;
+  if (owner.part == Owner::kOwnPart)
+    first = arith::MulIOp::create(b, WarpgroupIndexOp::create(b),
+                                  arith::ConstantIntOp::create(b, depth, 32));
+  else
+    first = arith::ConstantIntOp::create(b, owner.part * depth, 32);
+  return arith::AddIOp::create(b, slot, first);
+}
+
 void ChannelRewriter::rewriteLoad(TmaLoadOp op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Owner owner = ownerOf(op.getToken());
   op.getBarriersMutable().assign(barriersOf(owner));
-  op.getIndexMutable().assign(makeIndex(b, op.getToken(), owner));
+  op.getIndexMutable().assign(
+      makeIndex(b, makeSlot(b, op.getToken(), owner), owner));
   op.getTokenMutable().clear();
 }
 
@@ -173,26 +193,27 @@ void ChannelRewriter::rewriteAcquire(ChannelAcquireOp op) {
   unsigned count = info.roles.size();
   Owner before{owner.channel, (owner.role + count - 1) % count};
   Value cursor = op.getCursorMutable().get();
-  Value index = makeIndex(b, cursor, owner);
+  Value slot = makeSlot(b, cursor, owner);
+  Value index = makeIndex(b, slot, owner);
   Value shift = arith::ConstantIntOp::create(b, kParityShift, 32);
   Value parity = arith::ShRUIOp::create(b, cursor, shift);
   MBarrierWaitOp::create(b, barriersOf(before), index, parity,
                          /*cluster=*/info.isMulticast());
   if (std::optional<int64_t> bytes = analysis.getBytes(op))
     MBarrierExpectTxOp::create(b, barriersOf(owner), index, *bytes);
-  op.getIndex().replaceAllUsesWith(index);
+  op.getIndex().replaceAllUsesWith(slot);
   op.getToken().replaceAllUsesWith(cursor);
 }
 
 void ChannelRewriter::rewriteRelease(ChannelReleaseOp op) {
-  auto channel = op.getChannel().getDefiningOp<ChannelCreateOp>();
-  Owner owner{channel, *channel.findRole(op.getRole())};
-  if (channel.getRole(owner.role).getSignal() != SignalKind::Arrive)
+  Owner owner = releases.find(op)->second;
+  if (owner.channel.getRole(owner.role).getSignal() != SignalKind::Arrive)
     return;
   ImplicitLocOpBuilder b(op->getLoc(), op);
   int64_t ctas = infoOf(owner).getCTAs(owner.role);
   MBarrierArriveOp::create(
-      b, barriersOf(owner), makeIndex(b, op.getTokenMutable().get(), owner),
+      b, barriersOf(owner),
+      makeIndex(b, makeSlot(b, op.getTokenMutable().get(), owner), owner),
       ctas > 1 ? b.getI64IntegerAttr(ctas) : IntegerAttr());
 }
 
@@ -210,6 +231,8 @@ void ChannelRewriter::run() {
     if (isa<CursorStartOp, CursorAdvanceOp, ChannelAcquireOp, ChannelReleaseOp>(
             op))
       ops.push_back(op);
+    if (auto release = dyn_cast<ChannelReleaseOp>(op))
+      releases.insert({release, ownerOf(release.getToken())});
   });
   Type i32 = IntegerType::get(kernel.getContext(), 32);
   for (auto [value, owner] : analysis.getOwners())
@@ -245,7 +268,8 @@ void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
       bytes += llvm::formatv("{0}{1}", bytes.empty() ? "" : ", ", announced);
   }
   int64_t depth = channel.getType().getDepth();
-  int64_t count = depth * int64_t(info.roles.size());
+  int64_t parts = channel.getNumParts();
+  int64_t count = depth * parts * int64_t(info.roles.size());
   remark::passed(channel.getLoc(), remark::RemarkOpts::name("channel")
                                        .category("attn.lower-channels")
                                        .function(kernel.getName()))
@@ -253,7 +277,8 @@ void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
       << remark::metric("barriers", count) << remark::metric("depth", depth)
       << remark::metric("counts", counts)
       << remark::metric("bytes", bytes.empty() ? "none" : bytes)
-      << remark::metric("multicast", multicast);
+      << remark::metric("multicast", multicast)
+      << remark::metric("parts", parts);
   ++numChannels;
   numBarriers += count;
 }

@@ -30,8 +30,11 @@ constexpr Rights kNone = 0;
 /// Of tokens and accumulators.
 constexpr Rights kUse = 1;
 /// Of cursors.
-constexpr Rights kAcquire = 2;
-constexpr Rights kAdvance = 4;
+constexpr Rights kAdvance = 2;
+/// To acquire the first part, or a slot without parts; the bits above it are
+/// for the other ones.
+constexpr Rights kAcquire = 4;
+constexpr Rights kAcquireAll = ~(kAcquire - 1);
 
 /// Follows the handles of a module.
 class HandleVerifier {
@@ -74,6 +77,17 @@ struct AttnVerifyTokensPass
 } // namespace
 
 static bool isCursor(Value handle) { return isa<CursorType>(handle.getType()); }
+
+/// The rights to acquire all parts of a slot, and those that an op takes.
+static std::pair<Rights, Rights> getParts(ChannelAcquireOp op) {
+  auto channel = op.getChannel().getDefiningOp<ChannelCreateOp>();
+  unsigned count = channel ? channel.getNumParts() : 1;
+  Rights all = ((Rights(1) << count) - 1) * kAcquire;
+  std::optional<unsigned> part;
+  if (channel && op.getPart())
+    part = channel.findPart(*op.getPart());
+  return {all, part ? kAcquire << *part : all};
+}
 
 static std::string getKind(Value handle) {
   if (isCursor(handle))
@@ -125,9 +139,16 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
       return failure();
     return left;
   }
-  if (isa<ChannelAcquireOp>(op))
-    return take(kAcquire,
-                "expected one acquire of a position, got another one");
+  if (auto acquire = dyn_cast<ChannelAcquireOp>(op)) {
+    auto [all, wanted] = getParts(acquire);
+    left &= all | ~kAcquireAll;
+    if ((left & wanted) != wanted &&
+        failed(fail(op, "expected one acquire of a position, got another one",
+                    user, "it is used here")))
+      return failure();
+    user = op;
+    return left & ~wanted;
+  }
   if (isa<CursorAdvanceOp>(op))
     return take(kAdvance, "expected one advance from a position, got another "
                           "one");
@@ -207,7 +228,7 @@ LogicalResult HandleVerifier::follow(Value value) {
            << "expected a use of the " << getKind(handle)
            << " on each path, got none";
   // The position behind the last acquire is neither acquired nor left.
-  if ((*left & kAcquire) && !(*left & kAdvance))
+  if ((*left & kAcquireAll) && !(*left & kAdvance))
     return emitError(handle.getLoc())
            << "expected an acquire of each position that is advanced from, got "
               "none of this cursor's";
@@ -218,7 +239,7 @@ LogicalResult HandleVerifier::verify() {
   auto add = [&](ValueRange values) {
     for (Value value : values)
       if (isHandle(value.getType()))
-        rights[value] = isCursor(value) ? kAcquire | kAdvance : kUse;
+        rights[value] = isCursor(value) ? kAcquireAll | kAdvance : kUse;
   };
   root->walk([&](Operation *op) {
     add(op->getResults());

@@ -540,3 +540,122 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @no_parts() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{the channel is here}}
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      // expected-error@below {{expected no part of channel 'q', which has none}}
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @which_part() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{the channel is here}}
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      // expected-error@below {{expected a part of channel 'q', got none}}
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @unknown_part() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{the channel is here}}
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      // expected-error@below {{expected a part of channel 'q', got 'middle'}}
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "middle" : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @part_of_each() kernel attributes {attn.warps = array<i64: 12, 1>} {
+    // expected-note@below {{the channel is here}}
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 12 registers 96 {
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      // expected-error@below {{expected as many parts as warpgroups, got 2 and 3}}
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" {each_warpgroup} : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @one_released() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error@below {{expected a release of each part by role 'consumer' of channel 'q', got none of "lower"}}
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    // expected-note@below {{so the role after it would wait forever}}
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
+      attn.channel.release %q, %t0 as "consumer" : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+      %c = attn.cursor.start %q as "producer" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %q[%c] as "producer" part "upper" : !attn.channel<1>
+      attn.channel.release %q, %t as "producer" : !attn.channel<1>
+      %j, %u = attn.channel.acquire %q[%c] as "producer" part "lower" : !attn.channel<1>
+      attn.channel.release %q, %u as "producer" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @mixed(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
+      %i1, %t1 = attn.channel.acquire %q[%c] as "consumer" part "lower" : !attn.channel<1>
+      %r = scf.if %cond -> !attn.token {
+        scf.yield %t0 : !attn.token
+      } else {
+        // expected-error@below {{expected cursors and tokens of one role to meet, got role 'consumer' of channel 'q' and role 'consumer' of channel 'q' (part "lower")}}
+        scf.yield %t1 : !attn.token
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}

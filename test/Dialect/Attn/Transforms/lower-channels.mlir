@@ -333,3 +333,55 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Parts: each has mbarriers of its own, in a row; the warps of a warpgroup
+// release its own part, and bytes are those of a part's loads.
+
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+// CHECK-LABEL: gpu.func @parts
+// CHECK:         %[[P:.*]] = attn.mbarrier.alloc {name = "q.producer"} : <4>
+// CHECK:         %[[C:.*]] = attn.mbarrier.alloc {name = "q.consumer"} : <4>
+// CHECK:         attn.mbarrier.init %[[P]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[C]] {count = 4 : i64}
+// CHECK:         partition "consumer"
+// CHECK:           %[[W:.*]] = attn.warpgroup_index
+// CHECK:           %[[FIRST:.*]] = arith.muli %[[W]], %c2_i32
+// CHECK:           attn.mbarrier.wait %[[P]][%[[FIRST]]]
+// CHECK:           attn.mbarrier.arrive %[[C]][%[[FIRST]]]
+// CHECK:         partition "producer"
+// CHECK:             attn.mbarrier.wait %[[C]][%c0_i32] parity %c1_i32
+// CHECK:             attn.mbarrier.expect_tx %[[P]][%c0_i32] {bytes = 8192 : i64}
+// CHECK:             attn.mbarrier.wait %[[C]][%c2_i32] parity %c1_i32
+// CHECK:             attn.mbarrier.expect_tx %[[P]][%c2_i32] {bytes = 16384 : i64}
+// REMARK: channel 'q' becomes mbarriers
+// REMARK-SAME: barriers=8, bytes="8192, 16384", counts="producer 1, consumer 4", depth=2, multicast=1, parts=2
+gpu.module @kernels {
+  gpu.func @parts(%map: !map, %i: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<2>
+    %a = attn.alloc {name = "a"} : !slot
+    %b = attn.alloc {name = "b"} : !slot
+    %d = attn.alloc {name = "d"} : !slot
+    attn.warp_specialize
+    partition "consumer" warps 8 registers 96 {
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<2>
+      %index, %token = attn.channel.acquire %q[%c] as "consumer" {each_warpgroup} : !attn.channel<2>
+      attn.channel.release %q, %token as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %q as "producer" : !attn.channel<2>
+        %iu, %upper = attn.channel.acquire %q[%c] as "producer" part "upper" : !attn.channel<2>
+        attn.tma.load %map[%i, %i], %a token %upper : !map, !slot
+        attn.channel.release %q, %upper as "producer" : !attn.channel<2>
+        %il, %lower = attn.channel.acquire %q[%c] as "producer" part "lower" : !attn.channel<2>
+        attn.tma.load %map[%i, %i], %b token %lower : !map, !slot
+        attn.tma.load %map[%i, %i], %d token %lower : !map, !slot
+        attn.channel.release %q, %lower as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}

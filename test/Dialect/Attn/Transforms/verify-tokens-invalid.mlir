@@ -420,3 +420,46 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @part_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-note@below {{the cursor is made here}}
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
+      // expected-note@below {{it is used here}}
+      %i2, %t2 = attn.channel.acquire %q[%c] as "consumer" part "lower" : !attn.channel<1>
+      attn.channel.release %q, %t0 as "consumer" : !attn.channel<1>
+      attn.channel.release %q, %t2 as "consumer" : !attn.channel<1>
+      // expected-error@below {{expected one acquire of a position, got another one}}
+      %i1, %t1 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
+      attn.channel.release %q, %t1 as "consumer" : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @part_left() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
+      %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
+      %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
+      attn.channel.release %q, %t0 as "consumer" : !attn.channel<1>
+      %n = attn.cursor.advance %c on %q : !attn.channel<1>
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}

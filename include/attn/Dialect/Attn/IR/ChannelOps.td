@@ -20,16 +20,23 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
     and derives counts, bytes and phases; it initialises them before the
     `attn.warp_specialize`, where the channel must be made.
 
+    With `parts` a slot has parts that are handed over one by one: each has
+    mbarriers of its own, and every role acquires and releases each part once. So
+    the rows of a warpgroup can be awaited, or free again, before those of
+    another one.
+
     Example:
 
     ```mlir
     func.func @channel() {
       %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+      %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
       return
     }
     ```
   }];
-  let arguments = (ins StrAttr:$name, Attn_RoleArrayAttr:$roles);
+  let arguments = (ins StrAttr:$name, Attn_RoleArrayAttr:$roles,
+    OptionalAttr<StrArrayAttr>:$parts);
   let results = (outs Res<Attn_ChannelType, "the channel">:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -43,6 +50,13 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
     ::mlir::attn::RoleAttr getRole(unsigned index) {
       return ::llvm::cast<::mlir::attn::RoleAttr>(getRoles()[index]);
     }
+    /// How often each role acquires a slot: 1 without parts.
+    unsigned getNumParts() {
+      std::optional<::mlir::ArrayAttr> parts = getParts();
+      return parts ? parts->size() : 1;
+    }
+    /// The index of a part, or nothing.
+    std::optional<unsigned> findPart(::llvm::StringRef name);
   }];
 }
 
@@ -91,17 +105,21 @@ def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>,
   let summary = "waits for a slot of a channel";
   let description = [{
     Waits until the role before `role` has released the slot at `cursor`, and
-    returns its index and the right to touch it.
+    returns its index and the right to touch it. Of a channel with parts it takes
+    the one named by `part` or, with `each_warpgroup`, in each warpgroup of the
+    partition the part of the warpgroup's number.
 
     Undefined behaviour: a cursor of another channel or role; acquiring a
-    position twice or out of order.
+    position, or a part of it, twice or out of order.
 
     Example:
 
     ```mlir
-    func.func @use(%k: !attn.channel<2>, %c: !attn.cursor) {
+    func.func @use(%k: !attn.channel<2>, %q: !attn.channel<1>, %c: !attn.cursor, %d: !attn.cursor) {
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+      %j, %u = attn.channel.acquire %q[%d] as "consumer" part "upper" : !attn.channel<1>
+      attn.channel.release %q, %u as "consumer" : !attn.channel<1>
       return
     }
     ```
@@ -109,11 +127,19 @@ def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_ChannelType, "the channel">:$channel,
     Arg<Attn_CursorType, "the role's position">:$cursor,
-    StrAttr:$role);
+    StrAttr:$role,
+    OptionalAttr<StrAttr>:$part,
+    UnitAttr:$each_warpgroup);
   let results = (outs
     Res<I32, "index of the slot">:$index,
     Res<Attn_TokenType, "the right to touch it">:$token);
-  let assemblyFormat = "$channel `[` $cursor `]` `as` $role attr-dict `:` type($channel)";
+  let assemblyFormat = "$channel `[` $cursor `]` `as` $role (`part` $part^)? attr-dict `:` type($channel)";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$channel,
+    "::mlir::Value":$cursor, "::llvm::StringRef":$role), [{
+      build($_builder, $_state, channel, cursor, role, ::mlir::StringAttr(),
+            /*each_warpgroup=*/false);
+    }]>];
 }
 
 def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>,

@@ -95,6 +95,25 @@ def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure]> {
   let hasVerifier = 1;
 }
 
+def Attn_WarpgroupIndexOp : Attn_Op<"warpgroup_index", [AttnRequiresSM<90>, Pure]> {
+  let summary = "the number of a thread's warpgroup in its partition";
+  let description = [{
+    Counts from 0 at the partition's first warp. All threads of a warpgroup take
+    the same way in a branch on it, so that matrix instructions may stand there.
+
+    Example:
+
+    ```mlir
+    func.func @index() -> i32 attributes {attn.warps = array<i64: 8, 1>} {
+      %w = attn.warpgroup_index
+      return %w : i32
+    }
+    ```
+  }];
+  let results = (outs Res<I32, "the number">:$result);
+  let assemblyFormat = "attr-dict";
+}
+
 def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure]> {
   let summary = "an accumulator as 8-bit operand a of wgmma";
   let description = [{

@@ -92,6 +92,10 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       .Case([&](WgmmaOp o) { return lower(lowerWgmma(o)); })
       .Case([&](WgmmaWaitOp o) { return lower(lowerWgmmaWait(o)); })
       .Case([&](WgmmaResumeOp o) { return lower(lowerWgmmaResume(o)); })
+      .Case([&](WarpgroupIndexOp o) {
+        o.getResult().replaceAllUsesWith(warpgroup());
+        return lower(success());
+      })
       .Case([&](NarrowOperandOp o) { return lower(lowerNarrowOperand(o)); })
       .Case([&](LocalTransposeOp o) { return lower(lowerLocalTranspose(o)); })
       .Case([&](TmaPrefetchOp o) { return lower(lowerTmaPrefetch(o)); })
