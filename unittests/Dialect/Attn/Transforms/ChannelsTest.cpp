@@ -19,6 +19,8 @@ struct ProductKernel {
   /// CTAs that share each block of B, each with rows of A of its own.
   int64_t cluster = 1;
   std::string scheduler = "strided";
+  /// A is handed over in two parts of 64 rows, one for each warpgroup.
+  bool parts = false;
 
   std::string getText() const;
   void run(int64_t tiles, int64_t blocks, unsigned grid, KernelRunner &runner);
@@ -28,12 +30,13 @@ struct ProductKernel {
 
 std::string ProductKernel::getText() const {
   std::string text = R"(
-!a_map = !attn.tensor_map<128x64xbf16, swizzle = 128>
+!a_map = !attn.tensor_map<$ROWSx64xbf16, swizzle = 128>
 !b_map = !attn.tensor_map<64x64xbf16, swizzle = 128>
 !c_map = !attn.tensor_map<128x64xbf16, swizzle = 128>
 !a = !attn.buffer<128x64xbf16, #attn.swizzled<span = 128>, shared>
 !b = !attn.buffer<64x64xbf16, #attn.swizzled<span = 128>, shared>
 !a_ring = !attn.buffer<$DAx128x64xbf16, #attn.swizzled<span = 128>, shared>
+!half_ring = !attn.buffer<$HALVESx64x64xbf16, #attn.swizzled<span = 128>, shared>
 !b_ring = !attn.buffer<$DBx64x64xbf16, #attn.swizzled<span = 128>, shared>
 !acc = tensor<128x64xf32, #attn.auto>
 !ca = !attn.channel<$DA>
@@ -53,7 +56,7 @@ gpu.module @kernels {
     %a = attn.alloc {name = "a"} : !a_ring
     %b = attn.alloc {name = "b"} : !b_ring
     %o = attn.alloc {name = "o"} : !a
-    %ach = attn.channel.create {name = "a", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ca
+    %ach = attn.channel.create {name = "a", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]$PARTS} : !ca
     %bch = attn.channel.create {name = "b", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !cb
     attn.warp_specialize
     partition "consumer" warps 8 registers 240 {
@@ -64,7 +67,7 @@ gpu.module @kernels {
       ^bb0(%tile: i32, %ai: !attn.cursor, %bi: !attn.cursor):
         %r:3 = scf.for %j = %zero to %blocks step %one
             iter_args(%sum = %none, %ac = %ai, %bc = %bi) -> (!acc, !attn.cursor, !attn.cursor) : i32 {
-          %as, %at = attn.channel.acquire %ach[%ac] as "consumer" : !ca
+          %as, %at = attn.channel.acquire %ach[%ac] as "consumer" $OWN : !ca
           %bs, %bt = attn.channel.acquire %bch[%bc] as "consumer" : !cb
           %aj = attn.slot %a[%as] : !a_ring -> !a
           %bj = attn.slot %b[%bs] : !b_ring -> !b
@@ -106,11 +109,7 @@ gpu.module @kernels {
           %r:2 = scf.for %j = %zero to %blocks step %one
               iter_args(%ac = %ai, %bc = %bi) -> (!attn.cursor, !attn.cursor) : i32 {
             %k = arith.muli %j, %width : i32
-            %as, %at = attn.channel.acquire %ach[%ac] as "producer" : !ca
-            %aj = attn.slot %a[%as] : !a_ring -> !a
-            attn.tma.load %amap[%row, %k], %aj token %at : !a_map, !a
-            attn.channel.release %ach, %at as "producer" : !ca
-            %bs, %bt = attn.channel.acquire %bch[%bc] as "producer" : !cb
+$LOADA            %bs, %bt = attn.channel.acquire %bch[%bc] as "producer" : !cb
             %bj = attn.slot %b[%bs] : !b_ring -> !b
             attn.tma.load %bmap[%k, %zero], %bj token %bt : !b_map, !b
             attn.channel.release %bch, %bt as "producer" : !cb
@@ -129,6 +128,34 @@ gpu.module @kernels {
     for (size_t at; (at = text.find(key.str())) != std::string::npos;)
       text.replace(at, key.size(), value);
   };
+  // The first load comes last in its slot: warpgroups do not wait for each
+  static constexpr llvm::StringLiteral kWhole = R"(
+            %as, %at = attn.channel.acquire %ach[%ac] as "producer" : !ca
+            %aj = attn.slot %a[%as] : !a_ring -> !a
+            attn.tma.load %amap[%row, %k], %aj token %at : !a_map, !a
+            attn.channel.release %ach, %at as "producer" : !ca
+)";
+  static constexpr llvm::StringLiteral kHalves = R"(
+            %half = arith.constant 64 : i32
+            %two = arith.constant 2 : i32
+            %halves = attn.reinterpret %a : !a_ring -> !half_ring
+            %ls, %lt = attn.channel.acquire %ach[%ac] as "producer" part "lower" : !ca
+            %even = arith.muli %ls, %two : i32
+            %odd = arith.addi %even, %one : i32
+            %lj = attn.slot %halves[%odd] : !half_ring -> !b
+            %lower = arith.addi %row, %half : i32
+            attn.tma.load %amap[%lower, %k], %lj token %lt : !a_map, !b
+            attn.channel.release %ach, %lt as "producer" : !ca
+            %us, %ut = attn.channel.acquire %ach[%ac] as "producer" part "upper" : !ca
+            %uj = attn.slot %halves[%even] : !half_ring -> !b
+            attn.tma.load %amap[%row, %k], %uj token %ut : !a_map, !b
+            attn.channel.release %ach, %ut as "producer" : !ca
+)";
+  replace("$LOADA", parts ? kHalves.str() : kWhole.str());
+  replace("$PARTS", parts ? R"(, parts = ["upper", "lower"])" : "");
+  replace("$OWN", parts ? "{each_warpgroup}" : "");
+  replace("$ROWS", parts ? "64" : "128");
+  replace("$HALVES", std::to_string(2 * depthA));
   std::string size = std::to_string(cluster);
   replace("$DA", std::to_string(depthA));
   replace("$DB", std::to_string(depthB));
@@ -149,7 +176,7 @@ void ProductKernel::run(int64_t tiles, int64_t blocks, unsigned grid,
   runner.clear();
   runner.grid = grid * cluster;
   runner.cluster = cluster;
-  runner.passMap(a, {kM, kBlock}, 128);
+  runner.passMap(a, {parts ? kM / 2 : kM, kBlock}, 128);
   runner.passMap(b, {kBlock / cluster, kN}, 128);
   runner.passMap(c, {kM, kN}, 128);
   runner.pass(int32_t(blocks));
@@ -178,6 +205,18 @@ TEST(Channels, PersistentProduct) {
     KernelRunner runner(kernel.getText());
     ASSERT_TRUE(bool(runner));
     // The slots are at different places of their rings in each tile.
+    kernel.run(/*tiles=*/3, /*blocks=*/5, /*grid=*/1, runner);
+    kernel.run(/*tiles=*/3, /*blocks=*/1, /*grid=*/2, runner);
+  }
+}
+
+TEST(Channels, PartsOfSlots) {
+  for (int64_t depth : {1, 3}) {
+    ProductKernel kernel;
+    kernel.depthA = depth;
+    kernel.parts = true;
+    KernelRunner runner(kernel.getText());
+    ASSERT_TRUE(bool(runner));
     kernel.run(/*tiles=*/3, /*blocks=*/5, /*grid=*/1, runner);
     kernel.run(/*tiles=*/3, /*blocks=*/1, /*grid=*/2, runner);
   }
