@@ -37,7 +37,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-StringRef mlir::attn::getDefaultLLVMPipeline() { return "function(early-cse)"; }
+StringRef mlir::attn::getDefaultLLVMPipeline() {
+  return "function(early-cse,sink)";
+}
 
 /// Registers the NVPTX backend and switches it to 32-bit pointers for all but
 /// global memory. That option exists only as a command line flag of the
