@@ -38,7 +38,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 StringRef mlir::attn::getDefaultLLVMPipeline() {
-  return "function(early-cse,sink)";
+  return "function(early-cse,instcombine,sink)";
 }
 
 /// Registers the NVPTX backend and switches it to 32-bit pointers for all but
