@@ -155,7 +155,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   // What was measured: see Cost.cpp.
   SmallVector<int64_t> clusters = {1};
   // How long packed sequences are only the launch knows: a counter deals them.
-  bool dealt = facts.varlen && !facts.isNarrow();
+  bool dealt = facts.varlen && !needsTransposer(facts);
   if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
       getClusteredSMs(target, 2) != 0)
     clusters.push_back(2);
@@ -264,10 +264,12 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
   if (plan.getKeyQuads())
     if (std::optional<std::string> need = findNoQuads(facts))
       return llvm::createStringError("key_quads needs " + *need);
-  if (plan.getDynamic() && (facts.isNarrow() || plan.getCluster() != 1))
+  if (plan.getDynamic() && (needsTransposer(facts) || plan.getCluster() != 1))
     return llvm::createStringError(llvm::formatv(
-        "dynamic needs 16-bit operands and cluster = 1, got {0} bits and {1}",
-        facts.elementType.getIntOrFloatBitWidth(), plan.getCluster()));
+        "dynamic needs cluster = 1 and a V that is not transposed on its way, "
+        "got cluster = {0} and {1}",
+        plan.getCluster(),
+        needsTransposer(facts) ? "one that is" : "one that is not"));
   ResourceSum shared = getSharedBytes(facts, plan, target);
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(

@@ -10,7 +10,7 @@
 // BOOL: expected qk_ahead to be true or false, got 'maybe'
 
 func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
-  // expected-error@+1 {{dynamic needs 16-bit operands and cluster = 1, got 16 bits and 2}}
+  // expected-error@+1 {{dynamic needs cluster = 1 and a V that is not transposed on its way, got cluster = 2 and one that is not}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
                  outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<cluster = 2, dynamic = true>}
   return
@@ -19,7 +19,7 @@ func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 // -----
 
 func.func @dealt_narrow(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xf16>) {
-  // expected-error@+1 {{dynamic needs 16-bit operands and cluster = 1, got 8 bits and 1}}
+  // expected-error@+1 {{dynamic needs cluster = 1 and a V that is not transposed on its way, got cluster = 1 and one that is}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
                  outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<dynamic = true>}
   return
