@@ -53,3 +53,65 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
                                        length, name, kLengthLimit));
   return llvm::Error::success();
 }
+
+std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
+  int64_t bytes = tensor.elementType.getIntOrFloatBitWidth() / 8;
+  for (auto [dim, stride] : llvm::enumerate(tensor.strides))
+    if (dim != tensor.getContiguousDim() && !ShapedType::isDynamic(stride) &&
+        stride * bytes % 16 != 0)
+      return llvm::formatv(
+          "a stride of {0} bytes in '{1}', expected a multiple of 16",
+          stride * bytes, tensor.name);
+  if (tensor.getRowAlignment() < 16)
+    return llvm::formatv(
+        "rows of '{0}' that start at multiples of {1} bytes, expected 16",
+        tensor.name, tensor.getRowAlignment());
+  return std::nullopt;
+}
+
+llvm::Error attn::checkWgmma(llvm::StringRef schedule,
+                             const ProblemFacts &facts, const TargetRow &target,
+                             bool allowsNarrow) {
+  auto unsupported = [&](const llvm::Twine &what) {
+    return makeUnsupported(schedule, what);
+  };
+  if (!target.has(Capability::Wgmma))
+    return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
+                                     target.chip,
+                                     getCapabilityChips(Capability::Wgmma)));
+  // The depth of a matrix instruction.
+  if (llvm::Error error =
+          checkCommon(schedule, facts, /*dimStep=*/facts.isNarrow() ? 32 : 16,
+                      allowsNarrow))
+    return error;
+  if (ShapedType::isDynamic(facts.batch))
+    return unsupported("a batch size that only the launch decides");
+  // A tensor map has no extent of 0.
+  for (auto [name, length] :
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
+    if (length == 0)
+      return unsupported(llvm::formatv("0 {0}", name));
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
+    if (std::optional<std::string> reason = findUnmappable(*tensor))
+      return unsupported(*reason);
+  return llvm::Error::success();
+}
+
+llvm::Error attn::checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy) {
+  if (policy != SoftmaxPolicy::Lagged)
+    return llvm::Error::success();
+  return makeUnsupported(
+      schedule,
+      llvm::formatv(
+          "the softmax policy '{0}', expected 'exact', 'threshold' or "
+          "'optimistic'",
+          stringifySoftmaxPolicy(policy)));
+}
+
+llvm::Error attn::checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages) {
+  if (!qkAhead || (kStages >= 2 && vStages >= 2))
+    return llvm::Error::success();
+  return llvm::createStringError(
+      llvm::formatv("qk_ahead needs 2 slots of K and of V, got {0} and {1}",
+                    kStages, vStages));
+}

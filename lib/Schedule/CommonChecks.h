@@ -4,6 +4,7 @@
 #define ATTN_LIB_SCHEDULE_COMMONCHECKS_H
 
 #include "attn/Schedule/ProblemFacts.h"
+#include "attn/Target/TargetTable.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {
@@ -20,6 +21,20 @@ llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 /// multiples of `dimStep` up to 256, and lengths from kLengthLimit on.
 llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
                         int64_t dimStep, bool allowsNarrow = false);
+
+/// What checkCommon refuses, chips without wgmma, and problems that no tensor
+/// map can describe.
+llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
+                       const TargetRow &target, bool allowsNarrow);
+
+/// Refuses softmax policies that the code of a schedule does not have.
+llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
+
+/// Refuses rings whose slots QK of the next block would have to wait for.
+llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);
+
+/// Why no tensor map can describe a tensor; nothing if one can.
+std::optional<std::string> findUnmappable(const TensorFacts &tensor);
 
 } // namespace mlir::attn
 

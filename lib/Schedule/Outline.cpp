@@ -243,7 +243,7 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
         b.getDenseI32ArrayAttr({int32_t(shape.cluster), 1, 1}));
   // Without a bound ptxas picks an occupancy of its own and spills for it.
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  b.getI32IntegerAttr(1));
+                  b.getI32IntegerAttr(shape.ctasPerSM));
   kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
   context.bindParameters(kernel);
   return kernel;

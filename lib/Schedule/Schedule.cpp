@@ -45,8 +45,8 @@ namespace {
 /// What registerSchedule changes.
 struct Registry {
   std::mutex mutex;
-  llvm::SmallVector<const Schedule *> schedules = {&getSplitQSchedule(),
-                                                   &getWsWgmmaSchedule()};
+  llvm::SmallVector<const Schedule *> schedules = {
+      &getSplitQSchedule(), &getWsWgmmaSchedule(), &getSelfLoadSchedule()};
 };
 
 } // namespace

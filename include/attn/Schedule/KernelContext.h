@@ -27,6 +27,8 @@ struct KernelShape {
   std::array<int64_t, 2> warps = {1, 1};
   /// CTAs of a cluster, along x.
   int64_t cluster = 1;
+  /// CTAs that an SM is to hold at once, which bounds their registers.
+  int64_t ctasPerSM = 1;
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.

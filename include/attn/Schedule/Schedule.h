@@ -150,6 +150,10 @@ const Schedule &getSplitQSchedule();
 /// 2024). A producer warp loads by TMA, warpgroups multiply with wgmma.
 const Schedule &getWsWgmmaSchedule();
 
+/// The schedule `self_load` of sm_90a: a CTA is one warpgroup that loads by TMA
+/// and multiplies with wgmma; several share an SM.
+const Schedule &getSelfLoadSchedule();
+
 } // namespace mlir::attn
 
 #endif // ATTN_SCHEDULE_SCHEDULE_H

@@ -155,11 +155,8 @@ llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
   if (llvm::Error error = isApplicable(facts, target))
     return error;
   auto plan = cast<SplitQPlanAttr>(planAttr);
-  if (plan.getSoftmax() == SoftmaxPolicy::Lagged)
-    return llvm::createStringError(
-        llvm::formatv("schedule 'split_q' does not support the softmax policy "
-                      "'{0}', expected 'exact', 'threshold' or 'optimistic'",
-                      stringifySoftmaxPolicy(plan.getSoftmax())));
+  if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
+    return error;
   if (plan.getEpilogue() == EpilogueKind::Tma)
     return makeUnsupported(getName(), "results that TMA stores");
   SplitQExtents extents(facts, plan);

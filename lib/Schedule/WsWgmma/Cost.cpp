@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../BlockCount.h"
+#include "../RingFacts.h"
 #include "../TileBalance.h"
 #include "WsWgmma.h"
 #include "attn/Target/Clusters.h"
@@ -42,14 +43,7 @@ static constexpr double kUnhiddenInOrder = 0.5;
 static constexpr double kClusterBlockShare = 0.967;
 static constexpr double kClusterTileClocks = 1200;
 
-/// Registers of a thread for the probabilities of a block.
-static int64_t getProbabilityRegisters(const ProblemFacts &facts,
-                                       WsWgmmaPlanAttr plan) {
-  int64_t elements = plan.getBlockN() / 2;
-  return elements * facts.elementType.getIntOrFloatBitWidth() / 32;
-}
-
-/// The same for 8-bit operands without a transposer. An optimistic block has
+/// Spills of 8-bit operands without a transposer. An optimistic block has
 /// its scores until the vote and probabilities of two blocks, which the next
 /// product and the last one read. ptxas 13.0 was seen to keep sums up to 232 of
 /// 240 with turns (224 keys at head dimension 128, 128 at 256) and 200 without
@@ -59,7 +53,7 @@ static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
                                     WsWgmmaPlanAttr plan) {
   int64_t blockN = plan.getBlockN();
   int64_t registers = blockN / 2 + facts.valueDim / 2;
-  int64_t probabilities = getProbabilityRegisters(facts, plan);
+  int64_t probabilities = getProbabilityRegisters(facts, plan.getBlockN());
   if (plan.getSoftmax() != SoftmaxPolicy::Optimistic)
     return registers + probabilities > 208;
   registers += 2 * probabilities;
@@ -78,9 +72,9 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
   // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
   // of 240 with two sets of probabilities, and 188 of 240 at 256.
-  int64_t registers =
-      plan.getBlockN() / 2 + facts.valueDim / 2 +
-      getProbabilityRegisters(facts, plan) * (plan.getPvBehind() ? 2 : 1);
+  int64_t registers = plan.getBlockN() / 2 + facts.valueDim / 2 +
+                      getProbabilityRegisters(facts, plan.getBlockN()) *
+                          (plan.getPvBehind() ? 2 : 1);
   int64_t others = facts.valueDim > 128 ? 52 : plan.getPvBehind() ? 60 : 32;
   return registers + others > getRegisterBudget(facts, plan).consumer;
 }
@@ -93,7 +87,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.sharedBytes = getSharedBytes(facts, plan, target);
   estimate.registers.add("o", facts.valueDim / 2);
   estimate.registers.add("s", plan.getBlockN() / 2);
-  estimate.registers.add("p", getProbabilityRegisters(facts, plan),
+  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
                          plan.getPvBehind() ? 2 : 1);
   estimate.registers.add("other", 32);
   estimate.ctasPerSM = 1;
@@ -110,29 +104,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.waves = estimate.tiles / ctas;
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
 
-  double columns = facts.headDim + facts.valueDim;
-  double bytes = facts.isNarrow() ? 1 : 2;
-  estimate.tensorClocks =
-      2 * blockM * blockN * columns /
-      (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);
-  estimate.expClocks = blockM * blockN / target.expPerClock;
-  // Warp instructions for 32 elements of S: scale, exponential, sum, maximum,
-  // half a packing; and one multiplication for 32 elements of O. Optimistic
-  // blocks have neither maximum nor multiplication.
-  bool optimistic = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
-  double elements = blockM * blockN / 32;
-  double rescale = optimistic ? 0 : blockM * facts.valueDim / 32;
-  estimate.issueClocks =
-      ((optimistic ? 3.5 : 4.5) * elements + rescale + 40 * blockM / 16) /
-      target.issuePerClock;
-  // Operands from shared memory: B of both products for each warpgroup, A of
-  // QK, and what TMA writes.
-  // A transposer reads and writes values once more.
-  double transposed = needsTransposer(facts) ? 2 * blockN * facts.valueDim : 0;
-  double operandBytes =
-      bytes * (blockM / 64 * blockN * columns + blockM * facts.headDim +
-               blockN * columns + transposed);
-  estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
+  setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});
   double others = estimate.tensorClocks + estimate.expClocks +

@@ -2,6 +2,7 @@
 
 #include "../CommonChecks.h"
 #include "../PlanParameters.h"
+#include "../RingFacts.h"
 #include "../TileBalance.h"
 #include "WsWgmma.h"
 #include "attn/Layout/NamedLayouts.h"
@@ -44,22 +45,6 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
 static int64_t getResultBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   return plan.getBlockM() * facts.valueDim *
          facts.outType.getIntOrFloatBitWidth() / 8;
-}
-
-/// Why no tensor map can describe a tensor; nothing if one can.
-static std::optional<std::string> findUnmappable(const TensorFacts &tensor) {
-  int64_t bytes = tensor.elementType.getIntOrFloatBitWidth() / 8;
-  for (auto [dim, stride] : llvm::enumerate(tensor.strides))
-    if (dim != tensor.getContiguousDim() && !ShapedType::isDynamic(stride) &&
-        stride * bytes % 16 != 0)
-      return llvm::formatv(
-          "a stride of {0} bytes in '{1}', expected a multiple of 16",
-          stride * bytes, tensor.name);
-  if (tensor.getRowAlignment() < 16)
-    return llvm::formatv(
-        "rows of '{0}' that start at multiples of {1} bytes, expected 16",
-        tensor.name, tensor.getRowAlignment());
-  return std::nullopt;
 }
 
 ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
@@ -203,29 +188,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
                                           const TargetRow &target) const {
-  auto unsupported = [&](const llvm::Twine &what) {
-    return makeUnsupported(getName(), what);
-  };
-  if (!target.has(Capability::Wgmma))
-    return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
-                                     target.chip,
-                                     getCapabilityChips(Capability::Wgmma)));
-  // The depth of a matrix instruction.
-  if (llvm::Error error =
-          checkCommon(getName(), facts, /*dimStep=*/facts.isNarrow() ? 32 : 16,
-                      /*allowsNarrow=*/true))
-    return error;
-  if (ShapedType::isDynamic(facts.batch))
-    return unsupported("a batch size that only the launch decides");
-  // A tensor map has no extent of 0.
-  for (auto [name, length] :
-       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
-    if (length == 0)
-      return unsupported(llvm::formatv("0 {0}", name));
-  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
-    if (std::optional<std::string> reason = findUnmappable(*tensor))
-      return unsupported(*reason);
-  return llvm::Error::success();
+  return checkWgmma(getName(), facts, target, /*allowsNarrow=*/true);
 }
 
 llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
@@ -234,15 +197,11 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
   if (llvm::Error error = isApplicable(facts, target))
     return error;
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
-  if (plan.getSoftmax() == SoftmaxPolicy::Lagged)
-    return llvm::createStringError(
-        llvm::formatv("schedule 'ws_wgmma' does not support the softmax policy "
-                      "'{0}', expected 'exact', 'threshold' or 'optimistic'",
-                      stringifySoftmaxPolicy(plan.getSoftmax())));
-  if (plan.getQkAhead() && (plan.getKStages() < 2 || plan.getVStages() < 2))
-    return llvm::createStringError(
-        llvm::formatv("qk_ahead needs 2 slots of K and of V, got {0} and {1}",
-                      plan.getKStages(), plan.getVStages()));
+  if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
+    return error;
+  if (llvm::Error error =
+          checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
+    return error;
   // A swizzle starts anew every 8 rows.
   int64_t part = 8 * plan.getCluster();
   if (plan.getBlockN() % part != 0)

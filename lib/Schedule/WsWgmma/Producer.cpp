@@ -9,44 +9,20 @@ using namespace mlir::attn;
 // The producer
 //===----------------------------------------------------------------------===//
 
-void WsWgmmaEmitter::load(const Ring &ring, Value cursor, Value head,
-                          Value first) {
-  auto [slot, token] = acquire(b, ring, cursor, kProducer);
-  // Packed sequences are one batch.
-  Value batch = facts.varlen ? context.i32(0) : at.batch;
-  Value zero = context.i32(0);
-  SmallVector<Value> coordinates = {batch, head, first, zero};
-  IntegerAttr stacked;
-  if (ring.view == TensorMapView::Transposed) {
-    coordinates = {batch, head, zero, first};
-  } else if (ring.view == TensorMapView::Quads) {
-    Value quad = arith::DivUIOp::create(b, first, context.i32(4));
-    coordinates = {batch, head, quad, zero, zero};
-    stacked = b.getI64IntegerAttr(2);
-  }
-  TmaLoadOp::create(b, ring.map, coordinates, slot, token,
-                    /*barriers=*/Value(), /*index=*/Value(),
-                    /*multicast=*/IntegerAttr(), stacked);
-  release(b, ring, token, kProducer);
-}
-
-Value WsWgmmaEmitter::emitRowOf(Value start, Value index) {
-  if (!start)
-    return index;
-  Value offset = arith::TruncIOp::create(b, b.getI32Type(), start);
-  return arith::AddIOp::create(b, offset, index);
+void WsWgmmaEmitter::loadQueries(Value cursor) {
+  load(q, cursor, kProducer, at.head, emitRowOf(queryStart, row));
 }
 
 void WsWgmmaEmitter::loadBlock(Value block, ValueRange cursors) {
   Value key = emitRowOf(
       keyStart, arith::MulIOp::create(b, block, context.i32(plan.getBlockN())));
-  load(k, cursors[0], at.kvHead, key);
-  load(v, cursors[1], at.kvHead, key);
+  load(k, cursors[0], kProducer, at.kvHead, key);
+  load(v, cursors[1], kProducer, at.kvHead, key);
 }
 
 FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitProducerTile(ValueRange cursors) {
-  load(q, cursors[0], at.head, emitRowOf(queryStart, row));
+  loadQueries(cursors[0]);
   Value one = context.i32(1);
   Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
@@ -57,25 +33,18 @@ WsWgmmaEmitter::emitProducerTile(ValueRange cursors) {
     b.setInsertionPointToStart(loop.getBody());
     loadBlock(arith::SubIOp::create(b, lastBlock, loop.getInductionVar()),
               loop.getRegionIterArgs());
-    scf::YieldOp::create(b,
-                         ValueRange{advance(b, loop.getRegionIterArg(0), k),
-                                    advance(b, loop.getRegionIterArg(1), v)});
+    scf::YieldOp::create(b, ValueRange{advance(loop.getRegionIterArg(0), k),
+                                       advance(loop.getRegionIterArg(1), v)});
   }
-  return SmallVector<Value>{advance(b, cursors[0], q), loop.getResult(0),
+  return SmallVector<Value>{advance(cursors[0], q), loop.getResult(0),
                             loop.getResult(1)};
-}
-
-void WsWgmmaEmitter::prefetchMaps() {
-  for (Value map : {q.map, k.map, v.map, resultMap.map})
-    if (map)
-      TmaPrefetchOp::create(b, map);
 }
 
 LogicalResult WsWgmmaEmitter::emitProducer() {
   LogicalResult status = success();
   elect([&]() {
-    prefetchMaps();
-    status = emitTileLoop(kProducer, [&](ValueRange cursors) {
+    prefetchMaps({q.map, k.map, v.map, resultMap.map});
+    status = emitTiles(kProducer, [&](ValueRange cursors) {
       return emitProducerTile(cursors);
     });
   });
@@ -86,28 +55,18 @@ LogicalResult WsWgmmaEmitter::emitProducer() {
 // The producer of 8-bit operands
 //===----------------------------------------------------------------------===//
 
-void WsWgmmaEmitter::elect(function_ref<void()> emit) {
-  auto op = ElectOp::create(b);
-  OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&op.getBody());
-  auto end = YieldOp::create(b, ValueRange());
-  b.setInsertionPoint(end);
-  emit();
-}
-
-SmallVector<Value> WsWgmmaEmitter::emitTransposition(OpBuilder &builder,
-                                                     ValueRange cursors) {
-  auto [source, filled] = acquire(builder, v, cursors[0], kTransposer);
-  auto [dest, free] = acquire(builder, vt, cursors[1], kTransposer);
-  LocalTransposeOp::create(builder, b.getLoc(), source, dest);
-  release(builder, v, filled, kTransposer);
-  release(builder, vt, free, kTransposer);
-  return {advance(builder, cursors[0], v), advance(builder, cursors[1], vt)};
+SmallVector<Value> WsWgmmaEmitter::emitTransposition(ValueRange cursors) {
+  auto [source, filled] = acquire(v, cursors[0], kTransposer);
+  auto [dest, free] = acquire(vt, cursors[1], kTransposer);
+  LocalTransposeOp::create(b, source, dest);
+  release(v, filled, kTransposer);
+  release(vt, free, kTransposer);
+  return {advance(cursors[0], v), advance(cursors[1], vt)};
 }
 
 FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitTransposingTile(ValueRange cursors) {
-  elect([&]() { load(q, cursors[0], at.head, emitRowOf(queryStart, row)); });
+  elect([&]() { loadQueries(cursors[0]); });
   // Loads run one block ahead of the transposition, which itself runs ahead of
   // the consumers as far as the ring vt lets it.
   Value one = context.i32(1), zero = context.i32(0);
@@ -123,8 +82,7 @@ WsWgmmaEmitter::emitTransposingTile(ValueRange cursors) {
     scf::YieldOp::create(b, carried);
     b.setInsertionPointToStart(branch.thenBlock());
     auto advanced = [&](ValueRange values) {
-      SmallVector<Value> next = {advance(b, values[0], k),
-                                 advance(b, values[1], v)};
+      SmallVector<Value> next = {advance(values[0], k), advance(values[1], v)};
       llvm::append_range(next, values.drop_front(2));
       return next;
     };
@@ -138,23 +96,23 @@ WsWgmmaEmitter::emitTransposingTile(ValueRange cursors) {
       Value block = arith::SubIOp::create(b, lastBlock, loop.getInductionVar());
       elect([&]() { loadBlock(block, values); });
       SmallVector<Value> next = advanced(values.take_front(2));
-      llvm::append_range(next, emitTransposition(b, values.drop_front(2)));
+      llvm::append_range(next, emitTransposition(values.drop_front(2)));
       scf::YieldOp::create(b, next);
     }
     SmallVector<Value> results(loop.getResults().take_front(2));
     llvm::append_range(
         results,
-        emitTransposition(b, ValueRange(loop.getResults()).drop_front(2)));
+        emitTransposition(ValueRange(loop.getResults()).drop_front(2)));
     scf::YieldOp::create(b, results);
   }
-  SmallVector<Value> next = {advance(b, cursors[0], q)};
+  SmallVector<Value> next = {advance(cursors[0], q)};
   llvm::append_range(next, branch.getResults());
   return next;
 }
 
 LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
-  elect([&]() { prefetchMaps(); });
-  return emitTileLoop(kProducer, [&](ValueRange cursors) {
+  elect([&]() { prefetchMaps({q.map, k.map, v.map, resultMap.map}); });
+  return emitTiles(kProducer, [&](ValueRange cursors) {
     return emitTransposingTile(cursors);
   });
 }

@@ -47,12 +47,6 @@ inline constexpr int64_t kTransposerRegisters = 56;
 /// Slots of 8-bit values that are to be transposed.
 inline constexpr int64_t kRawValueSlots = 2;
 
-/// True if the producer's warps transpose V: 8-bit operands of wgmma need the
-/// contraction's index contiguous.
-inline bool needsTransposer(const ProblemFacts &facts) {
-  return facts.isNarrow() && !facts.hasTransposedValues();
-}
-
 /// Registers that a thread of each partition asks for.
 struct RegisterBudget {
   int64_t consumer = 0;

@@ -427,6 +427,24 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
   return success();
 }
 
+/// What plans of all schedules with wgmma and rings share.
+static LogicalResult
+verifyWgmmaBlock(EmitErrorFn emitError, int64_t blockN, int64_t groupHeads,
+                 ArrayRef<std::pair<StringRef, int64_t>> rings) {
+  if (blockN < 16 || blockN > 256 || blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to 256, "
+                          "got "
+                       << blockN;
+  for (auto [name, stages] : rings)
+    if (stages < 1 || stages > 8)
+      return emitError() << "expected " << name << " from 1 to 8, got "
+                         << stages;
+  if (groupHeads < 0)
+    return emitError() << "expected group_heads not to be negative, got "
+                       << groupHeads;
+  return success();
+}
+
 StringRef WsWgmmaPlanAttr::getSchedule() const { return "ws_wgmma"; }
 
 int64_t WsWgmmaPlanAttr::getThreads() const {
@@ -444,16 +462,11 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
   if (blockM != 64 && blockM != 128 && blockM != 192)
     return emitError() << "expected block_m to be 64, 128 or 192, got "
                        << blockM;
-  if (blockN < 16 || blockN > 256 || blockN % 16 != 0)
-    return emitError() << "expected block_n to be a multiple of 16 up to 256, "
-                          "got "
-                       << blockN;
-  for (auto [name, stages] :
-       {std::pair("q_stages", qStages), std::pair("k_stages", kStages),
-        std::pair("v_stages", vStages)})
-    if (stages < 1 || stages > 8)
-      return emitError() << "expected " << name << " from 1 to 8, got "
-                         << stages;
+  if (failed(verifyWgmmaBlock(emitError, blockN, groupHeads,
+                              {{"q_stages", qStages},
+                               {"k_stages", kStages},
+                               {"v_stages", vStages}})))
+    return failure();
   if (pvBehind && (!qkAhead || softmax != SoftmaxPolicy::Optimistic))
     return emitError() << "expected pv_behind with qk_ahead and the softmax "
                           "policy 'optimistic', got qk_ahead = "
@@ -463,8 +476,22 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
     return emitError() << "expected turns with qk_ahead";
   if (cluster != 1 && cluster != 2 && cluster != 4)
     return emitError() << "expected cluster to be 1, 2 or 4, got " << cluster;
-  if (groupHeads < 0)
-    return emitError() << "expected group_heads not to be negative, got "
-                       << groupHeads;
+  return success();
+}
+
+StringRef SelfLoadPlanAttr::getSchedule() const { return "self_load"; }
+
+int64_t SelfLoadPlanAttr::getThreads() const { return 128; }
+
+LogicalResult SelfLoadPlanAttr::verify(EmitErrorFn emitError, int64_t blockN,
+                                       int64_t kStages, int64_t vStages, bool,
+                                       int64_t ctasPerSM, SoftmaxPolicy,
+                                       TileOrder, int64_t groupHeads,
+                                       EpilogueKind) {
+  if (failed(verifyWgmmaBlock(emitError, blockN, groupHeads,
+                              {{"k_stages", kStages}, {"v_stages", vStages}})))
+    return failure();
+  if (ctasPerSM < 1 || ctasPerSM > 4)
+    return emitError() << "expected ctas_per_sm from 1 to 4, got " << ctasPerSM;
   return success();
 }

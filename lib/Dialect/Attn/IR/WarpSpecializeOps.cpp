@@ -69,8 +69,8 @@ int64_t WarpSpecializeOp::getTotalWarps() {
 
 LogicalResult WarpSpecializeOp::verify() {
   size_t count = getPartitions().size();
-  if (count < 2)
-    return emitOpError("expected at least 2 partitions, got ") << count;
+  if (count == 0)
+    return emitOpError("expected at least one partition, got none");
   if (getNames().size() != count || getWarps().size() != count ||
       getRegisters().size() != count)
     return emitOpError("expected a name, warps and registers for each of ")

@@ -338,4 +338,41 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
   let genVerifyDecl = 1;
 }
 
+def Attn_SelfLoadPlanAttr : Attn_Attr<"SelfLoadPlan", "self_load",
+    [DeclareAttrInterfaceMethods<Attn_PlanInterface>]> {
+  let summary = "plan of the schedule self_load";
+  let description = [{
+    A warpgroup of 64 query rows is a CTA, several of which share an SM: it
+    multiplies with wgmma, and one of its threads loads by TMA what it needs
+    next. CTAs walk tiles as those of `ws_wgmma` do.
+
+    - `block_n`: keys of a block, a multiple of 16.
+    - `k_stages`, `v_stages`: slots of the rings.
+    - `qk_ahead`: QK of the next block starts before PV of this one.
+    - `ctas_per_sm`: CTAs that an SM is to hold at once, 1 to 4. A thread has
+      as many registers as that leaves it, and the grid as many CTAs as fit
+      the chip.
+    - `order`, `group_heads`: see `#attn.ws_wgmma`.
+    - `softmax`, `epilogue`: see the enumerations. With `staged` and `tma`
+      results leave through shared memory of their own.
+
+    Example: `#attn.self_load<block_n = 96, ctas_per_sm = 3>`.
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "64">:$block_n,
+    DefaultValuedParameter<"int64_t", "2">:$k_stages,
+    DefaultValuedParameter<"int64_t", "2">:$v_stages,
+    DefaultValuedParameter<"bool", "false">:$qk_ahead,
+    DefaultValuedParameter<"int64_t", "1">:$ctas_per_sm,
+    DefaultValuedParameter<"::mlir::attn::SoftmaxPolicy",
+        "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,
+    DefaultValuedParameter<"::mlir::attn::TileOrder",
+        "::mlir::attn::TileOrder::RowMajor">:$order,
+    DefaultValuedParameter<"int64_t", "0">:$group_heads,
+    DefaultValuedParameter<"::mlir::attn::EpilogueKind",
+        "::mlir::attn::EpilogueKind::Auto">:$epilogue);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD

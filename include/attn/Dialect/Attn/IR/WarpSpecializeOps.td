@@ -16,7 +16,8 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
     The warps of the CTA, in order, are dealt to the partitions; each partition
     runs its region, concurrently with the others. `registers` is the number of
     registers that each thread of a partition asks for (PTX ISA, setmaxnreg);
-    the sum over all threads fits the register file.
+    the sum over all threads fits the register file. A partition that has the
+    CTA for itself keeps those that the kernel starts with.
 
     Register tiles exist in the first partition only, whose warps are the
     kernel's `attn.warps`. Values from above are captured if they are the same

@@ -64,8 +64,9 @@ LogicalResult TileLowering::lowerWarpSpecialize(WarpSpecializeOp op) {
       body = branch.thenBlock();
       b.setInsertionPointToStart(body);
     }
+    // A partition that is the whole CTA keeps what it starts with.
     int64_t registers = op.getRegisters()[index];
-    if (registers != *launch)
+    if (op.getPartitions().size() > 1 && registers != *launch)
       NVVM::SetMaxRegisterOp::create(
           b, registers,
           registers > *launch ? NVVM::SetMaxRegisterAction::increase

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_SCHEDULE_WSWGMMA_CLUSTERTILE_H
-#define ATTN_LIB_SCHEDULE_WSWGMMA_CLUSTERTILE_H
+#ifndef ATTN_LIB_SCHEDULE_CLUSTERTILE_H
+#define ATTN_LIB_SCHEDULE_CLUSTERTILE_H
 
-#include "../BlockBounds.h"
+#include "BlockBounds.h"
 
 namespace mlir::attn {
 
@@ -38,4 +38,4 @@ ClusterTile emitClusterTile(KernelContext &context, Value tile, Value place,
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_WSWGMMA_CLUSTERTILE_H
+#endif // ATTN_LIB_SCHEDULE_CLUSTERTILE_H

@@ -1,0 +1,38 @@
+//===- RingFacts.cpp - What rings and wgmma need and take -----------------===//
+
+#include "RingFacts.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,
+                                      int64_t blockN) {
+  return blockN / 2 * facts.elementType.getIntOrFloatBitWidth() / 32;
+}
+
+void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
+                             const TargetRow &target, double blockM,
+                             double blockN, SoftmaxPolicy softmax) {
+  double columns = facts.headDim + facts.valueDim;
+  double bytes = facts.isNarrow() ? 1 : 2;
+  estimate.tensorClocks =
+      2 * blockM * blockN * columns /
+      (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);
+  estimate.expClocks = blockM * blockN / target.expPerClock;
+  // Warp instructions for 32 elements of S: scale, exponential, sum, maximum,
+  // half a packing; and one multiplication for 32 elements of O. Optimistic
+  // blocks have neither maximum nor multiplication.
+  bool optimistic = softmax == SoftmaxPolicy::Optimistic;
+  double elements = blockM * blockN / 32;
+  double rescale = optimistic ? 0 : blockM * facts.valueDim / 32;
+  estimate.issueClocks =
+      ((optimistic ? 3.5 : 4.5) * elements + rescale + 40 * blockM / 16) /
+      target.issuePerClock;
+  // Operands from shared memory: B of both products for each warpgroup, A of
+  // QK, and what TMA writes. A transposer reads and writes values once more.
+  double transposed = needsTransposer(facts) ? 2 * blockN * facts.valueDim : 0;
+  double operandBytes =
+      bytes * (blockM / 64 * blockN * columns + blockM * facts.headDim +
+               blockN * columns + transposed);
+  estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
+}

@@ -1,0 +1,27 @@
+//===- RingFacts.h - What rings and wgmma need and take ---------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_RINGFACTS_H
+#define ATTN_LIB_SCHEDULE_RINGFACTS_H
+
+#include "attn/Schedule/Schedule.h"
+
+namespace mlir::attn {
+
+/// True if V is transposed between its load and wgmma, whose 8-bit operands
+/// have the contraction's index contiguous.
+inline bool needsTransposer(const ProblemFacts &facts) {
+  return facts.isNarrow() && !facts.hasTransposedValues();
+}
+
+/// Registers of a thread for the probabilities of a block.
+int64_t getProbabilityRegisters(const ProblemFacts &facts, int64_t blockN);
+
+/// Sets the clocks of an SM that a block of `blockN` keys and a tile of
+/// `blockM` rows take on each resource.
+void setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
+                       const TargetRow &target, double blockM, double blockN,
+                       SoftmaxPolicy softmax);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_RINGFACTS_H

@@ -1,0 +1,87 @@
+//===- Cost.cpp - What a plan of self_load is expected to take ------------===//
+//
+// Time of the problem = waves * (tileClocks + blocks * blockClocks) * CTAs of
+// an SM. A CTA's products, softmax and waits follow each other, and hide behind
+// those of the other CTAs of its SM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../BlockCount.h"
+#include "../RingFacts.h"
+#include "../TileBalance.h"
+#include "SelfLoad.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Extents that estimates take where the launch decides.
+static constexpr double kAssumedLength = 4096;
+/// Clocks of a tile that the CTA itself hides nothing of.
+static constexpr double kTileClocks = 2600;
+/// Clocks of a block that do not depend on its size: barriers, waits and the
+/// loads of the next one.
+static constexpr double kBlockClocks = 120;
+/// The part of the other resources' clocks that does not hide behind the
+/// busiest one, whichever CTA they are of.
+static constexpr double kUnhiddenShare = 0.1;
+/// No kernel of this schedule was timed on a GPU: estimates are this much
+/// larger than what they come to, so that a plan of a schedule that was comes
+/// first.
+static constexpr double kUnmeasured = 2;
+
+bool SelfLoadSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                         PlanAttrInterface planAttr,
+                                         const TargetRow &target) const {
+  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+  int64_t registers = estimate(facts, plan, target).registers.getTotal();
+  return registers > getThreadRegisters(plan);
+}
+
+PlanEstimate SelfLoadSchedule::estimate(const ProblemFacts &facts,
+                                        PlanAttrInterface planAttr,
+                                        const TargetRow &target) const {
+  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getSharedBytes(facts, plan);
+  estimate.registers.add("o", facts.valueDim / 2);
+  estimate.registers.add("s", plan.getBlockN() / 2);
+  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()));
+  estimate.registers.add("other", facts.valueDim > 128 ? 52 : 40);
+  estimate.ctasPerSM = plan.getCtasPerSm();
+
+  double blockM = kSelfLoadRows, blockN = plan.getBlockN();
+  double ctas = estimate.ctasPerSM;
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double groups = facts.batch * getAssumedExtent(facts.heads, 16);
+  estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
+  estimate.waves = estimate.tiles / (target.smCount * ctas);
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
+
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double others = estimate.tensorClocks + estimate.expClocks +
+                  estimate.issueClocks - busiest;
+  // QK ahead hides PV.
+  double serial = estimate.tensorClocks / (plan.getQkAhead() ? 2 : 1) +
+                  estimate.expClocks + estimate.issueClocks + kBlockClocks;
+  estimate.blockClocks = busiest + std::max(0.0, serial - busiest) / ctas +
+                         kUnhiddenShare * std::max(0.0, others);
+  estimate.tileClocks = kTileClocks / ctas;
+  double rounds = std::ceil(estimate.waves);
+  if (plan.getOrder() == TileOrder::LongestFirst) {
+    if (estimate.waves > 1)
+      rounds = (rounds + estimate.waves) / 2;
+    if (std::optional<double> imbalance =
+            getImbalance(facts, kSelfLoadRows, plan.getBlockN(),
+                         plan.getGroupHeads(), target.smCount * ctas))
+      rounds = estimate.waves * *imbalance;
+  }
+  estimate.microseconds =
+      kUnmeasured * rounds * ctas *
+      (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
+      target.clockMHz;
+  return estimate;
+}

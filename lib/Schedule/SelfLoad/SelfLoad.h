@@ -1,0 +1,58 @@
+//===- SelfLoad.h - The schedule self_load ----------------------*- C++ -*-===//
+//
+// A CTA is one warpgroup of 64 query rows, which multiplies with wgmma and
+// loads for itself: one of its threads starts the copies by TMA. Several CTAs
+// share an SM and hide each other's latencies; all walk the tiles of the whole
+// problem.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_SELFLOAD_SELFLOAD_H
+#define ATTN_LIB_SCHEDULE_SELFLOAD_SELFLOAD_H
+
+#include "attn/Schedule/Schedule.h"
+
+namespace mlir::attn {
+
+class SelfLoadSchedule : public Schedule {
+public:
+  llvm::StringRef getName() const override { return "self_load"; }
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
+                      const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
+                MLIRContext *context, PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts,
+                             PlanAttrInterface plan) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+/// Query rows of a CTA: those of a warpgroup.
+inline constexpr int64_t kSelfLoadRows = 64;
+
+/// Registers that a thread has: its part of the file, at most 256.
+int64_t getThreadRegisters(SelfLoadPlanAttr plan);
+
+/// True if TMA stores the results: the plan says so, and a tensor map tells
+/// where their rows end and how they lie.
+bool storesByTma(const ProblemFacts &facts, SelfLoadPlanAttr plan);
+/// True if results pass through memory of their own.
+bool hasResultMemory(const ProblemFacts &facts, SelfLoadPlanAttr plan);
+
+/// Bytes of the queries, of the rings, of their mbarriers, and of results.
+ResourceSum getSharedBytes(const ProblemFacts &facts, SelfLoadPlanAttr plan);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_SELFLOAD_SELFLOAD_H
