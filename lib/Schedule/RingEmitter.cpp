@@ -204,9 +204,10 @@ FailureOr<SmallVector<Value>> RingEmitter::emitIfThere(
 }
 
 TileLoopOp RingEmitter::emitTileLoop(
-    ValueRange inits,
+    function_ref<SmallVector<Value>()> init,
     function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body) {
   Value count = arith::MulIOp::create(b, allHeads, tilesPerHead);
+  SmallVector<Value> inits = init();
   bool isWhole = true;
   auto emitBody = [&](OpBuilder &builder, Location, Value tile,
                       ValueRange carried) {

@@ -68,10 +68,10 @@ protected:
   void emitExtents();
   /// Finds tile `index`, its lengths and its blocks of keys.
   void emitTile(Value index);
-  /// The loop over this CTA's tiles; `body` is called with what it carries,
-  /// after the tile was found. Null if the body failed.
+  /// The loop over this CTA's tiles, which carries what `init` makes; `body` is
+  /// called with that, after the tile was found. Null if the body failed.
   TileLoopOp
-  emitTileLoop(ValueRange inits,
+  emitTileLoop(function_ref<SmallVector<Value>()> init,
                function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
 
   Value advance(Value cursor, const Ring &ring) {

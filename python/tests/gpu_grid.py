@@ -104,6 +104,22 @@ HOPPER = {
     "many-tiles": ["--q=2x40x500x64x{t}", "--causal", "--set=group_heads=3"],
     "one-group": ["--q=1x4x300x128x{t}", "--set=block_m=64"],
 }
+#: What self_load is run with.
+SELF_LOAD = {
+    "plain": ["--q=1x4x300x64x{t}", "--set=softmax=optimistic"],
+    "causal": ["--q=1x4x700x64x{t}", "--causal", "--kv-heads=2"],
+    "rare": ["--q=1x4x500x64x{t}", "--scale=3", "--set=softmax=optimistic"],
+    "many-tiles": ["--q=2x40x500x64x{t}", "--causal", "--set=group_heads=3"],
+    "in-order": ["--q=2x40x300x64x{t}", "--set=qk_ahead=false"],
+    "exact": ["--q=1x4x400x128x{t}", "--set=softmax=exact,ctas_per_sm=2"],
+    "threshold": ["--q=1x4x400x64x{t}", "--set=softmax=threshold", "--window=100,20"],
+    "one-slot": ["--q=1x4x300x64x{t}", "--set=k_stages=1,v_stages=1,qk_ahead=false"],
+    "d256": ["--q=1x2x300x256x{t}", "--causal"],
+    "varlen": ["--q=1x4x386x64x{t}", "--varlen=q:17,64,300,0,5", "--causal"],
+    "tma": ["--q=1x4x300x64x{t}", "--set=epilogue=tma,block_n=96"],
+    "staged": ["--q=1x4x300x64x{t}", "--set=epilogue=staged,block_n=96"],
+    "softcap-sinks": ["--q=1x4x200x64x{t}", "--softcap=30", "--sinks"],
+}
 #: 8-bit operands.
 NARROW = {
     "plain": ["--q=1x4x300x64x{t}"],
@@ -149,14 +165,15 @@ def collect_cases(sample: int, chip: str) -> dict[str, list[str]]:
             flags[f"{dtype}-{name}"] = [word.format(t=dtype) for word in words]
     if chip != "sm_90a":
         return flags
-    for prefix, table, types in (
-        ("ws", HOPPER, ("f16", "bf16")),
-        ("narrow", NARROW, ("f8E4M3FN", "f8E5M2")),
+    for prefix, schedule, table, types in (
+        ("ws", "ws_wgmma", HOPPER, ("f16", "bf16")),
+        ("self", "self_load", SELF_LOAD, ("f16", "bf16")),
+        ("narrow", "ws_wgmma", NARROW, ("f8E4M3FN", "f8E5M2")),
     ):
         for name, words in table.items():
             for dtype in types:
                 command = [word.format(t=dtype) for word in words]
-                flags[f"{prefix}-{dtype}-{name}"] = [*command, "--schedule=ws_wgmma"]
+                flags[f"{prefix}-{dtype}-{name}"] = [*command, f"--schedule={schedule}"]
     return flags
 
 

@@ -57,7 +57,8 @@ TEST(Schedule, RegistersOnceByName) {
   llvm::Expected<const Schedule &> unknown = lookupSchedule("renamed");
   ASSERT_FALSE(static_cast<bool>(unknown));
   EXPECT_EQ(llvm::toString(unknown.takeError()),
-            "unknown schedule 'renamed', expected one of split_q, ws_wgmma");
+            "unknown schedule 'renamed', expected one of split_q, ws_wgmma, "
+            "self_load");
 
   ASSERT_FALSE(static_cast<bool>(registerSchedule(renamed)));
   EXPECT_EQ(getSchedules().size(), before + 1);

@@ -230,8 +230,9 @@ LogicalResult SelfLoadEmitter::run() {
   b.setInsertionPoint(end);
   elect([&]() { prefetchMaps({q.map, k.map, v.map, resultMap}); });
   scale = emitExponentScale();
-  TileLoopOp loop = emitTileLoop(
-      emitInits(), [&](ValueRange carried) { return emitTileBody(carried); });
+  TileLoopOp loop =
+      emitTileLoop([&] { return emitInits(); },
+                   [&](ValueRange carried) { return emitTileBody(carried); });
   if (!loop)
     return failure();
   ValueRange last = ValueRange(loop.getResults()).drop_front(2 * kRings);

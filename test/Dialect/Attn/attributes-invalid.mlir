@@ -89,3 +89,23 @@ func.func private @ws_group() attributes {p = #attn.ws_wgmma<group_heads = -1>}
 
 // expected-error @below {{expected turns with qk_ahead}}
 func.func private @ws_turns() attributes {p = #attn.ws_wgmma<qk_ahead = false, turns = true>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 256, got 272}}
+func.func private @self_keys() attributes {p = #attn.self_load<block_n = 272>}
+
+// -----
+
+// expected-error @below {{expected v_stages from 1 to 8, got 9}}
+func.func private @self_stages() attributes {p = #attn.self_load<v_stages = 9>}
+
+// -----
+
+// expected-error @below {{expected ctas_per_sm from 1 to 4, got 5}}
+func.func private @self_ctas() attributes {p = #attn.self_load<ctas_per_sm = 5>}
+
+// -----
+
+// expected-error @below {{expected group_heads not to be negative, got -2}}
+func.func private @self_group() attributes {p = #attn.self_load<group_heads = -2>}

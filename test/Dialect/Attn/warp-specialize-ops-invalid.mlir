@@ -1,11 +1,9 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
 gpu.module @m {
-  gpu.func @one() kernel {
-    // expected-error @below {{expected at least 2 partitions, got 1}}
+  gpu.func @none() kernel {
+    // expected-error @below {{expected at least one partition, got none}}
     attn.warp_specialize
-    partition "a" warps 4 registers 128 {
-    }
     gpu.return
   }
 }

@@ -165,6 +165,20 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A partition that is the whole CTA keeps what the kernel starts with, which is
+  // more than a thread can have.
+  // CHECK-LABEL: gpu.func @alone
+  // CHECK-NOT: nvvm.setmaxregister
+  // CHECK: nvvm.mbarrier.arrive
+  gpu.func @alone(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
+    attn.warp_specialize
+    partition "all" warps 4 registers 256 {
+      attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
+    }
+    gpu.return
+  }
+
   // A bound on registers goes before the number of CTAs on an SM.
   // CHECK-LABEL: gpu.func @bounded
   // CHECK: nvvm.setmaxregister increase 104
