@@ -71,10 +71,16 @@ LogicalResult TileLowering::lowerFenceProxy(FenceProxyOp op) {
 
 LogicalResult TileLowering::lowerExpectTx(MBarrierExpectTxOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
+  Value bytes = arith::ConstantIntOp::create(b, op.getBytes(), 32);
+  if (elected) {
+    emitElected(b, "mbarrier.arrive.expect_tx.shared.b64 _, [$1], $2;",
+                {pointer, bytes});
+    return success();
+  }
   NVVM::MBarrierArriveExpectTxOp::create(
-      b, /*res=*/Type(), barrierPointer(b, op.getBarriers(), op.getIndex()),
-      arith::ConstantIntOp::create(b, op.getBytes(), 32),
-      NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
+      b, /*res=*/Type(), pointer, bytes, NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, /*predicate=*/Value());
   return success();
 }
 

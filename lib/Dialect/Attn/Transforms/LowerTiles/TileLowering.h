@@ -160,6 +160,9 @@ private:
   // Partitions of the CTA (WarpSpecialize.cpp).
   LogicalResult lowerWarpSpecialize(WarpSpecializeOp op);
   LogicalResult lowerElect(ElectOp op);
+  /// The same for a body that waits and loads, in the partition that has tiles:
+  /// all lanes of the warp run it, and one of them starts the loads.
+  LogicalResult lowerElectedLoads(ElectOp op, ImplicitLocOpBuilder &b);
   /// Moves the ops of a region to the insertion point and lowers them.
   LogicalResult lowerRegion(Region &region, ImplicitLocOpBuilder &b);
 
@@ -221,6 +224,11 @@ private:
   /// The low word of the matrix descriptor of a buffer, i32.
   Value descriptorWord(ImplicitLocOpBuilder &b, const BufferValue &buffer,
                        uint32_t fields);
+  /// An instruction of PTX, `text` without a predicate, in the lane `elected`.
+  /// Operand i is $i, counted from 1: an i32, a pointer to shared memory or a
+  /// tensor map.
+  void emitElected(ImplicitLocOpBuilder &b, StringRef text,
+                   ValueRange operands);
   /// The pointer to one mbarrier of an array.
   Value barrierPointer(ImplicitLocOpBuilder &b, Value barriers, Value index);
 
@@ -257,11 +265,15 @@ private:
   int64_t threads = 0;
   /// The partition that is being lowered, and its first warp.
   unsigned partition = 0;
+  bool inPartitions = false;
   int64_t firstWarp = 0;
   /// Its warps; all of the kernel's outside of partitions.
   int64_t partitionWarps = 0;
   /// In the region of an attn.elect.
   bool inElect = false;
+  /// True in the lane that starts loads, where all lanes of a warp come to
+  /// them.
+  Value elected;
   Value sharedBase;
   Value threadIdValue, laneValue, warpValue, uniformWarpValue;
   Operation *entryEnd = nullptr;

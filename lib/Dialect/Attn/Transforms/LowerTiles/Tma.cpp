@@ -117,6 +117,22 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
     mask = arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16);
   }
   auto start = [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
+    if (elected) {
+      SmallVector<Value> operands = {pointer, op.getMap()};
+      std::string text = "cp.async.bulk.tensor." +
+                         std::to_string(coords.size()) +
+                         "d.shared::cluster.global.tile.mbarrier::"
+                         "complete_tx::bytes [$1], [$2, {";
+      for (Value coord : coords) {
+        operands.push_back(coord);
+        text += (operands.size() > 3 ? ", $" : "$") +
+                std::to_string(operands.size());
+      }
+      operands.push_back(barrier);
+      text += "}], [$" + std::to_string(operands.size()) + "];";
+      emitElected(b, text, operands);
+      return;
+    }
     // An address in shared::cta is one in shared::cluster too; a cast through
     // the generic space would cost two instructions.
     Value address =

@@ -50,6 +50,7 @@ LogicalResult TileLowering::lowerWarpSpecialize(WarpSpecializeOp op) {
 
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value own = uniformWarp();
+  llvm::SaveAndRestore<bool> restore(inPartitions, true);
   for (auto [index, region] : llvm::enumerate(op.getPartitions())) {
     bool last = index + 1 == op.getPartitions().size();
     Block *body = nullptr;
@@ -101,6 +102,55 @@ LogicalResult TileLowering::lowerRegion(Region &region,
   return success();
 }
 
+/// True if one lane alone need not run more than instructions that can have a
+/// predicate.
+static bool waitsAndLoads(ElectOp op) {
+  bool loads = false;
+  for (Operation &nested : op.getBody().front().without_terminator()) {
+    auto load = dyn_cast<TmaLoadOp>(nested);
+    loads |= static_cast<bool>(load);
+    if (load
+            ? load.getMulticast().has_value()
+            : !isa<MBarrierWaitOp, MBarrierExpectTxOp>(nested) &&
+                  (nested.getNumRegions() != 0 || !isMemoryEffectFree(&nested)))
+      return false;
+  }
+  return loads && !op.getEachWarpgroup();
+}
+
+LogicalResult TileLowering::lowerElectedLoads(ElectOp op,
+                                              ImplicitLocOpBuilder &b) {
+  // Behind the first wait: ptxas knows the predicate of an elect next to it.
+  Operation *first = nullptr;
+  for (Operation &nested : op.getBody().front())
+    if (!first && isa<MBarrierExpectTxOp, TmaLoadOp>(nested))
+      first = &nested;
+  OpBuilder before(first);
+  llvm::SaveAndRestore<Value> restore(
+      elected, NVVM::ElectSyncOp::create(before, op.getLoc(), b.getI1Type(),
+                                         /*membermask=*/Value()));
+  return lowerRegion(op.getBody(), b);
+}
+
+void TileLowering::emitElected(ImplicitLocOpBuilder &b, StringRef text,
+                               ValueRange operands) {
+  SmallVector<Value> all = {elected};
+  std::string constraints = "b";
+  for (Value operand : operands) {
+    // Tensor maps become generic pointers.
+    constraints += isa<TensorMapType>(operand.getType()) ? ",l" : ",r";
+    if (isa<LLVM::LLVMPointerType>(operand.getType()))
+      operand = LLVM::PtrToIntOp::create(b, b.getI32Type(), operand);
+    all.push_back(operand);
+  }
+  constraints += ",~{memory}";
+  LLVM::InlineAsmOp::create(b, TypeRange(), all, ("@$0 " + text).str(),
+                            constraints,
+                            /*has_side_effects=*/true, /*is_align_stack=*/false,
+                            LLVM::tailcallkind::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
 LogicalResult TileLowering::lowerElect(ElectOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   auto constant = [&](int64_t value) -> Value {
@@ -117,6 +167,8 @@ LogicalResult TileLowering::lowerElect(ElectOp op) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, constant(leader));
   auto warpBranch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
   b.setInsertionPointToStart(warpBranch.thenBlock());
+  if (inPartitions && partition == 0 && waitsAndLoads(op))
+    return lowerElectedLoads(op, b);
   Value elected =
       NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value());
   auto branch = scf::IfOp::create(b, elected, /*withElseRegion=*/false);
