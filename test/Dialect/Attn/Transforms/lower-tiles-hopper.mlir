@@ -179,6 +179,34 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Where tiles are, all lanes of the first warp wait, and the instructions that
+  // start a load have a predicate.
+  // CHECK-LABEL: gpu.func @elected
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq
+  // CHECK-NEXT: scf.if %[[FIRST]] {
+  // CHECK: scf.while
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK: %[[ELECTED:.*]] = nvvm.elect.sync -> i1
+  // CHECK-NOT: scf.if
+  // CHECK: llvm.inline_asm has_side_effects "@$0 mbarrier.arrive.expect_tx.shared.b64 _, [$1], $2;", "b,r,r,~{memory}" %[[ELECTED]],
+  // CHECK: llvm.inline_asm has_side_effects "@$0 cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$1], [$2, {$3, $4, $5}], [$6];", "b,r,l,r,r,r,r,~{memory}" %[[ELECTED]],
+  // CHECK: llvm.inline_asm has_side_effects "@$0 cp.async.bulk.tensor.3d
+  // CHECK-NOT: nvvm.cp.async.bulk
+  gpu.func @elected(%map: !map, %i: i32, %parity: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %full = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
+    %empty = attn.mbarrier.alloc {offset = 80 : i64} : !attn.mbarriers<2>
+    %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x128xf16, #span128, shared>
+    attn.warp_specialize
+    partition "all" warps 4 registers 256 {
+      attn.elect {
+        attn.mbarrier.wait %empty[%i] parity %parity : !attn.mbarriers<2>
+        attn.mbarrier.expect_tx %full[%i] {bytes = 16384} : !attn.mbarriers<2>
+        attn.tma.load %map[%i, %i, %i], %b barrier %full[%i] : !attn.mbarriers<2> : !map, !attn.buffer<64x128xf16, #span128, shared>
+      }
+    }
+    gpu.return
+  }
+
   // A bound on registers goes before the number of CTAs on an SM.
   // CHECK-LABEL: gpu.func @bounded
   // CHECK: nvvm.setmaxregister increase 104
