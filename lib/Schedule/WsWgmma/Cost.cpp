@@ -8,6 +8,7 @@
 #include "../BlockCount.h"
 #include "../RingFacts.h"
 #include "../TileBalance.h"
+#include "FirstBlock.h"
 #include "WsWgmma.h"
 #include "attn/Target/Clusters.h"
 #include <cmath>
@@ -26,6 +27,9 @@ static constexpr double kBlockClocks = 60;
 static constexpr double kBehindClocks = 1400;
 /// What the first block of a tile takes more than the others.
 static constexpr double kFirstBlockShare = 0.5;
+/// The part of what is not multiplied in a first block that is taken to save
+/// time: a guess, since a tile ends with its slowest warpgroup.
+static constexpr double kFirstBlockSaving = 0.5;
 /// The part of the other resources' clocks that does not hide behind the
 /// busiest one, with PV of a block running under the softmax of the next one
 /// and without.
@@ -125,6 +129,11 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
   // The first block of a tile keeps all masks and is never a bet.
   estimate.tileClocks += kFirstBlockShare * estimate.blockClocks;
+  if (plan.getFirstBlock() == FirstBlock::Auto)
+    if (std::optional<FirstBlockSizes> sizes =
+            findFirstBlock(facts, plan.getBlockM(), plan.getBlockN()))
+      estimate.tileClocks -=
+          kFirstBlockSaving * sizes->savedOfFirst * estimate.blockClocks;
   if (plan.getPvBehind())
     estimate.tileClocks += kBehindClocks;
   if (cluster > 1) {

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emitter.h"
+#include "FirstBlock.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -88,6 +91,32 @@ SmallVector<Value> WsWgmmaEmitter::emitSkip(Value count, ValueRange cursors) {
       .getResults();
 }
 
+void WsWgmmaEmitter::setFirstBlock(KVLoopOp loop) {
+  std::optional<FirstBlockSizes> sizes =
+      findFirstBlock(facts, blockM, plan.getBlockN());
+  auto options =
+      remark::RemarkOpts::name("first-block").category("attn.ws-wgmma");
+  if (!sizes) {
+    remark::missed(b.getLoc(), options) << remark::reason(
+        "first blocks are multiplied whole, since lengths are "
+        "not constant or all keys are needed");
+    return;
+  }
+  loop.setFirst(sizes->keys);
+  if (sizes->second)
+    loop.setSecond(*sizes->second);
+  std::string keys = llvm::join(
+      llvm::map_range(sizes->keys, [](int64_t n) { return std::to_string(n); }),
+      ",");
+  remark::passed(b.getLoc(), options)
+      << remark::add("warpgroups multiply the keys of a first block that they "
+                     "need")
+      << remark::metric("keys", keys)
+      << remark::metric("block", plan.getBlockN())
+      << remark::metric("saved-percent",
+                        llvm::formatv("{0:f1}", 100 * sizes->saved).str());
+}
+
 FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
   emitDescales();
@@ -104,6 +133,8 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
   loop.setPvBehind(plan.getPvBehind());
   if (plan.getTurns())
     loop.setTurns(kTurnBarrier);
+  if (plan.getFirstBlock() == FirstBlock::Auto)
+    setFirstBlock(loop);
   if (resultBuffer != ResultBuffer::Queries)
     release(q, queryToken, kConsumer);
   SmallVector<Value> next =

@@ -59,6 +59,9 @@ private:
 
   /// Hands `count` slots of K and of V back unread; their next cursors.
   SmallVector<Value> emitSkip(Value count, ValueRange cursors);
+  /// Tells the loop which keys of its first block are needed, if the lengths
+  /// do.
+  void setFirstBlock(KVLoopOp loop);
   LogicalResult emitConsumer();
   FailureOr<SmallVector<Value>> emitConsumerTile(ValueRange cursors);
   LogicalResult emitProducer();

@@ -174,7 +174,8 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                     context, blockM, blockN, qStages, stages, stages,
                     /*qkAhead=*/true, pvBehind, turns && blockM > 64, cluster,
                     /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
-                    softmax, order, groupHeads, EpilogueKind::Auto);
+                    softmax, order, groupHeads, EpilogueKind::Auto,
+                    FirstBlock::Whole);
                 bool fits = getSharedBytes(facts, plan, target).getTotal() <=
                             target.sharedBytesPerCTA;
                 if (fits || stages == 2)
@@ -262,7 +263,8 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
   if (!plan)
     plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true, false, false,
                                 1, false, false, SoftmaxPolicy::Exact,
-                                TileOrder::RowMajor, 0, EpilogueKind::Auto);
+                                TileOrder::RowMajor, 0, EpilogueKind::Auto,
+ FirstBlock::Whole);
   int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
   int64_t qStages = plan.getQStages(), kStages = plan.getKStages(),
           vStages = plan.getVStages(), cluster = plan.getCluster(),
@@ -273,6 +275,7 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
   SoftmaxPolicy softmax = plan.getSoftmax();
   TileOrder order = plan.getOrder();
   EpilogueKind epilogue = plan.getEpilogue();
+  FirstBlock firstBlock = plan.getFirstBlock();
   for (const PlanParameter &parameter : parameters) {
     int64_t *integer = llvm::StringSwitch<int64_t *>(parameter.name)
                            .Case("block_m", &blockM)
@@ -295,6 +298,11 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
       result = setInteger(emitError, parameter, *integer);
     } else if (boolean) {
       result = setBool(emitError, parameter, *boolean);
+    } else if (parameter.name == "first_block") {
+      result = setEnum<FirstBlock>(emitError, parameter, firstBlock,
+                                   symbolizeFirstBlock(parameter.value),
+                                   getMaxEnumValForFirstBlock(),
+                                   stringifyFirstBlock);
     } else if (std::optional<LogicalResult> common =
                    setCommon(emitError, parameter, softmax, order, epilogue)) {
       result = *common;
@@ -304,7 +312,7 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
              << "' of schedule 'ws_wgmma', expected one of "
                 "block_m, block_n, q_stages, k_stages, v_stages, "
                 "qk_ahead, pv_behind, turns, cluster, key_quads, dynamic, "
-                "softmax, order, group_heads, epilogue";
+                "softmax, order, group_heads, first_block, epilogue";
     }
     if (failed(result))
       return failure();
@@ -312,7 +320,7 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
   auto changed = WsWgmmaPlanAttr::getChecked(
       emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
       pvBehind, turns, cluster, keyQuads, dynamic, softmax, order, groupHeads,
-      epilogue);
+      epilogue, firstBlock);
   if (!changed)
     return failure();
   return PlanAttrInterface(changed);

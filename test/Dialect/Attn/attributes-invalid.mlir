@@ -87,6 +87,11 @@ func.func private @ws_group() attributes {p = #attn.ws_wgmma<group_heads = -1>}
 
 // -----
 
+// expected-error @below {{expected first_block = whole without qk_ahead, got auto}}
+func.func private @ws_first() attributes {p = #attn.ws_wgmma<qk_ahead = false, first_block = auto>}
+
+// -----
+
 // expected-error @below {{expected turns with qk_ahead}}
 func.func private @ws_turns() attributes {p = #attn.ws_wgmma<qk_ahead = false, turns = true>}
 

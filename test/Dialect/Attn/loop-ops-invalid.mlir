@@ -181,3 +181,47 @@ func.func @dealt(%n: i32, %p: !llvm.ptr<1>, %c: !attn.channel<2>, %b: !attn.buff
   }
   return
 }
+
+// -----
+
+func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected first with second}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 qk_ahead second interior iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected qk_ahead with first}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 first [16] iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected multiples of 16 from 0 to the block's 32 keys in first, got 48}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 qk_ahead first [16, 48] iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected a warpgroup with keys in first, got none}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 qk_ahead first [0, 0] iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}

@@ -117,3 +117,27 @@ func.func @transpose_dest(%v: !attn.buffer<32x64xf8E5M2, #attn.auto, shared>, %t
   attn.local_transpose %v, %t : !attn.buffer<32x64xf8E5M2, #attn.auto, shared>, !attn.buffer<32x64xf8E5M2, #attn.auto, shared>
   return
 }
+
+// -----
+
+func.func @depth(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<32x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a depth from 1 to the contraction extents 64 and 32, got 48}}
+  %s = attn.wgmma %a, %b {depth = 48 : i64} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<32x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @columns(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x32xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 1 to 32 columns, got 64}}
+  %s = attn.wgmma %a, %b {columns = 64 : i64} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x32xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @extend(%p: tensor<64x64xf16, #attn.auto>) {
+  // expected-error @below {{expected a tile of the source's rows and type with at least as many columns, got 'tensor<64x32xf16, #attn.auto>' for 'tensor<64x64xf16, #attn.auto>'}}
+  %e = attn.extend_columns %p : tensor<64x64xf16, #attn.auto> -> tensor<64x32xf16, #attn.auto>
+  return
+}

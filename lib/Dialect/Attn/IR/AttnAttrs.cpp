@@ -452,13 +452,11 @@ int64_t WsWgmmaPlanAttr::getThreads() const {
   return 128 * (getBlockM() / 64 + 1);
 }
 
-LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
-                                      int64_t blockN, int64_t qStages,
-                                      int64_t kStages, int64_t vStages,
-                                      bool qkAhead, bool pvBehind, bool turns,
-                                      int64_t cluster, bool, bool,
-                                      SoftmaxPolicy softmax, TileOrder,
-                                      int64_t groupHeads, EpilogueKind) {
+LogicalResult WsWgmmaPlanAttr::verify(
+    EmitErrorFn emitError, int64_t blockM, int64_t blockN, int64_t qStages,
+    int64_t kStages, int64_t vStages, bool qkAhead, bool pvBehind, bool turns,
+    int64_t cluster, bool, bool, SoftmaxPolicy softmax, TileOrder, int64_t groupHeads,
+    EpilogueKind, FirstBlock firstBlock) {
   if (blockM != 64 && blockM != 128 && blockM != 192)
     return emitError() << "expected block_m to be 64, 128 or 192, got "
                        << blockM;
@@ -474,6 +472,9 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
                        << stringifySoftmaxPolicy(softmax) << "'";
   if (turns && !qkAhead)
     return emitError() << "expected turns with qk_ahead";
+  if (firstBlock != FirstBlock::Whole && !qkAhead)
+    return emitError() << "expected first_block = whole without qk_ahead, got "
+                       << stringifyFirstBlock(firstBlock);
   if (cluster != 1 && cluster != 2 && cluster != 4)
     return emitError() << "expected cluster to be 1, 2 or 4, got " << cluster;
   return success();

@@ -42,7 +42,8 @@ void KVLoopOp::build(
     function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
   build(builder, state, inits.getTypes(), begin, fullBegin, fullEnd, end, block,
         stages, inits, /*qk_ahead=*/false, /*pv_behind=*/false,
-        /*turns=*/IntegerAttr());
+        /*turns=*/IntegerAttr(), /*first=*/DenseI64ArrayAttr(),
+        /*second=*/KVPhaseAttr());
   buildBody(builder, state, inits, bodyBuilder);
 }
 
@@ -57,6 +58,22 @@ LogicalResult KVLoopOp::verify() {
     return emitOpError("expected qk_ahead with pv_behind");
   if (getTurns() && !getQkAhead())
     return emitOpError("expected qk_ahead with turns");
+  if (getSecond() && !getFirst())
+    return emitOpError("expected first with second");
+  std::optional<ArrayRef<int64_t>> first = getFirst();
+  if (!first)
+    return success();
+  if (!getQkAhead())
+    return emitOpError("expected qk_ahead with first");
+  bool some = false;
+  for (int64_t keys : *first) {
+    some |= keys != 0;
+    if (keys < 0 || keys > static_cast<int64_t>(getBlock()) || keys % 16 != 0)
+      return emitOpError("expected multiples of 16 from 0 to the block's ")
+             << getBlock() << " keys in first, got " << keys;
+  }
+  if (!some)
+    return emitOpError("expected a warpgroup with keys in first, got none");
   return success();
 }
 

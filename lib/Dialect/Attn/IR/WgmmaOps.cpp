@@ -24,13 +24,26 @@ LogicalResult WgmmaOp::verify() {
     if (operand.size() != 2)
       return emitOpError("expected '")
              << name << "' of rank 2, got rank " << operand.size();
-  if (shapeA[1] != shapeB[0])
+  int64_t contraction = shapeA[1], columns = shapeB[1];
+  if (std::optional<uint64_t> depth = getDepth()) {
+    contraction = *depth;
+    if (contraction < 1 || contraction > shapeA[1] || contraction > shapeB[0])
+      return emitOpError("expected a depth from 1 to the contraction extents ")
+             << shapeA[1] << " and " << shapeB[0] << ", got " << contraction;
+  } else if (shapeA[1] != shapeB[0]) {
     return emitOpError("expected the contraction extents of 'a' and 'b' to "
                        "agree, got ")
            << shapeA[1] << " and " << shapeB[0];
-  if (shapeA[0] != shape[0] || shapeB[1] != shape[1])
+  }
+  if (std::optional<uint64_t> first = getColumns()) {
+    columns = *first;
+    if (columns < 1 || columns > shapeB[1])
+      return emitOpError("expected 1 to ")
+             << shapeB[1] << " columns, got " << columns;
+  }
+  if (shapeA[0] != shape[0] || columns != shape[1])
     return emitOpError("expected an accumulator of ")
-           << shapeA[0] << " x " << shapeB[1] << ", got " << shape[0] << " x "
+           << shapeA[0] << " x " << columns << ", got " << shape[0] << " x "
            << shape[1];
   if (getC()) {
     auto [shapeC, typeC] = describe(getC().getType());
@@ -48,11 +61,11 @@ LogicalResult WgmmaOp::verify() {
            << typeA;
   int64_t depth = fp8 ? 32 : 16;
   if (shape[0] % 64 != 0 || shape[1] % 8 != 0 || shape[1] > 256 ||
-      shapeA[1] % depth != 0)
+      contraction % depth != 0)
     return emitOpError("expected M x N x K with M a multiple of 64, N of 8 up "
                        "to 256 and K of ")
            << depth << ", got " << shape[0] << " x " << shape[1] << " x "
-           << shapeA[1];
+           << contraction;
   return success();
 }
 
@@ -88,6 +101,19 @@ LogicalResult WgmmaWaitOp::verify() {
 
 LogicalResult WgmmaResumeOp::verify() {
   return verifyTile(*this, getType(), getSource().getType());
+}
+
+LogicalResult ExtendColumnsOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (source.getElementType() != result.getElementType() ||
+      source.getRank() != 2 || result.getRank() != 2 ||
+      source.getShape()[0] != result.getShape()[0] ||
+      source.getShape()[1] > result.getShape()[1])
+    return emitOpError("expected a tile of the source's rows and type with at "
+                       "least as many columns, got ")
+           << result << " for " << source;
+  return success();
 }
 
 LogicalResult NarrowOperandOp::verify() {

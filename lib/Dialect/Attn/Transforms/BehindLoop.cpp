@@ -27,14 +27,15 @@ SmallVector<Value> BehindState::flatten() const {
   return values;
 }
 
-BehindState RotatedExpander::startBehind(Value iteration, ValueRange carried) {
+BehindState RotatedExpander::startBehind(Value iteration, ValueRange carried,
+                                         bool isFirst) {
   unsigned others = loop.getNumResults() - 1;
   IRMapping mapping, previous;
   bindIteration(iteration, carried, mapping);
   takeTurn();
   startQK(mapping);
   previous.map(inputsC, carried.drop_front(others));
-  cloneAll(partC, previous);
+  startProduct(previous, isFirst);
   passTurn();
   waitForQK(/*pending=*/1, mapping);
   BehindState state;
@@ -75,8 +76,9 @@ RotatedExpander::releaseTokens(ArrayRef<Value> tokens) {
 }
 
 SmallVector<Value> RotatedExpander::emitBehindBlocks(Value begin, Value end,
-                                                     ValueRange carried) {
-  BehindState state = startBehind(begin, carried);
+                                                     ValueRange carried,
+                                                     bool isFirst) {
+  BehindState state = startBehind(begin, carried, isFirst);
   unsigned others = state.carried.size();
   Value last = arith::SubIOp::create(builder, loc, end, constant(1));
   auto makePair = [&](OpBuilder &nested, Location, Value iteration,
@@ -90,7 +92,7 @@ SmallVector<Value> RotatedExpander::emitBehindBlocks(Value begin, Value end,
       Value own = arith::AddIOp::create(builder, loc, iteration, constant(i));
       SmallVector<Value> values = emitBehindSoftmax(own, current);
       Value next = arith::AddIOp::create(builder, loc, own, constant(1));
-      BehindState started = startBehind(next, values);
+      BehindState started = startBehind(next, values, /*isFirst=*/false);
       releaseTokens(current.tokens);
       current = started;
     }
@@ -131,7 +133,8 @@ SmallVector<Value> RotatedExpander::makeBehindLoop(Value begin, Value end,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(builder, loc, emitBehindBlocks(begin, end, carried));
+  scf::YieldOp::create(
+      builder, loc, emitBehindBlocks(begin, end, carried, /*isFirst=*/false));
   builder.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(builder, loc, carried);
   return llvm::to_vector(ValueRange(branch.getResults()));

@@ -250,6 +250,8 @@ void LayoutInference::collectLinks() {
       link(softmax.getO(), softmax.getNewO(), op);
       link(softmax.getM(), softmax.getS(), op, Relation::RowsOf);
       link(softmax.getL(), softmax.getS(), op, Relation::PartialOf);
+    } else if (auto extend = dyn_cast<ExtendColumnsOp>(op)) {
+      link(extend.getResult(), extend.getSource(), op);
     } else if (isElementwise(op) && op->getNumResults() == 1) {
       for (Value operand : op->getOperands())
         link(op->getResult(0), operand, op);

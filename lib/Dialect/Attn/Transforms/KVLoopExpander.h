@@ -35,7 +35,8 @@ FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop, bool aboveWait);
 
 /// Replaces a `qk_ahead` loop by its first block, one scf.for for each phase
 /// and the last PV, under a branch for loops without blocks. The online softmax
-/// of the loops is expanded. An error if the body is no QK, softmax and PV.
+/// of the loops is expanded. An error if the body is no QK, softmax and PV, or
+/// cannot have the sizes of `first`.
 FailureOr<KVLoopSummary> expandRotatedKVLoop(KVLoopOp loop);
 
 } // namespace mlir::attn

@@ -22,7 +22,6 @@
 
 #include "RotatedLoopExpander.h"
 #include "ExpandSoftmax.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -143,7 +142,7 @@ LogicalResult RotatedExpander::analyze() {
     return pvWait.emitOpError(
         "with qk_ahead expected the accumulator to be carried");
   accumulator = position - yield->operand_begin();
-  return success();
+  return loop.getFirst() ? analyzeFirst() : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,10 +160,10 @@ SmallVector<Value> RotatedExpander::lookupAll(ArrayRef<Value> values,
       values, [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
-LateWait RotatedExpander::startPV(ValueRange inputs) {
+LateWait RotatedExpander::startPV(ValueRange inputs, bool isFirst) {
   IRMapping mapping;
   mapping.map(inputsC, inputs);
-  cloneAll(partC, mapping);
+  startProduct(mapping, isFirst);
   LateWait late;
   late.wait = cast<WgmmaWaitOp>(builder.clone(*pvWait, mapping));
   late.wait.setPending(0);
@@ -208,6 +207,37 @@ void RotatedExpander::bindIteration(Value iteration, ValueRange carried,
       mapping.map(argument, carried[next++]);
 }
 
+SmallVector<Value> RotatedExpander::emitIteration(KVPhase phase,
+                                                  Value iteration,
+                                                  ValueRange carried,
+                                                  bool isFirst) {
+  IRMapping mapping;
+  unsigned others = loop.getNumResults() - 1;
+  bindIteration(iteration, carried, mapping);
+  takeTurn();
+  startQK(mapping);
+  LateWait late = startPV(carried.drop_front(others), isFirst);
+  passTurn();
+  mapping.map(loop.getIterArgs()[accumulator], late.wait.getResult(0));
+  // PV's group is younger than QK's.
+  waitForQK(/*pending=*/1, mapping);
+  late.softmax = emitSoftmaxPart(phase, mapping);
+  // The wait for QK comes first.
+  Operation *before = late.softmax;
+  late.wait->moveBefore(before);
+  for (Operation *release : late.releases)
+    release->moveBefore(before);
+  if (early)
+    for (ChannelAcquireOp acquire : acquiresC)
+      late.acquires.push_back(
+          mapping.lookup(acquire.getToken()).getDefiningOp());
+  lateWaits.push_back(late);
+
+  SmallVector<Value> results = collectCarried(mapping);
+  llvm::append_range(results, lookupAll(inputsC, mapping));
+  return results;
+}
+
 SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
                                              Value end, ValueRange carried) {
   // Carried: the loop's values, the accumulator left out, then part C's inputs
@@ -216,31 +246,9 @@ SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
                            ValueRange arguments) {
     OpBuilder::InsertionGuard restore(builder);
     builder.setInsertionPointToStart(nested.getInsertionBlock());
-    IRMapping mapping;
-    unsigned others = loop.getNumResults() - 1;
-    bindIteration(iteration, arguments, mapping);
-    takeTurn();
-    startQK(mapping);
-    LateWait late = startPV(arguments.drop_front(others));
-    passTurn();
-    mapping.map(loop.getIterArgs()[accumulator], late.wait.getResult(0));
-    // PV's group is younger than QK's.
-    waitForQK(/*pending=*/1, mapping);
-    late.softmax = emitSoftmaxPart(phase, mapping);
-    // The wait for QK comes first.
-    Operation *before = late.softmax;
-    late.wait->moveBefore(before);
-    for (Operation *release : late.releases)
-      release->moveBefore(before);
-    if (early)
-      for (ChannelAcquireOp acquire : acquiresC)
-        late.acquires.push_back(
-            mapping.lookup(acquire.getToken()).getDefiningOp());
-    lateWaits.push_back(late);
-
-    SmallVector<Value> results = collectCarried(mapping);
-    llvm::append_range(results, lookupAll(inputsC, mapping));
-    scf::YieldOp::create(builder, loc, results);
+    scf::YieldOp::create(
+        builder, loc,
+        emitIteration(phase, iteration, arguments, /*isFirst=*/false));
   };
   auto made = scf::ForOp::create(builder, loc, begin, end, constant(1), carried,
                                  makeIteration);
@@ -248,42 +256,80 @@ SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
   return llvm::to_vector(ValueRange(made.getResults()));
 }
 
-SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
-  // The first block.
-  IRMapping mapping;
-  mapping.map(loop.getKey(), keyOf(constant(0)));
-  mapping.map(loop.getIterArgs(), loop.getInits());
-  startQK(mapping);
-  waitForQK(/*pending=*/0, mapping);
-  emitSoftmaxPart(KVPhase::Right, mapping);
-  carried = collectCarried(mapping);
-  llvm::append_range(carried, lookupAll(inputsC, mapping));
+SmallVector<Value> RotatedExpander::emitLastProduct(ValueRange carried,
+                                                    bool isFirst) {
+  unsigned others = loop.getNumResults() - 1;
+  LateWait last = startPV(carried.drop_front(others), isFirst);
+  SmallVector<Value> results(carried.take_front(others));
+  results.insert(results.begin() + accumulator, last.wait.getResult(0));
+  return results;
+}
 
+SmallVector<KVPhase>
+RotatedExpander::emitOtherBlocks(SmallVector<Value> &carried) {
+  SmallVector<KVPhaseRange, 3> ranges = makePhaseRanges(builder, loop, trips);
+  // The block behind the first one stands apart where PV of the first one has
+  // sizes of its own; the loop with PV behind starts with one apart anyway.
+  KVPhase second = loop.getSecond().value_or(KVPhase::Right);
+  bool startsBehind = !runs.empty() && loop.getPvBehind() &&
+                      second == KVPhase::Interior &&
+                      llvm::any_of(ranges, [](const KVPhaseRange &range) {
+                        return range.kind == KVPhase::Interior;
+                      });
   SmallVector<KVPhase> kinds;
   Value begin = constant(1);
-  for (const KVPhaseRange &range : makePhaseRanges(builder, loop, trips)) {
+  if (!runs.empty() && !startsBehind) {
+    carried = emitIteration(second, begin, carried, /*isFirst=*/true);
+    begin = constant(2);
+  }
+  for (const KVPhaseRange &range : ranges) {
+    if (!runs.empty() && range.kind < second)
+      continue;
     Value end = arith::MaxSIOp::create(builder, loc, range.end, begin);
     kinds.push_back(range.kind);
     if (range.kind == KVPhase::Interior && loop.getPvBehind()) {
       // Blocks behind go in pairs and one: an even number leaves one over.
       Value trips = arith::SubIOp::create(builder, loc, end, begin);
-      Value odd = arith::AndIOp::create(builder, loc, trips, constant(1));
-      Value some = arith::MinSIOp::create(builder, loc, trips, constant(1));
-      Value left = arith::SubIOp::create(builder, loc, some, odd);
-      Value first = arith::AddIOp::create(builder, loc, begin, left);
-      carried = makeLoop(range.kind, begin, first, carried);
-      carried = makeBehindLoop(first, end, carried);
+      if (startsBehind) {
+        // There is one at least. The one that is left over comes last.
+        Value more = arith::SubIOp::create(builder, loc, trips, constant(1));
+        Value odd = arith::OrIOp::create(builder, loc, more, constant(1));
+        Value last = arith::AddIOp::create(builder, loc, begin, odd);
+        carried = emitBehindBlocks(begin, last, carried, /*isFirst=*/true);
+        carried = makeLoop(range.kind, last, end, carried);
+      } else {
+        Value odd = arith::AndIOp::create(builder, loc, trips, constant(1));
+        Value some = arith::MinSIOp::create(builder, loc, trips, constant(1));
+        Value left = arith::SubIOp::create(builder, loc, some, odd);
+        Value first = arith::AddIOp::create(builder, loc, begin, left);
+        carried = makeLoop(range.kind, begin, first, carried);
+        carried = makeBehindLoop(first, end, carried);
+      }
     } else {
       carried = makeLoop(range.kind, begin, end, carried);
     }
     begin = end;
   }
+  carried = emitLastProduct(carried, /*isFirst=*/false);
+  return kinds;
+}
 
-  // PV of the last block.
-  unsigned others = loop.getNumResults() - 1;
-  LateWait last = startPV(ValueRange(carried).drop_front(others));
-  carried.resize(others);
-  carried.insert(carried.begin() + accumulator, last.wait.getResult(0));
+SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
+  carried = emitFirstBlock();
+  if (runs.empty())
+    return emitOtherBlocks(carried);
+  Value more = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                     trips, constant(1));
+  auto branch = scf::IfOp::create(builder, loc, loop.getResultTypes(), more,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc,
+                       emitLastProduct(carried, /*isFirst=*/true));
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<KVPhase> kinds = emitOtherBlocks(carried);
+  scf::YieldOp::create(builder, loc, carried);
+  carried.assign(branch.result_begin(), branch.result_end());
   return kinds;
 }
 

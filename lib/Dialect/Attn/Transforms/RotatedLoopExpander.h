@@ -9,6 +9,7 @@
 
 #include "KVLoopExpander.h"
 #include "KVPhases.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::attn {
 
@@ -34,6 +35,13 @@ struct BehindState {
   SmallVector<Value> flatten() const;
 };
 
+/// Warpgroups that multiply equally many keys of the first block: those below
+/// `end` that no run before has.
+struct FirstBlockRun {
+  int64_t end;
+  int64_t keys;
+};
+
 class RotatedExpander {
 public:
   explicit RotatedExpander(KVLoopOp loop)
@@ -43,6 +51,10 @@ public:
 
 private:
   LogicalResult analyze();
+  /// Fills `runs` and what stands on the way of the first block's scores.
+  LogicalResult analyzeFirst();
+  LogicalResult followScores();
+  LogicalResult checkOutputs();
   /// Adds the ops of the body that `value` is computed by; acquires go to
   /// `acquires`.
   void addSlice(Value value, DenseSet<Operation *> &part,
@@ -70,7 +82,21 @@ private:
       TurnPassOp::create(builder, loc, *id);
   }
   /// Starts PV of the iteration whose inputs are `inputs`; returns the wait.
-  LateWait startPV(ValueRange inputs);
+  LateWait startPV(ValueRange inputs, bool isFirst);
+  /// Starts PV; `mapping` holds part C's inputs and gets its results.
+  void startProduct(IRMapping &mapping, bool isFirst);
+  /// What `emit` makes for each run's keys, under branches on the warpgroup if
+  /// there are several.
+  SmallVector<Value>
+  emitByRun(TypeRange types,
+            function_ref<SmallVector<Value>(int64_t keys)> emit);
+  /// The first block up to its probabilities; what makeLoop carries.
+  SmallVector<Value> emitFirstBlock();
+  /// Its product, softmax and what depends on them, for the first `keys` keys;
+  /// the outputs.
+  SmallVector<Value> emitFirstScores(int64_t keys, IRMapping mapping);
+  /// Clones an op whose tiles have the block's columns with the first `keys`.
+  void cloneNarrowed(Operation *op, int64_t keys, IRMapping &mapping);
   /// The wait for QK and the release of what it read.
   void waitForQK(int64_t pending, IRMapping &mapping);
   /// The softmax and what stands around it; scores and accumulator are mapped.
@@ -80,22 +106,30 @@ private:
   SmallVector<Value> lookupAll(ArrayRef<Value> values, IRMapping &mapping);
   SmallVector<Value> makeLoop(KVPhase phase, Value begin, Value end,
                               ValueRange carried);
+  /// QK and softmax of an iteration and PV of the one before, which may be the
+  /// first. Takes and returns what makeLoop does.
+  SmallVector<Value> emitIteration(KVPhase phase, Value iteration,
+                                   ValueRange carried, bool isFirst);
   /// Maps the loop's arguments but the accumulator, and the key.
   void bindIteration(Value iteration, ValueRange carried, IRMapping &mapping);
   /// An odd number of iterations with PV one block behind, or none. Takes and
   /// returns what makeLoop does.
   SmallVector<Value> makeBehindLoop(Value begin, Value end, ValueRange carried);
   SmallVector<Value> emitBehindBlocks(Value begin, Value end,
-                                      ValueRange carried);
+                                      ValueRange carried, bool isFirst);
   /// Starts QK of `iteration` and PV of the one before, whose inputs are the
   /// last ones of `carried`, and waits for QK and all before it.
-  BehindState startBehind(Value iteration, ValueRange carried);
+  BehindState startBehind(Value iteration, ValueRange carried, bool isFirst);
   /// The softmax of `iteration`; what makeLoop carries.
   SmallVector<Value> emitBehindSoftmax(Value iteration,
                                        const BehindState &state);
   /// Releases the slots that an awaited PV has read.
   SmallVector<Operation *> releaseTokens(ArrayRef<Value> tokens);
   SmallVector<KVPhase> emitBlocks(SmallVector<Value> &carried);
+  /// The blocks behind the first one and the last PV; the loop's results.
+  SmallVector<KVPhase> emitOtherBlocks(SmallVector<Value> &carried);
+  /// The last PV; the loop's results.
+  SmallVector<Value> emitLastProduct(ValueRange carried, bool isFirst);
   LogicalResult finishWaits();
 
   KVLoopOp loop;
@@ -119,6 +153,16 @@ private:
   SmallVector<LateWait> lateWaits;
   /// Softmaxes whose accumulator stays in flight.
   SmallVector<OnlineSoftmaxOp> behind;
+  /// Empty unless the first block has sizes of its own.
+  SmallVector<FirstBlockRun> runs;
+  /// With such sizes: QK, its wait and the ops of part B that follow from them,
+  /// those of them that follow from the softmax, and values with as many
+  /// columns as the block has keys.
+  DenseSet<Operation *> dependents, behindSoftmax;
+  DenseSet<Value> narrowed;
+  /// Ops of part B that dependents need, and values that leave them.
+  DenseSet<Operation *> needed;
+  llvm::SetVector<Value> outputs;
 };
 
 } // namespace mlir::attn

@@ -309,6 +309,10 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
       counter deals them.
     - `group_heads`: query heads of a group, 0 for all: a number whose keys and
       values stay in L2.
+    - `first_block`: with `auto` each warpgroup multiplies only those keys of a
+      tile's first block, the one with the last keys, that it may need: where the
+      lengths of the sequences tell (`first` of `attn.kv_loop`). Needs
+      `qk_ahead`.
     - `softmax`, `epilogue`: see the enumerations. With `tma` results leave
       through shared memory of their own if it fits, else through that of the
       queries; packed sequences take another way.
@@ -333,7 +337,9 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
         "::mlir::attn::TileOrder::RowMajor">:$order,
     DefaultValuedParameter<"int64_t", "0">:$group_heads,
     DefaultValuedParameter<"::mlir::attn::EpilogueKind",
-        "::mlir::attn::EpilogueKind::Auto">:$epilogue);
+        "::mlir::attn::EpilogueKind::Auto">:$epilogue,
+    DefaultValuedParameter<"::mlir::attn::FirstBlock",
+        "::mlir::attn::FirstBlock::Whole">:$first_block);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -52,6 +52,11 @@ def Attn_KeyOrder : Attn_I32Enum<"KeyOrder",
   I32EnumAttrCase<"Plain", 1, "plain">,
   I32EnumAttrCase<"Quads", 2, "quads">]>;
 
+def Attn_FirstBlock : Attn_I32Enum<"FirstBlock",
+    "which keys of a tile's first block are multiplied", [
+  I32EnumAttrCase<"Whole", 0, "whole">,
+  I32EnumAttrCase<"Auto", 1, "auto">]>;
+
 def Attn_ReduceKind : Attn_I32Enum<"ReduceKind", "the operator of a reduction", [
   I32EnumAttrCase<"Add", 0, "add">,
   I32EnumAttrCase<"Max", 1, "max">]>;

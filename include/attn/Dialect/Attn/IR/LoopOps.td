@@ -46,6 +46,14 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     probabilities take registers of their own. The accumulator is carried in
     flight, and a rare path that changes it waits for it.
 
+    `first`, which needs `qk_ahead`, states how many keys of the first block
+    executed (the one from `end - 1` on) are multiplied: its first ones, one
+    number for all warpgroups of the partition or one for each. All other keys of
+    the block have to be masked for all of a warpgroup's rows. The block is loaded,
+    acquired and released as any other; a warpgroup with 0 keys multiplies none.
+    `second` states in which phase the block executed next is in each execution
+    of the loop that has one; without it that block keeps all masks.
+
     Example:
 
     ```mlir
@@ -71,12 +79,15 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     Arg<Variadic<AnyType>, "initial carried values">:$inits,
     UnitAttr:$qk_ahead,
     UnitAttr:$pv_behind,
-    OptionalAttr<I64Attr>:$turns);
+    OptionalAttr<I64Attr>:$turns,
+    OptionalAttr<DenseI64ArrayAttr>:$first,
+    OptionalAttr<Attn_KVPhaseAttr>:$second);
   let results = (outs Res<Variadic<AnyType>, "carried values after the last block">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $begin `,` $full_begin `,` $full_end `,` $end `block` $block `stages` $stages
-    (`qk_ahead` $qk_ahead^)? (`pv_behind` $pv_behind^)? (`turns` $turns^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+    (`qk_ahead` $qk_ahead^)? (`pv_behind` $pv_behind^)? (`turns` $turns^)?
+    (`first` $first^)? (`second` $second^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$begin,
     "::mlir::Value":$fullBegin, "::mlir::Value":$fullEnd, "::mlir::Value":$end,

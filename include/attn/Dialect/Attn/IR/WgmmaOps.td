@@ -24,6 +24,10 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>,
     K x N view of a buffer that holds N x K is an `attn.transpose`. Fragments of
     the accumulator are those of `#attn.mma` with one warp for 16 rows.
 
+    With `columns = n` the result has the first n columns of `b` only, and with
+    `depth = k` the contraction goes over the first k columns of `a` and rows of
+    `b`, which may have more.
+
     The result is in flight: its registers may be touched only after an
     `attn.wgmma.wait`. The buffers may be written only after that too.
 
@@ -43,7 +47,9 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_MmaOperand, "M x K">:$a,
     Arg<Attn_BufferType, "K x N">:$b,
-    Arg<Optional<AnyTypeOf<[AnyRankedTensor, Attn_InFlightType]>>, "M x N, the accumulator">:$c);
+    Arg<Optional<AnyTypeOf<[AnyRankedTensor, Attn_InFlightType]>>, "M x N, the accumulator">:$c,
+    OptionalAttr<I64Attr>:$columns,
+    OptionalAttr<I64Attr>:$depth);
   let results = (outs Res<Attn_InFlightType, "M x N">:$result);
   let assemblyFormat = [{
     $a `,` $b (`acc` $c^ `:` type($c))? attr-dict `:` type($a) `,` type($b) `->` type($result)
@@ -91,6 +97,27 @@ def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure]> {
   }];
   let arguments = (ins Arg<AnyRankedTensor, "the tile">:$source);
   let results = (outs Res<Attn_InFlightType, "the accumulator">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Attn_ExtendColumnsOp : Attn_Op<"extend_columns", [Pure]> {
+  let summary = "a tile with more columns";
+  let description = [{
+    The source's columns and behind them columns of zeros: tiles of different
+    widths that meet where branches do. No element moves between threads.
+
+    Example:
+
+    ```mlir
+    func.func @extend(%p: tensor<64x16xf16, #attn.auto>) -> tensor<64x64xf16, #attn.auto> {
+      %e = attn.extend_columns %p : tensor<64x16xf16, #attn.auto> -> tensor<64x64xf16, #attn.auto>
+      return %e : tensor<64x64xf16, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyRankedTensor, "M x N">:$source);
+  let results = (outs Res<AnyRankedTensor, "M x at least N">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }

@@ -121,8 +121,17 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     alone in `left`, and vanishes in `interior`. `attn.online_softmax` becomes
     reductions, exponentials and arithmetic.
 
+    With `first` the first block of a loop with `qk_ahead` has a product, a softmax
+    and a PV of the sizes given, once for each size and under a branch on
+    `attn.warpgroup_index` if there are several. The second block stands apart,
+    beside that PV, with the masks of the phase `second`, unless it is the one with
+    which PV behind starts. Phases before `second` get no loop.
+
     Errors: rows of a stage that follow from a carried value or an op with
-    effects; a ring from inside the loop; a softmax policy other than `exact`.
+    effects; a ring from inside the loop; a softmax policy other than `exact`; a
+    body that is no QK, softmax and PV with `qk_ahead`; with `first`, ops between
+    the products that do not take columns one by one, or values other than state
+    and probabilities that leave the block.
 
     Example: test/doc/attn-expand-pipeline.mlir
   }];

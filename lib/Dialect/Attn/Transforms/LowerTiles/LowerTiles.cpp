@@ -92,6 +92,7 @@ LogicalResult TileLowering::lowerOp(Operation *op) {
       .Case([&](WgmmaOp o) { return lower(lowerWgmma(o)); })
       .Case([&](WgmmaWaitOp o) { return lower(lowerWgmmaWait(o)); })
       .Case([&](WgmmaResumeOp o) { return lower(lowerWgmmaResume(o)); })
+      .Case([&](ExtendColumnsOp o) { return lower(lowerExtendColumns(o)); })
       .Case([&](WarpgroupIndexOp o) {
         o.getResult().replaceAllUsesWith(warpgroup());
         return lower(success());

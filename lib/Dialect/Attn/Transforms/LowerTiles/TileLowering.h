@@ -124,6 +124,7 @@ private:
   LogicalResult lowerWgmma(WgmmaOp op);
   LogicalResult lowerWgmmaWait(WgmmaWaitOp op);
   LogicalResult lowerWgmmaResume(WgmmaResumeOp op);
+  LogicalResult lowerExtendColumns(ExtendColumnsOp op);
 
   // 8-bit operands (NarrowOperands.cpp).
   LogicalResult lowerNarrowOperand(NarrowOperandOp op);

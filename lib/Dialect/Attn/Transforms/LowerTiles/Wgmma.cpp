@@ -130,7 +130,8 @@ LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
   auto accumulatorType = cast<InFlightType>(op.getType());
   int64_t m = accumulatorType.getShape()[0], n = accumulatorType.getShape()[1];
   auto shapeB = op.getB().getType().getShape();
-  int64_t contraction = shapeB[0];
+  int64_t contraction =
+      op.getDepth() ? static_cast<int64_t>(*op.getDepth()) : shapeB[0];
   Type typeB = op.getB().getType().getElementType();
   FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
   if (failed(grid))
@@ -217,7 +218,7 @@ LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
       return failure();
     typeA = registers->elementType;
     llvm::Expected<TileLayout> fragment =
-        wgmmaOperandA(m, contraction, bits, groups);
+        wgmmaOperandA(m, registers->layout.shape()[1], bits, groups);
     if (!fragment)
       return op.emitOpError() << llvm::toString(fragment.takeError());
     std::optional<SmallVector<unsigned>> same =
@@ -226,7 +227,9 @@ LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
       return op.emitOpError("expected 'a' in the fragments of the "
                             "instruction, got ")
              << op.getA().getType();
-    for (Value value : registers->values)
+    // Four registers for each step; a prefix of the columns is one of them.
+    for (Value value :
+         ArrayRef<Value>(registers->values).take_front(contraction / step * 4))
       fragments.push_back(statement.input(
           LLVM::BitcastOp::create(builder, builder.getI32Type(), value), "r"));
   }
@@ -321,5 +324,30 @@ LogicalResult TileLowering::lowerWgmmaResume(WgmmaResumeOp op) {
                           "warps, got ")
            << op.getSource().getType();
   setTile(op.getResult(), *layout, source->values);
+  return success();
+}
+
+LogicalResult TileLowering::lowerExtendColumns(ExtendColumnsOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  // Registers follow the columns, so that the source's come first.
+  unsigned count = source->layout.numRegisters();
+  bool isPrefix = count <= layout->numRegisters() &&
+                  layout->laneBases(1) == source->layout.laneBases(1) &&
+                  layout->warpBases(0) == source->layout.warpBases(0);
+  for (unsigned i = 0; isPrefix && i < count; ++i)
+    isPrefix = layout->registerCoords(i) == source->layout.registerCoords(i);
+  if (!isPrefix)
+    return op.emitOpError("expected layouts in which the source's registers "
+                          "come first, got ")
+           << op.getSource().getType() << " and " << op.getType();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type held = source->values.front().getType();
+  SmallVector<Value> values(source->values);
+  values.resize(layout->numRegisters() / source->packing,
+                arith::ConstantOp::create(b, b.getZeroAttr(held)));
+  setTile(op.getResult(), *layout, values);
   return success();
 }

@@ -1,0 +1,99 @@
+// RUN: attn-opt %s -attn-expand=chip=sm_90a --remarks-filter='attn.ws-wgmma' -o %t.mlir 2>%t.remarks
+// RUN: FileCheck %s < %t.mlir
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// Which keys of a first block are multiplied.
+
+// The diagonal: 64 keys less for the first of two warpgroups. Four tiles of 128
+// rows walk 10 blocks, and a quarter of each first one is left out.
+// CHECK-LABEL: func.func @causal
+// CHECK: attn.kv_loop {{.*}} qk_ahead first [64, 128] second interior
+// REMARK: [Passed] first-block
+// REMARK-SAME: keys=64,128, block=128, saved-percent=10.0
+func.func @causal(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+// Nothing for the first warpgroup; the second block needs the right mask.
+// CHECK-LABEL: func.func @two_blocks
+// CHECK: attn.kv_loop {{.*}} first [0, 64] second right
+// REMARK: keys=0,64, block=64
+func.func @two_blocks(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<block_n = 64, first_block = auto>}
+  return
+}
+
+// The diagonal is 32 keys further right: the first block has 32 keys for the
+// second warpgroup and none for the first, in tiles that do not end before.
+// CHECK-LABEL: func.func @offset
+// CHECK: attn.kv_loop {{.*}} first [0, 32] second right
+func.func @offset(%q: memref<1x8x256x64xf16>, %k: memref<1x8x416x64xf16>, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %k, %k : memref<1x8x256x64xf16>, memref<1x8x416x64xf16>, memref<1x8x416x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {mask = #attn.mask<kind = causal, align = bottom_right>, plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+// Blocks that divide no tile: the largest need of all tiles.
+// CHECK-LABEL: func.func @three
+// CHECK: attn.kv_loop {{.*}} first [0, 48, 112] second right
+func.func @three(%q: memref<1x8x4096x64xf16>, %o: memref<1x8x4096x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x4096x64xf16>, memref<1x8x4096x64xf16>, memref<1x8x4096x64xf16>)
+                 outs(%o : memref<1x8x4096x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<block_m = 192, block_n = 112, first_block = auto>}
+  return
+}
+
+// The end of the keys, whatever the number of queries: 1024 = 12 x 80 + 64.
+// CHECK-LABEL: func.func @tail
+// CHECK: attn.kv_loop {{.*}} first [64, 64] second interior
+// REMARK: keys=64,64, block=80, saved-percent=1.5
+func.func @tail(%q: memref<1x8x?x64xf16>, %k: memref<1x8x1024x64xf16>, %o: memref<1x8x?x64xf16>) {
+  attn.attention ins(%q, %k, %k : memref<1x8x?x64xf16>, memref<1x8x1024x64xf16>, memref<1x8x1024x64xf16>)
+                 outs(%o : memref<1x8x?x64xf16>) {plan = #attn.ws_wgmma<block_n = 80, first_block = auto>}
+  return
+}
+
+// 8-bit operands: multiples of 32.
+// CHECK-LABEL: func.func @narrow
+// CHECK: attn.kv_loop {{.*}} first [64, 64] second interior
+func.func @narrow(%q: memref<1x8x256x64xf8E4M3FN>, %k: memref<1x8x300x64xf8E4M3FN>, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %k, %k : memref<1x8x256x64xf8E4M3FN>, memref<1x8x300x64xf8E4M3FN>, memref<1x8x300x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+// A window: the second block is left of the last row's keys in some tiles and
+// not in others, so that it keeps all masks.
+// CHECK-LABEL: func.func @window
+// CHECK: attn.kv_loop {{.*}} first [32, 96] iter_args
+func.func @window(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = window, left = 96, right = 0>, plan = #attn.ws_wgmma<block_n = 96, first_block = auto>}
+  return
+}
+
+// Packed sequences, lengths that the launch decides, and blocks that all
+// warpgroups need whole.
+// REMARK-COUNT-3: [Missed] first-block
+// CHECK-LABEL: func.func @packed
+// CHECK: attn.kv_loop
+// CHECK-NOT: first [
+func.func @packed(%q: memref<1x8x512x64xf16>, %s: memref<5xi32>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) cu_seqlens(%s, %s : memref<5xi32>, memref<5xi32>) {max_seqlen_q = 512 : i64, mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+func.func @unknown(%q: memref<1x8x?x64xf16>, %k: memref<1x8x512x64xf16>, %o: memref<1x8x?x64xf16>) {
+  attn.attention ins(%q, %k, %k : memref<1x8x?x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x?x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+func.func @whole(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) {plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
