@@ -13,9 +13,9 @@ using namespace mlir::attn;
 /// Rows of a warpgroup.
 static constexpr int64_t kGroupRows = 64;
 
-std::optional<FirstBlockSizes>
-attn::findFirstBlock(const ProblemFacts &facts, int64_t blockM,
-                     int64_t blockN) {
+std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
+                                                    int64_t blockM,
+                                                    int64_t blockN) {
   MaskAttr mask = facts.mask;
   bool isBand = mask.hasLeft() || mask.hasRight();
   // Without a band all tiles are alike.
@@ -24,7 +24,8 @@ attn::findFirstBlock(const ProblemFacts &facts, int64_t blockM,
     return std::nullopt;
   int64_t keys = facts.keys;
   int64_t queries = isBand ? facts.queries : blockM;
-  int64_t offset = mask.getAlign() == MaskAlign::BottomRight ? keys - queries : 0;
+  int64_t offset =
+      mask.getAlign() == MaskAlign::BottomRight ? keys - queries : 0;
   int64_t step = facts.isNarrow() ? 32 : 16;
   int64_t groups = blockM / kGroupRows;
 
@@ -72,8 +73,8 @@ attn::findFirstBlock(const ProblemFacts &facts, int64_t blockM,
       second = KVPhase::Left;
     ++phases[static_cast<unsigned>(second)];
   }
-  int64_t needed = std::accumulate(sizes.keys.begin(), sizes.keys.end(),
-                                   int64_t(0));
+  int64_t needed =
+      std::accumulate(sizes.keys.begin(), sizes.keys.end(), int64_t(0));
   if (tiles == 0 || needed == groups * blockN)
     return std::nullopt;
   if (llvm::count(phases, 0) == 2)

@@ -1,8 +1,8 @@
 //===- FirstBlock.h - Keys that a tile's first block needs ------*- C++ -*-===//
 //
 // Tiles walk blocks of keys from the last to the first. Of the first block that
-// they walk, a causal mask leaves the first warpgroup's rows fewer keys than the
-// last one's, and the end of the sequence may leave all of them fewer.
+// they walk, a causal mask leaves the first warpgroup's rows fewer keys than
+// the last one's, and the end of the sequence may leave all of them fewer.
 //
 //===----------------------------------------------------------------------===//
 

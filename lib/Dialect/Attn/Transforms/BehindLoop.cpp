@@ -126,15 +126,16 @@ SmallVector<Value> RotatedExpander::emitBehindBlocks(Value begin, Value end,
 }
 
 SmallVector<Value> RotatedExpander::makeBehindLoop(Value begin, Value end,
-                                                   ValueRange carried) {
+                                                   ValueRange carried,
+                                                   bool isFirst) {
   Value some = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                      begin, end);
   auto branch = scf::IfOp::create(builder, loc, carried.getTypes(), some,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(
-      builder, loc, emitBehindBlocks(begin, end, carried, /*isFirst=*/false));
+  scf::YieldOp::create(builder, loc,
+                       emitBehindBlocks(begin, end, carried, isFirst));
   builder.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(builder, loc, carried);
   return llvm::to_vector(ValueRange(branch.getResults()));

@@ -4,9 +4,10 @@
 // as each warpgroup needs. What depends on QK is cloned with fewer columns,
 // once for each run of warpgroups with equal sizes, under a branch that all
 // threads of a warpgroup take the same way. Probabilities leave the branch with
-// the columns of the block, zeros behind their own, and PV goes over the first
-// ones only, under a branch too: QK of the second block is in flight across it.
-// Slots, turns and releases are those of any block.
+// the columns of the block, zeros behind their own. PV goes over the first ones
+// only, under a branch too, beside QK of the second block; where there is no
+// second one it goes over all. Slots, turns and releases are those of any
+// block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -146,9 +147,8 @@ SmallVector<Value> RotatedExpander::emitByRun(
   auto emitFrom = [&](auto &self, unsigned first) -> SmallVector<Value> {
     if (first + 1 == runs.size())
       return emit(runs[first].keys);
-    Value isOwn =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, index,
-                              constant(runs[first].end));
+    Value isOwn = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                        index, constant(runs[first].end));
     auto branch =
         scf::IfOp::create(builder, loc, types, isOwn, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(builder);
@@ -217,7 +217,7 @@ SmallVector<Value> RotatedExpander::emitFirstScores(int64_t keys,
   SmallVector<Value> values;
   for (Value output : outputs) {
     Value value = mapping.lookup(output);
-    if (narrowed.contains(output) && keys != 0 && !isWhole && runs.size() > 1)
+    if (narrowed.contains(output) && keys != 0 && !isWhole)
       value = ExtendColumnsOp::create(builder, loc, output.getType(), value);
     values.push_back(value);
   }
@@ -250,6 +250,22 @@ SmallVector<Value> RotatedExpander::emitFirstBlock() {
   SmallVector<Value> carried = collectCarried(mapping);
   llvm::append_range(carried, lookupAll(inputsC, mapping));
   return carried;
+}
+
+SmallVector<Value> RotatedExpander::emitSecondBlock(KVPhase phase,
+                                                    ValueRange carried) {
+  Value second = constant(1);
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                       trips, second);
+  auto branch = scf::IfOp::create(builder, loc, carried.getTypes(), exists,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loc,
+                       emitIteration(phase, second, carried, /*isFirst=*/true));
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, carried);
+  return llvm::to_vector(ValueRange(branch.getResults()));
 }
 
 void RotatedExpander::startProduct(IRMapping &mapping, bool isFirst) {

@@ -256,80 +256,56 @@ SmallVector<Value> RotatedExpander::makeLoop(KVPhase phase, Value begin,
   return llvm::to_vector(ValueRange(made.getResults()));
 }
 
-SmallVector<Value> RotatedExpander::emitLastProduct(ValueRange carried,
-                                                    bool isFirst) {
-  unsigned others = loop.getNumResults() - 1;
-  LateWait last = startPV(carried.drop_front(others), isFirst);
-  SmallVector<Value> results(carried.take_front(others));
-  results.insert(results.begin() + accumulator, last.wait.getResult(0));
-  return results;
-}
-
-SmallVector<KVPhase>
-RotatedExpander::emitOtherBlocks(SmallVector<Value> &carried) {
+SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
+  carried = emitFirstBlock();
   SmallVector<KVPhaseRange, 3> ranges = makePhaseRanges(builder, loop, trips);
-  // The block behind the first one stands apart where PV of the first one has
-  // sizes of its own; the loop with PV behind starts with one apart anyway.
+  Value begin = constant(1);
+  // PV of a first block with sizes of its own is the one that the loop with PV
+  // behind starts with, or stands beside a second block apart.
   KVPhase second = loop.getSecond().value_or(KVPhase::Right);
   bool startsBehind = !runs.empty() && loop.getPvBehind() &&
                       second == KVPhase::Interior &&
                       llvm::any_of(ranges, [](const KVPhaseRange &range) {
                         return range.kind == KVPhase::Interior;
                       });
-  SmallVector<KVPhase> kinds;
-  Value begin = constant(1);
   if (!runs.empty() && !startsBehind) {
-    carried = emitIteration(second, begin, carried, /*isFirst=*/true);
+    carried = emitSecondBlock(second, carried);
     begin = constant(2);
   }
+  SmallVector<KVPhase> kinds;
   for (const KVPhaseRange &range : ranges) {
     if (!runs.empty() && range.kind < second)
       continue;
     Value end = arith::MaxSIOp::create(builder, loc, range.end, begin);
     kinds.push_back(range.kind);
-    if (range.kind == KVPhase::Interior && loop.getPvBehind()) {
-      // Blocks behind go in pairs and one: an even number leaves one over.
-      Value trips = arith::SubIOp::create(builder, loc, end, begin);
-      if (startsBehind) {
-        // There is one at least. The one that is left over comes last.
-        Value more = arith::SubIOp::create(builder, loc, trips, constant(1));
-        Value odd = arith::OrIOp::create(builder, loc, more, constant(1));
-        Value last = arith::AddIOp::create(builder, loc, begin, odd);
-        carried = emitBehindBlocks(begin, last, carried, /*isFirst=*/true);
-        carried = makeLoop(range.kind, last, end, carried);
-      } else {
-        Value odd = arith::AndIOp::create(builder, loc, trips, constant(1));
-        Value some = arith::MinSIOp::create(builder, loc, trips, constant(1));
-        Value left = arith::SubIOp::create(builder, loc, some, odd);
-        Value first = arith::AddIOp::create(builder, loc, begin, left);
-        carried = makeLoop(range.kind, begin, first, carried);
-        carried = makeBehindLoop(first, end, carried);
-      }
-    } else {
+    if (range.kind != KVPhase::Interior || !loop.getPvBehind()) {
       carried = makeLoop(range.kind, begin, end, carried);
+      begin = end;
+      continue;
+    }
+    // Blocks behind go in pairs and one: an even number leaves one over.
+    Value trips = arith::SubIOp::create(builder, loc, end, begin);
+    Value odd = arith::AndIOp::create(builder, loc, trips, constant(1));
+    Value some = arith::MinSIOp::create(builder, loc, trips, constant(1));
+    Value left = arith::SubIOp::create(builder, loc, some, odd);
+    if (startsBehind) {
+      Value last = arith::SubIOp::create(builder, loc, end, left);
+      carried = makeBehindLoop(begin, last, carried, /*isFirst=*/true);
+      carried = makeLoop(range.kind, last, end, carried);
+    } else {
+      Value first = arith::AddIOp::create(builder, loc, begin, left);
+      carried = makeLoop(range.kind, begin, first, carried);
+      carried = makeBehindLoop(first, end, carried, /*isFirst=*/false);
     }
     begin = end;
   }
-  carried = emitLastProduct(carried, /*isFirst=*/false);
-  return kinds;
-}
 
-SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
-  carried = emitFirstBlock();
-  if (runs.empty())
-    return emitOtherBlocks(carried);
-  Value more = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
-                                     trips, constant(1));
-  auto branch = scf::IfOp::create(builder, loc, loop.getResultTypes(), more,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(builder, loc,
-                       emitLastProduct(carried, /*isFirst=*/true));
-  builder.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<KVPhase> kinds = emitOtherBlocks(carried);
-  scf::YieldOp::create(builder, loc, carried);
-  carried.assign(branch.result_begin(), branch.result_end());
+  // PV of the last block.
+  unsigned others = loop.getNumResults() - 1;
+  LateWait last =
+      startPV(ValueRange(carried).drop_front(others), /*isFirst=*/false);
+  carried.resize(others);
+  carried.insert(carried.begin() + accumulator, last.wait.getResult(0));
   return kinds;
 }
 

@@ -92,6 +92,8 @@ private:
             function_ref<SmallVector<Value>(int64_t keys)> emit);
   /// The first block up to its probabilities; what makeLoop carries.
   SmallVector<Value> emitFirstBlock();
+  /// The second block, if there is one. Takes and returns what makeLoop does.
+  SmallVector<Value> emitSecondBlock(KVPhase phase, ValueRange carried);
   /// Its product, softmax and what depends on them, for the first `keys` keys;
   /// the outputs.
   SmallVector<Value> emitFirstScores(int64_t keys, IRMapping mapping);
@@ -114,7 +116,8 @@ private:
   void bindIteration(Value iteration, ValueRange carried, IRMapping &mapping);
   /// An odd number of iterations with PV one block behind, or none. Takes and
   /// returns what makeLoop does.
-  SmallVector<Value> makeBehindLoop(Value begin, Value end, ValueRange carried);
+  SmallVector<Value> makeBehindLoop(Value begin, Value end, ValueRange carried,
+                                    bool isFirst);
   SmallVector<Value> emitBehindBlocks(Value begin, Value end,
                                       ValueRange carried, bool isFirst);
   /// Starts QK of `iteration` and PV of the one before, whose inputs are the
@@ -126,10 +129,6 @@ private:
   /// Releases the slots that an awaited PV has read.
   SmallVector<Operation *> releaseTokens(ArrayRef<Value> tokens);
   SmallVector<KVPhase> emitBlocks(SmallVector<Value> &carried);
-  /// The blocks behind the first one and the last PV; the loop's results.
-  SmallVector<KVPhase> emitOtherBlocks(SmallVector<Value> &carried);
-  /// The last PV; the loop's results.
-  SmallVector<Value> emitLastProduct(ValueRange carried, bool isFirst);
   LogicalResult finishWaits();
 
   KVLoopOp loop;

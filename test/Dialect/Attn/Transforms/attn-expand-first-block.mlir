@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-expand=chip=sm_90a --remarks-filter='attn.ws-wgmma' -o %t.mlir 2>%t.remarks
+// RUN: attn-opt %s -attn-expand=chip=sm_90a -split-input-file --remarks-filter='attn.ws-wgmma' -o %t.mlir 2>%t.remarks
 // RUN: FileCheck %s < %t.mlir
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 
@@ -9,22 +9,26 @@
 // CHECK-LABEL: func.func @causal
 // CHECK: attn.kv_loop {{.*}} qk_ahead first [64, 128] second interior
 // REMARK: [Passed] first-block
-// REMARK-SAME: keys=64,128, block=128, saved-percent=10.0
+// REMARK-SAME: block=128, keys="64,128", saved-percent=10.0
 func.func @causal(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
                  outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<first_block = auto>}
   return
 }
 
+// -----
+
 // Nothing for the first warpgroup; the second block needs the right mask.
 // CHECK-LABEL: func.func @two_blocks
 // CHECK: attn.kv_loop {{.*}} first [0, 64] second right
-// REMARK: keys=0,64, block=64
+// REMARK: block=64, keys="0,64", saved-percent=10.0
 func.func @two_blocks(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
                  outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<block_n = 64, first_block = auto>}
   return
 }
+
+// -----
 
 // The diagonal is 32 keys further right: the first block has 32 keys for the
 // second warpgroup and none for the first, in tiles that do not end before.
@@ -36,24 +40,30 @@ func.func @offset(%q: memref<1x8x256x64xf16>, %k: memref<1x8x416x64xf16>, %o: me
   return
 }
 
+// -----
+
 // Blocks that divide no tile: the largest need of all tiles.
 // CHECK-LABEL: func.func @three
 // CHECK: attn.kv_loop {{.*}} first [0, 48, 112] second right
-func.func @three(%q: memref<1x8x4096x64xf16>, %o: memref<1x8x4096x64xf16>) {
-  attn.attention ins(%q, %q, %q : memref<1x8x4096x64xf16>, memref<1x8x4096x64xf16>, memref<1x8x4096x64xf16>)
-                 outs(%o : memref<1x8x4096x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<block_m = 192, block_n = 112, first_block = auto>}
+func.func @three(%q: memref<1x8x3840x64xf16>, %o: memref<1x8x3840x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x3840x64xf16>, memref<1x8x3840x64xf16>, memref<1x8x3840x64xf16>)
+                 outs(%o : memref<1x8x3840x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<block_m = 192, block_n = 112, first_block = auto>}
   return
 }
+
+// -----
 
 // The end of the keys, whatever the number of queries: 1024 = 12 x 80 + 64.
 // CHECK-LABEL: func.func @tail
 // CHECK: attn.kv_loop {{.*}} first [64, 64] second interior
-// REMARK: keys=64,64, block=80, saved-percent=1.5
+// REMARK: block=80, keys="64,64", saved-percent=1.5
 func.func @tail(%q: memref<1x8x?x64xf16>, %k: memref<1x8x1024x64xf16>, %o: memref<1x8x?x64xf16>) {
   attn.attention ins(%q, %k, %k : memref<1x8x?x64xf16>, memref<1x8x1024x64xf16>, memref<1x8x1024x64xf16>)
                  outs(%o : memref<1x8x?x64xf16>) {plan = #attn.ws_wgmma<block_n = 80, first_block = auto>}
   return
 }
+
+// -----
 
 // 8-bit operands: multiples of 32.
 // CHECK-LABEL: func.func @narrow
@@ -64,15 +74,30 @@ func.func @narrow(%q: memref<1x8x256x64xf8E4M3FN>, %k: memref<1x8x300x64xf8E4M3F
   return
 }
 
-// A window: the second block is left of the last row's keys in some tiles and
+// -----
+
+// Blocks larger than tiles: the second one needs the right mask in some tiles and
 // not in others, so that it keeps all masks.
-// CHECK-LABEL: func.func @window
-// CHECK: attn.kv_loop {{.*}} first [32, 96] iter_args
-func.func @window(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+// CHECK-LABEL: func.func @mixed
+// CHECK: attn.kv_loop {{.*}} first [96, 160] iter_args
+func.func @mixed(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
-                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = window, left = 96, right = 0>, plan = #attn.ws_wgmma<block_n = 96, first_block = auto>}
+                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<block_n = 176, first_block = auto>}
   return
 }
+
+// -----
+
+// A window: the second block needs the left mask in all tiles.
+// CHECK-LABEL: func.func @window
+// CHECK: attn.kv_loop {{.*}} first [64, 128] second left
+func.func @window(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = window, left = 96, right = 0>, plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+// -----
 
 // Packed sequences, lengths that the launch decides, and blocks that all
 // warpgroups need whole.
@@ -86,11 +111,15 @@ func.func @packed(%q: memref<1x8x512x64xf16>, %s: memref<5xi32>, %o: memref<1x8x
   return
 }
 
+// -----
+
 func.func @unknown(%q: memref<1x8x?x64xf16>, %k: memref<1x8x512x64xf16>, %o: memref<1x8x?x64xf16>) {
   attn.attention ins(%q, %k, %k : memref<1x8x?x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
                  outs(%o : memref<1x8x?x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<first_block = auto>}
   return
 }
+
+// -----
 
 func.func @whole(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)

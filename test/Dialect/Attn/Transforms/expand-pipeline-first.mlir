@@ -2,8 +2,8 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' -o /dev/null
 // RUN: sed 's/first \[16, 64\] second interior/first [48]/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=ONE
 // RUN: sed 's/first \[16, 64\] second interior/first [0, 64] second right/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=NONE
-// RUN: sed 's/first \[16, 64\] second interior/pv_behind turns 1 first [16, 64] second interior/; s/scale %scale/scale %scale {policy = #attn<softmax_policy optimistic>}/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=BEHIND
-// RUN: sed 's/first \[16, 64\] second interior/pv_behind first [16, 64] second right/; s/scale %scale/scale %scale {policy = #attn<softmax_policy optimistic>}/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=APART
+// RUN: sed 's/first \[16, 64\] second interior/pv_behind turns 1 first [16, 64] second interior/; s/scale .scale/& {policy = #attn<softmax_policy optimistic>}/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=BEHIND
+// RUN: sed 's/first \[16, 64\] second interior/pv_behind first [16, 64] second right/; s/scale .scale/& {policy = #attn<softmax_policy optimistic>}/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=APART
 
 !queries = !attn.buffer<128x64xf16, #attn.auto, shared>
 !ring = !attn.buffer<2x64x64xf16, #attn.auto, shared>
@@ -34,9 +34,9 @@
 // CHECK: attn.channel.release %[[K]], %[[KT]]
 // CHECK: attn.apply_mask
 // CHECK-NOT: attn.extend_columns
+// The second block, whose masks are known, with PV of the first.
 // CHECK: %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c1
 // CHECK: scf.if %[[MORE]]
-// The second block, whose masks are known, with PV of the first.
 // CHECK: %[[S1:.*]] = attn.wgmma %{{[^{]*}} -> <128x64xf32>
 // CHECK: %[[O0:.*]] = scf.if
 // CHECK: attn.wgmma {{.*}} acc {{.*}} {depth = 16 : i64}
@@ -48,35 +48,38 @@
 // CHECK: attn.exp2
 // CHECK: attn.channel.acquire
 // CHECK-NEXT: attn.wgmma.wait %[[O0]] {pending = 0
+// CHECK: } else {
+// CHECK-NEXT: scf.yield
 // CHECK-NOT: kv_phase right
 // CHECK: scf.for {{.*}} = %c2
 // CHECK: {attn.phase = #attn<kv_phase interior>}
+// PV of the last block, which may be the first one, goes over all.
 // CHECK: attn.wgmma {{.*}} acc
 // CHECK-NOT: depth
-// CHECK: } else {
-// CHECK: attn.wgmma {{.*}} acc {{.*}} {depth = 16 : i64}
 // CHECK: gpu.return
 
 // One size needs no branch; the second block keeps all masks unless it is said
 // that it needs none.
 // ONE-NOT: attn.warpgroup_index
 // ONE: attn.wgmma {{.*}} {columns = 48 : i64} {{.*}} -> <128x48xf32>
-// ONE-NOT: attn.extend_columns
-// ONE: attn.wgmma {{.*}} acc {{.*}} {depth = 48 : i64} : !tile : tensor<128x48xf16
+// ONE: attn.extend_columns {{.*}} tensor<128x48xf16
+// ONE: scf.if
+// ONE: attn.wgmma {{.*}} acc {{.*}} {depth = 48 : i64} : tensor<128x64xf16
 // ONE: attn.apply_mask {{.*}} limit {{.*}} tensor<128x64xf32
 // ONE: {attn.phase = #attn<kv_phase right>}
 // ONE: {attn.phase = #attn<kv_phase interior>}
 
-// A warpgroup without keys hands the slot back and keeps its state.
+// A warpgroup without keys hands the slot back and keeps its state; its PV is one
+// of zeros.
 // NONE: attn.warpgroup_index
 // NONE: scf.if
-// NONE-NEXT: attn.channel.release
 // NONE-NOT: attn.wgmma
+// NONE: attn.channel.release
 // NONE: } else {
 // NONE: attn.wgmma {{.*}} {columns = 64 : i64}
 // NONE: attn.warpgroup_index
 // NONE: scf.if
-// NONE-NEXT: attn.wgmma.resume
+// NONE-NEXT: attn.wgmma {{.*}} acc {{.*}} {depth = 16 : i64}
 // NONE: attn.apply_mask
 // NONE: {attn.phase = #attn<kv_phase right>}
 

@@ -21,9 +21,9 @@ gpu.module @kernels {
   }
 
   // The first 16 of 48 rows of V and columns of P: one step, with four registers
-  // of twelve. Spans of V are as far apart as 48 rows take.
+  // of twelve.
   // CHECK-LABEL: gpu.func @depth
-  // CHECK: wgmma.fence.sync.aligned;\0Amov.b64 db, {$132, 1073742208};\0A
+  // CHECK: wgmma.fence.sync.aligned;\0Amov.b64 db, {$132, 1073741888};\0A
   // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {$0, {{.*}}, $63}, {$128, $129, $130, $131}, db, 1, 1, 1, 1;\0A
   // CHECK-SAME: wgmma.commit_group
   gpu.func @depth(%x: f16, %y: f32) kernel attributes {attn.warps = array<i64: 8, 1>} {
@@ -41,7 +41,7 @@ gpu.module @kernels {
   // CHECK: %[[OWN:.*]] = arith.subi %[[WARP]], %c4
   // CHECK: %[[GROUP:.*]] = arith.shrui %[[OWN]], %c2
   // CHECK: arith.cmpi slt, %[[GROUP]], %c1
-  gpu.func @index() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>} {
+  gpu.func @index() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
     attn.warp_specialize
     partition "consumer" warps 4 registers 240 {
     }
