@@ -272,10 +272,11 @@ SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
     carried = emitSecondBlock(second, carried);
     begin = constant(2);
   }
+  // Phases that end before `second` keep their loops, which are empty: behind
+  // the branch for the second block alone ptxas took slots and descriptors out
+  // of the uniform registers (docs/Rationale/WarpSpecialization.md).
   SmallVector<KVPhase> kinds;
   for (const KVPhaseRange &range : ranges) {
-    if (!runs.empty() && range.kind < second)
-      continue;
     Value end = arith::MaxSIOp::create(builder, loc, range.end, begin);
     kinds.push_back(range.kind);
     if (range.kind != KVPhase::Interior || !loop.getPvBehind()) {

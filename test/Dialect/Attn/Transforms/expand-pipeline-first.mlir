@@ -50,8 +50,10 @@
 // CHECK-NEXT: attn.wgmma.wait %[[O0]] {pending = 0
 // CHECK: } else {
 // CHECK-NEXT: scf.yield
-// CHECK-NOT: kv_phase right
-// CHECK: scf.for {{.*}} = %c2
+// CHECK: %[[RIGHT:.*]] = arith.maxsi %{{.*}}, %[[TWO:.*]] :
+// CHECK: scf.for {{.*}} = %[[TWO]] to %[[RIGHT]]
+// CHECK: {attn.phase = #attn<kv_phase right>}
+// CHECK: scf.for {{.*}} = %[[RIGHT]] to
 // CHECK: {attn.phase = #attn<kv_phase interior>}
 // PV of the last block, which may be the first one, goes over all.
 // CHECK: attn.wgmma {{.*}} acc
@@ -85,6 +87,7 @@
 
 // With PV behind the pairs start with PV of the first block, and the block that
 // is left over comes last.
+// BEHIND: {attn.phase = #attn<kv_phase right>}
 // BEHIND: scf.if
 // BEHIND: attn.turn.take 1
 // BEHIND: attn.wgmma {{.*}} acc {{.*}} {depth = 16 : i64}

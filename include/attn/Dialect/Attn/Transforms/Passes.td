@@ -125,7 +125,7 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     and a PV of the sizes given, once for each size and under a branch on
     `attn.warpgroup_index` if there are several. The second block stands apart,
     beside that PV, with the masks of the phase `second`, unless it is the one with
-    which PV behind starts. Phases before `second` get no loop.
+    which PV behind starts.
 
     Errors: rows of a stage that follow from a carried value or an op with
     effects; a ring from inside the loop; a softmax policy other than `exact`; a
