@@ -283,7 +283,9 @@ FailureOr<SmallVector<Value>> RingEmitter::emitBlock(
   Value transposed = TransposeOp::create(
       b, bufferType({facts.headDim, ringPlan.blockN}), keyTile);
   Value product = WgmmaOp::create(b, inFlight(scoreType), operands.queries,
-                                  transposed, /*c=*/Value());
+                                  transposed, /*c=*/Value(),
+                                  /*columns=*/IntegerAttr(),
+                                  /*depth=*/IntegerAttr());
   Value s = wait(scoreType, product);
   release(operands.keys, keyToken, operands.role);
   if (failed(emitScores(b, key, s, ringPlan.keyQuads)))
@@ -297,10 +299,15 @@ FailureOr<SmallVector<Value>> RingEmitter::emitBlock(
   if (between)
     others = between(key, carried.drop_front(5));
   Value p = emitOperandA(softmax.getP());
+  if (operands.probabilities) {
+    LocalStoreOp::create(b, p, operands.probabilities);
+    p = operands.probabilities;
+  }
   auto [valueTile, valueToken] =
       acquire(operands.values, carried[4], operands.role);
   Value sum = WgmmaOp::create(b, inFlight(outType), p, emitOperandB(valueTile),
-                              softmax.getNewO());
+                              softmax.getNewO(), /*columns=*/IntegerAttr(),
+                              /*depth=*/IntegerAttr());
   Value o = wait(outType, sum);
   release(operands.values, valueToken, operands.role);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(), o,

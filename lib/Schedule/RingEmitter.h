@@ -44,6 +44,8 @@ struct BlockOperands {
   const Ring &keys, &values;
   /// The slot of the queries, and the exponents of two of a unit of score.
   Value queries, scale;
+  /// Where probabilities go for PV to read them; null if it reads registers.
+  Value probabilities = Value();
 };
 
 class RingEmitter : protected AttentionEmitter {

@@ -127,7 +127,8 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
       /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
   llvm::append_range(inits, emitSkip(walk.skippedBehind, cursors.drop_front()));
 
-  KVLoopOp loop = emitBlocks({kConsumer, k, values(), queryTile, scale}, inits);
+  KVLoopOp loop = emitBlocks(
+      {kConsumer, k, values(), queryTile, scale, probabilities}, inits);
   if (!loop)
     return failure();
   loop.setPvBehind(plan.getPvBehind());
@@ -190,6 +191,8 @@ LogicalResult WsWgmmaEmitter::run() {
   if (transposes)
     vt = makeRing("vt", plan.getVStages(), facts.valueDim, blockN, kTransposer,
                   kConsumer, /*isLoaded=*/false);
+  if (plan.getPShared())
+    probabilities = alloc("p", bufferType({blockM, blockN}));
   makeResults();
   makeDealer();
   emitExtents();

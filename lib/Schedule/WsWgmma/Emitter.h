@@ -80,6 +80,8 @@ private:
   TileDealer dealer;
   ResultBuffer resultBuffer;
   ResultMap resultMap;
+  /// What PV reads probabilities from, unless from registers.
+  Value probabilities;
   /// Results' own memory.
   Value resultMemory;
 };

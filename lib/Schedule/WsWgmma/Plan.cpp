@@ -34,6 +34,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   }
   sum.add(transposes ? "vt" : "v", plan.getBlockN() * facts.valueDim * bytes,
           plan.getVStages());
+  if (plan.getPShared())
+    sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, slots);
   // An index of 4 bytes and two mbarriers for each slot.
@@ -172,7 +174,8 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                   break;
                 auto plan = WsWgmmaPlanAttr::get(
                     context, blockM, blockN, qStages, stages, stages,
-                    /*qkAhead=*/true, pvBehind, turns && blockM > 64, cluster,
+                    /*qkAhead=*/true, pvBehind, /*pShared=*/false,
+                    turns && blockM > 64, cluster,
                     /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
                     softmax, order, groupHeads, EpilogueKind::Auto,
                     FirstBlock::Whole);
@@ -203,6 +206,10 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
     return error;
+  if (plan.getPShared() && facts.isNarrow())
+    return llvm::createStringError(
+        llvm::formatv("p_shared needs 16-bit operands, got {0} bits",
+                      facts.elementType.getIntOrFloatBitWidth()));
   // A swizzle starts anew every 8 rows.
   int64_t part = 8 * plan.getCluster();
   if (plan.getBlockN() % part != 0)
@@ -262,16 +269,16 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
   auto plan = llvm::cast_if_present<WsWgmmaPlanAttr>(planAttr);
   if (!plan)
     plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true, false, false,
-                                1, false, false, SoftmaxPolicy::Exact,
+                                false, 1, false, false, SoftmaxPolicy::Exact,
                                 TileOrder::RowMajor, 0, EpilogueKind::Auto,
- FirstBlock::Whole);
+                                FirstBlock::Whole);
   int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
   int64_t qStages = plan.getQStages(), kStages = plan.getKStages(),
           vStages = plan.getVStages(), cluster = plan.getCluster(),
           groupHeads = plan.getGroupHeads();
   bool qkAhead = plan.getQkAhead(), pvBehind = plan.getPvBehind(),
-       keyQuads = plan.getKeyQuads(), dynamic = plan.getDynamic(),
-       turns = plan.getTurns();
+       pShared = plan.getPShared(), keyQuads = plan.getKeyQuads(),
+       dynamic = plan.getDynamic(), turns = plan.getTurns();
   SoftmaxPolicy softmax = plan.getSoftmax();
   TileOrder order = plan.getOrder();
   EpilogueKind epilogue = plan.getEpilogue();
@@ -289,6 +296,7 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
     bool *boolean = llvm::StringSwitch<bool *>(parameter.name)
                         .Case("qk_ahead", &qkAhead)
                         .Case("pv_behind", &pvBehind)
+                        .Case("p_shared", &pShared)
                         .Case("turns", &turns)
                         .Case("key_quads", &keyQuads)
                         .Case("dynamic", &dynamic)
@@ -311,16 +319,16 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
              << "unknown parameter '" << parameter.name
              << "' of schedule 'ws_wgmma', expected one of "
                 "block_m, block_n, q_stages, k_stages, v_stages, "
-                "qk_ahead, pv_behind, turns, cluster, key_quads, dynamic, "
-                "softmax, order, group_heads, first_block, epilogue";
+                "qk_ahead, pv_behind, p_shared, turns, cluster, key_quads, "
+                "dynamic, softmax, order, group_heads, first_block, epilogue";
     }
     if (failed(result))
       return failure();
   }
   auto changed = WsWgmmaPlanAttr::getChecked(
       emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
-      pvBehind, turns, cluster, keyQuads, dynamic, softmax, order, groupHeads,
-      epilogue, firstBlock);
+      pvBehind, pShared, turns, cluster, keyQuads, dynamic, softmax, order,
+      groupHeads, epilogue, firstBlock);
   if (!changed)
     return failure();
   return PlanAttrInterface(changed);

@@ -454,9 +454,9 @@ int64_t WsWgmmaPlanAttr::getThreads() const {
 
 LogicalResult WsWgmmaPlanAttr::verify(
     EmitErrorFn emitError, int64_t blockM, int64_t blockN, int64_t qStages,
-    int64_t kStages, int64_t vStages, bool qkAhead, bool pvBehind, bool turns,
-    int64_t cluster, bool, bool, SoftmaxPolicy softmax, TileOrder, int64_t groupHeads,
-    EpilogueKind, FirstBlock firstBlock) {
+    int64_t kStages, int64_t vStages, bool qkAhead, bool pvBehind, bool pShared,
+    bool turns, int64_t cluster, bool, bool, SoftmaxPolicy softmax, TileOrder,
+    int64_t groupHeads, EpilogueKind, FirstBlock firstBlock) {
   if (blockM != 64 && blockM != 128 && blockM != 192)
     return emitError() << "expected block_m to be 64, 128 or 192, got "
                        << blockM;
@@ -470,6 +470,11 @@ LogicalResult WsWgmmaPlanAttr::verify(
                           "policy 'optimistic', got qk_ahead = "
                        << (qkAhead ? "true" : "false") << " and '"
                        << stringifySoftmaxPolicy(softmax) << "'";
+  if (pShared && (pvBehind || firstBlock != FirstBlock::Whole))
+    return emitError() << "expected p_shared without pv_behind and with "
+                          "first_block = whole, got pv_behind = "
+                       << (pvBehind ? "true" : "false") << " and first_block = "
+                       << stringifyFirstBlock(firstBlock);
   if (turns && !qkAhead)
     return emitError() << "expected turns with qk_ahead";
   if (firstBlock != FirstBlock::Whole && !qkAhead)

@@ -94,6 +94,11 @@ LogicalResult RotatedExpander::analyze() {
       addSlice(operand, sliceA, shared);
   }
   addSlice(pv.getB(), sliceC, acquiresC);
+  // Probabilities in shared memory are written behind the last PV's wait: in
+  // front of this one's, from registers that the loop carries.
+  for (auto store : body.getOps<LocalStoreOp>())
+    if (store.getDest() == pv.getA())
+      sliceC.insert(store);
   // A policy with a rare path has the branch that keeps the wait in its place;
   // an acquire in front of it would keep the conversion of P in front too,
   // which must not write registers that PV reads.

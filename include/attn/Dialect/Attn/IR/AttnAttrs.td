@@ -295,6 +295,9 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     - `pv_behind`: PV of a block is awaited with QK of the block after the next
       one, which takes a second set of probabilities. Needs `qk_ahead` and the
       softmax policy `optimistic`.
+    - `p_shared`: PV reads the probabilities of a block from shared memory, which
+      the warpgroups write with stmatrix, and not from registers. Not with
+      `pv_behind` or `first_block`, nor for 8-bit operands.
     - `turns`: warpgroups take turns to start their products (`attn.turn.take`).
     - `cluster`: CTAs of a cluster, each of which loads a part of every block of
       keys and values for all.
@@ -327,6 +330,7 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     DefaultValuedParameter<"int64_t", "2">:$v_stages,
     DefaultValuedParameter<"bool", "true">:$qk_ahead,
     DefaultValuedParameter<"bool", "false">:$pv_behind,
+    DefaultValuedParameter<"bool", "false">:$p_shared,
     DefaultValuedParameter<"bool", "false">:$turns,
     DefaultValuedParameter<"int64_t", "1">:$cluster,
     DefaultValuedParameter<"bool", "false">:$key_quads,
