@@ -325,6 +325,15 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
     if (failed(result))
       return failure();
   }
+  // Clusters take tiles together: one that is asked for goes before a counter
+  // that is not.
+  auto isGiven = [&](StringRef name) {
+    return llvm::any_of(parameters, [&](const PlanParameter &each) {
+      return each.name == name;
+    });
+  };
+  if (cluster != 1 && isGiven("cluster") && !isGiven("dynamic"))
+    dynamic = false;
   auto changed = WsWgmmaPlanAttr::getChecked(
       emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
       pvBehind, pShared, turns, cluster, keyQuads, dynamic, softmax, order,
