@@ -129,11 +129,9 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
   // The first block of a tile keeps all masks and is never a bet.
   estimate.tileClocks += kFirstBlockShare * estimate.blockClocks;
-  if (plan.getFirstBlock() == FirstBlock::Auto)
-    if (std::optional<FirstBlockSizes> sizes =
-            findFirstBlock(facts, plan.getBlockM(), plan.getBlockN()))
-      estimate.tileClocks -=
-          kFirstBlockSaving * sizes->savedOfFirst * estimate.blockClocks;
+  if (std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan))
+    estimate.tileClocks -=
+        kFirstBlockSaving * sizes->savedOfFirst * estimate.blockClocks;
   if (plan.getPvBehind())
     estimate.tileClocks += kBehindClocks;
   if (cluster > 1) {

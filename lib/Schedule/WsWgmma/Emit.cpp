@@ -92,14 +92,13 @@ SmallVector<Value> WsWgmmaEmitter::emitSkip(Value count, ValueRange cursors) {
 }
 
 void WsWgmmaEmitter::setFirstBlock(KVLoopOp loop) {
-  std::optional<FirstBlockSizes> sizes =
-      findFirstBlock(facts, blockM, plan.getBlockN());
+  std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan);
   auto options =
       remark::RemarkOpts::name("first-block").category("attn.ws-wgmma");
   if (!sizes) {
     remark::missed(b.getLoc(), options) << remark::reason(
-        "first blocks are multiplied whole, since lengths are "
-        "not constant or all keys are needed");
+        "first blocks are multiplied whole: lengths are not constant, "
+        "keys have another order, or all are needed");
     return;
   }
   loop.setFirst(sizes->keys);

@@ -14,12 +14,13 @@ using namespace mlir::attn;
 static constexpr int64_t kGroupRows = 64;
 
 std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
-                                                    int64_t blockM,
-                                                    int64_t blockN) {
+                                                    WsWgmmaPlanAttr plan) {
+  int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
   MaskAttr mask = facts.mask;
   bool isBand = mask.hasLeft() || mask.hasRight();
   // Without a band all tiles are alike.
-  if (facts.varlen || ShapedType::isDynamic(facts.keys) || facts.keys == 0 ||
+  if (plan.getFirstBlock() == FirstBlock::Whole || plan.getKeyQuads() ||
+      facts.varlen || ShapedType::isDynamic(facts.keys) || facts.keys == 0 ||
       (isBand && ShapedType::isDynamic(facts.queries)))
     return std::nullopt;
   int64_t keys = facts.keys;

@@ -27,11 +27,12 @@ struct FirstBlockSizes {
   double savedOfFirst = 0;
 };
 
-/// The sizes for tiles of `blockM` rows and blocks of `blockN` keys. Nothing if
+/// The sizes for a plan. Nothing if the plan asks for whole blocks or puts keys
+/// in the order of quads, of which the first columns are not the first keys, if
 /// sequences are packed, if a length that decides is no constant, or if each
 /// warpgroup needs a whole first block in some tile.
 std::optional<FirstBlockSizes> findFirstBlock(const ProblemFacts &facts,
-                                              int64_t blockM, int64_t blockN);
+                                              WsWgmmaPlanAttr plan);
 
 } // namespace mlir::attn
 

@@ -27,8 +27,16 @@ static Type withColumns(Type type, int64_t columns) {
                                tile.getElementType(), tile.getEncoding());
 }
 
-/// True for ops that give each column of a tile on its own.
+/// True for ops that give each column of a tile on its own. Columns in the
+/// order of quads are keys of the whole block.
 static bool isColumnwise(Operation *op) {
+  if (auto mask = dyn_cast<ApplyMaskOp>(op); mask && mask.getQuads())
+    return false;
+  if (auto map = dyn_cast<MapElementsOp>(op); map && map.getQuads())
+    return false;
+  if (auto narrow = dyn_cast<NarrowOperandOp>(op);
+      narrow && narrow.getOrder() == KeyOrder::Quads)
+    return false;
   return OpTrait::hasElementwiseMappableTraits(op) ||
          isa<WgmmaWaitOp, ApplyMaskOp, MapElementsOp, NarrowOperandOp>(op);
 }

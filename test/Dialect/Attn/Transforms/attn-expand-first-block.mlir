@@ -99,9 +99,9 @@ func.func @window(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
 
 // -----
 
-// Packed sequences, lengths that the launch decides, and blocks that all
-// warpgroups need whole.
-// REMARK-COUNT-3: [Missed] first-block
+// Packed sequences, lengths that the launch decides, blocks that all warpgroups
+// need whole, and keys in another order.
+// REMARK-COUNT-4: [Missed] first-block
 // CHECK-LABEL: func.func @packed
 // CHECK: attn.kv_loop
 // CHECK-NOT: first [
@@ -124,5 +124,13 @@ func.func @unknown(%q: memref<1x8x?x64xf16>, %k: memref<1x8x512x64xf16>, %o: mem
 func.func @whole(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
                  outs(%o : memref<1x8x512x64xf16>) {plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+// -----
+
+func.func @quads(%q: memref<1x8x256x64xf8E4M3FN>, %k: memref<1x8x304x64xf8E4M3FN>, %v: memref<1x8x304x64xf8E4M3FN, strided<[155648, 19456, 1, 304]>>, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %k, %v : memref<1x8x256x64xf8E4M3FN>, memref<1x8x304x64xf8E4M3FN>, memref<1x8x304x64xf8E4M3FN, strided<[155648, 19456, 1, 304]>>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<key_quads = true, first_block = auto>}
   return
 }

@@ -118,6 +118,33 @@ gpu.module @kernels {
 !sums = tensor<128x4xf32, #attn.auto>
 
 gpu.module @kernels {
+  gpu.func @quads(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32) kernel {
+    %r:3 = attn.kv_loop %n, %n, %n, %n block 64 stages 1 qk_ahead first [16, 64] iter_args(%m, %l, %o : !rows, !sums, !tile) {
+    ^bb0(%key: i32, %m0: !rows, %l0: !sums, %o0: !tile):
+      %s = attn.wgmma %q, %k : !queries, !slot -> !attn.inflight<128x64xf32>
+      %s1 = attn.wgmma.wait %s {pending = 0} : !attn.inflight<128x64xf32> -> !tile
+      // expected-error @below {{with first expected ops between the two products that take columns one by one}}
+      %s2 = attn.apply_mask %s1[%n, %key] limit %n {quads} : !tile
+      %p0, %m1, %l1, %o1 = attn.online_softmax %s2, %m0, %l0, %o0 scale %scale : !tile, !rows, !sums, !tile
+      %p1 = arith.truncf %p0 : !tile to !half
+      %a = attn.wgmma %p1, %k acc %o1 : !tile : !half, !slot -> !attn.inflight<128x64xf32>
+      %b = attn.wgmma.wait %a {pending = 0} : !attn.inflight<128x64xf32> -> !tile
+      attn.yield %m1, %l1, %b : !rows, !sums, !tile
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!queries = !attn.buffer<128x64xf16, #attn.auto, shared>
+!slot = !attn.buffer<64x64xf16, #attn.auto, shared>
+!tile = tensor<128x64xf32, #attn.auto>
+!half = tensor<128x64xf16, #attn.auto>
+!rows = tensor<128xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.auto>
+
+gpu.module @kernels {
   gpu.func @stored(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32) kernel {
     %r:3 = attn.kv_loop %n, %n, %n, %n block 64 stages 1 qk_ahead first [16, 64] iter_args(%m, %l, %o : !rows, !sums, !tile) {
     ^bb0(%key: i32, %m0: !rows, %l0: !sums, %o0: !tile):

@@ -314,8 +314,8 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
       values stay in L2.
     - `first_block`: with `auto` each warpgroup multiplies only those keys of a
       tile's first block, the one with the last keys, that it may need: where the
-      lengths of the sequences tell (`first` of `attn.kv_loop`). Needs
-      `qk_ahead`.
+      lengths of the sequences tell (`first` of `attn.kv_loop`), and not with
+      `key_quads`. Needs `qk_ahead`.
     - `softmax`, `epilogue`: see the enumerations. With `tma` results leave
       through shared memory of their own if it fits, else through that of the
       queries; packed sequences take another way.
