@@ -47,11 +47,10 @@ PlanEstimate SelfLoadSchedule::estimate(const ProblemFacts &facts,
   estimate.registers.add("o", facts.valueDim / 2);
   estimate.registers.add("s", plan.getBlockN() / 2);
   estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()));
-  // What ptxas 13.0 was seen to need beside, in 240 kernels of head dimensions
-  // 64 to 256: with the products of two blocks in flight, where a rare path may
-  // change the accumulator, more than else.
-  bool crowded = plan.getQkAhead() && plan.getSoftmax() != SoftmaxPolicy::Exact;
-  estimate.registers.add("other", crowded ? 56 : 40);
+  // What ptxas 13.0 was seen to need beside, for head dimensions 64 to 256: a
+  // rare path that may change the accumulator takes more.
+  bool hasRarePath = plan.getSoftmax() != SoftmaxPolicy::Exact;
+  estimate.registers.add("other", hasRarePath ? 56 : 40);
   estimate.ctasPerSM = plan.getCtasPerSm();
 
   double blockM = kSelfLoadRows, blockN = plan.getBlockN();
