@@ -143,7 +143,7 @@ NARROW = {
     "one-group": ["--q=1x4x300x96x{t}", "--set=block_m=64", "--out-type=f16"],
     "keys": ["--q=1x4x300x64x{t}", "--v-transposed"],
     "keys-causal": ["--q=1x4x500x128x{t}", "--v-transposed", "--causal", "--descales"],
-    "keys-wide": ["--q=1x4x500x128x{t}", "--v-transposed", "--kv-len=800", "--set=block_n=192"],
+    "keys-wide": ["--q=1x4x500x128x{t}", "--v-transposed", "--kv-len=800", "--set=block_n=160"],
     "keys-d256": ["--q=1x2x300x256x{t}", "--v-transposed", "--descales", "--kv-len=500"],
     "keys-gqa": ["--q=2x8x200x128x{t}", "--v-transposed", "--kv-heads=2", "--window=100,0"],
     "keys-layout": ["--q=2x4x200x128x{t}", "--v-transposed", "--layout=bnhd", "--causal"],

@@ -49,10 +49,10 @@ static constexpr double kClusterTileClocks = 1200;
 
 /// Spills of 8-bit operands without a transposer. An optimistic block has
 /// its scores until the vote and probabilities of two blocks, which the next
-/// product and the last one read. ptxas 13.0 was seen to keep sums up to 232 of
-/// 240 with turns (224 keys at head dimension 128, 128 at 256) and 200 without
-/// (up to 192 keys), of an exact softmax up to 208, and with PV one block
-/// behind 128 keys at head dimension 128, but not 160 at 64.
+/// product and the last one read. ptxas 13.0 was seen to keep sums up to 200 of
+/// 240 (160 keys at head dimension 128, 96 at 256), but not 224 keys at 64, of
+/// an exact softmax up to 208, and with PV one block behind 128 keys at head
+/// dimension 128, but not 160 at 64.
 static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
                                     WsWgmmaPlanAttr plan) {
   int64_t blockN = plan.getBlockN();
@@ -63,7 +63,7 @@ static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
   registers += 2 * probabilities;
   if (plan.getPvBehind())
     return blockN > 128 || registers > 176;
-  return plan.getTurns() ? registers > 232 : blockN > 192 || registers > 200;
+  return blockN > 192 || registers > 200;
 }
 
 bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
