@@ -45,7 +45,7 @@ static constexpr double kUnhiddenInOrder = 0.5;
 /// or not) with clusters of 2 at head dimension 256: 2.5 and 3.8 % faster at
 /// 4096 keys, 3.1 and 2.3 % at 16384; with 128: 2.0 and 0.2 %, 1.6 and 0.6 %.
 static constexpr double kClusterBlockShare = 0.967;
-static constexpr double kClusterTileClocks = 1200;
+static constexpr double kClusterTileClocks = 900;
 
 /// Spills of 8-bit operands without a transposer. An optimistic block has
 /// its scores until the vote and probabilities of two blocks, which the next

@@ -4,6 +4,7 @@
 #include "../PlanParameters.h"
 #include "../RingFacts.h"
 #include "../TileBalance.h"
+#include "FirstBlock.h"
 #include "WsWgmma.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "attn/Target/Clusters.h"
@@ -104,9 +105,25 @@ static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
   // (docs/Rationale/NarrowTypes.md).
   if (needsTransposer(facts) && facts.valueDim > 64)
     return overlaps;
+  // Since the rare path takes a vote of the warpgroup, 128 keys with PV in
+  // place are faster there than any number with PV behind
+  // (docs/SpeedHopper.md).
+  if (!facts.isNarrow() && facts.valueDim > 64)
+    return overlaps;
   if (softmax == SoftmaxPolicy::Optimistic)
     overlaps.push_back({true, facts.valueDim > 64});
   return overlaps;
+}
+
+/// True where a first block of its own sizes is to be a plan's default: from
+/// 0.3 % of all products on, it was as fast or up to 3 % faster in what was
+/// measured, which is 16-bit operands and two warpgroups (docs/SpeedHopper.md).
+static bool savesFirstBlock(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  constexpr double kLeastSaving = 0.003;
+  if (facts.isNarrow() || plan.getBlockM() != 128)
+    return false;
+  std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan);
+  return sizes && sizes->saved >= kLeastSaving;
 }
 
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
@@ -172,13 +189,18 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 if ((pvBehind && stages == 2) ||
                     (blockM == 192 && (pvBehind || turns)))
                   break;
-                auto plan = WsWgmmaPlanAttr::get(
-                    context, blockM, blockN, qStages, stages, stages,
-                    /*qkAhead=*/true, pvBehind, /*pShared=*/false,
-                    turns && blockM > 64, cluster,
-                    /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
-                    softmax, order, groupHeads, EpilogueKind::Auto,
-                    FirstBlock::Whole);
+                auto make = [&](FirstBlock firstBlock) {
+                  return WsWgmmaPlanAttr::get(
+                      context, blockM, blockN, qStages, stages, stages,
+                      /*qkAhead=*/true, pvBehind, /*pShared=*/false,
+                      turns && blockM > 64, cluster,
+                      /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
+                      softmax, order, groupHeads, EpilogueKind::Auto,
+                      firstBlock);
+                };
+                WsWgmmaPlanAttr plan = make(FirstBlock::Auto);
+                if (!savesFirstBlock(facts, plan))
+                  plan = make(FirstBlock::Whole);
                 bool fits = getSharedBytes(facts, plan, target).getTotal() <=
                             target.sharedBytesPerCTA;
                 if (fits || stages == 2)
