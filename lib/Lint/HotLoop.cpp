@@ -45,13 +45,18 @@ static std::optional<CodeWait> getWait(const CodeInstruction &inst,
   return wait;
 }
 
-/// The predicate that a vote sets; empty for anything else.
+/// The predicate that a vote sets, of a warp or at a barrier; empty for
+/// anything else.
 static StringRef getVoted(const CodeInstruction &inst, bool isPTX) {
-  StringRef opcode = inst.opcode;
-  if (isPTX ? !opcode.starts_with("vote.sync.any")
-            : !opcode.starts_with("VOTE") || !opcode.ends_with(".ANY"))
-    return "";
-  return StringRef(inst.operands).split(',').first.trim();
+  StringRef opcode = inst.opcode, operands = inst.operands;
+  if (isPTX ? opcode.starts_with("vote.sync.any") ||
+                  opcode.starts_with("barrier.red.or.pred")
+            : opcode.starts_with("VOTE") && opcode.ends_with(".ANY"))
+    return operands.split(',').first.trim();
+  // What BAR.RED leaves behind: "RZ, P0".
+  if (!isPTX && opcode == "B2R.RESULT")
+    return operands.rsplit(',').second.trim();
+  return "";
 }
 
 //===----------------------------------------------------------------------===//

@@ -122,6 +122,23 @@ static SassReport lint(const SassInput &input) {
   return std::move(*report);
 }
 
+TEST(SassLint, FindsVotesAtBarriers) {
+  auto replaced = [](std::string text, llvm::StringRef from,
+                     llvm::StringRef to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  // The barrier's result goes to a predicate afterwards.
+  std::string machine =
+      replaced(llvm::StringRef(listing).split(".L_x_2:").first.str(),
+               "VOTE.ANY P0, P0", "B2R.RESULT RZ, P0");
+  EXPECT_EQ(getLoop(machine).rareInside, 1u);
+  SassInput input;
+  input.listing = listing;
+  input.ptx = replaced(ptx, "vote.sync.any.pred %p2, %p3, -1;",
+                       "barrier.red.or.pred %p2, %r9, 128, %p3;");
+  EXPECT_EQ(lint(input).ptxLoop->rareInside, 2u);
+}
+
 TEST(SassLint, ComparesWaitsWithThePTX) {
   SassInput input;
   input.ptx = ptx;

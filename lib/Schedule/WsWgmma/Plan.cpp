@@ -93,25 +93,25 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
   return budget;
 }
 
-/// How warpgroups are kept from computing their softmax at the same time: what
-/// was seen to be fastest for a head dimension.
+/// How warpgroups are kept from computing their softmax at the same time, PV
+/// behind and turns: what was seen to be fastest (docs/SpeedHopper.md,
+/// docs/Rationale/NarrowTypes.md). Since the rare path takes a vote of the
+/// warpgroup where PV is behind, PV in place is faster from head dimension 128
+/// on and with 8-bit operands.
 static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
                                                       SoftmaxPolicy softmax) {
   SmallVector<std::pair<bool, bool>> overlaps = {{false, false}};
-  if (facts.valueDim > 128 && !facts.isNarrow())
+  if (facts.isNarrow()) {
+    // At head dimension 64 without a transposer turns cost 13 %.
+    if (needsTransposer(facts) || facts.valueDim > 64)
+      overlaps.push_back({false, true});
+    return overlaps;
+  }
+  if (facts.valueDim > 128)
     return overlaps;
   overlaps.push_back({false, true});
-  // With a transposer PV behind won at head dimension 64 only
-  // (docs/Rationale/NarrowTypes.md).
-  if (needsTransposer(facts) && facts.valueDim > 64)
-    return overlaps;
-  // Since the rare path takes a vote of the warpgroup, 128 keys with PV in
-  // place are faster there than any number with PV behind
-  // (docs/SpeedHopper.md).
-  if (!facts.isNarrow() && facts.valueDim > 64)
-    return overlaps;
-  if (softmax == SoftmaxPolicy::Optimistic)
-    overlaps.push_back({true, facts.valueDim > 64});
+  if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64)
+    overlaps.push_back({true, false});
   return overlaps;
 }
 
@@ -128,10 +128,7 @@ static bool savesFirstBlock(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
 
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
-  static constexpr int64_t transposed[] = {128, 96, 64};
-  static constexpr int64_t narrow[] = {224, 192, 160, 128, 96, 64};
-  if (needsTransposer(facts))
-    return transposed;
+  static constexpr int64_t narrow[] = {128, 96, 64};
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 

@@ -114,3 +114,8 @@ func.func private @self_ctas() attributes {p = #attn.self_load<ctas_per_sm = 5>}
 
 // expected-error @below {{expected group_heads not to be negative, got -2}}
 func.func private @self_group() attributes {p = #attn.self_load<group_heads = -2>}
+
+// -----
+
+// expected-error @below {{expected p_shared without pv_behind and with first_block = whole, got pv_behind = true and first_block = whole}}
+func.func private @ws_shared() attributes {p = #attn.ws_wgmma<pv_behind = true, p_shared = true, softmax = optimistic>}
