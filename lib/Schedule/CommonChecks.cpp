@@ -94,6 +94,11 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
     if (std::optional<std::string> reason = findUnmappable(*tensor))
       return unsupported(*reason);
+  // Seen on an H200: a copy that starts at byte 17 or 20 of a row of keys is an
+  // illegal instruction.
+  if (facts.varlen && facts.hasTransposedValues())
+    return unsupported("packed sequences with keys that are contiguous in 'v', "
+                       "which TMA reads from multiples of 16 bytes on only");
   return llvm::Error::success();
 }
 

@@ -150,7 +150,6 @@ NARROW = {
     "keys-behind": ["--q=1x4x900x128x{t}", "--v-transposed", "--set=pv_behind=true,turns=true"],
     "keys-plain": ["--q=1x4x500x128x{t}", "--v-transposed", "--causal", "--set=key_quads=false"],
     "keys-odd": ["--q=1x4x500x128x{t}", "--v-transposed", "--kv-len=333", "--descales"],
-    "keys-varlen": ["--q=1x4x386x64x{t}", "--v-transposed", "--varlen=q:17,64,300,0,5", "--causal"],
     "keys-rare": ["--q=1x4x900x128x{t}", "--v-transposed", "--scale=1"],
     "keys-exact": ["--q=1x4x300x128x{t}", "--v-transposed", "--set=softmax=exact", "--scale=1"],
 }  # fmt: skip

@@ -137,8 +137,6 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
 static std::optional<std::string> findNoQuads(const ProblemFacts &facts) {
   if (!facts.isNarrow() || !facts.hasTransposedValues())
     return "8-bit operands and a stride of 1 along the keys of 'v'";
-  if (facts.varlen)
-    return "sequences that are not packed";
   if (ShapedType::isDynamic(facts.keys) || facts.keys % 4 != 0)
     return llvm::formatv(
         "a number of keys that is a known multiple of 4, got {0}",

@@ -204,15 +204,6 @@ func.func @quads_dynamic(%q: memref<1x8x?x64xf8E4M3FN>, %v: memref<1x8x?x64xf8E4
 
 // -----
 
-func.func @quads_packed(%q: memref<1x8x256x64xf8E4M3FN>, %v: memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>, %n: memref<3xi32>) {
-  // expected-error@+1 {{key_quads needs sequences that are not packed}}
-  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>)
-                 outs(%o : memref<1x8x256x64xf16>) cu_seqlens(%n, %n : memref<3xi32>, memref<3xi32>) {max_seqlen_q = 256 : i64, plan = #attn.ws_wgmma<key_quads = true>}
-  return
-}
-
-// -----
-
 func.func @wide_transposed(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>) {
   // expected-error@+1 {{schedule 'ws_wgmma' does not support 16-bit 'v' whose keys are contiguous, expected a stride of 1 along the head dimension}}
   attn.attention ins(%q, %q, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>)
@@ -226,5 +217,16 @@ func.func @transposed_stride(%q: memref<1x8x256x64xf8E4M3FN>, %v: memref<1x8x256
   // expected-error@+1 {{schedule 'ws_wgmma' does not support a stride of 258 bytes in 'v', expected a multiple of 16}}
   attn.attention ins(%q, %q, %v : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN, strided<[132096, 16512, 1, 258]>>)
                  outs(%o : memref<1x8x256x64xf16>)
+  return
+}
+
+// -----
+
+func.func @transposed_packed(%q: memref<1x8x256x64xf8E4M3FN>, %v: memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>, %c: memref<3xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support packed sequences with keys that are contiguous in 'v', which TMA reads from multiples of 16 bytes on only}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN, strided<[131072, 16384, 1, 256]>>)
+                 outs(%o : memref<1x8x256x64xf16>)
+                 cu_seqlens(%c, %c : memref<3xi32>, memref<3xi32>)
+                 {max_seqlen_q = 200 : i64}
   return
 }
