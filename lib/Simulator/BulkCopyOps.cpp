@@ -115,6 +115,15 @@ void execBulk(Exec &x, const Inst &I) {
       int64_t coords[5];
       for (unsigned i = 0; i < (o.gather ? 5 : o.rank); ++i)
         coords[i] = int32_t(x.r32(I.ops[5 + i])[lane]);
+      // Else an illegal instruction on an H200, whatever type and swizzle.
+      int64_t bits = getElementBits(map->element);
+      if (load && !o.gather && bits >= 8 && coords[0] * bits % 128 != 0)
+        return x.fault(FindingKind::Misaligned,
+                       "expected the first coordinate of a tensor load to be a "
+                       "multiple of " +
+                           Twine(128 / bits) + ", 16 bytes, got " +
+                           Twine(coords[0]),
+                       lane);
       cutBox(*map, coords, o.gather, sharedSide & 0xffffff, op->pieces, total);
       op->nanFill = map->nanFill;
       op->elementType = elementTypeOf(map->element);

@@ -417,7 +417,8 @@ TEST(TensorForms, LoadsOfEveryRank) {
       n *= b;
     std::string body =
         Tensor::setup(false) +
-        "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], " +
+        "mov.u32 %r2, 4;\nmbarrier.arrive.expect_tx.shared::cta.b64 %d5, "
+        "[%r1], " +
         std::to_string(4 * n) + ";\ncp.async.bulk.tensor." + c.form +
         " [%r1+1024], [%d8, " + c.coordinates + "], [%r1]" + c.tail + ";\n" +
         waitFor(0);
@@ -425,7 +426,7 @@ TEST(TensorForms, LoadsOfEveryRank) {
       body += "ld.shared.b32 %r9, [%r1+" + std::to_string(1024 + 4 * i) +
               "];\nst.global.b32 [%d1+" + std::to_string(4 * i) + "], %r9;\n";
     Outcome r = runOne(body, t.in, 2048);
-    const unsigned first[] = {2, 1, 0, 3, 0};
+    const unsigned first[] = {4, 1, 0, 3, 0};
     for (unsigned i = 0; i < n; ++i) {
       unsigned rest = i, index = 0, stride = 1;
       for (unsigned d = 0; d < c.rank; ++d) {

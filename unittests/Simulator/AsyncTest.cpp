@@ -189,6 +189,11 @@ TEST(BulkCopy, BadTwins) {
            "\ncp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::"
            "complete_tx::bytes [%r1+1024], [%d8, {0, 0}], [%r1];\nE:"),
       FindingKind::ExitInFlight);
+  // Elements of 2 bytes from the middle of 16 bytes on.
+  expectError(k.go(loadKernel(Expect, Wait, "4", "0")),
+              FindingKind::Misaligned);
+  expectError(k.go(loadKernel(Expect, Wait, "-1", "0")),
+              FindingKind::Misaligned);
   // A map of another rank.
   k.map.rank = 3;
   k.map.strides[2] = 3200;

@@ -426,7 +426,7 @@ tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.a
 @!%p0 bra E;
 fence.proxy.tensormap::generic.acquire.gpu [%d3], 128;
 mbarrier.arrive.expect_tx.shared::cta.b64 %d4, [%r1+256], 16;
-cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1+512], [%d3, {2, 1}], [%r1+256];
+cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1+512], [%d3, {4, 1}], [%r1+256];
 W:
 mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1+256], 0;
 @!%p1 bra W;
@@ -440,11 +440,11 @@ TEST(TensorMapReplace, BuildsAMapOnTheDevice) {
   std::vector<uint32_t> in(32);
   for (unsigned i = 0; i < 32; ++i)
     in[i] = 100 + i;
-  // Of two rows every second is taken: one row from (2, 1).
+  // Of two rows every second is taken: one row from (4, 1).
   Outcome r = runBody(builtMap("1"), bytesOf(in), 256, 32, 1024);
   EXPECT_TRUE(r.error.empty() && r.report.isClean()) << r.text();
   for (unsigned i = 0; i < 4; ++i)
-    EXPECT_EQ(r.at<uint32_t>(i), 100 + 8 + 2 + i);
+    EXPECT_EQ(r.at<uint32_t>(i), 100 + 8 + 4 + i);
 }
 
 TEST(TensorMapReplace, BadTwins) {
