@@ -206,10 +206,10 @@ PlanEstimate TwoPassSchedule::estimate(const ProblemFacts &facts,
       1, std::min(target.sharedBytesPerSM / e.sharedBytes.getTotal(),
                   target.registersPerSM /
                       (plan.getThreads() * e.registers.getTotal())));
-  double queries = getAssumedExtent(facts.queries, 4096);
-  double keys = getAssumedExtent(facts.keys, 4096);
-  e.tiles = getAssumedExtent(facts.batch, 4) *
-            getAssumedExtent(facts.heads, 16) *
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  e.tiles = getAssumedExtent(facts.batch, kAssumedBatch) *
+            getAssumedExtent(facts.heads, kAssumedHeads) *
             int64_t(std::ceil(queries / blockM));
   e.blocks = std::max(1.0, std::ceil(keys / blockN));
   if (facts.mask.getKind() == MaskKind::Causal)

@@ -70,6 +70,12 @@ struct PlanEstimate {
   llvm::StringRef getLimiter() const;
 };
 
+/// What estimates of the project's schedules take for the extents that only the
+/// launch decides: keys and queries, batch, heads.
+inline constexpr int64_t kAssumedLength = 4096;
+inline constexpr int64_t kAssumedBatch = 4;
+inline constexpr int64_t kAssumedHeads = 16;
+
 /// The extent that estimates take for one that only the launch decides.
 inline int64_t getAssumedExtent(int64_t extent, int64_t assumed) {
   return ShapedType::isDynamic(extent) ? assumed : extent;

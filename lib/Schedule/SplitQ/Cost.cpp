@@ -21,11 +21,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Extents that estimates take where the launch decides.
-static constexpr int64_t kAssumedLength = 4096;
-static constexpr int64_t kAssumedBatch = 4;
-static constexpr int64_t kAssumedHeads = 16;
-
 /// Clocks from a CTA's start to its first matrix instruction and from its last
 /// one to its end: latencies of Q, the first K and V, and the stores.
 static constexpr double kTileLatency = 6400;

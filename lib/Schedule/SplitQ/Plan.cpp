@@ -87,8 +87,9 @@ static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
   if (ShapedType::isDynamic(facts.heads) ||
       ShapedType::isDynamic(facts.kvHeads))
     return 0;
-  int64_t batch = std::max<int64_t>(1, getAssumedExtent(facts.batch, 4));
-  int64_t keys = getAssumedExtent(facts.keys, 4096);
+  int64_t batch =
+      std::max<int64_t>(1, getAssumedExtent(facts.batch, kAssumedBatch));
+  int64_t keys = getAssumedExtent(facts.keys, kAssumedLength);
   if (facts.varlen)
     keys = llvm::divideCeil(keys, batch);
   double bytes = double(keys) * (facts.headDim + facts.valueDim) *
@@ -114,7 +115,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
                         ? TileOrder::RowMajor
                         : TileOrder::LongestFirst;
   std::vector<PlanAttrInterface> plans;
-  int64_t queries = getAssumedExtent(facts.queries, 4096);
+  int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
   int64_t group =
       order == TileOrder::LongestFirst ? chooseGroup(facts, target) : 0;
   for (int64_t warps : {1, 2, 4, 8})

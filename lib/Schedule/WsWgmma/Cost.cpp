@@ -16,8 +16,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Extents that estimates take where the launch decides.
-static constexpr double kAssumedLength = 4096;
 /// Clocks of a tile that nothing hides: the first QK and softmax, the last PV,
 /// the division and the stores.
 static constexpr double kTileClocks = 2600;
@@ -44,6 +42,8 @@ static constexpr double kUnhiddenInOrder = 0.5;
 /// and what waiting for each other costs a tile. Seen on an H200 (f16, causal
 /// or not) with clusters of 2 at head dimension 256: 2.5 and 3.8 % faster at
 /// 4096 keys, 3.1 and 2.3 % at 16384; with 128: 2.0 and 0.2 %, 1.6 and 0.6 %.
+/// The tile's price is such that both kinds cost the same at 256, causal,
+/// between 2048 and 4096.
 static constexpr double kClusterBlockShare = 0.967;
 static constexpr double kClusterTileClocks = 900;
 
@@ -104,7 +104,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, 16);
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
   double ctas = getClusteredSMs(target, cluster);

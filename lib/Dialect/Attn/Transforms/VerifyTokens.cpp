@@ -1,12 +1,13 @@
 //===- VerifyTokens.cpp - Handles are used once on each path --------------===//
 //
 // A handle is a bundle of rights: a token or an accumulator in flight may be
-// used once; a position in a channel may be acquired once and advanced from
-// once. From the op that makes a handle its uses are followed in the order of
-// the block, each taking a right away; where a branch is, both sides have to
-// leave the same rights behind. Passing a handle on gives the rights that are
-// left to the block argument or result that receives it, which is followed on
-// its own: first until it is known what each one has, then with diagnostics.
+// used once; a position in a channel, or each part of it, may be acquired
+// once and advanced from once. From the op that makes a handle its uses are
+// followed in the order of the block, each taking a right away; where a branch
+// is, both sides have to leave the same rights behind. Passing a handle on
+// gives the rights that are left to the block argument or result that receives
+// it, which is followed on its own: first until it is known what each one has,
+// then with diagnostics.
 //
 //===----------------------------------------------------------------------===//
 
