@@ -16,19 +16,23 @@ bool AttentionEmitter::hasNaturalScores() const {
   return facts.softcap || needsIndices();
 }
 
-void AttentionEmitter::emitDescales() {
-  if (!facts.qDescale)
-    return;
-  auto read = [&](StringRef name, Value head) -> Value {
-    Value offset = arith::MulIOp::create(b, context.widen(at.batch),
-                                         context.getStride(name, 0));
-    Value inner = arith::MulIOp::create(b, context.widen(head),
-                                        context.getStride(name, 1));
-    return context.loadElement(name, arith::AddIOp::create(b, offset, inner));
-  };
-  scoreDescale = arith::MulFOp::create(b, read("q_descale", at.head),
-                                       read("k_descale", at.kvHead));
-  valueDescale = read("v_descale", at.kvHead);
+Value AttentionEmitter::emitDescale(StringRef name, Value head) {
+  Value offset = arith::MulIOp::create(b, context.widen(at.batch),
+                                       context.getStride(name, 0));
+  Value inner =
+      arith::MulIOp::create(b, context.widen(head), context.getStride(name, 1));
+  return context.loadElement(name, arith::AddIOp::create(b, offset, inner));
+}
+
+void AttentionEmitter::emitScoreDescale() {
+  if (facts.qDescale)
+    scoreDescale = arith::MulFOp::create(b, emitDescale("q_descale", at.head),
+                                         emitDescale("k_descale", at.kvHead));
+}
+
+void AttentionEmitter::emitValueDescale() {
+  if (facts.vDescale)
+    valueDescale = emitDescale("v_descale", at.kvHead);
 }
 
 Value AttentionEmitter::emitExponentScale() {

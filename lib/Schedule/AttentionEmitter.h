@@ -66,9 +66,10 @@ protected:
   /// The key head of a query head: query heads of a key head stand next to each
   /// other.
   Value emitKVHead(Value head);
-  /// Reads what units of q, k and v stand for in the tile's head, where the
-  /// problem says so.
-  void emitDescales();
+  /// Reads what units of q and k, and of v, stand for in the tile's head, where
+  /// the problem says so.
+  void emitScoreDescale();
+  void emitValueDescale();
   /// The factor of online_softmax, f32: exponents of two per unit of score.
   Value emitExponentScale();
   /// Reads the lengths of the tile's sequences and where they start.
@@ -105,6 +106,8 @@ protected:
   Value scoreDescale, valueDescale;
 
 private:
+  /// The element of a (batch, heads) tensor that is the tile's.
+  Value emitDescale(StringRef name, Value head);
   RunningState emitSinks(RunningState state);
   bool needsIndices() const;
   /// True if scores are made before the softmax, so that it gets no factor but

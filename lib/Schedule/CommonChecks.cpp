@@ -70,8 +70,8 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
 }
 
 llvm::Error attn::checkWgmma(llvm::StringRef schedule,
-                             const ProblemFacts &facts, const TargetRow &target,
-                             bool allowsNarrow) {
+                             const ProblemFacts &facts,
+                             const TargetRow &target) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
@@ -82,7 +82,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   // The depth of a matrix instruction.
   if (llvm::Error error =
           checkCommon(schedule, facts, /*dimStep=*/facts.isNarrow() ? 32 : 16,
-                      allowsNarrow))
+                      /*allowsNarrow=*/true))
     return error;
   if (ShapedType::isDynamic(facts.batch))
     return unsupported("a batch size that only the launch decides");

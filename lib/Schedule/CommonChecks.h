@@ -22,10 +22,10 @@ llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
                         int64_t dimStep, bool allowsNarrow = false);
 
-/// What checkCommon refuses, chips without wgmma, and problems that no tensor
-/// map can describe.
+/// What checkCommon refuses with 8-bit floats allowed, chips without wgmma, and
+/// problems that no tensor map can describe.
 llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
-                       const TargetRow &target, bool allowsNarrow);
+                       const TargetRow &target);
 
 /// Refuses softmax policies that the code of a schedule does not have.
 llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);

@@ -41,6 +41,13 @@ Ring RingEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
   return ring;
 }
 
+Ring RingEmitter::makeValueRing(int64_t stages, StringRef from, StringRef to) {
+  if (facts.hasTransposedValues())
+    return makeRing("v", stages, facts.valueDim, ringPlan.blockN, from, to,
+                    /*isLoaded=*/true, TensorMapView::Transposed);
+  return makeRing("v", stages, ringPlan.blockN, facts.valueDim, from, to);
+}
+
 Value RingEmitter::makeResultMap() {
   unsigned bits = facts.outType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(facts.valueDim, bits);
@@ -267,6 +274,13 @@ static void setNarrowRange(OnlineSoftmaxOp softmax) {
   softmax.setLimit(APFloat(440.0f));
 }
 
+void RingEmitter::emitTransposition(const BlockOperands &operands,
+                                    Value cursor) {
+  auto [slot, token] = acquire(operands.values, cursor, operands.transposer);
+  LocalTransposeOp::create(b, slot, operands.transposed);
+  release(operands.values, token, operands.transposer);
+}
+
 FailureOr<SmallVector<Value>> RingEmitter::emitBlock(
     const BlockOperands &operands, Value key, ValueRange carried,
     function_ref<SmallVector<Value>(Value, ValueRange)> between) {
@@ -286,6 +300,11 @@ FailureOr<SmallVector<Value>> RingEmitter::emitBlock(
                                   transposed, /*c=*/Value(),
                                   /*columns=*/IntegerAttr(),
                                   /*depth=*/IntegerAttr());
+  // One place for all blocks: it is free while QK runs, or, where PV of the
+  // last block then runs too, behind the softmax.
+  bool transposes = static_cast<bool>(operands.transposed);
+  if (transposes && !ringPlan.qkAhead)
+    emitTransposition(operands, carried[4]);
   Value s = wait(scoreType, product);
   release(operands.keys, keyToken, operands.role);
   if (failed(emitScores(b, key, s, ringPlan.keyQuads)))
@@ -298,18 +317,23 @@ FailureOr<SmallVector<Value>> RingEmitter::emitBlock(
   SmallVector<Value> others;
   if (between)
     others = between(key, carried.drop_front(5));
+  if (transposes && ringPlan.qkAhead)
+    emitTransposition(operands, carried[4]);
   Value p = emitOperandA(softmax.getP());
   if (operands.probabilities) {
     LocalStoreOp::create(b, p, operands.probabilities);
     p = operands.probabilities;
   }
-  auto [valueTile, valueToken] =
-      acquire(operands.values, carried[4], operands.role);
+  Value valueTile = operands.transposed, valueToken;
+  if (!transposes)
+    std::tie(valueTile, valueToken) =
+        acquire(operands.values, carried[4], operands.role);
   Value sum = WgmmaOp::create(b, inFlight(outType), p, emitOperandB(valueTile),
                               softmax.getNewO(), /*columns=*/IntegerAttr(),
                               /*depth=*/IntegerAttr());
   Value o = wait(outType, sum);
-  release(operands.values, valueToken, operands.role);
+  if (!transposes)
+    release(operands.values, valueToken, operands.role);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(), o,
                              advance(carried[3], operands.keys),
                              advance(carried[4], operands.values)};

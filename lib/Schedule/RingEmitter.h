@@ -46,6 +46,10 @@ struct BlockOperands {
   Value queries, scale;
   /// Where probabilities go for PV to read them; null if it reads registers.
   Value probabilities = Value();
+  /// Where the partition itself transposes each slot of the values to, as the
+  /// role `transposer`; null if PV reads their slots.
+  Value transposed = Value();
+  StringRef transposer = {};
 };
 
 class RingEmitter : protected AttentionEmitter {
@@ -60,6 +64,9 @@ protected:
   Ring makeRing(StringRef name, int64_t stages, int64_t rows, int64_t columns,
                 StringRef from, StringRef to, bool isLoaded = true,
                 TensorMapView view = TensorMapView::Whole);
+  /// The ring of values as they lie in memory: keys x columns, or columns x
+  /// keys where the keys are contiguous.
+  Ring makeValueRing(int64_t stages, StringRef from, StringRef to);
   /// A map by which TMA stores the rows of one warpgroup.
   Value makeResultMap();
   /// Memory for a tile of results.
@@ -97,7 +104,7 @@ protected:
   void elect(function_ref<void()> emit);
 
   /// The loop over the blocks of the tile. It carries m, l, o, the cursors of
-  /// the operands' role in K and V, and what follows them in `inits`: for that
+  /// who reads K and V, and what follows them in `inits`: for that
   /// `between`, called between softmax and PV with the first key, returns the
   /// next values. Null after a diagnostic.
   KVLoopOp emitBlocks(
@@ -124,6 +131,8 @@ private:
   /// The probabilities as operand of PV, and what its other operand is.
   Value emitOperandA(Value p);
   Value emitOperandB(Value slot);
+  /// Copies the slot of the values at `cursor` to where PV reads them.
+  void emitTransposition(const BlockOperands &operands, Value cursor);
   /// One block; what the loop carries.
   FailureOr<SmallVector<Value>>
   emitBlock(const BlockOperands &operands, Value key, ValueRange carried,

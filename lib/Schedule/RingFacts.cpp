@@ -1,9 +1,38 @@
 //===- RingFacts.cpp - What rings and wgmma need and take -----------------===//
 
 #include "RingFacts.h"
+#include "attn/Layout/NamedLayouts.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+std::optional<std::string> attn::findNoQuads(const ProblemFacts &facts) {
+  if (!facts.isNarrow() || !facts.hasTransposedValues())
+    return "8-bit operands and a stride of 1 along the keys of 'v'";
+  if (ShapedType::isDynamic(facts.keys) || facts.keys % 4 != 0)
+    return llvm::formatv(
+        "a number of keys that is a known multiple of 4, got {0}",
+        ShapedType::isDynamic(facts.keys) ? "a dynamic one"
+                                          : std::to_string(facts.keys));
+  return std::nullopt;
+}
+
+llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
+                              bool keyQuads) {
+  // The depth of a matrix instruction.
+  if (facts.isNarrow() && blockN % 32 != 0)
+    return llvm::createStringError(llvm::formatv(
+        "8-bit operands need block_n to be a multiple of 32, got {0}", blockN));
+  if (needsTransposer(facts))
+    if (llvm::Error error =
+            transposeTiles(blockN, facts.valueDim, /*numWarps=*/4).takeError())
+      return error;
+  if (keyQuads)
+    if (std::optional<std::string> need = findNoQuads(facts))
+      return llvm::createStringError("key_quads needs " + *need);
+  return llvm::Error::success();
+}
 
 int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,
                                       int64_t blockN) {

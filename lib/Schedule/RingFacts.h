@@ -13,6 +13,15 @@ inline bool needsTransposer(const ProblemFacts &facts) {
   return facts.isNarrow() && !facts.hasTransposedValues();
 }
 
+/// Why the rows of K cannot be loaded in the order of quads; nothing if they
+/// can.
+std::optional<std::string> findNoQuads(const ProblemFacts &facts);
+
+/// Refuses blocks of `blockN` keys that 8-bit operands cannot have, and the
+/// order of quads where keys cannot be in it.
+llvm::Error checkNarrow(const ProblemFacts &facts, int64_t blockN,
+                        bool keyQuads);
+
 /// Registers of a thread for the probabilities of a block.
 int64_t getProbabilityRegisters(const ProblemFacts &facts, int64_t blockN);
 

@@ -128,7 +128,27 @@ SELF_LOAD = {
     "staged": ["--q=1x4x300x64x{t}", "--set=epilogue=staged,block_n=96"],
     "softcap-sinks": ["--q=1x4x200x64x{t}", "--softcap=30", "--sinks"],
 }
-#: 8-bit operands.
+#: 8-bit operands of self_load.
+SELF_LOAD_NARROW = {
+    "plain": ["--q=1x4x300x64x{t}"],
+    "causal": ["--q=1x4x500x128x{t}", "--causal", "--descales"],
+    "in-order": ["--q=1x4x500x128x{t}", "--descales", "--set=qk_ahead=false"],
+    "d256": ["--q=1x2x300x256x{t}", "--descales", "--kv-len=500"],
+    "gqa": ["--q=2x8x200x128x{t}", "--kv-heads=2", "--descales", "--window=100,0"],
+    "varlen": ["--q=1x4x386x64x{t}", "--varlen=q:17,64,300,0,5", "--causal", "--descales"],
+    "exact": ["--q=1x4x300x128x{t}", "--set=softmax=exact", "--scale=1"],
+    "rare": ["--q=1x4x900x128x{t}", "--set=softmax=optimistic", "--scale=1"],
+    "many-tiles": ["--q=2x40x500x64x{t}", "--causal", "--descales"],
+    "one-slot": ["--q=1x4x300x64x{t}", "--set=k_stages=1,v_stages=1,qk_ahead=false"],
+    "keys": ["--q=1x4x300x64x{t}", "--v-transposed"],
+    "keys-causal": ["--q=1x4x500x128x{t}", "--v-transposed", "--causal", "--descales"],
+    "keys-d256": ["--q=1x2x300x256x{t}", "--v-transposed", "--descales", "--kv-len=500"],
+    "keys-gqa": ["--q=2x8x200x128x{t}", "--v-transposed", "--kv-heads=2", "--window=100,0"],
+    "keys-many-tiles": ["--q=2x40x500x64x{t}", "--v-transposed", "--causal", "--descales"],
+    "keys-odd": ["--q=1x4x500x128x{t}", "--v-transposed", "--kv-len=333", "--descales"],
+    "keys-rare": ["--q=1x4x900x128x{t}", "--v-transposed", "--set=softmax=optimistic", "--scale=1"],
+}
+#: 8-bit operands of ws_wgmma.
 NARROW = {
     "plain": ["--q=1x4x300x64x{t}"],
     "causal": ["--q=1x4x500x128x{t}", "--causal", "--descales"],
@@ -177,6 +197,7 @@ def collect_cases(sample: int, chip: str) -> dict[str, list[str]]:
         ("ws", "ws_wgmma", HOPPER, ("f16", "bf16")),
         ("self", "self_load", SELF_LOAD, ("f16", "bf16")),
         ("narrow", "ws_wgmma", NARROW, ("f8E4M3FN", "f8E5M2")),
+        ("self-narrow", "self_load", SELF_LOAD_NARROW, ("f8E4M3FN", "f8E5M2")),
     ):
         for name, words in table.items():
             for dtype in types:

@@ -23,6 +23,9 @@ static constexpr double kBlockClocks = 120;
 /// The part of the other resources' clocks that does not hide behind the
 /// busiest one, whichever CTA they are of.
 static constexpr double kUnhiddenShare = 0.1;
+/// Warp instructions for each 8-bit value that is transposed: for 128 x 128, 8
+/// ldmatrix, 32 prmt and 8 stmatrix of each of four warps.
+static constexpr double kTransposeInstructions = 4 * 48.0 / (128 * 128);
 /// Keeps plans of this schedule from coming first: on an H200 (f16, head
 /// dimension 64, 1k to 4k keys) they took 1.10 to 1.16 times as long as those
 /// of ws_wgmma, and nothing else was timed.
@@ -44,7 +47,11 @@ PlanEstimate SelfLoadSchedule::estimate(const ProblemFacts &facts,
   estimate.sharedBytes = getSharedBytes(facts, plan);
   estimate.registers.add("o", facts.valueDim / 2);
   estimate.registers.add("s", plan.getBlockN() / 2);
-  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()));
+  // ptxas 13.0 was seen to keep those of two blocks where an optimistic softmax
+  // narrows them in front of its vote.
+  bool isOptimistic = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
+  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
+                         facts.isNarrow() && isOptimistic ? 2 : 1);
   // What ptxas 13.0 was seen to need beside, for head dimensions 64 to 256: a
   // rare path that may change the accumulator takes more.
   bool hasRarePath = plan.getSoftmax() != SoftmaxPolicy::Exact;
@@ -60,6 +67,9 @@ PlanEstimate SelfLoadSchedule::estimate(const ProblemFacts &facts,
   estimate.waves = estimate.tiles / (target.smCount * ctas);
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
+  if (needsTransposer(facts))
+    estimate.issueClocks +=
+        kTransposeInstructions * blockN * facts.valueDim / target.issuePerClock;
 
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});

@@ -14,9 +14,16 @@
 // The results of a tile are stored while the first loads of the next one are on
 // their way.
 //
+// 8-bit values whose keys are not contiguous are transposed by the warpgroup
+// itself, from their slot to the one buffer vt, which PV reads: under QK of the
+// block, or with QK ahead behind the softmax, as PV of the block before still
+// reads vt under QK. All warps write what all of them read, so that
+// attn-insert-fences puts a barrier in front and one behind.
+//
 //===----------------------------------------------------------------------===//
 
 #include "../RingEmitter.h"
+#include "../RingFacts.h"
 #include "SelfLoad.h"
 
 using namespace mlir;
@@ -25,6 +32,7 @@ using namespace mlir::attn;
 /// The roles.
 static constexpr llvm::StringLiteral kConsumer("consumer");
 static constexpr llvm::StringLiteral kLoader("consumer.loader");
+static constexpr llvm::StringLiteral kTransposer("consumer.transposer");
 
 namespace {
 
@@ -33,11 +41,16 @@ public:
   SelfLoadEmitter(KernelContext &context, SelfLoadPlanAttr plan)
       : RingEmitter(context,
                     {kSelfLoadRows, plan.getBlockN(), plan.getQkAhead(),
-                     plan.getSoftmax(), plan.getOrder(), plan.getGroupHeads()}),
+                     plan.getSoftmax(), plan.getOrder(), plan.getGroupHeads(),
+                     /*cluster=*/1, plan.getKeyQuads()}),
         plan(plan) {}
   LogicalResult run();
 
 private:
+  /// Who reads the slots of v.
+  StringRef getValueRole() const {
+    return needsTransposer(facts) ? kTransposer : kConsumer;
+  }
   /// What the loop over tiles carries: cursors of both roles, the state of the
   /// softmax, and where its tile is.
   SmallVector<Value> emitInits();
@@ -60,8 +73,9 @@ private:
 
   SelfLoadPlanAttr plan;
   Ring q, k, v;
+  /// Transposed values of a block.
+  Value vt;
   Value resultMap, resultMemory;
-  Value scale;
 };
 
 } // namespace
@@ -98,7 +112,7 @@ SmallVector<Value> SelfLoadEmitter::startLoads(ValueRange cursors) {
     load(q, cursors[0], kLoader, at.head, emitRowOf(queryStart, row));
   });
   return {advance(cursors[0], q), startLoads(k, plan.getKStages(), cursors[1]),
-          startLoads(v, plan.getVStages() - 1, cursors[2])};
+          startLoads(v, getValuesAhead(facts, plan), cursors[2])};
 }
 
 Value SelfLoadEmitter::refill(const Ring &ring, Value key, int64_t ahead,
@@ -145,6 +159,10 @@ void SelfLoadEmitter::emitCarriedResults(ValueRange state, ValueRange place) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
+    if (facts.vDescale) {
+      at.kvHead = emitKVHead(at.head);
+      emitValueDescale();
+    }
     Value oView = emitView("o", at.head, queryStart, queries), lseView;
     if (facts.lse)
       lseView = emitView("lse", at.head, queryStart, queries);
@@ -166,9 +184,12 @@ void SelfLoadEmitter::emitCarriedResults(ValueRange state, ValueRange place) {
 
 SmallVector<Value> SelfLoadEmitter::emitInits() {
   SmallVector<Value> inits;
-  for (StringRef role : {kLoader, kConsumer})
-    for (const Ring *ring : {&q, &k, &v})
-      inits.push_back(CursorStartOp::create(b, ring->channel, role));
+  for (const Ring *ring : {&q, &k, &v})
+    inits.push_back(CursorStartOp::create(b, ring->channel, kLoader));
+  for (auto [ring, role] :
+       {std::pair(&q, StringRef(kConsumer)),
+        std::pair(&k, StringRef(kConsumer)), std::pair(&v, getValueRole())})
+    inits.push_back(CursorStartOp::create(b, ring->channel, role));
   llvm::append_range(inits, emitInitialState());
   // No tile has row -1.
   Value zero = context.i32(0);
@@ -185,16 +206,19 @@ SelfLoadEmitter::emitTileBody(ValueRange carried) {
   emitCarriedResults(carried.slice(2 * kRings, kStateValues),
                      carried.drop_front(2 * kRings + kStateValues));
 
+  emitScoreDescale();
+  Value scale = emitExponentScale();
   auto [queryTile, queryToken] = acquire(q, cursors[0], kConsumer);
   SmallVector<Value> inits = emitInitialState(
       /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
   inits.append({cursors[1], cursors[2], loaders[1], loaders[2]});
   KVLoopOp loop =
-      emitBlocks({kConsumer, k, v, queryTile, scale}, inits,
-                 [&](Value key, ValueRange others) {
+      emitBlocks({kConsumer, k, v, queryTile, scale, /*probabilities=*/Value(),
+                  vt, kTransposer},
+                 inits, [&](Value key, ValueRange others) {
                    return SmallVector<Value>{
                        refill(k, key, plan.getKStages(), others[0]),
-                       refill(v, key, plan.getVStages() - 1, others[1])};
+                       refill(v, key, getValuesAhead(facts, plan), others[1])};
                  });
   if (!loop)
     return failure();
@@ -211,10 +235,13 @@ SelfLoadEmitter::emitTileBody(ValueRange carried) {
 LogicalResult SelfLoadEmitter::run() {
   int64_t blockN = plan.getBlockN();
   q = makeRing("q", 1, blockM, facts.headDim, kLoader, kConsumer);
-  k = makeRing("k", plan.getKStages(), blockN, facts.headDim, kLoader,
-               kConsumer);
-  v = makeRing("v", plan.getVStages(), blockN, facts.valueDim, kLoader,
-               kConsumer);
+  k = makeRing(
+      "k", plan.getKStages(), blockN, facts.headDim, kLoader, kConsumer,
+      /*isLoaded=*/true,
+      plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole);
+  v = makeValueRing(plan.getVStages(), kLoader, getValueRole());
+  if (needsTransposer(facts))
+    vt = alloc("vt", bufferType({facts.valueDim, blockN}));
   if (storesByTma(facts, plan))
     resultMap = makeResultMap();
   if (hasResultMemory(facts, plan))
@@ -229,7 +256,6 @@ LogicalResult SelfLoadEmitter::run() {
   auto end = YieldOp::create(b, ValueRange());
   b.setInsertionPoint(end);
   elect([&]() { prefetchMaps({q.map, k.map, v.map, resultMap}); });
-  scale = emitExponentScale();
   TileLoopOp loop =
       emitTileLoop([&] { return emitInits(); },
                    [&](ValueRange carried) { return emitTileBody(carried); });

@@ -2,6 +2,7 @@
 
 #include "../CommonChecks.h"
 #include "../PlanParameters.h"
+#include "../RingFacts.h"
 #include "../TileBalance.h"
 #include "SelfLoad.h"
 #include "attn/Target/Clusters.h"
@@ -30,6 +31,11 @@ bool attn::hasResultMemory(const ProblemFacts &facts, SelfLoadPlanAttr plan) {
   return plan.getEpilogue() == EpilogueKind::Staged || storesByTma(facts, plan);
 }
 
+int64_t attn::getValuesAhead(const ProblemFacts &facts, SelfLoadPlanAttr plan) {
+  bool isTransposedBefore = needsTransposer(facts) && !plan.getQkAhead();
+  return plan.getVStages() - (isTransposedBefore ? 0 : 1);
+}
+
 ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
                                  SelfLoadPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
@@ -37,6 +43,8 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   sum.add("q", kSelfLoadRows * facts.headDim * bytes);
   sum.add("k", plan.getBlockN() * facts.headDim * bytes, plan.getKStages());
   sum.add("v", plan.getBlockN() * facts.valueDim * bytes, plan.getVStages());
+  if (needsTransposer(facts))
+    sum.add("vt", plan.getBlockN() * facts.valueDim * bytes);
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, 1 + plan.getKStages() + plan.getVStages());
   if (hasResultMemory(facts, plan))
@@ -71,9 +79,10 @@ SelfLoadSchedule::getCandidates(const ProblemFacts &facts,
            {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
         for (bool qkAhead : {true, false}) {
           auto get = [&](int64_t vStages) {
-            return SelfLoadPlanAttr::get(context, blockN, /*kStages=*/2,
-                                         vStages, qkAhead, ctas, softmax, order,
-                                         groupHeads, EpilogueKind::Auto);
+            return SelfLoadPlanAttr::get(
+                context, blockN, /*kStages=*/2, vStages, qkAhead, ctas,
+                /*key_quads=*/!findNoQuads(facts), softmax, order, groupHeads,
+                EpilogueKind::Auto);
           };
           // A slot of V is refilled a block later than one of K.
           SelfLoadPlanAttr more = get(3);
@@ -86,7 +95,7 @@ SelfLoadSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error SelfLoadSchedule::isApplicable(const ProblemFacts &facts,
                                            const TargetRow &target) const {
-  return checkWgmma(getName(), facts, target, /*allowsNarrow=*/false);
+  return checkWgmma(getName(), facts, target);
 }
 
 llvm::Error SelfLoadSchedule::isLegal(const ProblemFacts &facts,
@@ -99,6 +108,9 @@ llvm::Error SelfLoadSchedule::isLegal(const ProblemFacts &facts,
     return error;
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
+    return error;
+  if (llvm::Error error =
+          checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
     return error;
   if (!fitsShared(facts, plan, target))
     return llvm::createStringError(llvm::formatv(
@@ -132,13 +144,13 @@ FailureOr<PlanAttrInterface> SelfLoadSchedule::setParameters(
     llvm::ArrayRef<PlanParameter> parameters) const {
   auto plan = llvm::cast_if_present<SelfLoadPlanAttr>(planAttr);
   if (!plan)
-    plan =
-        SelfLoadPlanAttr::get(context, 64, 2, 2, false, 1, SoftmaxPolicy::Exact,
-                              TileOrder::RowMajor, 0, EpilogueKind::Auto);
+    plan = SelfLoadPlanAttr::get(context, 64, 2, 2, false, 1, false,
+                                 SoftmaxPolicy::Exact, TileOrder::RowMajor, 0,
+                                 EpilogueKind::Auto);
   int64_t blockN = plan.getBlockN(), kStages = plan.getKStages(),
           vStages = plan.getVStages(), ctasPerSM = plan.getCtasPerSm(),
           groupHeads = plan.getGroupHeads();
-  bool qkAhead = plan.getQkAhead();
+  bool qkAhead = plan.getQkAhead(), keyQuads = plan.getKeyQuads();
   SoftmaxPolicy softmax = plan.getSoftmax();
   TileOrder order = plan.getOrder();
   EpilogueKind epilogue = plan.getEpilogue();
@@ -150,11 +162,15 @@ FailureOr<PlanAttrInterface> SelfLoadSchedule::setParameters(
                            .Case("ctas_per_sm", &ctasPerSM)
                            .Case("group_heads", &groupHeads)
                            .Default(nullptr);
+    bool *boolean = llvm::StringSwitch<bool *>(parameter.name)
+                        .Case("qk_ahead", &qkAhead)
+                        .Case("key_quads", &keyQuads)
+                        .Default(nullptr);
     LogicalResult result = success();
     if (integer) {
       result = setInteger(emitError, parameter, *integer);
-    } else if (parameter.name == "qk_ahead") {
-      result = setBool(emitError, parameter, qkAhead);
+    } else if (boolean) {
+      result = setBool(emitError, parameter, *boolean);
     } else if (std::optional<LogicalResult> common =
                    setCommon(emitError, parameter, softmax, order, epilogue)) {
       result = *common;
@@ -163,14 +179,14 @@ FailureOr<PlanAttrInterface> SelfLoadSchedule::setParameters(
              << "unknown parameter '" << parameter.name
              << "' of schedule 'self_load', expected one of "
                 "block_n, k_stages, v_stages, qk_ahead, "
-                "ctas_per_sm, softmax, order, group_heads, epilogue";
+                "ctas_per_sm, key_quads, softmax, order, group_heads, epilogue";
     }
     if (failed(result))
       return failure();
   }
   auto changed = SelfLoadPlanAttr::getChecked(
-      emitError, context, blockN, kStages, vStages, qkAhead, ctasPerSM, softmax,
-      order, groupHeads, epilogue);
+      emitError, context, blockN, kStages, vStages, qkAhead, ctasPerSM,
+      keyQuads, softmax, order, groupHeads, epilogue);
   if (!changed)
     return failure();
   return PlanAttrInterface(changed);

@@ -50,7 +50,12 @@ bool storesByTma(const ProblemFacts &facts, SelfLoadPlanAttr plan);
 /// True if results pass through memory of their own.
 bool hasResultMemory(const ProblemFacts &facts, SelfLoadPlanAttr plan);
 
-/// Bytes of the queries, of the rings, of their mbarriers, and of results.
+/// How many blocks further on the values are that a block's refill loads: slots
+/// are free when PV or, before it, the transposition has read them.
+int64_t getValuesAhead(const ProblemFacts &facts, SelfLoadPlanAttr plan);
+
+/// Bytes of the queries, of the rings, of transposed values, of mbarriers, and
+/// of results.
 ResourceSum getSharedBytes(const ProblemFacts &facts, SelfLoadPlanAttr plan);
 
 } // namespace mlir::attn

@@ -118,7 +118,8 @@ void WsWgmmaEmitter::setFirstBlock(KVLoopOp loop) {
 
 FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
-  emitDescales();
+  emitScoreDescale();
+  emitValueDescale();
   Value scale = emitExponentScale();
   Value queryTile, queryToken;
   std::tie(queryTile, queryToken) = acquire(q, cursors[0], kConsumer);
@@ -180,13 +181,8 @@ LogicalResult WsWgmmaEmitter::run() {
       "k", plan.getKStages(), blockN, facts.headDim, kProducer, kConsumer,
       /*isLoaded=*/true,
       plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole);
-  if (facts.hasTransposedValues())
-    v = makeRing("v", plan.getVStages(), facts.valueDim, blockN, kProducer,
-                 kConsumer, /*isLoaded=*/true, TensorMapView::Transposed);
-  else
-    v = makeRing("v", transposes ? kRawValueSlots : plan.getVStages(), blockN,
-                 facts.valueDim, kProducer,
-                 transposes ? kTransposer : kConsumer);
+  v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(), kProducer,
+                    transposes ? kTransposer : kConsumer);
   if (transposes)
     vt = makeRing("vt", plan.getVStages(), facts.valueDim, blockN, kTransposer,
                   kConsumer, /*isLoaded=*/false);

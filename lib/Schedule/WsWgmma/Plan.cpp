@@ -6,7 +6,6 @@
 #include "../TileBalance.h"
 #include "FirstBlock.h"
 #include "WsWgmma.h"
-#include "attn/Layout/NamedLayouts.h"
 #include "attn/Target/Clusters.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -132,19 +131,6 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
-/// Why the rows of K cannot be loaded in the order of quads; nothing if they
-/// can.
-static std::optional<std::string> findNoQuads(const ProblemFacts &facts) {
-  if (!facts.isNarrow() || !facts.hasTransposedValues())
-    return "8-bit operands and a stride of 1 along the keys of 'v'";
-  if (ShapedType::isDynamic(facts.keys) || facts.keys % 4 != 0)
-    return llvm::formatv(
-        "a number of keys that is a known multiple of 4, got {0}",
-        ShapedType::isDynamic(facts.keys) ? "a dynamic one"
-                                          : std::to_string(facts.keys));
-  return std::nullopt;
-}
-
 std::vector<PlanAttrInterface>
 WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                const TargetRow &target) const {
@@ -209,7 +195,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
                                           const TargetRow &target) const {
-  return checkWgmma(getName(), facts, target, /*allowsNarrow=*/true);
+  return checkWgmma(getName(), facts, target);
 }
 
 llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
@@ -233,21 +219,12 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
     return llvm::createStringError(llvm::formatv(
         "cluster = {0} needs block_n to be a multiple of {1}, got {2}",
         plan.getCluster(), part, plan.getBlockN()));
-  if (facts.isNarrow()) {
-    if (plan.getBlockN() % 32 != 0 || plan.getCluster() > 1)
-      return llvm::createStringError(llvm::formatv(
-          "8-bit operands need block_n to be a multiple of 32 and cluster = 1, "
-          "got {0} and {1}",
-          plan.getBlockN(), plan.getCluster()));
-    if (needsTransposer(facts))
-      if (llvm::Error error =
-              transposeTiles(plan.getBlockN(), facts.valueDim, kWarpgroup / 32)
-                  .takeError())
-        return error;
-  }
-  if (plan.getKeyQuads())
-    if (std::optional<std::string> need = findNoQuads(facts))
-      return llvm::createStringError("key_quads needs " + *need);
+  if (llvm::Error error =
+          checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
+    return error;
+  if (facts.isNarrow() && plan.getCluster() > 1)
+    return llvm::createStringError(llvm::formatv(
+        "8-bit operands need cluster = 1, got {0}", plan.getCluster()));
   if (plan.getDynamic() && (needsTransposer(facts) || plan.getCluster() != 1))
     return llvm::createStringError(llvm::formatv(
         "dynamic needs cluster = 1 and a V that is not transposed on its way, "

@@ -491,7 +491,7 @@ int64_t SelfLoadPlanAttr::getThreads() const { return 128; }
 
 LogicalResult SelfLoadPlanAttr::verify(EmitErrorFn emitError, int64_t blockN,
                                        int64_t kStages, int64_t vStages, bool,
-                                       int64_t ctasPerSM, SoftmaxPolicy,
+                                       int64_t ctasPerSM, bool, SoftmaxPolicy,
                                        TileOrder, int64_t groupHeads,
                                        EpilogueKind) {
   if (failed(verifyWgmmaBlock(emitError, blockN, groupHeads,

@@ -159,9 +159,18 @@ func.func @alignment(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16, strided<
 // -----
 
 func.func @narrow_block(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xbf16>) {
-  // expected-error@+1 {{8-bit operands need block_n to be a multiple of 32 and cluster = 1, got 80 and 1}}
+  // expected-error@+1 {{8-bit operands need block_n to be a multiple of 32, got 80}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
                  outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_wgmma<block_n = 80>}
+  return
+}
+
+// -----
+
+func.func @narrow_cluster(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xbf16>) {
+  // expected-error@+1 {{8-bit operands need cluster = 1, got 2}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_wgmma<cluster = 2>}
   return
 }
 

@@ -362,7 +362,7 @@ def Attn_SelfLoadPlanAttr : Attn_Attr<"SelfLoadPlan", "self_load",
     - `ctas_per_sm`: CTAs that an SM is to hold at once, 1 to 4. A thread has
       as many registers as that leaves it, and the grid as many CTAs as fit
       the chip.
-    - `order`, `group_heads`: see `#attn.ws_wgmma`.
+    - `key_quads`, `order`, `group_heads`: see `#attn.ws_wgmma`.
     - `softmax`, `epilogue`: see the enumerations. With `staged` and `tma`
       results leave through shared memory of their own.
 
@@ -374,6 +374,7 @@ def Attn_SelfLoadPlanAttr : Attn_Attr<"SelfLoadPlan", "self_load",
     DefaultValuedParameter<"int64_t", "2">:$v_stages,
     DefaultValuedParameter<"bool", "false">:$qk_ahead,
     DefaultValuedParameter<"int64_t", "1">:$ctas_per_sm,
+    DefaultValuedParameter<"bool", "false">:$key_quads,
     DefaultValuedParameter<"::mlir::attn::SoftmaxPolicy",
         "::mlir::attn::SoftmaxPolicy::Exact">:$softmax,
     DefaultValuedParameter<"::mlir::attn::TileOrder",

@@ -2,6 +2,8 @@
 
 // RUN: attn-compile %s --chip=sm_90a --schedule=ws_wgmma --verify -o %t.ptx | FileCheck %s
 // RUN: attn-compile %s --chip=sm_90a --schedule=ws_wgmma --set=key_quads=false --verify -o %t.ptx | FileCheck %s
+// RUN: attn-compile %s --chip=sm_90a --schedule=self_load --verify -o %t.ptx | FileCheck %s
+// RUN: attn-compile %s --chip=sm_90a --schedule=self_load --set=key_quads=false --verify -o %t.ptx | FileCheck %s
 // CHECK: findings: none
 // CHECK: {{^}}passed{{$}}
 

@@ -2,6 +2,7 @@
 
 // RUN: attn-compile %s --chip=sm_90a --size=q.dim2=200 --size=k.dim2=336 --verify -o %t.ptx | FileCheck %s
 // RUN: attn-compile %s --chip=sm_90a --size=q.dim2=200 --size=k.dim2=333 --size=v.stride3=352 --size=v.stride1=22528 --size=v.stride0=45056 --verify -o %t.ptx | FileCheck %s
+// RUN: attn-compile %s --chip=sm_90a --schedule=self_load --size=q.dim2=200 --size=k.dim2=336 --verify -o %t.ptx | FileCheck %s
 // CHECK: findings: none
 // CHECK: {{^}}passed{{$}}
 
