@@ -2,6 +2,7 @@
 
 #include "TileBalance.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -53,24 +54,42 @@ static double computeImbalance(ArrayRef<double> work, int64_t heads,
     groupHeads = heads;
   std::vector<double> load(ctas, 0);
   double total = 0;
-  int64_t cta = 0, tiles = work.size();
-  bool backwards = false;
-  int64_t groups = llvm::divideCeil(heads, groupHeads);
-  for (int64_t group = 0; group < groups; ++group) {
+  int64_t tiles = work.size(), groups = llvm::divideCeil(heads, groupHeads);
+  // The next tile's place in a turn of all CTAs forwards and then backwards.
+  int64_t turn = 2 * ctas, place = 0;
+  auto dealGroup = [&](int64_t group) {
     int64_t count = std::min(groupHeads, heads - group * groupHeads);
     bool ascends = (groups - 1 - group) % 2 != 0;
-    for (int64_t turn = 0; turn < tiles; ++turn) {
-      double each = work[ascends ? turn : tiles - 1 - turn];
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      double each = work[ascends ? tile : tiles - 1 - tile];
       total += each * count;
-      for (int64_t head = 0; head < count; ++head) {
-        load[backwards ? ctas - 1 - cta : cta] += each;
-        if (++cta == ctas) {
-          cta = 0;
-          backwards = !backwards;
-        }
+      for (int64_t rest = count; rest > 0;) {
+        bool backwards = place >= ctas;
+        int64_t some = std::min(rest, (backwards ? turn : ctas) - place);
+        int64_t first = backwards ? turn - place - some : place;
+        for (double &one : MutableArrayRef(load).slice(first, some))
+          one += each;
+        place = (place + some) % turn;
+        rest -= some;
       }
     }
+  };
+  // After an even number of whole groups that end where they began, the same
+  // comes again.
+  int64_t period = turn / std::gcd(groupHeads * tiles, turn);
+  period *= 1 + period % 2;
+  int64_t group = 0, repetitions = heads / groupHeads / period;
+  if (repetitions > 1) {
+    for (; group < period; ++group)
+      dealGroup(group);
+    assert(place == 0 && "expected turns that are complete");
+    for (double &one : load)
+      one *= repetitions;
+    total *= repetitions;
+    group = repetitions * period;
   }
+  for (; group < groups; ++group)
+    dealGroup(group);
   return *llvm::max_element(load) * ctas / total;
 }
 
