@@ -2,6 +2,7 @@
 
 #include "attn/Layout/BankConflicts.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <array>
 
 using namespace mlir::attn;
@@ -14,16 +15,21 @@ static constexpr unsigned bankBytes = 4;
 /// Wavefronts of lanes that are served together: the most different words of
 /// one bank.
 static BankReport countPhase(ArrayRef<int64_t> addresses, unsigned bytes) {
-  SmallVector<int64_t, 128> words;
+  // The words that each bank has been asked for: few, so that a search is
+  // faster than sorting all of them.
+  std::array<SmallVector<int64_t, 8>, numBanks> words;
+  uint64_t most = 0, total = 0;
   for (int64_t address : addresses)
-    for (unsigned at = 0; address >= 0 && at < bytes; at += bankBytes)
-      words.push_back((address + at) / bankBytes);
-  llvm::sort(words);
-  words.erase(llvm::unique(words), words.end());
-  std::array<uint64_t, numBanks> load = {};
-  for (int64_t word : words)
-    ++load[word % numBanks];
-  return {*llvm::max_element(load), (words.size() + numBanks - 1) / numBanks};
+    for (unsigned at = 0; address >= 0 && at < bytes; at += bankBytes) {
+      int64_t word = (address + at) / bankBytes;
+      SmallVector<int64_t, 8> &bank = words[word % numBanks];
+      if (llvm::is_contained(bank, word))
+        continue;
+      bank.push_back(word);
+      most = std::max<uint64_t>(most, bank.size());
+      ++total;
+    }
+  return {most, llvm::divideCeil(total, numBanks)};
 }
 
 static BankReport countPhases(ArrayRef<int64_t> addresses, unsigned bytes,

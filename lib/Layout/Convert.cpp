@@ -234,10 +234,11 @@ std::optional<ConversionPlan> ShufflePlanner::run() {
   return plan;
 }
 
-/// The scratch buffer that takes fewest wavefronts.
-static Expected<ConversionPlan> planScratch(const TileLayout &source,
-                                            const TileLayout &target,
-                                            unsigned elementBits) {
+/// The scratch buffer that takes fewest wavefronts; nothing where each costs at
+/// least `limit`, which is known before wavefronts are counted.
+static Expected<std::optional<ConversionPlan>>
+planScratch(const TileLayout &source, const TileLayout &target,
+            unsigned elementBits, uint64_t limit) {
   std::vector<SharedLayout> candidates;
   auto consider = [&](Expected<SharedLayout> buffer, bool across) {
     if (buffer)
@@ -260,6 +261,7 @@ static Expected<ConversionPlan> planScratch(const TileLayout &source,
     }
   }
   std::optional<ConversionPlan> best;
+  bool isPossible = false;
   Error failure = makeError("expected a tile of one or two dimensions to pass "
                             "through shared memory, got {0}",
                             source.rank());
@@ -276,10 +278,14 @@ static Expected<ConversionPlan> planScratch(const TileLayout &source,
       failure = loads.takeError();
       continue;
     }
+    isPossible = true;
     ConversionPlan plan;
     plan.kind = ConversionKind::Scratch;
     plan.scratch = buffer;
     plan.instructions = stores->accesses.size() + loads->accesses.size();
+    // Each instruction takes at least a wavefront of each warp.
+    if (2 * plan.instructions + barrierCost >= limit)
+      continue;
     plan.wavefronts =
         countBankConflicts(*stores, source.numWarps()).wavefronts +
         countBankConflicts(*loads, target.numWarps()).wavefronts;
@@ -291,10 +297,10 @@ static Expected<ConversionPlan> planScratch(const TileLayout &source,
         (plan.cost == best->cost && plan.scratchBytes() < best->scratchBytes()))
       best = std::move(plan);
   }
-  if (!best)
+  if (!isPossible)
     return std::move(failure);
   llvm::consumeError(std::move(failure));
-  return std::move(*best);
+  return best;
 }
 
 Expected<ConversionPlan> mlir::attn::planConversion(const TileLayout &source,
@@ -333,14 +339,15 @@ Expected<ConversionPlan> mlir::attn::planConversion(const TileLayout &source,
                        "that have to pass through shared memory");
     return std::move(*shuffles);
   }
-  Expected<ConversionPlan> scratch = planScratch(source, target, elementBits);
+  Expected<std::optional<ConversionPlan>> scratch = planScratch(
+      source, target, elementBits, shuffles ? shuffles->cost : UINT64_MAX);
   if (!scratch) {
     if (!shuffles)
-      return scratch;
+      return scratch.takeError();
     llvm::consumeError(scratch.takeError());
     return std::move(*shuffles);
   }
-  if (shuffles && shuffles->cost <= scratch->cost)
+  if (shuffles && (!*scratch || shuffles->cost <= (*scratch)->cost))
     return std::move(*shuffles);
-  return scratch;
+  return std::move(**scratch);
 }
