@@ -60,6 +60,33 @@ static void initializeBackend() {
   });
 }
 
+/// Moves the elements of aggregates to the block that makes the aggregate. In
+/// any other block instruction selection copies all elements for each one that
+/// is extracted: 64 results of a wgmma are 4096 copies.
+static void extractWhereDefined(llvm::Module &llvmModule) {
+  for (llvm::Function &function : llvmModule)
+    for (llvm::BasicBlock &block : function)
+      for (llvm::Instruction &inst : llvm::make_early_inc_range(block)) {
+        auto *extract = dyn_cast<llvm::ExtractValueInst>(&inst);
+        if (!extract)
+          continue;
+        auto *aggregate =
+            dyn_cast<llvm::Instruction>(extract->getAggregateOperand());
+        if (!aggregate || aggregate->getParent() == &block)
+          continue;
+        auto place = aggregate->getInsertionPointAfterDef();
+        if (!place)
+          continue;
+        // In the order of elements, that of the registers of the aggregate.
+        while (auto *other = dyn_cast<llvm::ExtractValueInst>(&**place)) {
+          if (other->getIndices() > extract->getIndices())
+            break;
+          ++*place;
+        }
+        extract->moveBefore(*aggregate->getParent(), *place);
+      }
+}
+
 namespace {
 
 class PTXSerializer : public LLVM::ModuleToObject {
@@ -116,6 +143,7 @@ protected:
                                "invalid LLVM pipeline '")
                << options.pipeline << "': " << llvm::toString(std::move(error));
     passes.run(llvmModule, modules);
+    extractWhereDefined(llvmModule);
     if (options.llvmText)
       llvm::raw_string_ostream(*options.llvmText) << llvmModule;
     return success(!sawError);
