@@ -42,11 +42,15 @@ if not os.access(debian_python, os.X_OK):
 config.substitutions.append(("%python", debian_python))
 
 llvm_config.add_tool_substitutions(
-    [ToolSubst("attn-opt", command=attn_opt, unresolved="ignore")],
+    [
+        ToolSubst("attn-opt", command=attn_opt, unresolved="ignore"),
+        # Users do not wait for the verifier between passes; tests do.
+        ToolSubst("attn-compile", extra_args=["--verify-each"], unresolved="ignore"),
+    ],
     [config.attn_tools_dir],
 )
 llvm_config.add_tool_substitutions(
-    ["attn-compile", "attn-lint-sass", "attn-sim", "attn-reduce", "attn-lsp-server", "attn-test-opt"],
+    ["attn-lint-sass", "attn-sim", "attn-reduce", "attn-lsp-server", "attn-test-opt"],
     [config.attn_tools_dir],
 )
 llvm_config.add_tool_substitutions(

@@ -10,6 +10,7 @@
 #include "attn/Target/PTX/Driver.h"
 #include "attn/Target/PTX/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -175,6 +176,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))
     return failure();
+  manager.enableVerifier(options.verifyEach);
   switch (rung) {
   case Rung::Plan:
     if (hasTensors())
@@ -202,7 +204,10 @@ LogicalResult Compilation::runPasses(Rung rung) {
   }
   TimingScope scope = timing.nest(("passes to " + stringifyRung(rung)).str());
   manager.enableTiming(scope);
-  return manager.run(module);
+  if (failed(manager.run(module)))
+    return failure();
+  bool isLast = rung == Rung::NVVM || rung == options.last;
+  return success(options.verifyEach || !isLast || succeeded(verify(module)));
 }
 
 FailureOr<std::string> Compilation::getText(Rung rung) {

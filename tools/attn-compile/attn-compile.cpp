@@ -175,6 +175,11 @@ static cl::opt<bool> flagPrintPlan("print-plan",
 static cl::opt<bool> flagDebugLines("debug-lines",
                                     cl::desc("Print .loc lines into the PTX"),
                                     cl::cat(outputCategory));
+static cl::opt<bool> flagVerifyEach("verify-each",
+                                    cl::desc("Verify the IR after each pass, "
+                                             "not only before the first and "
+                                             "after the last one"),
+                                    cl::cat(outputCategory));
 static cl::opt<bool> flagTiming("timing",
                                 cl::desc("Print how long each pass and each "
                                          "stage took"),
@@ -295,6 +300,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.printPlan = flagPrintPlan;
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
+  options.verifyEach = flagVerifyEach;
   if (std::optional<std::string> name = given(flagEmit)) {
     std::optional<Rung> rung = symbolizeRung(*name);
     if (!rung) {

@@ -61,6 +61,9 @@ struct CompileOptions {
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.
   std::string dumpDir;
+  /// Verifies the IR after each pass, not only in front of the first one and
+  /// behind the last one.
+  bool verifyEach = false;
 };
 
 /// Milliseconds that one stage took.
