@@ -25,13 +25,52 @@ function(attn_use_pch target)
   endif()
 endfunction()
 
+# The target AttnStaticMLIR: MLIR and LLVM as archives, for tools that start
+# often. Not defined where ATTN_STATIC_TOOLS is off or an archive is missing.
+function(attn_setup_static_mlir)
+  if(NOT ATTN_STATIC_TOOLS)
+    return()
+  endif()
+  # libLLVM.so brings these along, under the name of their interface.
+  find_library(ATTN_ZSTD NAMES zstd libzstd.so.1)
+  find_package(ZLIB)
+  # Archives name each other in circles, which lld alone resolves in any order.
+  if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld=lld" OR NOT ATTN_ZSTD OR NOT ZLIB_FOUND)
+    message(STATUS "Tools share libMLIR.so: archives need lld, zlib and zstd")
+    return()
+  endif()
+  get_property(mlir_libs GLOBAL PROPERTY MLIR_ALL_LIBS)
+  set(archives)
+  foreach(lib IN LISTS mlir_libs LLVM_AVAILABLE_LIBS)
+    if(NOT TARGET ${lib})
+      continue()
+    endif()
+    get_target_property(type ${lib} TYPE)
+    # The file, not the target, which would bring libLLVM.so along.
+    get_target_property(file ${lib} LOCATION)
+    if(type STREQUAL "STATIC_LIBRARY" AND EXISTS "${file}")
+      list(APPEND archives ${file})
+    endif()
+  endforeach()
+  if(NOT archives MATCHES "MLIRIR\\." OR NOT archives MATCHES "LLVMNVPTXCodeGen\\.")
+    message(STATUS "Tools share libMLIR.so: MLIR or LLVM has no archives")
+    return()
+  endif()
+  add_library(AttnStaticMLIR INTERFACE)
+  target_link_libraries(AttnStaticMLIR INTERFACE
+    ${archives} ZLIB::ZLIB ${ATTN_ZSTD} ${CMAKE_DL_LIBS})
+  target_link_options(AttnStaticMLIR INTERFACE
+    -no-pie -static-libstdc++ -static-libgcc LINKER:--gc-sections)
+endfunction()
+
 # add_attn_library(<name> <sources>...
 #   [SUPPORT_ONLY]       uses LLVM Support only: no MLIR, no PCH
 #   [TEST_ONLY]          neither installed nor linked into shipped tools
 #   [LINK_LIBS <libs>]   other Attn libraries
 #   [DEPENDS <targets>]  tablegen targets
 # )
-# Links libMLIR.so (and libLLVM.so) only, never their static archives.
+# Brings libMLIR.so (and libLLVM.so) to whoever links it, or nothing to a target
+# whose property ATTN_STATIC_MLIR says that it has their archives: never both.
 function(add_attn_library name)
   cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY" "" "LINK_LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
@@ -40,10 +79,11 @@ function(add_attn_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set(is_shared "$<NOT:$<BOOL:$<TARGET_PROPERTY:ATTN_STATIC_MLIR>>>")
   if(ARG_SUPPORT_ONLY)
-    target_link_libraries(${name} PUBLIC LLVM)
+    target_link_libraries(${name} PUBLIC $<${is_shared}:LLVM>)
   else()
-    target_link_libraries(${name} PUBLIC MLIR LLVM)
+    target_link_libraries(${name} PUBLIC $<${is_shared}:MLIR> $<${is_shared}:LLVM>)
     attn_use_pch(${name})
     get_property(incgen GLOBAL PROPERTY ATTN_INCGEN_TARGETS)
     if(incgen)
@@ -63,17 +103,26 @@ function(add_attn_library name)
   endif()
 endfunction()
 
-# add_attn_tool(<name> <sources>... [SUPPORT_ONLY] [TEST_ONLY]
+# add_attn_tool(<name> <sources>... [SUPPORT_ONLY] [TEST_ONLY] [STATIC_MLIR]
 #   [LINK_LIBS <libs>])
-# TEST_ONLY tools are not installed.
+# TEST_ONLY tools are not installed. STATIC_MLIR tools link MLIR's archives where
+# there are any: they start in a fifth of the time, and cannot load plugins.
 function(add_attn_tool name)
-  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY;STATIC_MLIR" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  if(NOT TARGET AttnStaticMLIR)
+    set(ARG_STATIC_MLIR OFF)
+  endif()
   # LLVM's own folder is not on the loader's path; installed tools name it too.
   set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
-  if(NOT ARG_SUPPORT_ONLY)
+  if(ARG_STATIC_MLIR)
+    set_target_properties(${name} PROPERTIES ATTN_STATIC_MLIR ON)
+    target_link_libraries(${name} PRIVATE AttnStaticMLIR)
+  elseif(NOT ARG_SUPPORT_ONLY)
     target_link_libraries(${name} PRIVATE MLIR LLVM)
+  endif()
+  if(NOT ARG_SUPPORT_ONLY)
     attn_use_pch(${name})
     get_property(incgen GLOBAL PROPERTY ATTN_INCGEN_TARGETS)
     if(incgen)
