@@ -91,6 +91,9 @@ for tool in ("ptxas", "nvdisasm", "cuobjdump"):
     if path:
         config.available_features.add(tool)
         config.substitutions.append(("%" + tool, path))
+# Times mean something in optimized builds without sanitizers.
+if config.attn_build_type == "Release":
+    config.available_features.add("release")
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
 

@@ -1,0 +1,47 @@
+"""Compares the processor time of attn-compile with that of LLVM's llc.
+
+usage: compile-time.py ATTN_COMPILE LIMIT FLAG...
+llc gets the LLVM IR that attn-compile makes of the problem and does the last part
+of its work. How fast the machine is, and how busy, changes both: the ratio of the
+least times of some runs says whether attn-compile has become slow. The exit
+status is 1 when it exceeds the limit.
+"""
+
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+
+RUNS = 5
+
+
+def least_seconds(command: list) -> float:
+    def spent() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    times = []
+    for _ in range(RUNS):
+        before = spent()
+        subprocess.run(command, check=True)
+        times.append(spent() - before)
+    return min(times)
+
+
+def main() -> int:
+    attn_compile, limit, flags = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+    with tempfile.TemporaryDirectory() as folder:
+        ir = pathlib.Path(folder) / "kernel.ll"
+        subprocess.run([attn_compile, *flags, "--emit=llvm", "-o", ir], check=True)
+        ours = least_seconds([attn_compile, *flags, "-o", os.devnull])
+        llc = least_seconds(
+            ["llc", "-O1", "-mcpu=sm_90a", "-mattr=+ptx80", "--nvptx-short-ptr", ir, "-o", os.devnull]
+        )
+    print(f"attn-compile {ours:.3f} s, llc {llc:.3f} s, ratio {ours / llc:.2f}, limit {limit}")
+    return 0 if ours <= limit * llc else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
