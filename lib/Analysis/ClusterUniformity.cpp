@@ -91,6 +91,10 @@ void ClusterUniformity::propagate(OpOperand &use, Operation *source) {
     unsigned controls = op->getNumOperands() - op->getNumResults();
     if (use.getOperandNumber() >= controls)
       return addCarried(op, use.getOperandNumber() - controls);
+    // A cluster's tiles are dealt to all of its CTAs, whatever hands them over.
+    if (auto loop = dyn_cast<TileLoopOp>(op);
+        loop && use.get() != loop.getCount())
+      return;
     for (Value argument : op->getRegion(0).getArguments())
       add(argument, source);
   }

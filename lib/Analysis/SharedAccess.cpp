@@ -85,6 +85,8 @@ static AsyncEngine getEngine(Operation *op) {
     return AsyncEngine::Wgmma;
   if (isa<TmaLoadOp>(op))
     return AsyncEngine::BulkLoad;
+  if (isa<ScalarSendOp>(op))
+    return AsyncEngine::Send;
   return isa<TmaStoreOp>(op) ? AsyncEngine::BulkStore : AsyncEngine::None;
 }
 

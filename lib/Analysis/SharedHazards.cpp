@@ -70,7 +70,8 @@ private:
   Result visit(Operation &op, State &state);
   Result visitAccesses(Operation &op, State &state);
   Result visitBarrier(Operation &op, State &state);
-  Result visitElect(ElectOp op, State &state);
+  /// Of an op that one thread or one CTA runs.
+  Result visitBody(Operation &op, State &state);
   Result visitPartitions(WarpSpecializeOp op, State &state);
   Result visitIf(scf::IfOp op, State &state);
   Result visitFor(scf::ForOp op, State &state);
@@ -284,6 +285,7 @@ static Progress getProgress(AsyncEngine engine) {
   case AsyncEngine::CopyGroups:
   case AsyncEngine::BulkLoad:
   case AsyncEngine::BulkStore:
+  case AsyncEngine::Send:
     return kUncommitted;
   }
   llvm_unreachable("covered switch");
@@ -325,8 +327,7 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
     commit(state, AsyncEngine::Wgmma);
   SmallVector<Pending, 2> made;
   for (const SharedAccess &access : *accesses) {
-    // What TMA loads is ordered by mbarriers.
-    if (access.engine == AsyncEngine::BulkLoad)
+    if (access.isOrderedByBarriers())
       continue;
     Pending second{access, {}, getProgress(access.engine)};
     if (SlotOp slot = access.slot; slot && slot.getDistance()) {
@@ -400,8 +401,8 @@ HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
     await(state, AsyncEngine::Wgmma, wait.getPending());
     return {std::nullopt};
   }
-  if (auto elect = dyn_cast<ElectOp>(op))
-    return visitElect(elect, state);
+  if (isa<ElectOp, ClusterLeaderOp>(op))
+    return visitBody(op, state);
   if (auto partitions = dyn_cast<WarpSpecializeOp>(op))
     return visitPartitions(partitions, state);
   if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -449,10 +450,10 @@ HazardFinder::Result HazardFinder::visitBarrier(Operation &op, State &state) {
   return {std::nullopt};
 }
 
-HazardFinder::Result HazardFinder::visitElect(ElectOp op, State &state) {
-  Result hazard = run(op.getBody().front(), state);
+HazardFinder::Result HazardFinder::visitBody(Operation &op, State &state) {
+  Result hazard = run(op.getRegion(0).front(), state);
   if (succeeded(hazard) && *hazard)
-    (*hazard)->insertBefore = op;
+    (*hazard)->insertBefore = &op;
   return hazard;
 }
 

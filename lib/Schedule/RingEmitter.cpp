@@ -10,13 +10,16 @@ using namespace mlir::attn;
 // Rings
 //===----------------------------------------------------------------------===//
 
-Value RingEmitter::makeChannel(StringRef name, int64_t stages, StringRef from,
-                               StringRef to, SignalKind signal) {
+Value RingEmitter::makeChannel(
+    StringRef name, int64_t stages,
+    ArrayRef<std::pair<StringRef, SignalKind>> roles) {
   MLIRContext *mlir = b.getContext();
-  Attribute roles[] = {RoleAttr::get(mlir, from, signal),
-                       RoleAttr::get(mlir, to, SignalKind::Arrive)};
+  SmallVector<Attribute> attributes;
+  for (auto [role, signal] : roles)
+    attributes.push_back(RoleAttr::get(mlir, role, signal));
   return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
-                                 b.getStringAttr(name), b.getArrayAttr(roles),
+                                 b.getStringAttr(name),
+                                 b.getArrayAttr(attributes),
                                  /*parts=*/ArrayAttr());
 }
 
@@ -27,8 +30,10 @@ Ring RingEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
   ring.view = view;
   ring.buffer = alloc(name, bufferType({stages, rows, columns}));
   ring.slotType = bufferType({rows, columns});
-  ring.channel = makeChannel(name, stages, from, to,
-                             isLoaded ? SignalKind::Tx : SignalKind::Arrive);
+  ring.channel =
+      makeChannel(name, stages,
+                  {{from, isLoaded ? SignalKind::Tx : SignalKind::Arrive},
+                   {to, SignalKind::Arrive}});
   if (!isLoaded)
     return ring;
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();

@@ -57,9 +57,9 @@ protected:
   RingEmitter(KernelContext &context, const RingPlan &ringPlan)
       : AttentionEmitter(context, ringPlan.blockM), ringPlan(ringPlan) {}
 
-  /// A channel between two roles.
-  Value makeChannel(StringRef name, int64_t stages, StringRef from,
-                    StringRef to, SignalKind signal);
+  /// A channel between roles.
+  Value makeChannel(StringRef name, int64_t stages,
+                    ArrayRef<std::pair<StringRef, SignalKind>> roles);
   /// A ring between two roles, and its map if TMA fills it.
   Ring makeRing(StringRef name, int64_t stages, int64_t rows, int64_t columns,
                 StringRef from, StringRef to, bool isLoaded = true,

@@ -24,7 +24,9 @@ enum class AsyncEngine {
   /// A TMA load: until the mbarrier that counts its bytes completes a phase.
   BulkLoad,
   /// A TMA store: until the thread has waited for its bulk group.
-  BulkStore
+  BulkStore,
+  /// st.async: until the mbarrier that counts its bytes completes a phase.
+  Send
 };
 
 /// One access of an op to shared memory, by all threads of the CTA together.
@@ -50,9 +52,14 @@ struct SharedAccess {
   int64_t ownSpan = 0;
 
   /// True for accesses through the async proxy (PTX ISA, Async proxy); cp.async
-  /// is not one of them.
+  /// and st.async are not among them.
   bool isAsyncProxy() const {
-    return engine != AsyncEngine::None && engine != AsyncEngine::CopyGroups;
+    return engine != AsyncEngine::None && engine != AsyncEngine::CopyGroups &&
+           engine != AsyncEngine::Send;
+  }
+  /// True if mbarriers order it before and behind other accesses.
+  bool isOrderedByBarriers() const {
+    return engine == AsyncEngine::BulkLoad || engine == AsyncEngine::Send;
   }
 };
 

@@ -21,8 +21,15 @@ void WsWgmmaEmitter::makeDealer() {
     return;
   dealer.counter =
       context.addWorkspace({/*bytes=*/4, /*zeroed=*/true, /*restored=*/true});
-  dealer.channel = makeChannel("tile", kTileStages, kProducer, kConsumer,
-                               SignalKind::Arrive);
+  if (producerReadsTiles(context.facts, plan))
+    dealer.channel = makeChannel("tile", kTileStages,
+                                 {{kProducer, SignalKind::Tx},
+                                  {kTileReader, SignalKind::Arrive},
+                                  {kConsumer, SignalKind::Arrive}});
+  else
+    dealer.channel = makeChannel(
+        "tile", kTileStages,
+        {{kProducer, SignalKind::Arrive}, {kConsumer, SignalKind::Arrive}});
   dealer.ring = alloc(
       "tile", BufferType::get(b.getContext(), {kTileStages}, b.getI32Type(),
                               AutoLayoutAttr::get(b.getContext()),

@@ -7,8 +7,8 @@
 // reads such operands with the contraction's index contiguous only: the channel
 // v leads from its elected thread to its warps, and vt, which has as many slots
 // as the plan gives V, from there to the consumers. Where a counter deals the
-// tiles, the producer takes them from it and one more channel (tile) hands
-// their indices on.
+// tiles, the producer's thread takes them from it, in clusters that of the
+// leader, and one more channel (tile) hands their indices on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +21,13 @@
 
 namespace mlir::attn {
 
-/// The roles. The last one is the second role of the producer's partition.
+/// The roles. The last two are further roles of the producer's partition.
 inline constexpr llvm::StringLiteral kConsumer("consumer");
 inline constexpr llvm::StringLiteral kProducer("producer");
 inline constexpr llvm::StringLiteral kTransposer("producer.transposer");
+inline constexpr llvm::StringLiteral kTileReader("producer.reader");
 
-/// How the counter's tiles reach the consumers.
+/// How the counter's tiles reach all roles.
 struct TileDealer {
   Value counter, channel, ring;
 };

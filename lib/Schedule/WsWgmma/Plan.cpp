@@ -20,6 +20,10 @@ const Schedule &attn::getWsWgmmaSchedule() {
 /// Threads of a warpgroup.
 static constexpr int64_t kWarpgroup = 128;
 
+bool attn::producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return needsTransposer(facts) || plan.getCluster() > 1;
+}
+
 static ResourceSum getRingBytes(const ProblemFacts &facts,
                                 WsWgmmaPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
@@ -38,9 +42,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, slots);
-  // An index of 4 bytes and two mbarriers for each slot.
+  // An index of 4 bytes and an mbarrier of each role for each slot.
   if (plan.getDynamic())
-    sum.add("tile", 20, kTileStages);
+    sum.add("tile", producerReadsTiles(facts, plan) ? 28 : 20, kTileStages);
   return sum;
 }
 
@@ -137,10 +141,10 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-  // What was measured: see Cost.cpp.
-  SmallVector<int64_t> clusters = {1};
   // How long packed sequences are only the launch knows: a counter deals them.
-  bool dealt = facts.varlen && !needsTransposer(facts);
+  bool dealt = facts.varlen;
+  // What was measured, which is without a counter: see Cost.cpp.
+  SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
       getClusteredSMs(target, 2) != 0)
     clusters.push_back(2);
@@ -225,12 +229,6 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
   if (facts.isNarrow() && plan.getCluster() > 1)
     return llvm::createStringError(llvm::formatv(
         "8-bit operands need cluster = 1, got {0}", plan.getCluster()));
-  if (plan.getDynamic() && (needsTransposer(facts) || plan.getCluster() != 1))
-    return llvm::createStringError(llvm::formatv(
-        "dynamic needs cluster = 1 and a V that is not transposed on its way, "
-        "got cluster = {0} and {1}",
-        plan.getCluster(),
-        needsTransposer(facts) ? "one that is" : "one that is not"));
   ResourceSum shared = getSharedBytes(facts, plan, target);
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
@@ -319,15 +317,6 @@ FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
     if (failed(result))
       return failure();
   }
-  // Clusters take tiles together: one that is asked for goes before a counter
-  // that is not.
-  auto isGiven = [&](StringRef name) {
-    return llvm::any_of(parameters, [&](const PlanParameter &each) {
-      return each.name == name;
-    });
-  };
-  if (cluster != 1 && isGiven("cluster") && !isGiven("dynamic"))
-    dynamic = false;
   auto changed = WsWgmmaPlanAttr::getChecked(
       emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
       pvBehind, pShared, turns, cluster, keyQuads, dynamic, softmax, order,

@@ -62,6 +62,9 @@ RegisterBudget getRegisterBudget(const ProblemFacts &facts,
 
 /// Slots of the channel by which the producer hands on what the counter deals.
 inline constexpr int64_t kTileStages = 2;
+/// True if the producer's partition reads the indices as well: all threads of
+/// one that transposes, and the producers of all CTAs of a cluster.
+bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Whether results leave by TMA, and what they pass through.
 enum class ResultBuffer {

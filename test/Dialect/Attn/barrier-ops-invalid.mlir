@@ -45,3 +45,19 @@ func.func @each(%id: i32) {
   attn.named_barrier %id {threads = 256, each_warpgroup}
   return
 }
+
+// -----
+
+func.func @ctas_and_leader(%b: !attn.mbarriers<2>, %i: i32) {
+  // expected-error @below {{expected 'ctas' or 'leader', got both}}
+  attn.mbarrier.arrive %b[%i] {ctas = 2, leader} : !attn.mbarriers<2>
+  return
+}
+
+// -----
+
+func.func @expect_in_one(%b: !attn.mbarriers<2>, %i: i32) {
+  // expected-error @below {{expected a cluster of at least 2 CTAs, got 1}}
+  attn.mbarrier.expect_tx %b[%i] {bytes = 4, ctas = 1} : !attn.mbarriers<2>
+  return
+}

@@ -145,3 +145,31 @@ func.func @f(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32) {
   attn.scalar_store %i, %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
   return
 }
+
+// -----
+
+func.func @f(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32) {
+  attn.elect {
+    // expected-error @below {{expected either a token or a barrier to complete}}
+    attn.scalar_send %i, %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32, %t: !attn.token) {
+  // expected-error @below {{expected to stand in an attn.elect}}
+  attn.scalar_send %i, %b[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32, %t: !attn.token) {
+  attn.elect {
+    // expected-error @below {{expected a cluster of at least 2 CTAs, got 1}}
+    attn.scalar_send %i, %b[%i] token %t {ctas = 1} : !attn.buffer<2xi32, #attn.rows, shared>
+  }
+  return
+}

@@ -16,18 +16,26 @@ LogicalResult MBarrierInitOp::verify() {
   return success();
 }
 
+/// For a signal to all CTAs of a cluster.
+static LogicalResult verifyCTAs(Operation *op, std::optional<int64_t> ctas) {
+  if (ctas && *ctas < 2)
+    return op->emitOpError("expected a cluster of at least 2 CTAs, got ")
+           << *ctas;
+  return success();
+}
+
 LogicalResult MBarrierExpectTxOp::verify() {
   int64_t bytes = getBytes();
   if (bytes < 0 || bytes > kLargestCount)
     return emitOpError("expected from 0 to ")
            << kLargestCount << " bytes, got " << bytes;
-  return success();
+  return verifyCTAs(*this, getCtas());
 }
 
 LogicalResult MBarrierArriveOp::verify() {
-  if (std::optional<uint64_t> ctas = getCtas(); ctas && *ctas < 2)
-    return emitOpError("expected a cluster of at least 2 CTAs, got ") << *ctas;
-  return success();
+  if (getCtas() && getLeader())
+    return emitOpError("expected 'ctas' or 'leader', got both");
+  return verifyCTAs(*this, getCtas());
 }
 
 LogicalResult NamedBarrierOp::verify() {

@@ -149,7 +149,7 @@ LogicalResult LocalStoreOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// ScalarLoadOp, ScalarStoreOp
+// ScalarLoadOp, ScalarStoreOp, ScalarSendOp
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyScalar(Operation *op, BufferType buffer) {
@@ -162,8 +162,28 @@ LogicalResult ScalarLoadOp::verify() {
   return verifyScalar(*this, getSource().getType());
 }
 
+/// For an access by one thread.
+static LogicalResult verifyElected(Operation *op, BufferType buffer) {
+  if (!op->getParentOfType<ElectOp>())
+    return op->emitOpError("expected to stand in an attn.elect");
+  return verifyScalar(op, buffer);
+}
+
 LogicalResult ScalarStoreOp::verify() {
-  if (!(*this)->getParentOfType<ElectOp>())
-    return emitOpError("expected to stand in an attn.elect");
-  return verifyScalar(*this, getDest().getType());
+  return verifyElected(*this, getDest().getType());
+}
+
+LogicalResult ScalarSendOp::verify() {
+  if (static_cast<bool>(getToken()) == static_cast<bool>(getBarriers()))
+    return emitOpError("expected either a token or a barrier to complete");
+  if (std::optional<int64_t> ctas = getCtas(); ctas && *ctas < 2)
+    return emitOpError("expected a cluster of at least 2 CTAs, got ") << *ctas;
+  return verifyElected(*this, getDest().getType());
+}
+
+void ScalarSendOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
 }

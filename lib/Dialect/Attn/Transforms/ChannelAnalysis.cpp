@@ -32,6 +32,7 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
     return diag;
   }
   ChannelInfo info;
+  info.cluster = cluster;
   for (auto role : op.getRoles().getAsRange<RoleAttr>()) {
     if (!partitions.findPartition(
             ChannelCreateOp::getPartitionOf(role.getPartition()))) {
@@ -185,10 +186,48 @@ LogicalResult ChannelAnalysis::checkOwner(Operation *op, Value handle,
          << describe(found->second);
 }
 
+/// A role runs in all CTAs of the cluster or in the leader.
+LogicalResult ChannelAnalysis::checkLeader(Operation *op, Owner owner) {
+  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
+  bool isLeader = cluster > 1 && op->getParentOfType<ClusterLeaderOp>();
+  if (role.place && role.isLeader != isLeader) {
+    InFlightDiagnostic diag = op->emitOpError("expected all acquires and "
+                                              "releases of ")
+                              << describe(owner)
+                              << " in an attn.cluster_leader or none, got one "
+                              << (isLeader ? "inside" : "outside");
+    diag.attachNote(role.place->getLoc()) << "the other one is here";
+    return diag;
+  }
+  role.place = op;
+  role.isLeader = isLeader;
+  return success();
+}
+
+/// What fills slots and signals by tx.
+LogicalResult ChannelAnalysis::checkFill(Operation *op, Value token) {
+  auto found = owners.find(token);
+  if (found == owners.end())
+    return op->emitOpError(
+        "expected a token of a channel of the kernel, got one from outside");
+  Owner owner = found->second;
+  SignalKind signal = owner.channel.getRole(owner.role).getSignal();
+  if (signal == SignalKind::Tx)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected the token of a role "
+                                            "that signals by tx, got ")
+                            << describe(owner) << ", which signals by "
+                            << stringifySignalKind(signal);
+  diag.attachNote(owner.channel.getLoc()) << "the channel is here";
+  return diag;
+}
+
 LogicalResult ChannelAnalysis::checkCursors() {
   WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
     if (auto acquire = dyn_cast<ChannelAcquireOp>(op)) {
       Owner owner = owners.find(acquire.getToken())->second;
+      if (failed(checkLeader(op, owner)))
+        return failure();
       owner.part = 0;
       return checkOwner(op, acquire.getCursor(), owner);
     }
@@ -210,27 +249,19 @@ LogicalResult ChannelAnalysis::checkCursors() {
       // The part is the token's own.
       if (auto found = owners.find(release.getToken()); found != owners.end())
         owner->part = found->second.part;
-      if (failed(checkOwner(op, release.getToken(), *owner)))
+      if (failed(checkOwner(op, release.getToken(), *owner)) ||
+          failed(checkLeader(op, *owner)))
         return failure();
       return countRelease(release);
     }
+    if (auto send = dyn_cast<ScalarSendOp>(op); send && send.getToken())
+      return checkFill(op, send.getToken());
     auto load = dyn_cast<TmaLoadOp>(op);
     if (!load || !load.getToken())
       return WalkResult::advance();
-    auto found = owners.find(load.getToken());
-    if (found == owners.end())
-      return WalkResult(op->emitOpError(
-          "expected a token of a channel of the kernel, got one from outside"));
-    Owner owner = found->second;
-    SignalKind signal = owner.channel.getRole(owner.role).getSignal();
-    if (signal == SignalKind::Tx)
-      return countCTAs(load);
-    InFlightDiagnostic diag = op->emitOpError("expected the token of a role "
-                                              "that signals by tx, got ")
-                              << describe(owner) << ", which signals by "
-                              << stringifySignalKind(signal);
-    diag.attachNote(owner.channel.getLoc()) << "the channel is here";
-    return WalkResult(diag);
+    if (failed(checkFill(op, load.getToken())))
+      return failure();
+    return countCTAs(load);
   });
   return failure(walk.wasInterrupted());
 }
@@ -274,6 +305,10 @@ LogicalResult ChannelAnalysis::countRelease(ChannelReleaseOp op) {
 LogicalResult ChannelAnalysis::countCTAs(TmaLoadOp op) {
   Owner owner = owners.find(op.getToken())->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
+  if (role.isLeader)
+    return op.emitOpError("expected a load in all CTAs of the cluster, got one "
+                          "by ")
+           << describe(owner) << ", which is the leader's";
   int64_t ctas = op.getMulticast().value_or(1);
   if (role.load && role.multicast != ctas) {
     InFlightDiagnostic diag = op.emitOpError("expected all loads of ")
@@ -288,16 +323,13 @@ LogicalResult ChannelAnalysis::countCTAs(TmaLoadOp op) {
   return success();
 }
 
-bool ChannelAnalysis::isMulticast() const {
+bool ChannelAnalysis::crossesCTAs() const {
   return llvm::any_of(
-      channels, [](const auto &entry) { return entry.second.isMulticast(); });
+      channels, [](const auto &entry) { return entry.second.crossesCTAs(); });
 }
 
 /// Multicast loads go to all CTAs of the cluster, and releases come from all.
 LogicalResult ChannelAnalysis::checkCluster() {
-  int64_t cluster = 1;
-  if (std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize())
-    cluster = llvm::product_of(*size);
   for (auto &[channel, info] : channels)
     for (auto [index, role] : llvm::enumerate(info.roles)) {
       if (role.multicast != 1 && role.multicast != cluster) {
@@ -308,12 +340,15 @@ LogicalResult ChannelAnalysis::checkCluster() {
             << "the kernel's known_cluster_size says so";
         return diag;
       }
-      if (info.getCTAs(index) != 1 &&
+      // Bytes that CTAs copy for themselves cannot count in others.
+      if (!role.isLeader && info.getTarget(index) != SignalTarget::Own &&
           ChannelCreateOp(channel).getRole(index).getSignal() == SignalKind::Tx)
         return ChannelCreateOp(channel).emitOpError(
-                   "expected a role that signals by arrive before one with "
-                   "multicast loads, got ")
-               << describe({channel, unsigned(index)});
+                   "expected a role that signals by arrive before one ")
+               << (info.getTarget(index) == SignalTarget::Leader
+                       ? "of the cluster's leader"
+                       : "with multicast loads")
+               << ", got " << describe({channel, unsigned(index)});
     }
   return success();
 }
@@ -327,13 +362,15 @@ FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
         BufferType type = load.getDest().getType();
         total += ShapedType::getNumElements(type.getShape()) *
                  type.getElementType().getIntOrFloatBitWidth() / 8;
+      } else if (isa<ScalarSendOp>(group.op)) {
+        total += 4;
       } else if (!isa<ChannelReleaseOp>(group.op)) {
         return group.op->emitOpError("expected the token of a tx role to be "
                                      "used by loads and its release only");
       }
       continue;
     }
-    if (!isa<scf::IfOp, ElectOp>(group.op)) {
+    if (!isa<scf::IfOp, ElectOp, ClusterLeaderOp>(group.op)) {
       InFlightDiagnostic diag = group.op->emitOpError(
           "expected loads outside of loops, since their bytes are announced "
           "when the slot is acquired");
@@ -381,6 +418,8 @@ LogicalResult ChannelAnalysis::countBytes(ChannelAcquireOp op) {
 
 LogicalResult ChannelAnalysis::run() {
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
+  if (std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize())
+    cluster = llvm::product_of(*size);
   for (auto op :
        llvm::make_early_inc_range(kernel.getBody().getOps<ChannelCreateOp>()))
     if (failed(addChannel(op)))
@@ -393,8 +432,10 @@ LogicalResult ChannelAnalysis::run() {
     return failure();
   WalkResult walk = kernel.walk(
       [&](ChannelAcquireOp op) { return WalkResult(countBytes(op)); });
-  if (walk.wasInterrupted())
-    return failure();
+  return failure(walk.wasInterrupted() || failed(checkCluster()));
+}
+
+LogicalResult ChannelAnalysis::checkReleases() {
   for (auto &[channel, info] : channels)
     for (auto [index, role] : llvm::enumerate(info.roles))
       if (!role.release) {
@@ -413,7 +454,7 @@ LogicalResult ChannelAnalysis::run() {
             << "so the role after it would wait forever";
         return diag;
       }
-  return checkCluster();
+  return success();
 }
 
 std::optional<int64_t> ChannelAnalysis::getBytes(ChannelAcquireOp op) const {

@@ -27,24 +27,40 @@ struct RoleInfo {
   /// A load of a tx role, and the CTAs that its loads go to.
   TmaLoadOp load;
   int64_t multicast = 1;
+  /// An acquire or release, and whether all stand in an attn.cluster_leader of
+  /// a kernel with clusters.
+  Operation *place = nullptr;
+  bool isLeader = false;
 };
+
+/// The CTAs of a cluster in which a signal arrives.
+enum class SignalTarget { Own, All, Leader };
 
 struct ChannelInfo {
   SmallVector<RoleInfo, 2> roles;
+  /// CTAs of a cluster.
+  int64_t cluster = 1;
 
-  /// The CTAs to which a release of `role` signals: those that the loads of the
-  /// role after it write to.
-  int64_t getCTAs(unsigned role) const {
-    return roles[(role + 1) % roles.size()].multicast;
+  /// Where the releases of `role` signal: wherever the role after it runs or
+  /// writes. The leader's slots are those of all CTAs.
+  SignalTarget getTarget(unsigned role) const {
+    const RoleInfo &next = roles[(role + 1) % roles.size()];
+    if (next.isLeader)
+      return roles[role].isLeader ? SignalTarget::Own : SignalTarget::Leader;
+    return roles[role].isLeader || next.multicast > 1 ? SignalTarget::All
+                                                      : SignalTarget::Own;
   }
-  /// True if the loads of a role go to more than one CTA.
-  bool isMulticast() const {
-    return llvm::any_of(
-        roles, [](const RoleInfo &role) { return role.multicast > 1; });
+  /// True if CTAs signal or copy to each other.
+  bool crossesCTAs() const {
+    return llvm::any_of(roles, [](const RoleInfo &role) {
+      return role.multicast > 1 || role.isLeader;
+    });
   }
   /// Arrivals from all CTAs that complete a phase of `role`.
   int64_t getCount(unsigned role) const {
-    return roles[role].count * getCTAs(role);
+    bool fromAll =
+        !roles[role].isLeader && getTarget(role) != SignalTarget::Own;
+    return roles[role].count * (fromAll ? cluster : 1);
   }
 };
 
@@ -71,6 +87,9 @@ public:
 
   /// Checks the kernel and counts. On failure a diagnostic was emitted.
   LogicalResult run();
+  /// Checks that each role releases, which loops over tiles do when they are
+  /// lowered.
+  LogicalResult checkReleases();
 
   gpu::GPUFuncOp getKernel() const { return kernel; }
   WarpSpecializeOp getPartitions() const { return partitions; }
@@ -82,8 +101,8 @@ public:
   const llvm::MapVector<Value, Owner> &getOwners() const { return owners; }
   /// The bytes that an acquire of a tx role announces; nothing for others.
   std::optional<int64_t> getBytes(ChannelAcquireOp op) const;
-  /// True if a channel's loads go to more than one CTA.
-  bool isMulticast() const;
+  /// True if CTAs signal or copy to each other in some channel.
+  bool crossesCTAs() const;
 
 private:
   LogicalResult addChannel(ChannelCreateOp op);
@@ -94,6 +113,8 @@ private:
   LogicalResult propagate();
   LogicalResult checkOwner(Operation *op, Value handle, Owner expected);
   LogicalResult checkCursors();
+  LogicalResult checkLeader(Operation *op, Owner owner);
+  LogicalResult checkFill(Operation *op, Value token);
   LogicalResult countRelease(ChannelReleaseOp op);
   LogicalResult countCTAs(TmaLoadOp op);
   LogicalResult checkCluster();
@@ -101,6 +122,8 @@ private:
   FailureOr<int64_t> sumBytes(Value token, Block *block);
 
   gpu::GPUFuncOp kernel;
+  /// CTAs of a cluster.
+  int64_t cluster = 1;
   WarpSpecializeOp partitions;
   llvm::MapVector<ChannelCreateOp, ChannelInfo> channels;
   /// For cursors and tokens.

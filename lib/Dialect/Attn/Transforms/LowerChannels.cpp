@@ -41,6 +41,7 @@ private:
   void makeBarriers();
   void initialize();
   void rewriteLoad(TmaLoadOp op);
+  void rewriteSend(ScalarSendOp op);
   void rewriteStart(CursorStartOp op);
   void rewriteAdvance(CursorAdvanceOp op);
   void rewriteAcquire(ChannelAcquireOp op);
@@ -53,6 +54,13 @@ private:
     return analysis.getChannels().find(owner.channel)->second;
   }
   Value barriersOf(Owner owner) { return barriers[owner.channel][owner.role]; }
+  /// All CTAs of the cluster if the role signals to them, else null.
+  IntegerAttr getCTAs(Builder &b, Owner owner) {
+    const ChannelInfo &info = infoOf(owner);
+    return info.getTarget(owner.role) == SignalTarget::All
+               ? b.getI64IntegerAttr(info.cluster)
+               : IntegerAttr();
+  }
   Value makeSlot(ImplicitLocOpBuilder &b, Value position, Owner owner);
   Value makeIndex(ImplicitLocOpBuilder &b, Value slot, Owner owner);
 
@@ -70,7 +78,7 @@ struct AttnLowerChannelsPass
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
       ChannelAnalysis analysis(kernel);
-      if (failed(analysis.run()))
+      if (failed(analysis.run()) || failed(analysis.checkReleases()))
         return signalPassFailure();
       for (auto [channel, info] : analysis.getChannels())
         report(kernel, channel, info);
@@ -107,7 +115,7 @@ void ChannelRewriter::initialize() {
   WarpSpecializeOp partitions = analysis.getPartitions();
   ImplicitLocOpBuilder b(partitions.getLoc(), partitions);
   auto elect = ElectOp::create(b);
-  if (analysis.isMulticast()) {
+  if (analysis.crossesCTAs()) {
     ClusterBarrierOp::create(b);
     // Other CTAs signal to this one until their last release.
     gpu::GPUFuncOp kernel = analysis.getKernel();
@@ -162,6 +170,16 @@ void ChannelRewriter::rewriteLoad(TmaLoadOp op) {
   op.getTokenMutable().clear();
 }
 
+void ChannelRewriter::rewriteSend(ScalarSendOp op) {
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Owner owner = ownerOf(op.getToken());
+  op.getBarriersMutable().assign(barriersOf(owner));
+  op.getWhichMutable().assign(
+      makeIndex(b, makeSlot(b, op.getToken(), owner), owner));
+  op.getTokenMutable().clear();
+  op.setCtasAttr(getCTAs(b, owner));
+}
+
 void ChannelRewriter::rewriteStart(CursorStartOp op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   int64_t first = ownerOf(op.getResult()).role == 0 ? kParityBit : 0;
@@ -198,9 +216,10 @@ void ChannelRewriter::rewriteAcquire(ChannelAcquireOp op) {
   Value shift = arith::ConstantIntOp::create(b, kParityShift, 32);
   Value parity = arith::ShRUIOp::create(b, cursor, shift);
   MBarrierWaitOp::create(b, barriersOf(before), index, parity,
-                         /*cluster=*/info.isMulticast());
+                         /*cluster=*/info.crossesCTAs());
   if (std::optional<int64_t> bytes = analysis.getBytes(op))
-    MBarrierExpectTxOp::create(b, barriersOf(owner), index, *bytes);
+    MBarrierExpectTxOp::create(b, barriersOf(owner), index,
+                               b.getI64IntegerAttr(*bytes), getCTAs(b, owner));
   op.getIndex().replaceAllUsesWith(slot);
   op.getToken().replaceAllUsesWith(cursor);
 }
@@ -210,11 +229,11 @@ void ChannelRewriter::rewriteRelease(ChannelReleaseOp op) {
   if (owner.channel.getRole(owner.role).getSignal() != SignalKind::Arrive)
     return;
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  int64_t ctas = infoOf(owner).getCTAs(owner.role);
   MBarrierArriveOp::create(
       b, barriersOf(owner),
       makeIndex(b, makeSlot(b, op.getTokenMutable().get(), owner), owner),
-      ctas > 1 ? b.getI64IntegerAttr(ctas) : IntegerAttr());
+      getCTAs(b, owner),
+      infoOf(owner).getTarget(owner.role) == SignalTarget::Leader);
 }
 
 void ChannelRewriter::run() {
@@ -228,6 +247,8 @@ void ChannelRewriter::run() {
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<TmaLoadOp>(op); load && load.getToken())
       rewriteLoad(load);
+    if (auto send = dyn_cast<ScalarSendOp>(op); send && send.getToken())
+      rewriteSend(send);
     if (isa<CursorStartOp, CursorAdvanceOp, ChannelAcquireOp, ChannelReleaseOp>(
             op))
       ops.push_back(op);

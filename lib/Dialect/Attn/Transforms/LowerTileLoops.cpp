@@ -47,104 +47,164 @@ static void moveBody(TileLoopOp loop, Block *block, Value tile,
                                 body.begin(), yield->getIterator());
 }
 
-/// The role of a loop whose tiles a counter deals.
-static FailureOr<StringAttr> checkDealt(gpu::GPUFuncOp kernel, TileLoopOp loop,
-                                        bool &isDealer) {
-  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
-  if (size && llvm::product_of(*size) > 1) {
-    InFlightDiagnostic diag =
-        loop.emitOpError("expected a kernel without clusters for the scheduler "
-                         "'dynamic', got clusters of ")
-        << llvm::product_of(*size) << " CTAs";
-    diag.attachNote(kernel.getLoc()) << "the kernel is here";
-    return diag;
+//===----------------------------------------------------------------------===//
+// Tiles that a counter deals
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Lowers a loop to one that starts with the tile of the CTA's or cluster's
+/// rank. At the end of the body the dealer, one thread, takes the next tile
+/// from the counter and hands its index over; readers find it in the ring. Each
+/// role carries its cursor.
+class DealtLoop {
+public:
+  DealtLoop(gpu::GPUFuncOp kernel, TileLoopOp loop)
+      : loop(loop), b(loop.getLoc(), loop) {
+    if (std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize())
+      cluster = llvm::product_of(*size);
   }
-  auto channel = loop.getChannel().getDefiningOp<ChannelCreateOp>();
+
+  /// Checks that the loop's partition has the roles that it needs.
+  LogicalResult check();
+  Operation *lower(Value own, Value number);
+
+private:
+  Value deal(Value number, Value cursor);
+  Value read(Value cursor);
+  /// Inserts what follows in a region of `op`.
+  void enter(Operation *op);
+  bool isInElect() {
+    return static_cast<bool>(loop->getParentOfType<ElectOp>());
+  }
+
+  TileLoopOp loop;
+  ImplicitLocOpBuilder b;
+  int64_t cluster = 1;
+  ChannelCreateOp channel;
+  /// The loop's roles: null where its partition does not deal, or where the
+  /// thread that does knows the index.
+  RoleAttr dealer, reader;
+};
+} // namespace
+
+LogicalResult DealtLoop::check() {
+  channel = loop.getChannel().getDefiningOp<ChannelCreateOp>();
   if (!channel)
     return loop.emitOpError("expected the result of an attn.channel.create as "
                             "its channel");
-  auto [partitions, index] = getPartition(loop);
-  StringAttr name;
-  std::optional<unsigned> role;
-  if (partitions) {
-    name = cast<StringAttr>(partitions.getNames()[index]);
-    role = channel.findRole(name);
-  }
-  if (!role || channel.getRoles().size() != 2) {
-    InFlightDiagnostic diag =
-        loop.emitOpError("expected to stand in the partition of one of two "
-                         "roles of its channel");
+  auto fail = [&](const Twine &message) -> LogicalResult {
+    InFlightDiagnostic diag = loop.emitOpError("expected ") << message;
     diag.attachNote(channel.getLoc()) << "the roles are here";
     return diag;
+  };
+  StringRef partition;
+  if (auto [partitions, index] = getPartition(loop); partitions)
+    partition = cast<StringAttr>(partitions.getNames()[index]).getValue();
+  for (auto [index, role] :
+       llvm::enumerate(channel.getRoles().getAsRange<RoleAttr>())) {
+    if (ChannelCreateOp::getPartitionOf(role.getPartition()) != partition)
+      continue;
+    if (reader)
+      return fail("one role of partition '" + partition +
+                  "' that reads indices, got '" + reader.getPartition() +
+                  "' and '" + role.getPartition() + "'");
+    (index == 0 ? dealer : reader) = role;
   }
-  isDealer = *role == 0;
-  if (isDealer && !loop->getParentOfType<ElectOp>())
-    return loop.emitOpError("expected to stand in an attn.elect, since one "
-                            "thread takes tiles from the counter");
-  return name;
+  if (!dealer && !reader)
+    return fail("to stand in the partition of a role of its channel");
+  if (!dealer)
+    return success();
+  if (!reader && cluster > 1)
+    return fail("a second role of partition '" + partition +
+                "', by which the CTAs of a cluster read indices, got none");
+  if (!reader && !isInElect())
+    return fail("to stand in an attn.elect or a second role of partition '" +
+                partition + "', by which its threads read indices, got none");
+  if (reader && dealer.getSignal() != SignalKind::Tx)
+    return fail("a first role that signals by tx where its own partition reads "
+                "indices, got " +
+                stringifySignalKind(dealer.getSignal()));
+  return success();
 }
 
-/// A loop whose condition hands a tile's index over: the dealer puts the one
-/// that it has at hand, `own` at first, into the ring; the other role finds it
-/// there. The dealer carries its tile, and both their cursor.
-static FailureOr<Operation *>
-lowerDynamic(gpu::GPUFuncOp kernel, TileLoopOp loop, Value own, Value number) {
-  bool isDealer = false;
-  FailureOr<StringAttr> role = checkDealt(kernel, loop, isDealer);
-  if (failed(role))
-    return failure();
-  ImplicitLocOpBuilder b(loop.getLoc(), loop);
-  Value channel = loop.getChannel(), ring = loop.getRing();
-  SmallVector<Value> inits = {CursorStartOp::create(b, channel, *role)};
-  if (isDealer)
-    inits.push_back(own);
+void DealtLoop::enter(Operation *op) {
+  b.createBlock(&op->getRegion(0));
+  b.setInsertionPoint(YieldOp::create(b, ValueRange()));
+}
+
+/// The next tile, taken from the counter and handed over.
+Value DealtLoop::deal(Value number, Value cursor) {
+  // Each tile that is not a CTA's first one is taken once, and each CTA that
+  // has a tile finds none once: as many as there are tiles. The last one
+  // leaves 0 for the next launch.
+  Value last = arith::SubIOp::create(b, loop.getCount(),
+                                     arith::ConstantIntOp::create(b, 1, 32));
+  Value dealt = LLVM::AtomicRMWOp::create(
+      b, LLVM::AtomicBinOp::uinc_wrap, loop.getCounter(), last,
+      LLVM::AtomicOrdering::monotonic, /*syncscope=*/"device");
+  Value next = arith::AddIOp::create(b, number, dealt);
+  StringRef role = dealer.getPartition();
+  auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
+  if (dealer.getSignal() == SignalKind::Tx)
+    ScalarSendOp::create(b, next, loop.getRing(), slot.getIndex(),
+                         slot.getToken(), /*barriers=*/Value(),
+                         /*which=*/Value(), /*ctas=*/IntegerAttr());
+  else
+    ScalarStoreOp::create(b, next, loop.getRing(), slot.getIndex());
+  ChannelReleaseOp::create(b, channel, slot.getToken(), role);
+  return next;
+}
+
+Value DealtLoop::read(Value cursor) {
+  StringRef role = reader.getPartition();
+  auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
+  Value next = ScalarLoadOp::create(b, loop.getRing(), slot.getIndex());
+  ChannelReleaseOp::create(b, channel, slot.getToken(), role);
+  return next;
+}
+
+Operation *DealtLoop::lower(Value own, Value number) {
+  SmallVector<Value> inits = {own};
+  for (RoleAttr role : {dealer, reader})
+    if (role)
+      inits.push_back(CursorStartOp::create(b, channel, role.getPartition()));
   size_t extra = inits.size();
   llvm::append_range(inits, loop.getInits());
-  SmallVector<Type> types = {b.getI32Type(), inits.front().getType()};
-  llvm::append_range(types, loop.getResultTypes());
+  TypeRange types = ValueRange(inits).getTypes();
   auto tiles = scf::WhileOp::create(b, types, inits);
-  SmallVector<Location> locations(types.size(), loop.getLoc());
-
-  Block *before =
-      b.createBlock(&tiles.getBefore(), {}, ValueRange(inits).getTypes(),
-                    ArrayRef(locations).take_front(inits.size()));
-  Value cursor = before->getArgument(0);
-  auto slot = ChannelAcquireOp::create(b, channel, cursor, *role);
-  Value tile;
-  if (isDealer) {
-    tile = before->getArgument(1);
-    ScalarStoreOp::create(b, tile, ring, slot.getIndex());
-  } else {
-    tile = ScalarLoadOp::create(b, ring, slot.getIndex());
-  }
-  ChannelReleaseOp::create(b, channel, slot.getToken(), *role);
-  SmallVector<Value> passed = {tile,
-                               CursorAdvanceOp::create(b, cursor, channel)};
-  llvm::append_range(passed, before->getArguments().drop_front(extra));
-  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, tile,
-                                       loop.getCount());
-  scf::ConditionOp::create(b, exists, passed);
+  SmallVector<Location> locations(inits.size(), loop.getLoc());
+  Block *before = b.createBlock(&tiles.getBefore(), {}, types, locations);
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                       before->getArgument(0), loop.getCount());
+  scf::ConditionOp::create(b, exists, before->getArguments());
 
   Block *after = b.createBlock(&tiles.getAfter(), {}, types, locations);
   moveBody(loop, after, after->getArgument(0),
-           after->getArguments().drop_front(2));
+           after->getArguments().drop_front(extra));
   Operation *yield = after->getTerminator();
   b.setInsertionPoint(yield);
-  SmallVector<Value> next = {after->getArgument(1)};
-  if (isDealer) {
-    // Each tile that is not a CTA's first one is taken once, and each CTA that
-    // has a tile finds none once: as many as there are tiles. The last one
-    // leaves 0 for the next launch.
-    Value last = arith::SubIOp::create(b, loop.getCount(),
-                                       arith::ConstantIntOp::create(b, 1, 32));
-    Value dealt = LLVM::AtomicRMWOp::create(
-        b, LLVM::AtomicBinOp::uinc_wrap, loop.getCounter(), last,
-        LLVM::AtomicOrdering::monotonic, /*syncscope=*/"device");
-    next.push_back(arith::AddIOp::create(b, number, dealt));
+  ValueRange cursors = after->getArguments().slice(1, extra - 1);
+  Value next;
+  if (dealer) {
+    OpBuilder::InsertionGuard guard(b);
+    if (reader && !isInElect())
+      enter(ElectOp::create(b));
+    if (cluster > 1)
+      enter(ClusterLeaderOp::create(b));
+    next = deal(number, cursors.front());
   }
-  yield->insertOperands(0, next);
-  return tiles.getOperation();
+  if (reader)
+    next = read(cursors.back());
+  SmallVector<Value> passed = {next};
+  for (Value cursor : cursors)
+    passed.push_back(CursorAdvanceOp::create(b, cursor, channel));
+  yield->insertOperands(0, passed);
+  return tiles;
 }
+
+//===----------------------------------------------------------------------===//
+// All loops
+//===----------------------------------------------------------------------===//
 
 LogicalResult AttnLowerTileLoopsPass::lower(gpu::GPUFuncOp kernel,
                                             TileLoopOp loop) {
@@ -218,10 +278,10 @@ LogicalResult AttnLowerTileLoopsPass::lower(gpu::GPUFuncOp kernel,
     break;
   }
   case TileScheduler::Dynamic: {
-    FailureOr<Operation *> tiles = lowerDynamic(kernel, loop, own, number);
-    if (failed(tiles))
+    DealtLoop dealt(kernel, loop);
+    if (failed(dealt.check()))
       return failure();
-    lowered = *tiles;
+    lowered = dealt.lower(own, number);
     break;
   }
   }

@@ -133,7 +133,7 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
       return failure();
     return left;
   }
-  if (isa<TmaLoadOp>(op)) {
+  if (isa<TmaLoadOp, ScalarSendOp>(op)) {
     if (!(left & kUse) &&
         failed(fail(op, "expected loads with a token before its release", user,
                     "it is used here")))
@@ -166,7 +166,7 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
 /// what is left.
 FailureOr<Rights> HandleVerifier::followBranch(const UseGroup &group,
                                                Rights left, Rights otherwise) {
-  if (!isa<scf::IfOp, RareOp, ElectOp>(group.op)) {
+  if (!isa<scf::IfOp, RareOp, ElectOp, ClusterLeaderOp>(group.op)) {
     if (failed(fail(group.nested.front()->getOwner(),
                     "expected the region to make or carry the " +
                         getKind(handle) + ", got one from outside",

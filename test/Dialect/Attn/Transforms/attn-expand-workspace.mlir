@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-expand=chip=sm_90a | FileCheck %s
+// RUN: attn-opt %s -attn-expand=chip=sm_90a -split-input-file | FileCheck %s
 
 // The counter that deals tiles is memory that the host provides, filled with
 // zeros; the kernel leaves it so.
@@ -25,5 +25,35 @@
 func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
                  outs(%o : memref<1x8x256x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<dynamic = true, order = longest_first>}
+  return
+}
+
+// -----
+
+// Where V is transposed on its way, all threads of the producer's partition walk
+// the tiles, and where CTAs are a cluster, the producers of all of them do.
+
+// CHECK-LABEL: func.func @transposed
+// CHECK: attn.channel.create {name = "tile"
+// CHECK-SAME: [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]
+// CHECK: partition "producer"
+// CHECK: attn.elect {
+// CHECK: }
+// CHECK: attn.tile_loop %{{.*}} scheduler dynamic
+func.func @transposed(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<dynamic = true>}
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @cluster
+// CHECK: attn.channel.create {name = "tile"
+// CHECK-SAME: [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]
+// CHECK: attn.tile_loop %{{.*}} scheduler dynamic
+func.func @cluster(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<cluster = 2, dynamic = true>}
   return
 }

@@ -364,4 +364,45 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // What one thread sends is awaited at an mbarrier, in its own partition too, and
+  // is no access of the async proxy; what it stores needs a barrier.
+  // CHECK-LABEL: gpu.func @sent
+  // CHECK-NOT: attn.named_barrier
+  // CHECK-NOT: attn.fence
+  // CHECK: attn.scalar_send
+  // CHECK-NOT: attn.named_barrier
+  // CHECK-NOT: attn.fence
+  // CHECK: attn.scalar_load
+  // CHECK-NOT: attn.named_barrier
+  // CHECK-NOT: attn.fence
+  // CHECK: attn.scalar_store
+  // CHECK: attn.named_barrier
+  // CHECK: attn.scalar_load
+  gpu.func @sent(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {name = "b", offset = 0 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    %c = attn.alloc {name = "c", offset = 16 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {name = "full", offset = 32 : i64} : !attn.mbarriers<1>
+    %empty = attn.mbarrier.alloc {name = "empty", offset = 40 : i64} : !attn.mbarriers<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        attn.cluster_leader {
+          attn.mbarrier.expect_tx %full[%zero] {bytes = 4} : !attn.mbarriers<1>
+          attn.scalar_send %x, %b[%zero] barrier %full[%zero] : !attn.mbarriers<1> : !attn.buffer<2xi32, #attn.rows, shared>
+        }
+      }
+      attn.mbarrier.wait %full[%zero] parity %zero : !attn.mbarriers<1>
+      %y = attn.scalar_load %b[%zero] : !attn.buffer<2xi32, #attn.rows, shared>
+      attn.mbarrier.arrive %empty[%zero] : !attn.mbarriers<1>
+      attn.elect {
+        attn.scalar_store %y, %c[%zero] : !attn.buffer<2xi32, #attn.rows, shared>
+      }
+      %z = attn.scalar_load %c[%zero] : !attn.buffer<2xi32, #attn.rows, shared>
+    }
+    gpu.return
+  }
 }

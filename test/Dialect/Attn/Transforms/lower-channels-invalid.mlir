@@ -659,3 +659,127 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!ring = !attn.buffer<2xi32, #attn.rows, shared>
+
+gpu.module @kernels {
+  gpu.func @sometimes_leader(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "tile"} : !ring
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
+      attn.channel.release %c, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %p = attn.cursor.start %c as "producer" : !attn.channel<2>
+        attn.cluster_leader {
+          %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+          attn.scalar_send %x, %ring[%i] token %t : !ring
+          // expected-note@below {{the other one is here}}
+          attn.channel.release %c, %t as "producer" : !attn.channel<2>
+        }
+        %n = attn.cursor.advance %p on %c : !attn.channel<2>
+        // expected-error@below {{expected all acquires and releases of role 'producer' of channel 'tile' in an attn.cluster_leader or none, got one outside}}
+        %i, %t = attn.channel.acquire %c[%n] as "producer" : !attn.channel<2>
+        attn.channel.release %c, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !attn.buffer<2xi32, #attn.rows, shared>
+
+gpu.module @kernels {
+  gpu.func @tx_before_leader(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "tile"} : !ring
+    // expected-error@below {{expected a role that signals by arrive before one of the cluster's leader, got role 'consumer' of channel 'tile'}}
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", tx>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      attn.elect {
+        %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
+        attn.channel.release %c, %t as "consumer" : !attn.channel<2>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %p = attn.cursor.start %c as "producer" : !attn.channel<2>
+        attn.cluster_leader {
+          %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+          attn.scalar_send %x, %ring[%i] token %t : !ring
+          attn.channel.release %c, %t as "producer" : !attn.channel<2>
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !attn.buffer<2xi32, #attn.rows, shared>
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+
+gpu.module @kernels {
+  gpu.func @leader_loads(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "tile"} : !ring
+    %a = attn.alloc {name = "a"} : !slot
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
+      attn.channel.release %c, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %p = attn.cursor.start %c as "producer" : !attn.channel<2>
+        attn.cluster_leader {
+          %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+          // expected-error@below {{expected a load in all CTAs of the cluster, got one by role 'producer' of channel 'tile', which is the leader's}}
+          attn.tma.load %map[%x, %x], %a token %t : !map, !slot
+          attn.channel.release %c, %t as "producer" : !attn.channel<2>
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !attn.buffer<2xi32, #attn.rows, shared>
+
+gpu.module @kernels {
+  gpu.func @send_by_arrive(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "tile"} : !ring
+    // expected-note@below {{the channel is here}}
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
+      attn.channel.release %c, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %p = attn.cursor.start %c as "producer" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+        // expected-error@below {{expected the token of a role that signals by tx, got role 'producer' of channel 'tile', which signals by arrive}}
+        attn.scalar_send %x, %ring[%i] token %t : !ring
+        attn.channel.release %c, %t as "producer" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}

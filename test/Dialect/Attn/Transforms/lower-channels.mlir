@@ -385,3 +385,94 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// The cluster's leader fills the slots of both CTAs: it announces bytes and sends
+// in both, once all readers of both have arrived in its own CTA. Between the
+// others slots stay in their CTA.
+
+// CHECK-LABEL: gpu.func @leader
+// CHECK:         %[[P:.*]] = attn.mbarrier.alloc {name = "tile.producer"}
+// CHECK:         %[[R:.*]] = attn.mbarrier.alloc {name = "tile.producer.reader"}
+// CHECK:         %[[C:.*]] = attn.mbarrier.alloc {name = "tile.consumer"}
+// CHECK:         attn.mbarrier.init %[[P]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[R]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[C]] {count = 8 : i64}
+// CHECK:         attn.cluster_barrier
+// CHECK:         partition "consumer"
+// CHECK:           attn.mbarrier.wait %[[R]][%{{.*}}] parity %{{.*}} {cluster}
+// CHECK:           attn.mbarrier.arrive %[[C]][%{{.*}}] {leader} : <2>
+// CHECK:         partition "producer"
+// CHECK:           attn.cluster_leader {
+// CHECK:             attn.mbarrier.wait %[[C]][%{{.*}}] parity %{{.*}} {cluster}
+// CHECK:             attn.mbarrier.expect_tx %[[P]][%{{.*}}] {bytes = 4 : i64, ctas = 2 : i64}
+// CHECK:             attn.scalar_send %{{.*}}, %{{.*}} barrier %[[P]][%{{.*}}] : !attn.mbarriers<2> {ctas = 2 : i64}
+// CHECK:           }
+// CHECK:           attn.mbarrier.wait %[[P]][%{{.*}}] parity %{{.*}} {cluster}
+// CHECK:           attn.mbarrier.arrive %[[R]][%{{.*}}] : <2>
+// CHECK:         attn.cluster_barrier
+// CHECK-NEXT:    gpu.return
+// REMARK: channel 'tile' becomes mbarriers
+// REMARK-SAME: barriers=6, bytes=4, counts="producer 1, producer.reader 1, consumer 8", depth=2
+gpu.module @kernels {
+  gpu.func @leader(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.rows, shared>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
+      attn.channel.release %c, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %p = attn.cursor.start %c as "producer" : !attn.channel<2>
+        %r = attn.cursor.start %c as "producer.reader" : !attn.channel<2>
+        attn.cluster_leader {
+          %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+          attn.scalar_send %x, %ring[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+          attn.channel.release %c, %t as "producer" : !attn.channel<2>
+        }
+        %i, %t = attn.channel.acquire %c[%r] as "producer.reader" : !attn.channel<2>
+        attn.channel.release %c, %t as "producer.reader" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Without clusters each CTA is its own leader.
+
+// CHECK-LABEL: gpu.func @alone
+// CHECK:         attn.mbarrier.init %{{.*}} {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %{{.*}} {count = 4 : i64}
+// CHECK:         gpu.barrier
+// CHECK:         attn.mbarrier.arrive %{{[^{]*}} : <2>
+// CHECK:         attn.mbarrier.expect_tx %{{.*}} {bytes = 4 : i64} : <2>
+// CHECK:         attn.scalar_send %{{.*}}, %{{.*}} barrier %{{.*}} : !attn.mbarriers<2> :
+gpu.module @kernels {
+  gpu.func @alone(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.rows, shared>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
+      attn.channel.release %c, %t as "consumer" : !attn.channel<2>
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %p = attn.cursor.start %c as "producer" : !attn.channel<2>
+        attn.cluster_leader {
+          %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+          attn.scalar_send %x, %ring[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+          attn.channel.release %c, %t as "producer" : !attn.channel<2>
+        }
+      }
+    }
+    gpu.return
+  }
+}

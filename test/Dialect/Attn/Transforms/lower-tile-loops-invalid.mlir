@@ -3,12 +3,20 @@
 !ring = !attn.buffer<2xi32, #attn.auto, shared>
 
 gpu.module @kernels {
-  // expected-note@below {{the kernel is here}}
-  gpu.func @cluster(%count: i32, %counter: !llvm.ptr<1>, %c: !attn.channel<2>, %ring: !ring) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-    // expected-error@below {{expected a kernel without clusters for the scheduler 'dynamic', got clusters of 2 CTAs}}
-    attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
-    ^bb0(%tile: i32):
-      attn.yield
+  gpu.func @cluster(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    // expected-note@below {{the roles are here}}
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        // expected-error@below {{expected a second role of partition 'producer', by which the CTAs of a cluster read indices, got none}}
+        attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
+        ^bb0(%tile: i32):
+          attn.yield
+        }
+      }
     }
     gpu.return
   }
@@ -37,7 +45,7 @@ gpu.module @kernels {
   gpu.func @partition(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel {
     // expected-note@below {{the roles are here}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
-    // expected-error@below {{expected to stand in the partition of one of two roles of its channel}}
+    // expected-error@below {{expected to stand in the partition of a role of its channel}}
     attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
     ^bb0(%tile: i32):
       attn.yield
@@ -52,16 +60,61 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @elect(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel {
+    // expected-note@below {{the roles are here}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
     }
     partition "producer" warps 4 registers 24 {
-      // expected-error@below {{expected to stand in an attn.elect, since one thread takes tiles from the counter}}
+      // expected-error@below {{expected to stand in an attn.elect or a second role of partition 'producer', by which its threads read indices, got none}}
       attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
       ^bb0(%tile: i32):
         attn.yield
       }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !attn.buffer<2xi32, #attn.auto, shared>
+
+gpu.module @kernels {
+  gpu.func @signal(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel {
+    // expected-note@below {{the roles are here}}
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+    }
+    partition "producer" warps 4 registers 24 {
+      // expected-error@below {{expected a first role that signals by tx where its own partition reads indices, got arrive}}
+      attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
+      ^bb0(%tile: i32):
+        attn.yield
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !attn.buffer<2xi32, #attn.auto, shared>
+
+gpu.module @kernels {
+  gpu.func @readers(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel {
+    // expected-note@below {{the roles are here}}
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>, #attn.role<"consumer.other", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      // expected-error@below {{expected one role of partition 'consumer' that reads indices, got 'consumer' and 'consumer.other'}}
+      attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
+      ^bb0(%tile: i32):
+        attn.yield
+      }
+    }
+    partition "producer" warps 4 registers 24 {
     }
     gpu.return
   }

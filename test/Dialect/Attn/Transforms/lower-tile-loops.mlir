@@ -74,43 +74,46 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // The producer starts with its own tile and takes the next ones from the
-  // counter, which the last of all additions sets back to 0; the channel hands
-  // each on, the one behind the last tile too.
+  // Both roles start with the tile of the CTA's rank. The producer takes the next
+  // ones from the counter, which the last of all additions sets back to 0, and
+  // knows what it hands on; the channel hands on the index behind the last tile
+  // too.
   // CHECK-LABEL: gpu.func @dynamic
   // CHECK-SAME: (%[[COUNT:.*]]: i32, %[[COUNTER:.*]]: !llvm.ptr<1>, %[[X:.*]]: f32
   // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
   // CHECK: %[[RING:.*]] = attn.alloc
   // CHECK: %[[C:.*]] = attn.channel.create
   // CHECK: partition "consumer"
+  // CHECK: %[[CTA:.*]] = arith.index_cast %{{.*}} : index to i32
   // CHECK: %[[FIRST:.*]] = attn.cursor.start %[[C]] as "consumer"
-  // CHECK: %[[R:.*]]:3 = scf.while (%[[CUR:.*]] = %[[FIRST]], %[[V:.*]] = %[[X]]) : (!attn.cursor, f32) -> (i32, !attn.cursor, f32)
-  // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[CUR]]] as "consumer"
-  // CHECK: %[[TILE:.*]] = attn.scalar_load %[[RING]][%[[I]]]
-  // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "consumer"
-  // CHECK: %[[NEXT:.*]] = attn.cursor.advance %[[CUR]] on %[[C]]
+  // CHECK: %[[R:.*]]:3 = scf.while (%[[TILE:.*]] = %[[CTA]], %[[CUR:.*]] = %[[FIRST]], %[[V:.*]] = %[[X]])
   // CHECK: %[[MORE:.*]] = arith.cmpi ult, %[[TILE]], %[[COUNT]]
-  // CHECK: scf.condition(%[[MORE]]) %[[TILE]], %[[NEXT]], %[[V]]
+  // CHECK: scf.condition(%[[MORE]]) %[[TILE]], %[[CUR]], %[[V]]
   // CHECK: ^bb0(%[[TILE:.*]]: i32, %[[CUR:.*]]: !attn.cursor, %[[V:.*]]: f32):
   // CHECK: %[[Y:.*]] = arith.addf %[[V]], %[[V]]
   // CHECK: gpu.printf "%d", %[[TILE]]
-  // CHECK: scf.yield %[[CUR]], %[[Y]]
+  // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[CUR]]] as "consumer"
+  // CHECK: %[[NEXT:.*]] = attn.scalar_load %[[RING]][%[[I]]]
+  // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "consumer"
+  // CHECK: %[[BEHIND:.*]] = attn.cursor.advance %[[CUR]] on %[[C]]
+  // CHECK: scf.yield %[[NEXT]], %[[BEHIND]], %[[Y]]
   // CHECK: gpu.printf "%f", %[[R]]#2
   // CHECK: partition "producer"
   // CHECK: attn.elect
   // CHECK: %[[CTA:.*]] = arith.index_cast %{{.*}} : index to i32
   // CHECK: %[[GRID:.*]] = arith.index_cast %{{.*}} : index to i32
-  // CHECK: scf.while (%[[CUR:.*]] = %{{.*}}, %[[TILE:.*]] = %[[CTA]]) : (!attn.cursor, i32) -> (i32, !attn.cursor)
-  // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[CUR]]] as "producer"
-  // CHECK: attn.scalar_store %[[TILE]], %[[RING]][%[[I]]]
-  // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "producer"
+  // CHECK: %[[FIRST:.*]] = attn.cursor.start %[[C]] as "producer"
+  // CHECK: scf.while (%[[TILE:.*]] = %[[CTA]], %[[CUR:.*]] = %[[FIRST]])
   // CHECK: arith.cmpi ult, %[[TILE]], %[[COUNT]]
-  // CHECK: } do {
+  // CHECK: ^bb0(%{{.*}}: i32, %[[CUR:.*]]: !attn.cursor):
   // CHECK: gpu.printf
   // CHECK: %[[LAST:.*]] = arith.subi %[[COUNT]], %[[ONE]]
   // CHECK: %[[DEALT:.*]] = llvm.atomicrmw uinc_wrap %[[COUNTER]], %[[LAST]] syncscope("device") monotonic
   // CHECK: %[[TAKEN:.*]] = arith.addi %[[GRID]], %[[DEALT]]
-  // CHECK: scf.yield %{{.*}}, %[[TAKEN]]
+  // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[CUR]]] as "producer"
+  // CHECK: attn.scalar_store %[[TAKEN]], %[[RING]][%[[I]]]
+  // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "producer"
+  // CHECK: scf.yield %[[TAKEN]], %{{.*}}
   gpu.func @dynamic(%count: i32, %counter: !llvm.ptr<1>, %x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
@@ -123,6 +126,87 @@ gpu.module @kernels {
         attn.yield %y : f32
       }
       gpu.printf "%f", %r : f32
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
+        ^bb0(%tile: i32):
+          gpu.printf "%d", %tile : i32
+          attn.yield
+        }
+      }
+    }
+    gpu.return
+  }
+
+  // Where all threads of the dealing partition loop, one of them takes the next
+  // tile, and all of them read it as the other role does.
+  // CHECK-LABEL: gpu.func @readers
+  // CHECK: %[[RING:.*]] = attn.alloc
+  // CHECK: %[[C:.*]] = attn.channel.create
+  // CHECK: partition "producer"
+  // CHECK-NOT: attn.elect
+  // CHECK: %[[DEALS:.*]] = attn.cursor.start %[[C]] as "producer"
+  // CHECK: %[[READS:.*]] = attn.cursor.start %[[C]] as "producer.reader"
+  // CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %[[DEALS]], %{{.*}} = %[[READS]])
+  // CHECK: ^bb0(%[[TILE:.*]]: i32, %[[D:.*]]: !attn.cursor, %[[R:.*]]: !attn.cursor):
+  // CHECK: gpu.printf
+  // CHECK: attn.elect {
+  // CHECK: %[[DEALT:.*]] = llvm.atomicrmw uinc_wrap
+  // CHECK: %[[TAKEN:.*]] = arith.addi %{{.*}}, %[[DEALT]]
+  // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[D]]] as "producer"
+  // CHECK: attn.scalar_send %[[TAKEN]], %[[RING]][%[[I]]] token %[[TOKEN]]
+  // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "producer"
+  // CHECK-NEXT: }
+  // CHECK: %[[J:.*]], %[[OWN:.*]] = attn.channel.acquire %[[C]][%[[R]]] as "producer.reader"
+  // CHECK: %[[NEXT:.*]] = attn.scalar_load %[[RING]][%[[J]]]
+  // CHECK: attn.channel.release %[[C]], %[[OWN]] as "producer.reader"
+  // CHECK-DAG: %[[D2:.*]] = attn.cursor.advance %[[D]] on %[[C]]
+  // CHECK-DAG: %[[R2:.*]] = attn.cursor.advance %[[R]] on %[[C]]
+  // CHECK: scf.yield %[[NEXT]], %[[D2]], %[[R2]]
+  gpu.func @readers(%count: i32, %counter: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
+      ^bb0(%tile: i32):
+        gpu.printf "%d", %tile : i32
+        attn.yield
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
+      ^bb0(%tile: i32):
+        gpu.printf "%d", %tile : i32
+        attn.yield
+      }
+    }
+    gpu.return
+  }
+
+  // A cluster's leader takes tiles for all of its CTAs, whose producers read them.
+  // CHECK-LABEL: gpu.func @dealt_cluster
+  // CHECK: partition "producer"
+  // CHECK: attn.elect
+  // CHECK-DAG: %[[NUMBER:.*]] = arith.divui
+  // CHECK: scf.while
+  // CHECK: gpu.printf
+  // CHECK-NOT: attn.elect
+  // CHECK: attn.cluster_leader {
+  // CHECK: %[[DEALT:.*]] = llvm.atomicrmw uinc_wrap
+  // CHECK: attn.channel.acquire %{{.*}} as "producer" :
+  // CHECK: attn.scalar_send
+  // CHECK: attn.channel.release %{{.*}} as "producer" :
+  // CHECK-NEXT: }
+  // CHECK: attn.channel.acquire %{{.*}} as "producer.reader"
+  // CHECK: attn.scalar_load
+  // CHECK: attn.channel.release %{{.*}} as "producer.reader"
+  gpu.func @dealt_cluster(%count: i32, %counter: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {

@@ -54,4 +54,60 @@ gpu.module @kernels {
     attn.cluster_barrier
     gpu.return
   }
+
+  // The first CTA announces 4 bytes in both CTAs and stores to both. One lane of
+  // each warp arrives in the first CTA, where it may be itself.
+  // CHECK-LABEL: gpu.func @leader
+  // CHECK: nvvm.elect.sync
+  // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
+  // CHECK: %[[LEADS:.*]] = arith.cmpi eq, %[[RANK]], %c0_i32{{[_0-9]*}}
+  // CHECK: scf.if %[[LEADS]]
+  // CHECK: %[[HERE:.*]] = nvvm.mapa %{{.*}}, %c0_i32{{[_0-9]*}} : !llvm.ptr<3> -> !llvm.ptr<7>
+  // CTA: nvvm.mbarrier.arrive.expect_tx %[[HERE]], %c4_i32{{[_0-9]*}} : !llvm.ptr<7>
+  // CLUSTER: nvvm.mbarrier.arrive.expect_tx %[[HERE]], %c4_i32{{[_0-9]*}} {scope = #nvvm.mem_scope<cluster>}
+  // CHECK: %[[THERE:.*]] = nvvm.mapa %{{.*}}, %c1_i32{{[_0-9]*}}
+  // CHECK: nvvm.mbarrier.arrive.expect_tx %[[THERE]], %c4_i32{{[_0-9]*}}
+  // CHECK: %[[ELEMENT:.*]] = llvm.getelementptr %{{.*}} : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  // CHECK: %[[TO:.*]] = nvvm.mapa %[[ELEMENT]], %c0_i32{{[_0-9]*}}
+  // CHECK: %[[ADDRESS:.*]] = llvm.ptrtoint %[[TO]] : !llvm.ptr<7> to i32
+  // CHECK: llvm.inline_asm {{.*}}"st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [$0], $1, [$2];", "r,r,r,~{memory}" %[[ADDRESS]], %{{.*}}, %{{.*}}
+  // CHECK: nvvm.mapa %[[ELEMENT]], %c1_i32{{[_0-9]*}}
+  // CHECK: llvm.inline_asm {{.*}}"st.async
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: arith.cmpi ult, %[[LANE:.*]], %c1_i32{{[_0-9]*}}
+  // CHECK: %[[REMOTE:.*]] = nvvm.mapa %{{.*}}, %[[LANE]]
+  // CTA: nvvm.mbarrier.arrive %[[REMOTE]] : !llvm.ptr<7>
+  gpu.func @leader(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {offset = 32 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<2>
+    %empty = attn.mbarrier.alloc {offset = 16 : i64} : !attn.mbarriers<2>
+    attn.elect {
+      attn.cluster_leader {
+        attn.mbarrier.expect_tx %full[%zero] {bytes = 4, ctas = 2} : !attn.mbarriers<2>
+        attn.scalar_send %x, %b[%x] barrier %full[%zero] : !attn.mbarriers<2> {ctas = 2} : !attn.buffer<2xi32, #attn.rows, shared>
+      }
+    }
+    attn.mbarrier.arrive %empty[%zero] {leader} : !attn.mbarriers<2>
+    gpu.return
+  }
+
+  // Alone a CTA leads itself.
+  // CHECK-LABEL: gpu.func @alone
+  // CHECK-NOT: ctarank
+  // CHECK-NOT: mapa
+  // CHECK: llvm.inline_asm {{.*}}"st.async
+  // CHECK-NOT: st.async
+  // CHECK: gpu.return
+  gpu.func @alone(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {offset = 32 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<2>
+    attn.elect {
+      attn.cluster_leader {
+        attn.scalar_send %x, %b[%x] barrier %full[%zero] : !attn.mbarriers<2> : !attn.buffer<2xi32, #attn.rows, shared>
+      }
+    }
+    gpu.return
+  }
 }

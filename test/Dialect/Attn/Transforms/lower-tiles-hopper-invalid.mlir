@@ -341,3 +341,16 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @send(%i: i32, %t: !attn.token) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    attn.elect {
+      // expected-error @below {{expected a barrier instead of a token; attn-lower-channels makes it one}}
+      attn.scalar_send %i, %b[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+    }
+    gpu.return
+  }
+}

@@ -681,3 +681,45 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A channel that a loop over tiles hands over by itself, later, has no releases
+// yet. A tile that a counter deals is the same in all CTAs.
+
+// CHECK-LABEL: gpu.func @dealt
+// CHECK:         attn.tma.load {{.*}} {multicast = 2 : i64}
+!map = !attn.tensor_map<64x64xf16, swizzle = 128>
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!ring = !attn.buffer<2xi32, #attn.auto, shared>
+!ch = !attn.channel<1>
+gpu.module @kernels {
+  gpu.func @dealt(%map: !map, %count: i32, %counter: !llvm.ptr<1>) kernel
+      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %tile = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>]} : !attn.channel<2>
+    %ring = attn.alloc {name = "tile"} : !ring
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
+    %k_slot = attn.alloc {name = "k"} : !slot
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %kc = attn.cursor.start %k as "consumer" : !ch
+      %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
+      attn.channel.release %k, %kt as "consumer" : !ch
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %kc = attn.cursor.start %k as "producer" : !ch
+        attn.tile_loop %count scheduler dynamic counter %counter channel %tile ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring iter_args(%kc : !attn.cursor) {
+        ^bb0(%i: i32, %c: !attn.cursor):
+          %ki, %kt = attn.channel.acquire %k[%c] as "producer" : !ch
+          attn.tma.load %map[%i, %zero], %k_slot token %kt : !map, !slot
+          attn.channel.release %k, %kt as "producer" : !ch
+          %n = attn.cursor.advance %c on %k : !ch
+          attn.yield %n : !attn.cursor
+        }
+      }
+    }
+    gpu.return
+  }
+}

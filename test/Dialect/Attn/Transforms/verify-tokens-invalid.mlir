@@ -463,3 +463,30 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!ring = !attn.buffer<2xi32, #attn.rows, shared>
+gpu.module @kernels {
+  gpu.func @send_after_release(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %ring = attn.alloc {name = "tile"} : !ring
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %p = attn.cursor.start %c as "producer" : !attn.channel<2>
+        attn.cluster_leader {
+          // expected-note@below {{the token is made here}}
+          %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+          // expected-note@below {{it is used here}}
+          attn.channel.release %c, %t as "producer" : !attn.channel<2>
+          // expected-error@below {{expected loads with a token before its release}}
+          attn.scalar_send %x, %ring[%i] token %t : !ring
+        }
+      }
+    }
+    gpu.return
+  }
+}

@@ -305,8 +305,7 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
       scores are of four neighbouring keys, so that 8-bit probabilities need no
       shuffles. Needs 8-bit V whose keys are contiguous, and a number of keys that
       is a known multiple of 4.
-    - `dynamic`: tiles are dealt by a counter in global memory, not by rank; not
-      with clusters.
+    - `dynamic`: tiles are dealt by a counter in global memory, not by rank.
     - `order`: with `longest_first`, the longest tiles of a group of heads come
       first, and CTAs take them in turns of alternating direction, or as the
       counter deals them.

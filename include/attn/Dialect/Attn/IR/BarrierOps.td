@@ -80,7 +80,8 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
   let description = [{
     The executing thread arrives at barrier `index` and announces that `bytes`
     more bytes will be copied in this phase (PTX ISA,
-    mbarrier.arrive.expect_tx).
+    mbarrier.arrive.expect_tx). With `ctas = n` it does so at that barrier in each
+    of the n CTAs of its cluster.
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has; 2^20 or more bytes pending.
@@ -97,7 +98,8 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
-    I64Attr:$bytes);
+    I64Attr:$bytes,
+    OptionalAttr<I64Attr>:$ctas);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }
@@ -109,7 +111,7 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
     One lane of each executing warp arrives at barrier `index`, with release
     semantics, after all lanes of the warp came here (PTX ISA, mbarrier.arrive).
     With `ctas = n` it arrives at that barrier in each of the n CTAs of its
-    cluster.
+    cluster, with `leader` in the cluster's first CTA only.
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has.
@@ -126,7 +128,8 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
-    OptionalAttr<I64Attr>:$ctas);
+    OptionalAttr<I64Attr>:$ctas,
+    UnitAttr:$leader);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }

@@ -5,6 +5,7 @@
 
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ViewLikeInterface.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -217,6 +218,53 @@ def Attn_ScalarStoreOp : Attn_Op<"scalar_store"> {
     Arg<Attn_BufferType, "a buffer of rank 1 of i32", [MemWrite]>:$dest,
     Arg<I32, "which element">:$index);
   let assemblyFormat = "$value `,` $dest `[` $index `]` attr-dict `:` type($dest)";
+  let hasVerifier = 1;
+}
+
+def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>,
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a store of one element of shared memory";
+  let description = [{
+    The one thread of the `attn.elect` that it stands in starts a store to element
+    `index` of a buffer of rank 1 (PTX ISA, st.async). Who waits for its 4 bytes
+    may read it: no barrier is needed, also where threads of the same partition
+    do. The bytes are counted by the slot of a channel whose token is given, or,
+    below `attn-lower-channels`, by barrier `which` of `barriers`.
+
+    With `ctas = n` the element is written in each of the n CTAs of the thread's
+    cluster, and its bytes count in each of them at the barrier that lies where
+    `barriers` lies here. `attn-lower-channels` sets it for a role of the
+    cluster's leader.
+
+    Undefined behaviour: an index outside the buffer; touching the element before
+    it is complete, or while another thread may read it; a barrier that does not
+    expect the bytes; a store into a CTA that has exited.
+
+    Example:
+
+    ```mlir
+    func.func @hand_over(%x: i32, %b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32, %t: !attn.token) {
+      attn.elect {
+        attn.scalar_send %x, %b[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+      }
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<I32, "the value">:$value,
+    Arg<Attn_BufferType, "a buffer of rank 1 of i32">:$dest,
+    Arg<I32, "which element">:$index,
+    Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
+    Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
+    Arg<Optional<I32>, "which barrier">:$which,
+    OptionalAttr<I64Attr>:$ctas);
+  let assemblyFormat = [{
+    $value `,` $dest `[` $index `]` (`token` $token^)?
+    (`barrier` $barriers^ `[` $which `]` `:` type($barriers))? attr-dict
+    `:` type($dest)
+  }];
   let hasVerifier = 1;
 }
 

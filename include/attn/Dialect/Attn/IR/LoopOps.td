@@ -122,14 +122,17 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     - `snake`: C, 2 G - 1 - C, 2 G + C, 4 G - 1 - C, ...: rounds in alternating
       directions, which balances tiles that are ordered by their work;
     - `dynamic`: C, then G more than what an atomic addition to `counter`, an i32
-      in global memory, returns, until that is no tile: each CTA takes the next
-      tile when it is done with its own. Not for clusters.
+      in global memory, returns, until that is no tile: each CTA or cluster takes
+      the next tile when it is done with its own.
 
     All partitions of a kernel that loop over the same tiles meet them in the same
     order. `dynamic` has each partition that loops be a role of `channel`, whose
     slots are the elements of `ring`: the first role takes tiles from the counter,
-    in an `attn.elect`, and hands their indices to the second one. All take
-    part in one loop each. The counter has to hold 0 when the kernel starts, and
+    in one thread of the CTA or of the cluster, and hands their indices to the
+    others, which all take part in one loop each. Where the first role's partition
+    loops in one thread and there is no cluster, that thread knows the index; else
+    the partition has one more role, by which its threads read it, and the first
+    one signals by `tx`. The counter has to hold 0 when the kernel starts, and
     holds 0 again at its end: `count` additions are made in all, of which the last
     one wraps around.
 

@@ -235,7 +235,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp", "TileLoopOp", "RareOp", "WarpSpecializeOp", "ElectOp"]>]> {
+    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp", "TileLoopOp", "RareOp", "WarpSpecializeOp", "ElectOp", "ClusterLeaderOp"]>]> {
   let summary = "ends a region of this dialect and gives its values";
   let description = [{
     Terminates the regions of `attn.attention`, `attn.map_elements`,

@@ -84,4 +84,33 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
   }];
 }
 
+def Attn_ClusterLeaderOp : Attn_Op<"cluster_leader", [AttnRequiresSM<90>,
+    RecursiveMemoryEffects, NoRegionArguments,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "runs a region in one CTA of a cluster";
+  let description = [{
+    The first CTA of the cluster, its leader, runs the region; the others go on
+    without waiting. Without clusters each CTA is its own leader. A role of a
+    channel whose acquires and releases all stand here is the leader's: it hands a
+    slot of all CTAs on when all CTAs have handed it back.
+
+    Example:
+
+    ```mlir
+    func.func @deal(%c: !attn.channel<2>, %p: !attn.cursor, %x: i32, %b: !attn.buffer<2xi32, #attn.rows, shared>) {
+      attn.elect {
+        attn.cluster_leader {
+          %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
+          attn.scalar_send %x, %b[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+          attn.channel.release %c, %t as "producer" : !attn.channel<2>
+        }
+      }
+      return
+    }
+    ```
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_WARPSPECIALIZEOPS_TD

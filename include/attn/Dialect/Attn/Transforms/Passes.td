@@ -230,14 +230,17 @@ def AttnLowerTileLoopsPass : Pass<"attn-lower-tile-loops", "::mlir::gpu::GPUModu
     tiles (`strided`) or rounds (`snake`) of the CTA, or of its cluster if the
     kernel's `known_cluster_size` says that it has one.
 
-    With `dynamic` it becomes an `scf.while`, whose condition hands a tile's index
-    over: in the partition of the channel's first role the tile that is at hand
-    goes into the ring; in the other one it comes from there. Behind the body the
-    first role takes the next tile from the counter, which therefore is taken when
-    the loads of the one before have been started.
+    With `dynamic` it becomes an `scf.while` that starts with the tile of the CTA's
+    or cluster's rank. Behind the body the channel's first role, in one thread and,
+    with clusters, in one CTA (`attn.cluster_leader`), takes the next tile from the
+    counter, which therefore is taken when the loads of the one before have been
+    started, and puts its index into the ring, by `attn.scalar_store` or, if it
+    signals by tx, by `attn.scalar_send`. The other roles find it there.
 
-    Errors: `dynamic` in a cluster, outside of the partition of a role of its
-    channel, or a first role outside of an `attn.elect`.
+    Errors: `dynamic` outside of the partition of a role of its channel, or with two
+    roles that read in one partition; where the first role's partition loops in all
+    of its threads or in a cluster, none that reads, or a first role that signals
+    by arrive.
 
     Example: test/doc/attn-lower-tile-loops.mlir
   }];

@@ -78,32 +78,53 @@ LogicalResult TileLowering::lowerExpectTx(MBarrierExpectTxOp op) {
                 {pointer, bytes});
     return success();
   }
-  NVVM::MBarrierArriveExpectTxOp::create(
-      b, /*res=*/Type(), pointer, bytes, NVVM::MemScopeKind::CTA,
-      /*relaxed=*/false, /*predicate=*/Value());
+  forEachCTA(b, op.getCtas(), [&](auto inCTA) {
+    NVVM::MBarrierArriveExpectTxOp::create(
+        b, /*res=*/Type(), inCTA(pointer), bytes,
+        op.getCtas() && clusterScope ? NVVM::MemScopeKind::CLUSTER
+                                     : NVVM::MemScopeKind::CTA,
+        /*relaxed=*/false, /*predicate=*/Value());
+  });
   return success();
+}
+
+Value TileLowering::remotePointer(ImplicitLocOpBuilder &b, Value pointer,
+                                  Value rank) {
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
+  return NVVM::MapaOp::create(b, type, pointer, rank);
+}
+
+void TileLowering::forEachCTA(
+    ImplicitLocOpBuilder &b, std::optional<int64_t> ctas,
+    function_ref<void(function_ref<Value(Value)>)> emit) {
+  if (!ctas)
+    return emit([](Value pointer) { return pointer; });
+  for (int64_t rank = 0; rank < *ctas; ++rank)
+    emit([&](Value pointer) {
+      return remotePointer(b, pointer,
+                           arith::ConstantIntOp::create(b, rank, 32));
+    });
 }
 
 LogicalResult TileLowering::lowerArrive(MBarrierArriveOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
+  bool isRemote = op.getCtas() || op.getLeader();
   int64_t ctas = op.getCtas().value_or(1);
   auto constant = [&](int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   };
   auto arrive = [&](Value rank) {
-    if (ctas == 1) {
+    if (!isRemote) {
       NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), pointer,
                                      /*count=*/Value());
       return;
     }
-    auto type = LLVM::LLVMPointerType::get(
-        b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
-    Value remote = NVVM::MapaOp::create(b, type, pointer, rank);
-    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), remote,
-                                   /*count=*/Value(),
-                                   clusterScope ? NVVM::MemScopeKind::CLUSTER
-                                                : NVVM::MemScopeKind::CTA);
+    NVVM::MBarrierArriveOp::create(
+        b, /*res=*/Type(), remotePointer(b, pointer, rank),
+        /*count=*/Value(),
+        clusterScope ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA);
   };
   // The one thread of an elect stands for its warp.
   if (inElect) {

@@ -233,10 +233,14 @@ LogicalResult TileLowering::lowerLocalStore(LocalStoreOp op) {
   return success();
 }
 
-/// The address of an element of 4 bytes, i32.
-static Value scalarAddress(ImplicitLocOpBuilder &b, Value base, Value index) {
-  Value pointer = LLVM::GEPOp::create(b, base.getType(), b.getI32Type(), base,
-                                      ValueRange{index});
+/// The pointer to an element of 4 bytes.
+static Value scalarPointer(ImplicitLocOpBuilder &b, Value base, Value index) {
+  return LLVM::GEPOp::create(b, base.getType(), b.getI32Type(), base,
+                             ValueRange{index});
+}
+
+/// An address in shared memory, i32.
+static Value addressOf(ImplicitLocOpBuilder &b, Value pointer) {
   return LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
 }
 
@@ -254,8 +258,8 @@ static Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
 
 LogicalResult TileLowering::lowerScalarLoad(ScalarLoadOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value address =
-      scalarAddress(b, buffers.lookup(op.getSource()).base, op.getIndex());
+  Value address = addressOf(
+      b, scalarPointer(b, buffers.lookup(op.getSource()).base, op.getIndex()));
   Value value = emitOrdered(b, b.getI32Type(), "ld.shared.b32 $0, [$1];",
                             "=r,r,~{memory}", address);
   if (!inElect) {
@@ -273,10 +277,30 @@ LogicalResult TileLowering::lowerScalarLoad(ScalarLoadOp op) {
 
 LogicalResult TileLowering::lowerScalarStore(ScalarStoreOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value address =
-      scalarAddress(b, buffers.lookup(op.getDest()).base, op.getIndex());
+  Value address = addressOf(
+      b, scalarPointer(b, buffers.lookup(op.getDest()).base, op.getIndex()));
   emitOrdered(b, Type(), "st.shared.b32 [$0], $1;", "r,r,~{memory}",
               ValueRange{address, op.getValue()});
+  return success();
+}
+
+LogicalResult TileLowering::lowerScalarSend(ScalarSendOp op) {
+  if (!op.getBarriers())
+    return op.emitOpError("expected a barrier instead of a token; "
+                          "attn-lower-channels makes it one");
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value element =
+      scalarPointer(b, buffers.lookup(op.getDest()).base, op.getIndex());
+  Value barrier = barrierPointer(b, op.getBarriers(), op.getWhich());
+  // An address in shared::cta is one in shared::cluster too.
+  forEachCTA(b, op.getCtas(), [&](auto inCTA) {
+    emitOrdered(b, Type(),
+                "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "
+                "[$0], $1, [$2];",
+                "r,r,r,~{memory}",
+                ValueRange{addressOf(b, inCTA(element)), op.getValue(),
+                           addressOf(b, inCTA(barrier))});
+  });
   return success();
 }
 

@@ -113,6 +113,7 @@ private:
   LogicalResult lowerLocalStore(LocalStoreOp op);
   LogicalResult lowerScalarLoad(ScalarLoadOp op);
   LogicalResult lowerScalarStore(ScalarStoreOp op);
+  LogicalResult lowerScalarSend(ScalarSendOp op);
   LogicalResult lowerGlobalView(GlobalViewOp op);
   LogicalResult lowerGlobalLoad(GlobalLoadOp op);
   LogicalResult lowerGlobalStore(GlobalStoreOp op);
@@ -161,6 +162,7 @@ private:
   // Partitions of the CTA (WarpSpecialize.cpp).
   LogicalResult lowerWarpSpecialize(WarpSpecializeOp op);
   LogicalResult lowerElect(ElectOp op);
+  LogicalResult lowerClusterLeader(ClusterLeaderOp op);
   /// The same for a body that waits and loads, in the partition that has tiles:
   /// all lanes of the warp run it, and one of them starts the loads.
   LogicalResult lowerElectedLoads(ElectOp op, ImplicitLocOpBuilder &b);
@@ -232,6 +234,13 @@ private:
                    ValueRange operands);
   /// The pointer to one mbarrier of an array.
   Value barrierPointer(ImplicitLocOpBuilder &b, Value barriers, Value index);
+
+  /// Where the CTA of a rank in the cluster has what is at `pointer` here.
+  Value remotePointer(ImplicitLocOpBuilder &b, Value pointer, Value rank);
+  /// Calls `emit` once with what leaves pointers as they are, or once for each
+  /// of `ctas` CTAs with what makes them that one's.
+  void forEachCTA(ImplicitLocOpBuilder &b, std::optional<int64_t> ctas,
+                  function_ref<void(function_ref<Value(Value)>)> emit);
 
   /// ldmatrix of one access; returns its 32-bit words.
   SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value base,

@@ -109,6 +109,9 @@ static bool waitsAndLoads(ElectOp op) {
   for (Operation &nested : op.getBody().front().without_terminator()) {
     auto load = dyn_cast<TmaLoadOp>(nested);
     loads |= static_cast<bool>(load);
+    if (auto expect = dyn_cast<MBarrierExpectTxOp>(nested);
+        expect && expect.getCtas())
+      return false;
     if (load
             ? load.getMulticast().has_value()
             : !isa<MBarrierWaitOp, MBarrierExpectTxOp>(nested) &&
@@ -174,5 +177,19 @@ LogicalResult TileLowering::lowerElect(ElectOp op) {
   auto branch = scf::IfOp::create(b, elected, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   llvm::SaveAndRestore<bool> restore(inElect, true);
+  return lowerRegion(op.getBody(), b);
+}
+
+LogicalResult TileLowering::lowerClusterLeader(ClusterLeaderOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  if (!size || llvm::product_of(*size) == 1)
+    return lowerRegion(op.getBody(), b);
+  Value rank = NVVM::ClusterId::create(b, b.getI32Type());
+  Value isLeader =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank,
+                            arith::ConstantIntOp::create(b, 0, 32));
+  auto branch = scf::IfOp::create(b, isLeader, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
   return lowerRegion(op.getBody(), b);
 }
