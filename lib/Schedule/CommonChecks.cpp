@@ -33,9 +33,6 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
   if (facts.isNarrow() && !allowsNarrow)
     return unsupported("operands of type " + typeName(facts.elementType) +
                        ", expected f16 or bf16");
-  if (facts.hasTransposedValues() && !facts.isNarrow())
-    return unsupported("16-bit 'v' whose keys are contiguous, expected a "
-                       "stride of 1 along the head dimension");
   if (!facts.outType.isF16() && !facts.outType.isBF16() &&
       !facts.outType.isF32())
     return unsupported("an output of type " + typeName(facts.outType) +

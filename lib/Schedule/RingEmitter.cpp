@@ -258,7 +258,8 @@ Value RingEmitter::emitOperandA(Value p) {
 }
 
 Value RingEmitter::emitOperandB(Value slot) {
-  if (!facts.isNarrow())
+  // Slots of 8-bit values are transposed by whoever fills them.
+  if (!facts.isNarrow() && !facts.hasTransposedValues())
     return slot;
   return TransposeOp::create(b, bufferType({ringPlan.blockN, facts.valueDim}),
                              slot);

@@ -126,10 +126,8 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
             raise ArgumentError(
                 f'tensor "{name}": expected batch size {q.shape[0]} as q, got {view.shape[0]}'
             )
-        is_narrow_v = name == "v" and view.dtype.startswith("f8")
-        if view.shape[3] > 1 and view.strides[3] != 1 and not (
-            is_narrow_v and _is_transposed(view)
-        ):
+        is_turned = name == "v" and _is_transposed(view)
+        if view.shape[3] > 1 and view.strides[3] != 1 and not is_turned:
             raise ArgumentError(
                 f'tensor "{name}": expected an innermost stride of 1, got {view.strides[3]}'
             )

@@ -120,6 +120,11 @@ def test_transposed_values(monkeypatch):
         attn.attention(q, q, v._replace(strides=(20480, 5120, 1, 80)), out=o)
     with pytest.raises(attn.ArgumentError, match='"k": expected an innermost stride of 1, got 64'):
         attn.attention(q, v, v, out=o)
+    # 16-bit values need no other order of keys.
+    wide = q._replace(dtype="f16")
+    attn.attention(wide, wide, v._replace(dtype="f16"), out=wide)
+    args = get_kernel().launch_record["args"]
+    assert [arg.get("view") for arg in args if "box" in arg] == [None, None, "transposed"]
 
 
 def test_options():

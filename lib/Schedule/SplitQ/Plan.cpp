@@ -141,6 +141,10 @@ llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
   if (llvm::Error error = checkCommon(getName(), facts, /*dimStep=*/8))
     return error;
+  if (facts.hasTransposedValues())
+    return makeUnsupported(getName(),
+                           "'v' whose keys are contiguous, expected a stride "
+                           "of 1 along the head dimension");
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
     if (tensor->getRowAlignment() < 4)
       return makeUnsupported(

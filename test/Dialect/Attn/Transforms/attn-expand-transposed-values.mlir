@@ -50,3 +50,31 @@ func.func @plain(%q: !q, %v: !v, %o: memref<1x8x256x64xf16>) {
                  {plan = #attn.ws_wgmma<>}
   return
 }
+
+// -----
+
+// 16-bit operands have two bytes a key, and no order of keys to care about.
+
+// CHECK-LABEL: func.func @wide
+// CHECK: %[[VT:.*]] = memref.transpose %{{.*}} (d0, d1, d2, d3) -> (d0, d1, d3, d2)
+// CHECK: attn.encode_tensor_map %[[VT]] : {{.*}} -> <1x1x64x64xf16, swizzle = 128>
+// CHECK: gpu.func @attn_fwd
+// CHECK-NOT: quads
+// CHECK: attn.alloc {name = "v"} : <2x64x128x
+// CHECK: partition "consumer"
+// CHECK: %[[P:.*]] = arith.truncf %{{.*}} : tensor<128x128xf32
+// CHECK: %[[SLOT:.*]] = attn.slot %{{.*}} -> <64x128xf16
+// CHECK: %[[B:.*]] = attn.transpose %[[SLOT]] : <64x128xf16, #attn.auto, shared> -> <128x64xf16
+// CHECK: attn.wgmma %[[P]], %[[B]] acc
+// CHECK: partition "producer"
+// CHECK: attn.slot %k
+// CHECK: attn.tma.load %{{.*}}[%[[BATCH:.*]], %[[H:.*]], %[[KEY:.*]], %c0_i32{{[_0-9]*}}]
+// CHECK: attn.slot %v
+// CHECK: attn.tma.load %{{.*}}[%[[BATCH]], %[[H]], %c0_i32{{[_0-9]*}}, %[[KEY]]]
+!q = memref<1x8x256x128xf16>
+!v = memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>
+func.func @wide(%q: !q, %v: !v, %o: memref<1x8x256x64xf16>) {
+  attn.attention ins(%q, %q, %v : !q, !q, !v) outs(%o : memref<1x8x256x64xf16>)
+                 {plan = #attn.ws_wgmma<>}
+  return
+}

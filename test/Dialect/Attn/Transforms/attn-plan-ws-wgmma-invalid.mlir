@@ -206,10 +206,21 @@ func.func @quads_dynamic(%q: memref<1x8x?x64xf8E4M3FN>, %v: memref<1x8x?x64xf8E4
 
 // -----
 
-func.func @wide_transposed(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support 16-bit 'v' whose keys are contiguous, expected a stride of 1 along the head dimension}}
+func.func @wide_transposed_packed(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>, %c: memref<3xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support packed sequences with keys that are contiguous in 'v', which TMA reads from multiples of 16 bytes on only}}
   attn.attention ins(%q, %q, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>)
                  outs(%o : memref<1x8x256x64xf16>)
+                 cu_seqlens(%c, %c : memref<3xi32>, memref<3xi32>)
+                 {max_seqlen_q = 200 : i64}
+  return
+}
+
+// -----
+
+func.func @wide_transposed_quads(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{key_quads needs 8-bit operands and a stride of 1 along the keys of 'v'}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<key_quads = true>}
   return
 }
 
