@@ -127,6 +127,15 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
     result.join(branch.elseBlock() ? visit(*branch.elseBlock(), state) : state);
     return result;
   }
+  if (auto rare = dyn_cast<RareOp>(op)) {
+    // On the path itself, not at the release behind it, which all come to.
+    Block &body = rare.getBody().front();
+    State taken = visit(body, state);
+    if (!state.dirty)
+      clear(*body.getTerminator(), taken);
+    state.join(taken);
+    return state;
+  }
   if (op.getNumRegions() != 0)
     return visitRegions(op, state);
   if (auto wait = dyn_cast<CpAsyncWaitOp>(op)) {

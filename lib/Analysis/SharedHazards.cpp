@@ -73,7 +73,8 @@ private:
   /// Of an op that one thread or one CTA runs.
   Result visitBody(Operation &op, State &state);
   Result visitPartitions(WarpSpecializeOp op, State &state);
-  Result visitIf(scf::IfOp op, State &state);
+  /// Of an scf.if or an attn.rare.
+  Result visitBranch(Operation *op, State &state);
   Result visitFor(scf::ForOp op, State &state);
   Result visitWhile(scf::WhileOp op, State &state);
   /// Runs the body until nothing new is pending at its head.
@@ -405,15 +406,15 @@ HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
     return visitBody(op, state);
   if (auto partitions = dyn_cast<WarpSpecializeOp>(op))
     return visitPartitions(partitions, state);
-  if (auto branch = dyn_cast<scf::IfOp>(op))
-    return visitIf(branch, state);
+  if (isa<scf::IfOp>(op) || (isa<RareOp>(op) && touchesShared(&op)))
+    return visitBranch(&op, state);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return visitFor(loop, state);
   if (auto loop = dyn_cast<scf::WhileOp>(op))
     return visitWhile(loop, state);
   if (op.getNumRegions() != 0 && touchesShared(&op))
     return op.emitOpError("expected accesses to shared memory in scf.for, "
-                          "scf.while and scf.if only");
+                          "scf.while, scf.if and attn.rare only");
   return visitAccesses(op, state);
 }
 
@@ -493,8 +494,10 @@ HazardFinder::Result HazardFinder::visitPartitions(WarpSpecializeOp op,
   return {hazard};
 }
 
-HazardFinder::Result HazardFinder::visitIf(scf::IfOp op, State &state) {
+HazardFinder::Result HazardFinder::visitBranch(Operation *op, State &state) {
   State result;
+  if (isa<RareOp>(op))
+    result = state;
   for (Region &region : op->getRegions()) {
     State inner = state;
     if (!region.empty()) {

@@ -56,6 +56,7 @@ void attn::addThreadPasses(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createAttnLowerTilesPass());
   kernels.addPass(createCSEPass());
+  kernels.addPass(createAttnMoveRarePathsPass());
 }
 
 void attn::addNVVMPasses(OpPassManager &pm) {

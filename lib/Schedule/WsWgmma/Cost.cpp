@@ -119,12 +119,12 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   double others = estimate.tensorClocks + estimate.expClocks +
                   estimate.issueClocks - busiest;
   double unhidden = plan.getQkAhead() ? kUnhiddenAhead : kUnhiddenInOrder;
-  if (plan.getTurns())
+  if (plan.getQkAhead() && plan.getBlockM() == 192)
+    unhidden = kUnhiddenThree;
+  else if (plan.getTurns())
     unhidden = plan.getPvBehind() ? kUnhiddenBehindTurns : kUnhiddenTurns;
   else if (plan.getPvBehind())
     unhidden = kUnhiddenBehind;
-  else if (plan.getQkAhead() && plan.getBlockM() == 192)
-    unhidden = kUnhiddenThree;
   // With both, waits hide behind the other warpgroup too.
   double fixed = plan.getPvBehind() && plan.getTurns() ? 0 : kBlockClocks;
   // A single warpgroup has nobody's matrix instructions to hide behind.

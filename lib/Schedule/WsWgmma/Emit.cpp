@@ -139,6 +139,7 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
   if (!loop)
     return failure();
   loop.setPvBehind(plan.getPvBehind());
+  loop.setRescore(rescores(facts, plan));
   if (plan.getTurns())
     loop.setTurns(kTurnBarrier);
   if (plan.getFirstBlock() == FirstBlock::Auto)

@@ -96,6 +96,12 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
   return budget;
 }
 
+bool attn::rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return plan.getQkAhead() && !plan.getPvBehind() && !facts.isNarrow() &&
+         facts.valueDim <= (plan.getBlockM() > 128 ? 64 : 128) &&
+         plan.getSoftmax() == SoftmaxPolicy::Optimistic;
+}
+
 /// How warpgroups are kept from computing their softmax at the same time, PV
 /// behind and turns: what was seen to be fastest (docs/SpeedHopper.md,
 /// docs/Rationale/NarrowTypes.md). Since the rare path takes a vote of the
@@ -148,16 +154,16 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
       getClusteredSMs(target, 2) != 0)
     clusters.push_back(2);
-  // Three warpgroups: the one shape that was measured to be the fastest. They
-  // hide each other's latencies without turns. Short sequences lose more to the
-  // rows that 192 does not divide: 1024 took 1.08 times as long as with 128.
+  // Three warpgroups: the one shape that was measured to be the fastest and
+  // spills nothing. Short sequences lose more to the rows that 192 does not
+  // divide: 1024 took 1.05 times as long as with 128, 1.12 under a causal mask.
   bool three = facts.headDim <= 64 && facts.valueDim <= 64 &&
-               facts.queries >= 4096 && facts.keys >= 4096 && !facts.isNarrow();
+               facts.queries >= 2048 && facts.keys >= 2048 && !facts.isNarrow();
   std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {192, 128, 64})
     for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
-        if (blockM == 192 && (!three || blockN != 112))
+        if (blockM == 192 && (!three || blockN != 96))
           continue;
         int64_t groupHeads =
             masked
@@ -171,23 +177,30 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
               // Loads run as far ahead as shared memory lets them.
               for (int64_t stages : {4, 3, 2}) {
                 // PV behind keeps one slot longer, for which two are too few.
-                if ((pvBehind && stages == 2) ||
-                    (blockM == 192 && (pvBehind || turns)))
+                if ((pvBehind && stages == 2) || (blockM == 192 && !turns))
                   break;
-                auto make = [&](FirstBlock firstBlock) {
+                auto make = [&](FirstBlock firstBlock, int64_t kStages) {
                   return WsWgmmaPlanAttr::get(
-                      context, blockM, blockN, qStages, stages, stages,
+                      context, blockM, blockN, qStages, kStages, stages,
                       /*qkAhead=*/true, pvBehind, /*pShared=*/false,
                       turns && blockM > 64, cluster,
                       /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
                       softmax, order, groupHeads, EpilogueKind::Auto,
                       firstBlock);
                 };
-                WsWgmmaPlanAttr plan = make(FirstBlock::Auto);
-                if (!savesFirstBlock(facts, plan))
-                  plan = make(FirstBlock::Whole);
-                bool fits = getSharedBytes(facts, plan, target).getTotal() <=
-                            target.sharedBytesPerCTA;
+                auto fitting = [&](WsWgmmaPlanAttr plan) {
+                  return getSharedBytes(facts, plan, target).getTotal() <=
+                         target.sharedBytesPerCTA;
+                };
+                FirstBlock firstBlock = FirstBlock::Auto;
+                if (!savesFirstBlock(facts, make(firstBlock, stages)))
+                  firstBlock = FirstBlock::Whole;
+                WsWgmmaPlanAttr plan = make(firstBlock, stages);
+                bool fits = fitting(plan);
+                // Keys that may be multiplied once more are released late.
+                WsWgmmaPlanAttr more = make(firstBlock, stages + 1);
+                if (rescores(facts, plan) && stages < 4 && fitting(more))
+                  plan = more;
                 if (fits || stages == 2)
                   plans.push_back(plan);
                 if (fits)

@@ -60,6 +60,12 @@ struct RegisterBudget {
 RegisterBudget getRegisterBudget(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan);
 
+/// Whether lost bets are corrected, so that scores and probabilities share
+/// registers (`rescore` of attn.kv_loop). At head dimension 256, where the
+/// accumulator takes most registers, it made kernels slower; with three
+/// warpgroups at 128, 80 keys spill 16 bytes.
+bool rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
+
 /// Slots of the channel by which the producer hands on what the counter deals.
 inline constexpr int64_t kTileStages = 2;
 /// True if the producer's partition reads the indices as well: all threads of

@@ -225,3 +225,14 @@ func.func @f(%n: i32, %x: f32) {
   }
   return
 }
+
+// -----
+
+func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected qk_ahead and no pv_behind with rescore}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 qk_ahead pv_behind rescore iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}

@@ -42,7 +42,7 @@ void KVLoopOp::build(
     function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
   build(builder, state, inits.getTypes(), begin, fullBegin, fullEnd, end, block,
         stages, inits, /*qk_ahead=*/false, /*pv_behind=*/false,
-        /*turns=*/IntegerAttr(), /*first=*/DenseI64ArrayAttr(),
+        /*rescore=*/false, /*turns=*/IntegerAttr(), /*first=*/DenseI64ArrayAttr(),
         /*second=*/KVPhaseAttr());
   buildBody(builder, state, inits, bodyBuilder);
 }
@@ -56,6 +56,8 @@ LogicalResult KVLoopOp::verify() {
            << static_cast<int64_t>(getStages());
   if (getPvBehind() && !getQkAhead())
     return emitOpError("expected qk_ahead with pv_behind");
+  if (getRescore() && (!getQkAhead() || getPvBehind()))
+    return emitOpError("expected qk_ahead and no pv_behind with rescore");
   if (getTurns() && !getQkAhead())
     return emitOpError("expected qk_ahead with turns");
   if (getSecond() && !getFirst())

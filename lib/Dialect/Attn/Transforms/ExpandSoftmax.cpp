@@ -24,6 +24,9 @@
 // would allow 2^14: the limit of 2^4 is low for accuracy
 // (docs/Rationale/Softmax.md).
 //
+// With `rescore` of attn.kv_loop a lost bet is corrected instead of computed
+// anew, so that scores and probabilities have the same registers.
+//
 // Where l and o are the zeros that a loop starts from, exact and threshold have
 // nothing to rescale: no factor, no vote.
 //
@@ -36,6 +39,10 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// The largest probability that is corrected. 2^(m - m') is a normal number up
+/// to here.
+static constexpr float kMostCorrected = 0x1p100f;
+
 namespace {
 
 /// Emits the pieces of one step.
@@ -47,9 +54,10 @@ public:
         output(typeOf(op.getO())), o(op.getO()) {}
 
   /// m' of the exact step.
-  Value grownMaximum() {
-    Value rowMax =
-        ReduceOp::create(builder, loc, row, ReduceKind::Max, op.getS());
+  Value grownMaximum() { return grownMaximum(op.getS()); }
+
+  Value grownMaximum(Value scores) {
+    Value rowMax = ReduceOp::create(builder, loc, row, ReduceKind::Max, scores);
     Value rowScale = tensor::SplatOp::create(builder, loc, op.getScale(), row);
     Value scaled;
     if (op.getOffset().isZero())
@@ -68,12 +76,16 @@ public:
   }
 
   Value probabilities(Value maximum) {
+    return probabilities(op.getS(), maximum);
+  }
+
+  Value probabilities(Value scores, Value maximum) {
     Value tileScale =
         tensor::SplatOp::create(builder, loc, op.getScale(), tile);
     Value offset = arith::NegFOp::create(builder, loc, maximum);
     Value tileOffset = BroadcastOp::create(builder, loc, tile, offset);
     Value exponent =
-        math::FmaOp::create(builder, loc, op.getS(), tileScale, tileOffset);
+        math::FmaOp::create(builder, loc, scores, tileScale, tileOffset);
     return Exp2Op::create(builder, loc, exponent);
   }
 
@@ -167,6 +179,55 @@ public:
     return SmallVector<Value, 4>(results);
   }
 
+  /// The bet where scores do not outlive the probabilities. If it is lost, m'
+  /// follows from the largest probability, and what was computed with m is
+  /// corrected by 2^(m - m'); from 2^128 on it is infinite, so that scores are
+  /// needed again.
+  SmallVector<Value, 4> correcting(WgmmaOp product) {
+    Value p = probabilities(op.getM());
+    Value sums = partialSums(p);
+    Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
+                                        sums, constant(partial, op.getLimit()));
+    Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
+    Operation *narrowing = findNarrowing(/*behind=*/false);
+    return SmallVector<Value, 4>(rare(
+        large, {narrowed(p, narrowing), op.getM(), l, o},
+        /*eachWarpgroup=*/false,
+        [&]() {
+          Value most = ReduceOp::create(builder, loc, row, ReduceKind::Max, p);
+          Value log = math::Log2Op::create(builder, loc, most);
+          Value grown = arith::MaxNumFOp::create(
+              builder, loc, op.getM(),
+              arith::AddFOp::create(builder, loc, op.getM(), log));
+          Value change = factor(grown);
+          Value corrected = arith::MulFOp::create(
+              builder, loc, p, BroadcastOp::create(builder, loc, tile, change));
+          Value huge = arith::CmpFOp::create(
+              builder, loc, arith::CmpFPredicate::UGE, most,
+              constant(row, APFloat(kMostCorrected)));
+          ValueRange step = rare(huge, {corrected, grown},
+                                 /*eachWarpgroup=*/false, [&]() {
+                                   Value scores = multiply(product);
+                                   Value maximum = grownMaximum(scores);
+                                   return SmallVector<Value, 4>{
+                                       probabilities(scores, maximum), maximum};
+                                 });
+          change = factor(step[1]);
+          Value l = rescaledSums(change, partialSums(step[0]));
+          return SmallVector<Value, 4>{narrowed(step[0], narrowing), step[1], l,
+                                       rescaledOutput(change)};
+        },
+        /*leavesLoop=*/true));
+  }
+
+  /// The scores, by mma.sync: single warps cannot run wgmma.
+  Value multiply(WgmmaOp product) {
+    Value zero = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(tile, builder.getF32FloatAttr(0)));
+    return MmaOp::create(builder, loc, tile, product.getA(), product.getB(),
+                         zero);
+  }
+
   /// The op that all uses of p are, if it makes p narrower; null if there is
   /// none. Scores and probabilities are both live at the vote of `optimistic`,
   /// where narrow ones take half of the registers, or a quarter. 16-bit ones
@@ -209,10 +270,11 @@ private:
   }
 
   ValueRange rare(Value condition, ValueRange defaults, bool eachWarpgroup,
-                  function_ref<SmallVector<Value, 4>()> emit) {
+                  function_ref<SmallVector<Value, 4>()> emit,
+                  bool leavesLoop = false) {
     auto path =
         RareOp::create(builder, loc, defaults.getTypes(), condition, defaults,
-                       eachWarpgroup, /*barrier=*/IntegerAttr());
+                       eachWarpgroup, /*barrier=*/IntegerAttr(), leavesLoop);
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&path.getBody());
     SmallVector<Value, 4> results = emit();
@@ -230,7 +292,21 @@ private:
 
 } // namespace
 
-LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight) {
+/// True if `op` can be expanded with scores that do not outlive p: they are a
+/// product of 16-bit numbers in shared memory, all columns and all of the
+/// depth.
+static bool canMultiplyAgain(OnlineSoftmaxOp op, WgmmaOp product) {
+  auto wait = op.getS().getDefiningOp<WgmmaWaitOp>();
+  if (!product || !wait || wait.getSources()[0] != product.getResult() ||
+      op.getPolicy() != SoftmaxPolicy::Optimistic)
+    return false;
+  auto a = dyn_cast<BufferType>(product.getA().getType());
+  return a && a.getElementType().getIntOrFloatBitWidth() == 16 &&
+         !product.getColumns() && !product.getDepth();
+}
+
+LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
+                                        WgmmaOp product) {
   auto wait = inFlight ? op.getO().getDefiningOp<WgmmaWaitOp>() : WgmmaWaitOp();
   OpBuilder builder(op);
   SoftmaxStep step(builder, op);
@@ -243,7 +319,8 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight) {
     results = step.isFirst() ? step.first() : step.threshold();
     break;
   case SoftmaxPolicy::Optimistic:
-    results = step.optimistic(wait);
+    results = canMultiplyAgain(op, product) ? step.correcting(product)
+                                            : step.optimistic(wait);
     break;
   case SoftmaxPolicy::Lagged:
     return op.emitError("softmax policy '")

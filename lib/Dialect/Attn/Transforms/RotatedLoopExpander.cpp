@@ -177,10 +177,12 @@ LateWait RotatedExpander::startPV(ValueRange inputs, bool isFirst) {
   return late;
 }
 
-void RotatedExpander::waitForQK(int64_t pending, IRMapping &mapping) {
+void RotatedExpander::waitForQK(int64_t pending, IRMapping &mapping,
+                                bool releases) {
   auto wait = cast<WgmmaWaitOp>(builder.clone(*qkWait, mapping));
   wait.setPending(pending);
-  cloneAll(releasesA, mapping);
+  if (releases)
+    cloneAll(releasesA, mapping);
 }
 
 OnlineSoftmaxOp RotatedExpander::emitSoftmaxPart(KVPhase phase,
@@ -225,8 +227,13 @@ SmallVector<Value> RotatedExpander::emitIteration(KVPhase phase,
   passTurn();
   mapping.map(loop.getIterArgs()[accumulator], late.wait.getResult(0));
   // PV's group is younger than QK's.
-  waitForQK(/*pending=*/1, mapping);
+  bool rescores = loop.getRescore() && phase == KVPhase::Interior;
+  waitForQK(/*pending=*/1, mapping, /*releases=*/!rescores);
   late.softmax = emitSoftmaxPart(phase, mapping);
+  if (rescores) {
+    late.scores = cast<WgmmaOp>(mapping.lookup(qk.getResult()).getDefiningOp());
+    cloneAll(releasesA, mapping);
+  }
   // The wait for QK comes first.
   Operation *before = late.softmax;
   late.wait->moveBefore(before);
@@ -321,7 +328,8 @@ LogicalResult RotatedExpander::finishWaits() {
       return failure();
   for (LateWait &late : lateWaits) {
     Block *block = late.wait->getBlock();
-    if (failed(expandOnlineSoftmax(late.softmax)))
+    if (failed(
+            expandOnlineSoftmax(late.softmax, /*inFlight=*/false, late.scores)))
       return failure();
     Operation *first = nullptr;
     for (Operation *user : late.wait->getUsers()) {

@@ -16,6 +16,8 @@ namespace mlir::attn {
 /// An accumulator that is awaited late: before its first use.
 struct LateWait {
   OnlineSoftmaxOp softmax;
+  /// QK, where the softmax may multiply scores once more.
+  WgmmaOp scores;
   WgmmaWaitOp wait;
   /// Releases of the slots that the awaited product read.
   SmallVector<Operation *> releases;
@@ -99,8 +101,9 @@ private:
   SmallVector<Value> emitFirstScores(int64_t keys, IRMapping mapping);
   /// Clones an op whose tiles have the block's columns with the first `keys`.
   void cloneNarrowed(Operation *op, int64_t keys, IRMapping &mapping);
-  /// The wait for QK and the release of what it read.
-  void waitForQK(int64_t pending, IRMapping &mapping);
+  /// The wait for QK and, unless the softmax may read it again, the release of
+  /// what it read.
+  void waitForQK(int64_t pending, IRMapping &mapping, bool releases = true);
   /// The softmax and what stands around it; scores and accumulator are mapped.
   OnlineSoftmaxOp emitSoftmaxPart(KVPhase phase, IRMapping &mapping);
   /// The loop's values behind an iteration, the accumulator left out.

@@ -122,7 +122,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @region(%t: !tile, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %a = attn.alloc {name = "a"} : !b
-    // expected-error@below {{expected accesses to shared memory in scf.for, scf.while and scf.if only}}
+    // expected-error@below {{expected accesses to shared memory in scf.for, scf.while, scf.if and attn.rare only}}
     scf.execute_region {
       attn.local_store %t, %a : !tile, !b
       scf.yield

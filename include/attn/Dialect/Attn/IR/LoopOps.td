@@ -46,6 +46,14 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     probabilities take registers of their own. The accumulator is carried in
     flight, and a rare path that changes it waits for it.
 
+    With `rescore`, which needs `qk_ahead` and excludes `pv_behind`, blocks without
+    mask whose softmax is `optimistic` give their scores' registers to the
+    probabilities. A bet that is lost corrects these; where one of them is
+    infinite the scores are multiplied once more, from the slots that QK reads,
+    which therefore are released behind the softmax. The loop over such blocks is
+    left for that path (`leave_loop` of `attn.rare`). Softmaxes of other scores than a
+    product's, and of 8-bit operands, stay as they are.
+
     `first`, which needs `qk_ahead`, states how many keys of the first block
     executed (the one from `end - 1` on) are multiplied: its first ones, one
     number for all warpgroups of the partition or one for each. All other keys of
@@ -79,6 +87,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     Arg<Variadic<AnyType>, "initial carried values">:$inits,
     UnitAttr:$qk_ahead,
     UnitAttr:$pv_behind,
+    UnitAttr:$rescore,
     OptionalAttr<I64Attr>:$turns,
     OptionalAttr<DenseI64ArrayAttr>:$first,
     OptionalAttr<Attn_KVPhaseAttr>:$second);
@@ -86,8 +95,8 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $begin `,` $full_begin `,` $full_end `,` $end `block` $block `stages` $stages
-    (`qk_ahead` $qk_ahead^)? (`pv_behind` $pv_behind^)? (`turns` $turns^)?
-    (`first` $first^)? (`second` $second^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+    (`qk_ahead` $qk_ahead^)? (`pv_behind` $pv_behind^)? (`rescore` $rescore^)?
+    (`turns` $turns^)? (`first` $first^)? (`second` $second^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$begin,
     "::mlir::Value":$fullBegin, "::mlir::Value":$fullEnd, "::mlir::Value":$end,

@@ -279,8 +279,11 @@ def Attn_RareOp : Attn_Op<"rare", [
     vote is a named barrier of the 128 threads (PTX ISA, barrier.cta.red);
     `attn-insert-fences` allots `barrier`, the first warpgroup's.
 
-    The body computes on tiles only. It holds no barrier, no copy and no access
-    to memory, because other warps may not take it.
+    With `leave_loop` a loop that the path ends is to be left for it
+    (`attn-move-rare-paths`).
+
+    The body computes on tiles, and on buffers by `attn.mma`. It holds no barrier, no
+    copy and no other access to memory, because other warps may not take it.
 
     Undefined behaviour: a body that combines values of rows which another warp
     holds; with `each_warpgroup`, warps of a warpgroup that do not execute it
@@ -302,7 +305,8 @@ def Attn_RareOp : Attn_Op<"rare", [
     Arg<AnyRankedTensor, "i1: true where the body is needed">:$condition,
     Arg<Variadic<AnyType>, "results where it is not">:$defaults,
     UnitAttr:$each_warpgroup,
-    OptionalAttr<I64Attr>:$barrier);
+    OptionalAttr<I64Attr>:$barrier,
+    UnitAttr:$leave_loop);
   let results = (outs Res<Variadic<AnyType>, "yielded values or defaults">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{

@@ -1,5 +1,6 @@
 //===- ControlFlow.cpp - Loops, branches and rare paths -------------------===//
 
+#include "../RarePath.h"
 #include "TileLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -165,15 +166,27 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
     return failure();
   auto branch = scf::IfOp::create(b, ValueRange(*defaults).getTypes(), *taken,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
+  if (op.getLeaveLoop())
+    branch->setAttr(kLeaveLoopAttrName, b.getUnitAttr());
   // The body moves into the branch and is lowered there; its terminator tells
   // what the branch yields.
   Block *thenBlock = branch.thenBlock();
   Operation *yield = op.getBody().front().getTerminator();
   thenBlock->getOperations().splice(thenBlock->end(),
                                     op.getBody().front().getOperations());
-  for (Operation &inner : llvm::make_early_inc_range(*thenBlock))
-    if (&inner != yield && failed(lowerOp(&inner)))
-      return failure();
+  auto lowerBody = [&]() -> LogicalResult {
+    for (Operation &inner : llvm::make_early_inc_range(*thenBlock))
+      if (&inner != yield && failed(lowerOp(&inner)))
+        return failure();
+    return success();
+  };
+  // On a path of a path nothing is to be ready in registers from the start.
+  ++rareDepth;
+  LogicalResult lowered =
+      rareDepth > 1 ? withEntry(&thenBlock->front(), lowerBody) : lowerBody();
+  --rareDepth;
+  if (failed(lowered))
+    return failure();
   FailureOr<SmallVector<Value>> yielded = expand(yield, yield->getOperands());
   if (failed(yielded))
     return failure();

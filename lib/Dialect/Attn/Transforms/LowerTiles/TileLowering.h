@@ -198,6 +198,10 @@ private:
   //===--------------------------------------------------------------------===//
 
   ImplicitLocOpBuilder entryBuilder(Location loc);
+  /// Runs `lower` with what depends on the thread computed in front of `entry`
+  /// instead of at the kernel's.
+  LogicalResult withEntry(Operation *entry,
+                          function_ref<LogicalResult()> lower);
   Value threadId();
   Value lane();
   Value warp();
@@ -281,6 +285,8 @@ private:
   int64_t partitionWarps = 0;
   /// In the region of an attn.elect.
   bool inElect = false;
+  /// The number of attn.rare around.
+  unsigned rareDepth = 0;
   /// True in the lane that starts loads, where all lanes of a warp come to
   /// them.
   Value elected;

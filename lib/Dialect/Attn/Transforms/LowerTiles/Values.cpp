@@ -2,6 +2,7 @@
 
 #include "TileLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -141,6 +142,18 @@ ImplicitLocOpBuilder TileLowering::entryBuilder(Location loc) {
   ImplicitLocOpBuilder b(loc, kernel.getContext());
   b.setInsertionPoint(entryEnd);
   return b;
+}
+
+LogicalResult TileLowering::withEntry(Operation *entry,
+                                      function_ref<LogicalResult()> lower) {
+  llvm::SaveAndRestore restoreEnd(entryEnd, entry);
+  llvm::SaveAndRestore restoreLane(laneValue, Value());
+  llvm::SaveAndRestore restoreWarp(warpValue, Value());
+  llvm::StringMap<Value> cache;
+  std::swap(cache, entryCache);
+  LogicalResult result = lower();
+  std::swap(cache, entryCache);
+  return result;
 }
 
 Value TileLowering::threadId() {

@@ -1,0 +1,72 @@
+// RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s
+
+!ring = !attn.buffer<2x64x64xf16, #attn.auto, shared>
+!slot = !attn.buffer<64x64xf16, #attn.auto, shared>
+!tile = tensor<64x64xf32, #attn.auto>
+!rows = tensor<64xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.auto>
+
+// Scores do not outlive the probabilities: a lost bet corrects these by the largest
+// one, and multiplies anew where that is beyond 2^100, from the slot of keys that
+// is released behind the path. Masked blocks keep the order they have.
+// CHECK-LABEL: gpu.func @rescore
+// CHECK: {attn.phase = #attn<kv_phase right>}
+// CHECK: attn.channel.acquire %[[K:.*]][%{{.*}}] as "consumer"
+// CHECK: %[[KT:.*]] = attn.transpose
+// CHECK: %[[S:.*]] = attn.wgmma %[[Q:.*]], %[[KT]] : {{.*}} -> <64x64xf32>
+// CHECK: attn.wgmma.wait %[[S]] {pending = 1
+// CHECK-NOT: attn.channel.release %[[K]]
+// CHECK: %[[P:.*]] = attn.exp2
+// CHECK: %[[SUMS:.*]] = attn.reduce add %[[P]]
+// CHECK: %[[LARGE:.*]] = arith.cmpf uge, %[[SUMS]]
+// CHECK: attn.rare any %[[LARGE]] {{.*}} {leave_loop}
+// CHECK: %[[MOST:.*]] = attn.reduce max %[[P]]
+// CHECK: math.log2 %[[MOST]]
+// CHECK: %[[FIXED:.*]] = arith.mulf %[[P]]
+// CHECK: %[[HUGE:.*]] = arith.cmpf uge, %[[MOST]]
+// CHECK: attn.rare any %[[HUGE]] default(%[[FIXED]]
+// CHECK: %[[AGAIN:.*]] = attn.mma %[[Q]], %[[KT]]
+// CHECK: attn.reduce max %[[AGAIN]]
+// CHECK: attn.channel.release %[[K]]
+// CHECK: {attn.phase = #attn<kv_phase interior>}
+gpu.module @kernels {
+  gpu.func @rescore(%full: i32, %end: i32, %row: i32, %keys: i32, %scale: f32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>} {
+    %q = attn.alloc : !slot
+    %k = attn.alloc : !ring
+    %v = attn.alloc : !ring
+    %kc = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %vc = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+      %k0 = attn.cursor.start %kc as "consumer" : !attn.channel<2>
+      %v0 = attn.cursor.start %vc as "consumer" : !attn.channel<2>
+      %zero = arith.constant 0 : i32
+      %m = arith.constant dense<0xFF800000> : !rows
+      %l = arith.constant dense<0.0> : !sums
+      %o = arith.constant dense<0.0> : !tile
+      %r:5 = attn.kv_loop %zero, %zero, %full, %end block 64 stages 1 qk_ahead rescore iter_args(%m, %l, %o, %k0, %v0 : !rows, !sums, !tile, !attn.cursor, !attn.cursor) {
+      ^bb0(%key: i32, %m0: !rows, %l0: !sums, %o0: !tile, %k1: !attn.cursor, %v1: !attn.cursor):
+        %ki, %kt = attn.channel.acquire %kc[%k1] as "consumer" : !attn.channel<2>
+        %ks = attn.slot %k[%ki] : !ring -> !slot
+        %t = attn.transpose %ks : !slot -> !slot
+        %s0 = attn.wgmma %q, %t : !slot, !slot -> !attn.inflight<64x64xf32>
+        %s1 = attn.wgmma.wait %s0 {pending = 0} : !attn.inflight<64x64xf32> -> !tile
+        attn.channel.release %kc, %kt as "consumer" : !attn.channel<2>
+        %s2 = attn.apply_mask %s1[%row, %key] limit %keys : !tile
+        %p, %m1, %l1, %o1 = attn.online_softmax %s2, %m0, %l0, %o0 scale %scale {policy = #attn<softmax_policy optimistic>} : !tile, !rows, !sums, !tile
+        %p1 = arith.truncf %p : !tile to tensor<64x64xf16, #attn.auto>
+        %vi, %vt = attn.channel.acquire %vc[%v1] as "consumer" : !attn.channel<2>
+        %vs = attn.slot %v[%vi] : !ring -> !slot
+        %o2 = attn.wgmma %p1, %vs acc %o1 : !tile : tensor<64x64xf16, #attn.auto>, !slot -> !attn.inflight<64x64xf32>
+        %o3 = attn.wgmma.wait %o2 {pending = 0} : !attn.inflight<64x64xf32> -> !tile
+        attn.channel.release %vc, %vt as "consumer" : !attn.channel<2>
+        %k2 = attn.cursor.advance %k1 on %kc : !attn.channel<2>
+        %v2 = attn.cursor.advance %v1 on %vc : !attn.channel<2>
+        attn.yield %m1, %l1, %o3, %k2, %v2 : !rows, !sums, !tile, !attn.cursor, !attn.cursor
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
