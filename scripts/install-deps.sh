@@ -3,12 +3,15 @@
 # Needs root or sudo only when something is missing; otherwise returns at once.
 #
 # usage: scripts/install-deps.sh [--check] [--with-python] [--with-nvdisasm]
+#                                [--with-fa4]
 #   --check        install nothing; list what is missing and exit with status 1
 #   --with-python  also fill .venv with the pinned Python packages that
 #                  benchmarks/ use
 #   --with-nvdisasm
 #                  also fill .venv-sass with the pinned nvdisasm, which reads
 #                  machine code; the tests find it there
+#   --with-fa4     also fill .venv-fa4 with the pinned FlashAttention-4 (6 GB),
+#                  whose compile time a benchmark compares with ours
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -28,19 +31,21 @@ VENV_PACKAGES=(python3-venv)
 check=0
 with_python=0
 with_nvdisasm=0
+with_fa4=0
 for arg in "$@"; do
   case $arg in
     --check) check=1 ;;
     --with-python) with_python=1 ;;
     --with-nvdisasm) with_nvdisasm=1 ;;
+    --with-fa4) with_fa4=1 ;;
     -h | --help)
-      sed -n '2,11s/^# \{0,1\}//p' "$0"
+      sed -n '2,15s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *) die "unknown argument '$arg' (see --help)" ;;
   esac
 done
-if [ $with_python = 1 ] || [ $with_nvdisasm = 1 ]; then
+if [ $with_python = 1 ] || [ $with_nvdisasm = 1 ] || [ $with_fa4 = 1 ]; then
   PACKAGES+=("${VENV_PACKAGES[@]}")
 fi
 
@@ -112,4 +117,7 @@ if [ $with_python = 1 ]; then
 fi
 if [ $with_nvdisasm = 1 ]; then
   fill_venv .venv-sass scripts/requirements-sass.txt
+fi
+if [ $with_fa4 = 1 ]; then
+  fill_venv .venv-fa4 benchmarks/requirements-fa4.txt
 fi
