@@ -42,7 +42,8 @@ void KVLoopOp::build(
     function_ref<void(OpBuilder &, Location, Value, ValueRange)> bodyBuilder) {
   build(builder, state, inits.getTypes(), begin, fullBegin, fullEnd, end, block,
         stages, inits, /*qk_ahead=*/false, /*pv_behind=*/false,
-        /*rescore=*/false, /*turns=*/IntegerAttr(), /*first=*/DenseI64ArrayAttr(),
+        /*rescore=*/false, /*turns=*/IntegerAttr(),
+        /*first=*/DenseI64ArrayAttr(),
         /*second=*/KVPhaseAttr());
   buildBody(builder, state, inits, bodyBuilder);
 }
