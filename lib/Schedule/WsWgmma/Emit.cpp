@@ -22,10 +22,13 @@ void WsWgmmaEmitter::makeDealer() {
   dealer.counter =
       context.addWorkspace({/*bytes=*/4, /*zeroed=*/true, /*restored=*/true});
   if (producerReadsTiles(context.facts, plan))
-    dealer.channel = makeChannel("tile", kTileStages,
-                                 {{kProducer, SignalKind::Tx},
-                                  {kTileReader, SignalKind::Arrive},
-                                  {kConsumer, SignalKind::Arrive}});
+    // What one CTA sends to all of a cluster is counted in bytes.
+    dealer.channel = makeChannel(
+        "tile", kTileStages,
+        {{kProducer,
+          plan.getCluster() > 1 ? SignalKind::Tx : SignalKind::Arrive},
+         {kTileReader, SignalKind::Arrive},
+         {kConsumer, SignalKind::Arrive}});
   else
     dealer.channel = makeChannel(
         "tile", kTileStages,

@@ -120,9 +120,11 @@ LogicalResult DealtLoop::check() {
   if (!reader && !isInElect())
     return fail("to stand in an attn.elect or a second role of partition '" +
                 partition + "', by which its threads read indices, got none");
-  if (reader && dealer.getSignal() != SignalKind::Tx)
-    return fail("a first role that signals by tx where its own partition reads "
-                "indices, got " +
+  // On hardware st.async is an illegal instruction in a launch without clusters.
+  SignalKind needed = cluster > 1 ? SignalKind::Tx : SignalKind::Arrive;
+  if (dealer.getSignal() != needed)
+    return fail("a first role that signals by " + stringifySignalKind(needed) +
+                " in clusters of " + Twine(cluster) + " CTAs, got " +
                 stringifySignalKind(dealer.getSignal()));
   return success();
 }

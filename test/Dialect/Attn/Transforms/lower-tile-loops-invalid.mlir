@@ -83,12 +83,12 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @signal(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel {
     // expected-note@below {{the roles are here}}
-    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
     }
     partition "producer" warps 4 registers 24 {
-      // expected-error@below {{expected a first role that signals by tx where its own partition reads indices, got arrive}}
+      // expected-error@below {{expected a first role that signals by arrive in clusters of 1 CTAs, got tx}}
       attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
       ^bb0(%tile: i32):
         attn.yield

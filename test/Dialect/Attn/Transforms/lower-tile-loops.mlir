@@ -155,7 +155,7 @@ gpu.module @kernels {
   // CHECK: %[[DEALT:.*]] = llvm.atomicrmw uinc_wrap
   // CHECK: %[[TAKEN:.*]] = arith.addi %{{.*}}, %[[DEALT]]
   // CHECK: %[[I:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[C]][%[[D]]] as "producer"
-  // CHECK: attn.scalar_send %[[TAKEN]], %[[RING]][%[[I]]] token %[[TOKEN]]
+  // CHECK: attn.scalar_store %[[TAKEN]], %[[RING]][%[[I]]]
   // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "producer"
   // CHECK-NEXT: }
   // CHECK: %[[J:.*]], %[[OWN:.*]] = attn.channel.acquire %[[C]][%[[R]]] as "producer.reader"
@@ -166,7 +166,7 @@ gpu.module @kernels {
   // CHECK: scf.yield %[[NEXT]], %[[D2]], %[[R2]]
   gpu.func @readers(%count: i32, %counter: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
-    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
       attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {

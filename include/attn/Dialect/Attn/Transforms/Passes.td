@@ -239,8 +239,8 @@ def AttnLowerTileLoopsPass : Pass<"attn-lower-tile-loops", "::mlir::gpu::GPUModu
 
     Errors: `dynamic` outside of the partition of a role of its channel, or with two
     roles that read in one partition; where the first role's partition loops in all
-    of its threads or in a cluster, none that reads, or a first role that signals
-    by arrive.
+    of its threads or in a cluster, none that reads; a first role that signals by
+    arrive in a cluster, or by tx without one, where hardware has no `st.async`.
 
     Example: test/doc/attn-lower-tile-loops.mlir
   }];
