@@ -23,12 +23,12 @@ void WsWgmmaEmitter::makeDealer() {
       context.addWorkspace({/*bytes=*/4, /*zeroed=*/true, /*restored=*/true});
   if (producerReadsTiles(context.facts, plan))
     // What one CTA sends to all of a cluster is counted in bytes.
-    dealer.channel = makeChannel(
-        "tile", kTileStages,
-        {{kProducer,
-          plan.getCluster() > 1 ? SignalKind::Tx : SignalKind::Arrive},
-         {kTileReader, SignalKind::Arrive},
-         {kConsumer, SignalKind::Arrive}});
+    dealer.channel =
+        makeChannel("tile", kTileStages,
+                    {{kProducer, plan.getCluster() > 1 ? SignalKind::Tx
+                                                       : SignalKind::Arrive},
+                     {kTileReader, SignalKind::Arrive},
+                     {kConsumer, SignalKind::Arrive}});
   else
     dealer.channel = makeChannel(
         "tile", kTileStages,

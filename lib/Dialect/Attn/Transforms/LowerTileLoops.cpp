@@ -120,7 +120,8 @@ LogicalResult DealtLoop::check() {
   if (!reader && !isInElect())
     return fail("to stand in an attn.elect or a second role of partition '" +
                 partition + "', by which its threads read indices, got none");
-  // On hardware st.async is an illegal instruction in a launch without clusters.
+  // On hardware st.async is an illegal instruction in a launch without
+  // clusters.
   SignalKind needed = cluster > 1 ? SignalKind::Tx : SignalKind::Arrive;
   if (dealer.getSignal() != needed)
     return fail("a first role that signals by " + stringifySignalKind(needed) +

@@ -35,7 +35,7 @@ func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 
 // CHECK-LABEL: func.func @transposed
 // CHECK: attn.channel.create {name = "tile"
-// CHECK-SAME: [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]
+// CHECK-SAME: [#attn.role<"producer", arrive>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]
 // CHECK: partition "producer"
 // CHECK: attn.elect {
 // CHECK: }
