@@ -3,11 +3,13 @@
 
 usage: benchmarks/gpu-kernels.py FOLDER [--filter=REGEX] [--plans=FILE]
                                  [--chip=sm_80] [--cubin=sm_90] [--workers=2]
+                                 [--models]
 Each cell gets the kernel of the plan that the compiler chooses. --plans names
 a JSON list of further plans: objects with `match` (a regular expression for
 cells' names), `label`, and `set` (parameters by name). FOLDER/kernels.json
 lists cells, kernels, plans and the time that the cost model predicts for the
-chip of --predict-for.
+chip of --predict-for. --models takes the problems of well-known models instead
+of the standard ones.
 """
 
 from __future__ import annotations
@@ -87,6 +89,7 @@ def main() -> int:
     parser.add_argument("--filter", default="", metavar="REGEX", help="only cells that match")
     parser.add_argument("--plans", type=pathlib.Path, help="further plans")
     parser.add_argument("--layout", choices=("bhnd", "bnhd"), default="bhnd")
+    parser.add_argument("--models", action="store_true", help="the problems of well-known models")
     parser.add_argument("--chip", default="sm_80", help="the target of the PTX")
     parser.add_argument("--cubin", default="sm_90", help="what ptxas assembles for")
     parser.add_argument("--predict-for", default="sm_90a", metavar="CHIP")
@@ -95,9 +98,12 @@ def main() -> int:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     plans = json.loads(options.plans.read_text()) if options.plans else []
-    cells = gpu_cells.make_standard(options.layout) + gpu_cells.make_features(options.layout)
-    if options.chip == "sm_90a":
-        cells += gpu_cells.make_narrow(options.layout)
+    if options.models:
+        cells = gpu_cells.make_models()
+    else:
+        cells = gpu_cells.make_standard(options.layout) + gpu_cells.make_features(options.layout)
+        if options.chip == "sm_90a":
+            cells += gpu_cells.make_narrow(options.layout)
     cells = [cell for cell in cells if re.search(options.filter, cell.name)]
     work = []
     for cell in cells:

@@ -4,6 +4,7 @@ gpu-speed.py and gpu-profile.py measured.
 
 usage: benchmarks/gpu-report.py SPEED.json [PROFILE.json] [--page=docs/Speed.md]
 
+What was measured with --models becomes one table, for docs/SpeedModels.md.
 With --costs there are also clocks, power and the share of the tensor cores'
 peak at that clock, and the costs of a tile and of a block that fit the times.
 """
@@ -157,6 +158,42 @@ def write_features(rows: list[dict]) -> list[str]:
     return lines
 
 
+def describe(cell: gpu_cells.Cell) -> str:
+    """Sizes and mask of a model's problem in a few words."""
+    heads = str(cell.heads) if cell.heads == cell.kv_heads else f"{cell.heads}/{cell.kv_heads}"
+    rows = str(cell.rows) if cell.kv_rows is None else f"{cell.rows} on {cell.kv_rows}"
+    d = str(cell.d) if cell.dv is None else f"{cell.d}, {cell.dv}"
+    mask = "causal" if cell.causal else "none"
+    if cell.window is not None:
+        mask = f"window of {cell.window + 1}"
+    return f"{cell.batch} | {heads} | {rows} | {d} | {mask}{', sinks' if cell.sinks else ''}"
+
+
+def write_models(rows: list[dict]) -> list[str]:
+    """Each model's problem beside all peers, and the ratio to the best."""
+    lines = ["", "| model | type | B | H | rows | D | mask | attn | cuDNN | FA2 | FA4 | ratio |"]
+    lines.append("|---" * 12 + "|")
+    best: list[float] = []
+    for row in rows:
+        cell, own = gpu_cells.from_json(row["cell"]), get_own(row)
+        ratios = [get_ratio(row, peer) for peer in row["peers"]]
+        found = [ratio for ratio in ratios if ratio is not None]
+        words = []
+        for peer in ("cudnn", "fa2", "fa4"):
+            result = row["peers"].get(peer, {})
+            words.append(f"{result['tflops']:.0f}" if "tflops" in result else "-")
+        best += [min(found)] if found else []
+        lines.append(
+            f"| {cell.model} | {cell.dtype} | {describe(cell)} | {own.get('tflops', 0):.0f} | "
+            + " | ".join(words)
+            + f" | {f'{min(found):.2f}' if found else '-'} |"
+        )
+    mean = math.exp(statistics.mean(math.log(ratio) for ratio in best))
+    lines += ["", f"Ratio to the best peer: geometric mean {mean:.3f}, least {min(best):.3f}, "
+              f"{sum(ratio < 1 for ratio in best)} of {len(best)} below 1."]  # fmt: skip
+    return lines
+
+
 def write_limits(rows: list[dict], profile: list[dict]) -> list[str]:
     """Prediction, measurement and counters of the profiled cells."""
     timed = {row["name"]: row for row in rows}
@@ -200,7 +237,13 @@ def main() -> int:
         + " and to ".join(NAMES[peer] for peer in get_peers(rows))
         + ".",
     ]
-    lines += write_standard(rows) + write_means(rows)
+    models = [row for row in rows if gpu_cells.from_json(row["cell"]).model]
+    rows = [row for row in rows if row not in models]
+    if models:
+        lines = [lines[0].split(" TFLOP/s, and")[0] + " TFLOP/s, and the ratio to the best peer."]
+        lines += write_models(models)
+    if rows:
+        lines += write_standard(rows) + write_means(rows)
     if any(not gpu_cells.from_json(row["cell"]).is_standard for row in rows):
         lines += ["", "## Features"] + write_features(rows)
     if options.costs:

@@ -13,6 +13,9 @@ all replays of both passes, with the mean SM clock and power while timed.
 
 usage: PYTHONPATH=python benchmarks/gpu-speed.py FOLDER [--seconds=0.1]
            [--filter=REGEX] [--peers=fa2,cudnn] [--json=FILE] [--limit=SECONDS]
+           [--models]
+--models takes only the problems of well-known models (gpu-kernels.py --models),
+and compares each with its best peer.
 The exit status is 1 when a kernel is wrong or does not run.
 """
 
@@ -92,41 +95,51 @@ class Contestant:
         return result
 
 
+def make_tensor(cell: gpu_cells.Cell, heads: int, rows: int, d: int) -> torch.Tensor:
+    """NaN everywhere, (batch, heads, rows, d) as the cell lays it out in memory."""
+    if cell.layout == "bnhd":
+        return torch.full((cell.batch, rows, heads, d), math.nan, device="cuda").transpose(1, 2)
+    return torch.full((cell.batch, heads, rows, d), math.nan, device="cuda")
+
+
 def make_sets(cell: gpu_cells.Cell) -> list[tuple[torch.Tensor, ...]]:
     """Sets of q, k, v, enough to exceed the L2 cache twice; at least two."""
     dtype = DTYPES[cell.dtype]
 
-    def draw(heads: int) -> torch.Tensor:
-        shape = (cell.batch, heads, cell.rows, cell.d)
-        if cell.layout == "bnhd":
-            shape = (shape[0], shape[2], shape[1], shape[3])
-        drawn = dtype if dtype.itemsize > 1 else torch.bfloat16
-        value = torch.randn(shape, dtype=drawn, device="cuda").to(dtype)
-        return value.transpose(1, 2) if cell.layout == "bnhd" else value
+    def draw(heads: int, rows: int, d: int) -> torch.Tensor:
+        return make_tensor(cell, heads, rows, d).normal_().to(dtype)
 
     def draw_values() -> torch.Tensor:
-        value = draw(cell.kv_heads)
+        value = draw(cell.kv_heads, cell.keys, cell.value_d)
         if cell.v_transposed:
             value = value.transpose(2, 3).contiguous().transpose(2, 3)
         return value
 
-    size = dtype.itemsize * cell.batch * cell.rows * cell.d * (2 * cell.heads + 2 * cell.kv_heads)
+    elements = cell.rows * cell.heads + cell.keys * cell.kv_heads
+    size = dtype.itemsize * cell.batch * elements * (cell.d + cell.value_d)
     count = max(2, -(-2 * L2_BYTES // size))
-    return [(draw(cell.heads), draw(cell.kv_heads), draw_values()) for _ in range(count)]
+    return [
+        (draw(cell.heads, cell.rows, cell.d), draw(cell.kv_heads, cell.keys, cell.d), draw_values())
+        for _ in range(count)
+    ]
 
 
-def make_own(folder, cell, entry, sets, slopes, offsets):
+def make_own(folder, cell, entry, sets, slopes, offsets, sinks):
     """A call of one of our kernels on set number i."""
     kernel = attn.runtime.load(folder / entry["file"])
     fixed: dict[str, torch.Tensor] = {}
     if slopes is not None:
         fixed["capture0"] = slopes
+    if sinks is not None:
+        fixed["sinks"] = sinks
     if offsets is not None:
         fixed |= {"cu_seqlens_q": offsets, "cu_seqlens_k": offsets}
     outputs = [
         (
             # O of 8-bit operands is bf16.
-            torch.full_like(q, math.nan, dtype=q.dtype if q.itemsize > 1 else torch.bfloat16),
+            make_tensor(cell, cell.heads, cell.rows, cell.value_d).to(
+                q.dtype if q.itemsize > 1 else torch.bfloat16
+            ),
             torch.full(q.shape[:3], math.nan, dtype=torch.float32, device="cuda"),
         )
         for q, _, _ in sets
@@ -199,21 +212,22 @@ def measure(options, cell: gpu_cells.Cell, entries: list[dict], monitor: Monitor
     """One row of the results."""
     sets = make_sets(cell)
     slopes, offsets = gpu_reference.make_slopes(cell), gpu_reference.make_offsets(cell)
+    sinks = gpu_reference.make_sinks(cell)
     row = {"cell": dataclasses.asdict(cell), "name": cell.name, "own": {}, "peers": {}}
     contestants: list[tuple[str, Contestant]] = []
     for entry in entries:
         contestant = Contestant(entry["label"])
         row["own"][entry["label"]] = {key: entry[key] for key in ("plan", "predicted")}
         try:
-            call = make_own(options.folder, cell, entry, sets, slopes, offsets)
+            call = make_own(options.folder, cell, entry, sets, slopes, offsets, sinks)
             o, lse = call(0)
-            error, lse_error = gpu_reference.check(cell, *sets[0], o, lse, slopes)
+            error, lse_error = gpu_reference.check(cell, *sets[0], o, lse, slopes, sinks)
             row["own"][entry["label"]] |= {"o_error": error, "lse_error": lse_error}
             capture(call, len(sets), contestant)
         except (attn.AttnError, ValueError, RuntimeError) as error:
             contestant.error = str(error).split("\n")[0][:160]
         contestants.append(("own", contestant))
-    peers = gpu_peers.make_peers(cell, slopes, offsets)
+    peers = gpu_peers.make_peers(cell, slopes, offsets, sinks)
     for name in options.peers or peers:
         if name in peers:
             contestant = Contestant(name)
@@ -259,14 +273,19 @@ def format_row(row: dict) -> str:
 
 
 def summarise(rows: list[dict]) -> None:
-    """Geometric mean and smallest ratio to each peer, over the standard cells."""
+    """Geometric mean and smallest ratio to each peer over the standard cells,
+    and to the best peer of each model."""
     ratios: dict[str, list[tuple[float, str]]] = {}
     for row in rows:
         own = next(iter(row["own"].values()))
-        if gpu_cells.from_json(row["cell"]).is_standard and "tflops" in own:
-            for name, peer in row["peers"].items():
-                if "tflops" in peer:
-                    ratios.setdefault(name, []).append((own["tflops"] / peer["tflops"], row["name"]))
+        cell = gpu_cells.from_json(row["cell"])
+        found = {name: own["tflops"] / peer["tflops"] for name, peer in row["peers"].items()
+                 if "tflops" in own and "tflops" in peer}  # fmt: skip
+        if cell.model and found:
+            ratios.setdefault("the best peer", []).append((min(found.values()), row["name"]))
+        elif cell.is_standard:
+            for name, ratio in found.items():
+                ratios.setdefault(name, []).append((ratio, row["name"]))
     for name, values in ratios.items():
         mean = math.exp(statistics.mean(math.log(ratio) for ratio, _ in values))
         below = sum(ratio < 1 for ratio, _ in values)
@@ -283,6 +302,7 @@ def main() -> int:
     parser.add_argument("--filter", default="", metavar="REGEX")
     parser.add_argument("--seconds", type=float, default=0.1)
     parser.add_argument("--peers", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--models", action="store_true")
     parser.add_argument("--limit", type=float, default=math.inf, help="start no cell after it")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
@@ -299,6 +319,8 @@ def main() -> int:
     print(*(f"{key} {value}" for key, value in machine.items()), sep=", ")
     work = [(gpu_cells.from_json(item["cell"]), item["kernels"]) for item in listing["cells"]]
     work = [item for item in work if re.search(options.filter, item[0].name) and item[1]]
+    if options.models:
+        work = [item for item in work if item[0].model]
     for index, (cell, entries) in enumerate(work):
         if time.monotonic() - start > options.limit:
             print(f"{len(work) - index} cells left out: no time left")

@@ -31,16 +31,40 @@ class Cell:
     layout: str = "bhnd"
     #: V with contiguous keys: (batch, head, dim, key).
     v_transposed: bool = False
+    #: Keys and the values' head dimension where they differ from `rows` and `d`.
+    kv_rows: int | None = None
+    dv: int | None = None
+    #: One more logit for each head.
+    sinks: bool = False
+    #: The model that has this problem, for the table of models.
+    model: str = ""
+
+    @property
+    def keys(self) -> int:
+        return self.rows if self.kv_rows is None else self.kv_rows
+
+    @property
+    def value_d(self) -> int:
+        return self.d if self.dv is None else self.dv
+
+    @property
+    def offset(self) -> int:
+        """Query i sees keys up to i + offset: the last query sees all keys."""
+        return self.keys - self.rows
 
     @property
     def name(self) -> str:
-        parts = [self.dtype, f"d{self.d}", f"n{self.rows}"]
+        parts = [self.model] if self.model else []
+        parts += [self.dtype, f"d{self.d}", f"n{self.rows}"]
+        parts += [f"k{self.kv_rows}"] * (self.kv_rows is not None)
+        parts += [f"dv{self.dv}"] * (self.dv is not None)
         if self.heads != self.kv_heads:
             parts.append(f"gqa{self.heads}/{self.kv_heads}")
         parts += ["causal"] * self.causal
         parts += [f"window{self.window}"] * (self.window is not None)
         parts += ["varlen"] * bool(self.lengths)
         parts += [self.score] * (self.score is not None)
+        parts += ["sinks"] * self.sinks
         parts += ["vt"] * self.v_transposed
         return "-".join(parts)
 
@@ -49,6 +73,7 @@ class Cell:
         """Whether the cell belongs to the table of dense and causal problems."""
         return (
             self.dtype in DTYPES
+            and not self.model
             and self.window is None
             and not self.lengths
             and self.score is None
@@ -57,14 +82,18 @@ class Cell:
 
     @property
     def flops(self) -> float:
-        """4 D for each pair of a query and a key; a causal square counts half."""
+        """2 (D + Dv) for each pair of a query and a key; a causal square counts
+        half."""
         if self.window is not None:
             seen = min(self.window + 1, self.rows)
             pairs = float(self.rows * seen - seen * (seen - 1) // 2)
+        elif self.kv_rows is not None:
+            hidden = self.rows * (self.rows - 1) // 2 if self.causal else 0
+            pairs = float(self.rows * self.kv_rows - hidden)
         else:
             squares = sum(n * n for n in self.lengths or (self.rows,))
             pairs = squares * (0.5 if self.causal else 1.0)
-        return 4.0 * self.batch * self.heads * self.d * pairs
+        return 2.0 * self.batch * self.heads * (self.d + self.value_d) * pairs
 
     def get_compiler_input(self) -> tuple[list[str], str | None]:
         """Flags of attn-compile, and the text of a file where flags cannot say
@@ -73,7 +102,11 @@ class Cell:
             return [], self._get_alibi()
         flags = [f"--q={self.batch}x{self.heads}x{self.rows}x{self.d}x{self.dtype}"]
         flags += [f"--kv-heads={self.kv_heads}", f"--layout={self.layout}"]
-        flags += ["--causal"] * self.causal
+        flags += [f"--kv-len={self.kv_rows}"] * (self.kv_rows is not None)
+        flags += [f"--dv={self.dv}"] * (self.dv is not None)
+        if self.causal:
+            flags.append("--causal" if self.offset == 0 else "--causal=bottom-right")
+        flags += ["--sinks"] * self.sinks
         if self.window is not None:
             flags.append(f"--window={self.window},0")
         flags += ["--v-transposed"] * self.v_transposed
@@ -136,6 +169,53 @@ def make_features(layout: str = "bhnd") -> list[Cell]:
         Cell(1, 32, 32, 16384, 128, "bf16", window=1024, layout=layout),
         Cell(1, 32, 32, sum(lengths), 128, "bf16", True, lengths=lengths, layout="bnhd"),
         Cell(4, 32, 32, 4096, 128, "bf16", True, score="alibi"),
+    ]
+
+
+def make_models() -> list[Cell]:
+    """Forward attention of well-known models, with rows as projections leave
+    them. Diffusion models and encoders have no mask; "chunk" is a prefill of
+    2048 tokens behind 14336 that are cached; "cross" attends to 77 tokens of
+    text."""
+
+    def cell(model: str, batch: int, heads: str, rows: int, d: int, dtype: str = "bf16", **more) -> Cell:
+        q_heads, _, kv_heads = heads.partition("/")
+        return Cell(
+            batch, int(q_heads), int(kv_heads or q_heads), rows, d, dtype,
+            layout="bnhd", model=model, **more,
+        )  # fmt: skip
+
+    return [
+        cell("bert-base", 32, "12", 512, 64, "f16"),
+        cell("bert-large", 32, "16", 384, 64, "f16"),
+        cell("vit-l-16", 64, "16", 577, 64),
+        cell("vit-h-14", 64, "16", 257, 80),
+        cell("siglip-so400m", 32, "16", 729, 72),
+        cell("sd15-64", 8, "8", 4096, 40, "f16"),
+        cell("sd15-32", 8, "8", 1024, 80, "f16"),
+        cell("sd15-64-cross", 8, "8", 4096, 40, "f16", kv_rows=77),
+        cell("sdxl-64", 8, "10", 4096, 64, "f16"),
+        cell("sdxl-32", 8, "20", 1024, 64, "f16"),
+        cell("flux", 1, "24", 4608, 128),
+        cell("wan-1.3b", 1, "12", 32760, 128),
+        cell("wan-14b", 1, "40", 32760, 128),
+        cell("whisper-large", 8, "20", 1500, 64, "f16"),
+        cell("gpt2-xl", 8, "25", 1024, 64, "f16", causal=True),
+        cell("llama3-8b", 2, "32/8", 4096, 128, causal=True),
+        cell("llama3-8b-chunk", 1, "32/8", 2048, 128, causal=True, kv_rows=16384),
+        cell("llama3-70b", 1, "64/8", 8192, 128, causal=True),
+        cell("qwen3-8b", 2, "32/8", 8192, 128, causal=True),
+        cell("qwen3-30b-a3b", 2, "32/4", 4096, 128, causal=True),
+        cell("phi3-mini", 2, "32", 4096, 96, causal=True),
+        cell("gemma3-12b-local", 2, "16/8", 8192, 256, window=1023),
+        cell("gemma3-12b-global", 2, "16/8", 8192, 256, causal=True),
+        cell("gemma3-4b-local", 2, "8/4", 8192, 256, window=1023),
+        cell("gemma3-27b-local", 2, "32/16", 8192, 128, window=1023),
+        cell("gemma4-31b-local", 2, "32/16", 8192, 256, window=1023),
+        cell("mistral-7b", 1, "32/8", 16384, 128, window=4095),
+        cell("gpt-oss-local", 2, "64/8", 4096, 64, window=127, sinks=True),
+        cell("gpt-oss-global", 2, "64/8", 4096, 64, causal=True, sinks=True),
+        cell("deepseek-prefill", 1, "128", 4096, 192, causal=True, dv=128),
     ]
 
 

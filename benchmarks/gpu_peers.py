@@ -31,14 +31,15 @@ def _sdpa(cell: Cell, backend: SDPBackend) -> Call:
     return call
 
 
-def _flash_window(cell: Cell) -> Call:
-    """FlashAttention-2 with the options that SDPA does not pass on."""
+def _flash_direct(cell: Cell) -> Call:
+    """FlashAttention-2 with the options that SDPA does not pass on; its causal
+    mask lets the last query see all keys."""
+    window = {} if cell.window is None else {"window_size_left": cell.window, "window_size_right": 0}
 
     def call(q, k, v):
         out = torch.ops.aten._flash_attention_forward(
             q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2),
-            None, None, cell.rows, cell.rows, 0.0, False, False,
-            window_size_left=cell.window, window_size_right=0,
+            None, None, cell.rows, cell.keys, 0.0, cell.causal, False, **window,
         )  # fmt: skip
         return out[0].transpose(1, 2)
 
@@ -79,7 +80,9 @@ def _flex(cell: Cell, slopes: torch.Tensor | None) -> Call:
     return call
 
 
-def _flash4(cell: Cell, offsets: torch.Tensor | None) -> Call:
+def _flash4(cell: Cell, offsets: torch.Tensor | None, sinks: torch.Tensor | None) -> Call:
+    # It takes sinks as bf16 only.
+    sinks = None if sinks is None else sinks.to(torch.bfloat16)
     window = (None, None) if cell.window is None else (cell.window, 0)
 
     def call(q, k, v):
@@ -91,14 +94,21 @@ def _flash4(cell: Cell, offsets: torch.Tensor | None) -> Call:
                 max_seqlen_q=longest, max_seqlen_k=longest, causal=cell.causal,
             )  # fmt: skip
         else:
-            out = flash_attn_func(q, k, v, causal=cell.causal, window_size=window)
+            out = flash_attn_func(
+                q, k, v, causal=cell.causal, window_size=window, learnable_sink=sinks
+            )
         out = out[0] if isinstance(out, tuple) else out
         return (out if offsets is None else out[None]).transpose(1, 2)
 
     return call
 
 
-def make_peers(cell: Cell, slopes: torch.Tensor | None, offsets: torch.Tensor | None) -> dict[str, Call]:
+def make_peers(
+    cell: Cell,
+    slopes: torch.Tensor | None,
+    offsets: torch.Tensor | None,
+    sinks: torch.Tensor | None,
+) -> dict[str, Call]:
     """The peers of a cell by name; the first is the one that the bar is set by."""
     peers: dict[str, Call] = {}
     if cell.dtype.startswith("f8"):
@@ -107,12 +117,17 @@ def make_peers(cell: Cell, slopes: torch.Tensor | None, offsets: torch.Tensor | 
         return {"flex": _flex(cell, slopes)}
     if offsets is not None:
         peers["fa2"] = _flash_packed(cell, offsets)
+    elif sinks is not None:
+        pass  # FlashAttention-4 alone has them
     elif cell.window is not None:
-        peers["fa2"] = _flash_window(cell)
-        peers["flex"] = _flex(cell, slopes)
+        peers["fa2"] = _flash_direct(cell)
+        if not cell.model:
+            peers["flex"] = _flex(cell, slopes)
+    elif cell.causal and cell.offset:
+        peers["fa2"] = _flash_direct(cell)  # the others of torch align the mask at the first key
     else:
         peers["fa2"] = _sdpa(cell, SDPBackend.FLASH_ATTENTION)
         peers["cudnn"] = _sdpa(cell, SDPBackend.CUDNN_ATTENTION)
     if flash_attn_func is not None:
-        peers["fa4"] = _flash4(cell, offsets)
+        peers["fa4"] = _flash4(cell, offsets, sinks)
     return peers

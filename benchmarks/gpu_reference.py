@@ -31,7 +31,12 @@ def make_offsets(cell: Cell) -> torch.Tensor | None:
     return torch.tensor(total, dtype=torch.int32, device="cuda")
 
 
-def attend(cell: Cell, q, k, v, rows, head: int, slopes) -> tuple[torch.Tensor, torch.Tensor]:
+def make_sinks(cell: Cell) -> torch.Tensor | None:
+    """One logit for each head."""
+    return torch.randn(cell.heads, device="cuda") if cell.sinks else None
+
+
+def attend(cell: Cell, q, k, v, rows, head: int, slopes, sinks) -> tuple[torch.Tensor, torch.Tensor]:
     """O and LSE of some rows of one head in float64."""
     # Rows of 8-bit tensors cannot be picked.
     scores = q.double()[rows] @ k.double().T / math.sqrt(cell.d)
@@ -39,11 +44,13 @@ def attend(cell: Cell, q, k, v, rows, head: int, slopes) -> tuple[torch.Tensor, 
     if slopes is not None:
         scores += slopes[head].double() * (j - i)
     if cell.causal or cell.window is not None:
-        seen = j <= i
+        seen = j <= i + cell.offset
         if cell.window is not None:
             seen &= j >= i - cell.window
         scores.masked_fill_(~seen, -math.inf)
     lse = torch.logsumexp(scores, -1)
+    if sinks is not None:
+        lse = torch.logaddexp(lse, sinks[head].double())
     return torch.exp(scores - lse[:, None]) @ v.double(), lse
 
 
@@ -56,7 +63,7 @@ def pick_rows(count: int) -> torch.Tensor:
     return torch.cat([ends, drawn, count - 1 - ends])
 
 
-def check(cell: Cell, q, k, v, o, lse, slopes) -> tuple[float, float]:
+def check(cell: Cell, q, k, v, o, lse, slopes, sinks=None) -> tuple[float, float]:
     """Relative error of O and the largest error of LSE on rows of three heads.
     Raises ValueError for an output that is wrong or that nobody wrote."""
     if not bool(torch.isfinite(o).all()) or not bool(torch.isfinite(lse).all()):
@@ -71,7 +78,7 @@ def check(cell: Cell, q, k, v, o, lse, slopes) -> tuple[float, float]:
             part = slice(start, end)
             expected, expected_lse = attend(
                 cell, q[b, head, part], k[b, head // group, part], v[b, head // group, part],
-                rows, head, slopes,
+                rows, head, slopes, sinks,
             )  # fmt: skip
             got = o[b, head, part][rows].double()
             difference += float(((got - expected) ** 2).sum())

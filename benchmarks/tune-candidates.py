@@ -3,7 +3,7 @@
 GPU benchmark, each in a folder of its own.
 
 usage: benchmarks/tune-candidates.py FOLDER [--filter=REGEX] [--count=8]
-                 [--chip=sm_90a] [--workers=2] [--build=build]
+                 [--chip=sm_90a] [--workers=2] [--build=build] [--models]
 Cells whose folder has an index.json are not compiled again. Packed sequences are
 left out: their records have no lengths.
 """
@@ -51,11 +51,14 @@ def main() -> int:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--filter", default="", metavar="REGEX", help="only cells that match")
     parser.add_argument("--count", type=int, default=8, help="plans of a cell")
+    parser.add_argument("--models", action="store_true", help="the problems of well-known models")
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
     cells = gpu_cells.make_standard() + gpu_cells.make_features()
+    if options.models:
+        cells = gpu_cells.make_models()
     cells = [cell for cell in cells if re.search(options.filter, cell.name) and not cell.lengths]
     start, failed = time.monotonic(), 0
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
