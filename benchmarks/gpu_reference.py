@@ -76,8 +76,9 @@ def check(cell: Cell, q, k, v, o, lse, slopes, sinks=None) -> tuple[float, float
         for start, end in zip(starts, starts[1:]):
             rows = pick_rows(end - start)
             part = slice(start, end)
+            keys = part if cell.lengths else slice(0, cell.keys)
             expected, expected_lse = attend(
-                cell, q[b, head, part], k[b, head // group, part], v[b, head // group, part],
+                cell, q[b, head, part], k[b, head // group, keys], v[b, head // group, keys],
                 rows, head, slopes, sinks,
             )  # fmt: skip
             got = o[b, head, part][rows].double()

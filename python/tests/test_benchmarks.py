@@ -35,6 +35,26 @@ def test_flops_of_squares():
     assert packed.flops == 4 * 2 * 64 * (60 * 60 + 40 * 40) / 2
 
 
+@pytest.mark.parametrize("rows, keys", [(5, 9), (4, 4), (3, 100)])
+def test_flops_of_rows_behind_cached_keys(rows, keys):
+    cell = gpu_cells.Cell(2, 3, 3, rows, 8, "f16", causal=True, kv_rows=keys, dv=4)
+    pairs = sum(j <= i + keys - rows for i in range(rows) for j in range(keys))
+    assert cell.flops == 2 * 2 * 3 * (8 + 4) * pairs
+
+
+def test_models_have_names_and_flags_of_their_own():
+    cells = gpu_cells.make_models()
+    assert len({cell.model for cell in cells}) == len({cell.name for cell in cells}) == len(cells)
+    assert not any(cell.is_standard for cell in cells)
+    for cell in cells:
+        assert gpu_cells.from_json(json.loads(json.dumps(vars(cell)))) == cell
+    flags = {cell.model: cell.get_compiler_input()[0] for cell in cells}
+    assert "--causal=bottom-right" in flags["llama3-8b-chunk"]
+    assert {"--kv-len=16384", "--kv-heads=8"} <= set(flags["llama3-8b-chunk"])
+    assert {"--window=127,0", "--sinks"} <= set(flags["gpt-oss-local"])
+    assert "--dv=128" in flags["deepseek-prefill"] and "--causal" in flags["deepseek-prefill"]
+
+
 def test_cells_are_what_they_say():
     cells = gpu_cells.make_standard()
     assert len(cells) == 72 == len({cell.name for cell in cells})
@@ -76,6 +96,25 @@ def test_report_writes_tables(report, tmp_path, monkeypatch):
     assert "| FlashAttention-2 | 1.50 | 1.50 (" in text
     assert f"| `{name}` | 0.100 ms | 0.200 ms | 1900 MHz, 600 W | tensor |" in text
     assert "| 50 | 50 | 50 | 50 | 50 | 50 | 50 | wait 50%, barrier 20% |" in text
+
+
+def test_report_compares_models_with_their_best_peer(report, tmp_path, monkeypatch):
+    module = load("gpu-report")
+    page, speed = tmp_path / "page.md", tmp_path / "speed.json"
+    page.write_text(f"before\n{module.BEGIN}{module.END}after\n")
+    cells = {cell.model: cell for cell in gpu_cells.make_models()}
+    rows = []
+    for model, fa4 in (("siglip-so400m", 250.0), ("gpt-oss-local", 400.0)):
+        peers = {"fa4": {"tflops": fa4}, "fa2": {"tflops": 100.0}, "cudnn": {"error": "none"}}
+        own = {"planned": {"tflops": 300.0}}
+        rows.append({"cell": vars(cells[model]), "name": cells[model].name, "own": own, "peers": peers})
+    speed.write_text(json.dumps(report | {"rows": rows}))
+    monkeypatch.setattr(sys, "argv", ["gpu-report", str(speed), "--page", str(page)])
+    assert module.main() == 0
+    text = page.read_text()
+    assert "| siglip-so400m | bf16 | 32 | 16 | 729 | 72 | none | 300 | - | 100 | 250 | 1.20 |" in text
+    assert "| gpt-oss-local | bf16 | 2 | 64/8 | 4096 | 64 | window of 128, sinks | 300 | - | 100 | 400 | 0.75 |" in text
+    assert "geometric mean 0.949, least 0.750, 1 of 2 below 1." in text
 
 
 def test_plot_is_svg(report):
