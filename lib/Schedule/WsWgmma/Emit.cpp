@@ -13,6 +13,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Rows of a warpgroup.
+static constexpr int64_t kGroupRows = 64;
+
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
 
@@ -101,6 +104,34 @@ SmallVector<Value> WsWgmmaEmitter::emitSkip(Value count, ValueRange cursors) {
       .getResults();
 }
 
+void WsWgmmaEmitter::narrowToWarpgroup() {
+  // Warpgroups that take turns meet in every block.
+  if (!bounds.lower || plan.getTurns() ||
+      plan.getFirstBlock() == FirstBlock::Whole || blockM == kGroupRows)
+    return;
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto max = [&](Value x, Value y) -> Value {
+    return arith::MaxSIOp::create(b, x, y);
+  };
+  Value offset = arith::MulIOp::create(b, WarpgroupIndexOp::create(b),
+                                       context.i32(kGroupRows));
+  BlockBounds own =
+      emitBlockBounds(context, arith::AddIOp::create(b, row, offset), queries,
+                      keys, kGroupRows, plan.getBlockN());
+  bounds.begin = min(max(bounds.begin, own.begin), bounds.end);
+  bounds.fullEnd = max(bounds.fullEnd, bounds.begin);
+  bounds.fullBegin = min(max(own.fullBegin, bounds.begin), bounds.fullEnd);
+  walk.skippedInFront = arith::SubIOp::create(b, bounds.begin, walk.begin);
+  remark::passed(b.getLoc(), remark::RemarkOpts::name("last-block")
+                                 .category("attn.ws-wgmma"))
+      << remark::add("warpgroups end at the first block of their own rows' "
+                     "window")
+      << remark::metric("rows", kGroupRows)
+      << remark::metric("block", plan.getBlockN());
+}
+
 void WsWgmmaEmitter::setFirstBlock(KVLoopOp loop) {
   std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan);
   auto options =
@@ -136,6 +167,7 @@ WsWgmmaEmitter::emitConsumerTile(ValueRange cursors) {
   SmallVector<Value> inits = emitInitialState(
       /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
   llvm::append_range(inits, emitSkip(walk.skippedBehind, cursors.drop_front()));
+  narrowToWarpgroup();
 
   KVLoopOp loop = emitBlocks(
       {kConsumer, k, values(), queryTile, scale, probabilities}, inits);

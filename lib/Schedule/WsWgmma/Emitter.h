@@ -60,6 +60,9 @@ private:
 
   /// Hands `count` slots of K and of V back unread; their next cursors.
   SmallVector<Value> emitSkip(Value count, ValueRange cursors);
+  /// Lets each warpgroup end its loop at the first block that its own rows'
+  /// window reaches; it hands the tile's other slots back unread.
+  void narrowToWarpgroup();
   /// Tells the loop which keys of its first block are needed, if the lengths
   /// do.
   void setFirstBlock(KVLoopOp loop);

@@ -88,12 +88,41 @@ func.func @mixed(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
 
 // -----
 
-// A window: the second block needs the left mask in all tiles.
+// A window: the second block needs the left mask in all tiles. A warpgroup ends
+// where its own rows' window begins, and hands the slots before that back.
 // CHECK-LABEL: func.func @window
-// CHECK: attn.kv_loop {{.*}} first [64, 128] second left
+// CHECK: %[[GROUP:.*]] = attn.warpgroup_index
+// CHECK: %[[OFFSET:.*]] = arith.muli %[[GROUP]], %{{.*}}
+// CHECK: arith.addi %{{.*}}, %[[OFFSET]]
+// CHECK: %[[BEGIN:.*]] = arith.minsi
+// CHECK: %[[SKIPPED:.*]] = arith.subi %[[BEGIN]]
+// CHECK: attn.kv_loop %[[BEGIN]], {{.*}} first [64, 128] second left
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[SKIPPED]]
+// CHECK-NEXT: attn.channel.acquire
+// REMARK: [Passed] last-block
+// REMARK-SAME: rows=64, block=128
 func.func @window(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
                  outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = window, left = 96, right = 0>, plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+// -----
+
+// Warpgroups that take turns meet in every block, and whole blocks are asked for:
+// all end at the tile's first block.
+// CHECK-LABEL: func.func @turns
+// CHECK-NOT: attn.warpgroup_index
+// CHECK-LABEL: func.func @whole
+// CHECK-NOT: attn.warpgroup_index
+func.func @turns(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = window, left = 96, right = 0>, plan = #attn.ws_wgmma<turns = true, first_block = auto>}
+  return
+}
+func.func @whole(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                 outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = window, left = 96, right = 0>, plan = #attn.ws_wgmma<first_block = whole>}
   return
 }
 

@@ -314,7 +314,8 @@ def Attn_WsWgmmaPlanAttr : Attn_Attr<"WsWgmmaPlan", "ws_wgmma",
     - `first_block`: with `auto` each warpgroup multiplies only those keys of a
       tile's first block, the one with the last keys, that it may need: where the
       lengths of the sequences tell (`first` of `attn.kv_loop`), and not with
-      `key_quads`. Needs `qk_ahead`.
+      `key_quads`. Needs `qk_ahead`. Under a window it also ends at the last block
+      that its own rows need, whatever the lengths, except with `turns`.
     - `softmax`, `epilogue`: see the enumerations. With `tma` results leave
       through shared memory of their own if it fits, else through that of the
       queries; packed sequences take another way.
