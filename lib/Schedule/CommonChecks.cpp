@@ -6,6 +6,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Columns of the narrowest matrix instruction.
+static constexpr int64_t kDimStep = 8;
+
 llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
                                   const llvm::Twine &what) {
   return llvm::createStringError("schedule '" + schedule +
@@ -13,8 +16,7 @@ llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
 }
 
 llvm::Error attn::checkCommon(llvm::StringRef schedule,
-                              const ProblemFacts &facts, int64_t dimStep,
-                              bool allowsNarrow) {
+                              const ProblemFacts &facts, bool allowsNarrow) {
   AttentionOp op = facts.op;
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
@@ -39,10 +41,10 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
                        ", expected f16, bf16 or f32");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
-    if (dim < dimStep || dim > 256 || dim % dimStep != 0)
+    if (dim < kDimStep || dim > 256 || dim % kDimStep != 0)
       return unsupported(
           llvm::formatv("a {0} of {1}, expected a multiple of {2} up to 256",
-                        name, dim, dimStep));
+                        name, dim, kDimStep));
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (!ShapedType::isDynamic(length) && length >= kLengthLimit)
@@ -76,10 +78,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
     return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Wgmma)));
-  // The depth of a matrix instruction.
-  if (llvm::Error error =
-          checkCommon(schedule, facts, /*dimStep=*/facts.isNarrow() ? 32 : 16,
-                      /*allowsNarrow=*/true))
+  if (llvm::Error error = checkCommon(schedule, facts, /*allowsNarrow=*/true))
     return error;
   if (ShapedType::isDynamic(facts.batch))
     return unsupported("a batch size that only the launch decides");

@@ -18,9 +18,9 @@ llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 
 /// Refuses problems in other forms than plain attention on f16 or bf16 (or
 /// 8-bit floats, if the schedule allows them), head dimensions other than
-/// multiples of `dimStep` up to 256, and lengths from kLengthLimit on.
+/// multiples of 8 up to 256, and lengths from kLengthLimit on.
 llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
-                        int64_t dimStep, bool allowsNarrow = false);
+                        bool allowsNarrow = false);
 
 /// What checkCommon refuses with 8-bit floats allowed, chips without wgmma, and
 /// problems that no tensor map can describe.

@@ -88,6 +88,20 @@ static DictionaryAttr describeProblem(Builder &b, const ProblemFacts &facts) {
       .get();
 }
 
+static StringRef stringifyView(TensorMapView view) {
+  switch (view) {
+  case TensorMapView::Whole:
+    return "whole";
+  case TensorMapView::Transposed:
+    return "transposed";
+  case TensorMapView::Quads:
+    return "quads";
+  case TensorMapView::Packed:
+    return "packed";
+  }
+  llvm_unreachable("unknown view");
+}
+
 /// Map dimension 0 is the last one of the tensor in the map's view.
 static DictionaryAttr describeTensorMap(Builder &b, const TensorFacts &tensor,
                                         const TensorMapArg &map) {
@@ -101,8 +115,7 @@ static DictionaryAttr describeTensorMap(Builder &b, const TensorFacts &tensor,
       .add("swizzle", swizzle == 0 ? "none" : std::to_string(swizzle) + "B")
       .add("element", getTypeName(type.getElementType()));
   if (map.view != TensorMapView::Whole)
-    fields.add("view",
-               map.view == TensorMapView::Quads ? "quads" : "transposed");
+    fields.add("view", stringifyView(map.view));
   return fields.get();
 }
 

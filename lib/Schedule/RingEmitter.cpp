@@ -27,6 +27,7 @@ Ring RingEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
                            int64_t columns, StringRef from, StringRef to,
                            bool isLoaded, TensorMapView view) {
   Ring ring;
+  ring.name = name;
   ring.view = view;
   ring.buffer = alloc(name, bufferType({stages, rows, columns}));
   ring.slotType = bufferType({rows, columns});
@@ -36,13 +37,17 @@ Ring RingEmitter::makeRing(StringRef name, int64_t stages, int64_t rows,
                    {to, SignalKind::Arrive}});
   if (!isLoaded)
     return ring;
+  // A sequence ends before the tensor does: what lies behind its end belongs to
+  // others, and 0 times it may not be 0.
+  if (facts.varlen)
+    ring.view = TensorMapView::Packed;
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
   SmallVector<int64_t> box = {1, 1, rows, span * 8 / bits};
   // Of every four rows two go to each half of the slot.
   if (view == TensorMapView::Quads)
     box = {1, 1, rows / 4, 2, span * 8 / bits};
-  ring.map = context.getTensorMap(name, box, span, view);
+  ring.map = context.getTensorMap(name, box, span, ring.view);
   return ring;
 }
 
@@ -50,13 +55,15 @@ Ring RingEmitter::makeValueRing(int64_t stages, StringRef from, StringRef to) {
   if (facts.hasTransposedValues())
     return makeRing("v", stages, facts.valueDim, ringPlan.blockN, from, to,
                     /*isLoaded=*/true, TensorMapView::Transposed);
-  return makeRing("v", stages, ringPlan.blockN, facts.valueDim, from, to);
+  return makeRing("v", stages, ringPlan.blockN, getValueColumns(facts), from,
+                  to);
 }
 
 Value RingEmitter::makeResultMap() {
   unsigned bits = facts.outType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(facts.valueDim, bits);
-  return context.getTensorMap("o", {1, 1, 64, span * 8 / bits}, span);
+  int64_t width = span == 0 ? facts.valueDim : span * 8 / bits;
+  return context.getTensorMap("o", {1, 1, 64, width}, span);
 }
 
 Value RingEmitter::allocResults() {
@@ -74,32 +81,40 @@ std::pair<Value, Value> RingEmitter::acquire(const Ring &ring, Value cursor,
   return {slot, op.getToken()};
 }
 
+SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
+                                             Value first) {
+  Value zero = context.i32(0);
+  switch (ring.view) {
+  case TensorMapView::Whole:
+    return {at.batch, head, first, zero};
+  case TensorMapView::Transposed:
+    return {at.batch, head, zero, first};
+  case TensorMapView::Quads: {
+    Value quad = arith::DivUIOp::create(b, first, context.i32(4));
+    return {at.batch, head, quad, zero, zero};
+  }
+  case TensorMapView::Packed:
+    break;
+  }
+  bool isQueries = ring.name == "q";
+  Value length = isQueries ? queries : keys;
+  Value start = arith::TruncIOp::create(b, b.getI32Type(),
+                                        isQueries ? queryStart : keyStart);
+  Value end = arith::AddIOp::create(b, start, length);
+  Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
+  return {end, head, arith::AddIOp::create(b, shift, first), zero};
+}
+
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
                        Value head, Value first) {
   auto [slot, token] = acquire(ring, cursor, role);
-  // Packed sequences are one batch.
-  Value batch = facts.varlen ? context.i32(0) : at.batch;
-  Value zero = context.i32(0);
-  SmallVector<Value> coordinates = {batch, head, first, zero};
   IntegerAttr stacked;
-  if (ring.view == TensorMapView::Transposed) {
-    coordinates = {batch, head, zero, first};
-  } else if (ring.view == TensorMapView::Quads) {
-    Value quad = arith::DivUIOp::create(b, first, context.i32(4));
-    coordinates = {batch, head, quad, zero, zero};
+  if (ring.view == TensorMapView::Quads)
     stacked = b.getI64IntegerAttr(2);
-  }
-  TmaLoadOp::create(b, ring.map, coordinates, slot, token,
+  TmaLoadOp::create(b, ring.map, emitBoxStart(ring, head, first), slot, token,
                     /*barriers=*/Value(), /*index=*/Value(),
                     /*multicast=*/IntegerAttr(), stacked);
   release(ring, token, role);
-}
-
-Value RingEmitter::emitRowOf(Value start, Value index) {
-  if (!start)
-    return index;
-  Value offset = arith::TruncIOp::create(b, b.getI32Type(), start);
-  return arith::AddIOp::create(b, offset, index);
 }
 
 void RingEmitter::prefetchMaps(ArrayRef<Value> maps) {
@@ -261,8 +276,8 @@ Value RingEmitter::emitOperandB(Value slot) {
   // Slots of 8-bit values are transposed by whoever fills them.
   if (!facts.isNarrow() && !facts.hasTransposedValues())
     return slot;
-  return TransposeOp::create(b, bufferType({ringPlan.blockN, facts.valueDim}),
-                             slot);
+  int64_t rows = cast<BufferType>(slot.getType()).getShape()[0];
+  return TransposeOp::create(b, bufferType({ringPlan.blockN, rows}), slot);
 }
 
 /// Makes probabilities large where they are 8-bit floats, whose smallest normal
@@ -301,11 +316,14 @@ FailureOr<SmallVector<Value>> RingEmitter::emitBlock(
   };
   auto [keyTile, keyToken] = acquire(operands.keys, carried[3], operands.role);
   Value transposed = TransposeOp::create(
-      b, bufferType({facts.headDim, ringPlan.blockN}), keyTile);
-  Value product = WgmmaOp::create(b, inFlight(scoreType), operands.queries,
-                                  transposed, /*c=*/Value(),
-                                  /*columns=*/IntegerAttr(),
-                                  /*depth=*/IntegerAttr());
+      b, bufferType({getKeyColumns(facts), ringPlan.blockN}), keyTile);
+  auto unlessWhole = [&](int64_t used, int64_t columns) {
+    return used == columns ? IntegerAttr() : b.getI64IntegerAttr(used);
+  };
+  Value product = WgmmaOp::create(
+      b, inFlight(scoreType), operands.queries, transposed, /*c=*/Value(),
+      /*columns=*/IntegerAttr(),
+      unlessWhole(getKeyDepth(facts), getKeyColumns(facts)));
   // One place for all blocks: it is free while QK runs, or, where PV of the
   // last block then runs too, behind the softmax.
   bool transposes = static_cast<bool>(operands.transposed);
@@ -334,9 +352,10 @@ FailureOr<SmallVector<Value>> RingEmitter::emitBlock(
   if (!transposes)
     std::tie(valueTile, valueToken) =
         acquire(operands.values, carried[4], operands.role);
-  Value sum = WgmmaOp::create(b, inFlight(outType), p, emitOperandB(valueTile),
-                              softmax.getNewO(), /*columns=*/IntegerAttr(),
-                              /*depth=*/IntegerAttr());
+  Value sum = WgmmaOp::create(
+      b, inFlight(outType), p, emitOperandB(valueTile), softmax.getNewO(),
+      unlessWhole(facts.valueDim, getValueColumns(facts)),
+      /*depth=*/IntegerAttr());
   Value o = wait(outType, sum);
   if (!transposes)
     release(operands.values, valueToken, operands.role);

@@ -32,6 +32,8 @@ struct RingPlan {
 
 /// A ring of shared memory with its channel and the map that fills it.
 struct Ring {
+  /// Of the tensor that fills it.
+  StringRef name;
   Value buffer, channel, map;
   TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
@@ -92,13 +94,11 @@ protected:
   void release(const Ring &ring, Value token, StringRef role) {
     ChannelReleaseOp::create(b, ring.channel, token, role);
   }
-  /// Loads rows from `first` on into the next slot: those of a sequence, or in
-  /// a transposed view all rows and the keys from `first` on. Stands in one
-  /// thread.
+  /// Loads the rows of the tile's sequence from `first` on into the next slot,
+  /// zeros for rows behind its end; in a transposed view all rows and the keys
+  /// from `first` on. Stands in one thread.
   void load(const Ring &ring, Value cursor, StringRef role, Value head,
             Value first);
-  /// Row `index` of a sequence that starts at row `start`, if that is there.
-  Value emitRowOf(Value start, Value index);
   void prefetchMaps(ArrayRef<Value> maps);
   /// In one thread, what `emit` makes.
   void elect(function_ref<void()> emit);
@@ -117,6 +117,8 @@ protected:
   ClusterTile walk;
 
 private:
+  /// The first element of the box in a map of a ring's view.
+  SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first);
   bool isLongestFirst() const {
     return ringPlan.order == TileOrder::LongestFirst;
   }

@@ -3,9 +3,23 @@
 #include "RingFacts.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cstdlib>
 
 using namespace mlir;
 using namespace mlir::attn;
+
+int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
+  int64_t bits = facts.elementType.getIntOrFloatBitWidth();
+  // A span is at least as wide as a step of a product.
+  for (const char *name : {"ATTN_SPAN"})
+    if (const char *span = std::getenv(name))
+      return llvm::alignTo(dim, std::atoi(span) * 8 / bits);
+  return llvm::alignTo(dim, 32 * 8 / bits);
+}
+
+int64_t attn::getKeyDepth(const ProblemFacts &facts) {
+  return llvm::alignTo(facts.headDim, facts.isNarrow() ? 32 : 16);
+}
 
 std::optional<std::string> attn::findNoQuads(const ProblemFacts &facts) {
   if (!facts.isNarrow() || !facts.hasTransposedValues())
@@ -26,7 +40,7 @@ llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
         "8-bit operands need block_n to be a multiple of 32, got {0}", blockN));
   if (needsTransposer(facts))
     if (llvm::Error error =
-            transposeTiles(blockN, facts.valueDim, /*numWarps=*/4).takeError())
+            transposeTiles(blockN, getValueColumns(facts), /*numWarps=*/4).takeError())
       return error;
   if (keyQuads)
     if (std::optional<std::string> need = findNoQuads(facts))
@@ -42,7 +56,7 @@ int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,
 void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
                              const TargetRow &target, double blockM,
                              double blockN, SoftmaxPolicy softmax) {
-  double columns = facts.headDim + facts.valueDim;
+  double columns = getKeyDepth(facts) + facts.valueDim;
   double bytes = facts.isNarrow() ? 1 : 2;
   estimate.tensorClocks =
       2 * blockM * blockN * columns /
@@ -59,9 +73,10 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
       target.issuePerClock;
   // Operands from shared memory: B of both products for each warpgroup, A of
   // QK, and what TMA writes. A transposer reads and writes values once more.
-  double transposed = needsTransposer(facts) ? 2 * blockN * facts.valueDim : 0;
+  double transposed = needsTransposer(facts) ? 2 * blockN * getValueColumns(facts) : 0;
   double operandBytes =
-      bytes * (blockM / 64 * blockN * columns + blockM * facts.headDim +
-               blockN * columns + transposed);
+      bytes * (blockM / 64 * blockN * columns + blockM * getKeyDepth(facts) +
+               blockN * (getKeyColumns(facts) + getValueColumns(facts)) +
+               transposed);
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
 }

@@ -13,6 +13,20 @@ inline bool needsTransposer(const ProblemFacts &facts) {
   return facts.isNarrow() && !facts.hasTransposedValues();
 }
 
+/// Columns of a slot for rows of `dim` elements: the map's boxes, whole spans of
+/// a swizzle, pad them with zeros.
+int64_t getSlotColumns(const ProblemFacts &facts, int64_t dim);
+/// Columns of the slots of Q and K, and of V as it is loaded.
+inline int64_t getKeyColumns(const ProblemFacts &facts) {
+  return getSlotColumns(facts, facts.headDim);
+}
+inline int64_t getValueColumns(const ProblemFacts &facts) {
+  return facts.hasTransposedValues() ? facts.valueDim
+                                     : getSlotColumns(facts, facts.valueDim);
+}
+/// The head dimension in whole steps of QK.
+int64_t getKeyDepth(const ProblemFacts &facts);
+
 /// Why the rows of K cannot be loaded in the order of quads; nothing if they
 /// can.
 std::optional<std::string> findNoQuads(const ProblemFacts &facts);

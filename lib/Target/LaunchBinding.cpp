@@ -163,6 +163,28 @@ mlir::attn::resolveLaunch(const LaunchRecord &record,
   return std::move(resolved);
 }
 
+/// Describes packed sequences as dimensions, the innermost first, and where
+/// they start; what the tensor has to be if it cannot.
+static std::optional<std::string>
+packSequences(llvm::SmallVectorImpl<int64_t> &shape,
+              llvm::SmallVectorImpl<int64_t> &strides,
+              unsigned width, uint64_t &address) {
+  if (shape.back() != 1)
+    return ("one batch of packed sequences, got " + Twine(shape.back())).str();
+  int64_t rows = shape[1], stride = strides[1], before = 0;
+  // The last row of a sequence is the last one of the map, so that nothing
+  // behind it is inside. A sequence that ends at e lies e rows further on.
+  shape.back() = rows + 1;
+  strides.back() = stride;
+  if (stride < 0 || llvm::MulOverflow<int64_t>(rows, stride * width, before) ||
+      static_cast<uint64_t>(before) >= address)
+    return ("an address above " + Twine(rows) + " rows of " + Twine(stride) +
+            " elements")
+        .str();
+  address -= before;
+  return std::nullopt;
+}
+
 static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
                                                   const TensorArgument &tensor,
                                                   ParameterSlot slot) {
@@ -192,6 +214,10 @@ static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
     shape[1] /= 4;
     shape.insert(shape.begin() + 1, 4);
     strides.insert(strides.begin() + 2, 4 * strides[1]);
+  } else if (arg.view == TensorMapView::Packed) {
+    if (std::optional<std::string> problem =
+            packSequences(shape, strides, width, map.address))
+      return fail(*problem);
   }
   // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
   for (auto [i, extent, stride] : llvm::enumerate(shape, strides)) {

@@ -45,7 +45,8 @@ inline constexpr NameEntry<TensorMapSwizzle> swizzleNames[] = {
 inline constexpr NameEntry<TensorMapView> mapViewNames[] = {
     {TensorMapView::Whole, "whole"},
     {TensorMapView::Transposed, "transposed"},
-    {TensorMapView::Quads, "quads"}};
+    {TensorMapView::Quads, "quads"},
+    {TensorMapView::Packed, "packed"}};
 
 inline constexpr NameEntry<LaunchMaskKind> maskKindNames[] = {
     {LaunchMaskKind::None, "none"},

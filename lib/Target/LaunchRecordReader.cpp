@@ -398,9 +398,12 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
   if (reader.has("view"))
     arg.view = reader.takeEnum("view", mapViewNames);
   size_t tensorRank = record.tensors[arg.tensor].shape.size();
-  if (!reader.failed() && arg.view != TensorMapView::Whole && tensorRank < 2)
-    return reader.fail("view", "expected a tensor of rank 2 or more, got " +
-                                   Twine(tensorRank));
+  unsigned leastRank = 1;
+  if (arg.view != TensorMapView::Whole)
+    leastRank = arg.view == TensorMapView::Packed ? 3 : 2;
+  if (!reader.failed() && tensorRank < leastRank)
+    return reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
+                                   " or more, got " + Twine(tensorRank));
   size_t mapRank = getMapRank(arg.view, tensorRank);
   if (!reader.failed() && size_t(rank) != mapRank)
     return reader.fail("rank",

@@ -276,7 +276,7 @@ def encode_tensor_map(parameter: TensorMap, view: TensorView, address: int, kern
         address,
         _MAP_TYPES[parameter.element],
         rank,
-        view.address,
+        view.address - parameter.before,
         (c_uint64 * rank)(*parameter.dims),
         (c_uint64 * rank)(*parameter.strides),
         (c_uint32 * rank)(*parameter.box),

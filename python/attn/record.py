@@ -25,7 +25,8 @@ _ROW_ALIGNMENT = 16
 _ROW_TENSORS = ("q", "k", "v", "o")
 #: As what tensor maps may describe their tensors, and the dimensions that this
 #: adds.
-_MAP_VIEWS = {"whole": 0, "transposed": 0, "quads": 1}
+#: The least rank of a tensor in each view of a map, and dimensions in addition.
+_MAP_VIEWS = {"whole": (1, 0), "transposed": (2, 0), "quads": (2, 1), "packed": (3, 0)}
 #: Most CTAs in x, y, z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
@@ -178,6 +179,8 @@ class TensorMap:
     #: Bytes, from dimension 1 on.
     strides: tuple[int, ...]
     box: tuple[int, ...]
+    #: Bytes by which element 0 of all dimensions lies in front of the tensor.
+    before: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -331,9 +334,9 @@ class Binder:
                     raise RecordError(f"launch record: {path}dim: no such size")
             if kind == "tensor_map":
                 view = arg.get("view", "whole")
-                if view not in _MAP_VIEWS or (view != "whole" and rank < 2):
+                if view not in _MAP_VIEWS or rank < _MAP_VIEWS[view][0]:
                     raise RecordError(f"launch record: {path}view: unknown {view!r}")
-                _get_integers(arg, "box", path, rank + _MAP_VIEWS[view])
+                _get_integers(arg, "box", path, rank + _MAP_VIEWS[view][1])
                 _get(arg, "swizzle", str, path)
                 if _get(arg, "element", str, path) not in CARRIERS:
                     raise RecordError(f"launch record: {path}element: unknown type")
@@ -511,6 +514,7 @@ class Binder:
 
         # The map's dimensions, the innermost first.
         shape, steps = list(reversed(view.shape)), list(reversed(view.strides))
+        before = 0
         form = arg.get("view", "whole")
         if form == "transposed":
             shape[:2], steps[:2] = shape[1::-1], steps[1::-1]
@@ -519,6 +523,13 @@ class Binder:
                 raise fail(f"rows of a multiple of 4, got {shape[1]}")
             shape[1:2] = [4, shape[1] // 4]
             steps[1:2] = [steps[1], 4 * steps[1]]
+        elif form == "packed":
+            # The last row of a sequence is the last one of the map, so that
+            # nothing behind it is inside.
+            if shape[-1] != 1:
+                raise fail(f"one batch of packed sequences, got {shape[-1]}")
+            shape[-1], steps[-1] = shape[1] + 1, steps[1]
+            before = shape[1] * steps[1] * width
         # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
         strides = []
         for extent, stride in zip(shape, steps, strict=True):
@@ -538,4 +549,5 @@ class Binder:
             tuple(shape),
             tuple(strides[1:]),
             tuple(arg["box"]),
+            before,
         )

@@ -143,6 +143,13 @@ def test_views_of_tensor_maps():
     assert map.strides == (128, 512, 40 * 128, 8 * 40 * 128)
     with pytest.raises(attn.ArgumentError, match="rows of a multiple of 4, got 41"):
         binder.resolve(make_views(k=make_view(rows=41)))
+    binder = make_mapped("packed", [64, 64, 1, 1])
+    with pytest.raises(attn.ArgumentError, match="one batch of packed sequences, got 2"):
+        binder.resolve(make_views())
+    one = {name: make_view(batch=1) for name in ("q", "o")}
+    (map,) = binder.resolve(make_views(k=make_view(1, 40), **one)).tensor_maps
+    assert map.dims == (64, 40, 8, 41) and map.strides == (128, 40 * 128, 128)
+    assert map.before == 40 * 128
 
 
 def test_alignment_of_contiguous_rows():

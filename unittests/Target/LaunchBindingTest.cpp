@@ -142,6 +142,28 @@ TEST_F(LaunchBinding, MapsRowsInFours) {
                            "of a multiple of 4, got 298");
 }
 
+TEST_F(LaunchBinding, MapsPackedSequences) {
+  LaunchArg &arg = record.args[3];
+  arg.view = TensorMapView::Packed;
+  tensors[1].shape[0] = 1;
+  tensors[1].address = 0x100000;
+  auto resolved = resolveLaunch(record, tensors);
+  ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
+  auto bound = bindParameters(record, *resolved, tensors, scalars, {0x100});
+  ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+  const TensorMapParameter &map = bound->tensorMaps[0];
+  EXPECT_THAT(map.dims, ElementsAre(64, 300, 301));
+  EXPECT_THAT(map.strides, ElementsAre(144, 144));
+  // Row 2 of 5 of a sequence that ends in front of row 100 is row 97.
+  EXPECT_EQ(map.address + 100 * 144 + (300 - 5 + 2) * 144, 0x100000u + 97 * 144);
+  tensors[1].address = 300 * 144;
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects an "
+                           "address above 300 rows of 72 elements");
+  tensors[1].shape[0] = 3;
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects one "
+                           "batch of packed sequences, got 3");
+}
+
 TEST_F(LaunchBinding, CallerOverridesScalars) {
   scalars["x"] = 2.0;
   auto resolved = resolveLaunch(record, tensors);

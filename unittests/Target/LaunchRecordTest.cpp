@@ -187,7 +187,10 @@ TEST(LaunchRecord, ViewsOfTensorMaps) {
                   TensorMapView::Transposed),
         std::pair("\"rank\": 5, \"view\": \"quads\", \"box\": [64, 2, 32, 1, "
                   "1]",
-                  TensorMapView::Quads)}) {
+                  TensorMapView::Quads),
+        std::pair("\"rank\": 4, \"view\": \"packed\", \"box\": [64, 128, 1, "
+                  "1]",
+                  TensorMapView::Packed)}) {
     std::string text = getDocsExample();
     StringRef whole = "\"rank\": 4, \"box\": [64, 128, 1, 1]";
     size_t at = text.find(whole.str());
@@ -304,7 +307,17 @@ TEST(LaunchRecord, ChecksArguments) {
             "rank, 5, got 4");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"x\""),
             "launch record: args[1].view: expected one of \"whole\", "
-            "\"transposed\", \"quads\", got \"x\"");
+            "\"transposed\", \"quads\", \"packed\", got \"x\"");
+  EXPECT_EQ(failure("\"tensor\": \"k\", \"rank\": 4",
+                    "\"tensor\": \"sinks\", \"rank\": 1, \"view\": "
+                    "\"packed\""),
+            "launch record: args[1].view: expected a tensor of rank 3 or more, "
+            "got 1");
+  EXPECT_EQ(failure("\"tensor\": \"k\", \"rank\": 4",
+                    "\"tensor\": \"sinks\", \"rank\": 1, \"view\": "
+                    "\"transposed\""),
+            "launch record: args[1].view: expected a tensor of rank 2 or more, "
+            "got 1");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[64, 257, 1, 1]"),
             "launch record: args[1].box: expected extents of at most 256");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[68, 128, 1, 1]"),

@@ -100,6 +100,9 @@ public:
   Value getKVHeads();
   Value getQueries();
   Value getKeys();
+  /// Rows of a rank-4 tensor, i32: with packed sequences those of all of them,
+  /// a parameter on first use where the launch decides.
+  Value getRows(StringRef name);
 
   /// A tensor map of a tensor of the launch: one of TMA's instructions copies
   /// `box` elements, given in the order of dimensions that the tensor has in

@@ -50,6 +50,8 @@ struct ResolvedLaunch {
 /// A tensor map parameter, ready to be encoded. Dimension 0 is the innermost.
 struct TensorMapParameter {
   ParameterSlot slot;
+  /// Where element 0 of all dimensions would be: in front of the tensor in maps
+  /// of packed sequences.
   uint64_t address = 0;
   DType element = DType::F16;
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;

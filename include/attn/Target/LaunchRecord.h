@@ -59,7 +59,12 @@ enum class TensorMapView {
   Transposed,
   /// With the dimension before the last, whose extent is a multiple of 4, as
   /// two: (..., rows / 4, 4, columns), one rank more.
-  Quads
+  Quads,
+  /// Packed sequences, whose batch is 1, with a dimension in place of the batch
+  /// that says where a sequence ends: with R rows in all, element (e, ..., i, c)
+  /// is row e - R + i. The last row of a sequence that ends at row e is i = R -
+  /// 1, and all rows behind it are outside.
+  Packed
 };
 
 /// Dimensions of a map of a tensor of rank `tensorRank`.

@@ -69,7 +69,7 @@ PlanEstimate SelfLoadSchedule::estimate(const ProblemFacts &facts,
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   if (needsTransposer(facts))
     estimate.issueClocks +=
-        kTransposeInstructions * blockN * facts.valueDim / target.issuePerClock;
+        kTransposeInstructions * blockN * getValueColumns(facts) / target.issuePerClock;
 
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});

@@ -62,9 +62,7 @@ private:
   /// cursor.
   Value refill(const Ring &ring, Value key, int64_t ahead, Value cursor);
   void loadBlock(const Ring &ring, Value key, Value cursor) {
-    elect([&]() {
-      load(ring, cursor, kLoader, at.kvHead, emitRowOf(keyStart, key));
-    });
+    elect([&]() { load(ring, cursor, kLoader, at.kvHead, key); });
   }
   /// Where the tile is, as it is carried to where its results are stored.
   SmallVector<Value> getPlace();
@@ -108,9 +106,7 @@ Value SelfLoadEmitter::startLoads(const Ring &ring, int64_t count,
 }
 
 SmallVector<Value> SelfLoadEmitter::startLoads(ValueRange cursors) {
-  elect([&]() {
-    load(q, cursors[0], kLoader, at.head, emitRowOf(queryStart, row));
-  });
+  elect([&]() { load(q, cursors[0], kLoader, at.head, row); });
   return {advance(cursors[0], q), startLoads(k, plan.getKStages(), cursors[1]),
           startLoads(v, getValuesAhead(facts, plan), cursors[2])};
 }
@@ -234,14 +230,14 @@ SelfLoadEmitter::emitTileBody(ValueRange carried) {
 
 LogicalResult SelfLoadEmitter::run() {
   int64_t blockN = plan.getBlockN();
-  q = makeRing("q", 1, blockM, facts.headDim, kLoader, kConsumer);
+  q = makeRing("q", 1, blockM, getKeyColumns(facts), kLoader, kConsumer);
   k = makeRing(
-      "k", plan.getKStages(), blockN, facts.headDim, kLoader, kConsumer,
+      "k", plan.getKStages(), blockN, getKeyColumns(facts), kLoader, kConsumer,
       /*isLoaded=*/true,
       plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole);
   v = makeValueRing(plan.getVStages(), kLoader, getValueRole());
   if (needsTransposer(facts))
-    vt = alloc("vt", bufferType({facts.valueDim, blockN}));
+    vt = alloc("vt", bufferType({getValueColumns(facts), blockN}));
   if (storesByTma(facts, plan))
     resultMap = makeResultMap();
   if (hasResultMemory(facts, plan))

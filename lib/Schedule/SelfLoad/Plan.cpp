@@ -40,11 +40,11 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
                                  SelfLoadPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
-  sum.add("q", kSelfLoadRows * facts.headDim * bytes);
-  sum.add("k", plan.getBlockN() * facts.headDim * bytes, plan.getKStages());
-  sum.add("v", plan.getBlockN() * facts.valueDim * bytes, plan.getVStages());
+  sum.add("q", kSelfLoadRows * getKeyColumns(facts) * bytes);
+  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes, plan.getKStages());
+  sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes, plan.getVStages());
   if (needsTransposer(facts))
-    sum.add("vt", plan.getBlockN() * facts.valueDim * bytes);
+    sum.add("vt", plan.getBlockN() * getValueColumns(facts) * bytes);
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, 1 + plan.getKStages() + plan.getVStages());
   if (hasResultMemory(facts, plan))

@@ -139,7 +139,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
-  if (llvm::Error error = checkCommon(getName(), facts, /*dimStep=*/8))
+  if (llvm::Error error = checkCommon(getName(), facts))
     return error;
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(),

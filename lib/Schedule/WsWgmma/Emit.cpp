@@ -218,16 +218,16 @@ LogicalResult WsWgmmaEmitter::emitConsumer() {
 LogicalResult WsWgmmaEmitter::run() {
   int64_t blockN = plan.getBlockN();
   bool transposes = needsTransposer(facts);
-  q = makeRing("q", plan.getQStages(), blockM, facts.headDim, kProducer,
+  q = makeRing("q", plan.getQStages(), blockM, getKeyColumns(facts), kProducer,
                kConsumer);
   k = makeRing(
-      "k", plan.getKStages(), blockN, facts.headDim, kProducer, kConsumer,
+      "k", plan.getKStages(), blockN, getKeyColumns(facts), kProducer, kConsumer,
       /*isLoaded=*/true,
       plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole);
   v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(), kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
-    vt = makeRing("vt", plan.getVStages(), facts.valueDim, blockN, kTransposer,
+    vt = makeRing("vt", plan.getVStages(), getValueColumns(facts), blockN, kTransposer,
                   kConsumer, /*isLoaded=*/false);
   if (plan.getPShared())
     probabilities = alloc("p", bufferType({blockM, blockN}));

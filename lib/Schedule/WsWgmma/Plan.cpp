@@ -28,15 +28,15 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
                                 WsWgmmaPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
-  sum.add("q", plan.getBlockM() * facts.headDim * bytes, plan.getQStages());
-  sum.add("k", plan.getBlockN() * facts.headDim * bytes, plan.getKStages());
+  sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes, plan.getQStages());
+  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes, plan.getKStages());
   int64_t slots = plan.getQStages() + plan.getKStages() + plan.getVStages();
   bool transposes = needsTransposer(facts);
   if (transposes) {
-    sum.add("v", plan.getBlockN() * facts.valueDim * bytes, kRawValueSlots);
+    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes, kRawValueSlots);
     slots += kRawValueSlots;
   }
-  sum.add(transposes ? "vt" : "v", plan.getBlockN() * facts.valueDim * bytes,
+  sum.add(transposes ? "vt" : "v", plan.getBlockN() * getValueColumns(facts) * bytes,
           plan.getVStages());
   if (plan.getPShared())
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
@@ -65,9 +65,9 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
     return ResultBuffer::Own;
   unsigned bits = facts.elementType.getIntOrFloatBitWidth(),
            outBits = facts.outType.getIntOrFloatBitWidth();
-  bool fits = bytes <= plan.getBlockM() * facts.headDim * bits / 8 &&
+  bool fits = bytes <= plan.getBlockM() * getKeyColumns(facts) * bits / 8 &&
               SharedLayout::chooseSpan(facts.valueDim, outBits) <=
-                  SharedLayout::chooseSpan(facts.headDim, bits);
+                  SharedLayout::chooseSpan(getKeyColumns(facts), bits);
   return fits ? ResultBuffer::Queries : ResultBuffer::Own;
 }
 

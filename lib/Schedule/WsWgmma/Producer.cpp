@@ -10,12 +10,12 @@ using namespace mlir::attn;
 //===----------------------------------------------------------------------===//
 
 void WsWgmmaEmitter::loadQueries(Value cursor) {
-  load(q, cursor, kProducer, at.head, emitRowOf(queryStart, row));
+  load(q, cursor, kProducer, at.head, row);
 }
 
 void WsWgmmaEmitter::loadBlock(Value block, ValueRange cursors) {
-  Value key = emitRowOf(
-      keyStart, arith::MulIOp::create(b, block, context.i32(plan.getBlockN())));
+  Value key =
+      arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
   load(k, cursors[0], kProducer, at.kvHead, key);
   load(v, cursors[1], kProducer, at.kvHead, key);
 }

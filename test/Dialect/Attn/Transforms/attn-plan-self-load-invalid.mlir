@@ -65,10 +65,19 @@ func.func @narrow_share(%q: memref<1x8x256x32xf8E5M2>, %o: memref<1x8x256x32xbf1
 
 // -----
 
-func.func @narrow_dim(%q: memref<1x8x256x48xf8E4M3FN>, %o: memref<1x8x256x48xbf16>) {
-  // expected-error@+1 {{schedule 'self_load' does not support a head dimension of 48, expected a multiple of 32 up to 256}}
-  attn.attention ins(%q, %q, %q : memref<1x8x256x48xf8E4M3FN>, memref<1x8x256x48xf8E4M3FN>, memref<1x8x256x48xf8E4M3FN>)
-                 outs(%o : memref<1x8x256x48xbf16>)
+func.func @narrow_dim(%q: memref<1x8x256x264xf8E4M3FN>, %o: memref<1x8x256x264xbf16>) {
+  // expected-error@+1 {{schedule 'self_load' does not support a head dimension of 264, expected a multiple of 8 up to 256}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x264xf8E4M3FN>, memref<1x8x256x264xf8E4M3FN>, memref<1x8x256x264xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x264xbf16>)
+  return
+}
+
+// -----
+
+func.func @narrow_stride(%q: memref<1x8x256x72xf8E4M3FN>, %o: memref<1x8x256x72xbf16>) {
+  // expected-error@+1 {{schedule 'self_load' does not support a stride of 72 bytes in 'q', expected a multiple of 16}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x72xf8E4M3FN>, memref<1x8x256x72xf8E4M3FN>, memref<1x8x256x72xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x72xbf16>)
   return
 }
 
