@@ -38,7 +38,8 @@ SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
 }
 
 ResourceSum SplitQExtents::getSharedBytes(SplitQPlanAttr plan) const {
-  // The tile of O takes dead bytes, and so do K and V where Q is in registers.
+  // The tile of O takes dead bytes, and so do K and V where Q is in registers:
+  // what is live together and largest counts.
   ResourceSum sum;
   int64_t rings = plan.getStages() * (kBytes + vBytes);
   if (!plan.getQInRegs() || qBytes > rings)
@@ -46,6 +47,10 @@ ResourceSum SplitQExtents::getSharedBytes(SplitQPlanAttr plan) const {
   if (!plan.getQInRegs() || qBytes <= rings) {
     sum.add("k", kBytes, plan.getStages());
     sum.add("v", vBytes, plan.getStages());
+  }
+  if (plan.getEpilogue() == EpilogueKind::Staged && oBytes > sum.getTotal()) {
+    sum = ResourceSum();
+    sum.add("o", oBytes);
   }
   return sum;
 }

@@ -48,11 +48,6 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   return sum;
 }
 
-static int64_t getResultBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
-  return plan.getBlockM() * facts.valueDim *
-         facts.outType.getIntOrFloatBitWidth() / 8;
-}
-
 ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
                                    WsWgmmaPlanAttr plan,
                                    const TargetRow &target) {
@@ -60,7 +55,7 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
   if (plan.getEpilogue() != EpilogueKind::Tma || facts.varlen ||
       findUnmappable(facts.o))
     return ResultBuffer::None;
-  int64_t bytes = getResultBytes(facts, plan);
+  int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
     return ResultBuffer::Own;
   unsigned bits = facts.elementType.getIntOrFloatBitWidth(),
@@ -75,8 +70,10 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan,
                                  const TargetRow &target) {
   ResourceSum sum = getRingBytes(facts, plan);
-  if (getResultBuffer(facts, plan, target) == ResultBuffer::Own)
-    sum.add("o", getResultBytes(facts, plan));
+  // Staged results have memory of their own as well: no ring is ever dead.
+  if (getResultBuffer(facts, plan, target) == ResultBuffer::Own ||
+      plan.getEpilogue() == EpilogueKind::Staged)
+    sum.add("o", getResultBytes(facts, plan.getBlockM()));
   return sum;
 }
 

@@ -175,20 +175,8 @@ LogicalResult TileLowering::lowerConvert(ConvertLayoutOp op) {
 
   // Registers of 16 bits travel in pairs where every step keeps them together.
   unsigned packing = source->packing;
-  auto keepsPairs = [&](ArrayRef<unsigned> map) {
-    for (unsigned reg = 0; reg < map.size(); ++reg)
-      if (map[reg] % packing != reg % packing ||
-          map[reg] / packing != map[reg - reg % packing] / packing)
-        return false;
-    return true;
-  };
   unsigned packBits = llvm::Log2_32(packing);
-  bool paired = keepsPairs(plan->initialRegisters) &&
-                keepsPairs(plan->finalRegisters) &&
-                llvm::all_of(plan->rounds, [&](const ShuffleRound &round) {
-                  return round.kind == ShuffleRound::Kind::Permute ||
-                         round.registerBit >= packBits;
-                });
+  bool paired = plan->keepsPacks(packing);
   if (packing > 1 && !paired)
     packBits = 0;
   unsigned step = paired ? packing : 1;
