@@ -344,16 +344,15 @@ Expected<ConversionPlan> mlir::attn::planConversion(const TileLayout &source,
   }
   std::optional<ConversionPlan> shuffles =
       ShufflePlanner(source, target, elementBits).run();
-  // Shared memory belongs to the schedule, whose plan has counted all of it, and
-  // a barrier makes warps wait for each other that else go their own ways.
+  // Shared memory belongs to the schedule, whose plan has counted all of it,
+  // and a barrier makes warps wait for each other that else go their own ways.
   unsigned packing = std::max(1u, 32 / elementBits);
   if (shuffles && (!allowScratch || shuffles->keepsPacks(packing)))
     return std::move(*shuffles);
   if (!allowScratch)
     return makeError("expected a conversion inside each warp, got elements "
                      "that have to pass through shared memory");
-  Expected<ConversionPlan> scratch =
-      planScratch(source, target, elementBits);
+  Expected<ConversionPlan> scratch = planScratch(source, target, elementBits);
   if (scratch || !shuffles)
     return scratch;
   llvm::consumeError(scratch.takeError());

@@ -9,9 +9,11 @@
 #include "attn/Compile/Problem.h"
 #include "attn/Schedule/Candidates.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
+#include <mutex>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -21,6 +23,9 @@ namespace {
 class PlanTest : public ::testing::Test {
 protected:
   PlanTest() {
+    // Pass managers ask for them, and they can be registered only once.
+    static std::once_flag once;
+    std::call_once(once, [] { registerPassManagerCLOptions(); });
     DialectRegistry registry;
     registerCompileDialects(registry);
     context.appendDialectRegistry(registry);
@@ -88,9 +93,7 @@ void PlanTest::checkSum(StringRef chip, StringRef text, StringRef scheduleName,
   text.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
     auto [name, value] = word.split('=');
-    auto number = [&, value = value] {
-      return std::stoll(value.str());
-    };
+    auto number = [&, value = value] { return std::stoll(value.str()); };
     if (name == "q")
       flags.q = value.str();
     else if (name == "dv")
@@ -154,13 +157,15 @@ TEST_F(PlanTest, AllHeadDimensionsHavePlans) {
   for (auto [queries, keys] :
        {std::pair(578, 5), std::pair(578, 700), std::pair(4096, 4096)})
     for (StringRef type : {"bf16", "f8E4M3FN"}) {
-      int64_t step = type == "bf16" ? 8 : 32;
-      for (int64_t headDim = 16; headDim <= 256; headDim += step)
-        for (int64_t valueDim = 16; valueDim <= 256; valueDim += step) {
+      // A matrix instruction takes 32 operands of 8 bits.
+      bool narrow = type != "bf16";
+      int64_t least = narrow ? 32 : 16, step = narrow ? 32 : 8;
+      for (int64_t headDim = least; headDim <= 256; headDim += step)
+        for (int64_t valueDim = least; valueDim <= 256; valueDim += step) {
           ProblemFacts facts =
               build(makeProblem(type, headDim, valueDim, queries, keys));
           for (const TargetRow *chip : chips) {
-            if (type != "bf16" && !chip->has(Capability::Wgmma))
+            if (narrow && !chip->has(Capability::Wgmma))
               continue;
             PlanCandidates found = collectCandidates(facts, *chip, schedules);
             std::string what =

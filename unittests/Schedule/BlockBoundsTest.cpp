@@ -65,7 +65,8 @@ struct Tile {
     return mask.getLeft() < 0 || j >= i + offset() - mask.getLeft();
   }
   /// True if `test` holds for all pairs of the tile's rows and a block's keys.
-  template <typename Test> bool all(int64_t block, Test test) const {
+  template <typename Test>
+  bool all(int64_t block, Test test) const {
     for (int64_t i = row; i < end(); ++i)
       for (int64_t j = block * blockN; j < (block + 1) * blockN; ++j)
         if (!test(i, j))
@@ -162,9 +163,9 @@ TEST_F(BlockBoundsTest, AreThoseOfTheMask) {
     for (int64_t left : {-1, 0, 1, 2, 3, 4, 5, 7, 11})
       for (int64_t right : {-1, 0, 1, 2, 3, 4, 6})
         for (auto [blockM, blockN] : sizes)
-          ASSERT_TRUE(checkAll(MaskAttr::get(&context, MaskKind::Window, align,
-                                             left, right),
-                               blockM, blockN, /*most=*/13));
+          ASSERT_TRUE(checkAll(
+              MaskAttr::get(&context, MaskKind::Window, align, left, right),
+              blockM, blockN, /*most=*/13));
 }
 
 TEST_F(BlockBoundsTest, CausalIsAWindowWithoutLeftBound) {

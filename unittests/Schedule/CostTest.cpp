@@ -72,11 +72,10 @@ TEST_F(CostTest, EvenlyDealtTilesTakeLessTime) {
   std::vector<std::pair<double, double>> seen;
   for (int64_t heads : {1, 2, 3, 5, 8, 12, 16, 24, 33, 48}) {
     std::string text = std::to_string(heads);
-    double time = estimate(
-        facts, {{"order", "longest_first"}, {"group_heads", text}});
-    std::optional<double> imbalance =
-        getImbalance(facts, /*blockM=*/128, /*blockN=*/128, heads,
-                     target.smCount);
+    double time =
+        estimate(facts, {{"order", "longest_first"}, {"group_heads", text}});
+    std::optional<double> imbalance = getImbalance(
+        facts, /*blockM=*/128, /*blockN=*/128, heads, target.smCount);
     ASSERT_TRUE(imbalance.has_value());
     EXPECT_GE(*imbalance, 1);
     seen.emplace_back(*imbalance, time);
