@@ -18,11 +18,13 @@
 #include <vector>
 
 using namespace mlir::attn;
+using llvm::ArrayRef;
 using llvm::Error;
 using llvm::Expected;
 using llvm::SmallVector;
 using llvm::StringRef;
 
+/// Issue slots of a warp that a barrier counts as.
 static constexpr uint64_t barrierCost = 20;
 
 StringRef mlir::attn::stringifyConversionKind(ConversionKind kind) {
@@ -234,11 +236,25 @@ std::optional<ConversionPlan> ShufflePlanner::run() {
   return plan;
 }
 
-/// The scratch buffer that takes fewest wavefronts; nothing where each costs at
-/// least `limit`, which is known before wavefronts are counted.
-static Expected<std::optional<ConversionPlan>>
-planScratch(const TileLayout &source, const TileLayout &target,
-            unsigned elementBits, uint64_t limit) {
+bool ConversionPlan::keepsPacks(unsigned packing) const {
+  auto keeps = [&](ArrayRef<unsigned> map) {
+    for (unsigned reg = 0; reg < map.size(); ++reg)
+      if (map[reg] % packing != reg % packing ||
+          map[reg] / packing != map[reg - reg % packing] / packing)
+        return false;
+    return true;
+  };
+  return keeps(initialRegisters) && keeps(finalRegisters) &&
+         llvm::all_of(rounds, [&](const ShuffleRound &round) {
+           return round.kind == ShuffleRound::Kind::Permute ||
+                  round.registerBit >= llvm::Log2_32(packing);
+         });
+}
+
+/// Through the scratch buffer that costs least.
+static Expected<ConversionPlan> planScratch(const TileLayout &source,
+                                            const TileLayout &target,
+                                            unsigned elementBits) {
   std::vector<SharedLayout> candidates;
   auto consider = [&](Expected<SharedLayout> buffer, bool across) {
     if (buffer)
@@ -261,7 +277,6 @@ planScratch(const TileLayout &source, const TileLayout &target,
     }
   }
   std::optional<ConversionPlan> best;
-  bool isPossible = false;
   Error failure = makeError("expected a tile of one or two dimensions to pass "
                             "through shared memory, got {0}",
                             source.rank());
@@ -278,14 +293,10 @@ planScratch(const TileLayout &source, const TileLayout &target,
       failure = loads.takeError();
       continue;
     }
-    isPossible = true;
     ConversionPlan plan;
     plan.kind = ConversionKind::Scratch;
     plan.scratch = buffer;
     plan.instructions = stores->accesses.size() + loads->accesses.size();
-    // Each instruction takes at least a wavefront of each warp.
-    if (2 * plan.instructions + barrierCost >= limit)
-      continue;
     plan.wavefronts =
         countBankConflicts(*stores, source.numWarps()).wavefronts +
         countBankConflicts(*loads, target.numWarps()).wavefronts;
@@ -297,10 +308,10 @@ planScratch(const TileLayout &source, const TileLayout &target,
         (plan.cost == best->cost && plan.scratchBytes() < best->scratchBytes()))
       best = std::move(plan);
   }
-  if (!isPossible)
+  if (!best)
     return std::move(failure);
   llvm::consumeError(std::move(failure));
-  return best;
+  return std::move(*best);
 }
 
 Expected<ConversionPlan> mlir::attn::planConversion(const TileLayout &source,
@@ -333,21 +344,17 @@ Expected<ConversionPlan> mlir::attn::planConversion(const TileLayout &source,
   }
   std::optional<ConversionPlan> shuffles =
       ShufflePlanner(source, target, elementBits).run();
-  if (!allowScratch) {
-    if (!shuffles)
-      return makeError("expected a conversion inside each warp, got elements "
-                       "that have to pass through shared memory");
+  // Shared memory belongs to the schedule, whose plan has counted all of it,
+  // and a barrier makes warps wait for each other that else go their own ways.
+  unsigned packing = std::max(1u, 32 / elementBits);
+  if (shuffles && (!allowScratch || shuffles->keepsPacks(packing)))
     return std::move(*shuffles);
-  }
-  Expected<std::optional<ConversionPlan>> scratch = planScratch(
-      source, target, elementBits, shuffles ? shuffles->cost : UINT64_MAX);
-  if (!scratch) {
-    if (!shuffles)
-      return scratch.takeError();
-    llvm::consumeError(scratch.takeError());
-    return std::move(*shuffles);
-  }
-  if (shuffles && (!*scratch || shuffles->cost <= (*scratch)->cost))
-    return std::move(*shuffles);
-  return std::move(**scratch);
+  if (!allowScratch)
+    return makeError("expected a conversion inside each warp, got elements "
+                     "that have to pass through shared memory");
+  Expected<ConversionPlan> scratch = planScratch(source, target, elementBits);
+  if (scratch || !shuffles)
+    return scratch;
+  llvm::consumeError(scratch.takeError());
+  return std::move(*shuffles);
 }

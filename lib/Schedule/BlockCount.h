@@ -12,6 +12,12 @@ namespace mlir::attn {
 double countBlocks(const ProblemFacts &facts, double queries, double keys,
                    double blockM, double blockN);
 
+/// The blocks of these that keep all tests of a mask that is bounded on the
+/// left: those at both ends of a tile's window. 0 for other masks, for which
+/// estimates count the block at the diagonal in the costs of a tile.
+double countWindowEnds(const ProblemFacts &facts, double queries, double keys,
+                       double blockM, double blockN);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_BLOCKCOUNT_H

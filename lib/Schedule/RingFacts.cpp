@@ -53,6 +53,10 @@ int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,
   return blockN / 2 * facts.elementType.getIntOrFloatBitWidth() / 32;
 }
 
+int64_t attn::getResultBytes(const ProblemFacts &facts, int64_t rows) {
+  return rows * facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
+}
+
 void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
                              const TargetRow &target, double blockM,
                              double blockN, SoftmaxPolicy softmax) {

@@ -39,6 +39,9 @@ llvm::Error checkNarrow(const ProblemFacts &facts, int64_t blockN,
 /// Registers of a thread for the probabilities of a block.
 int64_t getProbabilityRegisters(const ProblemFacts &facts, int64_t blockN);
 
+/// Bytes of shared memory that `rows` rows of results take on their way.
+int64_t getResultBytes(const ProblemFacts &facts, int64_t rows);
+
 /// Sets the clocks of an SM that a block of `blockN` keys and a tile of
 /// `blockM` rows take on each resource.
 void setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,

@@ -1,8 +1,8 @@
 //===- Convert.h - From one register tile to another ------------*- C++ -*-===//
 //
-// Plans the conversion of a register tile between two layouts of one shape, in
-// the cheapest way that serves: nothing, other registers, shuffles inside the
-// warp, or a round trip through shared memory.
+// Plans the conversion of a register tile between two layouts of one shape:
+// nothing, other registers, shuffles inside the warp, or, where none of these
+// serves, a round trip through shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,6 +60,10 @@ struct ConversionPlan {
   VectorPlan stores;
   VectorPlan loads;
 
+  /// Shuffles: true if `packing` registers that start at a multiple of it stay
+  /// together in each step, so that packed elements move in whole registers.
+  bool keepsPacks(unsigned packing) const;
+
   int64_t scratchBytes() const {
     return kind == ConversionKind::Scratch ? scratch.sizeBytes() : 0;
   }
@@ -73,10 +77,11 @@ struct ConversionPlan {
 };
 
 /// Plans the conversion of a tile with elements of `elementBits` (a power of
-/// two from 8 to 128) from `source` to `target`: the plan of the lowest cost,
-/// without shared memory unless `allowScratch`. An error when the shapes or the
-/// number of warps or blocks differ, when elements would have to move between
-/// blocks, or when only scratch would serve and is not allowed.
+/// two from 8 to 128) from `source` to `target`: inside of warps where elements
+/// that share a register of 32 bits stay together, else through the cheapest
+/// scratch buffer; never through one unless `allowScratch`. An error when the
+/// shapes or the number of warps or blocks differ, when elements would have to
+/// move between blocks, or when only scratch would serve and is not allowed.
 llvm::Expected<ConversionPlan> planConversion(const TileLayout &source,
                                               const TileLayout &target,
                                               unsigned elementBits,

@@ -48,8 +48,7 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, 1 + plan.getKStages() + plan.getVStages());
   if (hasResultMemory(facts, plan))
-    sum.add("o", kSelfLoadRows * facts.valueDim *
-                     facts.outType.getIntOrFloatBitWidth() / 8);
+    sum.add("o", getResultBytes(facts, kSelfLoadRows));
   return sum;
 }
 

@@ -67,10 +67,6 @@ LogicalResult SplitQEmitter::emitTile() {
   Value qView = emitView("q", at.head, queryStart, queries);
   Value kView = emitView("k", at.kvHead, keyStart, keys);
   Value vView = emitView("v", at.kvHead, keyStart, keys);
-  Value oView = emitView("o", at.head, queryStart, queries);
-  Value lseView;
-  if (facts.lse)
-    lseView = emitView("lse", at.head, queryStart, queries);
 
   Value qBuffer = alloc("q", bufferType({blockM, extents.keyColumns}));
   BufferType kRing = bufferType({stages, partN, extents.keyColumns});
@@ -151,6 +147,10 @@ LogicalResult SplitQEmitter::emitTile() {
     CpAsyncWaitOp::create(b, 0);
 
   RunningState state = emitFinalState(loop.getResults());
+  // Their addresses would take registers in the loop.
+  Value oView = emitView("o", at.head, queryStart, queries), lseView;
+  if (facts.lse)
+    lseView = emitView("lse", at.head, queryStart, queries);
   // All other buffers are dead by now: staging takes their bytes. Results of 32
   // bits need none: four lanes fill a sector of 32 bytes by themselves.
   Value scratch;

@@ -38,7 +38,8 @@ SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
 }
 
 ResourceSum SplitQExtents::getSharedBytes(SplitQPlanAttr plan) const {
-  // The tile of O takes dead bytes, and so do K and V where Q is in registers.
+  // The tile of O takes dead bytes, and so do K and V where Q is in registers:
+  // what is live together and largest counts.
   ResourceSum sum;
   int64_t rings = plan.getStages() * (kBytes + vBytes);
   if (!plan.getQInRegs() || qBytes > rings)
@@ -46,6 +47,10 @@ ResourceSum SplitQExtents::getSharedBytes(SplitQPlanAttr plan) const {
   if (!plan.getQInRegs() || qBytes <= rings) {
     sum.add("k", kBytes, plan.getStages());
     sum.add("v", vBytes, plan.getStages());
+  }
+  if (plan.getEpilogue() == EpilogueKind::Staged && oBytes > sum.getTotal()) {
+    sum = ResourceSum();
+    sum.add("o", oBytes);
   }
   return sum;
 }
@@ -71,9 +76,15 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   sum.add("row values", 6, rowGroups);
   // Addresses, fragments of K and V on their way, temporaries of the masks.
   sum.add("other", exact ? 70 + 10 * rowGroups : 33);
+  // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of
+  // copies that do not run ahead.
+  if (!exact && plan.getBlockN() >= 128)
+    sum.add("long blocks", 27);
+  if (!exact && plan.getStages() == 1)
+    sum.add("copies", 12);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
   // that the second one's fragments wait in registers.
-  if (valueColumns % 16 != 0 && plan.getBlockN() > 16)
+  if (valueColumns % 16 != 0 && partN > 16)
     sum.add("v ahead", valueColumns / 8 * 2 + 12);
   if (dynamicStrides)
     sum.add("strides", 12);
@@ -118,6 +129,10 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
   int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
   int64_t group =
       order == TileOrder::LongestFirst ? chooseGroup(facts, target) : 0;
+  // Parts of one k-step, whose fragments of V have none to wait for: wide odd
+  // values leave no registers for a second one.
+  int64_t leastPart =
+      facts.valueDim % 16 != 0 && facts.valueDim > 192 ? 16 : 32;
   for (int64_t warps : {1, 2, 4, 8})
     for (int64_t warpRows : {16, 32})
       for (int64_t blockN : {32, 64, 128})
@@ -128,7 +143,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
               int64_t blockM = warps * warpRows;
               if (warps < 4 && (warpRows != 16 || queries > blockM))
                 continue;
-              if (parts > 1 && blockN / parts < 32)
+              if (parts > 1 && blockN / parts < leastPart)
                 continue;
               plans.push_back(SplitQPlanAttr::get(
                   context, blockM, blockN, warps, stages, qInRegs, parts,

@@ -181,7 +181,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @single_elements(%x: f16) kernel attributes {attn.warps = array<i64: 1, 1>} {
     %t = tensor.splat %x : tensor<16x8xf16, #attn.mma<warps = [1, 1]>>
-    // expected-error @below {{cannot shuffle single elements of 16 bits}}
+    // expected-error @below {{expected a conversion inside warps; attn-materialize-scratch places the others}}
     %r = attn.convert_layout %t : tensor<16x8xf16, #attn.mma<warps = [1, 1]>> -> tensor<16x8xf16, #attn.blocked<per_thread = [1, 1], warps = 1, order = [0, 1]>>
     gpu.return
   }

@@ -99,12 +99,16 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Partial sums stay in their threads; only their end is exchanged.
+  // Partial sums stay in their threads; only their end is exchanged. What only
+  // that needs of the thread is computed behind the loop, from an index that is
+  // read again.
   // CHECK-LABEL: gpu.func @partial_sums
   // CHECK-NOT: nvvm.shfl
+  // CHECK-NOT: tid.x
   // CHECK: scf.for
   // CHECK: arith.addf
   // CHECK: scf.yield
+  // CHECK: llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, %tid.x;", "=r"
   // CHECK-COUNT-4: nvvm.shfl.sync bfly
   gpu.func @partial_sums(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64xf32, #attn.rows, shared>

@@ -14,7 +14,7 @@
 // A counter whose tiles the producers of a cluster read too, for which one more
 // mbarrier in each slot is needed.
 func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
-  // expected-error-re@+1 {{does not fit: shared memory {{.*}} (q 16384 + k 7 x 16384 + v 7 x 16384 + barriers 15 x 16 + tile 2 x 28) exceeds 232448 on sm_90a}}
+  // expected-error-re@+1 {{does not fit: shared memory {{.*}} (q 16384 + k 7 x 16384 + v 7 x 16384 + barriers 15 x 16 + tile 2 x 32) exceeds 232448 on sm_90a}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
                  outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_wgmma<k_stages = 7, v_stages = 7, cluster = 2, dynamic = true>}
   return
@@ -25,7 +25,7 @@ func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 // Results that go through memory of their own, since the queries' is too small,
 // and what a counter needs.
 func.func @results(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf32>) {
-  // expected-error-re@+1 {{does not fit: shared memory {{.*}} (q 16384 + k 6 x 16384 + v 6 x 16384 + barriers 13 x 16 + tile 2 x 20 + o 32768) exceeds 232448 on sm_90a}}
+  // expected-error-re@+1 {{does not fit: shared memory {{.*}} (q 16384 + k 6 x 16384 + v 6 x 16384 + barriers 13 x 16 + tile 2 x 24 + o 32768) exceeds 232448 on sm_90a}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
                  outs(%o : memref<1x8x256x64xf32>) {plan = #attn.ws_wgmma<k_stages = 6, v_stages = 6, dynamic = true, epilogue = tma>}
   return

@@ -8,6 +8,45 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
+bool TileLowering::isLastLoop(scf::ForOp op) {
+  auto hasTiles = [](Operation *other) {
+    return isa<scf::ForOp>(other) &&
+           llvm::any_of(other->getResultTypes(), isRegisters);
+  };
+  auto isLast = [](Operation *other) {
+    return other->getNextNode() == other->getBlock()->getTerminator();
+  };
+  if (!hasTiles(op))
+    return false;
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
+    if (next->walk([&](Operation *inner) {
+              return hasTiles(inner) ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+            })
+            .wasInterrupted())
+      return false;
+  // Of packed sequences a branch holds all of the work.
+  Operation *parent = op->getParentOp();
+  if (isa<scf::IfOp>(parent) && isLast(parent))
+    parent = parent->getParentOp();
+  return isa<gpu::GPUFuncOp>(parent);
+}
+
+void TileLowering::renewEntry(Operation *op) {
+  ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
+  b.setInsertionPointAfter(op);
+  auto thread = LLVM::InlineAsmOp::create(
+      b, TypeRange(b.getI32Type()), ValueRange(), "mov.u32 $0, %tid.x;", "=r",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+      ArrayAttr());
+  threadIdValue = thread->getResult(0);
+  laneValue = warpValue = uniformWarpValue = Value();
+  entryCache.clear();
+  entryEnd = arith::ConstantIntOp::create(b, 0, 1);
+  dead.push_back(entryEnd);
+}
+
 LogicalResult TileLowering::lowerFor(scf::ForOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<Value> inits;
@@ -56,6 +95,8 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
     if (failed(bind(old, loop.getResults())))
       return failure();
   dead.push_back(op);
+  if (!inPartitions && isLastLoop(op))
+    renewEntry(op);
   return success();
 }
 

@@ -169,36 +169,15 @@ LogicalResult TileLowering::lowerConvert(ConvertLayoutOp op) {
       planConversion(source->layout, *layout, bits);
   if (!plan)
     return op.emitOpError() << llvm::toString(plan.takeError());
-  if (plan->kind != ConversionKind::Shuffles)
+  // Elements that share a register travel together.
+  unsigned packing = source->packing, packBits = llvm::Log2_32(packing);
+  if (plan->kind != ConversionKind::Shuffles || !plan->keepsPacks(packing))
     return op.emitOpError("expected a conversion inside warps; "
                           "attn-materialize-scratch places the others");
 
-  // Registers of 16 bits travel in pairs where every step keeps them together.
-  unsigned packing = source->packing;
-  auto keepsPairs = [&](ArrayRef<unsigned> map) {
-    for (unsigned reg = 0; reg < map.size(); ++reg)
-      if (map[reg] % packing != reg % packing ||
-          map[reg] / packing != map[reg - reg % packing] / packing)
-        return false;
-    return true;
-  };
-  unsigned packBits = llvm::Log2_32(packing);
-  bool paired = keepsPairs(plan->initialRegisters) &&
-                keepsPairs(plan->finalRegisters) &&
-                llvm::all_of(plan->rounds, [&](const ShuffleRound &round) {
-                  return round.kind == ShuffleRound::Kind::Permute ||
-                         round.registerBit >= packBits;
-                });
-  if (packing > 1 && !paired)
-    packBits = 0;
-  unsigned step = paired ? packing : 1;
-  SmallVector<Value> from = paired ? source->values : unpack(b, *source);
-  if (!paired && bits < 32)
-    return op.emitOpError("cannot shuffle single elements of ")
-           << bits << " bits";
   SmallVector<Value> current;
-  for (unsigned reg = 0; reg < plan->initialRegisters.size(); reg += step)
-    current.push_back(from[plan->initialRegisters[reg] / step]);
+  for (unsigned reg = 0; reg < plan->initialRegisters.size(); reg += packing)
+    current.push_back(source->values[plan->initialRegisters[reg] / packing]);
 
   for (const ShuffleRound &round : plan->rounds) {
     if (round.kind == ShuffleRound::Kind::Permute) {
@@ -231,10 +210,8 @@ LogicalResult TileLowering::lowerConvert(ConvertLayoutOp op) {
     }
   }
   SmallVector<Value> results;
-  for (unsigned reg = 0; reg < plan->finalRegisters.size(); reg += step)
-    results.push_back(current[plan->finalRegisters[reg] / step]);
-  if (!paired)
-    results = pack(b, results, source->elementType);
+  for (unsigned reg = 0; reg < plan->finalRegisters.size(); reg += packing)
+    results.push_back(current[plan->finalRegisters[reg] / packing]);
   setTile(op.getResult(), *layout, results);
   return success();
 }

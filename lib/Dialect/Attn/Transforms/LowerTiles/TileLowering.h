@@ -202,6 +202,13 @@ private:
   /// instead of at the kernel's.
   LogicalResult withEntry(Operation *entry,
                           function_ref<LogicalResult()> lower);
+  /// True if no loop on tiles follows, and what follows in the loop's block is
+  /// all that the kernel still does.
+  static bool isLastLoop(scf::ForOp op);
+  /// Computes what depends on the thread anew for all that follows `op`, the
+  /// kernel's last loop. What only the results need would else take registers
+  /// in the loops, whatever it costs to compute again.
+  void renewEntry(Operation *op);
   Value threadId();
   Value lane();
   Value warp();

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Compiles and assembles what the planner chooses, for all head dimensions.
+
+Every pair of head dimensions in steps of 8 from 16 to 256, for each chip and
+element type at three lengths. A cell fails when something behind the planner
+refuses its plan, when shared memory is not what the plan's sum says, or when
+ptxas spills or warns. Equal kernels are assembled once: those whose PTX differs
+in the chip's name only, for chips that ptxas makes the same code for.
+
+usage: scripts/plan-sweep.py [--only=REGEX] [--limit=SECONDS] [--count=N]
+           [--workers=2] [--bin=build/bin] [--state=build/plan-sweep.jsonl]
+           [--list] [--again]
+  --only     cells whose names match
+  --limit    start none after this time
+  --count    take this many cells, the most telling ones first
+  --list     print the names of the cells, and nothing else
+  --again    forget what the state says
+
+What is done stays in the state, a line of JSON each, so that the next call goes
+on there; lines of another attn-compile are done again, but what ptxas said of a
+kernel stays true. The whole takes about 1.5 s of a core for each cell, 12 core
+hours together. The last line is "N cells: N good, N refused by the planner, N
+failed, N left". The exit status is 1 when a cell failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CHIPS = ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_100f")
+TYPES = ("bf16", "f16", "f8E4M3FN", "f8E5M2")
+DIMS = range(16, 257, 8)
+#: Head dimensions of well-known models, of keys and of values.
+KNOWN = {(d, d) for d in (32, 40, 64, 72, 80, 96, 128, 160, 192, 256)} | {(192, 128)}
+#: Queries, keys, heads, batch and flags: short, odd and long.
+LENGTHS = (
+    ("long", 2048, 2048, 16, 4, ("--causal",)),
+    ("odd", 578, 700, 2, 2, ("--causal",)),
+    ("few", 578, 5, 2, 2, ("--causal", "--sinks")),
+)
+#: Chips for which ptxas makes the same code.
+SAME_CODE = {"sm_100f": "sm_100a", "sm_89": "sm_86"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A problem on a chip."""
+
+    chip: str
+    dtype: str
+    key_dim: int
+    value_dim: int
+    length: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.chip}-{self.dtype}-d{self.key_dim}-dv{self.value_dim}-{self.length}"
+
+    def flags(self) -> list[str]:
+        _, queries, keys, heads, batch, more = next(x for x in LENGTHS if x[0] == self.length)
+        shape = f"--q={batch}x{heads}x{queries}x{self.key_dim}x{self.dtype}"
+        return [shape, f"--kv-len={keys}", f"--dv={self.value_dim}", f"--chip={self.chip}", *more]
+
+    def rank(self) -> tuple:
+        """Cells that tell most come first: models' head dimensions, then equal
+        ones, then the others in an order that is no order."""
+        dims = (self.key_dim, self.value_dim)
+        group = 0 if dims in KNOWN else 1 if dims[0] == dims[1] else 2
+        # Chips and types that share plans and code with one in front of them.
+        later = CHIPS.index(self.chip) >= 2 or TYPES.index(self.dtype) >= 1
+        mixed = hashlib.sha256(f"{dims} {self.length}".encode()).hexdigest()
+        return (later, group, mixed, CHIPS.index(self.chip), TYPES.index(self.dtype))
+
+
+def make_cells() -> list[Cell]:
+    cells = [
+        Cell(chip, dtype, d, dv, length[0])
+        for chip in CHIPS
+        for dtype in TYPES
+        # 8-bit operands are for wgmma, 32 of them at a time.
+        if not dtype.startswith("f8") or chip == "sm_90a"
+        for d in DIMS
+        for dv in DIMS
+        if not dtype.startswith("f8") or (d % 32 == 0 and dv % 32 == 0)
+        for length in LENGTHS
+    ]
+    return sorted(cells, key=Cell.rank)
+
+
+def find_ptxas() -> str | None:
+    """As the programs look for it."""
+    for folder in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if folder and os.access(f"{folder}/bin/ptxas", os.X_OK):
+            return f"{folder}/bin/ptxas"
+    for folder in os.get_exec_path():
+        if os.access(f"{folder}/ptxas", os.X_OK):
+            return f"{folder}/ptxas"
+    return None
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+class State:
+    """What is known, in a file that only grows."""
+
+    def __init__(self, path: pathlib.Path, compiler: str, assembler: str, again: bool) -> None:
+        self.cells: dict[str, dict] = {}
+        self.kernels: dict[str, dict] = {}
+        self.marks = {"compiler": compiler, "assembler": assembler}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if again:
+            path.unlink(missing_ok=True)
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                with contextlib.suppress(ValueError):  # the last line may be torn
+                    self._take(json.loads(line))
+        self.file = path.open("a", encoding="utf-8")
+
+    def _take(self, line: dict) -> None:
+        if "cell" in line:
+            if line["compiler"] == self.marks["compiler"]:
+                self.cells[line["cell"]] = line
+        elif line["assembler"] == self.marks["assembler"]:
+            self.kernels[line["kernel"]] = line
+
+    def add(self, line: dict) -> None:
+        mark = "compiler" if "cell" in line else "assembler"
+        line[mark] = self.marks[mark]
+        self._take(line)
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+
+
+class Sweep:
+    def __init__(self, options: argparse.Namespace, state: State, ptxas: str | None) -> None:
+        self.compiler = options.bin / "attn-compile"
+        self.state = state
+        self.ptxas = ptxas
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="plan-sweep-"))
+
+    def assemble(self, ptx: bytes, chip: str) -> dict:
+        """What ptxas says: bytes of spills, registers, warnings."""
+        arch = SAME_CODE.get(chip, chip)
+        text = re.sub(rb"(?m)^\.target .*$", f".target {arch}".encode(), ptx)
+        key = digest(text)
+        if known := self.state.kernels.get(key):
+            return known
+        path = self.scratch / f"{key}.ptx"
+        path.write_bytes(text)
+        done = subprocess.run(
+            [str(self.ptxas), f"-arch={arch}", "-v", str(path), "-o", "/dev/null"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        path.unlink()
+        log = done.stdout + done.stderr
+        spills = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", log)
+        registers = re.search(r"Used (\d+) registers", log)
+        warnings = [line for line in log.splitlines() if "warning" in line or "C75" in line]
+        return {
+            "kernel": key,
+            "status": done.returncode,
+            "stack": int(spills[1]) if spills else -1,
+            "spills": int(spills[2]) if spills else -1,
+            "registers": int(registers[1]) if registers else 0,
+            "warnings": warnings[:2],
+        }
+
+    def run(self, cell: Cell) -> tuple[dict, dict | None]:
+        """The state's line of a cell, and that of its kernel."""
+        base = self.scratch / cell.name
+        ptx, record = base.with_suffix(".ptx"), base.with_suffix(".json")
+        done = subprocess.run(
+            [self.compiler, *cell.flags(), "--print-plan", "-o", ptx, f"--launch-out={record}"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        # The plan that was taken is the first one of the list.
+        planned = re.search(r"note: (#attn\S* ?[^:]*>): .*shared memory (\d+) \(", done.stderr)
+        line: dict = {"cell": cell.name, "plan": planned[1] if planned else ""}
+        if done.returncode:
+            line["verdict"] = "failed" if planned else "refused"
+            errors = [text for text in done.stderr.splitlines() if "error" in text]
+            line["why"] = (errors or ["no message"])[0][:300]
+            return line, None
+        text = ptx.read_bytes()
+        shared = json.loads(record.read_text(encoding="utf-8"))["shared_bytes"]
+        ptx.unlink()
+        record.unlink()
+        kernel = self.assemble(text, cell.chip) if self.ptxas else None
+        line["kernel"] = kernel["kernel"] if kernel else ""
+        line["why"] = self.judge(int(planned[2]) if planned else 0, shared, kernel)
+        line["verdict"] = "failed" if line["why"] else "good"
+        return line, kernel
+
+    @staticmethod
+    def judge(planned: int, shared: int, kernel: dict | None) -> str:
+        """What is wrong with a kernel; empty for nothing."""
+        if planned != shared:
+            return f"expected the plan's {planned} bytes of shared memory, got {shared}"
+        if kernel is None:
+            return ""
+        if kernel["status"]:
+            return f"ptxas fails with status {kernel['status']}"
+        if kernel["spills"] or kernel["stack"]:
+            return f"ptxas spills {kernel['spills']} bytes, {kernel['stack']} of stack"
+        return kernel["warnings"][0] if kernel["warnings"] else ""
+
+
+def progress(done: int, total: int, failed: int, start: float) -> None:
+    if sys.stderr.isatty():
+        bar = "#" * (30 * done // max(total, 1))
+        rate = done / max(time.monotonic() - start, 1e-9)
+        print(f"\r[{bar:<30}] {done}/{total}, {failed} failed, {rate:.1f}/s ", end="", file=sys.stderr)
+
+
+def sweep(options: argparse.Namespace, cells: list[Cell], state: State, ptxas: str | None) -> None:
+    """Does what the state does not know yet."""
+    worker, start = Sweep(options, state, ptxas), time.monotonic()
+    waiting = iter([cell for cell in cells if cell.name not in state.cells])
+    total = sum(cell.name not in state.cells for cell in cells)
+    finished = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+        running: set[concurrent.futures.Future] = set()
+        while True:
+            while len(running) < options.workers and time.monotonic() - start < options.limit:
+                if (cell := next(waiting, None)) is None:
+                    break
+                running.add(pool.submit(worker.run, cell))
+            if not running:
+                break
+            done, running = concurrent.futures.wait(
+                running, return_when=concurrent.futures.FIRST_COMPLETED
+            )
+            for future in done:
+                line, kernel = future.result()
+                if kernel and kernel["kernel"] not in state.kernels:
+                    state.add(kernel)
+                state.add(line)
+                finished += 1
+                if line["verdict"] == "failed":
+                    failed += 1
+                    print(f"{line['cell']}: {line['why']}; {line['plan']}", flush=True)
+                progress(finished, total, failed, start)
+    worker.scratch.rmdir()
+
+
+def summarise(cells: list[Cell], state: State, seconds: float) -> int:
+    """Prints why cells were refused, and the counts; how many failed."""
+    known = [state.cells[cell.name] for cell in cells if cell.name in state.cells]
+    refused: dict[str, int] = {}
+    for line in known:
+        if line["verdict"] == "refused":
+            reason = re.sub(r"^.*?error: ", "", line["why"])
+            refused[reason] = refused.get(reason, 0) + 1
+    for reason, count in sorted(refused.items(), key=lambda item: -item[1])[:5]:
+        print(f"refused {count} times: {reason}")
+    verdicts = [line["verdict"] for line in known]
+    kernels = len({line["kernel"] for line in known if line.get("kernel")})
+    failed = verdicts.count("failed")
+    print(f"{kernels} different kernels, {seconds:.0f} s")
+    print(
+        f"{len(cells)} cells: {verdicts.count('good')} good, {verdicts.count('refused')} refused "
+        f"by the planner, {failed} failed, {len(cells) - len(known)} left"
+    )
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--only", default="", metavar="REGEX")
+    parser.add_argument("--limit", type=float, default=float("inf"), metavar="SECONDS")
+    parser.add_argument("--count", type=int, metavar="N")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
+    parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/plan-sweep.jsonl")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--again", action="store_true")
+    options = parser.parse_args()
+    cells = [cell for cell in make_cells() if re.search(options.only, cell.name)][: options.count]
+    if options.list:
+        print("\n".join(cell.name for cell in cells))
+        return 0
+    ptxas = find_ptxas()
+    version = ""
+    if ptxas is None:
+        print("ptxas was not found: kernels are not assembled")
+    else:
+        text = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=True).stdout
+        version = text.splitlines()[-1]
+    compiler = digest((options.bin / "attn-compile").read_bytes())
+    state = State(options.state, compiler, version, options.again)
+    start = time.monotonic()
+    try:
+        sweep(options, cells, state, ptxas)
+    except KeyboardInterrupt:
+        print("interrupted; the state is kept")
+        return 130
+    return 1 if summarise(cells, state, time.monotonic() - start) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
