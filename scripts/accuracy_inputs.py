@@ -82,6 +82,17 @@ def raise_one(nats: float, place: float, deviation: float = 0.5) -> Callable[[Pr
     return change
 
 
+def raise_two(more: float) -> Callable[[Problem], object]:
+    """A key that is read early stands out, and one that is read late more."""
+
+    def change(p: Problem) -> None:
+        profile = np.zeros(p.keys)
+        profile[[p.keys - p.keys // 16, p.keys // 3]] = 20.0, 20.0 + more
+        p.spread(0.5).add(profile)
+
+    return change
+
+
 def ramp(nats: float, deviation: float = 0.5) -> Callable[[Problem], object]:
     return lambda p: p.spread(deviation).add(nats * p.place())
 
@@ -154,7 +165,11 @@ CLASSES: dict[str, Callable[[Problem], object]] = {
     "first key 15 higher": raise_one(15, 0),
     "last key 5 higher": raise_one(5, 1),
     "last key 15 higher": raise_one(15, 1),
-    "last key 60 higher": raise_one(60, 1),
+    "two keys, the next 0.03 higher": raise_two(0.03),
+    "two keys, the next 0.5 higher": raise_two(0.5),
+    "two keys, the next 1.5 higher": raise_two(1.5),
+    "two keys, the next 2.3 higher": raise_two(2.3),
+    "two keys, the next 6 higher": raise_two(6),
     "a middle key 3 higher": raise_one(3, 0.5, 0.1),
     "a middle key 8 higher": raise_one(8, 0.5, 0.1),
     "0.2 % of keys 5 higher": raise_share(0.002, 5),

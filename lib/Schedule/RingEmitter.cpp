@@ -266,14 +266,13 @@ Value RingEmitter::emitOperandB(Value slot) {
 }
 
 /// Makes probabilities large where they are 8-bit floats, whose smallest normal
-/// number is 2^-6 (e4m3): none exceeds 2^8, or `limit` where only sums are
-/// known. With few digits only the true maximum will do: `threshold` lets it
-/// grow by nothing (docs/Rationale/NarrowTypes.md).
+/// number is 2^-6 (e4m3): the largest is 2^8. With so few digits only the true
+/// maximum will do, which no rounding touches: it may grow by less than 8 bits
+/// tell apart (docs/Rationale/NarrowTypes.md).
 static void setNarrowRange(OnlineSoftmaxOp softmax) {
-  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
-  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
-  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
-  softmax.setLimit(APFloat(440.0f));
+  softmax.setOffset(APFloat(8.0f));
+  softmax.setGrowth(APFloat(0x1p-5f));
+  softmax.setLimit(APFloat(0.0f));
 }
 
 void RingEmitter::emitTransposition(const BlockOperands &operands,

@@ -361,6 +361,15 @@ Error Runner::compare(HarnessReport &report) {
   return Error::success();
 }
 
+/// What is wrong with a run that is not clean.
+static std::string getFirstError(const RunReport &run) {
+  auto found = llvm::find_if(run.findings, [](const Finding &finding) {
+    return finding.severity == Severity::Error;
+  });
+  return found == run.findings.end() ? "the run did not complete"
+                                     : found->message;
+}
+
 Error Runner::runCorners(HarnessReport &report) {
   for (const LaunchConfig &corner : getCorners(options.config)) {
     std::vector<HarnessTensor> tensors = report.tensors;
@@ -370,15 +379,9 @@ Error Runner::runCorners(HarnessReport &report) {
       return result.takeError();
     ++report.runs;
     std::string name = describeConfig(corner);
-    if (!result->isClean()) {
-      auto found = llvm::find_if(result->findings, [](const Finding &finding) {
-        return finding.severity == Severity::Error;
-      });
+    if (!result->isClean())
       report.problems.push_back("under " + name + ": " +
-                                (found == result->findings.end()
-                                     ? "the run did not complete"
-                                     : found->message));
-    }
+                                getFirstError(*result));
     for (const std::string &problem : problems)
       report.problems.push_back("under " + name + ": " + problem);
     for (auto [first, second] : llvm::zip_equal(report.tensors, tensors)) {
@@ -419,9 +422,7 @@ Error Runner::runLostBets(HarnessReport &report) {
   if (Error error = compare(second))
     return error;
   if (!second.run.isClean())
-    second.problems.push_back(second.run.findings.empty()
-                                  ? "the run did not complete"
-                                  : second.run.findings.front().message);
+    second.problems.push_back(getFirstError(second.run));
   auto judge = [&](StringRef name, const std::optional<Deviation> &deviation,
                    double tolerance) {
     if (deviation && !(deviation->error <= tolerance))
