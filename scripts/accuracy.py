@@ -4,7 +4,7 @@
 Where the compiler is: compile a kernel for each element type and policy, and
 run them on the simulator.
 
-    scripts/accuracy.py [--types=f16,f8E4M3FN] [--classes=REGEX] [--set=softmax=optimistic,bound=3]
+    scripts/accuracy.py [--types=f16,f8E4M3FN] [--classes=REGEX] [--set=softmax=threshold] [--causal ...]
 
 For a GPU: compile into a folder; there (NumPy and the driver) run what is in it.
 
@@ -119,10 +119,9 @@ def launch(_: argparse.Namespace, path: pathlib.Path, inputs: dict) -> np.ndarra
     return o
 
 
-def attend(bits: dict[str, np.ndarray], dtype: str, index: int) -> np.ndarray:
+def attend(problem: dict, bits: dict[str, np.ndarray], dtype: str, index: int) -> np.ndarray:
     """O of one class in float64."""
     q, k, v = (gpu_inputs.decode(bits[key][index, 0], dtype) for key in "qkv")
-    problem = {"mask": {"kind": "none"}, "scale": float(np.float32(q.shape[1] ** -0.5))}
     return gpu_inputs.attend(q, k, v, problem)[0]
 
 
@@ -130,14 +129,15 @@ def run(options: argparse.Namespace) -> int:
     """Runs the kernels of a folder and prints the table of each type."""
     table = json.loads((options.folder / "kernels.json").read_text(encoding="utf-8"))
     names, kernels, failed = table["classes"], table["kernels"], 0
-    # What rounds, of all that PTX and cubins compute, is the same in both.
     execute = simulate if options.simulate else launch
     done = 0
     for dtype in dict.fromkeys(kernel["dtype"] for kernel in kernels):
         inputs = accuracy_inputs.make_inputs(
             names, table["rows"], table["keys"], table["dim"], dtype
         )
-        expected = [attend(inputs, dtype, index) for index in range(len(names))]
+        first = next(kernel for kernel in kernels if kernel["dtype"] == dtype)
+        problem = bundle.read(options.folder / first["file"]).launch["problem"]
+        expected = [attend(problem, inputs, dtype, index) for index in range(len(names))]
         errors = {}
         for kernel in kernels:
             if kernel["dtype"] != dtype:
@@ -195,7 +195,6 @@ def main() -> int:
     parser.add_argument("--types", default="f16,bf16,f8E4M3FN,f8E5M2")
     parser.add_argument("--classes", default="", metavar="REGEX")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE,...", help="parameters of a further policy")  # fmt: skip
-    parser.add_argument("--flag", action="append", default=[], help="a further flag of attn-compile")
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--keys", type=int, default=1024)
     parser.add_argument("--dim", type=int, default=64)
@@ -205,7 +204,8 @@ def main() -> int:
     parser.add_argument("--simulate", action="store_true", help="run: on the simulator, not the GPU")
     parser.add_argument("--brief", action="store_true", help="no lines of classes")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
-    options = parser.parse_args()
+    # All other flags are attn-compile's.
+    options, options.flag = parser.parse_known_args()
     if options.command and not options.folder:
         parser.error(f"{options.command} needs a folder")
     return {"make": make, "run": run, None: compare}[options.command](options)
