@@ -35,7 +35,6 @@
 #include "ExpandSoftmax.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -103,22 +102,6 @@ public:
   Value partialSums(Value p) {
     return ReduceOp::create(builder, loc, partial, ReduceKind::Add, p,
                             /*partial=*/true);
-  }
-
-  /// Where the bet on the standing maximum is lost: a sum reaches `limit`, or
-  /// without one a probability is more than `growth` above the largest.
-  Value isLost(Value p, Value sums) {
-    Value tested = sums;
-    APFloat bound = op.getLimit();
-    if (bound.isZero()) {
-      tested = ReduceOp::create(builder, loc, partial, ReduceKind::Max, p,
-                                /*partial=*/true);
-      bound = APFloat(std::exp2(op.getOffset().convertToFloat() +
-                                op.getGrowth().convertToFloat()));
-    }
-    // Unordered: a NaN takes the rare path too.
-    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
-                                 tested, constant(partial, bound));
   }
 
   Value rescaledSums(Value factor, Value sums) {
@@ -203,7 +186,8 @@ public:
   SmallVector<Value, 4> optimistic(WgmmaWaitOp wait) {
     Value p = probabilities(op.getM());
     Value sums = partialSums(p);
-    Value large = isLost(p, sums);
+    Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
+                                        sums, constant(partial, op.getLimit()));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
     Operation *narrowing = findNarrowing(wait);
     Value kept = wait ? wait.getSources()[0] : o;
@@ -228,7 +212,8 @@ public:
   SmallVector<Value, 4> correcting(WgmmaOp product) {
     Value p = probabilities(op.getM());
     Value sums = partialSums(p);
-    Value large = isLost(p, sums);
+    Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
+                                        sums, constant(partial, op.getLimit()));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
     Operation *narrowing = findNarrowing(/*behind=*/false);
     return SmallVector<Value, 4>(rare(
