@@ -166,6 +166,7 @@ CLASSES: dict[str, Callable[[Problem], object]] = {
     "last key 5 higher": raise_one(5, 1),
     "last key 15 higher": raise_one(15, 1),
     "two keys, the next 0.03 higher": raise_two(0.03),
+    "two keys, the next 0.15 higher": raise_two(0.15),
     "two keys, the next 0.5 higher": raise_two(0.5),
     "two keys, the next 1.5 higher": raise_two(1.5),
     "two keys, the next 2.3 higher": raise_two(2.3),
