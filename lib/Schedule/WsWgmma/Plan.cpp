@@ -201,8 +201,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 ? chooseGroupHeads(facts, target, blockM * cluster, blockN,
                                    getClusteredSMs(target, cluster) / cluster)
                 : 0;
-        for (SoftmaxPolicy softmax :
-             {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
+        for (SoftmaxPolicy softmax : getUsualPolicies(facts))
           for (auto [pvBehind, turns] : getOverlaps(facts, softmax)) {
             if (isNarrow && turns && blockM != 192)
               continue;
