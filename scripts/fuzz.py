@@ -35,7 +35,7 @@ import fuzz_corpus
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LLVM_BIN = os.environ.get("LLVM_BIN", "/usr/lib/llvm-22/bin")
-CHUNK = 13000
+CHUNK = 6500
 PROGRAM_CHUNK = 260
 PROGRAM_SECONDS = 60
 ENVIRONMENT = {

@@ -252,12 +252,30 @@ static bool runLaunchRecord(StringRef ptx, StringRef json) {
   return consume(verifyKernel(ptx.str(), *record, options));
 }
 
+/// What data.npz would hold: the contents of inputs, and results as f32.
+static void addZeros(const sim::RecordedTensor &tensor,
+                     llvm::StringMap<sim::NpyArray> &arrays) {
+  uint64_t elements = 1;
+  for (int64_t extent : tensor.shape)
+    elements = llvm::SaturatingMultiply<uint64_t>(elements, extent);
+  if (elements > (1 << 16))
+    return;
+  sim::NpyArray array;
+  array.shape.assign(tensor.shape.begin(), tensor.shape.end());
+  if (tensor.isInput || tensor.isUpdated)
+    array.width = getByteWidth(tensor.dtype);
+  array.data.assign(elements * array.width, 0);
+  arrays[tensor.name] = std::move(array);
+}
+
 static bool runRecording(StringRef ptx, StringRef json) {
   llvm::Expected<sim::RecordedLaunch> launch = sim::parseRecordedLaunch(json);
   if (!launch) {
     llvm::consumeError(launch.takeError());
     return false;
   }
+  for (const sim::RecordedTensor &tensor : launch->tensors)
+    addZeros(tensor, launch->arrays);
   for (unsigned i = 0; i < 3; ++i)
     if (launch->grid[i] <= (1u << 20))
       launch->grid[i] = std::min(launch->grid[i], 2 * launch->cluster[i]);
