@@ -73,6 +73,8 @@ def name_end(end: str, errors: str) -> tuple[str, bool]:
     place = (ours or frames or [""])[0]
     # A stack that never was in our code is the parser's or the backend's own.
     is_ours = bool(ours) or not frames or "attn" in said
+    # A pipeline's text that nests wrongly ends so in every program of MLIR's.
+    is_ours &= "Can't add pass" not in said
     return " | ".join(filter(None, [end, said, place])), is_ours
 
 

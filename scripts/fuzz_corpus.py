@@ -145,7 +145,7 @@ def add_tests(corpus: Corpus) -> None:
         if len(text) < MOST_PTX_BYTES:
             corpus.add("ptx", str(path.relative_to(ROOT)), text)
         record = path.with_suffix(".json")
-        if record.exists() and len(text) < MOST_PTX_BYTES:
+        if record.exists() and len(text) < MOST_BYTES:
             corpus.add("launch", path.name, text, record.read_text())
 
 
@@ -194,7 +194,8 @@ def add_compiled(corpus: Corpus, programs: pathlib.Path) -> None:
             ptx = (folder / "kernel.ptx").read_text()
             record = (folder / "launch.json").read_text()
             chip = re.search(r"--chip=(\S+)", flags)[1]
-            corpus.add("launch", f"compiled-{number}", ptx, record)
+            if len(ptx) < 2 * MOST_BYTES:
+                corpus.add("launch", f"compiled-{number}", ptx, record)
             if len(ptx) < MOST_PTX_BYTES:
                 corpus.add("ptx", f"compiled-{number}", ptx)
             corpus.add("flags", f"compiled-{number}", flags.replace("--", "").replace(" ", "\n"))

@@ -28,7 +28,7 @@ using namespace mlir::attn::fuzz;
 
 /// Warp instructions of a CTA: enough to get through a prologue and some
 /// blocks.
-static constexpr uint64_t kSteps = 20000;
+static constexpr uint64_t kSteps = 4000;
 
 Targets::Targets() {
   attn::registerAllPasses();
@@ -235,7 +235,7 @@ static bool runLaunchRecord(StringRef ptx, StringRef json) {
         });
     if (!value)
       llvm::consumeError(value.takeError());
-    else if (*value > 4)
+    else if (*value > 2)
       extent = SizeExpr(1);
   }
   sim::HarnessOptions options = makeHarnessOptions();

@@ -160,6 +160,9 @@ static void work(const Source &source, Progress &progress, int errors,
     if (wallSeconds && time(nullptr) > deadline)
       break;
     Mutator::Case input = source.get(progress.done);
+    // What earlier inputs have printed is of no interest.
+    if (ftruncate(errors, 0) == 0)
+      lseek(errors, 0, SEEK_SET);
     itimerval timer = {};
     timer.it_value.tv_sec = cpuSeconds;
     setitimer(ITIMER_PROF, &timer, nullptr);
@@ -179,12 +182,11 @@ static std::string describeEnd(int status) {
   return ("status " + llvm::Twine(WEXITSTATUS(status))).str();
 }
 
-/// The end of what a child has printed.
+/// The beginning of what the last input has printed.
 static std::string takeErrors(int file) {
   off_t size = lseek(file, 0, SEEK_END);
   constexpr off_t kMost = 16384;
   std::string text(std::min(size, kMost), '\0');
-  // The beginning says what happened, the end only how the process was made.
   ssize_t got = pread(file, text.data(), text.size(), 0);
   text.resize(std::max<ssize_t>(got, 0));
   if (ftruncate(file, 0) == 0)
