@@ -25,6 +25,23 @@ function(attn_use_pch target)
   endif()
 endfunction()
 
+# Compiles several files as one: what they include is read, and what it makes of
+# templates is compiled, once. Files of different folders stay apart, as they
+# have helpers of the same names.
+function(attn_use_unity target)
+  if(NOT ATTN_UNITY_FILES GREATER 1)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(folder "${source}" DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    math(EXPR number "0${count_${folder}} / ${ATTN_UNITY_FILES}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${folder}${number}")
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+  endforeach()
+endfunction()
+
 # The target AttnStaticMLIR: MLIR and LLVM as archives, for tools that start
 # often. Not defined where ATTN_STATIC_TOOLS is off or an archive is missing.
 function(attn_setup_static_mlir)
@@ -74,6 +91,7 @@ endfunction()
 function(add_attn_library name)
   cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY" "" "LINK_LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  attn_use_unity(${name} ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${name} INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

@@ -29,8 +29,6 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("ATTN_BUILD", ROOT / "build"))
 JOBS = os.environ.get("ATTN_JOBS", str(os.cpu_count()))
-# A check ends with this status when what it needs is not on this machine.
-SKIPPED = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,8 +37,10 @@ class Check:
     # On two cores.
     minutes: float
     command: str
-    # Seconds on two cores; empty where the suite already holds a sample.
+    # Seconds on two cores; empty where there is none, or the suite holds it.
     sample: str = ""
+    # With this status what it needs is not on this machine.
+    skipped: int | None = None
 
 
 # {python}, {build} and {jobs} are filled in. One line for a check.
@@ -60,7 +60,12 @@ CHECKS = [
           "--launch-out={build}/mutants.json && {python} scripts/mutate-ptx.py "
           "{build}/mutants.ptx --launch={build}/mutants.json --sim={build}/bin/attn-sim'"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
-    Check("foreign kernels", 30, "{python} scripts/foreign-check.py --jobs={jobs} --schedules=3"),
+    Check("plans of all head dimensions", 360,
+          "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
+          "--state={build}/plan-sweep.jsonl"),
+    Check("accuracy of softmax policies", 60, "{python} scripts/accuracy.py"),
+    Check("foreign kernels", 30, "{python} scripts/foreign-check.py --jobs={jobs} --schedules=3",
+          skipped=2),
 ]  # fmt: skip
 
 
@@ -114,15 +119,19 @@ def show_end(log: pathlib.Path) -> None:
         print("    " + line)
 
 
-def run_samples(checks: list[Check], state: State, logs: pathlib.Path) -> list[int]:
+def name_status(check: Check, status: int) -> str:
+    return "ok" if status == 0 else "skipped" if status == check.skipped else "FAILED"
+
+
+def run_samples(checks: list[Check], state: State, logs: pathlib.Path) -> list[str]:
     statuses = []
     for check in checks:
         if not check.sample:
             continue
         log = logs / f"sample-{re.sub('[^a-z]+', '-', check.name)}.log"
         status, seconds = run(check.sample, log)
-        statuses.append(status)
-        word = {0: "ok", SKIPPED: "skipped"}.get(status, "FAILED")
+        statuses.append(name_status(check, status))
+        word = name_status(check, status)
         print(f"{word:8}{check.name}: {seconds:.0f} s; all of it takes "
               f"{state.minutes(check):.0f} min", flush=True)  # fmt: skip
         if word == "FAILED":
@@ -130,9 +139,9 @@ def run_samples(checks: list[Check], state: State, logs: pathlib.Path) -> list[i
     return statuses
 
 
-def run_all(checks: list[Check], state: State, logs: pathlib.Path, again: bool) -> list[int]:
+def run_all(checks: list[Check], state: State, logs: pathlib.Path, again: bool) -> list[str]:
     left = [check for check in checks if again or not state.has_passed(check)]
-    statuses = [0] * (len(checks) - len(left))
+    statuses = ["ok"] * (len(checks) - len(left))
     if statuses:
         print(f"{len(statuses)} checks have passed at this commit (--again runs them too)")
     total = sum(state.minutes(check) for check in left)
@@ -141,8 +150,8 @@ def run_all(checks: list[Check], state: State, logs: pathlib.Path, again: bool) 
         print(f"        {check.name}: {state.minutes(check):.0f} min ...", flush=True)
         log = logs / f"nightly-{re.sub('[^a-z]+', '-', check.name)}.log"
         status, seconds = run(check.command, log)
-        statuses.append(status)
-        word = {0: "ok", SKIPPED: "skipped"}.get(status, "FAILED")
+        statuses.append(name_status(check, status))
+        word = name_status(check, status)
         print(f"{word:8}{check.name}: {seconds / 60:.1f} min, log {log}", flush=True)
         if status == 0:
             state.note(check, minutes=round(seconds / 60, 1), passed_at=state.commit)
@@ -169,7 +178,7 @@ def main() -> int:
     if options.list:
         for check in checks:
             print(f"{check.name}: {state.minutes(check):.0f} min\n  {check.command}\n"
-                  f"  sample: {check.sample or 'in the suite'}")  # fmt: skip
+                  f"  sample: {check.sample or 'none of its own'}")  # fmt: skip
         return 0
     try:
         if options.sample:
@@ -179,10 +188,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print("stopped; the next call goes on here")
         return 130
-    failed = sum(status not in (0, SKIPPED) for status in statuses)
-    skipped = statuses.count(SKIPPED)
-    print(f"{len(statuses) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    return int(failed > 0)
+    counts = [statuses.count(word) for word in ("ok", "FAILED", "skipped")]
+    print("{} passed, {} failed, {} skipped".format(*counts))
+    return int(counts[1] > 0)
 
 
 if __name__ == "__main__":

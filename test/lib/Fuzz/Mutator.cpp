@@ -167,8 +167,7 @@ void Editor::changeToken() {
   case 0:
     return replace(token, "");
   case 1:
-    return replace(token,
-                   (token.in(text) + " " + token.in(text)).str());
+    return replace(token, (token.in(text) + " " + token.in(text)).str());
   case 2: {
     if (token.begin > other.begin)
       std::swap(token, other);
@@ -191,13 +190,50 @@ void Editor::changeToken() {
 
 std::string Editor::makeNumber(StringRef old) {
   static constexpr llvm::StringLiteral special[] = {
-      "0", "1", "-1", "2", "3", "7", "8", "15", "16", "17", "31", "32", "33",
-      "63", "64", "127", "128", "255", "256", "257", "1000", "4096", "65535",
-      "65536", "1048576", "16777216", "2147483647", "2147483648", "-2147483648",
-      "4294967295", "4294967296", "9223372036854775807",
-      "-9223372036854775808", "9223372036854775808", "18446744073709551615",
-      "18446744073709551616", "340282366920938463463374607431768211456",
-      "1e308", "1e999", "0x7fffffff", "0.5", "-0.0", "nan", "inf"};
+      "0",
+      "1",
+      "-1",
+      "2",
+      "3",
+      "7",
+      "8",
+      "15",
+      "16",
+      "17",
+      "31",
+      "32",
+      "33",
+      "63",
+      "64",
+      "127",
+      "128",
+      "255",
+      "256",
+      "257",
+      "1000",
+      "4096",
+      "65535",
+      "65536",
+      "1048576",
+      "16777216",
+      "2147483647",
+      "2147483648",
+      "-2147483648",
+      "4294967295",
+      "4294967296",
+      "9223372036854775807",
+      "-9223372036854775808",
+      "9223372036854775808",
+      "18446744073709551615",
+      "18446744073709551616",
+      "340282366920938463463374607431768211456",
+      "1e308",
+      "1e999",
+      "0x7fffffff",
+      "0.5",
+      "-0.0",
+      "nan",
+      "inf"};
   int64_t value = 0;
   if (random.oneIn(2) && !old.getAsInteger(10, value)) {
     uint64_t number = value;
@@ -213,7 +249,8 @@ std::string Editor::makeNumber(StringRef old) {
     case 4:
       return std::to_string(int64_t(-number));
     default:
-      return std::to_string(int64_t(number ^ (uint64_t(1) << random.below(64))));
+      return std::to_string(
+          int64_t(number ^ (uint64_t(1) << random.below(64))));
     }
   }
   return special[random.below(std::size(special))].str();

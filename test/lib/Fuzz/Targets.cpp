@@ -51,8 +51,8 @@ MLIRContext &Targets::getContext() {
   if (!context || ++contextUses % 256 == 0) {
     DialectRegistry registry;
     registerCompileDialects(registry);
-    context = std::make_unique<MLIRContext>(
-        registry, MLIRContext::Threading::DISABLED);
+    context = std::make_unique<MLIRContext>(registry,
+                                            MLIRContext::Threading::DISABLED);
     context->printOpOnDiagnostic(false);
   }
   return *context;
@@ -63,7 +63,8 @@ static bool oneIn(unsigned n, StringRef text) {
   return llvm::xxh3_64bits(text) % n == 0;
 }
 
-template <typename T> static bool consume(llvm::Expected<T> value) {
+template <typename T>
+static bool consume(llvm::Expected<T> value) {
   if (value)
     return true;
   llvm::consumeError(value.takeError());
@@ -136,8 +137,7 @@ bool Targets::runCompile(StringRef options, std::optional<StringRef> text) {
   MLIRContext &context = getContext();
   Silence silence(&context);
   llvm::SourceMgr sources;
-  OwningOpRef<ModuleOp> module =
-      makeModule(request, *parsed, context, sources);
+  OwningOpRef<ModuleOp> module = makeModule(request, *parsed, context, sources);
   if (!module)
     return false;
   DefaultTimingManager timingManager;
@@ -187,8 +187,7 @@ static bool runPTX(StringRef text) {
     return false;
   }
   bool ran = false;
-  for (const sim::KernelInfo &kernel :
-       (*program)->getKernels().take_front(4)) {
+  for (const sim::KernelInfo &kernel : (*program)->getKernels().take_front(4)) {
     if (kernel.params.size() > 64)
       continue;
     sim::Memory memory;
@@ -229,8 +228,8 @@ static bool runLaunchRecord(StringRef ptx, StringRef json) {
                              "cannot be read");
   // A long launch is no error, and takes long.
   for (SizeExpr &extent : record->grid) {
-    llvm::Expected<int64_t> value =
-        extent.evaluate([&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+    llvm::Expected<int64_t> value = extent.evaluate(
+        [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
           return symbol.isStride ? 1 : 64;
         });
     if (!value)
@@ -239,13 +238,13 @@ static bool runLaunchRecord(StringRef ptx, StringRef json) {
       extent = SizeExpr(1);
   }
   sim::HarnessOptions options = makeHarnessOptions();
-  options.verify = record->problem && record->problem->d < 300 &&
-                   oneIn(16, json);
+  options.verify =
+      record->problem && record->problem->d < 300 && oneIn(16, json);
   for (const LaunchTensor &tensor : record->tensors) {
     uint64_t elements = 1;
     for (int64_t extent : tensor.shape)
-      elements = llvm::SaturatingMultiply<uint64_t>(
-          elements, extent < 0 ? 64 : extent);
+      elements = llvm::SaturatingMultiply<uint64_t>(elements,
+                                                    extent < 0 ? 64 : extent);
     if (elements > (1 << 20))
       options.verify = false;
   }

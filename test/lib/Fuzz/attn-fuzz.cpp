@@ -95,16 +95,16 @@ private:
 static llvm::Expected<std::string> readBytes(StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
-    return llvm::createStringError(buffer.getError(), "cannot read '" + path +
-                                                          "'");
+    return llvm::createStringError(buffer.getError(),
+                                   "cannot read '" + path + "'");
   return (*buffer)->getBuffer().str();
 }
 
 llvm::Error Source::read() {
   std::vector<std::pair<std::string, std::string>> found;
   for (StringRef path : files)
-    found.emplace_back(
-        llvm::sys::path::filename(path).split('-').first.str(), path.str());
+    found.emplace_back(llvm::sys::path::filename(path).split('-').first.str(),
+                       path.str());
   if (files.empty())
     for (StringRef target : Targets::getNames()) {
       std::error_code code;
@@ -155,8 +155,7 @@ static void work(const Source &source, Progress &progress, int errors,
   Targets targets;
   llvm::ArrayRef<llvm::StringLiteral> names = Targets::getNames();
   for (uint64_t last = progress.done + kRenewal;
-       progress.done < source.size() && progress.done < last;
-       ++progress.done) {
+       progress.done < source.size() && progress.done < last; ++progress.done) {
     if (wallSeconds && time(nullptr) > deadline)
       break;
     Mutator::Case input = source.get(progress.done);
@@ -219,11 +218,10 @@ static int runAll(const Source &source) {
     Mutator::Case input = source.get(progress->done);
     std::string end = describeEnd(status);
     failed |= end != "time";
-    printLine(llvm::json::Object{
-        {"index", int64_t(first + progress->done)},
-               {"target", input.target},
-               {"end", end},
-               {"errors", text}});
+    printLine(llvm::json::Object{{"index", int64_t(first + progress->done)},
+                                 {"target", input.target},
+                                 {"end", end},
+                                 {"errors", text}});
     size_t index = llvm::find(Targets::getNames(), input.target) -
                    Targets::getNames().begin();
     ++progress->inputs[index];
@@ -235,18 +233,17 @@ static int runAll(const Source &source) {
   for (auto [index, name] : llvm::enumerate(Targets::getNames()))
     accepted[name] = llvm::json::Array{int64_t(progress->accepted[index]),
                                        int64_t(progress->inputs[index])};
-  printLine(llvm::json::Object{
-      {"done", int64_t(progress->done)},
-             {"accepted", std::move(accepted)},
-             {"seconds", elapsed.count()}});
+  printLine(llvm::json::Object{{"done", int64_t(progress->done)},
+                               {"accepted", std::move(accepted)},
+                               {"seconds", elapsed.count()}});
   return failed;
 }
 
 static llvm::Error writeAll(const Source &source) {
   for (uint64_t i = 0; i < source.size(); ++i) {
     Mutator::Case input = source.get(i);
-    std::string path = writePath + "/" + input.target.str() + "-" +
-                       std::to_string(first + i);
+    std::string path =
+        writePath + "/" + input.target.str() + "-" + std::to_string(first + i);
     std::error_code code;
     llvm::raw_fd_ostream file(path, code);
     if (code)
@@ -259,9 +256,8 @@ static llvm::Error writeAll(const Source &source) {
 int main(int argc, char **argv) {
   llvm::sys::PrintStackTraceOnErrorSignal(argv[0]);
   cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(argc, argv,
-                                   "gives changed inputs to the libraries\n",
-                                   &llvm::errs()))
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "gives changed inputs to the libraries\n", &llvm::errs()))
     return 2;
   auto fail = [](llvm::Error error) {
     llvm::WithColor::error(llvm::errs(), "attn-fuzz")
