@@ -5,7 +5,10 @@
 # that fails does not stop the others. The last line sums up all of them:
 # "N passed, N failed", with ", N skipped" when some tests do not apply here.
 #
-# usage: scripts/test.sh [--lint-only]
+# usage: scripts/test.sh [--lint-only | --nightly [scripts/nightly.py options]]
+#   --nightly   what takes hours instead: whole sweeps, fuzzing, mutants; it goes
+#               on where it was stopped. The samples of these are part of the
+#               checks above.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -77,6 +80,11 @@ run_lints() {
 }
 
 mkdir -p "$LOGS"
+if [ "${1:-}" = --nightly ]; then
+  trap - EXIT INT TERM
+  scripts/build.sh -k 0 all AttnUnitTests
+  exec "$PYTHON" scripts/nightly.py "${@:2}"
+fi
 step "set-up" scripts/install-deps.sh
 run_lints
 if [ "${1:-}" != --lint-only ]; then
@@ -92,6 +100,9 @@ if [ "${1:-}" != --lint-only ]; then
     ATTN_CHECK_ROUNDTRIP=1 lit_step "lit with round trips" "${files[@]/#test/$ATTN_BUILD/test}"
   fi
   step "install" scripts/test-install.sh
+  if step "nightly samples" "$PYTHON" scripts/nightly.py --sample; then
+    sed -n 's/^ok /        /p' "$LOGS/nightly-samples.log"
+  fi
 fi
 summarise
 [ "$failed" = 0 ]

@@ -96,7 +96,7 @@ static double computeImbalance(ArrayRef<double> work, int64_t heads,
 std::optional<double> attn::getImbalance(const ProblemFacts &facts,
                                          int64_t blockM, int64_t blockN,
                                          int64_t groupHeads, int64_t ctas) {
-  if (!isStatic(facts) || facts.queries == 0)
+  if (!isStatic(facts) || facts.queries == 0 || facts.batch == 0)
     return std::nullopt;
   return computeImbalance(getTileWork(facts, blockM, blockN),
                           facts.batch * facts.heads, groupHeads, ctas);

@@ -89,7 +89,7 @@ uint64_t mlir::attn::sim::getSharedBytes(TensorMapElement element,
   return count * getElementBits(element) / 8;
 }
 
-static Error fail(const Twine &message) {
+static Error failMap(const Twine &message) {
   return llvm::createStringError("tensor map: " + message);
 }
 
@@ -100,40 +100,41 @@ static Error checkMap(const TensorMapInfo &info) {
                 info.element == TensorMapElement::B6x16P32;
   unsigned unit = padded ? 32 : 16;
   if (info.rank < 1 || info.rank > 5)
-    return fail("expected a rank between 1 and 5, got " + Twine(info.rank));
+    return failMap("expected a rank between 1 and 5, got " + Twine(info.rank));
   if (!info.address || info.address % unit)
-    return fail("expected a base address that is a multiple of " + Twine(unit) +
-                " and not 0, got " + Twine(info.address));
+    return failMap("expected a base address that is a multiple of " +
+                   Twine(unit) + " and not 0, got " + Twine(info.address));
   if (info.swizzleBytes != 0 && info.swizzleBytes != 32 &&
       info.swizzleBytes != 64 && info.swizzleBytes != 128)
-    return fail("expected a swizzle of 0, 32, 64 or 128 bytes, got " +
-                Twine(info.swizzleBytes));
+    return failMap("expected a swizzle of 0, 32, 64 or 128 bytes, got " +
+                   Twine(info.swizzleBytes));
   for (unsigned i = 0; i < info.rank; ++i) {
     if (info.dims[i] < 1 || info.dims[i] > (uint64_t(1) << 32))
-      return fail("expected a size between 1 and 2^32 in dimension " +
-                  Twine(i) + ", got " + Twine(info.dims[i]));
+      return failMap("expected a size between 1 and 2^32 in dimension " +
+                     Twine(i) + ", got " + Twine(info.dims[i]));
     if (info.box[i] < 1 || info.box[i] > 256)
-      return fail("expected a box between 1 and 256 in dimension " + Twine(i) +
-                  ", got " + Twine(info.box[i]));
+      return failMap("expected a box between 1 and 256 in dimension " +
+                     Twine(i) + ", got " + Twine(info.box[i]));
     if (info.elementStrides[i] < 1 || info.elementStrides[i] > 8)
-      return fail("expected an element stride between 1 and 8 in dimension " +
-                  Twine(i) + ", got " + Twine(info.elementStrides[i]));
+      return failMap(
+          "expected an element stride between 1 and 8 in dimension " +
+          Twine(i) + ", got " + Twine(info.elementStrides[i]));
     if (i && (info.strides[i] % unit || info.strides[i] >= (uint64_t(1) << 40)))
-      return fail("expected a stride that is a multiple of " + Twine(unit) +
-                  " below 2^40 in dimension " + Twine(i) + ", got " +
-                  Twine(info.strides[i]));
+      return failMap("expected a stride that is a multiple of " + Twine(unit) +
+                     " below 2^40 in dimension " + Twine(i) + ", got " +
+                     Twine(info.strides[i]));
   }
   if (padded && (info.box[0] != 128 || info.dims[0] % 128))
-    return fail("expected an inner box of 128 padded elements in rows of a "
-                "multiple of 128, got " +
-                Twine(info.box[0]) + " in " + Twine(info.dims[0]));
+    return failMap("expected an inner box of 128 padded elements in rows of a "
+                   "multiple of 128, got " +
+                   Twine(info.box[0]) + " in " + Twine(info.dims[0]));
   uint64_t inner = getSharedBytes(info.element, info.box[0]);
   if (inner % 16 || info.box[0] * bits % 8)
-    return fail("expected inner box bytes that are a multiple of 16, got " +
-                Twine(inner));
+    return failMap("expected inner box bytes that are a multiple of 16, got " +
+                   Twine(inner));
   if (info.swizzleBytes && inner > info.swizzleBytes)
-    return fail("expected an inner box of at most " + Twine(info.swizzleBytes) +
-                " bytes, got " + Twine(inner));
+    return failMap("expected an inner box of at most " +
+                   Twine(info.swizzleBytes) + " bytes, got " + Twine(inner));
   return Error::success();
 }
 
@@ -197,10 +198,10 @@ mlir::attn::sim::decodeTensorMap(ArrayRef<uint8_t> bytes) {
                                    Twine(bytes.size()));
   uint32_t flags = endian::read32le(&bytes[8]);
   if (flags & ~KnownFlags)
-    return fail("expected no flags but the known ones, got " +
-                Twine::utohexstr(flags & ~KnownFlags));
+    return failMap("expected no flags but the known ones, got " +
+                   Twine::utohexstr(flags & ~KnownFlags));
   if (flags >> 11 & 3)
-    return fail("expected a layout without interleaving");
+    return failMap("expected a layout without interleaving");
   TensorMapInfo info;
   info.address = endian::read64le(&bytes[0]);
   info.rank = (flags >> 4 & 7) + 1;
@@ -208,7 +209,8 @@ mlir::attn::sim::decodeTensorMap(ArrayRef<uint8_t> bytes) {
     return e.code == (flags >> 7 & 15) && e.tf32 == bool(flags >> 16 & 1);
   });
   if (code == std::end(elementCodes))
-    return fail("expected a known element type, got " + Twine(flags >> 7 & 15));
+    return failMap("expected a known element type, got " +
+                   Twine(flags >> 7 & 15));
   info.element = code->element;
   unsigned swizzle = flags >> 13 & 3;
   info.swizzleBytes = swizzle ? 16 << swizzle : 0;
@@ -232,11 +234,11 @@ Error mlir::attn::sim::replaceTensorMapField(MutableArrayRef<uint8_t> bytes,
                                              unsigned ordinal, uint64_t value) {
   auto check = [&](unsigned dims, uint64_t least, uint64_t most) -> Error {
     if (ordinal >= dims)
-      return fail("expected a dimension below " + Twine(dims) + ", got " +
-                  Twine(ordinal));
+      return failMap("expected a dimension below " + Twine(dims) + ", got " +
+                     Twine(ordinal));
     if (value < least || value > most)
-      return fail("expected a field value between " + Twine(least) + " and " +
-                  Twine(most) + ", got " + Twine(value));
+      return failMap("expected a field value between " + Twine(least) +
+                     " and " + Twine(most) + ", got " + Twine(value));
     return Error::success();
   };
   auto put = [&](Error problem, llvm::function_ref<void()> write) -> Error {

@@ -16,7 +16,7 @@ unsigned TensorMmaOp::aColumns() const {
 // The instruction descriptor
 //===----------------------------------------------------------------------===//
 
-static Error fail(const Twine &message) {
+static Error failProduct(const Twine &message) {
   return llvm::createStringError("instruction descriptor: " + message);
 }
 
@@ -29,20 +29,20 @@ static Type narrowFloat(unsigned format) {
 
 Error TensorMmaOp::decodeDescriptor(uint32_t d) {
   if (d & 4)
-    return fail("sparse products are not supported");
+    return failProduct("sparse products are not supported");
   unsigned dFormat = d >> 4 & 3, aFormat = d >> 7 & 7, bFormat = d >> 10 & 7;
   bool scaled = aux->block;
   switch (aux->kind) {
   case TensorMmaAux::F16:
     if (aFormat > 1 || bFormat > 1)
-      return fail("expected f16 or bf16 operands");
+      return failProduct("expected f16 or bf16 operands");
     aType = aFormat ? Type::BF16 : Type::F16;
     bType = bFormat ? Type::BF16 : Type::F16;
     shape.k = 16;
     break;
   case TensorMmaAux::TF32:
     if (aFormat != 2 || bFormat != 2)
-      return fail("expected tf32 operands");
+      return failProduct("expected tf32 operands");
     aType = bType = Type::TF32;
     shape.k = 8;
     break;
@@ -51,13 +51,13 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
     aType = narrowFloat(aFormat);
     bType = narrowFloat(bFormat);
     if (aType == Type::None || bType == Type::None)
-      return fail("expected operands of 8, 6 or 4 bits, got formats " +
-                  Twine(aFormat) + " and " + Twine(bFormat));
+      return failProduct("expected operands of 8, 6 or 4 bits, got formats " +
+                         Twine(aFormat) + " and " + Twine(bFormat));
     shape.k = 32;
     break;
   case TensorMmaAux::I8:
     if (aFormat > 1 || bFormat > 1)
-      return fail("expected u8 or s8 operands");
+      return failProduct("expected u8 or s8 operands");
     aType = aFormat ? Type::S8 : Type::U8;
     bType = bFormat ? Type::S8 : Type::U8;
     shape.k = 32;
@@ -65,7 +65,7 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
   case TensorMmaAux::MxF4:
   case TensorMmaAux::MxF4NvF4:
     if (aFormat != 1 || (bFormat & 3) != 1)
-      return fail("expected e2m1 operands");
+      return failProduct("expected e2m1 operands");
     aType = bType = Type::E2M1;
     shape.k = d >> 31 ? 96 : 64;
     break;
@@ -79,7 +79,7 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
   };
   if ((transposeA && cannotTranspose(aType)) ||
       (transposeB && cannotTranspose(bType)))
-    return fail("expected operands of 4 and 6 bits along K");
+    return failProduct("expected operands of 4 and 6 bits along K");
   shape.n = (d >> 17 & 0x3f) << 3;
   shape.pair = aux->pair;
   shape.weightStationary = aux->weightStationary;
@@ -88,15 +88,15 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
     exponentScales = d >> 23 & 1;
     bool e4m3 = aux->kind == TensorMmaAux::MxF4NvF4 && aux->block == 16;
     if (!exponentScales && !e4m3)
-      return fail("expected ue8m0 scales");
+      return failProduct("expected ue8m0 scales");
     scaleA.id = d >> 29 & 3;
     scaleB.id = d >> 4 & 3;
     unsigned count = shape.k / aux->block;
     unsigned step = count == 2 || count == 6 ? 2 : count == 4 ? 4 : 1;
     if (scaleA.id % step || scaleB.id % step)
-      return fail("expected scale factor IDs that are multiples of " +
-                  Twine(step) + ", got " + Twine(scaleA.id) + " and " +
-                  Twine(scaleB.id));
+      return failProduct("expected scale factor IDs that are multiples of " +
+                         Twine(step) + ", got " + Twine(scaleA.id) + " and " +
+                         Twine(scaleB.id));
     scaleA.count = scaleB.count = count;
     scaleA.rows = shape.m / parts();
     scaleB.rows = shape.n;
@@ -107,7 +107,7 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
     dType = dFormat == 0 ? Type::F16 : dFormat == 1 ? Type::F32 : Type::S32;
     if ((dType == Type::S32) != (aux->kind == TensorMmaAux::I8) ||
         dFormat == 3 || (dType == Type::F16 && aux->kind == TensorMmaAux::TF32))
-      return fail("expected an accumulator type of this kind");
+      return failProduct("expected an accumulator type of this kind");
   }
   bool mOk = aux->pair ? shape.m == 128 || shape.m == 256
              : scaled  ? shape.m == 128
@@ -115,8 +115,8 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
                  ? shape.m == 32 || shape.m == 64 || shape.m == 128
                  : shape.m == 64 || shape.m == 128;
   if (aux->shiftA && shape.m < 128)
-    return fail("expected M=128 or M=256 with '.ashift', got M=" +
-                Twine(shape.m));
+    return failProduct("expected M=128 or M=256 with '.ashift', got M=" +
+                       Twine(shape.m));
   bool nOk = shape.n >= 8 && shape.n <= 256;
   if (aux->weightStationary)
     nOk = shape.n == 64 || shape.n == 128 || shape.n == 256;
@@ -125,8 +125,8 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
   else if (aux->kind == TensorMmaAux::I8)
     nOk &= shape.n == 8 || shape.n == 24 || shape.n % 16 == 0;
   if (!mOk || !nOk)
-    return fail("unsupported shape M=" + Twine(shape.m) +
-                " N=" + Twine(shape.n));
+    return failProduct("unsupported shape M=" + Twine(shape.m) +
+                       " N=" + Twine(shape.n));
   return Error::success();
 }
 

@@ -64,6 +64,9 @@ int64_t MaskAttr::leftBound() const { return -getLeft(); }
 template <typename LayoutAttr>
 static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
                                 Type elementType, EmitErrorFn emitError) {
+  // The parser has said that the type is missing, and asks all the same.
+  if (!elementType)
+    return failure();
   if (!elementType.isIntOrFloat())
     return emitError() << "expected a tile of integers or floats, got "
                        << elementType;

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Plants each bug of test/mutants.toml in turn and asks whether a test turns red.
+
+All bugs are compiled into one copy of the sources, each behind a number that the
+environment variable ATTN_MUTANT chooses, so that one build serves them all. For each
+bug the tests that it names run first, then all of the others; the first red one ends
+it. A bug that no test notices survives.
+
+usage: scripts/mutate-source.py [--only=REGEX] [--named] [--jobs=N] [--again]
+       scripts/mutate-source.py --check     that every bug can still be planted
+  --named   only the tests that each bug names
+  --again   forget earlier verdicts
+
+Verdicts of the same sources and tests stay, so that the next call goes on there. The
+last line is "N killed, N survived". The exit status is 1 when one survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIST = ROOT / "test/mutants.toml"
+BUILD = pathlib.Path(os.environ.get("ATTN_BUILD", ROOT / "build"))
+LIT = pathlib.Path(os.environ.get("LLVM_BIN", "/usr/lib/llvm-22/bin")) / "lit"
+# Least mutants of the list.
+LEAST = 60
+
+HEADER = """#ifndef ATTN_MUTANT_H
+#define ATTN_MUTANT_H
+#include <cstdlib>
+inline bool attn_mutant(int number) {
+  static const int active = [] {
+    const char *text = std::getenv("ATTN_MUTANT");
+    return text ? std::atoi(text) : 0;
+  }();
+  return active == number;
+}
+#endif
+"""
+# lit gives its tests a clean environment.
+LIT_LINE = '\nimport os\n\nconfig.environment["ATTN_MUTANT"] = os.environ.get("ATTN_MUTANT", "0")\n'
+
+
+@dataclasses.dataclass
+class Mutant:
+    number: int
+    name: str
+    file: str
+    old: str
+    new: str
+    at: str
+    tests: list[str]
+    statement: bool
+
+    def planted(self) -> str:
+        """What stands in place of `old`."""
+        if self.file.endswith(".py"):
+            chosen = f'__import__("os").environ.get("ATTN_MUTANT") == "{self.number}"'
+            return f"(({self.new}) if {chosen} else ({self.old}))"
+        if not self.statement:
+            return f"(::attn_mutant({self.number}) ? ({self.new}) : ({self.old}))"
+        otherwise = self.new or ";"
+        return f"if (::attn_mutant({self.number})) {{ {otherwise} }} else {{ {self.old} }}"
+
+
+def read_list() -> list[Mutant]:
+    entries = tomllib.loads(LIST.read_text())["mutant"]
+    mutants = []
+    for number, entry in enumerate(entries, 1):
+        mutants.append(Mutant(
+            number, entry["name"], entry["file"], entry["old"], entry["new"],
+            entry.get("at", entry["old"]), entry["tests"], entry.get("statement", False),
+        ))  # fmt: skip
+    return mutants
+
+
+def problems_of(mutants: list[Mutant]) -> list[str]:
+    problems, names = [], set()
+    for m in mutants:
+        if m.name in names:
+            problems.append(f"{m.name}: expected one bug of a name, got two")
+        names.add(m.name)
+        path = ROOT / m.file
+        text = path.read_text() if path.exists() else ""
+        places, inside = text.count(m.at), m.at.count(m.old)
+        if places != 1:
+            problems.append(f"{m.name}: expected its place once in {m.file}, got {places}: {m.at}")
+        elif inside != 1:
+            problems.append(f"{m.name}: expected '{m.old}' once in its place, got {inside}")
+        for test in m.tests:
+            source = re.sub(r"/Attn\w+Tests$", "", test)
+            if not (ROOT / source).exists():
+                problems.append(f"{m.name}: there is no test {test}")
+    if len(mutants) < LEAST:
+        problems.append(f"expected at least {LEAST} bugs, got {len(mutants)}")
+    return problems
+
+
+def write_if_changed(path: pathlib.Path, data: bytes) -> None:
+    if path.exists() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def plant(mutants: list[Mutant], tree: pathlib.Path) -> str:
+    """Copies the sources with all bugs into `tree`; a hash of what it has."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True,
+    ).stdout.decode()  # fmt: skip
+    names = sorted(name for name in listed.split("\0") if name and (ROOT / name).is_file())
+    by_file: dict[str, list[Mutant]] = {}
+    for m in mutants:
+        by_file.setdefault(m.file, []).append(m)
+    digest = hashlib.sha256()
+    for name in names:
+        data = (ROOT / name).read_bytes()
+        digest.update(name.encode() + b"\0" + data)
+        if name in by_file:
+            text = data.decode()
+            for m in by_file[name]:
+                text = text.replace(m.at, m.at.replace(m.old, m.planted()))
+            if not name.endswith(".py"):
+                text = re.sub(r"^#include", '#include "attn_mutant.h"\n#include', text, count=1,
+                              flags=re.M)  # fmt: skip
+            data = text.encode()
+        if name in ("test/lit.cfg.py", "unittests/lit.cfg.py"):
+            data += LIT_LINE.encode()
+        target = tree / name
+        write_if_changed(target, data)
+        target.chmod((ROOT / name).stat().st_mode)
+    write_if_changed(tree / "include/attn_mutant.h", HEADER.encode())
+    # Scripts and tests ask git for files.
+    if not (tree / ".git").exists():
+        subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
+    subprocess.run(["git", "add", "-A", "-f", "--", *names], cwd=tree, check=True)
+    return digest.hexdigest()
+
+
+def run_lit(tree: pathlib.Path, number: int, tests: list[str], jobs: int) -> tuple[str, float]:
+    """The first red test, or an empty string."""
+    result = tree / f"build/mutant-{number}.json"
+    result.unlink(missing_ok=True)
+    start = time.monotonic()
+    done = subprocess.run(
+        [LIT, "-q", f"-j{jobs}", "--max-failures=1", "-o", result,
+         *(tree / "build" / test for test in tests)],
+        env={**os.environ, "ATTN_MUTANT": str(number)}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    seconds = time.monotonic() - start
+    if not result.exists():
+        raise SystemExit(f"lit gave no result:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    tests_run = json.loads(result.read_text())["tests"]
+    result.unlink()
+    bad = ("FAIL", "XPASS", "UNRESOLVED", "TIMEOUT")
+    return next((t["name"] for t in tests_run if t["code"] in bad), ""), seconds
+
+
+def build(tree: pathlib.Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "ATTN_BUILD"}
+    log = tree / "build.log"
+    with log.open("w") as file:
+        done = subprocess.run(["scripts/build.sh", "-k", "0", "all", "AttnUnitTests"], cwd=tree,
+                              env=environment, stdout=file, stderr=subprocess.STDOUT,
+                              check=False)  # fmt: skip
+    if done.returncode:
+        raise SystemExit(f"the sources with all bugs do not build, see {log}:\n"
+                         + "".join(log.read_text().splitlines(keepends=True)[-30:]))  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="", metavar="REGEX")
+    parser.add_argument("--named", action="store_true")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--tree", type=pathlib.Path, default=BUILD / "mutants/tree")
+    parser.add_argument("--state", type=pathlib.Path, default=BUILD / "mutants/state.json")
+    options = parser.parse_args()
+    mutants = read_list()
+    problems = problems_of(mutants)
+    if problems or options.check:
+        print("\n".join(problems) or f"{len(mutants)} bugs can be planted")
+        return int(bool(problems))
+    tree = options.tree
+    tree.mkdir(parents=True, exist_ok=True)
+    digest = plant(mutants, tree)
+    print(f"building the sources with {len(mutants)} bugs in {tree}", flush=True)
+    build(tree)
+    chosen = [m for m in mutants if re.search(options.only, m.name)]
+    red, seconds = run_lit(tree, 0, sorted({t for m in chosen for t in m.tests}), options.jobs)
+    print(f"without a bug: {'red: ' + red if red else 'green'} ({seconds:.0f} s)", flush=True)
+    if red:
+        return 1
+    state_path = options.state
+    state = json.loads(state_path.read_text()) if state_path.exists() else {}
+    if state.get("digest") != digest or options.again:
+        state = {"digest": digest, "verdicts": {}}
+    survivors = []
+    for m in chosen:
+        verdict = state["verdicts"].get(m.name)
+        if verdict is None or (verdict == "named tests green" and not options.named):
+            verdict, seconds = run_lit(tree, m.number, m.tests, options.jobs)
+            if not verdict and not options.named:
+                verdict, more = run_lit(tree, m.number, ["test", "unittests"], options.jobs)
+                seconds += more
+            verdict = verdict or ("named tests green" if options.named else "survived")
+            state["verdicts"][m.name] = verdict
+            state_path.write_text(json.dumps(state, indent=1))
+            print(f"{m.name}: {verdict} ({seconds:.0f} s)", flush=True)
+        if verdict in ("survived", "named tests green"):
+            survivors.append(m)
+    for m in survivors:
+        print(f"survived: {m.name}: {m.file}: {m.old}  ->  {m.new}")
+    print(f"{len(chosen) - len(survivors)} killed, {len(survivors)} survived")
+    return int(bool(survivors))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
