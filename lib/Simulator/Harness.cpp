@@ -455,7 +455,8 @@ Expected<HarnessReport> Runner::run() {
     progress.begin("reference", effort.reference, effort.simulation + corners);
   if (Error error = computeReferenceOf(report.tensors))
     return std::move(error);
-  progress.begin("simulation", effort.simulation, corners);
+  if (!progress.begin("simulation", effort.simulation, corners))
+    return progress.takeError();
   Expected<RunReport> result =
       runOnce(options.config, report.tensors, report.problems);
   if (!result)

@@ -68,7 +68,8 @@ Expected<std::string> mlir::attn::readFile(StringRef path, uint64_t limit) {
 Error mlir::attn::writeFile(
     StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> print) {
   auto fail = [&](std::error_code code) {
-    return createStringError(code, "cannot write " + path + ": " +
+    StringRef name = path == "-" ? "standard output" : path;
+    return createStringError(code, "cannot write " + name + ": " +
                                        code.message());
   };
   std::error_code code;

@@ -287,16 +287,20 @@ static Expected<bool> runTool() {
   Expected<CostReport> costs = computeCosts(*report, *text, getCostOptions());
   if (!costs)
     return costs.takeError();
-  if (printJson) {
-    llvm::json::Value json = report->toJSON();
-    costs->addTo(json);
-    llvm::outs() << llvm::formatv("{0:2}\n", json);
-  } else {
-    costs->print(llvm::outs());
-    report->print(llvm::outs(), path);
-  }
   if (Error error = writeOutputs(*report))
     return std::move(error);
+  Error written = writeFile("-", [&](llvm::raw_ostream &os) {
+    if (printJson) {
+      llvm::json::Value json = report->toJSON();
+      costs->addTo(json);
+      os << llvm::formatv("{0:2}\n", json);
+    } else {
+      costs->print(os);
+      report->print(os, path);
+    }
+  });
+  if (written)
+    return std::move(written);
   return report->hasPassed();
 }
 

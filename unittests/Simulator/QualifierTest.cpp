@@ -70,6 +70,7 @@ void append(std::string &out, uint64_t value) {
 /// What decoding leaves of a module, without its texts; empty where it does
 /// not decode.
 std::string fingerprint(StringRef chip, const std::string &statement) {
+  static uint64_t numUnknown = 0;
   auto program = parsePTX(makeModule(chip, statement), "form.ptx");
   if (!program) {
     llvm::consumeError(program.takeError());
@@ -90,7 +91,7 @@ std::string fingerprint(StringRef chip, const std::string &statement) {
     if (inst.auxBytes)
       out.append(static_cast<const char *>(inst.aux), inst.auxBytes);
     else if (inst.aux) // Nobody knows: not the same as anything.
-      append(out, reinterpret_cast<uintptr_t>(inst.aux));
+      append(out, ++numUnknown);
   }
   for (const ConstSlot &slot : impl.constants)
     for (uint64_t value : {uint64_t(slot.kind), slot.value})

@@ -90,7 +90,7 @@ TEST(ProgressBar, BarOnATerminal) {
                     "           ");
     text.clear();
   }
-  EXPECT_EQ(text, "\r" + std::string(52, ' ') + "\r");
+  EXPECT_EQ(text, "\r" + std::string(53, ' ') + "\r");
 }
 
 TEST(ProgressBar, WarnsBeforeLongRuns) {
