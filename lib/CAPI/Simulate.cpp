@@ -149,7 +149,7 @@ void attnSimulationSetOption(AttnSimulation *simulation, AttnStringRef name,
     simulation->costs.timeline = text;
   else if (option == "chip")
     simulation->costs.chip = text;
-  else if (option == "registers" && isNumber)
+  else if (option == "registers" && isNumber && number <= UINT32_MAX)
     simulation->costs.registers = number;
   else
     simulation->error = "option \"" + option +

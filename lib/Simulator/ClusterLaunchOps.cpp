@@ -226,11 +226,11 @@ void execAsyncStore(Exec &x, const Inst &I) {
   // An H200 calls it an illegal instruction there.
   if (cluster[0] * cluster[1] * cluster[2] == 1 &&
       !x.machine.kernel.reqnctapercluster[0])
-    return x.fault(FindingKind::InvalidOperation,
-                   "expected a launch with clusters for " +
-                       llvm::Twine(o.type == Type::None ? "st.async"
-                                                        : "red.async") +
-                       ", got one without");
+    return x.fault(
+        FindingKind::InvalidOperation,
+        "expected a launch with clusters for " +
+            llvm::Twine(o.type == Type::None ? "st.async" : "red.async") +
+            ", got one without");
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;

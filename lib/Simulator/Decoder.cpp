@@ -423,7 +423,8 @@ Error Decoder::run() {
       info.paramOffsets.push_back(newLocal(p.bytes, p.align));
     for (const AstVariable &p : f.results)
       info.resultOffsets.push_back(newLocal(p.bytes, p.align));
-    for (const AstVariable &p : llvm::concat<const AstVariable>(f.params, f.results))
+    for (const AstVariable &p :
+         llvm::concat<const AstVariable>(f.params, f.results))
       ATTN_SIM_TRY(checkLocal(p));
   }
   // Device functions first: their shared variables belong to every kernel.

@@ -149,8 +149,8 @@ Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
     buffers.push_back({("workspace " + Twine(index)).str(),
                        getHostBytes(bytes, TensorAccess::Write)});
   for (const HarnessTensor &tensor : tensors)
-    buffers.push_back({"tensor \"" + tensor.argument.name + "\"",
-                       3 * tensor.bytes.size()});
+    buffers.push_back(
+        {"tensor \"" + tensor.argument.name + "\"", 3 * tensor.bytes.size()});
   return checkMemory(buffers, options.config.memoryLimit);
 }
 
@@ -187,7 +187,8 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.vDescale = getOptional("v_descale");
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
-  Expected<AttentionResult> result = computeReference(*record.problem, inputs, &progress);
+  Expected<AttentionResult> result =
+      computeReference(*record.problem, inputs, &progress);
   if (!result)
     return result.takeError();
   reference = std::move(*result);

@@ -34,8 +34,8 @@ Effort sim::estimateEffort(const LaunchRecord &record,
                            ArrayRef<HarnessTensor> tensors,
                            const HarnessOptions &options) {
   // Measured on one core of a Xeon of 2023.
-  constexpr double elementsPerSecond = 2.5e7, referenceFlops = 1.5e9,
-                   simulatedFlops = 2.5e8;
+  constexpr double elementsPerSecond = 2.5e7, referenceFlops = 3e9,
+                   simulatedFlops = 3e8;
   Effort effort;
   if (!record.problem)
     return effort;

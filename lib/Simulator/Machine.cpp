@@ -323,7 +323,8 @@ bool Machine::step(Cluster &cluster) {
   }
   uint32_t quantum = random ? 1 + cluster.rng() % 200 : 256;
   runWarp(x, *chosen, quantum);
-  if (cluster.steps > config.stepLimit * cluster.ctas.size()) {
+  if (cluster.steps > llvm::SaturatingMultiply<uint64_t>(config.stepLimit,
+                                                         cluster.ctas.size())) {
     x.warp = chosen;
     x.cta = chosen->cta;
     Finding f;

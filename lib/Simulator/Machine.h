@@ -488,7 +488,7 @@ public:
   uint32_t entry = 0;
   std::array<uint32_t, 3> clusters{};
   uint32_t threadsPerCta = 0, warpsPerCta = 0;
-  uint64_t memoryLimit = 0; ///< bytes of host memory
+  uint64_t memoryLimit = 0;              ///< bytes of host memory
   std::vector<uint64_t> globalAddresses; ///< of module variables
   std::vector<uint8_t> params;
   GlobalShadow globalShadow;

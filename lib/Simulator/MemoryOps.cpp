@@ -239,7 +239,7 @@ unsigned firstScope(const Exec &x) {
 enum FenceFlags : uint8_t {
   FenceAcquire = 1,
   FenceRelease = 2,
-  FenceAsync = 4,       ///< generic accesses before, async ones after it
+  FenceAsync = 4, ///< generic accesses before, async ones after it
   FenceMbarrierInit = 8,
   FenceRestricted = 16, ///< to shared memory
 };
@@ -302,10 +302,9 @@ Error takeRestriction(Decoding &c) {
   if (!c.take(acquires ? "sync_restrict::shared::cluster"
                        : "sync_restrict::shared::cta") ||
       !c.take("cluster"))
-    return c.error(
-        llvm::Twine("expected '.") +
-        (acquires ? "sync_restrict::shared::cluster.cluster'"
-                  : "sync_restrict::shared::cta.cluster'"));
+    return c.error(llvm::Twine("expected '.") +
+                   (acquires ? "sync_restrict::shared::cluster.cluster'"
+                             : "sync_restrict::shared::cta.cluster'"));
   c.inst.flags |= FenceRestricted;
   c.inst.imm = unsigned(SyncScope::Cluster);
   c.program().narrowScopes = true;
@@ -325,7 +324,7 @@ Error decodeProxyFence(Decoding &c) {
     StringRef space = c.takeAny({"global", "shared::cta", "shared::cluster"});
     c.inst.imm2 = unsigned(space == "global"        ? FenceSpace::Global
                            : space == "shared::cta" ? FenceSpace::SharedCta
-                           : space.empty()          ? FenceSpace::All
+                           : space.empty() ? FenceSpace::All
                                            : FenceSpace::SharedCluster);
     return c.expectOps(0, 0);
   }
@@ -358,9 +357,8 @@ Error decodeFence(Decoding &c) {
     return c.expectOps(0, 0);
   }
   c.inst.flags = takeDirection(c);
-  bool isRestricted = llvm::any_of(c.mods, [](StringRef mod) {
-    return mod.starts_with("sync_restrict");
-  });
+  bool isRestricted = llvm::any_of(
+      c.mods, [](StringRef mod) { return mod.starts_with("sync_restrict"); });
   if (c.inst.flags && isRestricted) {
     ATTN_SIM_TRY(takeRestriction(c));
     return c.expectOps(0, 0);

@@ -269,8 +269,8 @@ void execSlct(Exec &x, const Inst &I) {
     // flags: 1 a float, 2 with subnormals as zeros. NaN is not at least 0.
     uint32_t s = x.r32(I.ops[3])[l];
     float value = bitCast<float>(s);
-    bool first = I.flags ? (I.flags & 2 ? flush(value) : value) >= 0
-                         : int32_t(s) >= 0;
+    bool first =
+        I.flags ? (I.flags & 2 ? flush(value) : value) >= 0 : int32_t(s) >= 0;
     x.write(I.ops[0], l, x.read(I.ops[first ? 1 : 2], l));
   });
   x.propagate<3>(I);

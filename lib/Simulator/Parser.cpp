@@ -203,8 +203,8 @@ private:
       Expected<int64_t> n = integer();
       if (!n)
         return n.takeError();
-      v.bytes = *n < 0 ? UINT64_MAX
-                       : llvm::SaturatingMultiply<uint64_t>(v.bytes, *n);
+      v.bytes =
+          *n < 0 ? UINT64_MAX : llvm::SaturatingMultiply<uint64_t>(v.bytes, *n);
       if (v.bytes > kMaxVariableBytes)
         return error("expected '" + v.name + "' to have at most " +
                      llvm::Twine(kMaxVariableBytes) + " bytes, got more");

@@ -369,10 +369,10 @@ static Error writeNumber(const RecordedParameter &parameter,
                                Twine(declared.size) + " bytes");
     if (type.starts_with("u") || type.starts_with("s"))
       return createStringError("parameter " + declared.name +
-                               ": expected an integer for ." + type +
-                               ", got " + llvm::formatv("{0}", *parameter.number).str());
-    double value = parameter.number ? *parameter.number
-                                    : double(*parameter.integer);
+                               ": expected an integer for ." + type + ", got " +
+                               llvm::formatv("{0}", *parameter.number).str());
+    double value =
+        parameter.number ? *parameter.number : double(*parameter.integer);
     bits = declared.size == 4 ? llvm::bit_cast<uint32_t>(float(value))
                               : llvm::bit_cast<uint64_t>(value);
   } else {
@@ -487,11 +487,10 @@ static Error checkSizes(const RecordedLaunch &launch, uint64_t limit) {
     Expected<uint64_t> bytes = getExtentBytes(
         tensor.shape, getContiguousStrides(tensor.shape), tensor.dtype);
     if (!bytes)
-      return createStringError(name + ": " +
-                               llvm::toString(bytes.takeError()));
-    buffers.push_back({name, getHostBytes(*bytes, tensor.isInput
-                                                      ? TensorAccess::Read
-                                                      : TensorAccess::Write)});
+      return createStringError(name + ": " + llvm::toString(bytes.takeError()));
+    buffers.push_back(
+        {name, getHostBytes(*bytes, tensor.isInput ? TensorAccess::Read
+                                                   : TensorAccess::Write)});
   }
   return checkMemory(buffers, limit);
 }

@@ -11,8 +11,8 @@
 #include "llvm/ADT/Twine.h"
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <limits>
 
@@ -481,8 +481,8 @@ Expected<Deviation> sim::compareLSE(const TensorView &out,
     if (!reference.defined[position])
       return;
     double value = out.get(index), ref = reference.lse[position];
-    double delta = difference(value, ref) /
-                   (std::isfinite(ref) ? getLSEScale(ref) : 1);
+    double delta =
+        difference(value, ref) / (std::isfinite(ref) ? getLSEScale(ref) : 1);
     track(deviation, deviation.error, delta, index, value, ref);
   });
   return deviation;

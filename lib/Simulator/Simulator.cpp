@@ -45,8 +45,9 @@ static Error placeGlobals(Machine &machine, const ProgramImpl &program,
     sum = llvm::SaturatingMultiplyAdd<uint64_t>(g.ast.bytes, 2, sum);
     if (sum > machine.memoryLimit)
       return fail("expected variables of the module that fit into " +
-                  mlir::attn::formatBytes(machine.memoryLimit) + " of memory, got " +
-                  mlir::attn::formatBytes(sum) + " with '" + g.ast.name + "'");
+                  mlir::attn::formatBytes(machine.memoryLimit) +
+                  " of memory, got " + mlir::attn::formatBytes(sum) +
+                  " with '" + g.ast.name + "'");
   }
   for (const GlobalVar &g : program.globals) {
     const AstVariable &v = g.ast;
@@ -89,14 +90,15 @@ static Error checkLocalMemory(const Machine &machine, uint64_t ctas,
                     : config.threads ? config.threads
                                      : std::thread::hardware_concurrency();
   atOnce = std::max<uint64_t>(std::min(atOnce, clusters), 1);
-  uint64_t bytes = atOnce * ctas * machine.warpsPerCta * 32 *
-                   machine.program.localBytes * 2;
+  uint64_t bytes =
+      atOnce * ctas * machine.warpsPerCta * 32 * machine.program.localBytes * 2;
   if (bytes <= machine.memoryLimit)
     return Error::success();
-  return fail("expected local memory of the CTAs that run at once to fit into " +
-              mlir::attn::formatBytes(machine.memoryLimit) + ", got " + mlir::attn::formatBytes(bytes) +
-              " with " + llvm::Twine(machine.program.localBytes) +
-              " bytes a thread");
+  return fail(
+      "expected local memory of the CTAs that run at once to fit into " +
+      mlir::attn::formatBytes(machine.memoryLimit) + ", got " +
+      mlir::attn::formatBytes(bytes) + " with " +
+      llvm::Twine(machine.program.localBytes) + " bytes a thread");
 }
 
 Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,

@@ -69,8 +69,8 @@ Error mlir::attn::writeFile(
     StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> print) {
   auto fail = [&](std::error_code code) {
     StringRef name = path == "-" ? "standard output" : path;
-    return createStringError(code, "cannot write " + name + ": " +
-                                       code.message());
+    return createStringError(code,
+                             "cannot write " + name + ": " + code.message());
   };
   std::error_code code;
   llvm::raw_fd_ostream os(path, code);

@@ -25,8 +25,8 @@ static uint64_t findHostMemory() {
   if (pages > 0 && page > 0)
     bytes = uint64_t(pages) * uint64_t(page);
   bytes = std::min(bytes, readLimit("/sys/fs/cgroup/memory.max"));
-  bytes = std::min(bytes,
-                   readLimit("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+  bytes =
+      std::min(bytes, readLimit("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
   rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     bytes = std::min<uint64_t>(bytes, limit.rlim_cur);

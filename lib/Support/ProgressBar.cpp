@@ -55,10 +55,9 @@ void ProgressBar::show(const ProgressState &state, double seconds) {
   }
   constexpr int cells = 30;
   int filled = std::max(0, int(cells * state.fraction));
-  std::string line =
-      llvm::formatv("{0,-14} [{1}{2}] {3}{4}{5}", state.phase,
-                    std::string(filled, '#'), std::string(cells - filled, '-'),
-                    amount, left.empty() ? "" : ", ", left);
+  std::string line = llvm::formatv(
+      "{0,-14} [{1}{2}] {3}{4}{5}", state.phase, std::string(filled, '#'),
+      std::string(cells - filled, '-'), amount, left.empty() ? "" : ", ", left);
   size_t shown = width;
   width = line.size();
   line.append(shown > width ? shown - width : 0, ' ');

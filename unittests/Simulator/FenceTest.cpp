@@ -64,8 +64,8 @@ TEST(Fence, Directions) {
   Outcome r = m.go();
   expectClean(r);
   EXPECT_EQ(r.at<uint32_t>(16), 5u);
-  for (const char *both : {"fence.cta;", "fence.acq_rel.cta;",
-                           "fence.sc.cta;", "membar.cta;", "membar.gl;"}) {
+  for (const char *both : {"fence.cta;", "fence.acq_rel.cta;", "fence.sc.cta;",
+                           "membar.cta;", "membar.gl;"}) {
     m.release = m.acquire = both;
     expectClean(m.go());
   }
@@ -76,9 +76,9 @@ TEST(Fence, Directions) {
   m.acquire = "fence.release.cta;";
   expectError(m.go(), FindingKind::Race);
   // Of proxies, but not between threads.
-  for (const char *proxy : {"fence.proxy.alias;", "membar.proxy.alias;",
-                            "fence.proxy.async;",
-                            "fence.mbarrier_init.release.cluster;"}) {
+  for (const char *proxy :
+       {"fence.proxy.alias;", "membar.proxy.alias;", "fence.proxy.async;",
+        "fence.mbarrier_init.release.cluster;"}) {
     m = Message();
     m.release = proxy;
     expectError(m.go(), FindingKind::Race);

@@ -53,7 +53,8 @@ TEST(Limits, Variables) {
   EXPECT_THAT(errorOf(".shared .b64 x[2305843009213693952];\n"),
               HasSubstr("expected 'x' to have at most 1099511627776 bytes, got "
                         "more"));
-  EXPECT_THAT(errorOf(".local .b8 x[-1];\n"), HasSubstr("expected 'x' to have"));
+  EXPECT_THAT(errorOf(".local .b8 x[-1];\n"),
+              HasSubstr("expected 'x' to have"));
   LaunchConfig config;
   config.memoryLimit = 1000;
   EXPECT_EQ(errorOf("", config, ".global .b8 x[300];\n.global .b8 y[200];\n"),

@@ -57,8 +57,8 @@ std::vector<Rule> readRules() {
       continue;
     auto [kind, bases] = parts[0].split(' ');
     EXPECT_TRUE(kind == "with" || kind == "without") << line.str();
-    rules.push_back({kind == "with", splitWords(bases), splitWords(parts[1]),
-                     line.str()});
+    rules.push_back(
+        {kind == "with", splitWords(bases), splitWords(parts[1]), line.str()});
   }
   return rules;
 }
@@ -123,8 +123,8 @@ struct Form {
 };
 
 /// The two qualifiers that two forms differ in, if it is one place.
-std::optional<std::pair<std::string, std::string>> getDifference(const Form &a,
-                                                                 const Form &b) {
+std::optional<std::pair<std::string, std::string>>
+getDifference(const Form &a, const Form &b) {
   if (a.parts.size() != b.parts.size())
     return std::nullopt;
   std::optional<std::pair<std::string, std::string>> found;

@@ -1,4 +1,5 @@
-//===- TestForms.h - The forms of Inputs/forms.txt ----------------*- C++ -*-===//
+//===- TestForms.h - The forms of Inputs/forms.txt ----------------*- C++
+//-*-===//
 
 #ifndef ATTN_UNITTESTS_SIMULATOR_TESTFORMS_H
 #define ATTN_UNITTESTS_SIMULATOR_TESTFORMS_H
@@ -69,9 +70,10 @@ inline std::string fillOperands(llvm::StringRef text) {
   return out;
 }
 
-inline const char *const declarations = ".reg .pred %p<8>;\n.reg .b8 %b<8>;\n"
-                           ".reg .b16 %h<16>;\n.reg .b32 %r<64>;\n"
-                           ".reg .b64 %d<40>;\n.reg .b128 %q<8>;\n";
+inline const char *const declarations =
+    ".reg .pred %p<8>;\n.reg .b8 %b<8>;\n"
+    ".reg .b16 %h<16>;\n.reg .b32 %r<64>;\n"
+    ".reg .b64 %d<40>;\n.reg .b128 %q<8>;\n";
 
 /// A module with one statement in a kernel.
 inline std::string makeModule(llvm::StringRef chip,

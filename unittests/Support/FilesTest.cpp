@@ -27,8 +27,8 @@ TEST(Files, ReadsWhatWasWritten) {
                                           ": expected at most 195.3 KiB, got "
                                           "195.3 KiB");
   llvm::sys::fs::remove(path);
-  EXPECT_EQ(failToRead(path, 1), "cannot read " + path.str().str() +
-                                     ": No such file or directory");
+  EXPECT_EQ(failToRead(path, 1),
+            "cannot read " + path.str().str() + ": No such file or directory");
 }
 
 TEST(Files, FilesWithoutEnd) {
@@ -37,8 +37,9 @@ TEST(Files, FilesWithoutEnd) {
 }
 
 TEST(Files, FullDisk) {
-  llvm::Error error = writeFile(
-      "/dev/full", [](llvm::raw_ostream &os) { os << std::string(99999, 'x'); });
+  llvm::Error error = writeFile("/dev/full", [](llvm::raw_ostream &os) {
+    os << std::string(99999, 'x');
+  });
   EXPECT_EQ(llvm::toString(std::move(error)),
             "cannot write /dev/full: No space left on device");
   error = writeFile("/no/such/file", [](llvm::raw_ostream &) {});

@@ -63,8 +63,8 @@ struct AttentionResult {
 
 /// Computes attention. Errors: shapes that contradict the problem or each
 /// other, missing sinks or lengths, lengths that decrease or reach beyond the
-/// tensors, a score_mod or mask_mod that the problem has and `inputs` lacks, and
-/// StoppedError where `progress` stops it.
+/// tensors, a score_mod or mask_mod that the problem has and `inputs` lacks,
+/// and StoppedError where `progress` stops it.
 llvm::Expected<AttentionResult>
 computeReference(const AttentionProblem &problem, const AttentionInputs &inputs,
                  ProgressMeter *progress = nullptr);
