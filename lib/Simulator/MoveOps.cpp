@@ -1,6 +1,7 @@
 //===- MoveOps.cpp - Moves, selections, address casts ---------------------===//
 
 #include "Alu.h"
+#include "FloatFormat.h"
 #include "PartPoison.h"
 #include <chrono>
 
@@ -265,24 +266,27 @@ Error decodeSelp(Decoding &c) {
 
 void execSlct(Exec &x, const Inst &I) {
   forLanes(x.active, [&](unsigned l) {
+    // flags: 1 a float, 2 with subnormals as zeros. NaN is not at least 0.
     uint32_t s = x.r32(I.ops[3])[l];
-    bool first = I.flags ? !(bitCast<float>(s) < 0) : int32_t(s) >= 0;
-    if (I.flags && bitCast<float>(s) != bitCast<float>(s))
-      first = false;
+    float value = bitCast<float>(s);
+    bool first =
+        I.flags ? (I.flags & 2 ? flush(value) : value) >= 0 : int32_t(s) >= 0;
     x.write(I.ops[0], l, x.read(I.ops[first ? 1 : 2], l));
   });
   x.propagate<3>(I);
 }
 
 Error decodeSlct(Decoding &c) {
-  c.take("ftz");
+  bool isFlushed = c.take("ftz");
   Type t = c.takeType(), s = c.takeType();
+  if (isFlushed && s != Type::F32)
+    return c.error("expected '.ftz' with a float");
   ATTN_SIM_TRY(c.expectOps(4, 4));
   ATTN_SIM_TRY(c.dst(c.ast.ops[0], t));
   ATTN_SIM_TRY(c.src(c.ast.ops[1], t));
   ATTN_SIM_TRY(c.src(c.ast.ops[2], t));
   ATTN_SIM_TRY(c.src(c.ast.ops[3], s));
-  c.inst.flags = s == Type::F32;
+  c.inst.flags = (s == Type::F32) | unsigned(isFlushed) << 1;
   return c.set(execSlct, InstClass::Alu);
 }
 

@@ -193,6 +193,47 @@ static void testSimulation(void) {
   attnRequestDestroy(request);
 }
 
+/* What a progress callback sees, and when it stops the run. */
+typedef struct Watch {
+  pthread_t caller;
+  int calls, stopAt;
+} Watch;
+
+static bool watch(void *userData, AttnStringRef phase, double fraction,
+                  double secondsLeft) {
+  Watch *seen = userData;
+  CHECK(pthread_equal(seen->caller, pthread_self()));
+  CHECK(phase.length > 0 && fraction <= 1 && secondsLeft < 60);
+  return ++seen->calls != seen->stopAt;
+}
+
+static void testProgress(void) {
+  AttnRequest *request = makeRequest();
+  AttnResult *result = attnCompile(request);
+  for (int stopAt = 0; stopAt <= 3; ++stopAt) {
+    Watch seen = {pthread_self(), 0, stopAt};
+    AttnSimulation *simulation = attnSimulationCreate();
+    attnSimulationSetProgress(simulation, watch, &seen);
+    AttnReport *report =
+        attnSimulate(attnResultGetPTX(result), attnResultGetLaunch(result, 0),
+                     request, simulation);
+    CHECK(attnReportRan(report) == !stopAt);
+    CHECK(attnReportWasStopped(report) == (stopAt != 0));
+    CHECK(stopAt ? seen.calls == stopAt : seen.calls >= 3);
+    if (stopAt == 3)
+      print("stopped", attnReportGetError(report));
+    attnReportDestroy(report);
+    attnSimulationSetProgress(simulation, NULL, NULL);
+    report = attnSimulate(attnResultGetPTX(result),
+                          attnResultGetLaunch(result, 0), request, simulation);
+    CHECK(attnReportPassed(report) && !attnReportWasStopped(report));
+    attnReportDestroy(report);
+    attnSimulationDestroy(simulation);
+  }
+  attnResultDestroy(result);
+  attnRequestDestroy(request);
+}
+
 static void *compileInThread(void *text) {
   AttnRequest *good = makeRequest();
   set(good, "q", text);
@@ -235,6 +276,7 @@ int main(void) {
   testCompile();
   testFailures();
   testSimulation();
+  testProgress();
   testThreads();
   puts("done");
   return 0;

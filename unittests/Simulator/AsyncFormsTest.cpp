@@ -33,7 +33,12 @@ std::vector<uint8_t> words(size_t n, uint32_t first) {
 }
 
 Outcome runOne(llvm::StringRef body, llvm::ArrayRef<uint8_t> in, size_t out) {
-  Outcome r = runBody(body, in, out, 1, 8192);
+  LaunchConfig config;
+  config.dynamicShared = 8192;
+  // A launch with clusters, though of one CTA.
+  std::string text = wrapKernel(body);
+  text.replace(text.find(")\n{"), 2, ")\n.reqnctapercluster 1, 1, 1\n");
+  Outcome r = runText(text, in, out, config);
   EXPECT_TRUE(r.error.empty() && r.report.isClean()) << body.str() << "\n"
                                                      << r.text();
   r.out.resize(out);

@@ -225,6 +225,10 @@ TEST(Instruction, MovesAndSelections) {
       {"{ .reg .pred p, q; setp.lt.f16x2 p|q, %a, %b; selp.b32 %o, 1, 0, q; }",
        "rrrr", 0x3c004000, 0x40003c00, 0, 1},
       {"slct.b32.s32 %o, %a, %b, %c", "rrrr", 7, 9, 0xffffffff, 9},
+      // A negative subnormal is below zero until it is flushed.
+      {"slct.b32.f32 %o, %a, %b, %c", "rrrr", 7, 9, 0x80000001, 9},
+      {"slct.ftz.b32.f32 %o, %a, %b, %c", "rrrr", 7, 9, 0x80000001, 7},
+      {"slct.ftz.b32.f32 %o, %a, %b, %c", "rrrr", 7, 9, 0x7fc00000, 9},
       {"set.lt.u32.s32 %o, %a, %b", "rrrr", 1, 2, 0, 0xffffffff},
       {"set.lt.f32.s32 %o, %a, %b", "rrrr", 1, 2, 0, 0x3f800000},
       {"{ .reg .pred p, q; setp.eq.b32 p, %a, 1; not.pred q, p; xor.pred p, p, "

@@ -387,21 +387,25 @@ TEST(MemoryForms, AsyncReductionsSignal) {
   for (const auto &[op, want] : cases) {
     bool wide = llvm::StringRef(op).ends_with("64");
     std::string r = wide ? "%d" : "%r", w = wide ? "64" : "32";
-    Outcome o = runBody(
+    std::string text = wrapKernel(
         "mov.u32 %r1, smem;\nmov.u32 %r9, %cluster_ctarank;\n"
         "mapa.shared::cluster.u32 %r10, %r1, %r9;\n"
         "mov.b64 %d6, 7;\nst.shared.b64 [%r1+16], %d6;\n"
         "mbarrier.init.shared::cta.b64 [%r1], 1;\n"
         "fence.mbarrier_init.release.cluster;\n"
         "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], " +
-            std::string(wide ? "8" : "4") + ";\nmov.b" + w + " " + r +
-            "7, 5;\nred.async.relaxed.cluster.shared::cluster.mbarrier::"
-            "complete_tx::bytes." +
-            op + " [%r10+16], " + r +
-            "7, [%r10];\nW:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, "
-            "[%r1], 0;\n@!%p1 bra W;\nld.shared.b64 %d7, [%r1+16];\n"
-            "st.global.b64 [%d1], %d7;\n",
-        countingBytes(16), 8, 1, 64);
+        std::string(wide ? "8" : "4") + ";\nmov.b" + w + " " + r +
+        "7, 5;\nred.async.relaxed.cluster.shared::cluster.mbarrier::"
+        "complete_tx::bytes." +
+        op + " [%r10+16], " + r +
+        "7, [%r10];\nW:\nmbarrier.try_wait.parity.shared::cta.b64 %p1, "
+        "[%r1], 0;\n@!%p1 bra W;\nld.shared.b64 %d7, [%r1+16];\n"
+        "st.global.b64 [%d1], %d7;\n");
+    // A launch with clusters, though of one CTA.
+    text.replace(text.find(")\n{"), 2, ")\n.reqnctapercluster 1, 1, 1\n");
+    LaunchConfig config;
+    config.dynamicShared = 64;
+    Outcome o = runText(text, countingBytes(16), 8, config);
     ASSERT_TRUE(o.error.empty() && o.report.isClean()) << op << o.text();
     EXPECT_EQ(o.at<uint64_t>(0), want) << op;
   }

@@ -136,7 +136,7 @@ TEST(Parser, RejectsRecursion) {
 TEST(Launch, ChecksTheConfiguration) {
   LaunchConfig config;
   config.block = {2048, 1, 1};
-  EXPECT_NE(runText(wrapKernel(""), {}, 4, config).error.find("at most 1024"),
+  EXPECT_NE(runText(wrapKernel(""), {}, 4, config).error.find("1024 threads"),
             std::string::npos);
   config.block = {32, 1, 1};
   config.kernel = "other";
