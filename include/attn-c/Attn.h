@@ -219,6 +219,21 @@ ATTN_C_EXPORTED void attnSimulationSetOption(AttnSimulation *simulation,
                                              AttnStringRef name,
                                              AttnStringRef value);
 
+/** Hears how far a run is. `phase` is what is being done, such as "inputs",
+ * "reference", "simulation" or "corner 3 of 8", valid during the call;
+ * `fraction` how much of that is done, from 0 to 1, negative where it is not
+ * known; `secondsLeft` an estimate for all that is left of the run, negative
+ * where there is none. `userData` is what was given with the callback. Returns
+ * true to go on, false to stop the run at once. */
+typedef bool (*AttnProgressCallback)(void *userData, AttnStringRef phase,
+                                     double fraction, double secondsLeft);
+/** Makes runs call `callback` on the thread that called them, first before the
+ * work starts and then about ten times a second; NULL (default) calls nothing.
+ */
+ATTN_C_EXPORTED void attnSimulationSetProgress(AttnSimulation *simulation,
+                                               AttnProgressCallback callback,
+                                               void *userData);
+
 /** Runs the kernel of a launch record (JSON) in `ptx`. `problem` may be NULL;
  * it is the request that was compiled, from which score_mod, mask_mod and open
  * sizes are taken. Never NULL; ask attnReportRan. */
@@ -237,6 +252,9 @@ ATTN_C_EXPORTED void attnReportDestroy(AttnReport *report);
 /** False when the launch could not start; attnReportGetError says why. */
 ATTN_C_EXPORTED bool attnReportRan(const AttnReport *report);
 ATTN_C_EXPORTED AttnStringRef attnReportGetError(const AttnReport *report);
+/** True when a progress callback stopped the run, which then has not run and
+ * has the error "stopped by the caller". */
+ATTN_C_EXPORTED bool attnReportWasStopped(const AttnReport *report);
 /** True when it ran, the sanitizer found nothing and, with verification, the
  * deviations are within their tolerances. */
 ATTN_C_EXPORTED bool attnReportPassed(const AttnReport *report);

@@ -36,7 +36,7 @@ struct Tensor {
 } // namespace
 
 struct AttnReport {
-  bool ran = false, passed = false;
+  bool ran = false, passed = false, stopped = false;
   std::string error, json, text;
   std::vector<Tensor> tensors;
 };
@@ -96,6 +96,18 @@ void attnSimulationSetCorners(AttnSimulation *simulation, bool corners) {
 
 void attnSimulationSetThreads(AttnSimulation *simulation, uint32_t threads) {
   simulation->options.config.threads = threads;
+}
+
+void attnSimulationSetProgress(AttnSimulation *simulation,
+                               AttnProgressCallback callback, void *userData) {
+  if (!callback) {
+    simulation->options.progress = nullptr;
+    return;
+  }
+  simulation->options.progress = [=](const ProgressState &state) {
+    std::string phase = state.phase.str();
+    return callback(userData, toC(phase), state.fraction, state.secondsLeft);
+  };
 }
 
 void attnSimulationSetOption(AttnSimulation *simulation, AttnStringRef name,
@@ -161,6 +173,11 @@ static void applyOpenSizes(const Problem &problem,
       return;
   for (const auto &entry : own.sizes)
     options.sizes.try_emplace(entry.getKey(), entry.second);
+}
+
+static void fillError(llvm::Error error, AttnReport &result) {
+  result.stopped = error.isA<StoppedError>();
+  result.error = llvm::toString(std::move(error));
 }
 
 static void fillReport(const sim::HarnessReport &report,
@@ -279,7 +296,7 @@ AttnReport *attnSimulate(AttnStringRef ptx, AttnStringRef launch,
   std::optional<std::string> fatal = runSafely([&] {
     if (llvm::Error error = simulateInto(copyString(ptx), copyString(launch),
                                          problem, simulation, *report))
-      report->error = llvm::toString(std::move(error));
+      fillError(std::move(error), *report);
   });
   if (fatal) {
     report->ran = report->passed = false;
@@ -294,7 +311,7 @@ AttnReport *attnSimulateLaunch(AttnStringRef ptx, AttnStringRef launch,
   std::optional<std::string> fatal = runSafely([&] {
     if (llvm::Error error = simulateLaunchInto(
             copyString(ptx), copyString(launch), simulation, *report))
-      report->error = llvm::toString(std::move(error));
+      fillError(std::move(error), *report);
   });
   if (fatal) {
     report->ran = report->passed = false;
@@ -306,6 +323,8 @@ AttnReport *attnSimulateLaunch(AttnStringRef ptx, AttnStringRef launch,
 void attnReportDestroy(AttnReport *report) { delete report; }
 
 bool attnReportRan(const AttnReport *report) { return report->ran; }
+
+bool attnReportWasStopped(const AttnReport *report) { return report->stopped; }
 
 AttnStringRef attnReportGetError(const AttnReport *report) {
   return toC(report->error);

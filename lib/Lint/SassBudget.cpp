@@ -1,6 +1,7 @@
 //===- SassBudget.cpp - What is stored for a kernel -----------------------===//
 
 #include "attn/Lint/SassLint.h"
+#include "attn/Support/JSON.h"
 
 using namespace mlir::attn;
 using llvm::StringRef;
@@ -88,7 +89,7 @@ llvm::Error BudgetReader::takeError() {
 
 llvm::Expected<SassBudget> mlir::attn::readBudget(StringRef json,
                                                   StringRef name) {
-  llvm::Expected<llvm::json::Value> file = llvm::json::parse(json);
+  llvm::Expected<llvm::json::Value> file = parseJSON(json);
   if (!file)
     return file.takeError();
   const llvm::json::Object *kernels = nullptr;

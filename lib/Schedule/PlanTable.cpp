@@ -1,8 +1,9 @@
 //===- PlanTable.cpp - Plans that were measured ---------------------------===//
 
 #include "attn/Schedule/PlanTable.h"
+#include "attn/Support/Files.h"
+#include "attn/Support/JSON.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
@@ -131,7 +132,7 @@ llvm::Expected<PlanTableEntry> TableReader::readEntry(const json::Value &value,
 }
 
 llvm::Expected<std::vector<PlanTableEntry>> TableReader::read(StringRef text) {
-  llvm::Expected<json::Value> parsed = json::parse(text);
+  llvm::Expected<json::Value> parsed = parseJSON(text);
   if (!parsed)
     return fail("JSON", llvm::toString(parsed.takeError()));
   const json::Object *root = parsed->getAsObject();
@@ -167,12 +168,10 @@ llvm::Expected<PlanTable> PlanTable::parse(StringRef text, StringRef name) {
 }
 
 llvm::Expected<PlanTable> PlanTable::read(StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer)
-    return llvm::createStringError(buffer.getError(),
-                                   "cannot read plan table " + path + ": " +
-                                       buffer.getError().message());
-  return parse((*buffer)->getBuffer(), path);
+  llvm::Expected<std::string> text = readFile(path);
+  if (!text)
+    return text.takeError();
+  return parse(*text, path);
 }
 
 const PlanTable &PlanTable::getShipped() {

@@ -213,7 +213,6 @@ void execBulk(Exec &x, const Inst &I) {
     x.cluster.counters.bulkLoadBytes += store ? 0 : total;
     x.cluster.counters.bulkStoreBytes += store ? total : 0;
     if (x.sanitizing()) {
-      const Clock &clock = x.warp->know.async;
       auto stamp = [&](uint16_t actor, uint32_t epoch) {
         Stamp s = x.stampHere(lane);
         s.actor = actor;
@@ -235,8 +234,7 @@ void execBulk(Exec &x, const Inst &I) {
         s.offset = p.shared;
         s.address = p.shared + SharedBase;
         if (store) {
-          x.trackAs(stamp(x.warp->bulkActor, storeEpoch), clock, s, p.bytes,
-                    false);
+          x.trackAsync(stamp(x.warp->bulkActor, storeEpoch), s, p.bytes, false);
           if (g.allocation) {
             if (g.allocation->access == Access::Read)
               return x.fault(FindingKind::ReadOnlyWrite,
@@ -244,7 +242,7 @@ void execBulk(Exec &x, const Inst &I) {
             Stamp w = stamp(x.warp->bulkWriteActor, storeEpoch);
             if (o.reduce)
               w.flags |= Stamp::Strong;
-            x.trackAs(w, clock, g, p.last - p.first, true);
+            x.trackAsync(w, g, p.last - p.first, true);
           }
           continue;
         }
@@ -252,8 +250,9 @@ void execBulk(Exec &x, const Inst &I) {
           // Read now or later: until the barrier's phase completes.
           const Target &t = op->targets.front();
           Mbarrier &b = t.barrierCta->mbarriers[t.barrier];
-          x.trackAs(stamp(signalActor(b, *t.barrierCta, *x.cta), phaseEpoch(b)),
-                    clock, g, p.last - p.first, false);
+          x.trackAsync(
+              stamp(signalActor(b, *t.barrierCta, *x.cta), phaseEpoch(b)), g,
+              p.last - p.first, false);
         }
         for (const Target &t : op->targets) {
           Mbarrier &b = t.barrierCta->mbarriers[t.barrier];
@@ -265,7 +264,7 @@ void execBulk(Exec &x, const Inst &I) {
           d.cta = t.cta;
           d.offset = load ? p.shared : uint32_t(p.global);
           d.address = d.offset + SharedBase;
-          x.trackAs(w, clock, d, p.bytes, true);
+          x.trackAsync(w, d, p.bytes, true);
         }
       }
     }
@@ -337,7 +336,7 @@ void execBulkWait(Exec &x, const Inst &I) {
              int64_t(op->group) >= int64_t(w.bulkCommitted[op->lane]) - I.imm);
     known -= std::min(known, pending);
   }
-  for (Clock *clock : {&w.know.generic, &w.know.async}) {
+  for (Clock *clock : {&w.know.generic, &w.know.async, &w.know.asyncGlobal}) {
     clock->setPart(w.bulkActor, std::max(clock->get(w.bulkActor).part, known),
                    0);
     if (!(I.flags & 1))

@@ -74,3 +74,40 @@ void Clock::join(const Clock &o) {
       foreign[id].join(list);
   }
 }
+
+void Knowledge::join(const Knowledge &o) {
+  generic.join(o.generic);
+  async.join(o.async);
+  asyncGlobal.join(o.asyncGlobal);
+  tensor.join(o.tensor);
+  control.join(o.control);
+  genericShared.join(o.genericShared);
+  for (const auto &[rank, clock] : o.asyncOf)
+    asyncOf[rank].join(clock);
+}
+
+const Clock &Knowledge::getAsync(bool isShared, uint32_t rank,
+                                 Clock &space) const {
+  if (!isShared)
+    return asyncGlobal;
+  auto own = asyncOf.find(rank);
+  if (own == asyncOf.end())
+    return async;
+  space = async;
+  space.join(own->second);
+  return space;
+}
+
+const Clock &Knowledge::getGeneric(bool isShared, Clock &space) const {
+  if (!isShared || genericShared.empty())
+    return generic;
+  space = generic;
+  space.join(genericShared);
+  return space;
+}
+
+void Knowledge::restrictToShared() {
+  genericShared.join(generic);
+  generic.clear();
+  asyncGlobal.clear();
+}

@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 
@@ -93,27 +94,37 @@ public:
 };
 
 /// What an actor may rely on: with generic accesses, with accesses through the
-/// async proxy, and in tensor memory. Releases and acquires carry all three.
-/// `control` is what must have been executed before, whatever it publishes:
-/// relaxed signals carry it too.
+/// async proxy by the memory that they are to, and in tensor memory. Releases
+/// and acquires carry all of it. `control` is what must have been executed
+/// before, whatever it publishes: relaxed signals carry it too.
 struct Knowledge {
-  Clock generic, async, tensor, control;
+  /// `async` is of shared memory, of all CTAs of the cluster.
+  Clock generic, async, asyncGlobal, tensor, control;
+  /// Generic accesses of shared memory, from fences that are restricted to it.
+  Clock genericShared;
+  /// Through the async proxy, of the shared memory of one CTA, by its rank: in
+  /// clusters, from fences that are restricted to the CTA.
+  std::map<uint32_t, Clock> asyncOf;
 
-  void join(const Knowledge &o) {
-    generic.join(o.generic);
-    async.join(o.async);
-    tensor.join(o.tensor);
-    control.join(o.control);
+  /// What the end of an asynchronous operation is told to.
+  std::array<Clock *, 4> getStreams() {
+    return {&generic, &async, &asyncGlobal, &tensor};
   }
-  void clear() {
-    generic.clear();
-    async.clear();
-    tensor.clear();
-    control.clear();
-  }
+  /// What an access through the async proxy may rely on, in the shared memory
+  /// of a CTA or in global memory. `space` holds the answer where it is made
+  /// from several clocks.
+  const Clock &getAsync(bool isShared, uint32_t rank, Clock &space) const;
+  /// The same for a generic access.
+  const Clock &getGeneric(bool isShared, Clock &space) const;
+  /// Keeps what is about shared memory.
+  void restrictToShared();
+
+  void join(const Knowledge &o);
+  void clear() { *this = Knowledge(); }
   bool empty() const {
-    return generic.empty() && async.empty() && tensor.empty() &&
-           control.empty();
+    return generic.empty() && async.empty() && asyncGlobal.empty() &&
+           tensor.empty() && control.empty() && genericShared.empty() &&
+           asyncOf.empty();
   }
 };
 

@@ -66,7 +66,7 @@ uint32_t sharedAddress(Exec &x, const Operand &o, int64_t displacement,
 /// Adds a destination, checked and recorded under the barrier's actor.
 bool addDestination(Exec &x, DeliveryOp &op, Cta *cta, uint32_t address,
                     uint32_t barrier, unsigned bytes, uint8_t flags,
-                    const Clock &clock, unsigned lane) {
+                    unsigned lane) {
   uint32_t rank = cta->rank << 24;
   MemRef ref;
   if (!x.resolve(Space::Shared, rank | (address & 0xffffff), bytes, bytes, true,
@@ -80,7 +80,12 @@ bool addDestination(Exec &x, DeliveryOp &op, Cta *cta, uint32_t address,
     stamp.actor = signalActor(*b, *cta, *x.cta);
     stamp.epoch = phaseEpoch(*b);
     stamp.flags = flags;
-    x.trackAs(stamp, clock, ref, bytes, true);
+    Clock space;
+    const Knowledge &know = x.warp->know;
+    x.trackAs(stamp,
+              flags & Stamp::AsyncProxy ? know.getAsync(true, cta->rank, space)
+                                        : know.getGeneric(true, space),
+              ref, bytes, true);
   }
   op.to.push_back(
       {cta, uint32_t(ref.offset), (barrier & 0xffffff) - SharedBase});
@@ -111,8 +116,7 @@ void execTryCancel(Exec &x, const Inst &I) {
     for (const auto &cta : x.cluster.ctas)
       if (I.flags & 1 || cta.get() == x.cta)
         if (!addDestination(x, *op, cta.get(), address, barrier, 16,
-                            Stamp::Async | Stamp::AsyncProxy,
-                            x.warp->know.async, lane))
+                            Stamp::Async | Stamp::AsyncProxy, lane))
           return;
     uint32_t response[4] = {0, 0, 0, 0};
     std::array<uint32_t, 3> id;
@@ -218,6 +222,15 @@ struct AsyncStoreAux {
 void execAsyncStore(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const AsyncStoreAux *>(I.aux);
   const Operand &base = I.ops[o.count], &barrierOp = I.ops[o.count + 1];
+  const auto &cluster = x.machine.config.cluster;
+  // An H200 calls it an illegal instruction there.
+  if (cluster[0] * cluster[1] * cluster[2] == 1 &&
+      !x.machine.kernel.reqnctapercluster[0])
+    return x.fault(FindingKind::InvalidOperation,
+                   "expected a launch with clusters for " +
+                       llvm::Twine(o.type == Type::None ? "st.async"
+                                                        : "red.async") +
+                       ", got one without");
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -240,7 +253,7 @@ void execAsyncStore(Exec &x, const Inst &I) {
       flags |= Stamp::Strong;
     }
     if (!addDestination(x, *op, x.cluster.ctas[rank].get(), address, barrier,
-                        o.bytes * o.count, flags, x.warp->know.generic, lane))
+                        o.bytes * o.count, flags, lane))
       return;
     for (unsigned i = 0; i < o.count; ++i) {
       uint64_t v = x.read(I.ops[i], lane);

@@ -113,7 +113,7 @@ static Error decodeGridDependency(Decoding &c) {
 
 static void execLocalCopy(Exec &x, const Inst &I) {
   uint32_t to = I.imm, from = I.imm2, bytes = I.flags;
-  uint32_t stride = x.machine.program.localBytes;
+  uint64_t stride = x.machine.program.localBytes;
   forLanes(x.active, [&](unsigned lane) {
     std::memcpy(&x.warp->local[lane * stride + to],
                 &x.warp->local[lane * stride + from], bytes);

@@ -1,7 +1,7 @@
 //===- CostReport.cpp - What a launch costs -------------------------------===//
 
 #include "attn/Simulator/CostReport.h"
-#include "llvm/Support/FileSystem.h"
+#include "attn/Support/Files.h"
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -14,17 +14,6 @@ void CostOptions::apply(LaunchConfig &config) const {
   // More than the model asks for on any chip: which one is known afterwards.
   if (needsTrace())
     config.tracedClusters = 16;
-}
-
-static Error writeFile(StringRef path,
-                       llvm::function_ref<void(llvm::raw_ostream &)> print) {
-  std::error_code code;
-  llvm::raw_fd_ostream os(path, code);
-  if (code)
-    return createStringError(code,
-                             "cannot write " + path + ": " + code.message());
-  print(os);
-  return Error::success();
 }
 
 static Error writeTimelines(const Trace &trace, const TargetRow &target,

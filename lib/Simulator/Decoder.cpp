@@ -96,8 +96,8 @@ Operand Decoder::constant(ConstSlot::Kind kind, RegClass cls, uint64_t value,
   return o;
 }
 
-uint32_t Decoder::newLocal(uint64_t bytes, uint32_t align) {
-  uint32_t offset = llvm::alignTo(program.localBytes, std::max(align, 1u));
+uint64_t Decoder::newLocal(uint64_t bytes, uint32_t align) {
+  uint64_t offset = llvm::alignTo(program.localBytes, std::max(align, 1u));
   program.localBytes = offset + bytes;
   return offset;
 }
@@ -161,6 +161,17 @@ Error Decoder::declareRegisters(const AstItem &item) {
   return Error::success();
 }
 
+/// That a thread's local memory, with `v`, is no more than a device has.
+Error Decoder::checkLocal(const AstVariable &v) const {
+  constexpr uint64_t limit = 512 << 10;
+  if (program.localBytes <= limit)
+    return Error::success();
+  return error(v.line, "expected at most " + Twine(limit) +
+                           " bytes of local memory a thread, got " +
+                           Twine(program.localBytes) + " with '" + v.name +
+                           "'");
+}
+
 Error Decoder::declareVariable(const AstVariable &v, bool moduleScope) {
   Scope::Entry e;
   e.var = &v;
@@ -173,14 +184,21 @@ Error Decoder::declareVariable(const AstVariable &v, bool moduleScope) {
     } else {
       e.kind = Scope::Entry::Shared;
       e.offset = llvm::alignTo(program.staticShared, v.align);
+      if (e.offset + v.bytes > kMaxSharedBytes)
+        return error(v.line, "expected at most " + Twine(kMaxSharedBytes) +
+                                 " bytes of shared memory, got " +
+                                 Twine(e.offset + v.bytes) + " with '" +
+                                 v.name + "'");
       program.staticShared = e.offset + v.bytes;
     }
   } else if (v.space == "local") {
     e.kind = Scope::Entry::Local;
     e.offset = newLocal(v.bytes, v.align);
+    ATTN_SIM_TRY(checkLocal(v));
   } else if (v.space == "param") {
     e.kind = Scope::Entry::Param;
     e.offset = newLocal(v.bytes, v.align);
+    ATTN_SIM_TRY(checkLocal(v));
   } else if (v.space == "global" || v.space == "const") {
     if (v.isExtern)
       return error(v.line, "unresolved variable '" + v.name + "'");
@@ -236,14 +254,20 @@ Error Decoder::decodeFunction(const AstFunction &f) {
   if (f.isEntry) {
     KernelInfo kernel;
     kernel.name = f.name.str();
-    uint32_t offset = 0;
+    uint64_t offset = 0;
+    constexpr uint64_t maxParamBytes = 32764;
     for (const AstVariable &p : f.params) {
       KernelParam param;
       param.name = p.name.str();
       param.align = p.align;
       param.size = p.bytes;
+      param.type = p.isArray ? "" : p.type.str();
       param.offset = offset = llvm::alignTo(offset, p.align);
       offset += p.bytes;
+      if (offset > maxParamBytes)
+        return error(p.line, "expected at most " + Twine(maxParamBytes) +
+                                 " bytes of parameters, got " + Twine(offset) +
+                                 " with '" + p.name + "'");
       Scope::Entry e;
       e.kind = Scope::Entry::KernelParam;
       e.offset = param.offset;
@@ -399,6 +423,8 @@ Error Decoder::run() {
       info.paramOffsets.push_back(newLocal(p.bytes, p.align));
     for (const AstVariable &p : f.results)
       info.resultOffsets.push_back(newLocal(p.bytes, p.align));
+    for (const AstVariable &p : llvm::concat<const AstVariable>(f.params, f.results))
+      ATTN_SIM_TRY(checkLocal(p));
   }
   // Device functions first: their shared variables belong to every kernel.
   for (bool entries : {false, true})

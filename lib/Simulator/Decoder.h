@@ -12,6 +12,10 @@
 
 #include "ProgramImpl.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemAlloc.h"
+#include <cstdlib>
+#include <new>
+#include <type_traits>
 
 namespace mlir::attn::sim {
 
@@ -70,12 +74,16 @@ struct Decoding {
   /// Appends an empty operand.
   void none() { ops.push_back(Operand()); }
 
+  /// Plain data lies in zeroed memory, so that equal ones have equal bytes.
   template <typename T>
   T *makeAux() {
-    auto p = std::make_shared<T>();
-    T *raw = p.get();
-    addAux(std::move(p));
+    T *raw = new (llvm::safe_calloc(1, sizeof(T))) T();
+    addAux(std::shared_ptr<void>(raw, [](void *p) {
+      static_cast<T *>(p)->~T();
+      std::free(p);
+    }));
     inst.aux = raw;
+    inst.auxBytes = std::is_trivially_copyable_v<T> ? sizeof(T) : 0;
     return raw;
   }
   void addAux(std::shared_ptr<void> p);
@@ -167,7 +175,8 @@ public:
   Operand constant(ConstSlot::Kind kind, RegClass cls, uint64_t value,
                    int64_t addend = 0);
   Operand newRegister(unsigned bits);
-  uint32_t newLocal(uint64_t bytes, uint32_t align);
+  uint64_t newLocal(uint64_t bytes, uint32_t align);
+  llvm::Error checkLocal(const AstVariable &v) const;
 
   struct Fixup {
     uint32_t inst;

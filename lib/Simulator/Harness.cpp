@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Simulator/Harness.h"
 
+#include "HarnessEffort.h"
 #include "HarnessInputs.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -97,7 +98,8 @@ class Runner {
 public:
   Runner(const LaunchRecord &record, const Program &program,
          const HarnessOptions &options)
-      : record(record), program(program), options(options) {}
+      : record(record), program(program), options(options),
+        progress(options.progress) {}
 
   Expected<HarnessReport> run();
 
@@ -107,6 +109,7 @@ private:
                               std::vector<HarnessTensor> &tensors,
                               std::vector<std::string> &problems);
   Error checkProgram();
+  Error checkWorkspaces(ArrayRef<HarnessTensor> tensors);
   Error computeReferenceOf(ArrayRef<HarnessTensor> tensors);
   Error compare(HarnessReport &report);
   void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
@@ -119,6 +122,7 @@ private:
   const LaunchRecord &record;
   const Program &program;
   const HarnessOptions &options;
+  ProgressMeter progress;
   ResolvedLaunch resolved;
   std::optional<AttentionResult> reference;
 };
@@ -136,6 +140,18 @@ Error Runner::checkProgram() {
                              record.chip + " as in the launch record, got " +
                              program.getTarget());
   return checkParameters(*kernel, resolved.parameters);
+}
+
+/// Workspaces have sizes of their own, beside the tensors.
+Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
+  std::vector<HostBuffer> buffers;
+  for (auto [index, bytes] : llvm::enumerate(resolved.workspaceBytes))
+    buffers.push_back({("workspace " + Twine(index)).str(),
+                       getHostBytes(bytes, TensorAccess::Write)});
+  for (const HarnessTensor &tensor : tensors)
+    buffers.push_back({"tensor \"" + tensor.argument.name + "\"",
+                       3 * tensor.bytes.size()});
+  return checkMemory(buffers, options.config.memoryLimit);
 }
 
 /// The reference also says which rows of packed outputs have an owner, so it is
@@ -171,7 +187,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.vDescale = getOptional("v_descale");
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
-  Expected<AttentionResult> result = computeReference(*record.problem, inputs);
+  Expected<AttentionResult> result = computeReference(*record.problem, inputs, &progress);
   if (!result)
     return result.takeError();
   reference = std::move(*result);
@@ -245,6 +261,14 @@ static void checkRestored(size_t index, const Allocation &allocation,
         index, left));
 }
 
+/// Bytes of the elements alone.
+static uint64_t getElementBytes(const TensorArgument &argument) {
+  uint64_t bytes = getByteWidth(argument.dtype);
+  for (int64_t extent : argument.shape)
+    bytes *= uint64_t(extent);
+  return bytes;
+}
+
 Expected<RunReport> Runner::runOnce(LaunchConfig config,
                                     std::vector<HarnessTensor> &tensors,
                                     std::vector<std::string> &problems) {
@@ -299,6 +323,11 @@ Expected<RunReport> Runner::runOnce(LaunchConfig config,
     }
     config.dynamicShared = record.sharedBytes;
     config.params = std::move(bound->bytes);
+    config.progress = &progress;
+    for (const TensorArgument &argument : arguments)
+      if (record.tensors[&argument - arguments.data()].access ==
+          TensorAccess::Write)
+        config.expectedStores += getElementBytes(argument);
     if (const KernelInfo *kernel = program.findKernel(record.kernel))
       shape = getShape(config, *kernel);
     Expected<RunReport> result = sim::run(program, memory, config);
@@ -361,7 +390,12 @@ Error Runner::compare(HarnessReport &report) {
 }
 
 Error Runner::runCorners(HarnessReport &report) {
-  for (const LaunchConfig &corner : getCorners(options.config)) {
+  std::vector<LaunchConfig> corners = getCorners(options.config);
+  for (auto [index, corner] : llvm::enumerate(corners)) {
+    double seconds = report.run.seconds;
+    progress.begin("corner " + Twine(index + 1) + " of " +
+                       Twine(corners.size()),
+                   seconds, seconds * double(corners.size() - index - 1));
     std::vector<HarnessTensor> tensors = report.tensors;
     std::vector<std::string> problems;
     Expected<RunReport> result = runOnce(corner, tensors, problems);
@@ -398,7 +432,8 @@ Expected<HarnessReport> Runner::run() {
   HarnessReport report;
   report.kernel = record.kernel;
   report.chip = record.chip;
-  Expected<std::vector<HarnessTensor>> tensors = makeTensors(record, options);
+  Expected<std::vector<HarnessTensor>> tensors =
+      makeTensors(record, options, progress);
   if (!tensors)
     return tensors.takeError();
   report.tensors = std::move(*tensors);
@@ -410,10 +445,17 @@ Expected<HarnessReport> Runner::run() {
     return launch.takeError();
   resolved = std::move(*launch);
   report.grid = resolved.grid;
+  if (Error error = checkWorkspaces(report.tensors))
+    return std::move(error);
   if (Error error = checkProgram())
     return std::move(error);
+  Effort effort = estimateEffort(record, report.tensors, options);
+  double corners = options.corners ? 8 * effort.simulation : 0;
+  if (options.verify)
+    progress.begin("reference", effort.reference, effort.simulation + corners);
   if (Error error = computeReferenceOf(report.tensors))
     return std::move(error);
+  progress.begin("simulation", effort.simulation, corners);
   Expected<RunReport> result =
       runOnce(options.config, report.tensors, report.problems);
   if (!result)

@@ -1,6 +1,7 @@
 //===- HarnessInputs.cpp - tensors of a simulated launch ------------------===//
 #include "HarnessInputs.h"
 
+#include "HarnessEffort.h"
 #include "attn/Simulator/TensorMap.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -110,8 +111,9 @@ private:
 /// Makes the tensors of one launch.
 class TensorMaker {
 public:
-  TensorMaker(const LaunchRecord &record, const HarnessOptions &options)
-      : record(record), options(options) {}
+  TensorMaker(const LaunchRecord &record, const HarnessOptions &options,
+              ProgressMeter &progress)
+      : record(record), options(options), progress(progress) {}
 
   Expected<std::vector<HarnessTensor>> run() {
     for (const LaunchTensor &declared : record.tensors) {
@@ -128,12 +130,26 @@ public:
     if (record.problem)
       if (Error error = propagateSizes(*record.problem))
         return std::move(error);
+    std::vector<HostBuffer> buffers;
     for (HarnessTensor &tensor : tensors) {
-      if (Error error = finish(tensor.argument))
-        return std::move(error);
+      Expected<uint64_t> bytes = finish(tensor.argument);
+      if (!bytes)
+        return bytes.takeError();
+      buffers.push_back({"tensor \"" + tensor.argument.name + "\"",
+                         getHostBytes(*bytes, tensor.access)});
+    }
+    if (Error error = checkMemory(buffers, options.config.memoryLimit))
+      return std::move(error);
+    Effort effort = estimateEffort(record, tensors, options);
+    progress.begin("inputs", effort.inputs,
+                   effort.reference +
+                       effort.simulation * (options.corners ? 9 : 1));
+    for (HarnessTensor &tensor : tensors) {
       if (tensor.access == TensorAccess::Read)
         if (Error error = fill(tensor))
           return std::move(error);
+      if (Error error = progress.takeError())
+        return std::move(error);
     }
     return std::move(tensors);
   }
@@ -143,7 +159,7 @@ private:
   Error applyArrays();
   Error propagateSizes(const AttentionProblem &problem);
   Error unify(ArrayRef<std::pair<StringRef, unsigned>> sizes, int64_t value);
-  Error finish(TensorArgument &tensor);
+  Expected<uint64_t> finish(TensorArgument &tensor);
   Error fill(HarnessTensor &tensor);
   Error fillLengths(HarnessTensor &tensor, Random &random);
 
@@ -163,6 +179,7 @@ private:
 
   const LaunchRecord &record;
   const HarnessOptions &options;
+  ProgressMeter &progress;
   std::vector<HarnessTensor> tensors;
 };
 
@@ -276,8 +293,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
 
 /// Checks that all sizes are known, and makes open strides row-major, or
 /// column-major in the last two dimensions if columns are known to be
-/// contiguous.
-Error TensorMaker::finish(TensorArgument &tensor) {
+/// contiguous. The bytes that the tensor spans.
+Expected<uint64_t> TensorMaker::finish(TensorArgument &tensor) {
   for (auto [axis, extent] : llvm::enumerate(tensor.shape))
     if (extent == kDynamicSize)
       return createStringError("tensor \"" + tensor.name + "\": dimension " +
@@ -304,13 +321,7 @@ Error TensorMaker::finish(TensorArgument &tensor) {
   if (!bytes)
     return createStringError("tensor \"" + tensor.name +
                              "\": " + llvm::toString(bytes.takeError()));
-  // A simulated launch keeps everything in host memory, twice.
-  constexpr uint64_t limit = uint64_t(1) << 36;
-  if (*bytes > limit)
-    return createStringError("tensor \"" + tensor.name +
-                             "\": expected at most " + Twine(limit) +
-                             " bytes, got " + Twine(*bytes));
-  return Error::success();
+  return *bytes;
 }
 
 Error TensorMaker::fill(HarnessTensor &tensor) {
@@ -337,7 +348,13 @@ Error TensorMaker::fill(HarnessTensor &tensor) {
                              "got none");
   // Descales are above zero: powers of two from 1/2 to 2, and between.
   bool isDescale = StringRef(argument.name).ends_with("_descale");
+  uint64_t count = 0;
   forEachElement(argument, [&](int64_t offset) {
+    // A look at the clock for each element would take as long as its value.
+    if (++count % 4096 == 0)
+      progress.update(double(offset) / double(tensor.bytes.size()));
+    if (progress.isStopped())
+      return;
     double value =
         isDescale ? std::exp2(2 * random.uniform() - 1) : random.normal();
     encodeElement(argument.dtype, value, &tensor.bytes[offset]);
@@ -374,6 +391,7 @@ Error TensorMaker::fillLengths(HarnessTensor &tensor, Random &random) {
 }
 
 Expected<std::vector<HarnessTensor>>
-sim::makeTensors(const LaunchRecord &record, const HarnessOptions &options) {
-  return TensorMaker(record, options).run();
+sim::makeTensors(const LaunchRecord &record, const HarnessOptions &options,
+                 ProgressMeter &progress) {
+  return TensorMaker(record, options, progress).run();
 }

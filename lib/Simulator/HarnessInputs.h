@@ -11,9 +11,11 @@
 
 namespace mlir::attn::sim {
 
-/// Tensors in the record's order; inputs have their contents, outputs none.
+/// Tensors in the record's order; inputs have their contents, outputs none. The
+/// phase "inputs" of `progress`.
 llvm::Expected<std::vector<HarnessTensor>>
-makeTensors(const LaunchRecord &record, const HarnessOptions &options);
+makeTensors(const LaunchRecord &record, const HarnessOptions &options,
+            ProgressMeter &progress);
 
 /// Encodes a tensor map into its slot of the parameter buffer.
 llvm::Error writeTensorMap(const TensorMapParameter &map,

@@ -12,7 +12,7 @@
 #include "Machine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
-#include <thread>
+#include <future>
 
 using namespace mlir::attn::sim;
 using llvm::StringRef;
@@ -415,6 +415,7 @@ void Machine::reportDeadlock(Cluster &cluster) {
 }
 
 void Machine::finishCluster(Cluster &cluster) {
+  ++finishedClusters;
   std::lock_guard<std::mutex> lock(reportMutex);
   Counters &c = cluster.counters;
   for (size_t i = 0; i < cluster.execCount.size(); ++i)
@@ -462,6 +463,27 @@ bool Machine::claimCluster(std::array<uint32_t, 3> &id) {
   return true;
 }
 
+double Machine::getFraction() const {
+  double done = double(finishedClusters) /
+                (uint64_t(clusters[0]) * clusters[1] * clusters[2]);
+  if (config.expectedStores)
+    done = std::max(done, double(storedBytes) / config.expectedStores);
+  return std::min(done, 1.0);
+}
+
+void Machine::tick(Cluster &cluster) {
+  if (!config.progress)
+    return;
+  uint64_t stores =
+      cluster.counters.globalStoreBytes + cluster.counters.bulkStoreBytes;
+  if (stores != cluster.reportedStores)
+    storedBytes += stores - std::exchange(cluster.reportedStores, stores);
+  if (std::this_thread::get_id() == caller)
+    config.progress->update(getFraction());
+  if (config.progress->isStopped())
+    stop = true;
+}
+
 /// CTAs may wait for each other, so all that fit are resident at once.
 void Machine::runInterleaved(uint32_t total) {
   std::vector<std::unique_ptr<Cluster>> resident;
@@ -479,6 +501,7 @@ void Machine::runInterleaved(uint32_t total) {
       bool more = true;
       for (unsigned k = 0; k < 16 && more && !stop; ++k)
         more = step(*resident[i]);
+      tick(*resident[i]);
       if (more) {
         ++i;
         continue;
@@ -495,7 +518,7 @@ void Machine::runInOrder(uint32_t total) {
   for (uint32_t index = 0; index < total && !stop; ++index) {
     std::unique_ptr<Cluster> cluster = createCluster(index);
     while (!stop && step(*cluster))
-      ;
+      tick(*cluster);
     finishCluster(*cluster);
   }
 }
@@ -510,19 +533,23 @@ void Machine::runParallel(uint32_t total, unsigned threads) {
         break;
       std::unique_ptr<Cluster> cluster = createCluster(index);
       while (!stop && step(*cluster))
-        ;
+        tick(*cluster);
       finishCluster(*cluster);
     }
   };
   parallel = true;
-  std::vector<std::thread> pool;
+  std::vector<std::future<void>> pool;
   for (unsigned i = 1; i < threads; ++i)
-    pool.emplace_back(work);
+    pool.push_back(std::async(std::launch::async, work));
   work();
-  for (std::thread &t : pool)
-    t.join();
+  // Somebody may want to stop while only other threads are at work.
+  for (std::future<void> &helper : pool)
+    while (helper.wait_for(std::chrono::milliseconds(50)) !=
+           std::future_status::ready)
+      if (config.progress)
+        config.progress->update(getFraction());
   parallel = false;
-  if (!repeat)
+  if (!repeat || (config.progress && config.progress->isStopped()))
     return;
   // Clusters that have met in memory, or one that is wrong: what is seen of
   // that has to be the same each time.
@@ -530,6 +557,7 @@ void Machine::runParallel(uint32_t total, unsigned threads) {
   result = RunReport();
   execCount.assign(program.code.size(), 0);
   stop = false;
+  finishedClusters = storedBytes = 0;
   globalShadow.init(globalShadow.getGranule());
   runInOrder(total);
 }

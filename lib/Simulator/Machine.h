@@ -20,6 +20,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <thread>
 
 namespace mlir::attn::sim {
 
@@ -307,6 +308,7 @@ struct Cluster {
   std::mt19937_64 rng;
   Counters counters;
   std::vector<uint64_t> execCount; ///< by instruction
+  uint64_t reportedStores = 0;     ///< bytes, in Machine::storedBytes
   /// Of a cluster that is traced.
   std::unique_ptr<TraceRecorder> recorder;
   uint64_t laneCount = 0;
@@ -416,6 +418,9 @@ struct Exec {
   /// The same for any actor and clock.
   void trackAs(const Stamp &stamp, const Clock &clock, const MemRef &ref,
                uint64_t bytes, bool write);
+  /// The same for what the warp does through the async proxy.
+  void trackAsync(const Stamp &stamp, const MemRef &ref, uint64_t bytes,
+                  bool write);
   void reportRace(const Stamp &earlier, bool wasWrite, const Stamp &stamp,
                   bool write, const Clock &clock, const MemRef &ref,
                   uint64_t at, uint64_t bytes);
@@ -483,6 +488,7 @@ public:
   uint32_t entry = 0;
   std::array<uint32_t, 3> clusters{};
   uint32_t threadsPerCta = 0, warpsPerCta = 0;
+  uint64_t memoryLimit = 0; ///< bytes of host memory
   std::vector<uint64_t> globalAddresses; ///< of module variables
   std::vector<uint8_t> params;
   GlobalShadow globalShadow;
@@ -514,6 +520,12 @@ public:
   void finishCluster(Cluster &cluster);
 
 private:
+  /// Looks whether the launch is to stop, and says how far it is.
+  void tick(Cluster &cluster);
+  double getFraction() const;
+  std::thread::id caller = std::this_thread::get_id();
+  std::atomic<uint64_t> storedBytes{0};
+  std::atomic<uint64_t> finishedClusters{0};
   void runParallel(uint32_t total, unsigned threads);
   void runInOrder(uint32_t total);
   void runInterleaved(uint32_t total);

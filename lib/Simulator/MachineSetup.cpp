@@ -190,6 +190,7 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
       warp->tmemLdActor = cluster->newActor();
       warp->tmemStActor = cluster->newActor();
       warp->know.generic.cluster = warp->know.async.cluster =
+          warp->know.asyncGlobal.cluster =
           warp->know.tensor.cluster = warp->know.control.cluster = linear;
       cluster->warps.push_back(warp.get());
       cta->warps.push_back(std::move(warp));

@@ -39,7 +39,7 @@ uint16_t mlir::attn::sim::signalActor(const Mbarrier &b, const Cta &owner,
 void mlir::attn::sim::checkPhase(Cluster &cluster, Mbarrier &b) {
   auto publish = [&](Knowledge &to, Knowledge &from, uint16_t actor) {
     to.join(from);
-    for (Clock *clock : {&to.generic, &to.async, &to.tensor}) {
+    for (Clock *clock : to.getStreams()) {
       clock->cluster = cluster.linear;
       clock->raise(actor, phaseEpoch(b));
     }

@@ -235,59 +235,143 @@ unsigned firstScope(const Exec &x) {
                                                  : SyncScope::Gpu);
 }
 
+/// What a fence does; each bit is a part of it.
+enum FenceFlags : uint8_t {
+  FenceAcquire = 1,
+  FenceRelease = 2,
+  FenceAsync = 4,       ///< generic accesses before, async ones after it
+  FenceMbarrierInit = 8,
+  FenceRestricted = 16, ///< to shared memory
+};
+
+/// The memory that a fence of the async proxy is about.
+enum class FenceSpace : uint8_t { All, Global, SharedCta, SharedCluster };
+
+/// Hands what the lanes know of generic accesses to the async proxy.
+void passToAsyncProxy(Exec &x, FenceSpace space) {
+  Warp &w = *x.warp;
+  Knowledge own = x.release();
+  if (space == FenceSpace::All || space == FenceSpace::Global)
+    w.know.asyncGlobal.join(own.generic);
+  if (space == FenceSpace::Global)
+    return;
+  bool isOfOne = space == FenceSpace::SharedCta && x.cluster.ctas.size() > 1;
+  Clock &shared = isOfOne ? w.know.asyncOf[x.cta->rank] : w.know.async;
+  shared.join(own.generic);
+  shared.join(own.genericShared);
+}
+
+/// `imm` is the scope, `imm2` the FenceSpace.
 void execFence(Exec &x, const Inst &I) {
-  // flags: 1 generic fence, 2 proxy fence, 4 fence of mbarrier.init. imm is the
-  // scope of a generic fence.
   if (!x.sanitizing())
     return;
   Warp &w = *x.warp;
-  if (I.flags & 4)
+  if (I.flags & FenceMbarrierInit)
     w.fencedInits = w.initialised;
-  if (I.flags & 2)
-    w.know.async.join(publishedByLanes(x));
-  if (I.flags & 1) {
+  if (I.flags & FenceAcquire) {
+    Knowledge acquired;
     for (unsigned s = firstScope(x); s <= unsigned(I.imm); ++s) {
-      x.acquire(w.pendingAcquire[s]);
-      w.pendingAcquire[s].clear();
+      acquired.join(w.pendingAcquire[s]);
+      // A later fence may acquire what this one leaves out.
+      if (!(I.flags & FenceRestricted))
+        w.pendingAcquire[s].clear();
     }
-    releaseAtFence(x, SyncScope(I.imm));
+    if (I.flags & FenceRestricted)
+      acquired.restrictToShared();
+    x.acquire(acquired);
+    if (I.flags & FenceAsync)
+      w.know.async.join(acquired.genericShared);
+  } else if (I.flags & FenceAsync) {
+    passToAsyncProxy(x, FenceSpace(I.imm2));
   }
+  if (I.flags & FenceRelease)
+    releaseAtFence(x, SyncScope(I.imm), I.flags & FenceRestricted);
+}
+
+/// `.acquire` or `.release` of a fence that goes one way: its flag, or 0.
+uint8_t takeDirection(Decoding &c) {
+  if (c.take("acquire"))
+    return FenceAcquire;
+  return c.take("release") ? FenceRelease : 0;
+}
+
+/// `.sync_restrict`: acquires are about shared memory of the cluster, releases
+/// about that of the CTA, and the scope is the cluster.
+Error takeRestriction(Decoding &c) {
+  bool acquires = c.inst.flags & FenceAcquire;
+  if (!c.take(acquires ? "sync_restrict::shared::cluster"
+                       : "sync_restrict::shared::cta") ||
+      !c.take("cluster"))
+    return c.error(
+        llvm::Twine("expected '.") +
+        (acquires ? "sync_restrict::shared::cluster.cluster'"
+                  : "sync_restrict::shared::cta.cluster'"));
+  c.inst.flags |= FenceRestricted;
+  c.inst.imm = unsigned(SyncScope::Cluster);
+  c.program().narrowScopes = true;
+  return Error::success();
+}
+
+Error decodeProxyFence(Decoding &c) {
+  StringRef what =
+      c.takeAny({"async", "async::generic", "alias", "tensormap::generic"});
+  if (what.empty())
+    return c.error("unknown proxy fence");
+  if (what == "alias") // Simulated memory has one address for each byte.
+    return c.expectOps(0, 0);
+  if (what == "async") {
+    c.program().usesAsyncProxy = true;
+    c.inst.flags = FenceAsync;
+    StringRef space = c.takeAny({"global", "shared::cta", "shared::cluster"});
+    c.inst.imm2 = unsigned(space == "global"        ? FenceSpace::Global
+                           : space == "shared::cta" ? FenceSpace::SharedCta
+                           : space.empty()          ? FenceSpace::All
+                                           : FenceSpace::SharedCluster);
+    return c.expectOps(0, 0);
+  }
+  c.inst.flags = takeDirection(c);
+  if (!c.inst.flags)
+    return c.error("expected '.acquire' or '.release'");
+  if (what == "async::generic") {
+    c.program().usesAsyncProxy = true;
+    ATTN_SIM_TRY(takeRestriction(c));
+    // The release is the generic side of the pair, the acquire the async one.
+    if (c.inst.flags & FenceAcquire)
+      c.inst.flags |= FenceAsync;
+    return c.expectOps(0, 0);
+  }
+  // The map is read as other memory is, so that the pair is a release and an
+  // acquire.
+  c.inst.imm = unsigned(takeScope(c, SyncScope::Gpu));
+  unsigned operands = c.inst.flags & FenceAcquire ? 2 : 0;
+  return c.expectOps(operands, operands);
 }
 
 Error decodeFence(Decoding &c) {
-  if (c.ast.base == "membar" && c.take("proxy")) {
-    c.mods.clear();
-    c.inst.imm = unsigned(SyncScope::Gpu);
-    c.inst.flags = 3;
-    return c.set(execFence, InstClass::Fence);
-  }
-  if (c.take("proxy")) {
-    StringRef what =
-        c.takeAny({"async", "async::generic", "alias", "tensormap::generic"});
-    if (what.empty())
-      return c.error("unknown proxy fence");
-    c.takeAny({"shared::cta", "shared::cluster", "global"});
-    c.takeAny({"acquire", "release"});
-    c.takeAny({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
-    c.inst.imm = unsigned(takeScope(c, SyncScope::Gpu));
-    ATTN_SIM_TRY(c.expectOps(0, 2));
-    c.program().usesAsyncProxy |= what == "async";
-    c.inst.flags = what == "async" ? 2 : 1;
-    return c.set(execFence, InstClass::Fence);
-  }
+  ATTN_SIM_TRY(c.set(execFence, InstClass::Fence));
+  if (c.take("proxy"))
+    return decodeProxyFence(c);
   if (c.take("mbarrier_init")) {
-    c.take("release");
-    c.take("cluster");
-    c.inst.flags = 4;
-    return c.set(execFence, InstClass::Fence);
+    if (!c.take("release") || !c.take("cluster"))
+      return c.error("expected 'fence.mbarrier_init.release.cluster'");
+    c.inst.flags = FenceMbarrierInit;
+    return c.expectOps(0, 0);
   }
-  c.takeAny({"sc", "acq_rel", "acquire", "release"});
-  c.takeAny({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
+  c.inst.flags = takeDirection(c);
+  bool isRestricted = llvm::any_of(c.mods, [](StringRef mod) {
+    return mod.starts_with("sync_restrict");
+  });
+  if (c.inst.flags && isRestricted) {
+    ATTN_SIM_TRY(takeRestriction(c));
+    return c.expectOps(0, 0);
+  }
+  if (!c.inst.flags) {
+    c.inst.flags = FenceAcquire | FenceRelease;
+    c.takeAny({"sc", "acq_rel"});
+  }
   c.inst.imm = unsigned(takeScope(c, SyncScope::Gpu));
   c.take("gl");
-  ATTN_SIM_TRY(c.expectOps(0, 0));
-  c.inst.flags = 1;
-  return c.set(execFence, InstClass::Fence);
+  return c.expectOps(0, 0);
 }
 
 void execCreatePolicy(Exec &x, const Inst &I) {
@@ -333,14 +417,15 @@ SyncScope mlir::attn::sim::takeScope(Decoding &c, SyncScope otherwise) {
   return scope;
 }
 
-void mlir::attn::sim::releaseAtFence(Exec &x, SyncScope scope) {
+void mlir::attn::sim::releaseAtFence(Exec &x, SyncScope scope,
+                                     bool isRestricted) {
   Knowledge k = x.release();
+  if (isRestricted)
+    k.restrictToShared();
   for (unsigned s = firstScope(x); s < unsigned(scope); ++s)
     x.warp->fenceRelease[s] = k;
   x.warp->fenceRelease[unsigned(scope)] = std::move(k);
 }
-
-Clock mlir::attn::sim::publishedByLanes(Exec &x) { return x.release().generic; }
 
 /// What is published to a location for those who share the scope.
 static std::pair<uint64_t, uint64_t> syncKey(Exec &x, const MemRef &ref,

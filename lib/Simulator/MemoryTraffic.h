@@ -16,8 +16,9 @@ struct MemorySemantics {
 };
 /// Takes a scope; `otherwise` when there is none.
 SyncScope takeScope(Decoding &c, SyncScope otherwise);
-/// A fence of the scope: what later strong writes publish.
-void releaseAtFence(Exec &x, SyncScope scope);
+/// A fence of the scope: what later strong writes publish, of shared memory
+/// alone when it is restricted.
+void releaseAtFence(Exec &x, SyncScope scope, bool isRestricted = false);
 /// Takes the semantics and the scope.
 llvm::Error takeSemantics(Decoding &c, MemorySemantics &s);
 
@@ -25,8 +26,6 @@ llvm::Error takeSemantics(Decoding &c, MemorySemantics &s);
 void observeStrong(Exec &x, const MemorySemantics &s, const MemRef &ref);
 /// A strong write to the location.
 void publishStrong(Exec &x, const MemorySemantics &s, const MemRef &ref);
-/// The generic clock that the active lanes would publish now.
-Clock publishedByLanes(Exec &x);
 /// Reports a store into a live mbarrier.
 void checkMbarrierOverlap(Exec &x, const MemRef &ref, uint64_t bytes, int lane);
 

@@ -7,11 +7,12 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Simulator/Npy.h"
 
+#include "attn/Support/Files.h"
+#include "attn/Support/HostMemory.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::attn;
@@ -195,21 +196,13 @@ Expected<NpyArray> sim::parseNpy(ArrayRef<uint8_t> bytes, StringRef name) {
   return std::move(array);
 }
 
-Expected<std::vector<uint8_t>> sim::readFile(StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return createStringError("cannot read " + path + ": " +
-                             buffer.getError().message());
-  StringRef text = (*buffer)->getBuffer();
-  return std::vector<uint8_t>(text.bytes_begin(), text.bytes_end());
-}
+uint64_t sim::getMaxArrayBytes() { return getHostMemory() / 4; }
 
 Expected<NpyArray> sim::readNpy(StringRef path) {
-  Expected<std::vector<uint8_t>> bytes = readFile(path);
+  Expected<std::string> bytes = readFile(path, getMaxArrayBytes());
   if (!bytes)
     return bytes.takeError();
-  return parseNpy(*bytes, path);
+  return parseNpy(llvm::arrayRefFromStringRef(*bytes), path);
 }
 
 static StringRef getDescr(DType dtype) {
@@ -247,18 +240,9 @@ Error sim::writeNpy(StringRef path, DType dtype, ArrayRef<int64_t> shape,
   size_t padded = llvm::alignTo(10 + header.size() + 1, 64) - 10;
   header.append(padded - 1 - header.size(), ' ');
   header += '\n';
-  std::error_code error;
-  llvm::raw_fd_ostream os(path, error);
-  if (error)
-    return createStringError("cannot write " + path + ": " + error.message());
-  os << magic << '\x01' << '\0' << char(padded & 0xff) << char(padded >> 8)
-     << header;
-  os.write(reinterpret_cast<const char *>(data.data()), data.size());
-  os.close();
-  if (os.has_error()) {
-    error = os.error();
-    os.clear_error();
-    return createStringError("cannot write " + path + ": " + error.message());
-  }
-  return Error::success();
+  return writeFile(path, [&](llvm::raw_ostream &os) {
+    os << magic << '\x01' << '\0' << char(padded & 0xff) << char(padded >> 8)
+       << header;
+    os.write(reinterpret_cast<const char *>(data.data()), data.size());
+  });
 }

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Simulator/Npy.h"
 
+#include "attn/Support/Files.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CRC.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/Endian.h"
@@ -49,10 +51,10 @@ Expected<llvm::StringMap<NpyArray>> sim::readNpz(StringRef path) {
   auto fail = [&](const Twine &problem) {
     return createStringError(path + ": " + problem);
   };
-  Expected<std::vector<uint8_t>> file = readFile(path);
+  Expected<std::string> file = readFile(path, getMaxArrayBytes());
   if (!file)
     return file.takeError();
-  ArrayRef<uint8_t> bytes(*file);
+  ArrayRef<uint8_t> bytes = llvm::arrayRefFromStringRef(*file);
   size_t end = findDirectoryEnd(bytes);
   if (end == StringRef::npos)
     return fail("not a .npz file");

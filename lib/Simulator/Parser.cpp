@@ -132,6 +132,8 @@ private:
     return Error::success();
   }
 
+  /// What no device has; sums of sizes below do not overflow.
+  static constexpr uint64_t kMaxVariableBytes = uint64_t(1) << 40;
   static unsigned typeBytes(StringRef type) {
     return llvm::StringSwitch<unsigned>(type)
         .Cases({"b8", "u8", "s8"}, 1)
@@ -201,7 +203,11 @@ private:
       Expected<int64_t> n = integer();
       if (!n)
         return n.takeError();
-      v.bytes *= *n;
+      v.bytes = *n < 0 ? UINT64_MAX
+                       : llvm::SaturatingMultiply<uint64_t>(v.bytes, *n);
+      if (v.bytes > kMaxVariableBytes)
+        return error("expected '" + v.name + "' to have at most " +
+                     llvm::Twine(kMaxVariableBytes) + " bytes, got more");
       if (Error e = require(']'))
         return e;
     }

@@ -86,6 +86,7 @@ struct Inst {
   const Operand *ops = nullptr;
   llvm::StringRef text;
   const void *aux = nullptr; ///< family-specific, owned by the program
+  uint32_t auxBytes = 0;     ///< of `aux`, where it is plain data
   int64_t imm = 0;
   uint64_t imm2 = 0;
   uint32_t flags = 0; ///< family-specific
@@ -201,7 +202,7 @@ public:
 
   uint32_t regWords = 0;     ///< size of a warp's register file, in words
   uint32_t regMetas = 1;     ///< number of registers; 0 is "none"
-  uint32_t localBytes = 0;   ///< per thread
+  uint64_t localBytes = 0;   ///< per thread
   uint32_t staticShared = 0; ///< bytes
   uint32_t dynamicSharedAlign = 16;
   uint32_t functionCount = 0;

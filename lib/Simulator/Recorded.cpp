@@ -1,16 +1,20 @@
 //===- Recorded.cpp - launches recorded elsewhere -------------------------===//
 #include "attn/Simulator/Recorded.h"
 
+#include "HarnessEffort.h"
 #include "HarnessInputs.h"
+#include "attn/Support/Files.h"
+#include "attn/Support/JSON.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -75,11 +79,15 @@ Error RecordingReader::readIntegers(const json::Object &object, StringRef path,
                                     StringRef field, T &result) {
   const json::Array *array = object.getArray(field);
   if (!array)
-    return fail(path + "." + field, "expected an array");
+    return fail(path + (path.empty() ? "" : ".") + field, "expected an array");
   for (const json::Value &item : *array) {
     std::optional<int64_t> integer = item.getAsInteger();
-    if (!integer || *integer < 0 || *integer > INT64_C(0xffffffffffff))
-      return fail(path + "." + field, "expected integers of at least 0");
+    using Element = typename T::value_type;
+    constexpr uint64_t limit = std::min<uint64_t>(
+        std::numeric_limits<Element>::max(), UINT64_C(0xffffffffffff));
+    if (!integer || *integer < 0 || uint64_t(*integer) > limit)
+      return fail(path + (path.empty() ? "" : ".") + field,
+                  "expected integers from 0 to " + Twine(limit));
     result.push_back(*integer);
   }
   return Error::success();
@@ -303,7 +311,7 @@ static Expected<llvm::StringMap<NpyArray>> readArrays(StringRef folder) {
 }
 
 Expected<RecordedLaunch> sim::parseRecordedLaunch(StringRef text) {
-  Expected<json::Value> root = json::parse(text);
+  Expected<json::Value> root = parseJSON(text);
   if (!root)
     return createStringError("launch.json: not JSON: " +
                              llvm::toString(root.takeError()));
@@ -314,12 +322,10 @@ Expected<RecordedLaunch> sim::parseRecordedLaunch(StringRef text) {
 }
 
 Expected<RecordedLaunch> sim::readRecordedLaunch(StringRef folder) {
-  Expected<std::vector<uint8_t>> text =
-      readFile((folder + "/launch.json").str());
+  Expected<std::string> text = readFile((folder + "/launch.json").str());
   if (!text)
     return text.takeError();
-  Expected<RecordedLaunch> launch = parseRecordedLaunch(
-      StringRef(reinterpret_cast<const char *>(text->data()), text->size()));
+  Expected<RecordedLaunch> launch = parseRecordedLaunch(*text);
   if (!launch)
     return launch.takeError();
   Expected<llvm::StringMap<NpyArray>> arrays = readArrays(folder);
@@ -354,14 +360,21 @@ Expected<RecordedLaunch> sim::readRecordedLaunch(StringRef folder) {
 static Error writeNumber(const RecordedParameter &parameter,
                          const KernelParam &declared, uint8_t *to) {
   uint64_t bits = parameter.integer.value_or(0);
-  if (parameter.number) {
+  StringRef type = declared.type;
+  bool isFloat = type == "f32" || type == "f64";
+  if (parameter.number || isFloat) {
     if (declared.size != 4 && declared.size != 8)
       return createStringError("parameter " + declared.name +
                                ": expected a float of 4 or 8 bytes, got " +
                                Twine(declared.size) + " bytes");
-    bits = declared.size == 4
-               ? llvm::bit_cast<uint32_t>(float(*parameter.number))
-               : llvm::bit_cast<uint64_t>(*parameter.number);
+    if (type.starts_with("u") || type.starts_with("s"))
+      return createStringError("parameter " + declared.name +
+                               ": expected an integer for ." + type +
+                               ", got " + llvm::formatv("{0}", *parameter.number).str());
+    double value = parameter.number ? *parameter.number
+                                    : double(*parameter.integer);
+    bits = declared.size == 4 ? llvm::bit_cast<uint32_t>(float(value))
+                              : llvm::bit_cast<uint64_t>(value);
   } else {
     int64_t value = *parameter.integer;
     unsigned width = 8 * declared.size;
@@ -466,6 +479,23 @@ static Error runCorner(const Program &program, Memory &memory,
   return Error::success();
 }
 
+/// That the tensors fit into memory together.
+static Error checkSizes(const RecordedLaunch &launch, uint64_t limit) {
+  std::vector<HostBuffer> buffers;
+  for (const RecordedTensor &tensor : launch.tensors) {
+    std::string name = "tensor \"" + tensor.name + "\"";
+    Expected<uint64_t> bytes = getExtentBytes(
+        tensor.shape, getContiguousStrides(tensor.shape), tensor.dtype);
+    if (!bytes)
+      return createStringError(name + ": " +
+                               llvm::toString(bytes.takeError()));
+    buffers.push_back({name, getHostBytes(*bytes, tensor.isInput
+                                                      ? TensorAccess::Read
+                                                      : TensorAccess::Write)});
+  }
+  return checkMemory(buffers, limit);
+}
+
 Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
                                          const Program &program,
                                          const HarnessOptions &options) {
@@ -473,6 +503,10 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
   if (!kernel)
     return createStringError(program.getName() + ": expected a kernel \"" +
                              launch.kernel + "\" as in launch.json, got none");
+  ProgressMeter progress(options.progress);
+  progress.begin("simulation");
+  if (Error error = checkSizes(launch, options.config.memoryLimit))
+    return std::move(error);
   Memory memory;
   HarnessReport report;
   report.kernel = launch.kernel;
@@ -515,6 +549,7 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
   config.block = launch.block;
   config.cluster = launch.cluster;
   config.dynamicShared = launch.dynamicShared;
+  config.progress = &progress;
   Expected<std::vector<uint8_t>> parameters =
       makeParameters(launch, *kernel, addresses);
   if (!parameters)
@@ -559,9 +594,16 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     Deviation deviation = compareRecorded(tensor, expected->second, isRelative);
     (isRelative ? report.output : report.lse) = deviation;
   }
-  if (options.corners && report.run.completed)
-    for (const LaunchConfig &corner : getCorners(config))
-      if (Error error = runCorner(program, memory, before, corner, report))
-        return std::move(error);
+  if (!options.corners || !report.run.completed)
+    return std::move(report);
+  std::vector<LaunchConfig> corners = getCorners(config);
+  for (auto [index, corner] : llvm::enumerate(corners)) {
+    double seconds = report.run.seconds;
+    progress.begin("corner " + Twine(index + 1) + " of " +
+                       Twine(corners.size()),
+                   seconds, seconds * double(corners.size() - index - 1));
+    if (Error error = runCorner(program, memory, before, corner, report))
+      return std::move(error);
+  }
   return std::move(report);
 }

@@ -12,8 +12,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <chrono>
+#include <future>
 #include <limits>
-#include <thread>
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -60,8 +61,9 @@ struct Sequence {
 /// Computes the reference; one object for one call.
 class Computation {
 public:
-  Computation(const AttentionProblem &problem, const AttentionInputs &inputs)
-      : problem(problem), inputs(inputs) {}
+  Computation(const AttentionProblem &problem, const AttentionInputs &inputs,
+              ProgressMeter *progress)
+      : problem(problem), inputs(inputs), progress(progress) {}
 
   Expected<AttentionResult> run() {
     if (Error error = check())
@@ -79,13 +81,21 @@ public:
 
     std::atomic<int64_t> next{0};
     int64_t pairs = int64_t(sequences.size()) * problem.heads;
-    auto work = [&] {
-      for (int64_t pair = next++; pair < pairs; pair = next++)
-        computeHead(pair / problem.heads, pair % problem.heads);
+    for (const Sequence &sequence : sequences)
+      totalRows += sequence.queries * problem.heads;
+    auto work = [&](bool isCaller) {
+      for (int64_t pair = next++; pair < pairs && !isStopped(); pair = next++)
+        computeHead(pair / problem.heads, pair % problem.heads, isCaller);
     };
-    std::thread helper(work);
-    work();
-    helper.join();
+    std::future<void> helper =
+        std::async(std::launch::async, [&] { work(/*isCaller=*/false); });
+    work(/*isCaller=*/true);
+    while (helper.wait_for(std::chrono::milliseconds(50)) !=
+           std::future_status::ready)
+      report();
+    if (progress)
+      if (Error error = progress->takeError())
+        return std::move(error);
     return std::move(result);
   }
 
@@ -95,7 +105,12 @@ private:
   Error checkDescales();
   Expected<std::vector<int64_t>>
   readLengths(StringRef name, const TensorView &view, int64_t limit);
-  void computeHead(int64_t sequence, int64_t head);
+  void computeHead(int64_t sequence, int64_t head, bool isCaller);
+  bool isStopped() const { return progress && progress->isStopped(); }
+  void report() {
+    if (progress)
+      progress->update(totalRows ? double(doneRows) / double(totalRows) : 1);
+  }
   std::vector<double> load(const TensorView &view, int64_t batch, int64_t head,
                            int64_t first, int64_t rows, bool transpose);
   /// The visible keys [begin, end) of a query by mask kind.
@@ -104,6 +119,9 @@ private:
 
   const AttentionProblem &problem;
   const AttentionInputs &inputs;
+  ProgressMeter *progress;
+  int64_t totalRows = 0;
+  std::atomic<int64_t> doneRows{0};
   std::vector<Sequence> sequences;
   AttentionResult result;
 };
@@ -247,7 +265,8 @@ std::pair<int64_t, int64_t> Computation::getKeyRange(const Sequence &sequence,
   return {begin, std::clamp<int64_t>(end, begin, sequence.keys)};
 }
 
-void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
+void Computation::computeHead(int64_t sequenceIndex, int64_t head,
+                              bool isCaller) {
   const Sequence &sequence = sequences[sequenceIndex];
   int64_t kvHead = head / (problem.heads / problem.kvHeads);
   int64_t queries = sequence.queries, keys = sequence.keys;
@@ -268,7 +287,9 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
   }
   double sink = problem.sinks ? inputs.sinks->get({head}) : -infinity;
   std::vector<double> scores(keys);
-  for (int64_t i = 0; i < queries; ++i) {
+  for (int64_t i = 0; i < queries && !isStopped(); ++i, ++doneRows) {
+    if (isCaller)
+      report();
     int64_t row = (sequence.batch * problem.heads + head) * result.shape[2] +
                   sequence.firstQuery + i;
     double *o = result.o.data() + row * dv;
@@ -321,8 +342,9 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
 }
 
 Expected<AttentionResult> sim::computeReference(const AttentionProblem &problem,
-                                                const AttentionInputs &inputs) {
-  return Computation(problem, inputs).run();
+                                                const AttentionInputs &inputs,
+                                                ProgressMeter *progress) {
+  return Computation(problem, inputs, progress).run();
 }
 
 //===----------------------------------------------------------------------===//
@@ -337,6 +359,60 @@ static double difference(double out, double ref) {
     return 0;
   double delta = std::abs(out - ref);
   return std::isnan(delta) ? infinity : delta;
+}
+
+namespace {
+
+/// Where the elements of an output type end.
+struct OutputRange {
+  /// The least magnitude that rounds to infinity, or the largest finite one of
+  /// a type whose conversions saturate.
+  double end = infinity;
+  bool saturates = false;
+  double minNormal = 0;
+  /// Half the distance of the numbers below `minNormal`.
+  double halfSpacing = 0;
+};
+
+} // namespace
+
+static OutputRange getRange(DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return {65520, false, 0x1p-14, 0x1p-25};
+  case DType::BF16:
+    return {0x1.FFp127, false, 0x1p-126, 0x1p-134};
+  case DType::F32:
+    return {0x1.FFFFFFp127, false, 0x1p-126, 0x1p-150};
+  case DType::F8E4M3FN:
+    return {448, true, 0x1p-6, 0x1p-10};
+  case DType::F8E5M2:
+    return {57344, true, 0x1p-14, 0x1p-17};
+  default:
+    return {};
+  }
+}
+
+/// The difference of an element of O, judged by what its type can hold: beyond
+/// the range infinity is right (or the largest number), to within the same
+/// hundredth on both sides of the end; below the normal numbers half their
+/// spacing is no error.
+static double outputDifference(double out, double ref,
+                               const OutputRange &range) {
+  constexpr double margin = 0.01;
+  if (!std::isfinite(ref))
+    return difference(out, ref);
+  double size = std::abs(ref);
+  if (range.saturates)
+    return difference(out, std::copysign(std::min(size, range.end), ref));
+  bool sameSign = std::signbit(out) == std::signbit(ref);
+  if (std::isinf(out) && sameSign && size >= range.end * (1 - margin))
+    return std::max(0.0, range.end - size);
+  if (size > range.end * (1 + margin))
+    return infinity;
+  double delta = difference(out, ref);
+  return size < range.minNormal ? std::max(0.0, delta - range.halfSpacing)
+                                : delta;
 }
 
 /// Calls `visit(index, row)` for each index of `shape`, in row-major order.
@@ -374,17 +450,25 @@ Expected<Deviation> sim::compareOutput(const TensorView &out,
   Deviation deviation;
   double largest = 0, deltas = 0, refs = 0;
   int64_t dv = reference.shape[3];
+  OutputRange range = getRange(out.dtype);
   forEachIndex(reference.shape, [&](ArrayRef<int64_t> index, int64_t position) {
     if (!reference.defined[position / dv])
       return;
     double value = out.get(index), ref = reference.o[position];
-    double delta = difference(value, ref);
+    double delta = outputDifference(value, ref, range);
     deltas += delta * delta;
-    refs += std::isfinite(ref) ? ref * ref : 0;
+    double size = std::min(std::abs(ref), range.end);
+    refs += std::isfinite(ref) ? size * size : 0;
     track(deviation, largest, delta, index, value, ref);
   });
   deviation.error = std::sqrt(deltas) / (refs > 0 ? std::sqrt(refs) : 1.0);
   return deviation;
+}
+
+/// A float cannot hold a large LSE to a thousandth: from 1024 on the difference
+/// counts in proportion.
+static double getLSEScale(double ref) {
+  return std::max(1.0, std::abs(ref) / 1024);
 }
 
 Expected<Deviation> sim::compareLSE(const TensorView &out,
@@ -397,8 +481,9 @@ Expected<Deviation> sim::compareLSE(const TensorView &out,
     if (!reference.defined[position])
       return;
     double value = out.get(index), ref = reference.lse[position];
-    track(deviation, deviation.error, difference(value, ref), index, value,
-          ref);
+    double delta = difference(value, ref) /
+                   (std::isfinite(ref) ? getLSEScale(ref) : 1);
+    track(deviation, deviation.error, delta, index, value, ref);
   });
   return deviation;
 }

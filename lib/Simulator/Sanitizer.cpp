@@ -267,7 +267,20 @@ void Exec::track(const MemRef &ref, uint64_t bytes, bool write, uint8_t flags,
     ref.cta->remoteTouches[warp->index] = {warp->epoch, pc};
   Stamp stamp = stampHere(lane);
   stamp.flags = flags;
-  trackAs(stamp, warp->know.generic, ref, bytes, write);
+  Clock space;
+  trackAs(stamp, warp->know.getGeneric(ref.space == Space::Shared, space), ref,
+          bytes, write);
+}
+
+void Exec::trackAsync(const Stamp &stamp, const MemRef &ref, uint64_t bytes,
+                      bool write) {
+  if (!sanitizing())
+    return;
+  bool isShared = ref.space == Space::Shared;
+  Clock space;
+  trackAs(stamp,
+          warp->know.getAsync(isShared, isShared ? ref.cta->rank : 0, space),
+          ref, bytes, write);
 }
 
 void Exec::trackAs(const Stamp &stamp, const Clock &clock, const MemRef &ref,
@@ -461,7 +474,7 @@ Knowledge Exec::release() {
     k.tensor.limit(warp->tmemStActor, warp->fencedStores);
   }
   bool all = (active & warp->live) == warp->live;
-  for (Clock *clock : {&k.generic, &k.async, &k.tensor}) {
+  for (Clock *clock : k.getStreams()) {
     if (clock->ActorEpochs::empty())
       continue;
     for (uint16_t actor : {warp->cpActor, warp->bulkActor}) {
@@ -494,6 +507,10 @@ void mlir::attn::sim::acquireInto(Warp &warp, const Knowledge &from) {
   own.full = std::max(own.full, from.generic.fullOf(warp.actor));
   generic.set(warp.actor, own);
   warp.know.async.join(from.async);
+  warp.know.asyncGlobal.join(from.asyncGlobal);
+  warp.know.genericShared.join(from.genericShared);
+  for (const auto &[rank, clock] : from.asyncOf)
+    warp.know.asyncOf[rank].join(clock);
   warp.know.control.join(from.control);
   if (warp.cta->cluster->machine->config.assumes(Assumption::NoTensorFence))
     warp.know.tensor.join(from.tensor);
@@ -504,7 +521,7 @@ void mlir::attn::sim::acquireInto(Warp &warp, const Knowledge &from) {
 void mlir::attn::sim::synchroniseLanes(Warp &warp) {
   warp.know.generic.raise(warp.actor, warp.epoch);
   ++warp.epoch;
-  for (Clock *clock : {&warp.know.generic, &warp.know.async, &warp.know.tensor})
+  for (Clock *clock : warp.know.getStreams())
     for (uint16_t actor : {warp.cpActor, warp.bulkActor}) {
       Component c = clock->get(actor);
       if (c.lanes == 0 && c.part > c.full)

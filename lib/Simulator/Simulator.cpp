@@ -2,6 +2,7 @@
 
 #include "attn/Simulator/Simulator.h"
 #include "Machine.h"
+#include "attn/Support/HostMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -38,6 +39,15 @@ static Error fail(const llvm::Twine &message) {
 /// Puts module variables into global memory, with their initial values.
 static Error placeGlobals(Machine &machine, const ProgramImpl &program,
                           Memory &memory) {
+  uint64_t sum = 0;
+  for (const GlobalVar &g : program.globals) {
+    // With a byte beside each that says whether it was written.
+    sum = llvm::SaturatingMultiplyAdd<uint64_t>(g.ast.bytes, 2, sum);
+    if (sum > machine.memoryLimit)
+      return fail("expected variables of the module that fit into " +
+                  mlir::attn::formatBytes(machine.memoryLimit) + " of memory, got " +
+                  mlir::attn::formatBytes(sum) + " with '" + g.ast.name + "'");
+  }
   for (const GlobalVar &g : program.globals) {
     const AstVariable &v = g.ast;
     uint64_t address = memory.allocate(v.bytes, v.name, v.align);
@@ -71,6 +81,24 @@ static Error placeGlobals(Machine &machine, const ProgramImpl &program,
   return Error::success();
 }
 
+/// That the local memory of all CTAs that run at once fits into the host's.
+static Error checkLocalMemory(const Machine &machine, uint64_t ctas,
+                              uint64_t clusters) {
+  const LaunchConfig &config = machine.config;
+  uint64_t atOnce = machine.program.communicates ? config.residentClusters
+                    : config.threads ? config.threads
+                                     : std::thread::hardware_concurrency();
+  atOnce = std::max<uint64_t>(std::min(atOnce, clusters), 1);
+  uint64_t bytes = atOnce * ctas * machine.warpsPerCta * 32 *
+                   machine.program.localBytes * 2;
+  if (bytes <= machine.memoryLimit)
+    return Error::success();
+  return fail("expected local memory of the CTAs that run at once to fit into " +
+              mlir::attn::formatBytes(machine.memoryLimit) + ", got " + mlir::attn::formatBytes(bytes) +
+              " with " + llvm::Twine(machine.program.localBytes) +
+              " bytes a thread");
+}
+
 Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
                                          const LaunchConfig &config) {
   const auto &impl = static_cast<const ProgramImpl &>(program);
@@ -92,10 +120,21 @@ Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
   Machine machine(impl, memory, config, *kernel);
   machine.entry = impl.kernelEntry.at(kernel->name);
   machine.params = config.params;
+  machine.memoryLimit =
+      config.memoryLimit ? config.memoryLimit : mlir::attn::getHostMemory();
   uint64_t threads = 1;
+  constexpr uint32_t gridLimits[] = {INT32_MAX, 65535, 65535};
   for (unsigned i = 0; i < 3; ++i) {
     if (!config.grid[i] || !config.block[i] || !config.cluster[i])
       return fail("expected positive launch sizes, got zero");
+    // Products of what is left fit into 64 bits.
+    if (config.grid[i] > gridLimits[i] || config.block[i] > 1024 ||
+        config.cluster[i] > 16)
+      return fail("expected at most " + llvm::Twine(gridLimits[i]) +
+                  " CTAs, 1024 threads and clusters of 16 in dimension " +
+                  llvm::Twine(i) + ", got " + llvm::Twine(config.grid[i]) +
+                  ", " + llvm::Twine(config.block[i]) + " and " +
+                  llvm::Twine(config.cluster[i]));
     if (config.grid[i] % config.cluster[i])
       return fail("expected the grid to be a multiple of the cluster, got " +
                   llvm::Twine(config.grid[i]) + " and " +
@@ -124,16 +163,26 @@ Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
       uint64_t(config.cluster[0]) * config.cluster[1] * config.cluster[2];
   if (ctas > 16)
     return fail("expected at most 16 CTAs a cluster, got " + llvm::Twine(ctas));
+  uint64_t total =
+      uint64_t(machine.clusters[0]) * machine.clusters[1] * machine.clusters[2];
+  if (total > Stamp::MaxClusters)
+    return fail("expected at most " + llvm::Twine(Stamp::MaxClusters) +
+                " clusters in a simulated launch, got " + llvm::Twine(total));
   uint64_t shared = uint64_t(kernel->staticShared) + config.dynamicShared;
-  if (shared > 227 * 1024)
-    return fail("expected at most 232448 bytes of shared memory, got " +
-                llvm::Twine(shared));
+  if (shared > kMaxSharedBytes)
+    return fail("expected at most " + llvm::Twine(kMaxSharedBytes) +
+                " bytes of shared memory, got " + llvm::Twine(shared));
   machine.threadsPerCta = threads;
   machine.warpsPerCta = (threads + 31) / 32;
+  if (Error e = checkLocalMemory(machine, ctas, total))
+    return std::move(e);
   if (Error e = placeGlobals(machine, impl, memory))
     return std::move(e);
   RunReport report = machine.run();
   for (uint64_t address : machine.globalAddresses)
     llvm::cantFail(memory.release(address));
+  if (config.progress)
+    if (Error e = config.progress->takeError())
+      return std::move(e);
   return report;
 }

@@ -45,7 +45,7 @@ void CommitSignal::complete(Cluster &cluster) {
   // A commit has cluster scope, so it publishes to someone.
   Knowledge &to = *gatheringOf(b, *cta, *issuer->cta, /*clusterScope=*/true);
   to.join(*issuedAfter);
-  for (Clock *clock : {&to.generic, &to.async, &to.tensor}) {
+  for (Clock *clock : to.getStreams()) {
     clock->cluster = cluster.linear;
     clock->raise(issuer->mmaActor, epoch);
   }
@@ -271,7 +271,7 @@ void execTensorCopy(Exec &x, const Inst &I) {
           ref.offset = d.kMajor(r, b) - SharedBase;
           ref.address = ref.offset + SharedBase;
           if (ref.offset + 16 <= cta->shared.size())
-            x.trackAs(stamp, w.know.async, ref, 16, false);
+            x.trackAsync(stamp, ref, 16, false);
         }
         for (const auto &[first, last, add] : o.spread)
           if (r >= first && r < last)

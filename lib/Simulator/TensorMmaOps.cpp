@@ -32,8 +32,7 @@ void mlir::attn::sim::rememberIssue(Exec &x) {
   w.issuedAfter = w.know;
   // The thread's own accesses are not ordered before its asynchronous
   // operations, and its streams publish themselves.
-  for (Clock *clock :
-       {&w.issuedAfter.generic, &w.issuedAfter.async, &w.issuedAfter.tensor})
+  for (Clock *clock : w.issuedAfter.getStreams())
     for (uint16_t actor : {w.actor, w.cpActor, w.bulkActor, w.bulkWriteActor,
                            w.mmaActor, w.tmemLdActor, w.tmemStActor})
       clock->set(actor, Component());
@@ -148,7 +147,7 @@ void execTensorMma(Exec &x, const Inst &I) {
           ref.cta = op->ctas[i];
           ref.offset = offset;
           ref.address = offset + SharedBase;
-          x.trackAs(stamp, w.know.async, ref, 16, false);
+          x.trackAsync(stamp, ref, 16, false);
         };
         // Along K operands count as bytes, whatever their elements.
         auto operand = [&](uint64_t desc, Type type, bool transposed,

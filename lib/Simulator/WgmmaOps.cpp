@@ -243,7 +243,7 @@ void execWgmma(Exec &x, const Inst &I) {
       ref.cta = x.cta;
       ref.offset = offset;
       ref.address = offset + SharedBase;
-      x.trackAs(stamp, w.know.async, ref, 16, false);
+      x.trackAsync(stamp, ref, 16, false);
     };
     if (!o.aInRegisters)
       forChunks(MatrixDescriptor::wgmma(op->aDesc), bitWidth(o.a) / 8,
@@ -301,7 +301,7 @@ void execWgmmaWait(Exec &x, const Inst &I) {
   }
   if (!done || !x.sanitizing())
     return;
-  for (Clock *clock : {&w.know.generic, &w.know.async})
+  for (Clock *clock : {&w.know.generic, &w.know.async, &w.know.asyncGlobal})
     clock->raise(w.mmaActor, done);
 }
 

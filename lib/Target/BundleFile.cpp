@@ -1,6 +1,7 @@
 //===- BundleFile.cpp - The bytes of a bundle -----------------------------===//
 
 #include "attn/Target/BundleFile.h"
+#include "attn/Support/JSON.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Alignment.h"
 #include "llvm/Support/Endian.h"
@@ -95,7 +96,7 @@ llvm::Expected<Bundle> mlir::attn::readBundle(StringRef bytes) {
   StringRef header = bytes.substr(kPreamble, size);
   if (header.size() != size || getHash(header) != bytes.substr(16, 32))
     return makeDamaged("the header differs from its hash");
-  llvm::Expected<llvm::json::Value> json = llvm::json::parse(header);
+  llvm::Expected<llvm::json::Value> json = parseJSON(header);
   if (!json)
     return json.takeError();
   const llvm::json::Object *root = json->getAsObject();

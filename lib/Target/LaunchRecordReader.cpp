@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LaunchRecordNames.h"
+#include "attn/Support/JSON.h"
 #include "attn/Target/LaunchRecord.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -502,7 +503,7 @@ void RecordReader::checkSymbols(const SizeExpr &expression, StringRef path) {
 }
 
 Expected<LaunchRecord> mlir::attn::parseLaunchRecord(StringRef text) {
-  Expected<json::Value> root = json::parse(text);
+  Expected<json::Value> root = parseJSON(text);
   if (!root)
     return createStringError("launch record: not JSON: " +
                              llvm::toString(root.takeError()));

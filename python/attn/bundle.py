@@ -147,7 +147,7 @@ def parse(data: bytes, name: str = "<bundle>") -> Bundle:
     try:
         contents = json.loads(header)
         launch, entries = contents["launch"], contents["images"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise fail("a header without launch record and images") from None
     if not isinstance(launch, dict) or not isinstance(entries, list):
         raise fail("a header without launch record and images")

@@ -15,8 +15,9 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _library
@@ -57,8 +58,33 @@ def empty(shape: int | Sequence[int], dtype: DTypeLike) -> Empty:
     """Memory for a result."""
     import numpy as np
 
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    return Empty(extents, np.dtype(dtype))
+    try:
+        extents = (operator.index(shape),)  # type: ignore[arg-type]
+    except TypeError:
+        extents = tuple(operator.index(extent) for extent in shape)  # type: ignore[union-attr]
+    if any(extent < 0 for extent in extents):
+        raise ValueError(f"empty: expected extents of at least 0, got {extents}")
+    return Empty(extents, _check_elements("empty", np.dtype(dtype)))
+
+
+def _check_elements(what: str, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """That a device could hold elements of this type."""
+    if dtype.hasobject:
+        raise TypeError(f"{what}: expected numbers, got Python objects")
+    return dtype
+
+
+def _little_endian(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The elements as device memory has them."""
+    return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+
+
+def _check_range(what: str, value: int, bits: int) -> int:
+    """An integer that the C interface takes without wrapping it."""
+    number = operator.index(value)
+    if not 0 <= number < 2**bits:
+        raise ValueError(f"{what}: expected an integer from 0 to 2^{bits} - 1, got {number}")
+    return number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -146,6 +172,8 @@ class _Launch:
             }
             self.params.append({"size": 128, "tensor_map": fields})
             return int(name[3:])
+        if isinstance(value, (np.generic, np.ndarray)):
+            _check_elements(f"argument {len(self.params)}", value.dtype)
         if isinstance(value, Empty) or (isinstance(value, np.ndarray) and value.ndim):
             name = self.add_array(value)
             pointer = {"at": 0, "tensor": name, "offset": 0}
@@ -156,7 +184,7 @@ class _Launch:
         elif isinstance(value, int):
             self.params.append({"integer": int(value)})
         elif isinstance(value, (np.generic, np.ndarray)):
-            raw = value.tobytes()
+            raw = _little_endian(np.asarray(value)).tobytes()
             self.params.append({"size": len(raw), "hex": raw.hex()})
         elif isinstance(value, bytes):
             self.params.append({"size": len(value), "hex": value.hex()})
@@ -179,7 +207,8 @@ class _Launch:
 
 
 def _get_extents(what: str, value: Dim3) -> list[int]:
-    extents = [value] if isinstance(value, int) else list(value)
+    given = value if isinstance(value, Iterable) else [value]
+    extents = [_check_range(what, extent, 32) for extent in given]
     if not 1 <= len(extents) <= 3:
         raise ValueError(f"{what}: expected 1 to 3 extents, got {len(extents)}")
     return extents + [1] * (3 - len(extents))
@@ -208,8 +237,8 @@ def run(
 ) -> Run:
     """Runs a kernel. `args` are its parameters: an array is memory with these
     contents (the array itself is left as it is), `empty` memory without, a numpy
-    scalar or bytes a parameter of that width, a Python number one of the width
-    that the kernel declares. `shared` is in bytes, `kernel` may be left out where the
+    scalar or bytes a parameter of that width, a Python number one of the type
+    that the kernel declares (an int for an f32 becomes a float). `shared` is in bytes, `kernel` may be left out where the
     module has one. `options` are attn-sim's, such as {"schedule": "random"}.
     Raises SimulationError when the launch cannot start; what the kernel does
     wrong is in the result."""
@@ -224,20 +253,20 @@ def run(
         "grid": _get_extents("grid", grid),
         "block": _get_extents("block", block),
         "cluster": _get_extents("cluster", cluster),
-        "dynamic_shared_bytes": shared,
+        "dynamic_shared_bytes": _check_range("shared", shared, 32),
         "tensors": launch.get_tensors(),
         "params": launch.params,
     }
     library = _library.load()
     with _library.Handle("Simulation", library.attnSimulationCreate()) as simulation:
-        library.attnSimulationSetSeed(simulation, seed)
-        library.attnSimulationSetThreads(simulation, threads)
+        library.attnSimulationSetSeed(simulation, _check_range("seed", seed, 64))
+        library.attnSimulationSetThreads(simulation, _check_range("threads", threads, 32))
         for option, text in (options or {}).items():
             library.attnSimulationSetOption(simulation, _library.ref(option), _library.ref(text))
         for index, array in enumerate(launch.arrays):
             if isinstance(array, Empty):
                 continue
-            raw = np.ascontiguousarray(array)
+            raw = _little_endian(array)
             shape = (ctypes.c_int64 * 1)(raw.nbytes)
             library.attnSimulationSetInput(
                 simulation,
@@ -261,7 +290,8 @@ def run(
             number = int(tensor.name.text()[3:])
             raw = bytearray(ctypes.string_at(tensor.data, tensor.numBytes))
             array = launch.arrays[number]
-            results[number] = np.frombuffer(raw, dtype=array.dtype).reshape(array.shape)
+            found = np.frombuffer(raw, dtype=array.dtype.newbyteorder("<"))
+            results[number] = found.astype(array.dtype, copy=False).reshape(array.shape)
         return Run(
             [None if place is None else results[place] for place in places],
             contents["run"]["findings"],

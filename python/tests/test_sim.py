@@ -88,6 +88,42 @@ def test_wrong_arguments(arguments, message):
         run(*arguments)
 
 
+def test_integers_for_floats():
+    # 3 is 3.0 where the kernel declares an f32, and not its bits.
+    x = np.arange(64, dtype=np.float32)
+    result = run(x, empty(64, np.float32), 3, 64, 0)
+    np.testing.assert_array_equal(result.outputs[1], x * 3)
+    with pytest.raises(attn.SimulationError, match="expected an integer for .u32, got 6.4"):
+        run(x, empty(64, np.float32), 3, 64.5, 0)
+
+
+def test_big_endian():
+    x = np.arange(64).astype(">f4")
+    scale = np.array(2, ">f4")
+    result = run(x, empty(64, ">f4"), scale, np.array(64, ">u4"), np.array(1, ">u2"))
+    assert result.outputs[1].dtype == np.dtype(">f4")
+    np.testing.assert_array_equal(result.outputs[1], x * 2 + 1)
+
+
+def test_numbers_out_of_range():
+    x = np.ones(64, np.float32)
+    arguments = (x, empty(64, np.float32), 1.0, 64, 0)
+    for name, value in (("seed", -1), ("seed", 2**64), ("threads", 2**32), ("grid", 2**32)):
+        with pytest.raises(ValueError, match=f"{name}: expected an integer from 0 to 2"):
+            run(*arguments, **{name: value})
+    assert run(*arguments, seed=2**64 - 1, grid=np.int64(1)).passed
+    with pytest.raises(ValueError, match="empty: expected extents of at least 0"):
+        empty((4, -1), np.float32)
+    with pytest.raises(TypeError, match="argument 0: expected numbers, got Python objects"):
+        run(np.array([None, x], dtype=object))
+
+
+def test_more_than_the_memory():
+    x = np.ones(64, np.float32)
+    with pytest.raises(attn.SimulationError, match='of which tensor "arg1" takes .* TiB'):
+        run(x, empty(10**12, np.float32), 1.0, 64, 0)
+
+
 def test_wrong_types():
     with pytest.raises(TypeError, match="argument 0: expected an array"):
         run("x")

@@ -13,6 +13,7 @@
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"
+#include "attn/Support/ProgressBar.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
@@ -459,6 +460,8 @@ verifyResult(const CompileResult &result, sim::HarnessOptions &options,
   modifications.apply(options);
   if (problem)
     applyProblem(*problem, options);
+  ProgressBar bar("attn-compile");
+  options.progress = bar.getFunction();
   return verifyKernel(result.ptx, result.launches.front(), options);
 }
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Lint/SassLint.h"
+#include "attn/Support/Files.h"
 #include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
 #include "llvm/ADT/STLExtras.h"
@@ -18,7 +19,6 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir::attn;
@@ -56,15 +56,6 @@ static cl::opt<std::string> flagName("name", cl::value_desc("name"),
                                      cl::cat(category));
 static cl::opt<bool> printJson("json", cl::desc("Print the report as JSON"),
                                cl::cat(category));
-
-static Expected<std::string> readFile(StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer)
-    return llvm::createStringError(buffer.getError(),
-                                   "cannot read " + path + ": " +
-                                       buffer.getError().message());
-  return (*buffer)->getBuffer().str();
-}
 
 namespace {
 

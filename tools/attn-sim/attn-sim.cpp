@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Simulator/CostReport.h"
 #include "attn/Simulator/Recorded.h"
+#include "attn/Support/Files.h"
+#include "attn/Support/ProgressBar.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -159,13 +161,6 @@ static Expected<std::pair<StringRef, StringRef>> splitPair(StringRef option,
   return std::pair(name, value);
 }
 
-static Expected<std::string> readText(StringRef path) {
-  Expected<std::vector<uint8_t>> bytes = readFile(path);
-  if (!bytes)
-    return bytes.takeError();
-  return std::string(bytes->begin(), bytes->end());
-}
-
 static Expected<HarnessOptions> makeOptions() {
   HarnessOptions options;
   for (StringRef text : inputFlags) {
@@ -253,7 +248,7 @@ static Expected<HarnessReport> runFiles(std::string &path,
   if (!isRecorded && launchPath.empty())
     return createStringError("expected --launch with a PTX file, got none");
   path = isRecorded ? recordedPath + "/kernel.ptx" : ptxPath;
-  Expected<std::string> text = readText(path);
+  Expected<std::string> text = readFile(path);
   if (!text)
     return text.takeError();
   Expected<std::unique_ptr<Program>> program = parsePTX(*text, path);
@@ -265,7 +260,7 @@ static Expected<HarnessReport> runFiles(std::string &path,
       return launch.takeError();
     return runRecorded(*launch, **program, options);
   }
-  Expected<std::string> json = readText(launchPath);
+  Expected<std::string> json = readFile(launchPath);
   if (!json)
     return json.takeError();
   Expected<LaunchRecord> record = parseLaunchRecord(*json);
@@ -280,10 +275,13 @@ static Expected<bool> runTool() {
   if (!options)
     return options.takeError();
   std::string path;
+  ProgressBar bar("attn-sim");
+  options->progress = bar.getFunction();
   Expected<HarnessReport> report = runFiles(path, *options);
+  bar.clear();
   if (!report)
     return report.takeError();
-  Expected<std::string> text = readText(path);
+  Expected<std::string> text = readFile(path);
   if (!text)
     return text.takeError();
   Expected<CostReport> costs = computeCosts(*report, *text, getCostOptions());

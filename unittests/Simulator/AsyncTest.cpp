@@ -225,6 +225,11 @@ TEST(BulkCopy, StoreNeedsProxyFence) {
   EXPECT_EQ(r.at<uint32_t>(4 * 48), 0xCBCBCBCBu); // beyond the six rows
   expectError(k.go(kernel("", wait)), FindingKind::Race);
   expectError(k.go(kernel(fence, "")), FindingKind::ExitInFlight);
+  // The space counts.
+  expectClean(k.go(kernel("fence.proxy.async;", wait)));
+  expectClean(k.go(kernel("fence.proxy.async.shared::cluster;", wait)));
+  expectError(k.go(kernel("fence.proxy.async.global;", wait)),
+              FindingKind::Race);
 }
 
 TEST(BulkCopy, PlainAndReduce) {
@@ -359,6 +364,35 @@ TEST(Cluster, AsyncStoreSignalsItsBytes) {
   EXPECT_EQ(r.at<uint32_t>(9), 137u);
   EXPECT_EQ(r.at<uint32_t>(32 + 9), 9u);
   expectError(runText(kernel("256"), {}, 256, config), FindingKind::Deadlock);
+}
+
+TEST(Cluster, AsyncStoreNeedsAClusterLaunch) {
+  auto go = [](const char *store, const char *directive) {
+    std::string text = wrapKernel(
+        std::string("mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\n"
+                    "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+                    "@%p0 st.shared.b32 [%r1+64], 0;\nbar.sync 0;\n"
+                    "@!%p0 bra E;\n"
+                    "mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], 4;\n") +
+        store + " [%r1+64], %r0, [%r1];\n" + Wait + "\nE:");
+    text.replace(text.find(")\n{"), 2, std::string(")\n") + directive);
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    config.dynamicShared = 1024;
+    return runText(text, {}, 4, config);
+  };
+  const char *cluster = ".reqnctapercluster 1, 1, 1\n";
+  for (const char *store :
+       {"st.async.shared::cluster.mbarrier::complete_tx::bytes.b32",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::"
+        "bytes.add.u32"}) {
+    expectClean(go(store, cluster));
+    Outcome r = go(store, "");
+    expectError(r, FindingKind::InvalidOperation);
+    EXPECT_NE(r.text().find("expected a launch with clusters for "),
+              std::string::npos)
+        << r.text();
+  }
 }
 
 TEST(ClusterLaunchControl, EveryTileOnce) {

@@ -96,6 +96,32 @@ TEST(Counters, SectorsOfCopies) {
            512, 0, 0);
 }
 
+TEST(Counters, BankConflictsOfEightBytes) {
+  auto getTraffic = [](const char *access, unsigned shift) {
+    Counters c =
+        countersOf("shl.b32 %r3, %r0, " + std::to_string(shift) +
+                   ";\nand.b32 %r3, %r3, 4095;\nadd.u32 %r3, %r1, %r3;\n"
+                   "mov.b64 %d6, 7;\nst.shared.b64 [%r3], %d6;\n"
+                   "bar.warp.sync -1;\n" +
+                   access);
+    return c.shared["ld.shared"];
+  };
+  const char *load = "ld.shared.b64 %d7, [%r3];";
+  // A half warp at a time moves 128 bytes: in order without a conflict.
+  SharedTraffic dense = getTraffic(load, 3);
+  EXPECT_EQ(dense.wavefronts, 2u);
+  EXPECT_EQ(dense.conflicts, 0u);
+  EXPECT_EQ(dense.bytes, 256u);
+  // Every second 8 bytes: half the banks, twice the wavefronts.
+  SharedTraffic spread = getTraffic(load, 4);
+  EXPECT_EQ(spread.wavefronts, 4u);
+  EXPECT_EQ(spread.conflicts, 2u);
+  // All lanes of a half warp in one pair of banks.
+  SharedTraffic column = getTraffic(load, 7);
+  EXPECT_EQ(column.wavefronts, 32u);
+  EXPECT_EQ(column.conflicts, 30u);
+}
+
 TEST(Counters, Waits) {
   Counters c = countersOf("bar.sync 0;\nbar.sync 0;", 96);
   EXPECT_EQ(c.waits["barrier"].waits, 6u);

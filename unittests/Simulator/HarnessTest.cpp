@@ -174,8 +174,53 @@ TEST_F(Harness, ChecksSizes) {
   EXPECT_EQ(fail(), "tensor \"v\": expected an extent below 2^63 elements");
   SetUp();
   options.sizes["v.stride2"] = int64_t(1) << 40;
-  EXPECT_THAT(fail(), HasSubstr("tensor \"v\": expected at most 68719476736 "
-                                "bytes, got "));
+  EXPECT_THAT(fail(),
+              testing::MatchesRegex(
+                  "expected a launch that takes at most the .* of memory that "
+                  "there are, got 2.5 PiB, of which tensor \"v\" takes 2.5 "
+                  "PiB"));
+}
+
+TEST_F(Harness, ComparesWithTheMemory) {
+  // q 0, k 16976 bytes, v 6400, lengths 32: three times each.
+  options.config.memoryLimit = 3 * (8200 * 2 + 6400 + 32);
+  EXPECT_EQ(fail(), "no error");
+  --options.config.memoryLimit;
+  EXPECT_EQ(fail(), "expected a launch that takes at most the 66.9 KiB of "
+                    "memory that there are, got 66.9 KiB, of which tensor "
+                    "\"k\" takes 48.0 KiB");
+}
+
+TEST_F(Harness, TellsHowFarItIs) {
+  std::vector<std::string> phases;
+  options.progress = [&](const ProgressState &state) {
+    phases.push_back(state.phase.str());
+    return true;
+  };
+  run();
+  EXPECT_THAT(phases, ElementsAre("inputs", "reference", "simulation"));
+  unsigned left = 0;
+  options.progress = [&](const ProgressState &) { return left-- > 0; };
+  for (unsigned calls : {0, 1, 2}) {
+    left = calls;
+    auto report = runLaunch(record, program, options);
+    ASSERT_FALSE(bool(report));
+    llvm::Error error = report.takeError();
+    EXPECT_TRUE(error.isA<StoppedError>());
+    llvm::consumeError(std::move(error));
+  }
+}
+
+TEST_F(Harness, EstimatesLongRuns) {
+  double seconds = 0;
+  options.progress = [&](const ProgressState &state) {
+    seconds = state.secondsLeft;
+    return false;
+  };
+  record.problem->varlen = false;
+  options.sizes["q.dim2"] = options.sizes["k.dim2"] = 1 << 20;
+  EXPECT_EQ(fail(), "stopped by the caller");
+  EXPECT_GT(seconds, 600);
 }
 
 TEST_F(Harness, NeedsValuesForIntegers) {

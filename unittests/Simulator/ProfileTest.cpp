@@ -283,6 +283,28 @@ TEST(Profile, A8EqualValues) {
   expectError(rows("%r0", Profile::Hw, 0), FindingKind::Race);
 }
 
+TEST(Profile, A8IsNoneForAsynchronousWrites) {
+  // cp.async and a store of the same value: until the wait the copy may still
+  // come, whatever it brings.
+  auto go = [](const char *wait) {
+    LaunchConfig config = configOf(32, Profile::Hw, 0);
+    config.asyncWrites = AsyncTiming::Issue;
+    std::vector<uint32_t> in(32, 7);
+    return runText(
+        wrapKernel("mov.b32 %r2, smem;\nshl.b32 %r3, %r0, 2;\n"
+                   "add.s32 %r3, %r2, %r3;\nmul.wide.u32 %d2, %r0, 4;\n"
+                   "add.s64 %d3, %d0, %d2;\n"
+                   "cp.async.ca.shared.global [%r3], [%d3], 4;\n"
+                   "cp.async.commit_group;\n" +
+                   std::string(wait) +
+                   "mov.b32 %r4, 7;\nst.shared.b32 [%r3], %r4;\n"
+                   "cp.async.wait_group 0;"),
+        bytesOf(in), 4, config);
+  };
+  expectClean(go("cp.async.wait_group 0;\n"));
+  expectError(go(""), FindingKind::Race);
+}
+
 TEST(Profile, A9SignalsToAnInvalidatedBarrier) {
   // CTA 0 invalidates its barrier while CTA 1 may still signal it.
   auto go = [](const char *sync, Profile profile, uint16_t assumptions) {

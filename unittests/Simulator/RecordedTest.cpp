@@ -118,8 +118,14 @@ TEST_F(Recorded, ChecksLaunchJson) {
   EXPECT_EQ(failure("[4, 1, 1]", "[4, 1]"),
             "launch.json: grid: expected 3 extents");
   EXPECT_EQ(failure("[4, 1, 1]", "[4, 1, -1]"),
-            "launch.json: .grid: expected integers of at least 0");
-  EXPECT_EQ(failure("[4, 1, 1]", "4"), "launch.json: .grid: expected an array");
+            "launch.json: grid: expected integers from 0 to 4294967295");
+  for (const char *each : {"[4, 1, 1]", "[128, 1, 1]", "[2, 1, 1]"})
+    EXPECT_THAT(failure(each, "[4294967297, 1, 1]"),
+                HasSubstr(": expected integers from 0 to 4294967295"));
+  EXPECT_EQ(failure("[4, 1, 1]", "4"), "launch.json: grid: expected an array");
+  EXPECT_THAT(failure("\"ignored\"", std::string(1000000, '[')),
+              HasSubstr("launch.json: not JSON: expected at most 64 nested "
+                        "arrays and objects"));
   EXPECT_EQ(failure("\"dynamic_shared_bytes\": 1024", "\"x\": 0"),
             "launch.json: .dynamic_shared_bytes: expected an integer of at "
             "least 0");

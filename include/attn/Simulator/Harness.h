@@ -51,6 +51,10 @@ struct HarnessOptions {
   /// 1e-3 for LSE.
   double outputTolerance = -1;
   double lseTolerance = -1;
+
+  /// Hears how far the run is: phases "inputs", "reference", "simulation" and
+  /// "corner I of N". The first call has an estimate for the whole.
+  ProgressFn progress;
 };
 
 /// One tensor of a launch with its contents.
@@ -92,8 +96,8 @@ struct HarnessReport {
 
 /// Runs the kernel of `record` in `program`. Errors: a program that does not
 /// fit the record, sizes or inputs that are missing or contradict it, what
-/// computeReference refuses, and a launch that cannot start. What the kernel
-/// does wrong is in the report.
+/// computeReference refuses, a launch that cannot start or does not fit into
+/// memory, and StoppedError. What the kernel does wrong is in the report.
 llvm::Expected<HarnessReport> runLaunch(const LaunchRecord &record,
                                         const Program &program,
                                         const HarnessOptions &options);

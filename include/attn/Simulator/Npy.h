@@ -40,6 +40,10 @@ struct NpyArray {
 /// element types.
 llvm::Expected<NpyArray> parseNpy(llvm::ArrayRef<uint8_t> bytes,
                                   llvm::StringRef name);
+/// The most bytes of a file with arrays that is read: a quarter of the
+/// machine's memory, since an array is kept several times.
+uint64_t getMaxArrayBytes();
+
 /// Reads a .npy file.
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 
@@ -51,9 +55,6 @@ llvm::Error writeNpy(llvm::StringRef path, DType dtype,
 /// Reads every array of a .npz archive, by name without `.npy`. Entries may be
 /// stored or deflated; the archive's CRC-32 is checked.
 llvm::Expected<llvm::StringMap<NpyArray>> readNpz(llvm::StringRef path);
-
-/// Reads a whole file; the error names the path and the reason.
-llvm::Expected<std::vector<uint8_t>> readFile(llvm::StringRef path);
 
 } // namespace mlir::attn::sim
 

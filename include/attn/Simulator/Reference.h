@@ -7,6 +7,7 @@
 #ifndef ATTN_SIMULATOR_REFERENCE_H
 #define ATTN_SIMULATOR_REFERENCE_H
 
+#include "attn/Support/Progress.h"
 #include "attn/Target/LaunchRecord.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -62,15 +63,19 @@ struct AttentionResult {
 
 /// Computes attention. Errors: shapes that contradict the problem or each
 /// other, missing sinks or lengths, lengths that decrease or reach beyond the
-/// tensors, a score_mod or mask_mod that the problem has and `inputs` lacks.
+/// tensors, a score_mod or mask_mod that the problem has and `inputs` lacks, and
+/// StoppedError where `progress` stops it.
 llvm::Expected<AttentionResult>
-computeReference(const AttentionProblem &problem,
-                 const AttentionInputs &inputs);
+computeReference(const AttentionProblem &problem, const AttentionInputs &inputs,
+                 ProgressMeter *progress = nullptr);
 
 /// How far a kernel's output lies from the reference.
 struct Deviation {
-  /// O: ‖out - ref‖ / ‖ref‖. LSE: the largest |out - ref|, equal infinities
-  /// counting as equal. Infinite where one is finite and the other is not.
+  /// O: ‖out - ref‖ / ‖ref‖. LSE: the largest |out - ref| / max(1, |ref| /
+  /// 1024). Equal infinities count as equal; infinite where one is finite and
+  /// the other is not. What O's type cannot hold is judged as its conversion
+  /// would give it: infinity beyond the range, and below the normal numbers
+  /// half their spacing counts as no difference.
   double error = 0;
   /// The element that differs most, and its two values.
   llvm::SmallVector<int64_t, 4> worst;

@@ -21,6 +21,7 @@
 
 #include "attn/Simulator/Memory.h"
 #include "attn/Simulator/Report.h"
+#include "attn/Support/Progress.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -32,12 +33,16 @@
 
 namespace mlir::attn::sim {
 
+/// The most shared memory of a CTA on any chip, in bytes.
+constexpr uint32_t kMaxSharedBytes = 227 * 1024;
+
 /// One kernel parameter and its place in the flat parameter buffer.
 struct KernelParam {
   std::string name;
   uint32_t offset = 0; ///< in bytes, aligned as the PTX declares it
   uint32_t size = 0;   ///< in bytes
   uint32_t align = 1;
+  std::string type; ///< of a scalar, such as "f32"; empty for an array
 };
 
 /// What a module says about one `.entry`.
@@ -150,11 +155,20 @@ struct LaunchConfig {
   unsigned tracedClusters = 0;
   /// CTAs that fit on the device at once when they have to run interleaved.
   unsigned residentClusters = 132;
+  /// Bytes of host memory that the launch may take; 0 is what the machine has.
+  uint64_t memoryLimit = 0;
+  /// Hears how far the launch is, from the thread that called run(), and may
+  /// stop it. Not owned.
+  ProgressMeter *progress = nullptr;
+  /// Bytes that the kernel will have stored at its end, where that is known: a
+  /// measure of progress for CTAs that live as long as the launch.
+  uint64_t expectedStores = 0;
 };
 
 /// Runs one launch to its end. The error is for a launch that cannot start
-/// (unknown kernel, wrong parameter size, block too large, ...); what the
-/// kernel does wrong comes back as findings in the report.
+/// (unknown kernel, wrong parameter size, block too large, ...), or that
+/// `progress` has stopped (StoppedError); what the kernel does wrong comes back
+/// as findings in the report.
 llvm::Expected<RunReport> run(const Program &program, Memory &memory,
                               const LaunchConfig &config);
 

@@ -1,5 +1,6 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-shared))' | FileCheck %s
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-shared{print-map=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=MAP
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-shared))' --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 #s128 = #attn.swizzled<span = 128>
 !tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
@@ -13,6 +14,8 @@ gpu.module @kernels {
   // Buffers of two partitions share nothing, whatever the order of the text; nor
   // do two of one partition. What is dead before shares bytes with them.
   // Mbarriers go behind, at 8 bytes.
+  // mbarriers count too.
+  // REMARK: Function=partitions {{.*}}, bytes=16672, bytes-without-reuse=24864,
   // CHECK-LABEL: gpu.func @partitions
   // CHECK-SAME: attn.shared_bytes = 16672 : i64
   // CHECK-DAG: attn.alloc {name = "before", offset = 0 : i64}

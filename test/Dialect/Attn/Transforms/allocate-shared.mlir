@@ -1,5 +1,6 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-shared))' | FileCheck %s
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-shared{print-map=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=MAP
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-shared))' --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 #s128 = #attn.swizzled<span = 128>
 !tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
@@ -35,6 +36,7 @@ gpu.module @kernels {
   }
 
   // One after the other: the same bytes.
+  // REMARK: Function=in_turn {{.*}}, bytes=8192, bytes-without-reuse=16384,
   // CHECK-LABEL: gpu.func @in_turn
   // CHECK-SAME: attn.shared_bytes = 8192 : i64
   // CHECK: attn.alloc {name = "a", offset = 0 : i64}
@@ -54,6 +56,7 @@ gpu.module @kernels {
 
   // A hole: q is dead between its last read and the next write of all of it. A
   // ring in a loop between them takes its bytes.
+  // REMARK: Function=hole {{.*}}, bytes=16384, bytes-without-reuse=24576,
   // CHECK-LABEL: gpu.func @hole
   // CHECK-SAME: attn.shared_bytes = 16384 : i64
   // CHECK: attn.alloc {name = "q", offset = 0 : i64}

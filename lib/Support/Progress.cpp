@@ -1,0 +1,65 @@
+//===- Progress.cpp - How far a long computation is -----------------------===//
+
+#include "attn/Support/Progress.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+
+using namespace mlir::attn;
+
+char StoppedError::ID = 0;
+
+void StoppedError::log(llvm::raw_ostream &os) const {
+  os << "stopped by the caller";
+}
+
+std::error_code StoppedError::convertToErrorCode() const {
+  return std::make_error_code(std::errc::operation_canceled);
+}
+
+double ProgressMeter::getElapsed() const {
+  return std::chrono::duration<double>(Clock::now() - started).count();
+}
+
+bool ProgressMeter::begin(const llvm::Twine &name, double seconds,
+                          double behind) {
+  phase = name.str();
+  expected = seconds;
+  after = behind;
+  started = Clock::now();
+  return report(0);
+}
+
+bool ProgressMeter::update(double fraction) {
+  if (!function || stopped)
+    return !stopped;
+  if (Clock::now() - reported < std::chrono::milliseconds(100))
+    return true;
+  return report(fraction);
+}
+
+bool ProgressMeter::report(double fraction) {
+  if (!function || stopped)
+    return !stopped;
+  reported = Clock::now();
+  double elapsed = getElapsed(), left = -1;
+  // The pace so far says more than an estimate, once there is one.
+  if (fraction >= 0.02 && elapsed >= 0.5)
+    left = elapsed * (1 - fraction) / fraction;
+  else if (expected > elapsed)
+    left = expected - elapsed;
+  if (left >= 0)
+    left = after >= 0 ? left + after : -1;
+  ProgressState state;
+  state.phase = phase;
+  state.fraction = fraction < 0 ? -1 : std::min(fraction, 1.0);
+  state.secondsLeft = left;
+  if (!function(state))
+    stopped = true;
+  return !stopped;
+}
+
+llvm::Error ProgressMeter::takeError() const {
+  if (stopped)
+    return llvm::make_error<StoppedError>();
+  return llvm::Error::success();
+}
