@@ -20,37 +20,40 @@ _QUIET_SECONDS = 2.0
 _LINE_SECONDS = 10.0
 #: Estimates above are said before the work begins.
 _LONG_SECONDS = 60.0
-_BAR = 20
+_BAR = 30
 
 
 def format_seconds(seconds: float) -> str:
-    """Such as "12 s" or "31 min"."""
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    """Such as "12 s", "31 min" or "3.5 h"."""
+    if seconds < 90:
+        return f"{max(seconds, 0.0):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 class Line:
     """One line on standard error that is written over, or, where that is no
-    terminal, a line now and then."""
+    terminal, a line now and then. As the programs show it."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._is_terminal = self._stream.isatty()
-        self._start = self._said = time.monotonic()
+        self._start = time.monotonic()
+        self._next = _QUIET_SECONDS
         self._width = 0
 
     def __call__(self, phase: str, fraction: float, seconds_left: float) -> None:
-        now = time.monotonic()
-        if now - self._start < _QUIET_SECONDS:
+        passed = time.monotonic() - self._start
+        if passed < (_QUIET_SECONDS if self._is_terminal else self._next):
             return
-        share = f"{100 * min(fraction, 1.0):.0f} %" if fraction >= 0 else "running"
+        self._next = passed + _LINE_SECONDS
+        done = min(max(fraction, 0.0), 1.0)
+        share = f"{100 * done:.0f} %" if fraction >= 0 else "running"
         left = f", {format_seconds(seconds_left)} left" if seconds_left >= 0 else ""
         if not self._is_terminal:
-            if now - self._said >= _LINE_SECONDS:
-                self._said = now
-                print(f"{phase}: {share}{left}", file=self._stream, flush=True)
+            print(f"{phase}: {share}{left}", file=self._stream, flush=True)
             return
-        done = round(_BAR * min(max(fraction, 0.0), 1.0))
-        text = f"{phase}  [{'#' * done}{'-' * (_BAR - done)}]  {share}{left}"
+        filled = int(_BAR * done)
+        text = f"{phase:<14} [{'#' * filled}{'-' * (_BAR - filled)}] {share:>5}{left}"
         print(f"\r{text:<{self._width}}", end="", file=self._stream, flush=True)
         self._width = len(text)
 
