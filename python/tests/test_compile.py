@@ -202,6 +202,17 @@ def test_bf16_rounding():
     assert from_bf16(to_bf16(values))[0] == 1.0
 
 
+def test_version(monkeypatch):
+    assert attn.__version__ == attn.compiler_version()
+    with pytest.raises(AttributeError, match="module 'attn' has no attribute 'versions'"):
+        attn.versions  # noqa: B018
+    monkeypatch.setenv("ATTN_LIBRARY", "/nonexistent/libAttnC.so")
+    attn._library.load.cache_clear()
+    assert attn.__version__.endswith(" (no compiler)")
+    monkeypatch.undo()
+    attn._library.load.cache_clear()
+
+
 def test_missing_library(monkeypatch):
     from attn import _library
 
