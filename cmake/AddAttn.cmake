@@ -137,11 +137,13 @@ function(add_attn_library name)
 endfunction()
 
 # add_attn_tool(<name> <sources>... [SUPPORT_ONLY] [TEST_ONLY] [STATIC_MLIR]
-#   [LINK_LIBS <libs>])
-# TEST_ONLY tools are not installed. STATIC_MLIR tools link MLIR's archives where
+#   [PYTHON] [LINK_LIBS <libs>])
+# TEST_ONLY tools are not installed; PYTHON tools are commands that the Python
+# package brings as well. STATIC_MLIR tools link MLIR's archives where
 # there are any: they start in a fifth of the time, and cannot load plugins.
 function(add_attn_tool name)
-  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY;STATIC_MLIR" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY;STATIC_MLIR;PYTHON" "" "LINK_LIBS"
+    ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   if(NOT TARGET AttnStaticMLIR)
     set(ARG_STATIC_MLIR OFF)
@@ -165,6 +167,10 @@ function(add_attn_tool name)
   set_property(GLOBAL APPEND PROPERTY ATTN_TOOLS ${name})
   if(NOT ARG_TEST_ONLY)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+  if(ARG_PYTHON AND SKBUILD_SCRIPTS_DIR)
+    install(TARGETS ${name} RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR}
+      COMPONENT python EXCLUDE_FROM_ALL)
   endif()
 endfunction()
 

@@ -111,6 +111,9 @@ ATTN_C_EXPORTED uint32_t attnGetAPIVersion(void);
 /** Version of the compiler and of LLVM, such as "0.1.0 (LLVM 22.1.8)". Other
  * output for the same input means another text here only in releases. */
 ATTN_C_EXPORTED AttnStringRef attnGetCompilerVersion(void);
+/** The build of the ptxas that makes cubins, as it states it; empty where there
+ * is none. Lives until the thread's next call of this function. */
+ATTN_C_EXPORTED AttnStringRef attnGetAssemblerVersion(void);
 
 ATTN_C_EXPORTED size_t attnGetNumTargets(void);
 /** The target at `index`, oldest first; an empty chip when there is none. */

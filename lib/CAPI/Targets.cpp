@@ -1,6 +1,7 @@
 //===- Targets.cpp - Versions and targets in the C interface --------------===//
 
 #include "Request.h"
+#include "attn/Target/Assembler.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/Config/llvm-config.h"
 #include <cstring>
@@ -11,6 +12,15 @@ uint32_t attnGetAPIVersion(void) { return ATTN_C_API_VERSION; }
 
 AttnStringRef attnGetCompilerVersion(void) {
   return attnStringFromC(ATTN_VERSION " (LLVM " LLVM_VERSION_STRING ")");
+}
+
+AttnStringRef attnGetAssemblerVersion(void) {
+  thread_local std::string version;
+  llvm::Expected<std::string> found = getPtxasVersion();
+  version = found ? std::move(*found) : "";
+  if (!found)
+    llvm::consumeError(found.takeError());
+  return toC(version);
 }
 
 size_t attnGetNumTargets(void) { return getTargets().size(); }

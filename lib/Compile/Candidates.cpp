@@ -20,8 +20,9 @@ namespace {
 class CandidateWriter {
 public:
   CandidateWriter(ModuleOp module, const CompileOptions &options,
-                  StringRef folder, TimingScope &timing)
-      : module(module), options(options), folder(folder), timing(timing) {}
+                  StringRef folder, TimingScope &timing, ProgressFn progress)
+      : module(module), options(options), folder(folder), timing(timing),
+        meter(std::move(progress)) {}
 
   LogicalResult run(unsigned count);
 
@@ -36,6 +37,7 @@ private:
   const CompileOptions &options;
   StringRef folder;
   TimingScope &timing;
+  ProgressMeter meter;
   OwningOpRef<ModuleOp> planned;
   llvm::json::Array entries;
 };
@@ -178,9 +180,13 @@ LogicalResult CandidateWriter::run(unsigned count) {
   if (failed(facts))
     return failure();
   llvm::json::Object problem = describeProblem(*facts);
-  for (const PlanCandidate &candidate : *chosen)
+  meter.begin("candidates");
+  for (const PlanCandidate &candidate : *chosen) {
     if (failed(write(*op, candidate)))
       return failure();
+    if (!meter.update(double(entries.size()) / chosen->size()))
+      return module.emitError(llvm::toString(meter.takeError()));
+  }
   llvm::json::Value index = llvm::json::Object{
       {"version", 1},
       {"chip", options.chip},
@@ -194,6 +200,7 @@ LogicalResult CandidateWriter::run(unsigned count) {
 LogicalResult attn::writeCandidates(ModuleOp module,
                                     const CompileOptions &options,
                                     unsigned count, StringRef folder,
-                                    TimingScope &timing) {
-  return CandidateWriter(module, options, folder, timing).run(count);
+                                    TimingScope &timing, ProgressFn progress) {
+  return CandidateWriter(module, options, folder, timing, std::move(progress))
+      .run(count);
 }

@@ -137,6 +137,40 @@ llvm::Expected<std::string> mlir::attn::findPtxas() {
   return findCudaProgram("ptxas");
 }
 
+/// Runs a program with its output and messages in `log`; its exit status.
+static llvm::Expected<int> runProgram(llvm::ArrayRef<llvm::StringRef> arguments,
+                                      const TemporaryFile &log) {
+  std::string message;
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""),
+                                                log.getPath(), log.getPath()};
+  int status = llvm::sys::ExecuteAndWait(
+      arguments.front(), arguments, /*Env=*/std::nullopt, redirects,
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
+  if (status < 0)
+    return llvm::createStringError("cannot run " + arguments.front() + ": " +
+                                   message);
+  return status;
+}
+
+llvm::Expected<std::string> mlir::attn::getPtxasVersion() {
+  llvm::Expected<std::string> program = findPtxas();
+  if (!program)
+    return program.takeError();
+  TemporaryFile log;
+  if (llvm::Error error = log.create("log"))
+    return std::move(error);
+  llvm::Expected<int> status = runProgram({*program, "--version"}, log);
+  if (!status)
+    return status.takeError();
+  // The last line names the build, such as "Build cuda_13.0.r13.0/...".
+  std::string text = log.read();
+  llvm::StringRef line = llvm::StringRef(text).trim().rsplit('\n').second;
+  if (*status != 0 || line.empty())
+    return llvm::createStringError("expected a version from " + *program +
+                                   " --version, got \"" + text + "\"");
+  return line.trim().str();
+}
+
 llvm::Expected<AssemblerResult>
 mlir::attn::assemblePTX(llvm::StringRef ptx, const AssemblerOptions &options) {
   std::string program = options.ptxas;
@@ -158,21 +192,16 @@ mlir::attn::assemblePTX(llvm::StringRef ptx, const AssemblerOptions &options) {
       program,         arch, "-v", "--warn-on-spills", input.getPath(), "-o",
       output.getPath()};
   llvm::append_range(arguments, options.arguments);
-  std::string message;
-  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""),
-                                                log.getPath(), log.getPath()};
-  int status = llvm::sys::ExecuteAndWait(
-      program, arguments, /*Env=*/std::nullopt, redirects,
-      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
-  if (status < 0)
-    return llvm::createStringError("cannot run " + program + ": " + message);
+  llvm::Expected<int> status = runProgram(arguments, log);
+  if (!status)
+    return status.takeError();
   AssemblerResult result;
   std::string text = log.read();
   result.log = parseAssemblerLog(text);
-  if (status == 0)
+  if (*status == 0)
     result.cubin = output.read();
   else if (!result.log.hasErrors())
     return llvm::createStringError(program + " failed with status " +
-                                   std::to_string(status) + ": " + text);
+                                   std::to_string(*status) + ": " + text);
   return result;
 }

@@ -57,6 +57,24 @@ __all__ = [
     "targets",
 ]
 
+
+
+def __getattr__(name: str) -> str:
+    """`__version__`: attn's and LLVM's, such as "0.1.0 (LLVM 22.1.8)"; without a
+    compiler that of the installed package."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return compiler_version()
+    except LibraryError:
+        from importlib import metadata
+
+        try:
+            return f"{metadata.version('attn')} (no compiler)"
+        except metadata.PackageNotFoundError:
+            return "unknown (no compiler)"
+
+
 if _sys.modules.get("torch") is not None:
     # Under torch.compile the operator has to be there before the first call.
     from .functional import _get_torch_op

@@ -2,8 +2,8 @@
 
 A file is written under another name and renamed, so that a reader never sees a
 part of it, whichever processes write at once. Each file begins with the hash of
-its contents: what is damaged or was written by another version counts as
-absent and is written anew. A folder that cannot be written costs speed only.
+its key and contents: what is damaged, has another's name, or was written by
+another version counts as absent and is written anew. A folder that cannot be written costs speed only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 import threading
 
 #: Goes into every key; grows when the contents of files change.
-VERSION = 1
+VERSION = 2
 _HASH_BYTES = 32
 
 _lock = threading.Lock()
@@ -41,6 +41,11 @@ def make_key(*parts: str) -> str:
     return digest.hexdigest()
 
 
+def _seal(key: str, contents: bytes) -> bytes:
+    """What a file begins with. Two files that changed places are wrong both."""
+    return hashlib.sha256(f"{VERSION} {len(key)} {key} ".encode() + contents).digest()
+
+
 def read(key: str) -> bytes | None:
     """The contents of a file, or None."""
     folder = get_folder()
@@ -51,7 +56,7 @@ def read(key: str) -> bytes | None:
     except OSError:
         return None
     contents = raw[_HASH_BYTES:]
-    return contents if hashlib.sha256(contents).digest() == raw[:_HASH_BYTES] else None
+    return contents if _seal(key, contents) == raw[:_HASH_BYTES] else None
 
 
 def write(key: str, contents: bytes) -> None:
@@ -64,7 +69,7 @@ def write(key: str, contents: bytes) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".")
         with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(contents).digest() + contents)
+            file.write(_seal(key, contents) + contents)
         os.replace(temporary, folder / key)
     except OSError:
         if temporary is not None:

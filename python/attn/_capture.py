@@ -1,15 +1,17 @@
 """Tensors that a score_mod or mask_mod reads, and copies of functions in which
-traceable stand-ins take their places."""
+traceable stand-ins take their places. What a function reads at all is found in
+`_guard`."""
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from . import _trace, mods
+from . import _guard, _trace, mods
 from .errors import ArgumentError
 from .record import DYNAMIC
 
@@ -26,9 +28,6 @@ _ELEMENTS: dict[str, tuple[str, str, str]] = {
     "int32": ("i32", "i32", ""),
     "int64": ("i64", "i64", ""),
 }
-#: Modules whose contents nobody changes.
-_KNOWN_MODULES = ("torch", "numpy", "math", "attn", "builtins", "operator")
-
 
 class Spec(NamedTuple):
     """What a kernel has to know of a captured tensor."""
@@ -78,9 +77,13 @@ def is_tensor(value: object) -> bool:
         return kind.__name__ == "ndarray"
     if kind.__module__ == "torch":
         return kind.__name__ in ("Tensor", "Parameter")
-    return hasattr(value, "shape") and (
-        hasattr(kind, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
-    )
+    if hasattr(kind, "__dlpack__"):
+        return hasattr(value, "shape")
+    try:
+        # Objects may answer for every name, or fail in ways of their own.
+        return isinstance(value.__cuda_array_interface__, dict) and hasattr(value, "shape")
+    except Exception:
+        return False
 
 
 def describe(tensor: Any) -> Spec:
@@ -207,82 +210,44 @@ def _choose_extreme(original: Any, name: str) -> Any:
     return choose
 
 
-_SHIMS = {"min": _choose_extreme(min, "minimum"), "max": _choose_extreme(max, "maximum")}
+_SHIMS = (
+    (builtins.min, _choose_extreme(builtins.min, "minimum")),
+    (builtins.max, _choose_extreme(builtins.max, "maximum")),
+)
 
 
-@functools.lru_cache(1024)
-def get_names(code: types.CodeType) -> tuple[str, ...]:
-    """Names that the code, and functions inside, may look up in globals."""
-    found = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= dict.fromkeys(get_names(constant))
-    return tuple(found)
+class Guard(NamedTuple):
+    """What a trace of a function depends on, apart from the contents of tensors."""
+
+    #: Comparable; None when changes cannot be noticed.
+    fingerprint: object
+    #: What the function captures, each once, in the order of `rebind`.
+    tensors: tuple[Any, ...] = ()
+
+    def holds(self, function: Any) -> bool:
+        """Whether the function still is what it was."""
+        now = guard(function)
+        return (
+            self.fingerprint is not None
+            and self.fingerprint == now.fingerprint
+            and is_same(self.tensors, now.tensors)
+        )
 
 
-def _is_known(name: str | None) -> bool:
-    return (name or "").partition(".")[0] in _KNOWN_MODULES
+def is_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether these are the same objects, whatever their `==` says."""
+    return list(map(id, some)) == list(map(id, others))
 
 
-_SIMPLE = frozenset((int, bool, str, type(None)))
-
-
-class Unguarded(Exception):
-    """A function uses something whose changes cannot be noticed."""
-
-
-def fingerprint(value: Any, tensors: list[Any], functions: tuple[Any, ...] = ()) -> object:
-    """What a trace of the function `value` depends on, in a form that can be
-    compared. Appends the tensors to `tensors`, in the order of `rebind`."""
-    kind = type(value)
-    if kind in _SIMPLE:
-        return (kind, value)
-    if kind is types.FunctionType:
-        if value in functions:
-            return functions.index(value)
-        if _is_known(value.__module__):
-            return value
-        inside = (*functions, value)
-        contents = [fingerprint(each, tensors, inside) for each in _get_captured(value)]
-        return (value.__code__, *contents)
-    if kind is float:
-        return (kind, value.hex())
-    if is_tensor(value):
-        tensors.append(value)
-        first = next(i for i, each in enumerate(tensors) if each is value)
-        steps = value.stride() if hasattr(value, "stride") else getattr(value, "strides", None)
-        return (first, value.dtype, tuple(value.shape), steps)
-    if kind in (tuple, list):
-        return (kind, *[fingerprint(each, tensors, functions) for each in value])
-    if kind is types.BuiltinFunctionType or (
-        isinstance(value, type) and _is_known(kind.__module__)
-    ):
-        return value
-    if kind is types.ModuleType and _is_known(value.__name__):
-        return value
-    if kind.__module__ == "numpy" and getattr(value, "shape", None) == ():
-        return (kind, value.item())
-    if kind is functools.partial:
-        parts = (value.func, value.args, tuple(value.keywords.items()))
-        return (kind, *[fingerprint(each, tensors, functions) for each in parts])
-    raise Unguarded
-
-
-def _get_cell(cell: types.CellType) -> Any:
+def guard(function: Any) -> Guard:
+    """The guard of a function's trace."""
+    if type(function) not in (types.FunctionType, functools.partial):
+        return Guard(None)
+    found = _guard.Fingerprint(is_tensor)
     try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-def _get_captured(function: types.FunctionType) -> list[Any]:
-    """Everything that a function uses from outside, in a fixed order."""
-    scope = function.__globals__
-    found = [_get_cell(cell) for cell in function.__closure__ or ()]
-    found += function.__defaults__ or ()
-    found += (function.__kwdefaults__ or {}).values()
-    found += [scope[name] for name in get_names(function.__code__) if name in scope]
-    return found
+        return Guard(found.make(function), tuple(found.tensors))
+    except (_guard.Unguarded, RecursionError):
+        return Guard(None)
 
 
 def rebind(value: Any, stand_in: Callable[[Any], Any], done: dict[int, Any] | None = None) -> Any:
@@ -300,8 +265,13 @@ def rebind(value: Any, stand_in: Callable[[Any], Any], done: dict[int, Any] | No
         return getattr(_MathShim(), value.__name__)
     if kind.__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
-    if kind in (tuple, list):
-        return kind(rebind(each, stand_in, done) for each in value)
+    if kind is tuple:
+        return tuple([rebind(each, stand_in, done) for each in value])
+    if kind is list:
+        # Known before its contents are copied: lists may contain themselves.
+        done[id(value)] = elements = []
+        elements += [rebind(each, stand_in, done) for each in value]
+        return elements
     if kind is functools.partial:
         function = rebind(value.func, stand_in, done)
         args = rebind(value.args, stand_in, done)
@@ -309,26 +279,40 @@ def rebind(value: Any, stand_in: Callable[[Any], Any], done: dict[int, Any] | No
         return functools.partial(function, *args, **keywords)
     if kind is types.MethodType:
         return types.MethodType(rebind(value.__func__, stand_in, done), value.__self__)
-    if kind is not types.FunctionType or _is_known(value.__module__):
+    if kind is not types.FunctionType or _guard.is_of_library(value):
         return value
-    scope = dict(value.__globals__)
-    closure = tuple(types.CellType(_get_cell(cell)) for cell in value.__closure__ or ())
-    copy = types.FunctionType(value.__code__, scope, value.__name__, None, closure)
+    return _copy_function(value, stand_in, done)
+
+
+def _copy_function(
+    function: types.FunctionType, stand_in: Callable[[Any], Any], done: dict[int, Any]
+) -> types.FunctionType:
+    scope = dict(function.__globals__)
+    closure = tuple(types.CellType() for _ in function.__closure__ or ())
+    copy = types.FunctionType(function.__code__, scope, function.__name__, None, closure)
     # Known before its contents are copied: functions may call themselves.
-    done[id(value)] = copy
-    for cell in closure:
-        cell.cell_contents = rebind(cell.cell_contents, stand_in, done)
-    if value.__defaults__:
-        copy.__defaults__ = rebind(value.__defaults__, stand_in, done)
-    if value.__kwdefaults__:
+    done[id(function)] = copy
+    for cell, original in zip(closure, function.__closure__ or (), strict=True):
+        try:
+            contents = original.cell_contents
+        except ValueError:
+            continue  # An empty one stays empty.
+        cell.cell_contents = rebind(contents, stand_in, done)
+    if function.__defaults__:
+        copy.__defaults__ = rebind(function.__defaults__, stand_in, done)
+    if function.__kwdefaults__:
         copy.__kwdefaults__ = {
-            k: rebind(v, stand_in, done) for k, v in value.__kwdefaults__.items()
+            k: rebind(v, stand_in, done) for k, v in function.__kwdefaults__.items()
         }
-    for name in get_names(value.__code__):
-        if name in scope:
-            scope[name] = rebind(scope[name], stand_in, done)
-        elif name in _SHIMS:
-            scope[name] = _SHIMS[name]
+    copy.__doc__ = function.__doc__
+    for name, value in function.__dict__.items():
+        copy.__dict__[name] = value if name == "__wrapped__" else rebind(value, stand_in, done)
+    for name in _guard.get_names(function.__code__).scope:
+        value = _guard.look_up(function, name)
+        if value is _guard.MISSING:
+            continue
+        shim = next((new for old, new in _SHIMS if old is value), None)
+        scope[name] = shim or rebind(value, stand_in, done)
     return copy
 
 

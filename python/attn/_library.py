@@ -7,12 +7,23 @@ import functools
 import os
 import pathlib
 from collections.abc import Iterable
-from ctypes import POINTER, c_bool, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_bool,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 
 from .errors import Diagnostic, LibraryError
 
 #: ATTN_C_API_VERSION that this file was written for.
-API_VERSION = 2
+API_VERSION = 3
 SEVERITIES = ("error", "warning", "remark", "note")
 
 
@@ -67,10 +78,15 @@ class CTensor(ctypes.Structure):
     ]
 
 
+#: Tells how far a run is: of what, the share that is done, seconds that are
+#: left; the last two are negative while nobody knows. False ends the run.
+ProgressCallback = ctypes.CFUNCTYPE(c_bool, c_void_p, StringRef, c_double, c_double)
+
 #: Result and arguments of every function that is used.
 _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "attnGetAPIVersion": (c_uint32, []),
     "attnGetCompilerVersion": (StringRef, []),
+    "attnGetAssemblerVersion": (StringRef, []),
     "attnGetNumTargets": (c_size_t, []),
     "attnGetTarget": (CTarget, [c_size_t]),
     "attnRequestCreate": (c_void_p, []),
@@ -102,10 +118,12 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "attnSimulationSetCorners": (None, [c_void_p, c_bool]),
     "attnSimulationSetThreads": (None, [c_void_p, c_uint32]),
     "attnSimulationSetOption": (None, [c_void_p, StringRef, StringRef]),
+    "attnSimulationSetProgress": (None, [c_void_p, ProgressCallback, c_void_p]),
     "attnSimulateLaunch": (c_void_p, [StringRef, StringRef, c_void_p]),
     "attnSimulate": (c_void_p, [StringRef, StringRef, c_void_p, c_void_p]),
     "attnReportDestroy": (None, [c_void_p]),
     "attnReportRan": (c_bool, [c_void_p]),
+    "attnReportWasStopped": (c_bool, [c_void_p]),
     "attnReportGetError": (StringRef, [c_void_p]),
     "attnReportPassed": (c_bool, [c_void_p]),
     "attnReportGetJSON": (StringRef, [c_void_p]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import linecache
 import threading
-import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -127,8 +126,8 @@ def _trace_function(kind: str, function: Any) -> tuple[_Traced, list[Any]]:
         proxy = _capture.TensorProxy(graph, f"%{kind}{position}", spec)
         return proxy if spec.shape else proxy.load()
 
-    copy = _capture.rebind(function, stand_in)
     try:
+        copy = _capture.rebind(function, stand_in)
         result = copy(*[arguments[name] for name in _PARAMETERS[kind]])
     except AttnError:
         raise
@@ -159,27 +158,19 @@ def trace(kind: str, function: Any) -> Mod:
         return function
     if not callable(function):
         raise TraceError(f"{kind}: expected a function, got {type(function).__name__}")
-    tensors: list[Any] = []
-    try:
-        if type(function) not in (types.FunctionType, functools.partial):
-            raise _capture.Unguarded
-        key = (kind, _capture.fingerprint(function, tensors))
-    except _capture.Unguarded:
-        traced, tensors = _trace_function(kind, function)
-        return Mod(kind, traced.text, [tensors[index] for index in traced.used])
-    unique: list[Any] = []
-    for tensor in tensors:
-        if not any(each is tensor for each in unique):
-            unique.append(tensor)
-    found = _traces.get(key)
-    if found is None:
-        found, traced_tensors = _trace_function(kind, function)
-        assert len(traced_tensors) == len(unique)
+    guard = _capture.guard(function)
+    key = (kind, guard.fingerprint)
+    found = _traces.get(key) if guard.fingerprint is not None else None
+    if found is not None:
+        return Mod(kind, found.text, [guard.tensors[index] for index in found.used])
+    found, tensors = _trace_function(kind, function)
+    # Not when the function itself, or another thread, has changed what it reads.
+    if _capture.is_same(guard.tensors, tensors) and guard.holds(function):
         with _lock:
             if len(_traces) >= _KEPT:
                 _traces.clear()
             _traces[key] = found
-    return Mod(kind, found.text, [unique[index] for index in found.used])
+    return Mod(kind, found.text, [tensors[index] for index in found.used])
 
 
 def score_mod(function: Callable[..., Any]) -> Mod:

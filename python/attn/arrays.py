@@ -26,6 +26,9 @@ CARRIERS: dict[str, tuple[str, int]] = {
     "i64": ("int64", 8),
 }
 
+#: Names of the types of `ml_dtypes` that numpy has no carrier for.
+_FOREIGN = {"bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
+
 
 def to_bf16(values: ArrayLike) -> NDArray[np.uint16]:
     """The bits of `values` as bf16, rounded to nearest even."""
@@ -52,14 +55,16 @@ def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
     array = np.asarray(value)
     carrier, width = CARRIERS[dtype]
     is_raw = carrier.startswith("uint")
-    fits = array.dtype == carrier or (
-        is_raw and array.dtype.itemsize == width and array.dtype.kind in "Vui"
-    )
-    # Types of other packages have their own scalar classes.
-    if is_raw and array.dtype.itemsize == width and array.dtype.type.__module__ != "numpy":
-        fits = True
+    kind = array.dtype
+    if kind.type.__module__.partition(".")[0] not in ("numpy", "builtins"):
+        # Another package's type says by its name what the bits are.
+        fits = kind.name == _FOREIGN.get(dtype)
+    elif is_raw:
+        fits = kind.itemsize == width and kind.kind in "Vui" and kind.isnative and not kind.names
+    else:
+        fits = kind == carrier
     if not fits:
         expected = f"{carrier} (the bits of {dtype})" if is_raw else carrier
-        raise TypeError(f'array "{name}": expected elements of {expected}, got {array.dtype}')
+        raise TypeError(f'array "{name}": expected elements of {expected}, got {kind}')
     # ascontiguousarray would give an array of rank 0 another rank.
     return np.asarray(array, order="C").view(carrier)

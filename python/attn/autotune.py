@@ -20,20 +20,24 @@ compiler nor a toolkit; without a GPU kernels are ranked by their estimates, wit
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable
-from typing import Any
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
 
-from . import _cache
+from . import _cache, _progress
 from .errors import AttnError
 
 VERSION = 1
@@ -89,26 +93,69 @@ class Problem:
         return next((each for each in self.candidates if each.plan == plan), None)
 
 
+def _check(what: str, value: Any, kind: type | tuple[type, ...], wanted: str) -> Any:
+    """`value`, whose type a file may have wrong."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    fits = is_number and math.isfinite(value) if kind is float else isinstance(value, kind)
+    if not fits:
+        raise TuneError(f"{what}: expected {wanted}, got {value!r:.80}")
+    return value
+
+
+def _get(what: str, record: dict[str, Any], name: str, kind: type, wanted: str) -> Any:
+    if name not in record:
+        raise TuneError(f'{what}: expected "{name}", got none')
+    return _check(f"{what}: {name}", record[name], kind, wanted)
+
+
+def parse_description(what: str, problem: Any) -> dict[str, Any]:
+    """What a table knows a problem by."""
+    _check(what, problem, dict, "an object")
+    for name in ("type", "out_type", "mask"):
+        _get(what, problem, name, str, "a string")
+    for name in _EXTENTS:
+        value = problem.get(name)
+        bounds = value if isinstance(value, list) and len(value) == 2 else [value]
+        if value != "dynamic" and not all(type(each) is int for each in bounds):
+            raise TuneError(
+                f'{what}: {name}: expected an integer, a pair of them or "dynamic", got {value!r}'
+            )
+    for each in _get(what, problem, "features", list, "a list"):
+        _check(f"{what}: features", each, str, "strings")
+    return dict(problem)
+
+
+def parse_candidate(what: str, record: Any) -> Candidate:
+    _check(what, record, dict, "an object")
+    found = Candidate(
+        _get(what, record, "name", str, "a string"),
+        _get(what, record, "plan", str, "a string"),
+        _get(what, record, "estimate_us", float, "a finite number"),
+    )
+    if record.get("measured_us") is not None:
+        found.measured_us = _get(what, record, "measured_us", float, "a finite number")
+    found.replays = _check(f"{what}: replays", record.get("replays", 0), int, "an integer")
+    found.error = _check(f"{what}: error", record.get("error", ""), str, "a string")
+    return found
+
+
 def parse_problem(name: str, index: Any) -> Problem:
     """A problem of an index or of a file of results."""
     if not isinstance(index, dict) or index.get("version") != VERSION:
         raise TuneError(f"{name}: expected version {VERSION}")
-    try:
-        fields = {field.name for field in dataclasses.fields(Candidate)}
-        candidates = [
-            Candidate(**{key: value for key, value in each.items() if key in fields})
-            for each in index["candidates"]
-        ]
-        return Problem(
-            index.get("name", name),
-            index["chip"],
-            index["problem"],
-            index["planned"],
-            candidates,
-            index.get("board", ""),
-        )
-    except (KeyError, TypeError) as error:
-        raise TuneError(f"{name}: expected chip, problem, planned and candidates: {error}") from None
+    candidates = _get(name, index, "candidates", list, "a list")
+    return Problem(
+        _check(f"{name}: name", index.get("name", name), str, "a string"),
+        _get(name, index, "chip", str, "a string"),
+        parse_description(f"{name}: problem", index.get("problem")),
+        _get(name, index, "planned", str, "a string"),
+        [parse_candidate(f"{name}: candidates[{i}]", each) for i, each in enumerate(candidates)],
+        _check(f"{name}: board", index.get("board", ""), str, "a string"),
+    )
+
+
+#: What reading a damaged zip file raises beside OSError and KeyError.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 class Source:
@@ -116,14 +163,17 @@ class Source:
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
-        self._zip = zipfile.ZipFile(path) if path.is_file() else None
-        if self._zip is None and not path.is_dir():
+        if not path.is_file() and not path.is_dir():
             raise TuneError(f"{path}: expected a folder or a zip file")
+        try:
+            self._zip = zipfile.ZipFile(path) if path.is_file() else None
+        except (OSError, *_ZIP_ERRORS) as error:
+            raise TuneError(f"{path}: expected a folder or a zip file: {error}") from None
 
     def read(self, name: str) -> bytes:
         try:
             return self._zip.read(name) if self._zip else (self.path / name).read_bytes()
-        except (OSError, KeyError) as error:
+        except (OSError, KeyError, *_ZIP_ERRORS) as error:
             raise TuneError(f"{self.path}: cannot read {name}: {error}") from None
 
     def names(self) -> list[str]:
@@ -141,7 +191,7 @@ class Source:
                 continue
             try:
                 index = json.loads(self.read(name))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise TuneError(f"{self.path}: {name}: {error}") from None
             label = folder or self.path.stem
             if re.search(pattern, label):
@@ -150,10 +200,19 @@ class Source:
             raise TuneError(f"{self.path}: no index.json of a matching problem")
         return result
 
+    def get_folder(self) -> pathlib.Path:
+        """Where the files lie, for programs that read them."""
+        if self._zip is not None:
+            raise TuneError(f"{self.path}: --simulate: expected a folder, got a zip file")
+        return self.path
+
     def pack(self, target: pathlib.Path) -> int:
-        """Writes what timing needs to a zip file; the number of kernels."""
+        """Writes what timing needs to a zip file, as a whole or not at all; the
+        number of kernels."""
         kernels = [name for name in self.names() if name.endswith(".attn")]
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        if not kernels:
+            raise TuneError(f"{self.path}: no kernels to pack")
+        with _replace(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
             for name in self.names():
                 if name.endswith((".attn", "index.json")):
                     packed.writestr(name, self.read(name))
@@ -173,19 +232,36 @@ def read_results(path: pathlib.Path) -> list[Problem]:
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
         rows = contents["results"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise TuneError(f"{path}: no file of results: {error}") from None
+    _check(f"{path}: results", rows, list, "a list")
     return [parse_problem(f"{path}: results[{i}]", row) for i, row in enumerate(rows)]
+
+
+@contextlib.contextmanager
+def _replace(path: pathlib.Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of another as a whole or not at all."""
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise TuneError(f"cannot write {path}: {error.strerror or error}") from None
+        raise
 
 
 def write_json(path: pathlib.Path, contents: Any) -> None:
     """As a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(json.dumps(contents, indent=1) + "\n")
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
+    with _replace(path) as file:
+        file.write((json.dumps(contents, indent=1) + "\n").encode())
 
 
 def make_entry(problem: Problem, gain: float) -> dict[str, Any] | None:
@@ -213,8 +289,14 @@ def read_table(path: pathlib.Path) -> list[dict[str, Any]]:
         contents = json.loads(path.read_text(encoding="utf-8"))
         plans = contents["plans"]
         assert contents["version"] == VERSION and isinstance(plans, list)
-    except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AssertionError, RecursionError) as error:
         raise TuneError(f"{path}: no table of plans of version {VERSION}: {error}") from None
+    for number, entry in enumerate(plans):
+        what = f"{path}: plans[{number}]"
+        _check(what, entry, dict, "an object")
+        for name in ("chip", "plan"):
+            _get(what, entry, name, str, "a string")
+        parse_description(f"{what}: problem", entry.get("problem"))
     return plans
 
 
@@ -259,14 +341,6 @@ def describe(problem: dict[str, Any]) -> str:
 #
 
 
-def progress(done: int, total: int, what: str) -> None:
-    if sys.stderr.isatty():
-        bar = "#" * (30 * done // total)
-        print(f"\r[{bar:<30}] {done}/{total} {what:<44.44}", end="", file=sys.stderr)
-        if done == total:
-            print(file=sys.stderr)
-
-
 def format_problem(problem: Problem) -> str:
     lines = [f"{problem.name} on {problem.chip}{f', {problem.board}' if problem.board else ''}"]
     lines.append(f"  {'estimate':>10} {'measured':>10}  plan")
@@ -285,16 +359,25 @@ def format_problem(problem: Problem) -> str:
 #
 
 
-def simulate(source: Source, folder: str, problem: Problem) -> None:
+def simulate(folder: pathlib.Path, problem: Problem, report: Callable[[str], None]) -> None:
     """Replaces the estimates by those of attn-sim, which takes seconds each."""
+    program = shutil.which("attn-sim")
+    if program is None:
+        raise TuneError("--simulate: no attn-sim on the PATH; pip install brings it")
     for each in problem.candidates:
-        path = source.path / folder / each.name
-        command = ["attn-sim", f"{path}.ptx", f"--launch={path}.json", "--estimate", "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        report(f"{problem.name} {each.name}")
+        path = folder / each.name
+        command = [program, f"{path}.ptx", f"--launch={path}.json", "--estimate", "--json"]
         try:
-            each.estimate_us = json.loads(done.stdout)["estimate"]["microseconds"]
-        except (ValueError, KeyError):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            found = json.loads(done.stdout)["estimate"]["microseconds"]
+            each.estimate_us = _check("attn-sim: estimate", found, float, "a finite number")
+        except OSError as error:
+            raise TuneError(f"cannot run {program}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
             each.error = f"attn-sim: {done.stderr.strip()[:120] or 'no estimate'}"
+        except TuneError as error:
+            each.error = str(error)
 
 
 def find_timer(options: argparse.Namespace) -> tuple[Callable[..., None] | None, str]:
@@ -303,11 +386,47 @@ def find_timer(options: argparse.Namespace) -> tuple[Callable[..., None] | None,
         from . import _timing
     except ImportError as error:
         return None, f"no torch: {error}"
-    board = _timing.get_board()
+    try:
+        board = _timing.get_board()
+    except RuntimeError as error:
+        return None, f"no GPU: {error}"
     if board is None:
         return None, "no GPU"
     timer = _timing.Timer(options.seconds)
     return timer.run, board
+
+
+class _Progress:
+    """How many problems, or kernels of them, are done."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = -1
+        self._start = time.monotonic()
+        self._line = _progress.Line()
+
+    def __call__(self, what: str) -> None:
+        """The next one begins."""
+        self._done += 1
+        passed = time.monotonic() - self._start
+        left = passed / self._done * (self._total - self._done) if self._done else -1.0
+        self._line(f"{what} ({self._done + 1} of {self._total})", self._done / self._total, left)
+
+    def clear(self) -> None:
+        self._line.clear()
+
+
+def rank(source: Source, work: list[tuple[str, Problem]], options: argparse.Namespace) -> int:
+    """Without a GPU: by estimates. The number of problems with kernels that fail."""
+    progress = _Progress(sum(len(problem.candidates) for _, problem in work))
+    failed = 0
+    for folder, problem in work:
+        if options.simulate:
+            simulate(source.get_folder() / folder, problem, progress)
+        progress.clear()
+        print(format_problem(problem), flush=True)
+        failed += any(each.error for each in problem.candidates)
+    return failed
 
 
 def tune(options: argparse.Namespace) -> int:
@@ -316,16 +435,13 @@ def tune(options: argparse.Namespace) -> int:
     timer, board = find_timer(options)
     if timer is None:
         print(f"not timed: {board}; ranked by estimates")
-        for folder, problem in work:
-            if options.simulate:
-                simulate(source, folder, problem)
-            print(format_problem(problem))
-        return 0
+        return 1 if rank(source, work, options) else 0
     path = options.json
     cache = _cache.get_folder()
     if path is None and cache is not None:
         path = cache / "autotune.json"
     known = {each.key(): each for each in read_results(path)} if path and path.exists() else {}
+    progress = _Progress(len(work))
     start, failed = time.monotonic(), 0
     for index, (folder, problem) in enumerate(work):
         old = known.get(problem.key())
@@ -337,21 +453,22 @@ def tune(options: argparse.Namespace) -> int:
             and not options.again
         ):
             print(f"{problem.name}: known")
+            failed += any(each.error for each in old.candidates)
             continue
-        if time.monotonic() - start > options.limit:
+        if time.monotonic() - start >= options.limit:
             print(f"{len(work) - index} problems left out: no time left")
             failed += 1
             break
-        progress(index, len(work), problem.name)
+        progress(problem.name)
         problem.board = board
-        timer(problem, lambda name, folder=folder: source.read(f"{folder}{name}.attn"))
+        time_problem(timer, source, folder, problem)
         known[problem.key()] = problem
         failed += any(each.error for each in problem.candidates)
+        progress.clear()
         print(format_problem(problem), flush=True)
         if path is not None:
             rows = [to_json(each) for each in known.values()]
             write_json(path, {"version": VERSION, "results": rows})
-    progress(len(work), len(work), "done")
     if path is not None:
         print(f"results of {len(known)} problems in {path}")
     if options.table is not None:
@@ -360,12 +477,57 @@ def tune(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def time_problem(
+    timer: Callable[..., None], source: Source, folder: str, problem: Problem
+) -> None:
+    """A GPU that fails under a kernel is a failure of the kernels that were not
+    timed before."""
+    try:
+        timer(problem, lambda name: source.read(f"{folder}{name}.attn"))
+    except RuntimeError as error:
+        for each in problem.candidates:
+            if each.measured_us is None:
+                each.error = each.error or (str(error).split("\n")[0][:160] or "failed")
+
+
 def report_merge(problems: list[Problem], options: argparse.Namespace) -> None:
     measured, kept = merge(problems, options.table, options.gain)
     print(
         f"{options.table}: {kept} plans of {measured} problems; for the others the compiler's "
         f"own plan is within {options.gain:.1%} of the fastest"
     )
+
+
+def parse_pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(
+            f"expected a regular expression, got {text!r}: {error}"
+        ) from None
+    return text
+
+
+def _parse_number(text: str, wanted: str, fits: Callable[[float], bool]) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not fits(number):
+        raise argparse.ArgumentTypeError(f"expected {wanted}, got {text!r}")
+    return number
+
+
+def parse_share(text: str) -> float:
+    return _parse_number(text, "a share from 0 to 1", lambda number: 0 <= number <= 1)
+
+
+def parse_seconds(text: str) -> float:
+    return _parse_number(text, "seconds, above 0 and at most 3600", lambda n: 0 < n <= 3600)
+
+
+def parse_limit(text: str) -> float:
+    return _parse_number(text, "seconds, 0 or more", lambda number: number >= 0)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -378,10 +540,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--merge", nargs="+", type=pathlib.Path, metavar="RESULTS")
     parser.add_argument("--list", type=pathlib.Path, metavar="TABLE", help="what a table covers")
     parser.add_argument("--pack", type=pathlib.Path, metavar="ZIP", help="only pack the folder")
-    parser.add_argument("--gain", type=float, default=0.01, help="least gain that makes an entry")
-    parser.add_argument("--filter", default="", metavar="REGEX", help="only problems that match")
-    parser.add_argument("--seconds", type=float, default=0.1, help="time of a kernel in a round")
-    parser.add_argument("--limit", type=float, default=float("inf"), help="start nothing after it")
+    parser.add_argument("--gain", type=parse_share, default=0.01, help="least gain that makes an entry")
+    parser.add_argument("--filter", type=parse_pattern, default="", metavar="REGEX", help="only problems that match")
+    parser.add_argument("--seconds", type=parse_seconds, default=0.1, help="time of a kernel in a round")
+    parser.add_argument("--limit", type=parse_limit, default=float("inf"), help="start nothing after it")
     parser.add_argument("--again", action="store_true", help="also time what is known")
     parser.add_argument("--simulate", action="store_true", help="without GPU: ask attn-sim")
     options = parser.parse_args(arguments)
@@ -391,19 +553,26 @@ def main(arguments: list[str] | None = None) -> int:
     if options.merge is not None and options.table is None:
         parser.error("--merge needs --table")
     try:
-        if options.list is not None:
-            for entry in read_table(options.list):
-                print(f"{entry['chip']} {describe(entry['problem'])}")
-        elif options.merge is not None:
-            report_merge([row for path in options.merge for row in read_results(path)], options)
-        elif options.pack is not None:
-            count = Source(options.folder).pack(options.pack)
-            print(f"{count} kernels, {options.pack.stat().st_size} bytes in {options.pack}")
-        else:
-            return tune(options)
-    except TuneError as error:
+        return _run(options)
+    except (TuneError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted; what was timed before is kept", file=sys.stderr)
+        return 130
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.list is not None:
+        for entry in read_table(options.list):
+            print(f"{entry['chip']} {describe(entry['problem'])}")
+    elif options.merge is not None:
+        report_merge([row for path in options.merge for row in read_results(path)], options)
+    elif options.pack is not None:
+        count = Source(options.folder).pack(options.pack)
+        print(f"{count} kernels, {options.pack.stat().st_size} bytes in {options.pack}")
+    else:
+        return tune(options)
     return 0
 
 

@@ -80,6 +80,11 @@ def attention(
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
         optional = (sinks, cu_seqlens_q, cu_seqlens_k)
         return _get_torch_op().attention(q, k, v, optional, mods, options, lse, out)
+    if type(q).__module__ == "numpy":
+        raise ArgumentError(
+            f'tensor "q": expected a tensor on a GPU, got a numpy {type(q).__name__}; for arrays '
+            "in host memory there is attn.compile(...).run(q=q, k=k, v=v)"
+        )
     given = {"q": q, "k": k, "v": v, "o": out, "lse": None if isinstance(lse, bool) else lse}
     given |= {"sinks": sinks, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     return _attend_arrays(given, mods, options, lse is not False, stream)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import ctypes
 import dataclasses
 import json
 import os
@@ -11,8 +11,20 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _cache, _capture, _driver, _host, _library, _regions, arrays, bundle, runtime
-from .errors import CompileError, Diagnostic, DriverError, LibraryError, SimulationError
+from . import (
+    _cache,
+    _capture,
+    _driver,
+    _host,
+    _library,
+    _options,
+    _progress,
+    _regions,
+    bundle,
+    runtime,
+)
+from ._simulation import Settings, Simulation, simulate
+from .errors import ArgumentError, CompileError, Diagnostic, DriverError, LibraryError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,26 +32,6 @@ if TYPE_CHECKING:
 
 #: The forms that a kernel goes through, in order.
 RUNGS = ("problem", "plan", "tile", "barrier", "thread", "nvvm", "launch", "llvm", "ptx", "cubin")
-
-#: Options of a problem that is not given as text.
-_PROBLEM_OPTIONS = (
-    "q",
-    "kv_heads",
-    "kv_len",
-    "dv",
-    "causal",
-    "window",
-    "softcap",
-    "scale",
-    "out_type",
-    "layout",
-    "varlen",
-    "sinks",
-    "descales",
-    "v_transposed",
-    "lse",
-    "dynamic",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +87,23 @@ def _read_compiler() -> dict[str, Any] | None:
 
 def _write_compiler() -> None:
     rows = [dataclasses.astuple(target) for target in targets()]
-    described = json.dumps({"identity": _build_identity(), "targets": rows}).encode()
-    if _cache.read(_COMPILER_KEY) != described:
-        _cache.write(_COMPILER_KEY, described)
+    described = {
+        "identity": _build_identity(),
+        "assembler": _get_assembler(),
+        "targets": list(map(list, rows)),
+    }
+    if _read_compiler() != described:
+        _cache.write(_COMPILER_KEY, json.dumps(described).encode())
+
+
+def _get_assembler() -> str:
+    """What tells builds of ptxas apart. Without a ptxas it is that of the one
+    that filled the cache."""
+    with contextlib.suppress(LibraryError):
+        version: str = _library.load().attnGetAssemblerVersion().text()
+        if version:
+            return version
+    return str((_read_compiler() or {}).get("assembler", ""))
 
 
 def _build_identity() -> str:
@@ -112,23 +118,6 @@ def _build_identity() -> str:
         return str(described["identity"])
     stat = os.stat(_library.find_library())
     return f"{version} {stat.st_size} {stat.st_mtime_ns}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Simulation:
-    """A run on the simulator."""
-
-    #: What the kernel wrote, by tensor name; bf16 and fp8 as raw bits.
-    outputs: dict[str, NDArray[np.generic]]
-    #: Findings, deviations from the float64 reference, and counters.
-    report: dict[str, Any]
-    #: The report for people.
-    text: str
-    #: The sanitizer found nothing and the deviations are within tolerance.
-    passed: bool
-
-    def __getitem__(self, name: str) -> NDArray[np.generic]:
-        return self.outputs[name]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +163,8 @@ class _Request:
                 text = library.attnResultGetDiagnosticText(result).text()
                 if len(errors) != len(diagnostics):
                     text = "\n".join(str(each) for each in errors)
-                raise CompileError(text, diagnostics)
+                named = tuple(map(_name_arguments, diagnostics))
+                raise CompileError(_options.name_arguments(text), named)
             return {
                 "output": library.attnResultGetOutput(result).bytes(),
                 "ptx": library.attnResultGetPTX(result).text(),
@@ -188,6 +178,12 @@ class _Request:
                 ],
                 "remarks": [each for each in diagnostics if each.severity != "error"],
             }
+
+
+def _name_arguments(diagnostic: Diagnostic) -> Diagnostic:
+    notes = tuple(map(_name_arguments, diagnostic.notes))
+    message = _options.name_arguments(diagnostic.message)
+    return dataclasses.replace(diagnostic, message=message, notes=notes)
 
 
 class Kernel:
@@ -228,11 +224,12 @@ class Kernel:
     @property
     def cubin(self) -> bytes:
         """The machine code. Needs ptxas; made at the first use and cached."""
-        key = self._request.key("cubin")
+        key = self._request.key("cubin", _get_assembler())
         cubin = _cache.read(key)
         if cubin is None:
             cubin = bytes(self._request.run("cubin")["output"])
             _cache.write(key, cubin)
+            _write_compiler()
         return cubin
 
     def bundle(self, path: str | os.PathLike[str] | None = None, *, cubin: bool = True) -> bytes:
@@ -262,45 +259,21 @@ class Kernel:
         corners: bool = False,
         threads: int = 0,
         sizes: Mapping[str, int] | None = None,
+        progress: _progress.Show = True,
         **inputs: ArrayLike,
     ) -> Simulation:
         """Runs the kernel on the simulator. `inputs` are row-major arrays by
         tensor name (q, k, v, ...), random where there is none, and what score_mod
         and mask_mod captured in the place of `capture0`, ...; `sizes` gives
-        what they leave open, such as {"q.dim2": 300}. Raises SimulationError
-        when the launch cannot start, TypeError for elements of another type."""
-        library = _library.load()
-        dtypes = {tensor["name"]: tensor["dtype"] for tensor in self.launch["tensors"]}
+        what they leave open, such as {"q.dim2": 300}. A run of more than two
+        seconds says on standard error how far it is, or calls `progress(phase,
+        fraction, seconds_left)`; `progress=False` is silent, and Ctrl-C ends it.
+        Raises SimulationError when the launch cannot start, TypeError for
+        elements of another type."""
+        settings = Settings(seed, verify, corners, threads, sizes, progress)
         inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
-        with _library.Handle("Simulation", library.attnSimulationCreate()) as run:
-            library.attnSimulationSetSeed(run, seed)
-            library.attnSimulationSetVerify(run, verify)
-            library.attnSimulationSetCorners(run, corners)
-            library.attnSimulationSetThreads(run, threads)
-            for name, size in (sizes or {}).items():
-                library.attnSimulationSetSize(run, _library.ref(name), size)
-            for name, value in inputs.items():
-                if name not in dtypes:
-                    raise SimulationError(
-                        f'array "{name}": expected one of {", ".join(dtypes)} '
-                        f"for kernel {self.name}"
-                    )
-                _set_input(run, name, value, dtypes[name])
-            with self._request.make() as request:
-                report = library.attnSimulate(
-                    _library.ref(self.ptx), _library.ref(json.dumps(self.launch)), request, run
-                )
-        with _library.Handle("Report", report):
-            if not library.attnReportRan(report):
-                raise SimulationError(
-                    f"kernel {self.name}: {library.attnReportGetError(report).text()}"
-                )
-            return Simulation(
-                _get_outputs(report),
-                json.loads(library.attnReportGetJSON(report).text()),
-                library.attnReportGetText(report).text(),
-                library.attnReportPassed(report),
-            )
+        request = self._request.make()
+        return simulate(self.name, self.ptx, self.launch, request, inputs, settings)
 
     def run(self, **inputs: ArrayLike) -> dict[str, NDArray[np.generic]]:
         """What the kernel writes, by tensor name: on device 0 where there is a
@@ -308,6 +281,17 @@ class Kernel:
         Copies to the GPU and back: for tensors that are there, `attention` and
         bundles are the fast ways."""
         inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        read = [each["name"] for each in self.launch["tensors"] if each["access"] == "read"]
+        for name in (*inputs, *read):
+            if name not in read:
+                raise ArgumentError(
+                    f'kernel {self.name}: tensor "{name}": expected one of {", ".join(read)}'
+                )
+            if name not in inputs:
+                raise ArgumentError(
+                    f'kernel {self.name}: tensor "{name}": missing; the kernel reads '
+                    f"{', '.join(read)}"
+                )
         if not _host.has_device():
             run: Any = self.simulate
             outputs: dict[str, NDArray[np.generic]] = run(verify=False, **inputs).outputs
@@ -323,59 +307,6 @@ class Kernel:
         except (CompileError, LibraryError):
             pass
         return runtime.LoadedKernel(bundle.Bundle(self.launch, tuple(images)))
-
-
-def _set_input(run: int, name: str, value: ArrayLike, dtype: str) -> None:
-    array = arrays.to_elements(name, value, dtype)
-    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-    _library.load().attnSimulationSetInput(
-        run,
-        _library.ref(name),
-        _library.ref(dtype),
-        shape,
-        array.ndim,
-        array.ctypes.data,
-        array.nbytes,
-    )
-
-
-def _get_outputs(report: int) -> dict[str, NDArray[np.generic]]:
-    import numpy as np
-
-    library = _library.load()
-    outputs = {}
-    for index in range(library.attnReportGetNumTensors(report)):
-        tensor = library.attnReportGetTensor(report, index)
-        if tensor.written:
-            raw = ctypes.string_at(tensor.data, tensor.numBytes)
-            carrier, _ = arrays.CARRIERS[tensor.dtype.text()]
-            array = np.frombuffer(bytearray(raw), dtype=carrier)
-            outputs[tensor.name.text()] = array.reshape(tensor.shape[: tensor.rank])
-    return outputs
-
-
-def _format_option(name: str, value: object) -> str:
-    """An option's value as attn-compile's flag takes it."""
-    if value is True:
-        return "" if name == "causal" else "true"
-    if isinstance(value, (str, int, float)):
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    if name == "window" and isinstance(value, Sequence):
-        return ",".join("-1" if each is None else str(each) for each in value)
-    raise TypeError(f"{name}: expected a string or a number, got {type(value).__name__}")
-
-
-def _make_options(flags: Mapping[str, object]) -> list[tuple[str, str]]:
-    options = []
-    for name, value in flags.items():
-        if name not in _PROBLEM_OPTIONS:
-            raise TypeError(
-                f"compile() has no option {name!r}; a problem has {', '.join(_PROBLEM_OPTIONS)}"
-            )
-        if value is None or (name == "causal" and value is False):
-            continue
-        options.append((name.replace("_", "-"), _format_option(name, value)))
-    return options
 
 
 def _decode(raw: bytes) -> dict[str, Any]:
@@ -411,6 +342,25 @@ def _compile(request: _Request) -> dict[str, Any]:
 def compile(
     problem: str | os.PathLike[str] | None = None,
     *,
+    q: str | Sequence[int] | None = None,
+    dtype: Any = None,
+    kv_heads: int | None = None,
+    kv_len: int | None = None,
+    dv: int | None = None,
+    causal: bool | str = False,
+    window: str | Sequence[int | str | None] | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    sinks: bool = False,
+    varlen: str | Sequence[Any] | Mapping[str, Sequence[int]] | None = None,
+    dynamic: bool = False,
+    layout: str | None = None,
+    out_type: Any = None,
+    lse: bool = True,
+    descales: bool = False,
+    v_transposed: bool = False,
+    score_mod: Callable[..., Any] | _regions.Mod | None = None,
+    mask_mod: Callable[..., Any] | _regions.Mod | None = None,
     chip: str = "sm_80",
     plan: Mapping[str, object] | None = None,
     schedule: str | None = None,
@@ -419,32 +369,52 @@ def compile(
     shipped_plans: bool = True,
     debug_lines: bool = False,
     cache: bool = True,
-    score_mod: Callable[..., Any] | _regions.Mod | None = None,
-    mask_mod: Callable[..., Any] | _regions.Mod | None = None,
-    **flags: object,
 ) -> Kernel:
     """Compiles an attention problem.
 
-    `problem` is MLIR text, or a path to a file of it. Without one, the problem
-    comes from `flags`, which are attn-compile's: q="4x32x4096x128xf16",
-    kv_heads, kv_len, dv, causal (True, "top-left", "bottom-right"), window
-    ((left, right)), softcap, scale, out_type, layout, varlen, sinks, descales,
-    v_transposed, lse, dynamic. `score_mod(score, b, h, q_idx, kv_idx)` and `mask_mod(b, h, q_idx,
-    kv_idx)` are traced to the problem's regions (docs/Python.md). The chip
-    "native" is that of device 0, or sm_80 without a GPU. `plan` fixes
-    parameters of the plan by name. Without `plan` and `schedule`, measured plans
-    come before the cost model's: those of the file `plan_table`, then, with
-    `shipped_plans`, the compiler's own (docs/Autotuning.md).
+    `problem` is MLIR text, or a path to a file of it. Without one, the problem is
+    that of the arguments: q=(4, 32, 4096, 128), dtype="float16" or
+    q="4x32x4096x128xf16" (batch, heads, queries, head dimension), kv_heads, kv_len
+    and dv where they differ from q's, causal (True, "top-left", "bottom-right"),
+    window (left, right[, alignment]) with None for unbounded, softcap, scale
+    (1 / sqrt(dim) without), sinks, varlen (the lengths of packed sequences: a
+    list, or a pair of them for queries and keys), dynamic, layout ("bhnd",
+    "bnhd"), out_type, lse, descales, v_transposed. `score_mod(score, b, h, q_idx, kv_idx)`
+    and `mask_mod(b, h, q_idx, kv_idx)` are traced to the problem's regions
+    (docs/Python.md). The chip "native" is that of device 0, or sm_80 without a
+    GPU. `plan` fixes parameters of the plan by name. Without `plan` and
+    `schedule`, measured plans come before the cost model's: those of the file
+    `plan_table`, then, with `shipped_plans`, the compiler's own (docs/Autotuning.md).
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
     """
-    name = "<problem>"
-    if isinstance(problem, os.PathLike):
-        name = os.fspath(problem)
-        problem = pathlib.Path(problem).read_text(encoding="utf-8")
-    if problem is not None and (score_mod is not None or mask_mod is not None):
-        raise TypeError("score_mod and mask_mod go with flags; a problem as text has regions")
+    flags = _options.format_flags(
+        {
+            "q": q,
+            "dtype": dtype,
+            "kv_heads": kv_heads,
+            "kv_len": kv_len,
+            "dv": dv,
+            "causal": causal,
+            "window": window,
+            "softcap": softcap,
+            "scale": scale,
+            "out_type": out_type,
+            "layout": layout,
+            "varlen": varlen,
+            "sinks": sinks,
+            "descales": descales,
+            "v_transposed": v_transposed,
+            "lse": lse,
+            "dynamic": dynamic,
+        }
+    )
+    text, name = _read_problem(problem)
+    if text is not None and (score_mod is not None or mask_mod is not None):
+        raise TypeError(
+            "score_mod and mask_mod go with q=...; a problem as text or file has regions"
+        )
     mods = [
         _regions.trace(kind, function) if function is not None else None
         for kind, function in (("score_mod", score_mod), ("mask_mod", mask_mod))
@@ -452,23 +422,40 @@ def compile(
     # simulate() takes row-major arrays.
     regions = _regions.combine(mods[0], mods[1], _capture.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
-    options = [("chip", _get_native_chip() if chip == "native" else chip)]
+    options = [("chip", _get_native_chip() if chip == "native" else _options.to_text("chip", chip))]
     if schedule is not None:
-        options.append(("schedule", schedule))
+        options.append(("schedule", _options.to_text("schedule", schedule)))
     if epilogue is not None:
-        options.append(("epilogue", epilogue))
+        options.append(("epilogue", _options.to_text("epilogue", epilogue)))
     files: tuple[str, ...] = ()
     if plan_table is not None:
         options.append(("plan-table", os.fspath(plan_table)))
         files = (pathlib.Path(plan_table).read_text(encoding="utf-8"),)
-    if not shipped_plans:
+    if not _options.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
-    if debug_lines:
+    if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
-    options += [("set", f"{key}={value}") for key, value in (plan or {}).items()]
-    flag_options = tuple(_make_options(flags))
-    request = _Request(problem, name, flag_options, tuple(options), regions, files)
-    return _get_kernel(request, tensors, cache)
+    options += _options.format_plan(plan or {})
+    request = _Request(text, name, flags, tuple(options), regions, files)
+    return _get_kernel(request, tensors, _options.to_bool("cache", cache))
+
+
+def _is_path(text: str) -> bool:
+    """Whether a string is rather a path than a problem's text."""
+    return "\n" not in text and (text.endswith(".mlir") or os.path.isfile(text))
+
+
+def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, str]:
+    """A problem's text and the name that diagnostics give it."""
+    if problem is not None and not isinstance(problem, (str, os.PathLike)):
+        raise TypeError(
+            f"problem: expected MLIR text or a path, got {type(problem).__name__}; q=(batch, "
+            "heads, queries, head dimension) with dtype states one by numbers"
+        )
+    if problem is None or isinstance(problem, str) and not _is_path(problem):
+        return problem, "<problem>"
+    path = os.fspath(problem)
+    return pathlib.Path(path).read_text(encoding="utf-8"), path
 
 
 def get_chip(major: int, minor: int) -> str:
@@ -497,7 +484,7 @@ def compile_flags(
 ) -> Kernel:
     """As `compile`, for regions that are traced already."""
     options = (("chip", chip),)
-    request = _Request(None, "<problem>", tuple(_make_options(flags)), options, regions)
+    request = _Request(None, "<problem>", _options.format_flags(flags), options, regions)
     return _get_kernel(request, (), cache=True)
 
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _library
+from . import _library, _progress
 from .errors import SimulationError
 
 if TYPE_CHECKING:
@@ -234,12 +234,14 @@ def run(
     seed: int = 0,
     threads: int = 0,
     options: Mapping[str, str] | None = None,
+    progress: _progress.Show = True,
 ) -> Run:
     """Runs a kernel. `args` are its parameters: an array is memory with these
     contents (the array itself is left as it is), `empty` memory without, a numpy
     scalar or bytes a parameter of that width, a Python number one of the type
     that the kernel declares (an int for an f32 becomes a float). `shared` is in bytes, `kernel` may be left out where the
-    module has one. `options` are attn-sim's, such as {"schedule": "random"}.
+    module has one. `options` are attn-sim's, such as {"schedule": "random"}; `progress` is as in
+    `Kernel.simulate`, and Ctrl-C ends the run.
     Raises SimulationError when the launch cannot start; what the kernel does
     wrong is in the result."""
     import numpy as np
@@ -258,7 +260,9 @@ def run(
         "params": launch.params,
     }
     library = _library.load()
+    watch = _progress.Watch(progress)
     with _library.Handle("Simulation", library.attnSimulationCreate()) as simulation:
+        _progress.set_callback(simulation, watch)
         library.attnSimulationSetSeed(simulation, _check_range("seed", seed, 64))
         library.attnSimulationSetThreads(simulation, _check_range("threads", threads, 32))
         for option, text in (options or {}).items():
@@ -281,6 +285,7 @@ def run(
             _library.ref(ptx), _library.ref(json.dumps(description)), simulation
         )
     with _library.Handle("Report", report):
+        watch.finish(library.attnReportWasStopped(report))
         if not library.attnReportRan(report):
             raise SimulationError(f"kernel {name}: {library.attnReportGetError(report).text()}")
         contents = json.loads(library.attnReportGetJSON(report).text())

@@ -1,8 +1,8 @@
 """Tuning without a GPU: candidates, results, tables; timing with a stand-in."""
 
 import json
+import os
 import pathlib
-import subprocess
 import sys
 import zipfile
 
@@ -130,13 +130,31 @@ def test_describes_what_differs():
     [
         ("{", "index.json"),
         ("[]", "expected version 1"),
-        ('{"version": 1}', "expected chip, problem, planned and candidates"),
+        ('{"version": 1}', 'expected "candidates", got none'),
+        ("[" * 100000, "index.json"),
+        (make_index(candidates=3), "candidates: expected a list, got 3"),
+        (make_index(candidates=[3]), "candidates[0]: expected an object, got 3"),
+        (make_index(candidates=[{"name": 1}]), "candidates[0]: name: expected a string, got 1"),
+        (make_index(candidates=[{"name": "0"}]), 'candidates[0]: expected "plan", got none'),
+        (
+            make_index(candidates=[{"name": "0", "plan": "p", "estimate_us": float("nan")}]),
+            "estimate_us: expected a finite number, got nan",
+        ),
+        (make_index(problem=None), "problem: expected an object, got None"),
+        (make_index(problem={**PROBLEM, "keys": "9"}), "problem: keys: expected an integer, "),
+        (make_index(problem={**PROBLEM, "keys": [1, 2, 3]}), "a pair of them or \"dynamic\", got [1, 2, 3]"),
+        (make_index(problem={**PROBLEM, "features": [1]}), "features: expected strings, got 1"),
+        (make_index(chip=None), "chip: expected a string, got None"),
+        (make_index(name=3), "name: expected a string, got 3"),
     ],
+    ids=lambda each: "",
 )
 def test_refuses_folders_that_are_none(tmp_path, capsys, index, message):
-    (tmp_path / "index.json").write_text(index)
+    text = index if isinstance(index, str) else json.dumps(index)
+    (tmp_path / "index.json").write_text(text)
     assert autotune.main([str(tmp_path)]) == 2
-    assert message in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error
 
 
 def test_refuses_other_files(tmp_path, capsys):
@@ -157,6 +175,93 @@ def test_refuses_other_files(tmp_path, capsys):
             autotune.main(wrong)
 
 
+def test_damaged_zip_files_are_errors(folder, tmp_path, capsys):
+    packed = tmp_path / "packed.zip"
+    autotune.Source(folder).pack(packed)
+    whole = packed.read_bytes()
+    # In the name and in the contents of a file.
+    name = whole.index(b"one/index.json")
+    damaged = [b"", b"no zip file", whole[: len(whole) // 2], whole[:-30]]
+    damaged += [whole[:n] + b"xy" + whole[n + 2 :] for n in (name, name + 20, name + 60)]
+    for contents in damaged:
+        packed.write_bytes(contents)
+        assert autotune.main([str(packed)]) == 2
+        assert capsys.readouterr().err.startswith(f"error: {packed}: ")
+
+
+@pytest.mark.parametrize(
+    "flag, message",
+    [
+        ("--filter=(", "expected a regular expression, got '('"),
+        ("--seconds=0", "expected seconds, above 0 and at most 3600, got '0'"),
+        ("--seconds=nan", "expected seconds, above 0"),
+        ("--limit=-1", "expected seconds, 0 or more, got '-1'"),
+        ("--limit=nan", "expected seconds, 0 or more"),
+        ("--gain=2", "expected a share from 0 to 1, got '2'"),
+        ("--gain=much", "expected a share from 0 to 1, got 'much'"),
+    ],
+)
+def test_values_of_flags_are_checked(folder, capsys, flag, message):
+    with pytest.raises(SystemExit) as caught:
+        autotune.main([str(folder), flag])
+    assert caught.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "plans, message",
+    [
+        ([3], "plans[0]: expected an object, got 3"),
+        ([{"chip": "sm_80"}], 'plans[0]: expected "plan", got none'),
+        ([{"chip": "sm_80", "plan": "p", "problem": {}}], 'problem: expected "type", got none'),
+    ],
+)
+def test_entries_of_tables_are_checked(tmp_path, capsys, plans, message):
+    (tmp_path / "t.json").write_text(json.dumps({"version": 1, "plans": plans}))
+    assert autotune.main(["--list", str(tmp_path / "t.json")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_written_are_errors(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(autotune, "find_timer", lambda options: (lambda *_: None, "a board"))
+    (tmp_path / "file").write_text("")
+    target = tmp_path / "file" / "x"
+    for flags in ([f"--json={target}"], [f"--json={tmp_path / 'r'}", f"--table={target}"]):
+        assert autotune.main([str(folder), *flags]) == 2
+        assert f"cannot write {target}: " in capsys.readouterr().err
+    assert autotune.main([str(folder), f"--pack={target}"]) == 2
+    assert f"cannot write {target}: " in capsys.readouterr().err
+    (tmp_path / "none").mkdir()
+    assert autotune.main([str(tmp_path / "none"), f"--pack={tmp_path / 'z'}"]) == 2
+    assert "no kernels to pack" in capsys.readouterr().err
+    assert not (tmp_path / "z").exists()
+
+
+def test_kernels_that_fail_are_a_failure(folder, tmp_path, monkeypatch, capsys):
+    def timer(problem, read):
+        problem.candidates[0].measured_us = 9.0
+        raise RuntimeError("an illegal memory access\nand more")
+
+    monkeypatch.setattr(autotune, "find_timer", lambda options: (timer, "a board"))
+    flags = [str(folder), f"--json={tmp_path / 'r.json'}", "--filter=one"]
+    assert autotune.main(flags) == 1
+    assert f"{PLANS[1]}: an illegal memory access\n" in capsys.readouterr().out
+    # And remains one.
+    assert autotune.main(flags) == 1
+    assert "one: known" in capsys.readouterr().out
+
+
+def test_interruption_keeps_results(folder, tmp_path, monkeypatch, capsys):
+    def timer(problem, read):
+        if problem.name == "two":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(autotune, "find_timer", lambda options: (timer, "a board"))
+    results = tmp_path / "results.json"
+    assert autotune.main([str(folder), f"--json={results}"]) == 130
+    assert capsys.readouterr().err == "interrupted; what was timed before is kept\n"
+    assert [each.name for each in autotune.read_results(results)] == ["one"]
+
+
 def test_without_a_gpu_ranks_by_estimates(folder, monkeypatch, capsys):
     monkeypatch.setattr(autotune, "find_timer", lambda options: (None, "no GPU"))
     assert autotune.main([str(folder), "--filter=one"]) == 0
@@ -165,21 +270,48 @@ def test_without_a_gpu_ranks_by_estimates(folder, monkeypatch, capsys):
     assert out.index(PLANS[0]) < out.index(PLANS[1]) < out.index(PLANS[2])
 
 
-def test_simulate_asks_attn_sim(folder, monkeypatch, capsys):
-    def run(command, **_):
-        assert command[0] == "attn-sim" and command[1].endswith(".ptx")
-        number = int(command[1][-6:-4])
-        if number == 1:
-            return subprocess.CompletedProcess(command, 2, "", "no estimate of this one")
-        text = json.dumps({"estimate": {"microseconds": 30.0 - number}})
-        return subprocess.CompletedProcess(command, 0, text, "")
-
+@pytest.fixture
+def simulator(tmp_path, monkeypatch):
+    """An attn-sim that knows no estimate of kernel 01."""
+    program = tmp_path / "bin" / "attn-sim"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$1" in\n'
+        "*01.ptx) echo no estimate of this one >&2; exit 2 ;;\n"
+        "*02.ptx) echo '{\"estimate\": {\"microseconds\": 28.0}}' ;;\n"
+        "*) echo '{\"estimate\": {\"microseconds\": 30.0}}' ;;\n"
+        "esac\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setattr(autotune, "find_timer", lambda options: (None, "no GPU"))
-    monkeypatch.setattr(autotune.subprocess, "run", run)
-    assert autotune.main([str(folder), "--filter=one", "--simulate"]) == 0
+    return program
+
+
+def test_simulate_asks_attn_sim(folder, simulator, capsys):
+    assert autotune.main([str(folder), "--filter=one", "--simulate"]) == 1
     out = capsys.readouterr().out
     assert out.index("28.0") < out.index("30.0")
     assert f"{PLANS[1]}: attn-sim: no estimate of this one" in out
+    (folder / "one" / "index.json").write_text(json.dumps(make_index(candidates=[])))
+    assert autotune.main([str(folder), "--filter=one", "--simulate"]) == 0
+
+
+def test_simulate_without_attn_sim(folder, simulator, monkeypatch, tmp_path, capsys):
+    simulator.write_text("#!/none\n")
+    assert autotune.main([str(folder), "--simulate"]) == 2
+    assert f"error: cannot run {simulator}: No such file" in capsys.readouterr().err
+    simulator.write_text("#!/bin/sh\necho '{\"estimate\": {\"microseconds\": NaN}}'\n")
+    assert autotune.main([str(folder), "--simulate"]) == 1
+    assert "estimate: expected a finite number, got nan" in capsys.readouterr().out
+    monkeypatch.setenv("PATH", "/none")
+    assert autotune.main([str(folder), "--simulate"]) == 2
+    assert "error: --simulate: no attn-sim on the PATH" in capsys.readouterr().err
+    packed = tmp_path / "packed.zip"
+    autotune.Source(folder).pack(packed)
+    assert autotune.main([str(packed), "--simulate"]) == 2
+    assert "--simulate: expected a folder, got a zip file" in capsys.readouterr().err
 
 
 def test_keeps_results_and_times_nothing_twice(folder, tmp_path, monkeypatch, capsys):
@@ -204,7 +336,7 @@ def test_keeps_results_and_times_nothing_twice(folder, tmp_path, monkeypatch, ca
     assert timed == ["one", "two", "two"]
     # Another board's times are others.
     monkeypatch.setattr(autotune, "find_timer", lambda options: (timer, "another"))
-    assert autotune.main([*flags, "--limit=-1"]) == 1
+    assert autotune.main([*flags, "--limit=0"]) == 1
     assert "2 problems left out: no time left" in capsys.readouterr().out
     assert autotune.main([str(folder), f"--json={results}"]) == 0
     assert timed[3:] == ["one", "two"]

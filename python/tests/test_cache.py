@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import attn
-from attn import _cache
+from attn import _cache, _library
 from attn.kernel import _Request
 
 SMALL = {"q": "1x1x32x64xf16"}
@@ -60,6 +60,55 @@ def test_damaged_and_foreign_files(monkeypatch, empty_cache):
         assert attn.compile(**SMALL).ptx == ptx
         assert path.read_bytes() == whole
     assert len(runs) == 6
+
+
+def test_exchanged_files(empty_cache, monkeypatch):
+    """What lies under another's name is not taken for it."""
+    runs = count_runs(monkeypatch)
+    kernels = [attn.compile(**SMALL, causal=causal).ptx for causal in (False, True)]
+    first, second = list_kernels(empty_cache)
+    contents = first.read_bytes(), second.read_bytes()
+    first.write_bytes(contents[1])
+    second.write_bytes(contents[0])
+    _cache.clear_memory()
+    assert [attn.compile(**SMALL, causal=causal).ptx for causal in (False, True)] == kernels
+    assert len(runs) == 4 and (first.read_bytes(), second.read_bytes()) == contents
+
+
+def make_ptxas(folder, version):
+    """A ptxas that writes its version as machine code."""
+    program = folder / "bin" / "ptxas"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(
+        "#!/bin/sh\n"
+        f'[ "$1" = --version ] && printf "ptxas\\nBuild {version}\\n" && exit\n'
+        f'while [ "$1" != -o ]; do shift; done\nprintf "{version}" > "$2"\n'
+    )
+    program.chmod(0o755)
+
+
+def test_cubins_of_another_ptxas(monkeypatch, tmp_path, empty_cache):
+    runs = count_runs(monkeypatch)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    make_ptxas(tmp_path, "one")
+    kernel = attn.compile(**SMALL)
+    assert kernel.cubin == kernel.cubin == b"one"
+    make_ptxas(tmp_path, "two")
+    assert kernel.cubin == attn.compile(**SMALL).cubin == b"two"
+    make_ptxas(tmp_path, "one")
+    assert kernel.cubin == b"one"
+    assert runs == ["ptx", "cubin", "cubin"]
+    # Machines without a compiler, or without a ptxas, take what the last one
+    # that filled the cache made.
+    make_ptxas(tmp_path, "two")
+    _cache.clear_memory()
+    (empty_cache / "compiler").unlink()
+    attn.compile(**SMALL, causal=True)
+    script = f"import attn; print(attn.compile(**{SMALL!r}).cubin)"
+    worker = run_python(script, ATTN_LIBRARY="/nonexistent/libAttnC.so")
+    assert worker.communicate()[0] == "b'two'\n"
+    monkeypatch.setattr(_library.load(), "attnGetAssemblerVersion", lambda: _library.ref(""))
+    assert attn.compile(**SMALL).cubin == b"two" and runs == ["ptx", "cubin", "cubin", "ptx"]
 
 
 def test_without_folder(monkeypatch, tmp_path):

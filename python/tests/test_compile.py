@@ -88,7 +88,18 @@ def test_error_has_text_and_places(tmp_path):
         ({"q": "1x2x64x64xf16", "kv_heads": 3}, "multiple of the number of key heads, got 2 and 3"),
         ({"q": "1x2x64x64xf16", "chip": "sm_42"}, "sm_42"),
         ({"q": "1x2x64xf16"}, "expected BxHxNxDxTYPE"),
-        ({}, "expected a problem as text or as option"),
+        ({}, "expected a problem as text or as q, got neither"),
+        ({"q": "1x2x64x64xf16", "softcap": -1}, "softcap: expected a finite number above zero"),
+        ({"q": "1x2x64x64xf16", "kv_heads": "two"}, "error: kv_heads: expected an integer, got"),
+        (
+            {"q": "1x2x64x64xf16", "causal": True, "window": (3, 3)},
+            "causal: contradicts window; a causal window is window=LEFT,0",
+        ),
+        ({"kv_len": 3}, "kv_len: expected q beside it"),
+        ({"lse": False}, "lse=False: expected q beside it"),
+        ({"q": "1x2x64x64xf16", "dtype": None, "out_type": "int8"}, "out_type: expected f16, bf16"),
+        ({"q": (1, 2, 64, 64), "dtype": "int8"}, "expected type f16, bf16, .* got 'int8'"),
+        ({"q": (1, 2, 64, 64), "dtype": np.float32}, "expected type f16, bf16, .* got 'f32'"),
     ],
 )
 def test_refused(options, message, empty_cache):
@@ -121,10 +132,11 @@ def test_brackets_in_strings_and_comments_do_not_count():
 
 
 def test_wrong_option():
-    with pytest.raises(TypeError, match="has no option 'heads'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'heads'"):
         attn.compile(**SMALL, heads=3)
-    with pytest.raises(TypeError, match="scale: expected a string or a number, got list"):
-        attn.compile(**SMALL, scale=[1])
+    with pytest.raises(attn.CompileError) as caught:
+        attn.compile(q="1x2x64x64xf16", kv_heads=0)
+    assert "--" not in str(caught.value) + str(caught.value.diagnostics)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -188,6 +200,17 @@ def test_bf16_rounding():
     assert to_bf16(values).tolist() == [0x3F80, 0x3F80, 0x3F82, 0x7F80, 0xFF80, 0x8000]
     assert np.isnan(from_bf16(to_bf16(np.float32([np.nan]))))[0]
     assert from_bf16(to_bf16(values))[0] == 1.0
+
+
+def test_version(monkeypatch):
+    assert attn.__version__ == attn.compiler_version()
+    with pytest.raises(AttributeError, match="module 'attn' has no attribute 'versions'"):
+        attn.versions  # noqa: B018
+    monkeypatch.setenv("ATTN_LIBRARY", "/nonexistent/libAttnC.so")
+    attn._library.load.cache_clear()
+    assert attn.__version__.endswith(" (no compiler)")
+    monkeypatch.undo()
+    attn._library.load.cache_clear()
 
 
 def test_missing_library(monkeypatch):

@@ -229,7 +229,7 @@ def test_wrong_outputs_and_sinks():
         ({"out": Array((1, 4, 32, 64))}, '"o": expected shape'),
         (
             {"out": Array(q.shape, dtype="int32")},
-            "--out-type: expected f16, bf16 or f32, got 'i32'",
+            "out_type: expected f16, bf16 or f32, got 'i32'",
         ),
         ({"out": q, "lse": Array((1, 4, 63), dtype="float32")}, '"lse": expected shape'),
         ({"out": q, "lse": Array((1, 4, 64))}, '"lse": expected dtype f32, got f16'),
@@ -248,8 +248,13 @@ def test_refused():
         attn.attention(q, Array((1, 4, 64, 64), dtype="float32"), q, out=q)
     with pytest.raises(attn.ArgumentError, match='tensor "q": expected a torch tensor, .* got int'):
         attn.attention(3, q, q, out=q)
-    with pytest.raises(attn.ArgumentError, match='tensor "q": expected a CUDA device, got DLPack'):
-        attn.attention(np.zeros((1, 4, 64, 64), np.float16), q, q, out=q)
+    with pytest.raises(attn.ArgumentError, match='tensor "k": expected a CUDA device, got DLPack'):
+        attn.attention(q, np.zeros((1, 4, 64, 64), np.float16), q, out=q)
+    with pytest.raises(
+        attn.ArgumentError,
+        match=r"got a numpy ndarray; for arrays in host memory there is attn.compile\(...\).run\(q=q",
+    ):
+        attn.attention(*np.zeros((3, 1, 4, 64, 64), np.float16))
     with pytest.raises(attn.ArgumentError, match="expected an innermost stride of 1, got 64"):
         attn.attention(q.transpose(0, 1, 3, 2), q, q, out=q)
     with pytest.raises(attn.CompileError, match="multiple of the number of key heads, got 4 and 3"):

@@ -80,6 +80,9 @@ def driver(monkeypatch):
     return driver
 
 
+TABLE = np.float32([1, 2])
+
+
 def make_inputs(shape=(1, 2, 32, 64)):
     generator = np.random.default_rng()
     return {name: generator.standard_normal(shape).astype(np.float16) for name in "qkv"}
@@ -92,6 +95,25 @@ def test_simulated(no_device):
     outputs = kernel.run(**inputs)
     assert sorted(outputs) == ["lse", "o"]
     np.testing.assert_array_equal(outputs["o"], kernel.simulate(**inputs)["o"])
+
+
+@pytest.mark.parametrize("device", ["no_device", "driver"])
+def test_all_inputs_are_needed(device, request, monkeypatch):
+    """No array is made up, and none is ignored."""
+    request.getfixturevalue(device)
+    kernel = attn.compile(q="1x2x32x64xf16", score_mod=lambda s, b, h, i, j: s + TABLE[h])
+    inputs = make_inputs()
+    for name in inputs:
+        some = {other: array for other, array in inputs.items() if other != name}
+        with pytest.raises(
+            attn.ArgumentError, match=f'tensor "{name}": missing; the kernel reads q, k, v, capture0'
+        ):
+            kernel.run(**some)
+    for name in ("o", "lse", "bias"):
+        with pytest.raises(
+            attn.ArgumentError, match=f'tensor "{name}": expected one of q, k, v, capture0'
+        ):
+            kernel.run(**inputs, **{name: inputs["q"]})
 
 
 def test_launched(driver):

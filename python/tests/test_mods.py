@@ -441,7 +441,7 @@ def test_wrong_mask_mods():
     ):
         with pytest.raises(attn.TraceError, match=message):
             attn.compile(q="1x2x64x64xf16", mask_mod=function)
-    with pytest.raises(TypeError, match="go with flags; a problem as text has regions"):
+    with pytest.raises(TypeError, match="go with q=...; a problem as text or file has regions"):
         attn.compile("module {}", mask_mod=lambda b, h, i, j: True)
     complex_table = np.zeros(3, np.complex64)
     with pytest.raises(attn.ArgumentError, match="captured tensor: expected .*, got complex64"):

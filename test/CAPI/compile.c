@@ -34,6 +34,8 @@ static void print(const char *title, AttnStringRef text) {
 static void testVersions(void) {
   CHECK(attnGetAPIVersion() == ATTN_C_API_VERSION);
   print("version", attnGetCompilerVersion());
+  AttnStringRef assembler = attnGetAssemblerVersion();
+  CHECK(assembler.length == 0 || !strncmp(assembler.data, "Build ", 6));
   for (size_t i = 0; i < attnGetNumTargets(); ++i) {
     AttnTarget target = attnGetTarget(i);
     CHECK(target.computeCapability >= 80 && target.minPTX <= target.defaultPTX);

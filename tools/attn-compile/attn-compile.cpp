@@ -521,9 +521,11 @@ static LogicalResult run() {
     return failure();
   start.stop();
 
-  if (flagAutotune != 0)
+  if (flagAutotune != 0) {
+    ProgressBar bar("attn-compile");
     return writeCandidates(*module, *options, flagAutotune, flagAutotuneDir,
-                           timing);
+                           timing, bar.getFunction());
+  }
 
   std::optional<Modifications> modifications;
   if (flagVerify) {

@@ -5,7 +5,8 @@
 //   attn-lint-sass kernel.attn
 //
 // Exit status: 0 when nothing was found or nothing could be checked, 1 when
-// the machine code is not what was asked for, 2 when the input cannot be read.
+// the machine code is not what was asked for, 2 when the input cannot be read
+// or holds no kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,7 @@
 #include "attn/Support/Files.h"
 #include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -59,6 +61,8 @@ namespace {
 
 /// One kernel to check and what could not be had of it.
 struct Job {
+  Job() { input.kernel = flagKernel; }
+
   SassInput input;
   /// Printed above the report; empty for a single kernel.
   std::string title;
@@ -67,8 +71,20 @@ struct Job {
 
 } // namespace
 
-/// Fills the listing of a job from its cubin.
+/// Fills the listing of a job from its cubin, and chooses the kernel.
 static llvm::Error addCubin(Job &job, StringRef cubin) {
+  Expected<std::vector<std::string>> kernels = getCubinKernels(cubin);
+  if (!kernels)
+    return kernels.takeError();
+  if (kernels->empty())
+    return llvm::createStringError("expected a kernel in the cubin, got none");
+  if (job.input.kernel.empty() && kernels->size() == 1)
+    job.input.kernel = kernels->front();
+  if (!job.input.kernel.empty() &&
+      !llvm::is_contained(*kernels, job.input.kernel))
+    return llvm::createStringError("expected a kernel \"" + job.input.kernel +
+                                   "\" in the cubin, got \"" +
+                                   llvm::join(*kernels, "\", \"") + "\"");
   Expected<std::string> nvdisasm = findNvdisasm();
   if (!nvdisasm) {
     job.notChecked.push_back("machine code: " +
@@ -183,6 +199,14 @@ static Expected<std::optional<SassBudget>> getBudget() {
   return std::move(*budget);
 }
 
+/// Whether ptxas speaks of the kernel.
+static bool isIn(StringRef kernel, const AssemblerLog &log) {
+  return log.hasErrors() ||
+         llvm::any_of(log.functions, [&](const FunctionResources &function) {
+           return function.name == kernel;
+         });
+}
+
 /// True if all kernels are as they should be.
 static Expected<bool> run() {
   Expected<std::optional<SassBudget>> budget = getBudget();
@@ -193,11 +217,16 @@ static Expected<bool> run() {
     return jobs.takeError();
   bool isRight = true;
   for (Job &job : *jobs) {
-    job.input.kernel = flagKernel;
     job.input.budget = *budget;
     Expected<SassReport> report = lintSass(job.input);
     if (!report)
       return report.takeError();
+    if (!logPath.empty() && job.input.log &&
+        !isIn(report->kernel, *job.input.log))
+      return llvm::createStringError(logPath +
+                                     ": expected what ptxas -v says "
+                                     "of kernel \"" +
+                                     report->kernel + "\", got none");
     report->notChecked.insert(report->notChecked.end(), job.notChecked.begin(),
                               job.notChecked.end());
     isRight &= !report->hasErrors();

@@ -1,6 +1,9 @@
 //===- AssemblerTest.cpp - Tests of the ptxas reader ----------------------===//
 
 #include "attn/Target/Assembler.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 #include <cstdlib>
 
@@ -148,6 +151,41 @@ TEST(Assembler, Assembles) {
   EXPECT_TRUE(result.cubin.empty());
   EXPECT_TRUE(result.log.hasErrors());
   EXPECT_EQ(result.log.messages[0].line, 2u);
+}
+
+/// What getPtxasVersion says of a ptxas that is a shell script.
+std::string getVersionOf(llvm::StringRef script) {
+  llvm::SmallString<128> home, bin;
+  llvm::sys::fs::createUniqueDirectory("attn-cuda", home);
+  llvm::sys::path::append(bin = home, "bin");
+  llvm::sys::fs::create_directory(bin);
+  llvm::SmallString<128> program = bin;
+  llvm::sys::path::append(program, "ptxas");
+  std::error_code code;
+  llvm::raw_fd_ostream(program, code) << script;
+  llvm::sys::fs::setPermissions(program, llvm::sys::fs::all_all);
+  const char *before = std::getenv("CUDA_HOME");
+  std::string saved = before ? before : "";
+  setenv("CUDA_HOME", home.c_str(), /*overwrite=*/1);
+  llvm::Expected<std::string> version = getPtxasVersion();
+  if (before)
+    setenv("CUDA_HOME", saved.c_str(), /*overwrite=*/1);
+  else
+    unsetenv("CUDA_HOME");
+  llvm::sys::fs::remove_directories(home);
+  return version ? *version : "error: " + llvm::toString(version.takeError());
+}
+
+TEST(Assembler, StatesItsVersion) {
+  EXPECT_EQ(getVersionOf("#!/bin/sh\necho Ptx\necho Build cuda_13.0\n"),
+            "Build cuda_13.0");
+  EXPECT_NE(getVersionOf("#!/bin/sh\nexit 3\n").find("expected a version from"),
+            std::string::npos);
+  EXPECT_NE(
+      getVersionOf("#!/bin/sh\necho one line\n").find("expected a version"),
+      std::string::npos);
+  EXPECT_NE(getVersionOf("#!/none\n").find("error: cannot run"),
+            std::string::npos);
 }
 
 } // namespace

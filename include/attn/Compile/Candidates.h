@@ -11,6 +11,7 @@
 #define ATTN_COMPILE_CANDIDATES_H
 
 #include "attn/Compile/Compiler.h"
+#include "attn/Support/Progress.h"
 
 namespace mlir::attn {
 
@@ -19,10 +20,12 @@ namespace mlir::attn {
 /// schedule, and by the one that attn-plan takes, and writes PTX, launch
 /// records, bundles and index.json to `folder`. Bundles have a cubin where
 /// ptxas is found, and else the PTX. `options.last` and `options.dumpDir` do
-/// not count. On failure diagnostics were emitted.
+/// not count. `progress` hears of every kernel; where it stops the work, the
+/// folder has no index.json. On failure diagnostics were emitted.
 LogicalResult writeCandidates(ModuleOp module, const CompileOptions &options,
                               unsigned count, StringRef folder,
-                              TimingScope &timing);
+                              TimingScope &timing,
+                              ProgressFn progress = nullptr);
 
 } // namespace mlir::attn
 

@@ -80,6 +80,10 @@ AssemblerLog parseAssemblerLog(llvm::StringRef text);
 /// order, or an error that names these places.
 llvm::Expected<std::string> findPtxas();
 
+/// The build of that ptxas, as it states it itself. Errors: there is none, it
+/// cannot be run, or it states nothing.
+llvm::Expected<std::string> getPtxasVersion();
+
 /// Assembles PTX text. Errors that ptxas reports about the text are in the log;
 /// an error value means that ptxas could not be run.
 llvm::Expected<AssemblerResult> assemblePTX(llvm::StringRef ptx,

@@ -6,12 +6,17 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
+#include <vector>
 
 namespace mlir::attn {
 
 /// nvdisasm in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH, in this
 /// order, or an error that names these places.
 llvm::Expected<std::string> findNvdisasm();
+
+/// The names of the kernels in a cubin; functions that kernels call are none.
+/// Needs no nvdisasm. Errors: no ELF file for CUDA, or a damaged one.
+llvm::Expected<std::vector<std::string>> getCubinKernels(llvm::StringRef cubin);
 
 /// The listing that `nvdisasm -c -g` prints for a cubin; `-g` adds a comment
 /// for each source line of a cubin that was assembled with `-lineinfo`.

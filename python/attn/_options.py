@@ -1,0 +1,243 @@
+"""What stands in a call, as the compiler takes it: numbers, shapes, types and
+names instead of flags."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+#: The compiler's element types by the names that numpy, torch and JAX have.
+_DTYPES = {
+    "float16": "f16",
+    "half": "f16",
+    "f16": "f16",
+    "bfloat16": "bf16",
+    "bf16": "bf16",
+    "float32": "f32",
+    "float": "f32",
+    "f32": "f32",
+    "float8_e4m3fn": "f8E4M3FN",
+    "f8E4M3FN": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+    "f8E5M2": "f8E5M2",
+}
+
+
+def to_python(value: Any) -> Any:
+    """Scalars of numpy and torch, and arrays of rank 0, as Python's own."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    return value
+
+
+def to_bool(what: str, value: Any) -> bool:
+    """A bool of Python or numpy, or the integers 0 and 1."""
+    plain = to_python(value)
+    if isinstance(plain, int) and plain in (0, 1):
+        return bool(plain)
+    raise TypeError(f"{what}: expected True or False, got {value!r}")
+
+
+def to_integer(what: str, value: Any, low: int, high: int) -> int:
+    """An integer from `low` to `high`; of a bool 0 or 1."""
+    try:
+        result = operator.index(to_python(value))
+    except TypeError:
+        raise TypeError(f"{what}: expected an integer, got {value!r}") from None
+    if not low <= result <= high:
+        raise ValueError(f"{what}: expected an integer from {low} to {high}, got {result}")
+    return result
+
+
+def to_float(what: str, value: Any) -> float:
+    """A finite number."""
+    plain = to_python(value)
+    if not isinstance(plain, numbers.Real):
+        raise TypeError(f"{what}: expected a number, got {value!r}")
+    try:
+        result = float(plain)
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise ValueError(f"{what}: expected a finite number, got {value!r}")
+    return result
+
+
+def to_text(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what}: expected a string, got {value!r}")
+    return value
+
+
+def to_list(what: str, value: Any) -> list[Any]:
+    """The elements of a list, a tuple or an array of rank 1."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError(f"{what}: expected a sequence, got {value!r}")
+    return list(value)
+
+
+def get_dtype(_: str, dtype: Any) -> str:
+    """The compiler's name of an element type, given by any library's name, as
+    torch's dtype, or as numpy's dtype or class; others as they are."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
+    if name is None:
+        name = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+    # The compiler says what it takes.
+    name = name.removeprefix("torch.")
+    return _DTYPES.get(name, name)
+
+
+def _format_integer(what: str, value: Any) -> str:
+    return str(to_integer(what, value, 0, 2**31 - 1))
+
+
+def _format_float(what: str, value: Any) -> str:
+    return repr(to_float(what, value))
+
+
+def _format_bool(what: str, value: Any) -> str:
+    return "true" if to_bool(what, value) else "false"
+
+
+def _format_shape(what: str, value: Any) -> str:
+    extents = to_list(what, value)
+    if len(extents) != 4:
+        raise ValueError(
+            f"{what}: expected (batch, heads, queries, head dimension), got {tuple(extents)}"
+        )
+    names = ("batch", "heads", "queries", "head dimension")
+    parts = zip(names, extents, strict=True)
+    return "x".join(_format_integer(f"{what}: {name}", extent) for name, extent in parts)
+
+
+def _format_window(what: str, value: Any) -> str:
+    bounds = to_list(what, value)
+    align = bounds.pop() if len(bounds) == 3 else None
+    if len(bounds) != 2:
+        raise ValueError(f"{what}: expected (left, right), got {value!r}")
+    texts = [
+        "-1" if each is None else str(to_integer(what, each, -1, 2**31 - 1)) for each in bounds
+    ]
+    return ",".join([*texts, *([to_text(what, align)] if align is not None else [])])
+
+
+def _format_lengths(what: str, value: Any) -> str:
+    """The lengths of packed sequences: of queries and keys alike, or of each."""
+    if isinstance(value, Mapping):
+        unknown = [each for each in value if each not in ("q", "k")]
+        if unknown or "q" not in value:
+            raise ValueError(f"{what}: expected the keys q and k, got {', '.join(map(repr, value))}")
+        sides = [value["q"], *([value["k"]] if "k" in value else [])]
+    else:
+        sides = to_list(what, value)
+        if not sides or not all(isinstance(each, Iterable) for each in sides):
+            sides = [sides]
+    if len(sides) > 2:
+        raise ValueError(
+            f"{what}: expected lengths, or a pair of lengths of queries and of keys, got "
+            f"{len(sides)} sequences"
+        )
+    texts = []
+    for name, lengths in zip("qk", sides, strict=False):
+        found = [_format_integer(f"{what}: {name}", each) for each in to_list(what, lengths)]
+        if not found:
+            raise ValueError(f"{what}: expected at least one length of {name}, got none")
+        texts.append(f"{name}:{','.join(found)}")
+    return "/".join(texts)
+
+
+def _format_causal(what: str, value: Any) -> str | None:
+    # True is "top-left": the flag without a value.
+    return "" if to_bool(what, value) else None
+
+
+#: How each option of a problem is written, where it is no text.
+_FORMATS: dict[str, Callable[[str, Any], str | None]] = {
+    "q": _format_shape,
+    "kv_heads": _format_integer,
+    "kv_len": _format_integer,
+    "dv": _format_integer,
+    "causal": _format_causal,
+    "window": _format_window,
+    "softcap": _format_float,
+    "scale": _format_float,
+    "out_type": get_dtype,
+    "layout": to_text,
+    "varlen": _format_lengths,
+    "sinks": _format_bool,
+    "descales": _format_bool,
+    "v_transposed": _format_bool,
+    "lse": _format_bool,
+    "dynamic": _format_bool,
+}
+
+
+_DEFAULTS = dict.fromkeys(("sinks", "descales", "v_transposed", "dynamic"), "false")
+_DEFAULTS["lse"] = "true"
+
+
+def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The options of a problem as names and texts; None is the compiler's
+    default. `dtype` belongs to a q that is a shape."""
+    options = []
+    for name, value in flags.items():
+        if value is None or name == "dtype":
+            continue
+        if name not in _FORMATS:
+            known = ", ".join((*_FORMATS, "dtype"))
+            raise TypeError(f"compile() has no option {name!r}; a problem has {known}")
+        if isinstance(value, str) and name != "out_type":
+            text: str | None = value
+        else:
+            text = _FORMATS[name](name, value)
+        if name == "q":
+            text = _add_dtype(value, str(text), flags.get("dtype"))
+        # Defaults are left out, so that a problem has one key in the cache.
+        if text is not None and text != _DEFAULTS.get(name):
+            options.append((name.replace("_", "-"), text))
+    if flags.get("dtype") is not None and flags.get("q") is None:
+        raise TypeError("dtype: expected q=(batch, heads, queries, head dimension) beside it")
+    return tuple(options)
+
+
+def _add_dtype(q: Any, text: str, dtype: Any) -> str:
+    """The shape of q with its element type."""
+    if isinstance(q, str):
+        if dtype is not None:
+            raise TypeError("dtype: expected none, since q as text has its type, such as 1x8x256x64xf16")
+        return text
+    if dtype is None:
+        raise TypeError('q: expected dtype="float16" or another type beside the shape, got none')
+    return f"{text}x{get_dtype('dtype', dtype)}"
+
+
+def format_plan(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Parameters of a plan, as the option `set` takes them."""
+    options = []
+    for name, value in plan.items():
+        plain = to_python(value)
+        if isinstance(plain, bool):
+            plain = "true" if plain else "false"
+        elif not isinstance(plain, (str, int, float)):
+            raise TypeError(f"plan: {name}: expected a number, a bool or a string, got {value!r}")
+        options.append(("set", f"{to_text('plan', name)}={plain}"))
+    return options
+
+
+_NAMES = (*_FORMATS, "chip", "schedule", "epilogue", "plan_table", "shipped_plans", "debug_lines")
+_FLAGS = re.compile(
+    r'(?:--|option ")(no-lse|set|emit|'
+    + "|".join(name.replace("_", "-") for name in _NAMES)
+    + r')(?![\w-])"?'
+)
+
+
+def name_arguments(message: str) -> str:
+    """A message of the compiler with the names of arguments in the place of
+    flags and options."""
+    others = {"no-lse": "lse=False", "set": "plan", "emit": "rung"}
+    return _FLAGS.sub(lambda found: others.get(found[1], found[1].replace("-", "_")), message)

@@ -1,0 +1,115 @@
+"""Says how far a long call is, and ends it at Ctrl-C."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TextIO, Union
+
+from . import _library
+
+#: False is silence, a function is called as f(phase, fraction, seconds left),
+#: True is what `Line` does.
+Show = Union[bool, Callable[[str, float, float], object]]
+
+#: Nothing is said before.
+_QUIET_SECONDS = 2.0
+#: Between two lines where there is no terminal.
+_LINE_SECONDS = 10.0
+#: Estimates above are said before the work begins.
+_LONG_SECONDS = 60.0
+_BAR = 30
+
+
+def format_seconds(seconds: float) -> str:
+    """Such as "12 s", "31 min" or "3.5 h"."""
+    if seconds < 90:
+        return f"{max(seconds, 0.0):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+class Line:
+    """One line on standard error that is written over, or, where that is no
+    terminal, a line now and then. As the programs show it."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._is_terminal = self._stream.isatty()
+        self._start = time.monotonic()
+        self._next = _QUIET_SECONDS
+        self._width = 0
+
+    def __call__(self, phase: str, fraction: float, seconds_left: float) -> None:
+        passed = time.monotonic() - self._start
+        if passed < (_QUIET_SECONDS if self._is_terminal else self._next):
+            return
+        self._next = passed + _LINE_SECONDS
+        done = min(max(fraction, 0.0), 1.0)
+        share = f"{100 * done:.0f} %" if fraction >= 0 else "running"
+        left = f", {format_seconds(seconds_left)} left" if seconds_left >= 0 else ""
+        if not self._is_terminal:
+            print(f"{phase}: {share}{left}", file=self._stream, flush=True)
+            return
+        filled = int(_BAR * done)
+        text = f"{phase:<14} [{'#' * filled}{'-' * (_BAR - filled)}] {share:>5}{left}"
+        print(f"\r{text:<{self._width}}", end="", file=self._stream, flush=True)
+        self._width = len(text)
+
+    def warn(self, seconds: float) -> None:
+        """Before a long run."""
+        if seconds > _LONG_SECONDS:
+            print(
+                f"the run takes about {format_seconds(seconds)}; a smaller problem ends sooner",
+                file=self._stream,
+                flush=True,
+            )
+
+    def clear(self) -> None:
+        """Leaves the terminal as it was."""
+        if self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=self._stream, flush=True)
+            self._width = 0
+
+
+class Watch:
+    """The callback of one run in the library. An exception inside, such as
+    KeyboardInterrupt, ends the run and is raised by `finish`."""
+
+    def __init__(self, show: Show) -> None:
+        self._line = Line() if show is True else None
+        self._show = show if callable(show) else self._line
+        self._error: BaseException | None = None
+        self._is_first = True
+        #: As attnSimulationSetProgress takes it; lives as long as the run.
+        self.callback = _library.ProgressCallback(self._call)
+
+    def _call(
+        self, _: Any, phase: _library.StringRef, fraction: float, seconds_left: float
+    ) -> bool:
+        try:
+            if self._is_first and self._line is not None:
+                self._line.warn(seconds_left)
+            self._is_first = False
+            if self._show is not None:
+                self._show(phase.text(), fraction, seconds_left)
+        except BaseException as error:
+            self._error = error
+            return False
+        return True
+
+    def finish(self, was_stopped: bool) -> None:
+        """After the run: raises what ended it."""
+        if self._line is not None:
+            self._line.clear()
+        if self._error is not None:
+            raise self._error
+        if was_stopped:
+            # The signal came on the way into the callback.
+            raise KeyboardInterrupt
+
+
+def set_callback(simulation: int, watch: Watch) -> None:
+    """Lets the runs of a simulation report to `watch`."""
+    _library.load().attnSimulationSetProgress(simulation, watch.callback, ctypes.c_void_p())

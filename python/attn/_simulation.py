@@ -1,0 +1,123 @@
+"""Runs of compiled kernels on the simulator."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _library, _options, _progress, arrays
+from .errors import SimulationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """A run on the simulator."""
+
+    #: What the kernel wrote, by tensor name; bf16 and fp8 as raw bits.
+    outputs: dict[str, NDArray[np.generic]]
+    #: Findings, deviations from the float64 reference, and counters.
+    report: dict[str, Any]
+    #: The report for people.
+    text: str
+    #: The sanitizer found nothing and the deviations are within tolerance.
+    passed: bool
+
+    def __getitem__(self, name: str) -> NDArray[np.generic]:
+        return self.outputs[name]
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How a kernel is run, as `Kernel.simulate` takes it."""
+
+    seed: Any = 0
+    verify: Any = True
+    corners: Any = False
+    threads: Any = 0
+    sizes: Mapping[str, Any] | None = None
+    progress: _progress.Show = True
+
+    def apply(self, run: int) -> None:
+        library = _library.load()
+        seed = _options.to_integer("seed", self.seed, 0, 2**64 - 1)
+        library.attnSimulationSetSeed(run, seed)
+        library.attnSimulationSetVerify(run, _options.to_bool("verify", self.verify))
+        library.attnSimulationSetCorners(run, _options.to_bool("corners", self.corners))
+        threads = _options.to_integer("threads", self.threads, 0, 2**32 - 1)
+        library.attnSimulationSetThreads(run, threads)
+        for name, value in (self.sizes or {}).items():
+            size = _options.to_integer(f"sizes: {name}", value, 0, 2**63 - 1)
+            library.attnSimulationSetSize(run, _library.ref(name), size)
+
+
+def simulate(
+    name: str,
+    ptx: str,
+    launch: Mapping[str, Any],
+    request: _library.Handle,
+    inputs: Mapping[str, ArrayLike],
+    settings: Settings,
+) -> Simulation:
+    """Runs the kernel of a launch record."""
+    library = _library.load()
+    dtypes = {tensor["name"]: tensor["dtype"] for tensor in launch["tensors"]}
+    watch = _progress.Watch(settings.progress)
+    with _library.Handle("Simulation", library.attnSimulationCreate()) as run:
+        settings.apply(run)
+        for tensor, value in inputs.items():
+            if tensor not in dtypes:
+                raise SimulationError(
+                    f'array "{tensor}": expected one of {", ".join(dtypes)} for kernel {name}'
+                )
+            _set_input(run, tensor, value, dtypes[tensor])
+        _progress.set_callback(run, watch)
+        with request as problem:
+            report = library.attnSimulate(
+                _library.ref(ptx), _library.ref(json.dumps(launch)), problem, run
+            )
+    with _library.Handle("Report", report):
+        watch.finish(library.attnReportWasStopped(report))
+        if not library.attnReportRan(report):
+            raise SimulationError(f"kernel {name}: {library.attnReportGetError(report).text()}")
+        return Simulation(
+            _get_outputs(report),
+            json.loads(library.attnReportGetJSON(report).text()),
+            library.attnReportGetText(report).text(),
+            library.attnReportPassed(report),
+        )
+
+
+def _set_input(run: int, name: str, value: ArrayLike, dtype: str) -> None:
+    array = arrays.to_elements(name, value, dtype)
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    _library.load().attnSimulationSetInput(
+        run,
+        _library.ref(name),
+        _library.ref(dtype),
+        shape,
+        array.ndim,
+        array.ctypes.data,
+        array.nbytes,
+    )
+
+
+def _get_outputs(report: int) -> dict[str, NDArray[np.generic]]:
+    import numpy as np
+
+    library = _library.load()
+    outputs = {}
+    for index in range(library.attnReportGetNumTensors(report)):
+        tensor = library.attnReportGetTensor(report, index)
+        if tensor.written:
+            raw = ctypes.string_at(tensor.data, tensor.numBytes)
+            carrier, _ = arrays.CARRIERS[tensor.dtype.text()]
+            array = np.frombuffer(bytearray(raw), dtype=carrier)
+            outputs[tensor.name.text()] = array.reshape(tensor.shape[: tensor.rank])
+    return outputs
