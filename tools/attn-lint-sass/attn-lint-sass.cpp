@@ -12,6 +12,7 @@
 #include "attn/Lint/SassLint.h"
 #include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
+#include "attn/Target/ToolMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -223,6 +224,7 @@ static Expected<bool> run() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  setVersionPrinter();
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,
@@ -230,7 +232,7 @@ int main(int argc, char **argv) {
       "was asked for\n");
   Expected<bool> isRight = run();
   if (isRight)
-    return *isRight ? 0 : 1;
+    return finishOutput("attn-lint-sass", *isRight ? 0 : 1, /*failed=*/2);
   llvm::WithColor::error(llvm::errs(), "attn-lint-sass")
       << llvm::toString(isRight.takeError()) << "\n";
   return 2;

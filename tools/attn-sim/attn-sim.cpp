@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Simulator/CostReport.h"
 #include "attn/Simulator/Recorded.h"
+#include "attn/Target/ToolMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -304,6 +305,7 @@ static Expected<bool> runTool() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  setVersionPrinter();
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(
           argc, argv,
