@@ -13,9 +13,8 @@ llvm::StringRef mlir::attn::getVersionText() {
 }
 
 void mlir::attn::setVersionPrinter() {
-  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "attn " << getVersionText() << "\n";
-  });
+  llvm::cl::SetVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "attn " << getVersionText() << "\n"; });
 }
 
 void mlir::attn::hideOptionsOfLibraries() {
@@ -35,8 +34,8 @@ static llvm::Error takeError(llvm::raw_fd_ostream &stream, std::error_code code,
   if (!code)
     return llvm::Error::success();
   stream.clear_error();
-  return llvm::createStringError(
-      code, "cannot write '" + path + "': " + code.message());
+  return llvm::createStringError(code, "cannot write '" + path +
+                                           "': " + code.message());
 }
 
 llvm::Error mlir::attn::writeOutput(llvm::StringRef path,

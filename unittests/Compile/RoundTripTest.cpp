@@ -68,9 +68,10 @@ protected:
   std::string read(Rung rung) {
     SmallString<128> path(folder);
     StringRef extension = rung == Rung::PTX ? "ptx" : "mlir";
-    llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.{2}", unsigned(rung),
-                                                stringifyRung(rung), extension)
-                                      .str());
+    llvm::sys::path::append(path,
+                            llvm::formatv("{0,0+2}-{1}.{2}", unsigned(rung),
+                                          stringifyRung(rung), extension)
+                                .str());
     auto buffer = llvm::MemoryBuffer::getFile(path);
     return buffer ? (*buffer)->getBuffer().str() : "no such file";
   }
@@ -95,8 +96,8 @@ protected:
         options.epilogue = "auto";
       CompileResult result;
       ASSERT_TRUE(run(*module, options, result)) << diagnostics;
-      EXPECT_TRUE(result.output == read(to)) << "other text of "
-                                             << stringifyRung(to).str();
+      EXPECT_TRUE(result.output == read(to))
+          << "other text of " << stringifyRung(to).str();
       if (to < Rung::NVVM)
         continue;
       ASSERT_EQ(result.launches.size(), 1u);
@@ -123,7 +124,8 @@ TEST_P(RoundTrip, FromEachRungToTheNext) {
   options.chip = GetParam().chip;
   GetParam().change(flags, options);
   llvm::Expected<Problem> problem = parseProblem(flags);
-  ASSERT_TRUE(static_cast<bool>(problem)) << llvm::toString(problem.takeError());
+  ASSERT_TRUE(static_cast<bool>(problem))
+      << llvm::toString(problem.takeError());
   OwningOpRef<ModuleOp> module = buildProblem(&context, *problem);
   CompileResult result;
   dump(*module, options, result);
@@ -132,7 +134,7 @@ TEST_P(RoundTrip, FromEachRungToTheNext) {
 
 /// The flags of a problem and the options of a compilation.
 #define CHANGE(...)                                                            \
-  [](ProblemFlags & f, CompileOptions & c) {                                   \
+  [](ProblemFlags &f, CompileOptions &c) {                                     \
     (void)f;                                                                   \
     (void)c;                                                                   \
     __VA_ARGS__;                                                               \
@@ -175,7 +177,8 @@ const Case kCases[] = {
     {"WsVarlen", "1x2x300x64xf16", "sm_90a",
      CHANGE(c.schedule = "ws_wgmma"; f.varlen = "q:100,200")},
     {"WsDynamic", "1x2x300x64xf16", "sm_90a",
-     CHANGE(c.schedule = "ws_wgmma"; f.dynamic = true; f.causal = "")},
+     CHANGE(c.schedule = "ws_wgmma"; f.dynamic = true; f.varlen = "q:100,200";
+            f.causal = "")},
     {"WsCluster", "1x4x512x64xf16", "sm_90a",
      CHANGE(c.schedule = "ws_wgmma"; c.set = {"cluster=2"})},
     {"WsClusterOf4", "1x4x512x128xf16", "sm_90a",
@@ -217,9 +220,11 @@ const Case kCases[] = {
     {"SelfCausal", "1x4x300x128xbf16", "sm_90a",
      CHANGE(c.schedule = "self_load"; f.causal = ""; f.kvHeads = 1)},
     {"SelfVarlen", "1x2x300x64xf16", "sm_90a",
-     CHANGE(c.schedule = "self_load"; f.varlen = "q:100,200"; f.window = "9,9")},
+     CHANGE(c.schedule = "self_load"; f.varlen = "q:100,200";
+            f.window = "9,9")},
     {"SelfDynamic", "1x2x300x64xf16", "sm_90a",
-     CHANGE(c.schedule = "self_load"; f.dynamic = true)},
+     CHANGE(c.schedule = "self_load"; f.dynamic = true;
+            f.varlen = "q:100,200")},
     {"SelfF8", "1x2x300x64xf8E4M3FN", "sm_90a",
      CHANGE(c.schedule = "self_load"; f.descales = true)},
     {"SelfF8Turned", "1x2x304x64xf8E4M3FN", "sm_90a",

@@ -150,6 +150,7 @@ func.func private @f(!attn.buffer<64x128xf16, #attn.transposed<#attn.auto>, shar
 // Numbers that wrap, and grids that no CTA has.
 
 // expected-error @below {{of at most 32 warps, got [2147483648, 1]}}
+// expected-error @below {{failed to parse Attn_PartialLayoutAttr parameter}}
 func.func private @f(tensor<128x4xf32, #attn.partial<parent = #attn.mma<warps = [2147483648, 1]>>>)
 
 // -----
@@ -165,6 +166,7 @@ func.func private @f(tensor<128x64xf32, #attn.mma<warps = [8, 8]>>)
 // -----
 
 // expected-error @below {{of at most 32 warps, got [1, 4611686018427387904]}}
+// expected-error @below {{failed to parse Attn_SliceLayoutAttr parameter}}
 func.func private @f(tensor<128xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 4611686018427387904]>>>)
 
 // -----

@@ -142,8 +142,9 @@ LogicalResult PlaceFinder::placeKernels(gpu::GPUModuleOp kernels) {
       return failure();
     shown = place->rung;
   }
+  // Nothing is in the way of what has no kernels.
   if (!shown)
-    return kernels.emitError("expected a kernel to compile, got none");
+    return add({kernels, said.value_or(Rung::NVVM)});
   if (!said)
     kernels.emitRemark("taken to be at rung '")
         << stringifyRung(*shown) << "' by its ops, as no '" << kRungAttr

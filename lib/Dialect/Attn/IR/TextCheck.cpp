@@ -72,9 +72,9 @@ std::optional<TextProblem> attn::findTextProblem(StringRef text) {
                          " nested brackets");
     // %N, and the results and values of %name:N and %name#N.
     bool isValue = c == '%';
-    bool isOfValue = (c == ':' || c == '#') && i &&
-                     (llvm::isAlnum(text[i - 1]) ||
-                      StringRef("_$.-").contains(text[i - 1]));
+    bool isOfValue =
+        (c == ':' || c == '#') && i &&
+        (llvm::isAlnum(text[i - 1]) || StringRef("_$.-").contains(text[i - 1]));
     if ((isValue || isOfValue) && isTooLarge(text.substr(i + 1)))
       return fail(i, "expected the number of a value below 2^32 - 1, got " +
                          text.substr(i + 1).take_while(llvm::isDigit));

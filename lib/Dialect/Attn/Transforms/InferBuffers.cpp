@@ -24,8 +24,7 @@ static Attribute getBoxLayout(TensorMapType map) {
 }
 
 /// Not every shape can lie in a layout.
-static LogicalResult setLayout(Operation *op, Value buffer,
-                               Attribute layout) {
+static LogicalResult setLayout(Operation *op, Value buffer, Attribute layout) {
   auto type = cast<BufferType>(buffer.getType());
   BufferType resolved = BufferType::getChecked(
       [&] { return op->emitOpError("cannot lie in ") << layout << ": "; },

@@ -16,8 +16,8 @@ struct TextProblem {
 };
 
 /// Finds what ends a process that parses `text` as MLIR, for a caller that has
-/// to refuse it: brackets or negations nested deeply enough to use up the stack,
-/// and numbers of values beyond 32 bits. Bytecode is not looked at.
+/// to refuse it: brackets or negations nested deeply enough to use up the
+/// stack, and numbers of values beyond 32 bits. Bytecode is not looked at.
 std::optional<TextProblem> findTextProblem(StringRef text);
 
 } // namespace mlir::attn
