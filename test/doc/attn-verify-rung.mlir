@@ -2,7 +2,7 @@
 
 gpu.module @kernels [#attn.target<chip = "sm_80">] attributes {attn.rung = "barrier"} {
   gpu.func @kernel() kernel attributes {attn.warps = array<i64: 4, 1>, attn.shared_bytes = 1024 : i64} {
-    %b = attn.alloc {offset = 0 : i64} : <32x16xf16, #attn.row, shared>
+    %b = attn.alloc {offset = 0 : i64} : <32x16xf16, #attn.rows, shared>
     gpu.return
   }
 }

@@ -16,13 +16,15 @@ using namespace mlir::attn;
 /// More than any kernel has.
 static constexpr unsigned kMaxNesting = 256;
 
-/// The digits at the start of `text`, if they are a number that MLIR's parser
-/// reads into 32 bits and that needs more.
-static bool isTooLarge(StringRef text) {
+/// MLIR's parser reads the number of a value into 32 bits, and makes a table of
+/// as many entries as the number of a result says.
+static constexpr uint64_t kMaxNumber = UINT32_MAX - 1, kMaxResults = 65535;
+
+/// True if `text` starts with digits of a number above `limit`.
+static bool isAbove(StringRef text, uint64_t limit) {
   StringRef digits = text.take_while(llvm::isDigit);
   uint64_t number;
-  return !digits.empty() &&
-         (digits.getAsInteger(10, number) || number >= UINT32_MAX);
+  return !digits.empty() && (digits.getAsInteger(10, number) || number > limit);
 }
 
 /// The end of the comment or string that starts at `begin`, or `begin`.
@@ -75,8 +77,10 @@ std::optional<TextProblem> attn::findTextProblem(StringRef text) {
     bool isOfValue =
         (c == ':' || c == '#') && i &&
         (llvm::isAlnum(text[i - 1]) || StringRef("_$.-").contains(text[i - 1]));
-    if ((isValue || isOfValue) && isTooLarge(text.substr(i + 1)))
-      return fail(i, "expected the number of a value below 2^32 - 1, got " +
+    uint64_t limit = isValue ? kMaxNumber : kMaxResults;
+    if ((isValue || isOfValue) && isAbove(text.substr(i + 1), limit))
+      return fail(i, "expected the number of a value to be at most " +
+                         llvm::Twine(limit) + ", got " +
                          text.substr(i + 1).take_while(llvm::isDigit));
   }
   return std::nullopt;
