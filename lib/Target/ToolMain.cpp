@@ -3,7 +3,6 @@
 #include "attn/Target/ToolMain.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::attn;
@@ -53,13 +52,4 @@ llvm::Error mlir::attn::writeOutput(llvm::StringRef path,
 
 llvm::Error mlir::attn::flushOutput() {
   return takeError(llvm::outs(), std::error_code(), "standard output");
-}
-
-int mlir::attn::finishOutput(llvm::StringRef program, int status, int failed) {
-  llvm::Error error = flushOutput();
-  if (!error)
-    return status;
-  llvm::WithColor::error(llvm::errs(), program)
-      << llvm::toString(std::move(error)) << "\n";
-  return failed;
 }

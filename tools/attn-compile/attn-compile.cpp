@@ -572,8 +572,12 @@ int main(int argc, char **argv) {
       argc, argv, "attn-compile - an attention kernel from a problem\n");
   LogicalResult result = failure();
   std::optional<std::string> fatal = runGuarded([&] { result = run(); });
-  if (fatal)
-    result =
-        fail(llvm::createStringError("fatal error in the compiler: " + *fatal));
-  return finishOutput("attn-compile", failed(result));
+  if (fatal) {
+    llvm::WithColor::error(llvm::errs(), "attn-compile")
+        << "fatal error in the compiler: " << *fatal << "\n";
+    result = failure();
+  }
+  if (llvm::Error error = flushOutput())
+    result = fail(std::move(error));
+  return failed(result);
 }

@@ -232,7 +232,10 @@ int main(int argc, char **argv) {
       "was asked for\n");
   Expected<bool> isRight = run();
   if (isRight)
-    return finishOutput("attn-lint-sass", *isRight ? 0 : 1, /*failed=*/2);
+    if (Error error = flushOutput())
+      isRight = std::move(error);
+  if (isRight)
+    return *isRight ? 0 : 1;
   llvm::WithColor::error(llvm::errs(), "attn-lint-sass")
       << llvm::toString(isRight.takeError()) << "\n";
   return 2;

@@ -70,5 +70,7 @@ int main(int argc, char **argv) {
       config.shouldShowDialects() || config.shouldListPasses()
           ? MlirOptMain(argc, argv, input, output, registry)
           : run(input, output, registry);
-  return finishOutput("attn-opt", asMainReturnCode(result));
+  if (llvm::Error error = flushOutput())
+    result = fail(llvm::toString(std::move(error)));
+  return asMainReturnCode(result);
 }

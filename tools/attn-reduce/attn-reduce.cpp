@@ -52,5 +52,5 @@ int main(int argc, char **argv) {
   if (fatal)
     llvm::WithColor::error(llvm::errs(), "attn-reduce")
         << "fatal error in the compiler: " << *fatal << "\n";
-  return finishOutput("attn-reduce", status);
+  return status;
 }

@@ -6,6 +6,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::attn;
@@ -170,5 +171,10 @@ int main(int argc, char **argv) {
     printJSON(llvm::outs());
   else
     printMarkdown(llvm::outs());
-  return finishOutput("attn-targets", 0);
+  llvm::Error error = flushOutput();
+  if (!error)
+    return 0;
+  llvm::WithColor::error(llvm::errs(), "attn-targets")
+      << llvm::toString(std::move(error)) << "\n";
+  return 1;
 }

@@ -27,13 +27,9 @@ void hideOptionsOfLibraries();
 /// `cannot write 'PATH': REASON`.
 llvm::Error writeOutput(llvm::StringRef path, llvm::StringRef contents);
 
-/// Brings out what was printed to standard output. The error is that of
-/// writeOutput.
+/// Brings out what was printed to standard output, which a program does last.
+/// The error is that of writeOutput.
 llvm::Error flushOutput();
-
-/// `status`, the exit status of a program, unless what it printed did not
-/// arrive: then `failed`, after a message on standard error.
-int finishOutput(llvm::StringRef program, int status, int failed = 1);
 
 } // namespace mlir::attn
 
