@@ -4,4 +4,6 @@ import os
 import subprocess
 import sys
 
-sys.exit(subprocess.run(sys.argv[1:], stdout=os.openpty()[1], check=False).returncode)
+sys.exit(
+    subprocess.run(sys.argv[1:], stdout=os.openpty()[1], check=False, timeout=20).returncode
+)
