@@ -57,7 +57,7 @@ def predict(options: argparse.Namespace, cell: gpu_cells.Cell, plan: str) -> dic
         # Parameters that the plan does not print have their defaults.
         _, text = run(
             options, cell, f"--chip={options.predict_for}", f"--schedule={schedule}",
-            *settings, "--print-plan", "--emit=plan", "-o", "/dev/null",
+            *settings, "--print-plan=all", "--emit=plan", "-o", "/dev/null",
         )  # fmt: skip
     except RuntimeError:
         return None

@@ -8,6 +8,16 @@
 |* AttnStringRef or array that an object hands out lives as long as the       *|
 |* object. What the caller passes in is copied before the call returns.       *|
 |*                                                                            *|
+|* NULL: a call on a NULL object does nothing, and a getter gives what an *|
+|* empty object has: false, 0 or no text. attnCompile(NULL) and bytes that are
+*|
+|* NULL where there should be some give a failed result that says so. Meant to
+*|
+|* be NULL are the `problem` of attnSimulate, where there is none, and the *|
+|* `simulation` of both runs, for the default settings. An AttnStringRef whose
+*|
+|* data is NULL is empty, whatever its length.                                *|
+|*                                                                            *|
 |* Threads: calls on different objects may run at once. A request or a        *|
 |* simulation may be read by several calls at once while none changes it.     *|
 |*                                                                            *|
@@ -148,7 +158,7 @@ ATTN_C_EXPORTED void attnRequestSetOption(AttnRequest *request,
                                           AttnStringRef name,
                                           AttnStringRef value);
 
-/** Compiles. Never NULL; ask attnResultSucceeded. */
+/** Compiles. Never gives NULL; ask attnResultSucceeded. */
 ATTN_C_EXPORTED AttnResult *attnCompile(const AttnRequest *request);
 ATTN_C_EXPORTED void attnResultDestroy(AttnResult *result);
 
@@ -234,16 +244,18 @@ ATTN_C_EXPORTED void attnSimulationSetProgress(AttnSimulation *simulation,
                                                AttnProgressCallback callback,
                                                void *userData);
 
-/** Runs the kernel of a launch record (JSON) in `ptx`. `problem` may be NULL;
- * it is the request that was compiled, from which score_mod, mask_mod and open
- * sizes are taken. Never NULL; ask attnReportRan. */
+/** Runs the kernel of a launch record (JSON) in `ptx`. `problem` and
+ * `simulation` may be NULL; `problem` is the request that was compiled, from
+ * which score_mod, mask_mod and open sizes are taken. Never gives NULL; ask
+ * attnReportRan. */
 ATTN_C_EXPORTED AttnReport *attnSimulate(AttnStringRef ptx,
                                          AttnStringRef launch,
                                          const AttnRequest *problem,
                                          const AttnSimulation *simulation);
 /** Runs any kernel: `launch` is a launch.json as docs/RecordedLaunches.md
  * describes it, whose tensors have their contents from attnSimulationSetInput.
- * Nothing is compared with a reference. Never NULL; ask attnReportRan. */
+ * `simulation` may be NULL. Nothing is compared with a reference. Never gives
+ * NULL; ask attnReportRan. */
 ATTN_C_EXPORTED AttnReport *
 attnSimulateLaunch(AttnStringRef ptx, AttnStringRef launch,
                    const AttnSimulation *simulation);

@@ -38,6 +38,12 @@ struct AttnResult {
   }
 };
 
+/// What a null result stands for.
+static const AttnResult &get(const AttnResult *result) {
+  static const AttnResult none;
+  return result ? *result : none;
+}
+
 static AttnSeverity convertSeverity(DiagnosticSeverity severity) {
   switch (severity) {
   case DiagnosticSeverity::Note:
@@ -128,17 +134,25 @@ void attnRequestDestroy(AttnRequest *request) { delete request; }
 
 void attnRequestSetText(AttnRequest *request, AttnStringRef text,
                         AttnStringRef fileName) {
+  if (!request)
+    return;
   request->text = copyString(text);
   request->fileName = copyString(fileName);
 }
 
 void attnRequestSetOption(AttnRequest *request, AttnStringRef name,
                           AttnStringRef value) {
+  if (!request)
+    return;
   request->options.emplace_back(copyString(name), copyString(value));
 }
 
 AttnResult *attnCompile(const AttnRequest *request) {
   auto *result = new AttnResult;
+  if (!request) {
+    result->addError("expected a request, got NULL");
+    return result;
+  }
   std::optional<std::string> fatal =
       runSafely([&] { compileInto(*request, *result); });
   if (fatal) {
@@ -150,14 +164,16 @@ AttnResult *attnCompile(const AttnRequest *request) {
 
 void attnResultDestroy(AttnResult *result) { delete result; }
 
-bool attnResultSucceeded(const AttnResult *result) { return result->succeeded; }
+bool attnResultSucceeded(const AttnResult *result) {
+  return get(result).succeeded;
+}
 
 AttnStringRef attnResultGetOutput(const AttnResult *result) {
-  return toC(result->compiled.output);
+  return toC(get(result).compiled.output);
 }
 
 AttnStringRef attnResultGetPTX(const AttnResult *result) {
-  return toC(result->compiled.ptx);
+  return toC(get(result).compiled.ptx);
 }
 
 /// An element, or nothing for an index out of range.
@@ -167,27 +183,27 @@ static AttnStringRef getElement(const std::vector<std::string> &texts,
 }
 
 size_t attnResultGetNumPlans(const AttnResult *result) {
-  return result->compiled.plans.size();
+  return get(result).compiled.plans.size();
 }
 
 AttnStringRef attnResultGetPlan(const AttnResult *result, size_t index) {
-  return getElement(result->compiled.plans, index);
+  return getElement(get(result).compiled.plans, index);
 }
 
 size_t attnResultGetNumLaunches(const AttnResult *result) {
-  return result->launches.size();
+  return get(result).launches.size();
 }
 
 AttnStringRef attnResultGetLaunch(const AttnResult *result, size_t index) {
-  return getElement(result->launches, index);
+  return getElement(get(result).launches, index);
 }
 
 AttnStringRef attnResultGetDiagnosticText(const AttnResult *result) {
-  return toC(result->diagnosticText);
+  return toC(get(result).diagnosticText);
 }
 
 size_t attnResultGetNumDiagnostics(const AttnResult *result) {
-  return result->diagnostics.size();
+  return get(result).diagnostics.size();
 }
 
 static AttnDiagnostic toC(const std::vector<Record> &records, size_t index) {
@@ -198,12 +214,12 @@ static AttnDiagnostic toC(const std::vector<Record> &records, size_t index) {
 }
 
 AttnDiagnostic attnResultGetDiagnostic(const AttnResult *result, size_t index) {
-  return toC(result->diagnostics, index);
+  return toC(get(result).diagnostics, index);
 }
 
 AttnDiagnostic attnResultGetNote(const AttnResult *result, size_t diagnostic,
                                  size_t note) {
-  if (diagnostic >= result->diagnostics.size())
-    return toC(result->diagnostics, diagnostic);
-  return toC(result->diagnostics[diagnostic].notes, note);
+  if (diagnostic >= get(result).diagnostics.size())
+    return toC(get(result).diagnostics, diagnostic);
+  return toC(get(result).diagnostics[diagnostic].notes, note);
 }

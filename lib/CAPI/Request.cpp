@@ -1,13 +1,13 @@
 //===- Request.cpp - Options of the C interface ---------------------------===//
 
 #include "Request.h"
+#include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include <mutex>
 
 using namespace mlir;
@@ -117,7 +117,8 @@ mlir::attn::parseRequest(const AttnRequest &request) {
   for (const auto &[name, value] : request.options)
     if (llvm::Error error = reader.read(name, value))
       return std::move(error);
-  llvm::Expected<const TargetRow &> target = lookupTarget(reader.compile.chip);
+  llvm::Expected<const TargetRow &> target =
+      lookupTarget(reader.compile.getChip());
   if (!target)
     return target.takeError();
   ParsedRequest parsed;
@@ -140,46 +141,6 @@ mlir::attn::parseRequest(const AttnRequest &request) {
   return std::move(parsed);
 }
 
-/// MLIR's parser descends by recursion, and a stack that is used up ends the
-/// process: text that is nested more deeply than any kernel is refused.
-/// Brackets in strings and comments do not count; a run of minus signs, which
-/// is a chain of negations, does.
-static LogicalResult checkNesting(StringRef text, StringRef fileName,
-                                  MLIRContext &context) {
-  constexpr unsigned limit = 256;
-  unsigned depth = 0, negations = 0, line = 1;
-  size_t lineStart = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '/' && text.substr(i).starts_with("//")) {
-      i = std::min(text.find('\n', i), text.size()) - 1;
-      continue;
-    }
-    if (c == '"') {
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
-        i += text[i] == '\\';
-      continue;
-    }
-    if (c == '\n') {
-      ++line;
-      lineStart = i + 1;
-    }
-    if (llvm::isSpace(c))
-      continue;
-    negations = c == '-' ? negations + 1 : 0;
-    bool isArrow = c == '>' && i && text[i - 1] == '-';
-    if (StringRef("([{<").contains(c))
-      ++depth;
-    else if (StringRef(")]}>").contains(c) && !isArrow && depth)
-      --depth;
-    if (depth + negations > limit)
-      return emitError(FileLineColLoc::get(&context, fileName, line,
-                                           i - lineStart + 1))
-             << "expected at most " << limit << " nested brackets";
-  }
-  return success();
-}
-
 OwningOpRef<ModuleOp> mlir::attn::makeModule(const AttnRequest &request,
                                              const ParsedRequest &parsed,
                                              MLIRContext &context,
@@ -188,8 +149,12 @@ OwningOpRef<ModuleOp> mlir::attn::makeModule(const AttnRequest &request,
   if (parsed.problem) {
     module = buildProblem(&context, *parsed.problem);
   } else {
-    if (failed(checkNesting(*request.text, request.fileName, context)))
+    if (std::optional<TextProblem> problem = findTextProblem(*request.text)) {
+      emitError(FileLineColLoc::get(&context, request.fileName, problem->line,
+                                    problem->column))
+          << problem->message;
       return nullptr;
+    }
     sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(*request.text, request.fileName),
         llvm::SMLoc());

@@ -41,6 +41,12 @@ struct AttnReport {
   std::vector<Tensor> tensors;
 };
 
+/// What a null report stands for.
+static const AttnReport &get(const AttnReport *report) {
+  static const AttnReport none;
+  return report ? *report : none;
+}
+
 AttnSimulation *attnSimulationCreate(void) { return new AttnSimulation; }
 
 void attnSimulationDestroy(AttnSimulation *simulation) { delete simulation; }
@@ -48,10 +54,15 @@ void attnSimulationDestroy(AttnSimulation *simulation) { delete simulation; }
 void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
                             AttnStringRef dtype, const int64_t *shape,
                             size_t rank, const void *data, size_t numBytes) {
+  if (!simulation)
+    return;
   std::string tensor = copyString(name), typeName = copyString(dtype);
   auto fail = [&](const Twine &message) {
     simulation->error = ("input \"" + tensor + "\": " + message).str();
   };
+  if ((!shape && rank) || (!data && numBytes))
+    return fail(Twine("expected ") + (!shape && rank ? "a shape" : "elements") +
+                ", got NULL");
   std::optional<DType> type = symbolizeDType(typeName);
   if (!type)
     return fail("expected a known dtype, got \"" + typeName + "\"");
@@ -78,23 +89,33 @@ void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
 
 void attnSimulationSetSize(AttnSimulation *simulation, AttnStringRef name,
                            int64_t value) {
+  if (!simulation)
+    return;
   simulation->options.sizes[copyString(name)] = value;
 }
 
 void attnSimulationSetSeed(AttnSimulation *simulation, uint64_t seed) {
+  if (!simulation)
+    return;
   simulation->options.seed = seed;
   simulation->options.config.seed = seed;
 }
 
 void attnSimulationSetVerify(AttnSimulation *simulation, bool verify) {
+  if (!simulation)
+    return;
   simulation->options.verify = verify;
 }
 
 void attnSimulationSetCorners(AttnSimulation *simulation, bool corners) {
+  if (!simulation)
+    return;
   simulation->options.corners = corners;
 }
 
 void attnSimulationSetThreads(AttnSimulation *simulation, uint32_t threads) {
+  if (!simulation)
+    return;
   simulation->options.config.threads = threads;
 }
 
@@ -112,6 +133,8 @@ void attnSimulationSetProgress(AttnSimulation *simulation,
 
 void attnSimulationSetOption(AttnSimulation *simulation, AttnStringRef name,
                              AttnStringRef value) {
+  if (!simulation)
+    return;
   std::string option = copyString(name), text = copyString(value);
   sim::LaunchConfig &config = simulation->options.config;
   std::optional<sim::AsyncTiming> timing =
@@ -322,32 +345,32 @@ AttnReport *attnSimulateLaunch(AttnStringRef ptx, AttnStringRef launch,
 
 void attnReportDestroy(AttnReport *report) { delete report; }
 
-bool attnReportRan(const AttnReport *report) { return report->ran; }
+bool attnReportRan(const AttnReport *report) { return get(report).ran; }
 
 bool attnReportWasStopped(const AttnReport *report) { return report->stopped; }
 
 AttnStringRef attnReportGetError(const AttnReport *report) {
-  return toC(report->error);
+  return toC(get(report).error);
 }
 
-bool attnReportPassed(const AttnReport *report) { return report->passed; }
+bool attnReportPassed(const AttnReport *report) { return get(report).passed; }
 
 AttnStringRef attnReportGetJSON(const AttnReport *report) {
-  return toC(report->json);
+  return toC(get(report).json);
 }
 
 AttnStringRef attnReportGetText(const AttnReport *report) {
-  return toC(report->text);
+  return toC(get(report).text);
 }
 
 size_t attnReportGetNumTensors(const AttnReport *report) {
-  return report->tensors.size();
+  return get(report).tensors.size();
 }
 
 AttnTensor attnReportGetTensor(const AttnReport *report, size_t index) {
   static const Tensor empty;
   const Tensor &tensor =
-      index < report->tensors.size() ? report->tensors[index] : empty;
+      index < get(report).tensors.size() ? get(report).tensors[index] : empty;
   return {toC(tensor.name),    toC(tensor.dtype), tensor.shape.data(),
           tensor.shape.size(), tensor.written,    tensor.bytes.data(),
           tensor.bytes.size()};

@@ -3,7 +3,7 @@
 #include "Request.h"
 #include "attn/Target/Assembler.h"
 #include "attn/Target/TargetTable.h"
-#include "llvm/Config/llvm-config.h"
+#include "attn/Target/ToolMain.h"
 #include <cstring>
 
 using namespace mlir::attn;
@@ -11,7 +11,7 @@ using namespace mlir::attn;
 uint32_t attnGetAPIVersion(void) { return ATTN_C_API_VERSION; }
 
 AttnStringRef attnGetCompilerVersion(void) {
-  return attnStringFromC(ATTN_VERSION " (LLVM " LLVM_VERSION_STRING ")");
+  return {getVersionText().data(), getVersionText().size()};
 }
 
 AttnStringRef attnGetAssemblerVersion(void) {

@@ -100,7 +100,7 @@ FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
   if (failed(facts))
     return failure();
   // attn-plan has accepted chip, schedule and parameters.
-  const TargetRow &target = llvm::cantFail(lookupTarget(options.chip));
+  const TargetRow &target = llvm::cantFail(lookupTarget(options.getChip()));
   SmallVector<const Schedule *> schedules(getSchedules());
   if (!options.schedule.empty())
     schedules = {&llvm::cantFail(lookupSchedule(options.schedule))};
@@ -138,7 +138,7 @@ LogicalResult CandidateWriter::write(AttentionOp op,
   CompileOptions whole = options;
   whole.last = Rung::PTX;
   whole.dumpDir.clear();
-  whole.printPlan = false;
+  whole.printPlan = whole.printAllPlans = false;
   // All of it is in the plan.
   whole.schedule.clear();
   whole.set.clear();
@@ -189,7 +189,7 @@ LogicalResult CandidateWriter::run(unsigned count) {
   }
   llvm::json::Value index = llvm::json::Object{
       {"version", 1},
-      {"chip", options.chip},
+      {"chip", options.getChip()},
       {"problem", std::move(problem)},
       {"planned", plannedText},
       {"candidates", std::move(entries)},

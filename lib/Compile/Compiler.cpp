@@ -21,30 +21,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr std::pair<Rung, StringLiteral> kRungNames[] = {
-    {Rung::Problem, "problem"}, {Rung::Plan, "plan"},     {Rung::Tile, "tile"},
-    {Rung::Barrier, "barrier"}, {Rung::Thread, "thread"}, {Rung::NVVM, "nvvm"},
-    {Rung::Launch, "launch"},   {Rung::LLVM, "llvm"},     {Rung::PTX, "ptx"},
-    {Rung::Cubin, "cubin"}};
-
-llvm::StringRef attn::stringifyRung(Rung rung) {
-  return kRungNames[static_cast<unsigned>(rung)].second;
-}
-
-std::optional<Rung> attn::symbolizeRung(StringRef name) {
-  for (auto [rung, text] : kRungNames)
-    if (text == name)
-      return rung;
-  return std::nullopt;
-}
-
-llvm::ArrayRef<Rung> attn::getRungs() {
-  static constexpr Rung rungs[] = {
-      Rung::Problem, Rung::Plan,   Rung::Tile, Rung::Barrier, Rung::Thread,
-      Rung::NVVM,    Rung::Launch, Rung::LLVM, Rung::PTX,     Rung::Cubin};
-  return rungs;
-}
-
 void attn::registerCompileDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerPTXTranslations(registry);
@@ -62,7 +38,9 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult checkInput();
+  /// Finds the rung that the input is at, and whether it suits the options.
+  LogicalResult findFirst();
+  LogicalResult checkOptions();
   bool hasTensors();
   LogicalResult runStage(Rung rung);
   LogicalResult runPasses(Rung rung);
@@ -81,23 +59,60 @@ private:
   const CompileOptions &options;
   TimingScope &timing;
   CompileResult &result;
+  /// Where the input is. Passes behind it do not run.
+  Rung first = Rung::Problem;
 };
 
 } // namespace
 
-LogicalResult Compilation::checkInput() {
-  bool hasWork = false;
-  module.walk([&](Operation *op) {
-    hasWork |= isa<AttentionOp, CombineOp, gpu::GPUModuleOp>(op);
-  });
-  if (hasWork)
+LogicalResult Compilation::findFirst() {
+  FailureOr<Rung> found = findRung(module);
+  if (failed(found))
+    return failure();
+  // A problem may have a plan already, which attn-plan checks.
+  first = *found == Rung::Plan ? Rung::Problem : *found;
+  if (options.last < first)
+    return module.emitError("expected the last rung to be '")
+           << stringifyRung(first) << "', at which the input is, or one behind "
+           << "it, got '" << stringifyRung(options.last) << "'";
+  for (auto kernels : module.getOps<gpu::GPUModuleOp>())
+    setRung(kernels, first);
+  return checkOptions();
+}
+
+LogicalResult Compilation::checkOptions() {
+  if (first < Rung::Tile)
     return success();
-  return module.emitError("expected an 'attn.attention' or a 'gpu.module' to "
-                          "compile, got neither");
+  auto fail = [&](StringRef option) {
+    return module.emitError("option '")
+           << option << "' comes too late: the input is at rung '"
+           << stringifyRung(first) << "'";
+  };
+  for (auto [isGiven, option] :
+       {std::pair(!options.schedule.empty(), "schedule"),
+        std::pair(!options.set.empty(), "set"),
+        std::pair(!options.planTable.empty(), "plan-table"),
+        std::pair(options.printPlan || options.printAllPlans, "print-plan")})
+    if (isGiven)
+      return fail(option);
+  if (first > Rung::Tile && options.epilogue != "auto")
+    return fail("epilogue");
+  if (options.chip.empty())
+    return success();
+  for (auto kernels : module.getOps<gpu::GPUModuleOp>()) {
+    FailureOr<TargetAttr> target = getTarget(kernels);
+    if (failed(target))
+      return failure();
+    if (target->getChip() != options.chip)
+      return kernels.emitError("expected chip '")
+             << target->getChip() << "', for which the kernels are, got '"
+             << options.chip << "'";
+  }
+  return success();
 }
 
 LogicalResult Compilation::run() {
-  if (failed(checkInput()))
+  if (failed(findFirst()))
     return failure();
   if (!options.dumpDir.empty())
     if (std::error_code code =
@@ -105,6 +120,8 @@ LogicalResult Compilation::run() {
       return module.emitError("cannot create folder '")
              << options.dumpDir << "': " << code.message();
   for (Rung rung : getRungs()) {
+    if (rung < first)
+      continue;
     // The record is a side way: it is printed where asked for, and dumped.
     if (rung == Rung::Launch && options.last != Rung::Launch &&
         options.dumpDir.empty())
@@ -122,7 +139,7 @@ LogicalResult Compilation::run() {
 }
 
 LogicalResult Compilation::runStage(Rung rung) {
-  if (failed(runPasses(rung)))
+  if (rung != first && failed(runPasses(rung)))
     return failure();
   if (rung == Rung::Plan && failed(collectPlans()))
     return failure();
@@ -165,13 +182,14 @@ static void addBufferization(OpPassManager &manager) {
 
 LogicalResult Compilation::runPasses(Rung rung) {
   AttnPipelineOptions pipeline;
-  pipeline.chip = options.chip;
+  pipeline.chip = options.getChip();
   pipeline.schedule = options.schedule;
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
   pipeline.epilogue = options.epilogue;
   pipeline.printPlans = options.printPlan;
+  pipeline.printAllPlans = options.printAllPlans;
 
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))

@@ -12,6 +12,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Kernels compute indices in 32 bits.
+static constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
+
 /// An error that names the flag: `--q: expected ...`.
 static llvm::Error makeError(StringRef flag, const Twine &message) {
   return llvm::createStringError("--" + flag + ": " + message);
@@ -53,8 +56,7 @@ static llvm::Error parseQueries(StringRef text, Problem &problem) {
   int64_t *sizes[] = {&problem.batch, &problem.heads, &problem.queries,
                       &problem.headDim};
   for (auto [part, size] : llvm::zip(parts, sizes))
-    if (part.getAsInteger(10, *size) || *size < 0 ||
-        *size > std::numeric_limits<int32_t>::max())
+    if (part.getAsInteger(10, *size) || *size < 0 || *size > kMaxSize)
       return makeError("q", "expected a size below 2^31, got '" + part +
                                 "' in '" + text + "'");
   if (!isElementType(parts.back()))
@@ -134,9 +136,10 @@ static llvm::Error parseLengths(const ProblemFlags &flags, Problem &problem) {
       side.split(parts, ',');
     for (StringRef part : parts) {
       int64_t length;
-      if (part.getAsInteger(10, length) || length < 0)
-        return makeError("varlen",
-                         "expected a sequence length, got '" + part + "'");
+      if (part.getAsInteger(10, length) || length < 0 || length > kMaxSize)
+        return makeError("varlen", "expected a sequence length below 2^31, "
+                                   "got '" +
+                                       part + "'");
       lengths.push_back(length);
     }
     if (lengths.empty())
@@ -166,6 +169,32 @@ static llvm::Error parseLengths(const ProblemFlags &flags, Problem &problem) {
                                    Twine(problem.queries));
   problem.keys = std::accumulate(problem.lengthsK.begin(),
                                  problem.lengthsK.end(), int64_t(0));
+  if (problem.keys > kMaxSize)
+    return makeError("varlen", "expected less than 2^31 keys, got " +
+                                   Twine(problem.keys));
+  return llvm::Error::success();
+}
+
+/// A tensor's bytes have to be a number; so have the strides that follow from
+/// its shape.
+static llvm::Error checkElements(const Problem &problem) {
+  int64_t keys = problem.vTransposed ? problem.getValuePitch() : problem.keys;
+  const std::tuple<StringRef, int64_t, int64_t, int64_t> tensors[] = {
+      {"q", problem.heads, problem.queries, problem.headDim},
+      {"k", problem.kvHeads, problem.keys, problem.headDim},
+      {"v", problem.kvHeads, keys, problem.valueDim},
+      {"o", problem.heads, problem.queries, problem.valueDim}};
+  constexpr uint64_t limit = uint64_t(1) << 48;
+  for (auto [name, heads, rows, columns] : tensors) {
+    uint64_t elements = problem.batch;
+    for (int64_t extent : {heads, rows, columns})
+      elements = llvm::SaturatingMultiply<uint64_t>(elements, extent);
+    if (elements > limit)
+      return makeError("q", "expected at most 2^48 elements in " + name +
+                                ", got " + Twine(problem.batch) + " x " +
+                                Twine(heads) + " x " + Twine(rows) + " x " +
+                                Twine(columns));
+  }
   return llvm::Error::success();
 }
 
@@ -182,7 +211,7 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
        {std::pair<StringRef, int64_t>{"kv-heads", problem.kvHeads},
         {"kv-len", problem.keys},
         {"dv", problem.valueDim}})
-    if (value < 0 || value > std::numeric_limits<int32_t>::max())
+    if (value < 0 || value > kMaxSize)
       return makeError(flag, "expected a size below 2^31, got '" +
                                  Twine(value) + "'");
   problem.sinks = flags.sinks;
@@ -214,6 +243,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   if (flags.varlen)
     if (llvm::Error error = parseLengths(flags, problem))
       return error;
+  if (llvm::Error error = checkElements(problem))
+    return error;
   return problem;
 }
 

@@ -237,35 +237,58 @@ static sim::NpyArray getCumulative(ArrayRef<int64_t> lengths) {
   return array;
 }
 
-void attn::applyProblem(const Problem &problem, sim::HarnessOptions &options) {
+/// The problem with the sizes that the caller gave in place of its own: queries
+/// and keys of all tensors that have them, which may still be told apart by
+/// name.
+static Problem withGivenSizes(Problem problem,
+                              const sim::HarnessOptions &options) {
+  auto take = [&](StringRef name, int64_t &size) {
+    auto given = options.sizes.find(name);
+    if (given != options.sizes.end())
+      size = given->second;
+  };
+  for (StringRef tensor : {"o", "v", "k", "q"})
+    take((tensor + ".dim0").str(), problem.batch);
+  take("o.dim2", problem.queries);
+  take("q.dim2", problem.queries);
+  take("v.dim2", problem.keys);
+  take("k.dim2", problem.keys);
+  return problem;
+}
+
+void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
+  Problem problem = withGivenSizes(given, options);
   if (!problem.lengthsQ.empty()) {
-    options.inputs["cu_seqlens_q"] = getCumulative(problem.lengthsQ);
-    options.inputs["cu_seqlens_k"] = getCumulative(problem.lengthsK);
+    options.inputs.try_emplace("cu_seqlens_q", getCumulative(problem.lengthsQ));
+    options.inputs.try_emplace("cu_seqlens_k", getCumulative(problem.lengthsK));
   }
   if (!problem.dynamic)
     return;
+  llvm::StringMap<int64_t> sizes;
   auto set = [&](const char *name, int64_t heads, int64_t rows,
                  int64_t columns) {
     std::string prefix(name);
-    options.sizes[prefix + ".dim0"] = problem.batch;
-    options.sizes[prefix + ".dim2"] = rows;
+    sizes[prefix + ".dim0"] = problem.batch;
+    sizes[prefix + ".dim2"] = rows;
     if (!problem.sequenceMajor)
       return;
-    options.sizes[prefix + ".stride0"] = rows * heads * columns;
-    options.sizes[prefix + ".stride1"] = columns;
-    options.sizes[prefix + ".stride2"] = heads * columns;
+    sizes[prefix + ".stride0"] = rows * heads * columns;
+    sizes[prefix + ".stride1"] = columns;
+    sizes[prefix + ".stride2"] = heads * columns;
   };
   set("q", problem.heads, problem.queries, problem.headDim);
   set("k", problem.kvHeads, problem.keys, problem.headDim);
   set("v", problem.kvHeads, problem.keys, problem.valueDim);
   if (problem.vTransposed) {
     int64_t pitch = problem.getValuePitch();
-    options.sizes["v.stride0"] = problem.kvHeads * problem.valueDim * pitch;
-    options.sizes["v.stride1"] = problem.valueDim * pitch;
-    options.sizes["v.stride3"] = pitch;
-    options.sizes.erase("v.stride2");
+    sizes["v.stride0"] = problem.kvHeads * problem.valueDim * pitch;
+    sizes["v.stride1"] = problem.valueDim * pitch;
+    sizes["v.stride3"] = pitch;
+    sizes.erase("v.stride2");
   }
   set("o", problem.heads, problem.queries, problem.valueDim);
+  for (const auto &entry : sizes)
+    options.sizes.try_emplace(entry.getKey(), entry.second);
 }
 
 llvm::Expected<sim::HarnessReport>

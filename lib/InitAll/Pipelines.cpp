@@ -20,6 +20,7 @@ void attn::addPlanPasses(OpPassManager &pm,
   plan.planTable = options.planTable;
   plan.shippedPlans = options.shippedPlans;
   plan.print = options.printPlans;
+  plan.printAll = options.printAllPlans;
   pm.addPass(createAttnPlanPass(plan));
 }
 
@@ -32,6 +33,7 @@ void attn::addTilePasses(OpPassManager &pm,
 
 void attn::addBarrierPasses(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
+  pm.addPass(createAttnVerifyRungPass());
   pm.addPass(createAttnShardCGAPass());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   // SSA does not keep tokens from being used twice.

@@ -28,14 +28,58 @@ PlanCandidate attn::makeCandidate(const ProblemFacts &facts,
           schedule.isExpectedToSpill(facts, plan, target)};
 }
 
+std::string attn::formatPlanTable(llvm::ArrayRef<PlanCandidate> plans,
+                                  size_t count) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "        us   waves  CTAs/SM  clocks/block   limit   shared  registers "
+        " "
+        "plan";
+  for (const PlanCandidate &each : plans.take_front(count)) {
+    const PlanEstimate &e = each.estimate;
+    os << llvm::formatv(
+        "\n{0,10:f1}{1,8:f2}{2,9}{3,14:f0}{4,8}{5,9}{6,11}  {7}{8}",
+        e.microseconds, e.waves, e.ctasPerSM, e.blockClocks, e.getLimiter(),
+        e.sharedBytes.getTotal(), e.registers.getTotal(),
+        llvm::to_string(each.plan), each.spills ? ", expected to spill" : "");
+  }
+  return text;
+}
+
+bool attn::hasParameter(const Schedule &schedule, MLIRContext *context,
+                        llvm::StringRef name) {
+  // Names come before values: a value that none takes leaves the name to judge.
+  bool isKnown = true;
+  ScopedDiagnosticHandler listen(context, [&](Diagnostic &diagnostic) {
+    isKnown = !llvm::StringRef(diagnostic.str()).contains("unknown parameter");
+    return success();
+  });
+  (void)schedule.setParameters(
+      [&] { return emitError(UnknownLoc::get(context)); }, context, nullptr,
+      PlanParameter{name, "?"});
+  return isKnown;
+}
+
+/// The schedule whose reasons matter most on a target.
+static const Schedule &getDefaultSchedule(const TargetRow &target) {
+  return target.has(Capability::Wgmma) ? getWsWgmmaSchedule()
+                                       : getSplitQSchedule();
+}
+
 /// Adds all legal plans of one schedule, or the reason why there is none.
 static void collect(const ProblemFacts &facts, const TargetRow &target,
                     const Schedule &schedule,
                     llvm::ArrayRef<PlanParameter> parameters,
                     PlanCandidates &result) {
   AttentionOp op = facts.op;
+  auto addReason = [&](std::string reason) {
+    bool isDefault = &schedule == &getDefaultSchedule(target);
+    result.reasons.insert(isDefault ? result.reasons.begin()
+                                    : result.reasons.end(),
+                          std::move(reason));
+  };
   if (llvm::Error error = schedule.isApplicable(facts, target)) {
-    result.reasons.push_back(llvm::toString(std::move(error)));
+    addReason(llvm::toString(std::move(error)));
     return;
   }
   // Parameters are fixed in each candidate; those that make no plan are silent
@@ -68,7 +112,7 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
     result.plans.push_back(makeCandidate(facts, target, schedule, plan));
   }
   if (result.plans.size() == before)
-    result.reasons.push_back(firstReason);
+    addReason(firstReason);
 }
 
 PlanCandidates

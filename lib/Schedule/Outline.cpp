@@ -8,6 +8,7 @@
 
 #include "attn/Schedule/Outline.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "attn/Dialect/Attn/IR/Rung.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -269,6 +270,7 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   auto target = TargetAttr::get(b.getContext(), context.target.chip, /*ptx=*/0);
   auto module =
       gpu::GPUModuleOp::create(b, name + "_kernels", b.getArrayAttr({target}));
+  setRung(module, Rung::Tile);
   symbols.insert(module);
   b.setInsertionPointToStart(&module.getBodyRegion().front());
   StringRef kernelName = "attn_fwd";
@@ -286,6 +288,15 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
   context.bindParameters(kernel);
   return kernel;
+}
+
+LogicalResult attn::refuseCombines(ModuleOp module) {
+  WalkResult walk = module.walk([](CombineOp op) {
+    op.emitOpError("cannot be computed: expected problems that a schedule "
+                   "knows, and none knows this one yet");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
 }
 
 LogicalResult attn::outlineAttention(AttentionOp op, const TargetRow &target,

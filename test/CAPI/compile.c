@@ -236,6 +236,72 @@ static void testProgress(void) {
   attnRequestDestroy(request);
 }
 
+/* Every function takes NULL for an object and for bytes. */
+static void testNull(void) {
+  const AttnStringRef none = {NULL, 0}, lost = {NULL, 7};
+  CHECK(attnStringFromC(NULL).length == 0);
+
+  attnRequestSetText(NULL, none, none);
+  attnRequestSetOption(NULL, none, none);
+  expectFailure(NULL);
+  AttnRequest *request = attnRequestCreate();
+  attnRequestSetText(request, lost, lost);
+  expectFailure(request);
+  request = attnRequestCreate();
+  attnRequestSetOption(request, none, lost);
+  expectFailure(request);
+
+  CHECK(!attnResultSucceeded(NULL));
+  CHECK(attnResultGetOutput(NULL).length == 0);
+  CHECK(attnResultGetPTX(NULL).length == 0);
+  CHECK(attnResultGetNumPlans(NULL) == 0);
+  CHECK(attnResultGetPlan(NULL, 0).length == 0);
+  CHECK(attnResultGetNumLaunches(NULL) == 0);
+  CHECK(attnResultGetLaunch(NULL, 0).length == 0);
+  CHECK(attnResultGetDiagnosticText(NULL).length == 0);
+  CHECK(attnResultGetNumDiagnostics(NULL) == 0);
+  CHECK(attnResultGetDiagnostic(NULL, 0).message.length == 0);
+  CHECK(attnResultGetNote(NULL, 0, 0).message.length == 0);
+
+  attnSimulationSetInput(NULL, none, none, NULL, 0, NULL, 0);
+  attnSimulationSetSize(NULL, none, 0);
+  attnSimulationSetSeed(NULL, 0);
+  attnSimulationSetVerify(NULL, true);
+  attnSimulationSetCorners(NULL, true);
+  attnSimulationSetThreads(NULL, 0);
+  attnSimulationSetOption(NULL, none, none);
+
+  request = makeRequest();
+  AttnResult *result = attnCompile(request);
+  const int64_t shape[] = {1, 2, 64, 64};
+  AttnSimulation *simulation = attnSimulationCreate();
+  attnSimulationSetInput(simulation, attnStringFromC("q"),
+                         attnStringFromC("f16"), shape, 4, NULL, 16384);
+  expectReportError(result, simulation);
+  simulation = attnSimulationCreate();
+  attnSimulationSetInput(simulation, attnStringFromC("q"),
+                         attnStringFromC("f16"), NULL, 4, shape, 16384);
+  expectReportError(result, simulation);
+  expectReportError(NULL, NULL);
+  AttnReport *report = attnSimulate(attnResultGetPTX(result),
+                                    attnResultGetLaunch(result, 0), NULL, NULL);
+  CHECK(attnReportPassed(report));
+  attnReportDestroy(report);
+  report = attnSimulateLaunch(lost, none, NULL);
+  CHECK(!attnReportRan(report));
+  CHECK(attnReportGetError(report).length > 0);
+  attnReportDestroy(report);
+  attnResultDestroy(result);
+  attnRequestDestroy(request);
+
+  CHECK(!attnReportRan(NULL) && !attnReportPassed(NULL));
+  CHECK(attnReportGetError(NULL).length == 0);
+  CHECK(attnReportGetJSON(NULL).length == 0);
+  CHECK(attnReportGetText(NULL).length == 0);
+  CHECK(attnReportGetNumTensors(NULL) == 0);
+  CHECK(attnReportGetTensor(NULL, 0).name.length == 0);
+}
+
 static void *compileInThread(void *text) {
   AttnRequest *good = makeRequest();
   set(good, "q", text);
@@ -279,6 +345,7 @@ int main(void) {
   testFailures();
   testSimulation();
   testProgress();
+  testNull();
   testThreads();
   puts("done");
   return 0;

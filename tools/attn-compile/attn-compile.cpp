@@ -14,7 +14,10 @@
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"
 #include "attn/Support/ProgressBar.h"
+#include "attn/Dialect/Attn/IR/TextCheck.h"
+#include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
+#include "attn/Target/ToolMain.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -25,8 +28,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -111,9 +114,11 @@ static cl::opt<bool>
                 cl::desc("Leave batch, lengths and strides to the launch"),
                 cl::cat(problemCategory));
 
-static cl::opt<std::string> flagChip("chip", cl::init("sm_80"),
-                                     cl::desc("Target (default: sm_80)"),
-                                     cl::cat(compileCategory));
+static cl::opt<std::string>
+    flagChip("chip", cl::init("sm_80"),
+             cl::desc("Target (default: that of the kernels in "
+                      "<input>, else sm_80)"),
+             cl::cat(compileCategory));
 static cl::opt<std::string>
     flagSchedule("schedule", cl::value_desc("name"),
                  cl::desc("Take this schedule instead of choosing one"),
@@ -169,10 +174,12 @@ static cl::opt<std::string>
     flagDumpDir("dump-dir", cl::value_desc("folder"),
                 cl::desc("Write each rung to a numbered file there"),
                 cl::cat(outputCategory));
-static cl::opt<bool> flagPrintPlan("print-plan",
-                                   cl::desc("Print the plan and the candidates "
-                                            "it was chosen from"),
-                                   cl::cat(outputCategory));
+static cl::opt<std::string>
+    flagPrintPlan("print-plan", cl::ValueOptional, cl::value_desc("all"),
+                  cl::desc("Print the plan and the ten best candidates it was "
+                           "chosen from, or all with their sums of memory and "
+                           "registers"),
+                  cl::cat(outputCategory));
 static cl::opt<bool> flagDebugLines("debug-lines",
                                     cl::desc("Print .loc lines into the PTX"),
                                     cl::cat(outputCategory));
@@ -298,13 +305,21 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   llvm::Expected<const TargetRow &> target = lookupTarget(flagChip);
   if (!target)
     return target.takeError();
-  options.chip = flagChip;
+  if (given(flagChip))
+    options.chip = flagChip;
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
   options.shippedPlans = !flagNoShippedPlans;
   options.epilogue = flagEpilogue;
-  options.printPlan = flagPrintPlan;
+  if (std::optional<std::string> plans = given(flagPrintPlan)) {
+    if (!plans->empty() && *plans != "all")
+      return llvm::createStringError("--print-plan: expected all or no value, "
+                                     "got '" +
+                                     *plans + "'");
+    options.printPlan = plans->empty();
+    options.printAllPlans = !plans->empty();
+  }
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;
@@ -320,6 +335,11 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
     }
     options.last = *rung;
   }
+  if (options.last == Rung::Cubin &&
+      (outputPath.empty() || outputPath == "-") &&
+      llvm::sys::Process::StandardOutIsDisplayed())
+    return llvm::createStringError(
+        "--emit=cubin writes bytes, expected a file with -o, got a terminal");
   if (flagVerify && options.last < Rung::PTX)
     return llvm::createStringError(
         "--verify needs PTX, and --emit=" + stringifyRung(options.last) +
@@ -371,6 +391,10 @@ static llvm::Expected<sim::HarnessOptions> getHarnessOptions() {
     if (parts->second.getAsInteger(10, value))
       return llvm::createStringError("--size: expected an integer, got '" +
                                      parts->second + "'");
+    if (value < 0 || value > std::numeric_limits<int32_t>::max())
+      return llvm::createStringError("--size: expected a size below 2^31, got "
+                                     "'" +
+                                     text + "'");
     options.sizes[parts->first] = value;
   }
   return options;
@@ -380,13 +404,25 @@ static llvm::Expected<sim::HarnessOptions> getHarnessOptions() {
 // The work
 //===----------------------------------------------------------------------===//
 
+static LogicalResult fail(llvm::Error error) {
+  llvm::WithColor::error(llvm::errs(), "attn-compile")
+      << llvm::toString(std::move(error)) << "\n";
+  return failure();
+}
+
 /// Reads the input file into `sources` and parses it.
 static OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
                                         llvm::SourceMgr &sources) {
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(inputPath, &message);
   if (!file) {
-    llvm::WithColor::error(llvm::errs(), "attn-compile") << message << "\n";
+    (void)fail(llvm::createStringError(message));
+    return nullptr;
+  }
+  if (std::optional<TextProblem> problem = findTextProblem(file->getBuffer())) {
+    emitError(FileLineColLoc::get(&context, file->getBufferIdentifier(),
+                                  problem->line, problem->column))
+        << problem->message;
     return nullptr;
   }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
@@ -394,15 +430,8 @@ static OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
 }
 
 static LogicalResult writeFile(StringRef path, StringRef text) {
-  std::string message;
-  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &message);
-  if (!file) {
-    llvm::WithColor::error(llvm::errs(), "attn-compile") << message << "\n";
-    return failure();
-  }
-  file->os() << text;
-  file->keep();
-  return success();
+  llvm::Error error = writeOutput(path, text);
+  return error ? fail(std::move(error)) : success();
 }
 
 /// Prints plan, times and report as one JSON object.
@@ -422,7 +451,7 @@ static void printJSON(const CompileResult &result,
 
 /// Writes what was asked for.
 static LogicalResult writeOutputs(const CompileResult &result) {
-  if (flagPrintPlan)
+  if (given(flagPrintPlan))
     for (const std::string &plan : result.plans)
       llvm::errs() << "plan: " << plan << "\n";
   if (!launchPath.empty()) {
@@ -437,11 +466,8 @@ static LogicalResult writeOutputs(const CompileResult &result) {
     std::vector<std::string> chips(flagBundleChips.begin(),
                                    flagBundleChips.end());
     llvm::Expected<Bundle> bundle = makeBundle(result, chips);
-    if (!bundle) {
-      llvm::WithColor::error(llvm::errs(), "attn-compile")
-          << llvm::toString(bundle.takeError()) << "\n";
-      return failure();
-    }
+    if (!bundle)
+      return fail(bundle.takeError());
     if (failed(writeFile(bundlePath, writeBundle(*bundle))))
       return failure();
   }
@@ -449,7 +475,7 @@ static LogicalResult writeOutputs(const CompileResult &result) {
   // for.
   bool wantsOutput =
       given(flagEmit) || !outputPath.empty() ||
-      !(flagVerify || flagJSON || flagPrintPlan || !bundlePath.empty());
+      !(flagVerify || flagJSON || given(flagPrintPlan) || !bundlePath.empty());
   if (wantsOutput)
     return writeFile(outputPath.empty() ? "-" : outputPath.getValue(),
                      result.output);
@@ -474,13 +500,6 @@ verifyResult(const CompileResult &result, sim::HarnessOptions &options,
 }
 
 static LogicalResult run() {
-  auto fail = [](llvm::Error error) {
-    llvm::handleAllErrors(std::move(error), [](const llvm::ErrorInfoBase &e) {
-      llvm::WithColor::error(llvm::errs(), "attn-compile")
-          << e.message() << "\n";
-    });
-    return failure();
-  };
   ProblemFlags flags = getProblemFlags();
   if (llvm::Error error = checkFlags(flags))
     return fail(std::move(error));
@@ -559,9 +578,19 @@ int main(int argc, char **argv) {
   registerAsmPrinterCLOptions();
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
+  setVersionPrinter();
   cl::HideUnrelatedOptions(
       {&problemCategory, &compileCategory, &outputCategory, &verifyCategory});
   cl::ParseCommandLineOptions(
       argc, argv, "attn-compile - an attention kernel from a problem\n");
-  return failed(run());
+  LogicalResult result = failure();
+  std::optional<std::string> fatal = runGuarded([&] { result = run(); });
+  if (fatal) {
+    llvm::WithColor::error(llvm::errs(), "attn-compile")
+        << "fatal error in the compiler: " << *fatal << "\n";
+    result = failure();
+  }
+  if (llvm::Error error = flushOutput())
+    result = fail(std::move(error));
+  return failed(result);
 }

@@ -15,6 +15,7 @@
 #include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
 #include "llvm/ADT/STLExtras.h"
+#include "attn/Target/ToolMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -243,12 +244,16 @@ static Expected<bool> run() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  setVersionPrinter();
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,
       "attn-lint-sass - what ptxas made of a kernel, and whether it is what "
       "was asked for\n");
   Expected<bool> isRight = run();
+  if (isRight)
+    if (Error error = flushOutput())
+      isRight = std::move(error);
   if (isRight)
     return *isRight ? 0 : 1;
   llvm::WithColor::error(llvm::errs(), "attn-lint-sass")

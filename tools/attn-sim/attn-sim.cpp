@@ -11,6 +11,7 @@
 #include "attn/Simulator/Recorded.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
+#include "attn/Target/ToolMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -313,6 +314,7 @@ static Expected<bool> runTool() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  setVersionPrinter();
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(
           argc, argv,

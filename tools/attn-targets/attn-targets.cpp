@@ -2,9 +2,11 @@
 
 #include "attn/Target/FormTable.h"
 #include "attn/Target/TargetTable.h"
+#include "attn/Target/ToolMain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::attn;
@@ -153,10 +155,14 @@ static void printJSON(llvm::raw_ostream &os) {
 }
 
 int main(int argc, char **argv) {
+  cl::OptionCategory category("Output");
   cl::opt<Format> format(
-      "format", cl::desc("How to print"), cl::init(Format::Markdown),
+      "format", cl::cat(category), cl::desc("How to print"),
+      cl::init(Format::Markdown),
       cl::values(clEnumValN(Format::Markdown, "markdown", "Markdown tables"),
                  clEnumValN(Format::JSON, "json", "JSON")));
+  setVersionPrinter();
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,
       "Prints what is known about the targets, and which instruction form "
@@ -165,5 +171,10 @@ int main(int argc, char **argv) {
     printJSON(llvm::outs());
   else
     printMarkdown(llvm::outs());
-  return 0;
+  llvm::Error error = flushOutput();
+  if (!error)
+    return 0;
+  llvm::WithColor::error(llvm::errs(), "attn-targets")
+      << llvm::toString(std::move(error)) << "\n";
+  return 1;
 }

@@ -8,6 +8,7 @@
 #ifndef ATTN_COMPILE_COMPILER_H
 #define ATTN_COMPILE_COMPILER_H
 
+#include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Target/LaunchRecord.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -18,32 +19,11 @@
 
 namespace mlir::attn {
 
-/// The forms that a kernel goes through. `Launch` is not below the others: the
-/// record stands on the kernel from the tile rung on and is complete at NVVM.
-enum class Rung {
-  Problem,
-  Plan,
-  Tile,
-  Barrier,
-  Thread,
-  NVVM,
-  Launch,
-  LLVM,
-  PTX,
-  Cubin
-};
-
-/// The name of a rung in flags and file names, such as "nvvm".
-llvm::StringRef stringifyRung(Rung rung);
-/// The inverse of stringifyRung; nothing for another name.
-std::optional<Rung> symbolizeRung(llvm::StringRef name);
-/// All rungs in order.
-llvm::ArrayRef<Rung> getRungs();
-
 /// What to compile for, and how far.
 struct CompileOptions {
-  /// A name from the target table.
-  std::string chip = "sm_80";
+  /// A name from the target table; empty: that of the kernels in the input, and
+  /// sm_80 for a problem.
+  std::string chip;
   /// Empty: attn-plan chooses.
   std::string schedule;
   /// Parameters of the plan, each as name=value.
@@ -55,8 +35,9 @@ struct CompileOptions {
   /// How results leave the kernel where the plan says auto.
   std::string epilogue = "auto";
   Rung last = Rung::PTX;
-  /// Prints the candidates of attn-plan with their estimates.
-  bool printPlan = false;
+  /// Prints the ten best candidates of attn-plan with their estimates, or all
+  /// of them.
+  bool printPlan = false, printAllPlans = false;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.
@@ -64,6 +45,9 @@ struct CompileOptions {
   /// Verifies the IR after each pass, not only in front of the first one and
   /// behind the last one.
   bool verifyEach = false;
+
+  /// The chip to plan for.
+  std::string getChip() const { return chip.empty() ? "sm_80" : chip; }
 };
 
 /// Milliseconds that one stage took.
@@ -88,8 +72,10 @@ struct CompileResult {
 /// Registers the dialects that compile() works with, and no others.
 void registerCompileDialects(DialectRegistry &registry);
 
-/// Compiles the attentions in `module`, which is changed. Stages are timed
-/// under `timing`. On failure diagnostics were emitted.
+/// Compiles the attentions or kernels in `module`, which is changed, from the
+/// rung on that they are at. Stages are timed under `timing`. On failure
+/// diagnostics were emitted; options that come too late for the rung are
+/// errors.
 LogicalResult compile(ModuleOp module, const CompileOptions &options,
                       TimingScope &timing, CompileResult &result);
 

@@ -42,7 +42,8 @@ private:
 };
 
 /// Gives the harness the sizes, strides and lengths that a problem from flags
-/// has and its record leaves open.
+/// has and its record leaves open, unless `options` has some: other numbers of
+/// batches, queries or keys there count for all tensors that have them.
 void applyProblem(const Problem &problem, sim::HarnessOptions &options);
 
 /// Parses the PTX and runs `launch` on it. The error is for a launch that

@@ -27,7 +27,7 @@ struct PlanCandidates {
   /// more than any plan saves: such plans come last, the one with the fewest
   /// registers first. Equal estimates keep the order of the schedules' lists.
   llvm::SmallVector<PlanCandidate> plans;
-  /// Why schedules have no legal plan.
+  /// Why schedules have no legal plan, the target's default schedule first.
   llvm::SmallVector<std::string> reasons;
   /// Schedules of which the parameters make no plan, as they name another
   /// one's, each with its first plan.
@@ -39,6 +39,14 @@ PlanCandidates collectCandidates(const ProblemFacts &facts,
                                  const TargetRow &target,
                                  llvm::ArrayRef<const Schedule *> schedules,
                                  llvm::ArrayRef<PlanParameter> parameters = {});
+
+/// The best `count` of `plans` as a table: a line of headings, then one for
+/// each plan.
+std::string formatPlanTable(llvm::ArrayRef<PlanCandidate> plans, size_t count);
+
+/// Whether plans of `schedule` have a parameter called `name`.
+bool hasParameter(const Schedule &schedule, MLIRContext *context,
+                  llvm::StringRef name);
 
 /// A legal plan with its estimate.
 PlanCandidate makeCandidate(const ProblemFacts &facts, const TargetRow &target,

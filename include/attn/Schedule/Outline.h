@@ -22,6 +22,10 @@ LogicalResult outlineAttention(const ProblemFacts &facts,
                                const Schedule &schedule, PlanAttrInterface plan,
                                const TargetRow &target, SymbolTable &symbols);
 
+/// Fails with a diagnostic at the first attn.combine: no schedule computes one,
+/// and what nobody lowers must not pass for compiled.
+LogicalResult refuseCombines(ModuleOp module);
+
 /// The launch record of a kernel as the attribute `attn.launch`: the fields of
 /// docs/LaunchRecord.md under the same names. Shared memory is 0 until
 /// attn-allocate-shared has run.

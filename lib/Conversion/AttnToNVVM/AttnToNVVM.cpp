@@ -9,6 +9,7 @@
 
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -189,6 +190,7 @@ struct ConvertAttnToNVVMPass
     if (failed(
             applyFullConversion(module, target, std::move(patterns), config)))
       return signalPassFailure();
+    advanceRung(module, Rung::NVVM);
   }
 };
 } // namespace

@@ -4,6 +4,7 @@
 #include "attn/Target/PTX/CheckForms.h"
 #include "attn/Target/PTX/Driver.h"
 #include "attn/Target/PTX/Passes.h"
+#include "attn/Target/ToolMain.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/raw_ostream.h"
@@ -67,18 +68,10 @@ private:
   LogicalResult write(StringRef path, StringRef contents) {
     if (path.empty())
       return success();
-    std::error_code code;
-    llvm::raw_fd_ostream stream(path, code);
-    if (!code) {
-      stream << contents;
-      stream.flush();
-      code = stream.error();
-    }
-    if (!code)
-      return success();
-    stream.clear_error();
-    return mlir::emitError(getOperation().getLoc(), "cannot write '")
-           << path << "': " << code.message();
+    if (llvm::Error error = writeOutput(path, contents))
+      return mlir::emitError(getOperation().getLoc(),
+                             llvm::toString(std::move(error)));
+    return success();
   }
 
   LogicalResult runAssembler(StringRef ptx, TargetAttr target) {

@@ -52,7 +52,7 @@ func.func private @f() attributes {attn.launch = 3}
 
 // -----
 
-// expected-error @below {{expected 'attn.warps' to be two powers of two (warps over rows and columns), or any number of rows and 1, got array<i64: 3, 2>}}
+// expected-error @below {{expected 'attn.warps' to be two powers of two (warps over rows and columns), or any number of rows and 1, of at most 32 warps, got array<i64: 3, 2>}}
 func.func private @f() attributes {attn.warps = array<i64: 3, 2>}
 
 // -----
@@ -119,3 +119,14 @@ func.func private @self_group() attributes {p = #attn.self_load<group_heads = -2
 
 // expected-error @below {{expected p_shared without pv_behind and with first_block = whole, got pv_behind = true and first_block = whole}}
 func.func private @ws_shared() attributes {p = #attn.ws_wgmma<pv_behind = true, p_shared = true, softmax = optimistic>}
+
+// -----
+
+// expected-error @below {{'attn.rung' is for a gpu.module only}}
+func.func private @f() attributes {attn.rung = "tile"}
+
+// -----
+
+// expected-error @below {{expected 'attn.rung' to be "tile", "barrier", "thread" or "nvvm", got "plan"}}
+gpu.module @m attributes {attn.rung = "plan"} {
+}

@@ -2,7 +2,7 @@
 
 // What layouts refuse by themselves, and as the encoding of a tile.
 
-// expected-error @below {{expected warps to be two powers of two (rows, columns), or any number of rows and 1}}
+// expected-error @below {{expected warps to be two powers of two (rows, columns), or any number of rows and 1, of at most 32 warps, got [3, 2]}}
 func.func private @f(tensor<128x64xf32, #attn.mma<warps = [3, 2]>>)
 
 // -----
@@ -12,7 +12,7 @@ func.func private @f(tensor<96x64xf32, #attn.mma<warps = [3, 1]>>)
 
 // -----
 
-// expected-error @below {{expected powers of two up to 32 as warp grid, or any number of rows in one column, got 33x1}}
+// expected-error @below {{of at most 32 warps, got [33, 1]}}
 func.func private @f(tensor<528x64xf32, #attn.mma<warps = [33, 1]>>)
 
 // -----
@@ -127,7 +127,7 @@ func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [1, 3], warps
 
 // -----
 
-// expected-error @below {{expected a power of two of warps, got 3}}
+// expected-error @below {{expected a power of two up to 32 of warps, got 3}}
 func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [1, 8], warps = 3, order = [1, 0]>>)
 
 // -----
@@ -144,3 +144,42 @@ func.func private @f(!attn.buffer<64x128xf16, #attn.swizzled<span = 16>, shared>
 
 // expected-error @below {{expected a buffer layout inside, got #attn.auto}}
 func.func private @f(!attn.buffer<64x128xf16, #attn.transposed<#attn.auto>, shared>)
+
+// -----
+
+// Numbers that wrap, and grids that no CTA has.
+
+// expected-error @below {{of at most 32 warps, got [2147483648, 1]}}
+// expected-error @below {{failed to parse Attn_PartialLayoutAttr parameter}}
+func.func private @f(tensor<128x4xf32, #attn.partial<parent = #attn.mma<warps = [2147483648, 1]>>>)
+
+// -----
+
+// expected-error @below {{of at most 32 warps, got [4294967296, 4294967296]}}
+func.func private @f(tensor<128x64xf32, #attn.mma<warps = [4294967296, 4294967296]>>)
+
+// -----
+
+// expected-error @below {{of at most 32 warps, got [8, 8]}}
+func.func private @f(tensor<128x64xf32, #attn.mma<warps = [8, 8]>>)
+
+// -----
+
+// expected-error @below {{of at most 32 warps, got [1, 4611686018427387904]}}
+// expected-error @below {{failed to parse Attn_SliceLayoutAttr parameter}}
+func.func private @f(tensor<128xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 4611686018427387904]>>>)
+
+// -----
+
+// expected-error @below {{expected a power of two up to 32 of warps, got 4294967296}}
+func.func private @f(tensor<128x64xf32, #attn.blocked<per_thread = [1, 8], warps = 4294967296, order = [1, 0]>>)
+
+// -----
+
+// expected-error @below {{expected elements of at most 128 bits, got 256}}
+func.func private @f(tensor<128x64xi256, #attn.runs<parent = #attn.mma<warps = [4, 1]>>>)
+
+// -----
+
+// expected-error @below {{expected a layout inside that is not transposed itself, got #attn.transposed<#attn.rows>}}
+func.func private @f(!attn.buffer<64x64xf16, #attn.transposed<#attn.transposed<#attn.rows>>, shared>)

@@ -17,7 +17,7 @@ func.func private @f(!attn.buffer<0x128xf16, #attn.auto, shared>)
 
 // -----
 
-// expected-error @below {{expected elements of whole bytes, got 'i1'}}
+// expected-error @below {{expected elements of whole bytes up to 16, got 'i1'}}
 func.func private @f(!attn.buffer<64x128xi1, #attn.auto, shared>)
 
 // -----
@@ -62,7 +62,7 @@ func.func private @f(!attn.global<?x128xi4>)
 
 // -----
 
-// expected-error @below {{expected at least 1 barrier, got 0}}
+// expected-error @below {{expected 1 to 32768 barriers, got 0}}
 func.func private @barriers(!attn.mbarriers<0>)
 
 // -----
@@ -104,3 +104,18 @@ func.func private @inflight_rank(!attn.inflight<64xf32>)
 
 // expected-error @below {{expected f32 elements, got 'f16'}}
 func.func private @inflight_element(!attn.inflight<64x64xf16>)
+
+// -----
+
+// expected-error @below {{expected elements of whole bytes up to 16, got 'i256'}}
+func.func private @wide(!attn.buffer<64x128xi256, #attn.auto, shared>)
+
+// -----
+
+// expected-error @below {{expected a buffer of at most 16777216 bytes, got 549755813888}}
+func.func private @large(!attn.buffer<128x2147483648xf16, #attn.auto, shared>)
+
+// -----
+
+// expected-error @below {{expected a buffer of at most 16777216 bytes, got 18446744073709551615}}
+func.func private @slots(!attn.buffer<4611686018427387904x64x64xf16, #attn.rows, shared>)

@@ -60,6 +60,10 @@ int64_t MaskAttr::leftBound() const { return -getLeft(); }
 // Layouts of register tiles
 //===----------------------------------------------------------------------===//
 
+/// Warps of a CTA, 32 threads each (CUDA programming guide, compute
+/// capabilities).
+static constexpr int64_t kMaxWarps = 32;
+
 /// Checks an encoding by building its layout.
 template <typename LayoutAttr>
 static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
@@ -70,14 +74,18 @@ static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
   if (!elementType.isIntOrFloat())
     return emitError() << "expected a tile of integers or floats, got "
                        << elementType;
-  auto tile = layout.toTileLayout(shape, elementType.getIntOrFloatBitWidth());
+  unsigned bits = elementType.getIntOrFloatBitWidth();
+  if (bits > 128)
+    return emitError() << "expected elements of at most 128 bits, got " << bits;
+  auto tile = layout.toTileLayout(shape, bits);
   if (!tile)
     return emitError() << llvm::toString(tile.takeError());
   return success();
 }
 
 bool attn::isWarpGrid(ArrayRef<int64_t> warps) {
-  if (warps.size() != 2 || warps[0] < 1 || warps[1] < 1)
+  if (warps.size() != 2 || warps[0] < 1 || warps[1] < 1 ||
+      warps[0] > kMaxWarps || warps[0] * warps[1] > kMaxWarps)
     return false;
   return warps[1] == 1 ||
          (llvm::isPowerOf2_64(warps[0]) && llvm::isPowerOf2_64(warps[1]));
@@ -87,7 +95,8 @@ LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
                                     ArrayRef<int64_t> warps) {
   if (!isWarpGrid(warps))
     return emitError() << "expected warps to be two powers of two (rows, "
-                          "columns), or any number of rows and 1";
+                          "columns), or any number of rows and 1, of at most "
+                       << kMaxWarps << " warps, got [" << warps << "]";
   return success();
 }
 
@@ -293,8 +302,9 @@ LogicalResult BlockedLayoutAttr::verify(EmitErrorFn emitError,
     if (count < 1 || !llvm::isPowerOf2_64(count))
       return emitError() << "expected powers of two for per_thread, got "
                          << count;
-  if (warps < 1 || !llvm::isPowerOf2_64(warps))
-    return emitError() << "expected a power of two of warps, got " << warps;
+  if (warps < 1 || warps > kMaxWarps || !llvm::isPowerOf2_64(warps))
+    return emitError() << "expected a power of two up to " << kMaxWarps
+                       << " of warps, got " << warps;
   return success();
 }
 
@@ -351,6 +361,11 @@ LogicalResult TransposedLayoutAttr::verify(EmitErrorFn emitError,
                                            Attribute inner) {
   if (!isa<BufferLayoutAttrInterface>(inner))
     return emitError() << "expected a buffer layout inside, got " << inner;
+  // Twice is not at all; a chain of them could be as deep as a file is long.
+  if (isa<TransposedLayoutAttr>(inner))
+    return emitError() << "expected a layout inside that is not transposed "
+                          "itself, got "
+                       << inner;
   return success();
 }
 

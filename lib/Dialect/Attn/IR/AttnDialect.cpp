@@ -1,6 +1,7 @@
 //===- AttnDialect.cpp - Registration and attribute checks ----------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/Rung.h"
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
@@ -35,7 +36,19 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
     if (!grid || !isWarpGrid(grid))
       return op->emitOpError("expected 'attn.warps' to be two powers of two "
                              "(warps over rows and columns), or any number of "
-                             "rows and 1, got ")
+                             "rows and 1, of at most 32 warps, got ")
+             << attribute.getValue();
+  }
+  if (name == kRungAttr) {
+    if (!isa<gpu::GPUModuleOp>(op))
+      return op->emitOpError("'attn.rung' is for a gpu.module only");
+    auto text = dyn_cast<StringAttr>(attribute.getValue());
+    std::optional<Rung> rung;
+    if (text)
+      rung = symbolizeRung(text.getValue());
+    if (!rung || *rung < Rung::Tile || *rung > Rung::NVVM)
+      return op->emitOpError("expected 'attn.rung' to be \"tile\", "
+                             "\"barrier\", \"thread\" or \"nvvm\", got ")
              << attribute.getValue();
   }
   return success();

@@ -65,9 +65,19 @@ LogicalResult BufferType::verify(EmitErrorFn emitError, ArrayRef<int64_t> shape,
     if (extent < 1)
       return emitError() << "expected positive extents, got " << extent;
   if (!elementType.isIntOrFloat() ||
-      elementType.getIntOrFloatBitWidth() % 8 != 0)
-    return emitError() << "expected elements of whole bytes, got "
+      elementType.getIntOrFloatBitWidth() % 8 != 0 ||
+      elementType.getIntOrFloatBitWidth() > 128)
+    return emitError() << "expected elements of whole bytes up to 16, got "
                        << elementType;
+  // Shared memory of any target is smaller, and products of extents below it
+  // are numbers.
+  constexpr uint64_t maxBytes = uint64_t(1) << 24;
+  uint64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
+  for (int64_t extent : shape)
+    bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);
+  if (bytes > maxBytes)
+    return emitError() << "expected a buffer of at most " << maxBytes
+                       << " bytes, got " << bytes;
   if (isa<AutoLayoutAttr>(layout))
     return success();
   auto chosen = dyn_cast<BufferLayoutAttrInterface>(layout);
@@ -143,8 +153,11 @@ LogicalResult GlobalType::verify(EmitErrorFn emitError, ArrayRef<int64_t> shape,
 //===----------------------------------------------------------------------===//
 
 LogicalResult MBarriersType::verify(EmitErrorFn emitError, int64_t count) {
-  if (count < 1)
-    return emitError() << "expected at least 1 barrier, got " << count;
+  // More do not fit into shared memory, 8 bytes each.
+  constexpr int64_t maxCount = 32768;
+  if (count < 1 || count > maxCount)
+    return emitError() << "expected 1 to " << maxCount << " barriers, got "
+                       << count;
   return success();
 }
 

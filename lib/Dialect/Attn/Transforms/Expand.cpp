@@ -23,6 +23,8 @@ struct AttnExpandPass : attn::impl::AttnExpandPassBase<AttnExpandPass> {
       module.emitError() << llvm::toString(target.takeError());
       return signalPassFailure();
     }
+    if (failed(refuseCombines(module)))
+      return signalPassFailure();
     SymbolTable symbols(module);
     SmallVector<AttentionOp> attentions;
     module.walk([&](AttentionOp op) { attentions.push_back(op); });

@@ -23,6 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InferBuffers.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Layout/Convert.h"
 #include "mlir/IR/Remarks.h"
@@ -66,7 +67,6 @@ public:
   unsigned numConversions = 0, numResolved = 0;
 
 private:
-  void inferBuffers();
   void collectLinks();
   void link(Value a, Value b, Operation *op,
             Relation relation = Relation::Same);
@@ -111,69 +111,6 @@ static Attribute encodingOf(Value value) {
 static RankedTensorType withLayout(Value value, Attribute layout) {
   auto type = cast<RankedTensorType>(value.getType());
   return RankedTensorType::get(type.getShape(), type.getElementType(), layout);
-}
-
-//===----------------------------------------------------------------------===//
-// Buffers
-//===----------------------------------------------------------------------===//
-
-/// The default layout of an allocation.
-static Attribute chooseBufferLayout(BufferType type) {
-  MLIRContext *context = type.getContext();
-  if (type.getSlotShape().size() != 2)
-    return RowLayoutAttr::get(context);
-  unsigned bits = type.getElementType().getIntOrFloatBitWidth();
-  return SwizzledLayoutAttr::get(
-      context, SharedLayout::chooseSpan(type.getSlotShape()[1], bits));
-}
-
-/// The layout in which TMA writes or reads boxes of a map.
-static Attribute getBoxLayout(TensorMapType map) {
-  MLIRContext *context = map.getContext();
-  if (map.getSwizzle() == 0)
-    return RowLayoutAttr::get(context);
-  return SwizzledLayoutAttr::get(context, map.getSwizzle());
-}
-
-void LayoutInference::inferBuffers() {
-  // What TMA copies lies as the tensor map says.
-  kernel.walk([&](Operation *op) {
-    Value buffer, map;
-    if (auto load = dyn_cast<TmaLoadOp>(op))
-      std::tie(buffer, map) = std::pair(load.getDest(), load.getMap());
-    else if (auto store = dyn_cast<TmaStoreOp>(op))
-      std::tie(buffer, map) = std::pair(store.getSource(), store.getMap());
-    else
-      return;
-    if (auto slot = buffer.getDefiningOp<SlotOp>())
-      buffer = slot.getSource();
-    auto type = cast<BufferType>(buffer.getType());
-    if (!buffer.getDefiningOp<AllocOp>() || !isAuto(type.getLayout()))
-      return;
-    buffer.setType(
-        type.withLayout(getBoxLayout(cast<TensorMapType>(map.getType()))));
-    ++numResolved;
-  });
-  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    for (Value result : op->getResults()) {
-      auto type = dyn_cast<BufferType>(result.getType());
-      if (!type || !isAuto(type.getLayout()))
-        continue;
-      Attribute layout;
-      if (auto slot = dyn_cast<SlotOp>(op)) {
-        layout = slot.getSource().getType().getLayout();
-      } else if (auto transpose = dyn_cast<TransposeOp>(op)) {
-        Attribute source = transpose.getSource().getType().getLayout();
-        auto inner = dyn_cast<TransposedLayoutAttr>(source);
-        layout = inner ? inner.getInner()
-                       : TransposedLayoutAttr::get(op->getContext(), source);
-      } else {
-        layout = chooseBufferLayout(type);
-      }
-      result.setType(type.withLayout(layout));
-      ++numResolved;
-    }
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -542,7 +479,10 @@ LogicalResult LayoutInference::run() {
     return failure();
   accumulator =
       MmaLayoutAttr::get(kernel.getContext(), {grid->first, grid->second});
-  inferBuffers();
+  FailureOr<unsigned> numBuffers = inferBufferLayouts(kernel);
+  if (failed(numBuffers))
+    return failure();
+  numResolved += *numBuffers;
   collectLinks();
   propagate();
   seedWeakAnchors();

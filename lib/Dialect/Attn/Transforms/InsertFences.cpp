@@ -16,6 +16,7 @@
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Analysis/ProxyFences.h"
 #include "attn/Analysis/SharedHazards.h"
+#include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
@@ -73,6 +74,7 @@ struct AttnInsertFencesPass
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
       if (failed(insert(kernel)))
         return signalPassFailure();
+    advanceRung(getOperation(), Rung::Barrier);
   }
 
   LogicalResult insert(gpu::GPUFuncOp kernel);

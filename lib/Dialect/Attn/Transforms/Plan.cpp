@@ -9,6 +9,7 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Schedule/Candidates.h"
+#include "attn/Schedule/Outline.h"
 #include "attn/Schedule/PlanTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
@@ -37,6 +38,9 @@ private:
                                 const TargetRow &target);
   LogicalResult takeEntry(const ProblemFacts &facts, const TargetRow &target,
                           const PlanTable &table, const PlanTableEntry &entry);
+  /// Says why the parameters make no plan, and who knows them.
+  LogicalResult refuseParameters(AttentionOp op,
+                                 const PlanCandidates &candidates);
   void report(AttentionOp op, const PlanCandidate &candidate,
               const llvm::Twine &source, const llvm::Twine &measured = "");
 
@@ -123,7 +127,7 @@ LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
                                        entry.microseconds, entry.board);
   std::string source =
       ("from table " + table.getName() + " for " + target.chip).str();
-  if (print)
+  if (print || printAll)
     op.emitRemark() << "plan " << source << ": " << candidate.describe()
                     << measured;
   report(op, candidate, source, measured);
@@ -149,6 +153,40 @@ FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
   return false;
 }
 
+LogicalResult AttnPlanPass::refuseParameters(AttentionOp op,
+                                             const PlanCandidates &candidates) {
+  auto knows = [&](const Schedule *each, PlanParameter parameter) {
+    return hasParameter(*each, &getContext(), parameter.name);
+  };
+  // The schedule that was meant knows the names; its complaint is about values.
+  const auto *unfit = llvm::find_if(candidates.unfit, [&](const auto &each) {
+    return llvm::all_of(parameters, [&](PlanParameter parameter) {
+      return knows(each.first, parameter);
+    });
+  });
+  if (unfit == candidates.unfit.end())
+    unfit = candidates.unfit.begin();
+  auto [meant, plan] = *unfit;
+  std::string message;
+  {
+    ScopedDiagnosticHandler listen(&getContext(), [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
+    (void)meant->setParameters([&] { return mlir::emitError(op.getLoc()); },
+                               &getContext(), plan, parameters);
+  }
+  InFlightDiagnostic diag = op.emitOpError() << message;
+  for (PlanParameter parameter : parameters)
+    if (!knows(meant, parameter))
+      for (const Schedule *other : getSchedules())
+        if (knows(other, parameter))
+          diag.attachNote()
+              << "'" << parameter.name << "' is a parameter of schedule '"
+              << other->getName() << "'";
+  return diag;
+}
+
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
@@ -170,11 +208,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   PlanCandidates candidates =
       collectCandidates(*facts, target, schedules, parameters);
-  if (candidates.plans.empty() && !candidates.unfit.empty()) {
-    auto [first, plan] = candidates.unfit.front();
-    return first->setParameters([&] { return op.emitOpError(); }, &getContext(),
-                                plan, parameters);
-  }
+  if (candidates.plans.empty() && !candidates.unfit.empty())
+    return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
                               << target.chip << ": "
@@ -183,7 +218,13 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
       diag.attachNote() << reason;
     return diag;
   }
-  if (print) {
+  constexpr size_t tableLength = 10;
+  if (print)
+    op.emitRemark() << candidates.plans.size() << " plans for " << target.chip
+                    << ", the fastest "
+                    << std::min(candidates.plans.size(), tableLength) << ":\n"
+                    << formatPlanTable(candidates.plans, tableLength);
+  if (printAll) {
     InFlightDiagnostic diag = op.emitRemark()
                               << candidates.plans.size() << " plans for "
                               << target.chip << ", fastest first";
@@ -202,6 +243,8 @@ void AttnPlanPass::runOnOperation() {
     module.emitError() << llvm::toString(target.takeError());
     return signalPassFailure();
   }
+  if (failed(refuseCombines(module)))
+    return signalPassFailure();
   table.reset();
   if (!planTable.empty()) {
     llvm::Expected<PlanTable> read = PlanTable::read(planTable);

@@ -7,12 +7,12 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Layout/Picture.h"
+#include "attn/Target/ToolMain.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include <variant>
 
 namespace mlir::attn {
@@ -224,14 +224,12 @@ LogicalResult AttnPrintLayoutsPass::print(const Drawing &drawing,
            << outputDir << "': " << code.message();
   SmallString<128> path(outputDir);
   llvm::sys::path::append(path, drawing.stem(index) + ".svg");
-  std::error_code code;
-  llvm::ToolOutputFile file(path, code, llvm::sys::fs::OF_Text);
-  if (code)
-    return module.emitError("cannot write '")
-           << path << "': " << code.message();
-  if (failed(draw(PictureFormat::Svg, file.os())))
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (failed(draw(PictureFormat::Svg, stream)))
     return failure();
-  file.keep();
+  if (llvm::Error error = writeOutput(path, text))
+    return module.emitError(llvm::toString(std::move(error)));
   llvm::outs() << drawing.title() << ": " << path << "\n";
   return success();
 }

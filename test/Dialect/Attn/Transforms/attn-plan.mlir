@@ -3,7 +3,8 @@
 // RUN: attn-opt %s -attn-plan=chip=sm_80 --remarks-filter='attn.plan' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: attn-opt %s -attn-plan="chip=sm_80 set=block_m=64,stages=1,order=row_major" | FileCheck %s --check-prefix=SET
 // RUN: attn-opt %s -attn-plan="chip=sm_80 set=softmax=exact,q_in_regs=false,epilogue=direct,warps=4,block_n=32" | FileCheck %s --check-prefix=SET2
-// RUN: attn-opt %s -attn-plan="schedule=split_q print=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=PRINT
+// RUN: attn-opt %s -attn-plan="schedule=split_q print-all=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=PRINT
+// RUN: attn-opt %s -attn-plan="schedule=split_q print=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=TABLE
 
 // RUN: attn-opt %s -attn-plan="chip=sm_80 set=block_n=64,parts=2,order=longest_first,group=2" | FileCheck %s --check-prefix=PARTS
 
@@ -23,6 +24,11 @@
 // PRINT: remark: {{[0-9]+}} plans for sm_80, fastest first
 // PRINT: note: #attn.split_q<
 // PRINT: expected to spill
+// TABLE: remark: {{[0-9]+}} plans for sm_80, the fastest 10
+// TABLE-NEXT: us waves CTAs/SM clocks/block limit shared registers
+// TABLE-COUNT-10: #attn.split_q<
+// TABLE-NOT: #attn.split_q<
+// TABLE: remark:
 func.func @long(%q: memref<4x16x4096x128xf16>, %k: memref<4x16x4096x128xf16>, %v: memref<4x16x4096x128xf16>, %o: memref<4x16x4096x128xf16>) {
   attn.attention ins(%q, %k, %v : memref<4x16x4096x128xf16>, memref<4x16x4096x128xf16>, memref<4x16x4096x128xf16>)
                  outs(%o : memref<4x16x4096x128xf16>) {mask = #attn.mask<kind = causal>}

@@ -42,3 +42,14 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A narrow buffer is padded: it may be too large in its layout alone.
+gpu.module @m [#attn.target<chip = "sm_80">] {
+  gpu.func @k() kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 256, 1, 1>} {
+    // expected-error @below {{cannot lie in #attn.swizzled<span = 0>: expected a buffer below 16777216 bytes}}
+    %q = attn.alloc {name = "q"} : <8388608x1xf16, #attn.auto, shared>
+    gpu.return
+  }
+}

@@ -10,7 +10,8 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
   let description = [{
     Gives each `attn.attention` a `plan` attribute: the schedule and parameters
     that the cost model expects to be fastest on `chip` among those that are
-    legal. A plan that is already there is checked and kept.
+    legal. A plan that is already there is checked and kept. `attn.combine`, which
+    no schedule computes yet, is an error.
 
     Where neither `schedule` nor `set` says what to take, a table of plans that
     were measured comes before the cost model: that of the file `plan-table`,
@@ -32,7 +33,9 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     Option<"shippedPlans", "shipped-plans", "bool", "true",
            "Take the plans of the library's own table for its problems.">,
     Option<"print", "print", "bool", "false",
-           "Print the candidates with their estimates.">
+           "Print the ten best candidates with their estimates, as a table.">,
+    Option<"printAll", "print-all", "bool", "false",
+           "Print all candidates with their sums of memory and registers.">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
@@ -43,7 +46,8 @@ def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
     Outlines each planned `attn.attention` into a `gpu.func` in a `gpu.module`
     with an `#attn.target`, whose body the schedule emits in tile IR, and puts a
     `gpu.launch_func` in its place. The kernel carries its launch record in
-    `attn.launch`.
+    `attn.launch`, and the gpu.module its rung in `attn.rung`. `attn.combine` is an
+    error.
 
     Example: test/doc/attn-expand.mlir
   }];
@@ -383,6 +387,9 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     `attn.fence.proxy_async` goes before the first barrier, arrival or
     asynchronous access behind the other access.
 
+    This ends the barrier rung: a gpu.module that says to be at the tile rung
+    (`attn.rung`) says to be at this one then.
+
     Example: test/doc/attn-insert-fences.mlir
   }];
   let statistics = [
@@ -499,6 +506,24 @@ def AttnVerifyArchPass : Pass<"attn-verify-arch", "::mlir::gpu::GPUModuleOp"> {
 
     Example: test/doc/attn-verify-arch.mlir
   }];
+}
+
+def AttnVerifyRungPass : Pass<"attn-verify-rung", "::mlir::ModuleOp"> {
+  let summary = "Check that a file is not behind a rung";
+  let description = [{
+    A pipeline that starts over with a kernel which has been through a part of it
+    would change it: barriers that were taken out by hand would come back. The
+    passes that end a rung write its name on the gpu.module, as `attn.rung`; where
+    nothing says it, the ops decide, with a remark. A rung behind `last` is an
+    error, and so are several rungs in a file, and ops that belong to another rung
+    than the gpu.module says. `attn-compile` goes on from any rung.
+
+    Example: test/doc/attn-verify-rung.mlir
+  }];
+  let options = [
+    Option<"last", "last", "std::string", "\"tile\"",
+           "The last rung that may come in.">
+  ];
 }
 
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD

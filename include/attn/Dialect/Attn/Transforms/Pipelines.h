@@ -38,7 +38,12 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::init(true)};
   Option<bool> printPlans{
       *this, "print-plans",
-      llvm::cl::desc("Print the candidates with their estimates."),
+      llvm::cl::desc("Print the ten best candidates with their estimates."),
+      llvm::cl::init(false)};
+  Option<bool> printAllPlans{
+      *this, "print-all-plans",
+      llvm::cl::desc("Print all candidates with their sums of memory and "
+                     "registers."),
       llvm::cl::init(false)};
   Option<std::string> epilogue{
       *this, "epilogue",

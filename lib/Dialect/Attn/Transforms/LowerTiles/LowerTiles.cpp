@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLowering.h"
+#include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -203,6 +204,7 @@ struct AttnLowerTilesPass
       if (failed(TileLowering(kernel, clusterScope).run()))
         return signalPassFailure();
     }
+    advanceRung(getOperation(), Rung::Thread);
   }
 };
 } // namespace
