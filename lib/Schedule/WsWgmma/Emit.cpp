@@ -188,15 +188,16 @@ LogicalResult WsWgmmaEmitter::run() {
   bool transposes = needsTransposer(facts);
   q = makeRing("q", plan.getQStages(), blockM, getKeyColumns(facts), kProducer,
                kConsumer);
-  k = makeRing(
-      "k", plan.getKStages(), blockN, getKeyColumns(facts), kProducer, kConsumer,
-      /*isLoaded=*/true,
-      plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole);
+  k = makeRing("k", plan.getKStages(), blockN, getKeyColumns(facts), kProducer,
+               kConsumer,
+               /*isLoaded=*/true,
+               plan.getKeyQuads() ? TensorMapView::Quads
+                                  : TensorMapView::Whole);
   v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(), kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
-    vt = makeRing("vt", plan.getVStages(), getValueColumns(facts), blockN, kTransposer,
-                  kConsumer, /*isLoaded=*/false);
+    vt = makeRing("vt", plan.getVStages(), getValueColumns(facts), blockN,
+                  kTransposer, kConsumer, /*isLoaded=*/false);
   if (plan.getPShared())
     probabilities = alloc("p", bufferType({blockM, blockN}));
   makeResults();

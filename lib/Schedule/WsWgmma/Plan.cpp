@@ -28,16 +28,19 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
                                 WsWgmmaPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
-  sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes, plan.getQStages());
-  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes, plan.getKStages());
+  sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes,
+          plan.getQStages());
+  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes,
+          plan.getKStages());
   int64_t slots = plan.getQStages() + plan.getKStages() + plan.getVStages();
   bool transposes = needsTransposer(facts);
   if (transposes) {
-    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes, kRawValueSlots);
+    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
+            kRawValueSlots);
     slots += kRawValueSlots;
   }
-  sum.add(transposes ? "vt" : "v", plan.getBlockN() * getValueColumns(facts) * bytes,
-          plan.getVStages());
+  sum.add(transposes ? "vt" : "v",
+          plan.getBlockN() * getValueColumns(facts) * bytes, plan.getVStages());
   if (plan.getPShared())
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
@@ -141,6 +144,16 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
+/// How results leave where TMA can store them: registers store whole runs of 16
+/// bytes of rows of whole 64 bytes. Other rows were up to 6 % faster by TMA (D
+/// 80, 729 keys, docs/SpeedHopper.md).
+static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
+  int64_t bits = facts.outType.getIntOrFloatBitWidth();
+  bool hasRuns = facts.valueDim * bits % (64 * 8) == 0;
+  return hasRuns || facts.varlen || findUnmappable(facts.o) ? EpilogueKind::Auto
+                                                            : EpilogueKind::Tma;
+}
+
 std::vector<PlanAttrInterface>
 WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                const TargetRow &target) const {
@@ -149,6 +162,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
   // How long packed sequences are only the launch knows: a counter deals them.
   bool dealt = facts.varlen;
+  EpilogueKind epilogue = chooseEpilogue(facts);
   // What was measured, which is without a counter: see Cost.cpp.
   SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
@@ -185,8 +199,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                       /*qkAhead=*/true, pvBehind, /*pShared=*/false,
                       turns && blockM > 64, cluster,
                       /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
-                      softmax, order, groupHeads, EpilogueKind::Auto,
-                      firstBlock);
+                      softmax, order, groupHeads, epilogue, firstBlock);
                 };
                 auto fitting = [&](WsWgmmaPlanAttr plan) {
                   return getSharedBytes(facts, plan, target).getTotal() <=
