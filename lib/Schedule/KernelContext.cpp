@@ -127,15 +127,14 @@ Value KernelContext::getRows(StringRef name) {
   const TensorFacts *tensor = findTensor(name);
   int64_t rows = tensor->shape[2];
   unsigned index = tensor - tensors.data();
-  bool isKnown =
-      !ShapedType::isDynamic(rows) ||
-      llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
-        return !arg.isStride && arg.tensor == index && arg.dim == 2;
-      });
+  bool isKnown = !ShapedType::isDynamic(rows) ||
+                 llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
+                   return !arg.isStride && arg.tensor == index && arg.dim == 2;
+                 });
   if (!isKnown) {
     unsigned position = tensors.size() + descriptorArgs.size();
-    LogicalResult inserted = kernel.insertArgument(
-        position, b.getI32Type(), /*argAttrs=*/{}, b.getLoc());
+    LogicalResult inserted = kernel.insertArgument(position, b.getI32Type(),
+                                                   /*argAttrs=*/{}, b.getLoc());
     assert(succeeded(inserted) && "kernels take any parameters");
     (void)inserted;
     descriptorArgs.push_back({index, 2, /*isStride=*/false});

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Schedule/Outline.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -240,8 +240,7 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
         memref::ExtractAlignedPointerAsIndexOp::create(b, workspaces.back())));
   }
   for (const TensorMapArg &arg : context.tensorMapArgs)
-    arguments.push_back(EncodeTensorMapOp::create(
-        b, arg.type, getView(arg)));
+    arguments.push_back(EncodeTensorMapOp::create(b, arg.type, getView(arg)));
   gpu::KernelDim3 grid{evaluate(shape.grid[0]), evaluate(shape.grid[1]),
                        evaluate(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};

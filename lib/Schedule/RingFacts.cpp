@@ -3,18 +3,24 @@
 #include "RingFacts.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cstdlib>
 
 using namespace mlir;
 using namespace mlir::attn;
 
 int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
-  int64_t bits = facts.elementType.getIntOrFloatBitWidth();
-  // A span is at least as wide as a step of a product.
-  for (const char *name : {"ATTN_SPAN"})
-    if (const char *span = std::getenv(name))
-      return llvm::alignTo(dim, std::atoi(span) * 8 / bits);
-  return llvm::alignTo(dim, 32 * 8 / bits);
+  // Seen on an H200 (docs/SpeedHopper.md): the widest span that divides a row
+  // is best up to five boxes of 32 bytes, or three where rows start in the
+  // middle of a 32-byte sector of memory. Beyond that fewer and wider boxes
+  // are, until their padding takes the shared memory that blocks need.
+  int64_t elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t bytes = dim * elementBytes;
+  int64_t most = bytes % 32 == 0 ? 160 : 96;
+  int64_t span = 64;
+  if (bytes <= most)
+    span = 32;
+  else if (bytes % 64 != 0 && bytes <= 256)
+    span = 128;
+  return llvm::alignTo(bytes, span) / elementBytes;
 }
 
 int64_t attn::getKeyDepth(const ProblemFacts &facts) {
@@ -40,7 +46,8 @@ llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
         "8-bit operands need block_n to be a multiple of 32, got {0}", blockN));
   if (needsTransposer(facts))
     if (llvm::Error error =
-            transposeTiles(blockN, getValueColumns(facts), /*numWarps=*/4).takeError())
+            transposeTiles(blockN, getValueColumns(facts), /*numWarps=*/4)
+                .takeError())
       return error;
   if (keyQuads)
     if (std::optional<std::string> need = findNoQuads(facts))
@@ -90,10 +97,11 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
       target.issuePerClock;
   // Operands from shared memory: B of both products for each warpgroup, A of
   // QK, and what TMA writes. A transposer reads and writes values once more.
-  double transposed = needsTransposer(facts) ? 2 * blockN * getValueColumns(facts) : 0;
+  double transposed =
+      needsTransposer(facts) ? 2 * blockN * getValueColumns(facts) : 0;
   double operandBytes =
-      bytes * (blockM / 64 * blockN * columns + blockM * getKeyDepth(facts) +
-               blockN * (getKeyColumns(facts) + getValueColumns(facts)) +
-               transposed);
+      bytes *
+      (blockM / 64 * blockN * columns + blockM * getKeyDepth(facts) +
+       blockN * (getKeyColumns(facts) + getValueColumns(facts)) + transposed);
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
 }

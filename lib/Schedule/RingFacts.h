@@ -13,8 +13,8 @@ inline bool needsTransposer(const ProblemFacts &facts) {
   return facts.isNarrow() && !facts.hasTransposedValues();
 }
 
-/// Columns of a slot for rows of `dim` elements: the map's boxes, whole spans of
-/// a swizzle, pad them with zeros.
+/// Columns of a slot for rows of `dim` elements: the map's boxes, whole spans
+/// of a swizzle, pad them with zeros.
 int64_t getSlotColumns(const ProblemFacts &facts, int64_t dim);
 /// Columns of the slots of Q and K, and of V as it is loaded.
 inline int64_t getKeyColumns(const ProblemFacts &facts) {

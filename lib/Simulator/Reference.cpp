@@ -330,8 +330,8 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
       sum = 1;
     for (int64_t j = begin; j < end; ++j) {
       double p = std::exp(scores[j] - max);
-      // A hidden key has no share, whatever its value is. Kernels multiply it by
-      // 0 where it shares a block with visible ones, so that it has to be
+      // A hidden key has no share, whatever its value is. Kernels multiply it
+      // by 0 where it shares a block with visible ones, so that it has to be
       // finite (docs/Reference.md).
       if (p == 0)
         continue;

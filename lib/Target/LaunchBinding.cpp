@@ -167,8 +167,8 @@ mlir::attn::resolveLaunch(const LaunchRecord &record,
 /// they start; what the tensor has to be if it cannot.
 static std::optional<std::string>
 packSequences(llvm::SmallVectorImpl<int64_t> &shape,
-              llvm::SmallVectorImpl<int64_t> &strides,
-              unsigned width, uint64_t &address) {
+              llvm::SmallVectorImpl<int64_t> &strides, unsigned width,
+              uint64_t &address) {
   if (shape.back() != 1)
     return ("one batch of packed sequences, got " + Twine(shape.back())).str();
   int64_t rows = shape[1], stride = strides[1], before = 0;

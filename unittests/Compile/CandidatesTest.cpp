@@ -49,10 +49,11 @@ TEST(Candidates, SayHowManyAreDone) {
     return fractions.size() < 2;
   };
   // Reports come ten times a second, so that the last one may be missing.
-  EXPECT_EQ(writeSome(folder, [&](const ProgressState &state) {
-              fractions.push_back(state.fraction);
-              return true;
-            }),
+  EXPECT_EQ(writeSome(folder,
+                      [&](const ProgressState &state) {
+                        fractions.push_back(state.fraction);
+                        return true;
+                      }),
             "");
   ASSERT_FALSE(fractions.empty());
   EXPECT_EQ(fractions.front(), 0);

@@ -155,7 +155,8 @@ TEST_F(LaunchBinding, MapsPackedSequences) {
   EXPECT_THAT(map.dims, ElementsAre(64, 300, 301));
   EXPECT_THAT(map.strides, ElementsAre(144, 144));
   // Row 2 of 5 of a sequence that ends in front of row 100 is row 97.
-  EXPECT_EQ(map.address + 100 * 144 + (300 - 5 + 2) * 144, 0x100000u + 97 * 144);
+  EXPECT_EQ(map.address + 100 * 144 + (300 - 5 + 2) * 144,
+            0x100000u + 97 * 144);
   tensors[1].address = 300 * 144;
   EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects an "
                            "address above 300 rows of 72 elements");

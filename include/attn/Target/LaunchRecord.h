@@ -61,7 +61,8 @@ enum class TensorMapView {
   /// two: (..., rows / 4, 4, columns), one rank more.
   Quads,
   /// Packed sequences, whose batch is 1, with a dimension in place of the batch
-  /// that says where a sequence ends: with R rows in all, element (e, ..., i, c)
+  /// that says where a sequence ends: with R rows in all, element (e, ..., i,
+  /// c)
   /// is row e - R + i. The last row of a sequence that ends at row e is i = R -
   /// 1, and all rows behind it are outside.
   Packed

@@ -68,8 +68,8 @@ PlanEstimate SelfLoadSchedule::estimate(const ProblemFacts &facts,
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   if (needsTransposer(facts))
-    estimate.issueClocks +=
-        kTransposeInstructions * blockN * getValueColumns(facts) / target.issuePerClock;
+    estimate.issueClocks += kTransposeInstructions * blockN *
+                            getValueColumns(facts) / target.issuePerClock;
 
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});

@@ -41,8 +41,10 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   sum.add("q", kSelfLoadRows * getKeyColumns(facts) * bytes);
-  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes, plan.getKStages());
-  sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes, plan.getVStages());
+  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes,
+          plan.getKStages());
+  sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
+          plan.getVStages());
   if (needsTransposer(facts))
     sum.add("vt", plan.getBlockN() * getValueColumns(facts) * bytes);
   // Two mbarriers of 8 bytes for each slot.

@@ -124,8 +124,9 @@ void WsWgmmaEmitter::narrowToWarpgroup() {
   bounds.fullEnd = max(bounds.fullEnd, bounds.begin);
   bounds.fullBegin = min(max(own.fullBegin, bounds.begin), bounds.fullEnd);
   walk.skippedInFront = arith::SubIOp::create(b, bounds.begin, walk.begin);
-  remark::passed(b.getLoc(), remark::RemarkOpts::name("last-block")
-                                 .category("attn.ws-wgmma"))
+  remark::passed(
+      b.getLoc(),
+      remark::RemarkOpts::name("last-block").category("attn.ws-wgmma"))
       << remark::add("warpgroups end at the first block of their own rows' "
                      "window")
       << remark::metric("rows", kGroupRows)
@@ -220,15 +221,16 @@ LogicalResult WsWgmmaEmitter::run() {
   bool transposes = needsTransposer(facts);
   q = makeRing("q", plan.getQStages(), blockM, getKeyColumns(facts), kProducer,
                kConsumer);
-  k = makeRing(
-      "k", plan.getKStages(), blockN, getKeyColumns(facts), kProducer, kConsumer,
-      /*isLoaded=*/true,
-      plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole);
+  k = makeRing("k", plan.getKStages(), blockN, getKeyColumns(facts), kProducer,
+               kConsumer,
+               /*isLoaded=*/true,
+               plan.getKeyQuads() ? TensorMapView::Quads
+                                  : TensorMapView::Whole);
   v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(), kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
-    vt = makeRing("vt", plan.getVStages(), getValueColumns(facts), blockN, kTransposer,
-                  kConsumer, /*isLoaded=*/false);
+    vt = makeRing("vt", plan.getVStages(), getValueColumns(facts), blockN,
+                  kTransposer, kConsumer, /*isLoaded=*/false);
   if (plan.getPShared())
     probabilities = alloc("p", bufferType({blockM, blockN}));
   makeResults();

@@ -14,8 +14,7 @@ void WsWgmmaEmitter::loadQueries(Value cursor) {
 }
 
 void WsWgmmaEmitter::loadBlock(Value block, ValueRange cursors) {
-  Value key =
-      arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
+  Value key = arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
   load(k, cursors[0], kProducer, at.kvHead, key);
   load(v, cursors[1], kProducer, at.kvHead, key);
 }
