@@ -86,6 +86,11 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   // that the second one's fragments wait in registers.
   if (valueColumns % 16 != 0 && partN > 16)
     sum.add("v ahead", valueColumns / 8 * 2 + 12);
+  // What masked kernels of wide values were seen to need beside.
+  if (!exact && valueColumns % 16 != 0 && valueColumns >= 152)
+    sum.add("wide odd v", 21);
+  if (!exact && valueColumns > 192 && plan.getBlockN() > 32)
+    sum.add("wide v", 8);
   if (dynamicStrides)
     sum.add("strides", 12);
   sum.add("score", scoreRegisters);

@@ -110,7 +110,7 @@ gpu.module @kernels {
   // CHECK: scf.yield
   // CHECK: llvm.inline_asm has_side_effects {{.*}}"mov.u32 $0, %tid.x;", "=r"
   // CHECK-COUNT-4: nvvm.shfl.sync bfly
-  gpu.func @partial_sums(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @partial_sums(%x: f32, %n: i32) kernel attributes {attn.renew_entry, attn.warps = array<i64: 4, 1>} {
     %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64xf32, #attn.rows, shared>
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32

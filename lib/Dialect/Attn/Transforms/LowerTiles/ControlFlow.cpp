@@ -2,6 +2,7 @@
 
 #include "../RarePath.h"
 #include "TileLowering.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -95,7 +96,7 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
     if (failed(bind(old, loop.getResults())))
       return failure();
   dead.push_back(op);
-  if (!inPartitions && isLastLoop(op))
+  if (kernel->hasAttr(kRenewEntryAttr) && !inPartitions && isLastLoop(op))
     renewEntry(op);
   return success();
 }
