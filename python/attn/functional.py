@@ -19,7 +19,8 @@ Modification = Union[Callable[..., Any], _regions.Mod]
 _CAUSAL = {False: "", True: "top-left"}
 #: Types that the operator takes; torch's are those of numbers that it does not
 #: know while it traces.
-_NUMBERS = ("int", "float", "SymInt", "SymFloat")
+_INTEGERS = ("int", "SymInt")
+_NUMBERS = (*_INTEGERS, "float", "SymFloat")
 
 
 def _format_window(window: Sequence[int | str | None] | None) -> str:
@@ -35,7 +36,7 @@ def _make_options(
     or Python's types already; the others are numpy's and torch's numbers."""
     if type(causal) is not bool and not isinstance(causal, str):
         causal = _options.to_bool("causal", causal)
-    if max_seqlen_q is not None and type(max_seqlen_q).__name__ not in _NUMBERS:
+    if max_seqlen_q is not None and type(max_seqlen_q).__name__ not in _INTEGERS:
         max_seqlen_q = _options.to_integer("max_seqlen_q", max_seqlen_q, 0, 2**31 - 1)
     if softcap is not None and type(softcap).__name__ not in _NUMBERS:
         softcap = _options.to_float("softcap", softcap)

@@ -280,7 +280,7 @@ def test_numbers_of_numpy():
         ({"causal": 3}, TypeError, "causal: expected True or False, got 3"),
         ({"scale": [1]}, TypeError, "scale: expected a number"),
         ({"softcap": np.float32("nan")}, ValueError, "softcap: expected a finite number"),
-        ({"max_seqlen_q": "5"}, TypeError, "max_seqlen_q: expected an integer"),
+        ({"max_seqlen_q": 2.5}, TypeError, "max_seqlen_q: expected an integer"),
         ({"max_seqlen_q": -5}, attn.ArgumentError, "max_seqlen_q: expected a length of at least 0"),
     ):
         with pytest.raises(error, match=message):
