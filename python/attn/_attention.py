@@ -192,6 +192,10 @@ class Call:
             lse = views["lse"]
             views["lse"] = lse._replace(shape=(1, *lse.shape), strides=(0, *lse.strides))
         static = layout is not None
+        if (options.max_seqlen_q or 0) < 0:
+            raise ArgumentError(
+                f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
+            )
         bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
         if self.packed:
             size = f"1x{heads}x{bound}x{dim}x{q.dtype}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from . import _attention, _capture, _regions, _tensors
+from . import _attention, _capture, _options, _regions, _tensors
 from ._attention import Options
 from .errors import ArgumentError
 from .record import TensorView
@@ -17,12 +17,38 @@ Modification = Union[Callable[..., Any], _regions.Mod]
 
 
 _CAUSAL = {False: "", True: "top-left"}
+#: Types that the operator takes; torch's are those of numbers that it does not
+#: know while it traces.
+_INTEGERS = ("int", "SymInt")
+_NUMBERS = (*_INTEGERS, "float", "SymFloat")
 
 
 def _format_window(window: Sequence[int | str | None] | None) -> str:
     if window is None:
         return ""
     return ",".join("-1" if each is None else str(each) for each in window)
+
+
+def _make_options(
+    max_seqlen_q: Any, causal: Any, window: Any, softcap: Any, scale: Any
+) -> tuple[Any, str, str, Any, Any]:
+    """The options in the operator's types. What torch.compile traces has these
+    or Python's types already; the others are numpy's and torch's numbers."""
+    if type(causal) is not bool and not isinstance(causal, str):
+        causal = _options.to_bool("causal", causal)
+    if max_seqlen_q is not None and type(max_seqlen_q).__name__ not in _INTEGERS:
+        max_seqlen_q = _options.to_integer("max_seqlen_q", max_seqlen_q, 0, 2**31 - 1)
+    if softcap is not None and type(softcap).__name__ not in _NUMBERS:
+        softcap = _options.to_float("softcap", softcap)
+    if scale is not None and type(scale).__name__ not in _NUMBERS:
+        scale = _options.to_float("scale", scale)
+    return (
+        max_seqlen_q,
+        _CAUSAL[causal] if isinstance(causal, bool) else causal,
+        _format_window(window),
+        softcap,
+        scale,
+    )
 
 
 def attention(
@@ -67,13 +93,9 @@ def attention(
     sequence, head, dim) in memory get the fastest one. Forward only. Raises
     ArgumentError, CompileError, TraceError or DriverError.
     """
-    options = (
-        max_seqlen_q,
-        _CAUSAL[causal] if causal is True or causal is False else causal,
-        _format_window(window) if window is not None else "",
-        softcap,
-        scale,
-    )
+    options = _make_options(max_seqlen_q, causal, window, softcap, scale)
+    if type(lse).__module__ == "numpy":
+        lse = _options.to_bool("lse", lse)
     mods = (score_mod, mask_mod)
     if _tensors.is_torch(q):
         if stream is not None:
@@ -185,14 +207,8 @@ def prepare(
             spec = _capture.describe(tensor)
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
     score, mask, _, specs = trace_mods((score_mod, mask_mod))
-    options = Options(
-        _CAUSAL[causal] if isinstance(causal, bool) else causal,
-        _format_window(window),
-        softcap,
-        scale,
-        lse is not False,
-        max_seqlen_q,
-        score,
-        mask,
-    )
+    bound, *masks = _make_options(max_seqlen_q, causal, window, softcap, scale)
+    if type(lse).__module__ == "numpy":
+        lse = _options.to_bool("lse", lse)
+    options = Options(*masks, lse is not False, bound, score, mask)
     _attention.Call(views, specs, options, chip)

@@ -263,6 +263,30 @@ def test_refused():
         attn.attention(q, q, q, out=q, causal="middle")
 
 
+def test_numbers_of_numpy():
+    """They mean what Python's do."""
+    q = np.zeros((1, 4, 64, 64), np.float16)
+    calls = []
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(_attention, "Call", lambda *operands: calls.append(operands))
+        for causal, scale, lse, window in (
+            (True, 0.5, True, (8, 0)),
+            (np.True_, np.float32(0.5), np.True_, np.array([8, 0])),
+        ):
+            attn.prepare(q, q, q, chip="sm_80", causal=causal, scale=scale, lse=lse, window=window)
+    assert calls[0][2] == calls[1][2] and calls[0][2].causal == "top-left"
+    assert type(calls[1][2].scale) is float and calls[1][2].lse is True
+    for option, error, message in (
+        ({"causal": 3}, TypeError, "causal: expected True or False, got 3"),
+        ({"scale": [1]}, TypeError, "scale: expected a number"),
+        ({"softcap": np.float32("nan")}, ValueError, "softcap: expected a finite number"),
+        ({"max_seqlen_q": 2.5}, TypeError, "max_seqlen_q: expected an integer"),
+        ({"max_seqlen_q": -5}, attn.ArgumentError, "max_seqlen_q: expected a length of at least 0"),
+    ):
+        with pytest.raises(error, match=message):
+            attn.prepare(q, q, q, chip="sm_80", **option)
+
+
 def test_devices():
     view = attn.record.TensorView("f16", (1, 4, 64, 64), (16384, 4096, 64, 1), ADDRESS)
     with pytest.raises(attn.ArgumentError, match='tensor "v": expected device 0 as q, got 1'):
