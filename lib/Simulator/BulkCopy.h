@@ -72,6 +72,10 @@ void cutBox(const TensorMapInfo &map, llvm::ArrayRef<int64_t> coords,
             bool gather, uint32_t shared, std::vector<Piece> &pieces,
             uint64_t &total);
 
+/// Faults where the launch has no clusters, not even of one CTA: an H200 calls
+/// these instructions illegal there.
+bool checkClusterLaunch(Exec &x, llvm::StringRef what);
+
 } // namespace mlir::attn::sim
 
 #endif // ATTN_LIB_SIMULATOR_BULKCOPY_H

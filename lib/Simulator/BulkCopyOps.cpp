@@ -85,6 +85,9 @@ void execBulk(Exec &x, const Inst &I) {
     op->lane = lane;
     bool load = o.kind == BulkAux::Load;
     bool store = o.kind == BulkAux::Store;
+    if (o.kind == BulkAux::SharedToShared &&
+        !checkClusterLaunch(x, "a copy to shared memory of the cluster"))
+      return;
     uint32_t sharedSide =
         store ? sharedAddress(1, int64_t(I.imm2)) : sharedAddress(0, I.imm);
     uint32_t sharedRank = sharedSide >> 24;

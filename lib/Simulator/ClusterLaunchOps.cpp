@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BulkCopy.h"
 #include "Decoder.h"
 #include "EngineOps.h"
 #include "MbarrierState.h"
@@ -222,15 +223,8 @@ struct AsyncStoreAux {
 void execAsyncStore(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const AsyncStoreAux *>(I.aux);
   const Operand &base = I.ops[o.count], &barrierOp = I.ops[o.count + 1];
-  const auto &cluster = x.machine.config.cluster;
-  // An H200 calls it an illegal instruction there.
-  if (cluster[0] * cluster[1] * cluster[2] == 1 &&
-      !x.machine.kernel.reqnctapercluster[0])
-    return x.fault(
-        FindingKind::InvalidOperation,
-        "expected a launch with clusters for " +
-            llvm::Twine(o.type == Type::None ? "st.async" : "red.async") +
-            ", got one without");
+  if (!checkClusterLaunch(x, o.type == Type::None ? "st.async" : "red.async"))
+    return;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -266,6 +260,16 @@ void execAsyncStore(Exec &x, const Inst &I) {
 }
 
 } // namespace
+
+bool mlir::attn::sim::checkClusterLaunch(Exec &x, StringRef what) {
+  const auto &cluster = x.machine.config.cluster;
+  if (cluster[0] * cluster[1] * cluster[2] > 1 ||
+      x.machine.kernel.reqnctapercluster[0])
+    return true;
+  x.fault(FindingKind::InvalidOperation,
+          "expected a launch with clusters for " + what + ", got one without");
+  return false;
+}
 
 Error mlir::attn::sim::decodeAsyncStore(Decoding &c) {
   auto *o = c.makeAux<AsyncStoreAux>();

@@ -2,7 +2,6 @@
 
 #include "attn/Support/ProgressBar.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/WithColor.h"
 #include <algorithm>
 
@@ -20,10 +19,6 @@ ProgressBar::ProgressBar(llvm::raw_ostream &os, llvm::StringRef program,
                          bool isTerminal)
     : os(os), program(program.str()), isTerminal(isTerminal),
       start(std::chrono::steady_clock::now()) {}
-
-ProgressBar::ProgressBar(llvm::StringRef program)
-    : ProgressBar(llvm::errs(), program,
-                  llvm::sys::Process::StandardErrIsDisplayed()) {}
 
 ProgressBar::~ProgressBar() { clear(); }
 

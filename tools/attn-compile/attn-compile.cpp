@@ -494,7 +494,7 @@ verifyResult(const CompileResult &result, sim::HarnessOptions &options,
   modifications.apply(options);
   if (problem)
     applyProblem(*problem, options);
-  ProgressBar bar("attn-compile");
+  ProgressBar bar(llvm::errs(), "attn-compile", llvm::errs().is_displayed());
   options.progress = bar.getFunction();
   return verifyKernel(result.ptx, result.launches.front(), options);
 }

@@ -283,7 +283,7 @@ static Expected<bool> runTool() {
   if (!options)
     return options.takeError();
   std::string path;
-  ProgressBar bar("attn-sim");
+  ProgressBar bar(llvm::errs(), "attn-sim", llvm::errs().is_displayed());
   options->progress = bar.getFunction();
   Expected<HarnessReport> report = runFiles(path, *options);
   bar.clear();

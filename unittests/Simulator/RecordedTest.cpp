@@ -108,6 +108,42 @@ TEST_F(Recorded, ReadsLaunches) {
   EXPECT_EQ(result->arrays.size(), 2u);
 }
 
+/// The word that a kernel with a float and an integer parameter makes of two
+/// numbers of launch.json, or the error.
+static std::string runNumbers(StringRef real, StringRef integer) {
+  auto program = llvm::cantFail(
+      parsePTX(".version 8.0\n.target sm_80\n.address_size 64\n"
+               ".visible .entry k(.param .u64 o, .param .f32 f, .param .u32 n)"
+               "\n{\n.reg .b32 %r<4>;\n.reg .b64 %d<2>;\n"
+               "ld.param.u64 %d0, [o];\nld.param.b32 %r0, [f];\n"
+               "ld.param.u32 %r1, [n];\nadd.u32 %r0, %r0, %r1;\n"
+               "st.global.b32 [%d0], %r0;\nret;\n}\n",
+               "k.ptx"));
+  std::string text =
+      ("{\"kernel\": \"k\", \"grid\": [1, 1, 1], \"block\": [1, 1, 1], "
+       "\"cluster\": [1, 1, 1], \"dynamic_shared_bytes\": 0, \"tensors\": "
+       "{\"o\": {\"shape\": [1], \"dtype\": \"int32\", \"access\": "
+       "\"write\"}}, \"params\": [{\"size\": 8, \"hex\": \"0000000000000000\","
+       " \"pointers\": [{\"at\": 0, \"tensor\": \"o\"}]}, " +
+       real + ", " + integer + "]}")
+          .str();
+  auto launch = parseRecordedLaunch(text);
+  if (!launch)
+    return llvm::toString(launch.takeError());
+  auto report = runRecorded(*launch, *program, HarnessOptions());
+  if (!report)
+    return llvm::toString(report.takeError());
+  return std::to_string(int64_t(report->findTensor("o")->getView().get({0})));
+}
+
+TEST(RecordedNumbers, HaveTheDeclaredType) {
+  // 3 for a float is 3.0f and not the bits of 3.
+  EXPECT_EQ(runNumbers("{\"integer\": 3}", "{\"integer\": 1}"), "1077936129");
+  EXPECT_EQ(runNumbers("{\"number\": 3}", "{\"integer\": 0}"), "1077936128");
+  EXPECT_EQ(runNumbers("{\"number\": 3}", "{\"number\": 2.5}"),
+            "parameter n: expected an integer for .u32, got 2.5");
+}
+
 TEST_F(Recorded, ChecksLaunchJson) {
   EXPECT_THAT(failure("\"kernel\"", "kernel"),
               HasSubstr("launch.json: not JSON: "));

@@ -20,8 +20,6 @@ class ProgressBar {
 public:
   /// `program` begins the warning.
   ProgressBar(llvm::raw_ostream &os, llvm::StringRef program, bool isTerminal);
-  /// On standard error.
-  explicit ProgressBar(llvm::StringRef program);
   ~ProgressBar();
   ProgressBar(const ProgressBar &) = delete;
   ProgressBar &operator=(const ProgressBar &) = delete;
