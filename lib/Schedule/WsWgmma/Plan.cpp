@@ -162,8 +162,8 @@ static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
   if (facts.valueDim * bits % (64 * 8) != 0)
     return EpilogueKind::Tma;
   bool isShort = facts.mask.getKind() == MaskKind::None &&
-                 !ShapedType::isDynamic(facts.keys) && facts.keys <= kMostKeys &&
-                 facts.valueDim < 128;
+                 !ShapedType::isDynamic(facts.keys) &&
+                 facts.keys <= kMostKeys && facts.valueDim < 128;
   bool isApart = facts.o.strides.size() == 4 &&
                  !ShapedType::isDynamic(facts.o.strides[2]) &&
                  facts.o.strides[2] > facts.valueDim;
