@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, TextIO, Union
@@ -74,20 +76,43 @@ class Line:
 
 
 class Watch:
-    """The callback of one run in the library. An exception inside, such as
-    KeyboardInterrupt, ends the run and is raised by `finish`."""
+    """The callback of one run in the library, which is inside of its `with`. An
+    exception of `show`, and Ctrl-C, end the run and are raised by `finish`.
+
+    Ctrl-C is noted by a handler that raises nothing: Python runs handlers as soon
+    as it enters the callback, where an exception would be lost in ctypes."""
 
     def __init__(self, show: Show) -> None:
         self._line = Line() if show is True else None
         self._show = show if callable(show) else self._line
         self._error: BaseException | None = None
         self._is_first = True
+        self._handler: Any = None
+        self._signal: tuple[int, Any] | None = None
         #: As attnSimulationSetProgress takes it; lives as long as the run.
         self.callback = _library.ProgressCallback(self._call)
+
+    def __enter__(self) -> Watch:
+        # Other threads neither have handlers nor are interrupted.
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if callable(handler):
+                self._handler = handler
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+
+    def _note(self, number: int, frame: Any) -> None:
+        self._signal = (number, frame)
 
     def _call(
         self, _: Any, phase: _library.StringRef, fraction: float, seconds_left: float
     ) -> bool:
+        if self._signal is not None:
+            return False
         try:
             if self._is_first and self._line is not None:
                 self._line.warn(seconds_left)
@@ -105,8 +130,10 @@ class Watch:
             self._line.clear()
         if self._error is not None:
             raise self._error
+        if self._signal is not None:
+            self._handler(*self._signal)
         if was_stopped:
-            # The signal came on the way into the callback.
+            # By Ctrl-C, whose handler did not raise.
             raise KeyboardInterrupt
 
 

@@ -78,7 +78,7 @@ def simulate(
                 )
             _set_input(run, tensor, value, dtypes[tensor])
         _progress.set_callback(run, watch)
-        with request as problem:
+        with request as problem, watch:
             report = library.attnSimulate(
                 _library.ref(ptx), _library.ref(json.dumps(launch)), problem, run
             )

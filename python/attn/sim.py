@@ -281,9 +281,10 @@ def run(
                 raw.ctypes.data,
                 raw.nbytes,
             )
-        report = library.attnSimulateLaunch(
-            _library.ref(ptx), _library.ref(json.dumps(description)), simulation
-        )
+        with watch:
+            report = library.attnSimulateLaunch(
+                _library.ref(ptx), _library.ref(json.dumps(description)), simulation
+            )
     with _library.Handle("Report", report):
         watch.finish(library.attnReportWasStopped(report))
         if not library.attnReportRan(report):

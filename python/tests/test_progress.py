@@ -136,6 +136,25 @@ def test_stopped_on_the_way_is_an_interruption():
         watch.finish(was_stopped=True)
 
 
+def test_own_handler_is_called_after_the_run():
+    """One that raises nothing too, and it is in its place again."""
+    seen = []
+
+    def handler(number, frame):
+        seen.append(number)
+
+    def show(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            attn.compile(**LONG).simulate(progress=show)
+        assert seen == [signal.SIGINT] and signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(
     "call",
     [
