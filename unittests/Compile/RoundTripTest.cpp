@@ -176,9 +176,6 @@ const Case kCases[] = {
      CHANGE(c.schedule = "ws_wgmma"; f.window = "64,0"; f.sinks = true)},
     {"WsVarlen", "1x2x300x64xf16", "sm_90a",
      CHANGE(c.schedule = "ws_wgmma"; f.varlen = "q:100,200")},
-    {"WsDynamic", "1x2x300x64xf16", "sm_90a",
-     CHANGE(c.schedule = "ws_wgmma"; f.dynamic = true; f.varlen = "q:100,200";
-            f.causal = "")},
     {"WsCluster", "1x4x512x64xf16", "sm_90a",
      CHANGE(c.schedule = "ws_wgmma"; c.set = {"cluster=2"})},
     {"WsClusterOf4", "1x4x512x128xf16", "sm_90a",
@@ -222,9 +219,6 @@ const Case kCases[] = {
     {"SelfVarlen", "1x2x300x64xf16", "sm_90a",
      CHANGE(c.schedule = "self_load"; f.varlen = "q:100,200";
             f.window = "9,9")},
-    {"SelfDynamic", "1x2x300x64xf16", "sm_90a",
-     CHANGE(c.schedule = "self_load"; f.dynamic = true;
-            f.varlen = "q:100,200")},
     {"SelfF8", "1x2x300x64xf8E4M3FN", "sm_90a",
      CHANGE(c.schedule = "self_load"; f.descales = true)},
     {"SelfF8Turned", "1x2x304x64xf8E4M3FN", "sm_90a",
