@@ -20,6 +20,8 @@ static Expected<std::string> readToEnd(fs::file_t file, uint64_t limit) {
   if (!fs::status(file, status) && status.type() == fs::file_type::regular_file)
     expected = status.getSize();
   std::string text;
+  else // Devices and pipes have no size to compare with the memory.
+    limit = std::min(limit, kMaxTextBytes);
   // What is known to be too long is not read at all.
   if (expected > limit) {
     text.clear();
