@@ -17,10 +17,12 @@ namespace fs = llvm::sys::fs;
 static Expected<std::string> readToEnd(fs::file_t file, uint64_t limit) {
   fs::file_status status;
   uint64_t expected = 0;
-  if (!fs::status(file, status) && status.type() == fs::file_type::regular_file)
+  bool isRegular =
+      !fs::status(file, status) && status.type() == fs::file_type::regular_file;
+  if (isRegular)
     expected = status.getSize();
-  std::string text;
-  else // Devices and pipes have no size to compare with the memory.
+  // Devices and pipes have no size to compare with the memory.
+  if (!isRegular)
     limit = std::min(limit, kMaxTextBytes);
   // What is known to be too long is not read at all.
   if (expected > limit) {
