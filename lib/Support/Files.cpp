@@ -25,11 +25,10 @@ static Expected<std::string> readToEnd(fs::file_t file, uint64_t limit) {
   if (!isRegular)
     limit = std::min(limit, kMaxTextBytes);
   // What is known to be too long is not read at all.
-  if (expected > limit) {
-    text.clear();
+  if (expected > limit)
     return createStringError("expected at most " + formatBytes(limit) +
                              ", got " + formatBytes(expected));
-  }
+  std::string text;
   constexpr size_t chunk = 1 << 16;
   text.reserve(expected + chunk);
   while (true) {
