@@ -17,15 +17,18 @@ namespace fs = llvm::sys::fs;
 static Expected<std::string> readToEnd(fs::file_t file, uint64_t limit) {
   fs::file_status status;
   uint64_t expected = 0;
-  if (!fs::status(file, status) && status.type() == fs::file_type::regular_file)
+  bool isRegular =
+      !fs::status(file, status) && status.type() == fs::file_type::regular_file;
+  if (isRegular)
     expected = status.getSize();
-  std::string text;
+  // Devices and pipes have no size to compare with the memory.
+  if (!isRegular)
+    limit = std::min(limit, kMaxTextBytes);
   // What is known to be too long is not read at all.
-  if (expected > limit) {
-    text.clear();
+  if (expected > limit)
     return createStringError("expected at most " + formatBytes(limit) +
                              ", got " + formatBytes(expected));
-  }
+  std::string text;
   constexpr size_t chunk = 1 << 16;
   text.reserve(expected + chunk);
   while (true) {

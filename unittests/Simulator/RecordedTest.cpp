@@ -141,7 +141,7 @@ TEST(RecordedNumbers, HaveTheDeclaredType) {
   EXPECT_EQ(runNumbers("{\"integer\": 3}", "{\"integer\": 1}"), "1077936129");
   EXPECT_EQ(runNumbers("{\"number\": 3}", "{\"integer\": 0}"), "1077936128");
   EXPECT_EQ(runNumbers("{\"number\": 3}", "{\"number\": 2.5}"),
-            "parameter n: expected an integer for .u32, got 2.5");
+            "parameter n: expected an integer for .u32, got 2.50");
 }
 
 TEST_F(Recorded, ChecksLaunchJson) {
