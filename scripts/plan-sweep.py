@@ -18,7 +18,7 @@ usage: scripts/plan-sweep.py [--only=REGEX] [--limit=SECONDS] [--count=N]
 
 What is done stays in the state, a line of JSON each, so that the next call goes
 on there; lines of another attn-compile are done again, but what ptxas said of a
-kernel stays true. The whole takes about 1.5 s of a core for each cell, 12 core
+kernel stays true. The whole takes about 1.5 s of a core for each cell, 17 core
 hours together. The last line is "N cells: N good, N refused by the planner, N
 failed, N left". The exit status is 1 when a cell failed.
 """

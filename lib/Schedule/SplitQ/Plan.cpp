@@ -79,7 +79,7 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of
   // copies that do not run ahead.
   if (!exact && plan.getBlockN() >= 128)
-    sum.add("long blocks", 27);
+    sum.add("long blocks", partN >= 128 ? 32 : 27);
   if (!exact && plan.getStages() == 1)
     sum.add("copies", 12);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
@@ -90,7 +90,12 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   if (!exact && valueColumns % 16 != 0 && valueColumns >= 152)
     sum.add("wide odd v", 21);
   if (!exact && valueColumns > 192 && plan.getBlockN() > 32)
-    sum.add("wide v", 8);
+    sum.add("wide v", 13);
+  if (!exact && keyColumns > valueColumns)
+    sum.add("long k", (keyColumns - valueColumns) / 8);
+  // Two groups of rows with all of their scores at the vote.
+  if (!exact && rowGroups > 1 && partN > 32)
+    sum.add("vote", 6);
   if (dynamicStrides)
     sum.add("strides", 12);
   sum.add("score", scoreRegisters);

@@ -91,9 +91,6 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                       getProbabilityRegisters(facts, plan.getBlockN()) *
                           (plan.getPvBehind() ? 2 : 1);
   int64_t others = facts.valueDim > 128 ? 52 : plan.getPvBehind() ? 60 : 32;
-  // 180 of 240 at 240 spilled 12 bytes.
-  if (facts.valueDim > 128 && facts.valueDim % 64 != 0)
-    others = 61;
   return registers + others > getRegisterBudget(facts, plan).consumer;
 }
 

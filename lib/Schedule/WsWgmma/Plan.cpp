@@ -81,6 +81,19 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   return sum;
 }
 
+/// True if a block of keys or values is loaded in so many copies that
+/// ptxas 13.0 spilled up to 36 bytes of the producer's 24 registers: 15 at 240
+/// columns, whose rows are an odd number of the smallest spans.
+static bool isLoadedInManyBoxes(const ProblemFacts &facts) {
+  constexpr int64_t kManyBoxes = 15;
+  int64_t bits = facts.elementType.getIntOrFloatBitWidth();
+  return llvm::any_of(
+      ArrayRef{facts.headDim, facts.valueDim}, [&](int64_t columns) {
+        int64_t span = SharedLayout::chooseSpan(columns, bits);
+        return span != 0 && columns * bits / 8 / span >= kManyBoxes;
+      });
+}
+
 RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
@@ -89,8 +102,11 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
   int64_t total = start * plan.getThreads() / kWarpgroup;
   int64_t consumers = plan.getBlockM() / 64;
   RegisterBudget budget;
-  budget.producer =
-      needsTransposer(facts) ? kTransposerRegisters : kLeastProducerRegisters;
+  budget.producer = kLeastProducerRegisters;
+  if (needsTransposer(facts))
+    budget.producer = kTransposerRegisters;
+  else if (isLoadedInManyBoxes(facts))
+    budget.producer = kBoxesProducerRegisters;
   budget.consumer = std::min<int64_t>(
       kMostConsumerRegisters,
       llvm::alignDown((total - budget.producer) / consumers, 8));

@@ -42,6 +42,9 @@ public:
 inline constexpr int64_t kLeastProducerRegisters = 24;
 inline constexpr int64_t kMostConsumerRegisters = 240;
 
+/// What a thread of a producer needs that starts many copies for each slot.
+inline constexpr int64_t kBoxesProducerRegisters = 40;
+
 /// What a thread of a producer that transposes 8-bit values needs.
 inline constexpr int64_t kTransposerRegisters = 56;
 /// Slots of 8-bit values that are to be transposed.
