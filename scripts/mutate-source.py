@@ -99,8 +99,7 @@ def problems_of(mutants: list[Mutant]) -> list[str]:
         elif inside != 1:
             problems.append(f"{m.name}: expected '{m.old}' once in its place, got {inside}")
         for test in m.tests:
-            source = re.sub(r"/Attn\w+Tests$", "", test)
-            if not (ROOT / source).exists():
+            if not (ROOT / test).exists():
                 problems.append(f"{m.name}: there is no test {test}")
     if len(mutants) < LEAST:
         problems.append(f"expected at least {LEAST} bugs, got {len(mutants)}")

@@ -54,6 +54,17 @@ llvm::Expected<LaunchRecord> attn::readLaunchRecord(Operation *kernel) {
   auto launch = kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr);
   if (!launch)
     return llvm::createStringError("expected a kernel with 'attn.launch'");
+  StringAttr bad;
+  launch.walk([&](StringAttr text) {
+    if (!llvm::json::isUTF8(text.getValue()))
+      bad = text;
+  });
+  if (bad) {
+    std::string text;
+    llvm::raw_string_ostream(text) << bad;
+    return llvm::createStringError("expected 'attn.launch' in UTF-8, got " +
+                                   text);
+  }
   llvm::json::Value json = convertToJSON(launch);
   // attn-allocate-shared decides the size after the record was made.
   if (auto bytes =

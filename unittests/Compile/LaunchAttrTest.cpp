@@ -62,6 +62,9 @@ TEST_F(LaunchAttr, SharedBytesOfTheKernelCount) {
 TEST_F(LaunchAttr, Errors) {
   EXPECT_EQ(llvm::toString(read("").takeError()),
             "expected a kernel with 'attn.launch'");
+  EXPECT_EQ(
+      llvm::toString(read(R"(attn.launch = {kernel = "a\FF"})").takeError()),
+      "expected 'attn.launch' in UTF-8, got \"a\\FF\"");
   // What JSON cannot say is an error of the record's reader.
   std::string message =
       llvm::toString(read("attn.launch = {version = #attn.auto}").takeError());

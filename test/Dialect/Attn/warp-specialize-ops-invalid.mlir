@@ -67,6 +67,18 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
+  gpu.func @multiple() kernel {
+    // expected-error @below {{expected 24 to 256 registers, a multiple of 8, in partition 'a', got 28}}
+    attn.warp_specialize
+    partition "a" warps 4 registers 28 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
   gpu.func @sum() kernel {
     // expected-error @below {{expected at most 65536 registers in all, got 66560 (a 8 x 32 x 240 + b 4 x 32 x 40)}}
     attn.warp_specialize

@@ -1,5 +1,6 @@
 // RUN: not attn-opt %s --attn-print-layouts="layout=#attn.rows" 2>&1 | FileCheck %s --check-prefix=NO-SHAPE
 // RUN: not attn-opt %s --attn-print-layouts="layout=#attn.rows shape=64x-1" 2>&1 | FileCheck %s --check-prefix=SHAPE
+// RUN: not attn-opt %s --attn-print-layouts="layout=#attn.rows shape=64x0" 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not attn-opt %s --attn-print-layouts="layout=#attn.rows shape=64 element=index" 2>&1 | FileCheck %s --check-prefix=ELEMENT
 // RUN: not attn-opt %s --attn-print-layouts="layout=#attn.rows shape=64 element=f33" 2>&1 | FileCheck %s --check-prefix=TYPE
 // RUN: not attn-opt %s --attn-print-layouts="layout=#attn.auto shape=64" 2>&1 | FileCheck %s --check-prefix=AUTO
@@ -12,6 +13,7 @@
 
 // NO-SHAPE: expected a shape such as 64x16 with the layout to print, got ''
 // SHAPE: expected a shape such as 64x16 with the layout to print, got '64x-1'
+// EMPTY: expected a shape such as 64x16 with the layout to print, got '64x0'
 // ELEMENT: expected an integer or float as the element to print, got 'index'
 // TYPE: error
 // AUTO: expected a layout of a tile or a buffer, got #attn.auto

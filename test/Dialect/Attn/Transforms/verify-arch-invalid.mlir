@@ -1,4 +1,5 @@
 // RUN: attn-test-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(gpu.module(attn-verify-arch))'
+// RUN: not attn-test-opt %s -split-input-file -o /dev/null --pass-pipeline='builtin.module(gpu.module(attn-verify-arch))'
 // RUN: not attn-opt --attn-to-barrier %S/Inputs/fp8-tile.mlir 2>&1 | FileCheck %s
 
 // CHECK: error: 'attn.mma' op needs sm_89 or later, got sm_80
