@@ -266,17 +266,14 @@ Value RingEmitter::emitOperandB(Value slot) {
 }
 
 /// Makes probabilities large where they are 8-bit floats, whose smallest normal
-/// number is 2^-6 (e4m3): none exceeds 2^8, or `limit` where only sums are
-/// known (docs/Rationale/NarrowTypes.md).
+/// number is 2^-6 (e4m3): the largest is 2^8, which no rounding touches. With
+/// so few digits only the true maximum will do, so that `threshold` lets it
+/// grow by nothing. `optimistic` knows nothing but sums, for which flat rows
+/// need room (docs/Rationale/NarrowTypes.md).
 static void setNarrowRange(OnlineSoftmaxOp softmax) {
-  SoftmaxPolicy policy = softmax.getPolicy();
-  float offset = 8;
-  if (policy == SoftmaxPolicy::Threshold)
-    offset = 4;
-  else if (policy == SoftmaxPolicy::Optimistic)
-    offset = 3;
-  softmax.setOffset(APFloat(offset));
-  softmax.setGrowth(APFloat(4.0f));
+  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
+  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
+  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
   softmax.setLimit(APFloat(440.0f));
 }
 

@@ -34,6 +34,17 @@ llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
   return llvm::Error::success();
 }
 
+ArrayRef<SoftmaxPolicy> attn::getUsualPolicies(const ProblemFacts &facts) {
+  static constexpr SoftmaxPolicy wide[] = {SoftmaxPolicy::Optimistic,
+                                           SoftmaxPolicy::Exact};
+  // A probability that is the largest of its row and no power of two is rounded
+  // to the few digits of 8 bits, which a bet on the maximum leads to
+  // (docs/Rationale/NarrowTypes.md).
+  static constexpr SoftmaxPolicy narrow[] = {SoftmaxPolicy::Threshold,
+                                             SoftmaxPolicy::Exact};
+  return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
+}
+
 int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,
                                       int64_t blockN) {
   return blockN / 2 * facts.elementType.getIntOrFloatBitWidth() / 32;
@@ -50,10 +61,12 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
   estimate.expClocks = blockM * blockN / target.expPerClock;
   // Warp instructions for 32 elements of S: scale, exponential, sum, maximum,
   // half a packing; and one multiplication for 32 elements of O. Optimistic
-  // blocks have neither maximum nor multiplication.
+  // blocks have neither maximum nor multiplication, those with a threshold
+  // multiply rarely.
   bool optimistic = softmax == SoftmaxPolicy::Optimistic;
   double elements = blockM * blockN / 32;
-  double rescale = optimistic ? 0 : blockM * facts.valueDim / 32;
+  bool rescales = softmax == SoftmaxPolicy::Exact;
+  double rescale = rescales ? blockM * facts.valueDim / 32 : 0;
   estimate.issueClocks =
       ((optimistic ? 3.5 : 4.5) * elements + rescale + 40 * blockM / 16) /
       target.issuePerClock;

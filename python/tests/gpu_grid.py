@@ -174,7 +174,7 @@ NARROW = {
     "varlen": ["--q=1x4x386x64x{t}", "--varlen=q:17,64,300,0,5", "--causal"],
     "exact": ["--q=1x4x300x128x{t}", "--set=softmax=exact", "--scale=1"],
     "threshold": ["--q=1x4x300x64x{t}", "--set=softmax=threshold", "--scale=1"],
-    "rare": ["--q=1x4x900x128x{t}", "--scale=1"],
+    "rare": ["--q=1x4x900x128x{t}", "--set=softmax=optimistic", "--scale=1"],
     "first": ["--q=1x4x700x128x{t}", "--causal", "--descales", "--set=first_block=auto,block_m=128"],
     "many-tiles": ["--q=2x40x500x64x{t}", "--causal"],
     "dealt": ["--q=2x40x500x64x{t}", "--causal", "--set=dynamic=true"],
@@ -187,10 +187,10 @@ NARROW = {
     "keys-d256": ["--q=1x2x300x256x{t}", "--v-transposed", "--descales", "--kv-len=500"],
     "keys-gqa": ["--q=2x8x200x128x{t}", "--v-transposed", "--kv-heads=2", "--window=100,0"],
     "keys-layout": ["--q=2x4x200x128x{t}", "--v-transposed", "--layout=bnhd", "--causal"],
-    "keys-behind": ["--q=1x4x900x128x{t}", "--v-transposed", "--set=pv_behind=true,turns=true"],
+    "keys-behind": ["--q=1x4x900x128x{t}", "--v-transposed", "--set=softmax=optimistic,pv_behind=true,turns=true"],
     "keys-plain": ["--q=1x4x500x128x{t}", "--v-transposed", "--causal", "--set=key_quads=false"],
     "keys-odd": ["--q=1x4x500x128x{t}", "--v-transposed", "--kv-len=333", "--descales"],
-    "keys-rare": ["--q=1x4x900x128x{t}", "--v-transposed", "--scale=1"],
+    "keys-rare": ["--q=1x4x900x128x{t}", "--v-transposed", "--set=softmax=optimistic", "--scale=1"],
     "keys-exact": ["--q=1x4x300x128x{t}", "--v-transposed", "--set=softmax=exact", "--scale=1"],
 }  # fmt: skip
 

@@ -75,8 +75,7 @@ SelfLoadSchedule::getCandidates(const ProblemFacts &facts,
                                ? chooseGroupHeads(facts, target, kSelfLoadRows,
                                                   blockN, target.smCount * ctas)
                                : 0;
-      for (SoftmaxPolicy softmax :
-           {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
+      for (SoftmaxPolicy softmax : getUsualPolicies(facts))
         for (bool qkAhead : {true, false}) {
           auto get = [&](int64_t vStages) {
             return SelfLoadPlanAttr::get(

@@ -170,8 +170,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 ? chooseGroupHeads(facts, target, blockM * cluster, blockN,
                                    getClusteredSMs(target, cluster) / cluster)
                 : 0;
-        for (SoftmaxPolicy softmax :
-             {SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
+        for (SoftmaxPolicy softmax : getUsualPolicies(facts))
           for (auto [pvBehind, turns] : getOverlaps(facts, softmax))
             for (int64_t qStages : {2, 1})
               // Loads run as far ahead as shared memory lets them.

@@ -57,14 +57,8 @@ public:
   Value grownMaximum() { return grownMaximum(op.getS()); }
 
   Value grownMaximum(Value scores) {
-    Value rowMax = ReduceOp::create(builder, loc, row, ReduceKind::Max, scores);
-    Value rowScale = tensor::SplatOp::create(builder, loc, op.getScale(), row);
-    Value scaled;
-    if (op.getOffset().isZero())
-      scaled = arith::MulFOp::create(builder, loc, rowMax, rowScale);
-    else
-      scaled = math::FmaOp::create(builder, loc, rowMax, rowScale,
-                                   constant(row, -op.getOffset()));
+    Value scaled =
+        maximumOf(ReduceOp::create(builder, loc, row, ReduceKind::Max, scores));
     Value maximum = arith::MaxNumFOp::create(builder, loc, op.getM(), scaled);
     if (op.getFinite())
       return maximum;
@@ -73,6 +67,16 @@ public:
     Value bound = arith::ConstantOp::create(
         builder, loc, DenseElementsAttr::get(row, lowest));
     return arith::MaxNumFOp::create(builder, loc, maximum, bound);
+  }
+
+  /// m of the largest scores.
+  Value maximumOf(Value largest) {
+    RankedTensorType type = typeOf(largest);
+    Value scale = tensor::SplatOp::create(builder, loc, op.getScale(), type);
+    if (op.getOffset().isZero())
+      return arith::MulFOp::create(builder, loc, largest, scale);
+    return math::FmaOp::create(builder, loc, largest, scale,
+                               constant(type, -op.getOffset()));
   }
 
   Value probabilities(Value maximum) {
@@ -139,20 +143,42 @@ public:
   }
 
   SmallVector<Value, 4> threshold() {
-    Value maximum = grownMaximum();
-    Value growth = arith::SubFOp::create(builder, loc, maximum, op.getM());
+    // Each thread looks at its own part of a row: what the threads exchange is
+    // needed on the rare path only.
+    Value largest = ReduceOp::create(builder, loc, partial, ReduceKind::Max,
+                                     op.getS(), /*partial=*/true);
+    Value standing = BroadcastOp::create(builder, loc, partial, op.getM());
+    Value growth =
+        arith::SubFOp::create(builder, loc, maximumOf(largest), standing);
     // Unordered: a first maximum has grown from -inf, and -inf from -inf.
-    Value grown = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
-                                        growth, constant(row, op.getGrowth()));
-    ValueRange kept = rare(grown, {op.getM(), op.getL(), op.getO()},
-                           /*eachWarpgroup=*/false, [&]() {
-                             Value change = factor(maximum);
-                             return SmallVector<Value, 4>{
-                                 maximum, rescaledSums(change, Value()),
-                                 rescaledOutput(change)};
-                           });
+    Value grown =
+        arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT, growth,
+                              constant(partial, op.getGrowth()));
+    // An accumulator that is awaited is touched behind the exponentials, which
+    // run under the product that makes it.
+    bool awaited = o.getDefiningOp<WgmmaWaitOp>();
+    auto rescale = [&](Value maximum) {
+      Value change = factor(maximum);
+      return SmallVector<Value, 4>{rescaledSums(change, Value()),
+                                   rescaledOutput(change)};
+    };
+    SmallVector<Value> standingState = {op.getM()};
+    if (!awaited)
+      standingState.append({op.getL(), o});
+    SmallVector<Value> kept(
+        rare(grown, standingState, /*eachWarpgroup=*/false, [&]() {
+          SmallVector<Value, 4> state = {grownMaximum(largest)};
+          if (!awaited)
+            llvm::append_range(state, rescale(state[0]));
+          return state;
+        }));
     Value p = probabilities(kept[0]);
-    Value l = arith::AddFOp::create(builder, loc, kept[1], partialSums(p));
+    Value sums = partialSums(p);
+    if (awaited)
+      llvm::append_range(kept, rare(grown, {op.getL(), o},
+                                    /*eachWarpgroup=*/false,
+                                    [&]() { return rescale(kept[0]); }));
+    Value l = arith::AddFOp::create(builder, loc, kept[1], sums);
     return {p, kept[0], l, kept[2]};
   }
 

@@ -5,12 +5,13 @@
 !l = tensor<64x4xf32, #attn.auto>
 
 gpu.module @kernels {
-  // The maximum is known; l and o change on the rare path only.
+  // Each thread knows its part of the maximum; m, l and o change on the rare
+  // path only, where threads exchange it.
   // CHECK-LABEL: gpu.func @threshold
-  // CHECK: attn.reduce max
+  // CHECK: %[[PART:.*]] = attn.reduce max %{{.*}} partial
   // CHECK: %[[GROWN:.*]] = arith.cmpf ugt
   // CHECK: %[[KEPT:.*]]:3 = attn.rare any %[[GROWN]] default(
-  // CHECK-NOT: attn.reduce
+  // CHECK: attn.reduce max %[[PART]] :
   // CHECK: attn.yield
   // CHECK: arith.negf %[[KEPT]]#0
   // CHECK: attn.exp2
@@ -20,6 +21,24 @@ gpu.module @kernels {
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
     %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l, !s
+    gpu.return
+  }
+
+  // An accumulator that is awaited is touched behind the exponentials.
+  // CHECK-LABEL: gpu.func @threshold_awaited
+  // CHECK: %[[GROWN:.*]] = arith.cmpf ugt
+  // CHECK: %[[MAX:.*]] = attn.rare any %[[GROWN]] default(
+  // CHECK-NOT: arith.mulf {{.*}}tensor<64x32
+  // CHECK: attn.exp2 %{{.*}} : tensor<64x32
+  // CHECK: attn.rare any %[[GROWN]] default(
+  // CHECK: arith.mulf {{.*}} : tensor<64x32
+  gpu.func @threshold_awaited(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %f = attn.wgmma.resume %s : !s -> !attn.inflight<64x32xf32>
+    %o = attn.wgmma.wait %f {pending = 0} : !attn.inflight<64x32xf32> -> !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {policy = #attn<softmax_policy threshold>, growth = 0.0 : f32} : !s, !m, !l, !s
     gpu.return
   }
 
