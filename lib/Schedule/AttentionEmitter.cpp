@@ -240,8 +240,14 @@ RunningState AttentionEmitter::emitSinks(RunningState state) {
     return Exp2Op::create(b, rows, arith::SubFOp::create(b, x, shift));
   };
   Value factor = power(state.m);
+  // A sink of +inf takes all: it is 1, and inf - inf is not 0.
+  Value takesAll = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::OEQ, sink,
+      splat(rows, std::numeric_limits<double>::infinity()));
+  Value share =
+      arith::SelectOp::create(b, takesAll, splat(rows, 1), power(sink));
   Value l = arith::AddFOp::create(b, arith::MulFOp::create(b, state.l, factor),
-                                  power(sink));
+                                  share);
   Value spread = BroadcastOp::create(b, state.o.getType(), factor);
   Value o = arith::MulFOp::create(b, state.o, spread);
   return {m, l, o};

@@ -303,7 +303,10 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head) {
     // No key and no sink: O = 0 and LSE = -inf, as initialised.
     if (max == -infinity)
       continue;
+    // A sink of +inf takes all.
     double sum = problem.sinks ? std::exp(sink - max) : 0.0;
+    if (sink == infinity)
+      sum = 1;
     for (int64_t j = begin; j < end; ++j) {
       double p = std::exp(scores[j] - max);
       // A hidden key has no share, whatever its value is.
