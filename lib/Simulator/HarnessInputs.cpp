@@ -373,6 +373,32 @@ Error TensorMaker::fillLengths(HarnessTensor &tensor, Random &random) {
   return Error::success();
 }
 
+void sim::enlargeScores(const AttentionProblem &problem,
+                        llvm::MutableArrayRef<HarnessTensor> tensors) {
+  // Regions may do anything with large scores: a little is what they get.
+  bool hasRegions = problem.scoreMod || problem.maskMod;
+  double deviation = std::abs(problem.scale) * std::sqrt(double(problem.d));
+  double mostOfKeys = std::clamp((hasRegions ? 4 : 16) / deviation, 1.0, 64.0);
+  double ofSomeRows =
+      hasRegions ? 1.0 : std::clamp(64 / (deviation * mostOfKeys), 1.0, 4.0);
+  for (HarnessTensor &tensor : tensors) {
+    const TensorArgument &argument = tensor.argument;
+    bool isKeys = argument.name == "k";
+    if ((!isKeys && argument.name != "q") || argument.shape.size() != 4)
+      continue;
+    int64_t rows = argument.shape[2], element = 0;
+    forEachElement(argument, [&](int64_t offset) {
+      int64_t row = element++ / argument.shape[3] % rows;
+      double factor = row % 5 == 3 ? ofSomeRows : 1;
+      if (isKeys)
+        factor = 1 + (mostOfKeys - 1) * double(rows - row) / double(rows);
+      uint8_t *bytes = &tensor.bytes[offset];
+      encodeElement(argument.dtype,
+                    factor * decodeElement(argument.dtype, bytes), bytes);
+    });
+  }
+}
+
 Expected<std::vector<HarnessTensor>>
 sim::makeTensors(const LaunchRecord &record, const HarnessOptions &options) {
   return TensorMaker(record, options).run();

@@ -60,6 +60,14 @@ json::Value HarnessReport::toJSON() const {
     object["output"] = ::toJSON(*output, outputTolerance);
   if (lse)
     object["lse"] = ::toJSON(*lse, lseTolerance);
+  if (lostBets) {
+    json::Object second{
+        {"warp_instructions", lostBets->warpInstructions},
+        {"output", ::toJSON(lostBets->output, outputTolerance)}};
+    if (lostBets->lse)
+      second["lse"] = ::toJSON(*lostBets->lse, lseTolerance);
+    object["lost_bets"] = std::move(second);
+  }
   return object;
 }
 
@@ -107,5 +115,17 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
     printDeviation(os, "LSE error:", *lse, lseTolerance);
   if (runs > 1)
     os << llvm::formatv("{0,-17}{1}\n", "corners:", runs - 1);
+  if (lostBets) {
+    os << llvm::formatv("{0,-17}{1} warp instructions, relative error {2:e2}",
+                        "growing scores:", lostBets->warpInstructions,
+                        lostBets->output.error);
+    if (lostBets->lse)
+      os << llvm::formatv(", LSE error {0:e2}", lostBets->lse->error);
+    os << "\n";
+  }
+  if (isSecondRunLeftOut)
+    os << llvm::formatv("{0,-17}not run, since the first run took more than "
+                        "{1} warp instructions; --lose-bets runs them\n",
+                        "growing scores:", kMostForSecondRun);
   os << (hasPassed() ? "passed\n" : "FAILED\n");
 }

@@ -201,6 +201,11 @@ static cl::opt<bool> flagCorners("corners",
                                  cl::desc("Also run every corner of schedule "
                                           "and timing"),
                                  cl::cat(verifyCategory));
+static cl::opt<cl::boolOrDefault> flagLoseBets(
+    "lose-bets",
+    cl::desc("Also run on scores that grow from block to block (default: where "
+             "the run is short)"),
+    cl::cat(verifyCategory));
 static cl::list<std::string>
     flagInputs("in", cl::value_desc("tensor=file.npy"),
                cl::desc("Contents of an input; random without"),
@@ -278,6 +283,7 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
   if (!flagVerify)
     for (auto [isGiven, name] :
          {std::pair(flagCorners.getValue(), "corners"),
+          std::pair(flagLoseBets.getNumOccurrences() != 0, "lose-bets"),
           std::pair(!flagInputs.empty(), "in"),
           std::pair(!flagSizes.empty(), "size"),
           std::pair(flagSeed.getNumOccurrences() != 0, "seed")})
@@ -334,6 +340,8 @@ static llvm::Expected<sim::HarnessOptions> getHarnessOptions() {
   options.seed = flagSeed;
   options.config.seed = flagSeed;
   options.corners = flagCorners;
+  if (flagLoseBets != cl::boolOrDefault::BOU_UNSET)
+    options.losesBets = flagLoseBets == cl::boolOrDefault::BOU_TRUE;
   auto split =
       [](StringRef flag,
          StringRef text) -> llvm::Expected<std::pair<StringRef, StringRef>> {

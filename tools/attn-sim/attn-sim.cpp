@@ -56,6 +56,11 @@ static cl::opt<uint64_t> seed("seed",
 static cl::opt<bool> verify("verify",
                             cl::desc("Compare with the float64 reference"),
                             cl::cat(category));
+static cl::opt<cl::boolOrDefault> loseBets(
+    "lose-bets",
+    cl::desc("With --verify, also run on scores that grow from block to block "
+             "(default: where the run is short)"),
+    cl::cat(category));
 static cl::opt<double>
     tolerance("tolerance", cl::init(-1),
               cl::desc("Largest relative error of O that passes"),
@@ -210,6 +215,8 @@ static Expected<HarnessOptions> makeOptions() {
   options.seed = seed;
   options.verify = verify;
   options.corners = corners;
+  if (loseBets != cl::boolOrDefault::BOU_UNSET)
+    options.losesBets = loseBets == cl::boolOrDefault::BOU_TRUE;
   options.outputTolerance = tolerance;
   options.lseTolerance = lseTolerance;
   options.config.schedule = schedule;

@@ -43,6 +43,11 @@ struct HarnessOptions {
 
   /// Compares with the reference.
   bool verify = false;
+  /// With `verify`, where q and k are made up: runs the kernel a second time on
+  /// scores whose maximum grows from block to block, so that the paths that
+  /// bets on it rarely take are executed. Without a value where the first run
+  /// took at most `kMostForSecondRun` warp instructions.
+  std::optional<bool> losesBets;
   /// The problem's modifications, where it has some.
   ScoreMod scoreMod;
   MaskMod maskMod;
@@ -65,6 +70,16 @@ struct HarnessTensor {
   std::vector<uint8_t> getElements() const;
 };
 
+/// The largest first run that a second one follows without being asked for.
+inline constexpr uint64_t kMostForSecondRun = 1000000;
+
+/// What came out of the run whose inputs lose bets.
+struct LostBets {
+  uint64_t warpInstructions = 0;
+  Deviation output;
+  std::optional<Deviation> lse;
+};
+
 /// What came out of a launch.
 struct HarnessReport {
   std::string kernel, chip;
@@ -79,7 +94,11 @@ struct HarnessReport {
   /// With `verify`; the second where the kernel has an lse tensor.
   std::optional<Deviation> output, lse;
   double outputTolerance = 0, lseTolerance = 0;
-  /// Runs made: 1, or more with `corners`.
+  /// The second run with `verify`; what was wrong in it is among `problems`.
+  std::optional<LostBets> lostBets;
+  /// The second run was left out because the first took too long.
+  bool isSecondRunLeftOut = false;
+  /// Runs made on the first inputs: 1, or more with `corners`.
   unsigned runs = 0;
 
   /// Nothing wrong: clean runs, no problem, deviations within tolerance.
