@@ -282,13 +282,13 @@ Value RingEmitter::emitOperandB(Value slot) {
 
 /// Makes probabilities large where they are 8-bit floats, whose smallest normal
 /// number is 2^-6 (e4m3): the largest is 2^8, which no rounding touches. With
-/// so few digits only a maximum close to the true one will do, so that
-/// `threshold` lets it grow by 2^(1/4) only. `optimistic` knows nothing but
-/// sums, for which flat rows need room (docs/Rationale/NarrowTypes.md).
+/// so few digits only the true maximum will do, so that `threshold` lets it
+/// grow by nothing. `optimistic` knows nothing but sums, for which flat rows
+/// need room (docs/Rationale/NarrowTypes.md).
 static void setNarrowRange(OnlineSoftmaxOp softmax) {
   bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
   softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
-  softmax.setGrowth(APFloat(bets ? 4.0f : 0.25f));
+  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
   softmax.setLimit(APFloat(440.0f));
 }
 

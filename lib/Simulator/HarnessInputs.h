@@ -22,6 +22,11 @@ makeTensors(const LaunchRecord &record, const HarnessOptions &options,
 void enlargeScores(const AttentionProblem &problem,
                    llvm::MutableArrayRef<HarnessTensor> tensors);
 
+/// Enlarges q and k such that scores grow towards the first key, which kernels
+/// read last, to some hundred nats in some rows.
+void enlargeScores(const AttentionProblem &problem,
+                   llvm::MutableArrayRef<HarnessTensor> tensors);
+
 /// Encodes a tensor map into its slot of the parameter buffer.
 llvm::Error writeTensorMap(const TensorMapParameter &map,
                            llvm::MutableArrayRef<uint8_t> parameters);

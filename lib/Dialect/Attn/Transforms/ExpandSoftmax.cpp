@@ -143,43 +143,42 @@ public:
   }
 
   SmallVector<Value, 4> threshold() {
-    // Each thread looks at its own part of a row: what the threads exchange is
-    // needed on the rare path only.
+    Value maximum = grownMaximum();
+    ValueRange kept = rare(
+        hasGrown(maximum, op.getM()), {op.getM(), op.getL(), op.getO()},
+        /*eachWarpgroup=*/false, [&]() {
+          Value change = factor(maximum);
+          return SmallVector<Value, 4>{maximum, rescaledSums(change, Value()),
+                                       rescaledOutput(change)};
+        });
+    Value p = probabilities(kept[0]);
+    Value l = arith::AddFOp::create(builder, loc, kept[1], partialSums(p));
+    return {p, kept[0], l, kept[2]};
+  }
+
+  /// The same where the accumulator is awaited: it is touched behind the
+  /// exponentials, which run under the product that makes it. Each thread looks
+  /// at its own part of a row, so that what the threads exchange is needed on
+  /// the rare path only. With mma.sync that took ptxas 13.0 16 bytes of spills.
+  SmallVector<Value, 4> thresholdAwaited() {
     Value largest = ReduceOp::create(builder, loc, partial, ReduceKind::Max,
                                      op.getS(), /*partial=*/true);
-    Value standing = BroadcastOp::create(builder, loc, partial, op.getM());
-    Value growth =
-        arith::SubFOp::create(builder, loc, maximumOf(largest), standing);
-    // Unordered: a first maximum has grown from -inf, and -inf from -inf.
     Value grown =
-        arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT, growth,
-                              constant(partial, op.getGrowth()));
-    // An accumulator that is awaited is touched behind the exponentials, which
-    // run under the product that makes it.
-    bool awaited = o.getDefiningOp<WgmmaWaitOp>();
-    auto rescale = [&](Value maximum) {
-      Value change = factor(maximum);
-      return SmallVector<Value, 4>{rescaledSums(change, Value()),
-                                   rescaledOutput(change)};
-    };
-    SmallVector<Value> standingState = {op.getM()};
-    if (!awaited)
-      standingState.append({op.getL(), o});
-    SmallVector<Value> kept(
-        rare(grown, standingState, /*eachWarpgroup=*/false, [&]() {
-          SmallVector<Value, 4> state = {grownMaximum(largest)};
-          if (!awaited)
-            llvm::append_range(state, rescale(state[0]));
-          return state;
-        }));
-    Value p = probabilities(kept[0]);
+        hasGrown(maximumOf(largest),
+                 BroadcastOp::create(builder, loc, partial, op.getM()));
+    Value maximum = rare(grown, {op.getM()}, /*eachWarpgroup=*/false, [&]() {
+                      return SmallVector<Value, 4>{grownMaximum(largest)};
+                    }).front();
+    Value p = probabilities(maximum);
     Value sums = partialSums(p);
-    if (awaited)
-      llvm::append_range(kept, rare(grown, {op.getL(), o},
-                                    /*eachWarpgroup=*/false,
-                                    [&]() { return rescale(kept[0]); }));
-    Value l = arith::AddFOp::create(builder, loc, kept[1], sums);
-    return {p, kept[0], l, kept[2]};
+    ValueRange kept =
+        rare(grown, {op.getL(), o}, /*eachWarpgroup=*/false, [&]() {
+          Value change = factor(maximum);
+          return SmallVector<Value, 4>{rescaledSums(change, Value()),
+                                       rescaledOutput(change)};
+        });
+    Value l = arith::AddFOp::create(builder, loc, kept[0], sums);
+    return {p, maximum, l, kept[1]};
   }
 
   /// With `wait`, the accumulator stays in flight unless the rare path waits.
@@ -286,6 +285,14 @@ private:
     return builder.clone(*narrowing, mapping)->getResult(0);
   }
 
+  /// Unordered: a first maximum has grown from -inf, and -inf from -inf.
+  Value hasGrown(Value maximum, Value standing) {
+    Value growth = arith::SubFOp::create(builder, loc, maximum, standing);
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
+                                 growth,
+                                 constant(typeOf(growth), op.getGrowth()));
+  }
+
   static RankedTensorType typeOf(Value value) {
     return cast<RankedTensorType>(value.getType());
   }
@@ -342,7 +349,12 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
     results = step.isFirst() ? step.first() : step.exact();
     break;
   case SoftmaxPolicy::Threshold:
-    results = step.isFirst() ? step.first() : step.threshold();
+    if (step.isFirst())
+      results = step.first();
+    else if (op.getO().getDefiningOp<WgmmaWaitOp>())
+      results = step.thresholdAwaited();
+    else
+      results = step.threshold();
     break;
   case SoftmaxPolicy::Optimistic:
     results = canMultiplyAgain(op, product) ? step.correcting(product)
