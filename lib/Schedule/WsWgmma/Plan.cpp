@@ -144,14 +144,15 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
-/// How results leave where TMA can store them: registers store whole runs of 16
-/// bytes of rows of whole 64 bytes. Other rows were up to 6 % faster by TMA (D
-/// 80, 729 keys, docs/SpeedHopper.md).
+/// How results leave: registers store runs of 16 bytes where rows are whole 64
+/// bytes. Of other rows, those of more than 64 bytes were up to 6 % faster by
+/// TMA and those of 32 up to 2 % slower (docs/SpeedHopper.md).
 static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
-  int64_t bits = facts.outType.getIntOrFloatBitWidth();
-  bool hasRuns = facts.valueDim * bits % (64 * 8) == 0;
-  return hasRuns || facts.varlen || findUnmappable(facts.o) ? EpilogueKind::Auto
-                                                            : EpilogueKind::Tma;
+  int64_t bytes = facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
+  bool byRegisters = bytes % 64 == 0 || bytes < 64;
+  return byRegisters || facts.varlen || findUnmappable(facts.o)
+             ? EpilogueKind::Auto
+             : EpilogueKind::Tma;
 }
 
 std::vector<PlanAttrInterface>
