@@ -13,9 +13,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Rows of a warpgroup.
-static constexpr int64_t kGroupRows = 64;
-
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
 

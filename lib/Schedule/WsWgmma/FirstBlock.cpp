@@ -10,9 +10,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Rows of a warpgroup.
-static constexpr int64_t kGroupRows = 64;
-
 std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
                                                     WsWgmmaPlanAttr plan) {
   int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();

@@ -13,6 +13,9 @@
 
 namespace mlir::attn {
 
+/// Rows of a warpgroup.
+inline constexpr int64_t kGroupRows = 64;
+
 /// What all tiles of a problem have in common.
 struct FirstBlockSizes {
   /// For each warpgroup, the most keys of the first block that its rows keep in

@@ -164,18 +164,18 @@ static bool isNarrowWindow(const ProblemFacts &facts) {
 }
 
 /// How results leave the kernel. Registers store whole runs of 16 bytes of rows
-/// of whole 64 bytes; other rows were up to 6 % faster by TMA (head dimension
-/// 80, 729 keys). By TMA a short tile also ends earlier where rows of results
-/// lie apart, as in (batch, sequence, head, dim): on an H200 1.01 to 1.18 times
-/// as fast at head dimensions 64 and 80 for 257 to 1024 keys without mask, but
-/// 0.97 to 1.00 times at 4096, 0.99 under a causal mask, and 0.97 at head
-/// dimension 128.
+/// of whole 64 bytes; longer rows of other sizes were up to 6 % faster by TMA,
+/// those of 32 bytes up to 2 % slower (docs/SpeedHopper.md). By TMA a short
+/// tile also ends earlier where rows of results lie apart, as in (batch,
+/// sequence, head, dim): on an H200 1.01 to 1.18 times as fast at head
+/// dimensions 64 and 80 for 257 to 1024 keys without mask, but 0.97 to 1.00
+/// times at 4096, 0.99 under a causal mask, and 0.97 at head dimension 128.
 static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
   constexpr int64_t kMostKeys = 1024;
   if (facts.varlen || findUnmappable(facts.o))
     return EpilogueKind::Auto;
-  int64_t bits = facts.outType.getIntOrFloatBitWidth();
-  if (facts.valueDim * bits % (64 * 8) != 0)
+  int64_t bytes = facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
+  if (bytes > 64 && bytes % 64 != 0)
     return EpilogueKind::Tma;
   bool isShort = facts.mask.getKind() == MaskKind::None &&
                  !ShapedType::isDynamic(facts.keys) &&
@@ -228,7 +228,8 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                    getClusteredSMs(target, cluster) / cluster)
                 : 0;
         for (SoftmaxPolicy softmax : getUsualPolicies(facts))
-          for (auto [pvBehind, turns] : getOverlaps(facts, softmax)) {
+          for (std::pair<bool, bool> overlap : getOverlaps(facts, softmax)) {
+            bool pvBehind = overlap.first, turns = overlap.second;
             if (isNarrow && turns && blockM != 192)
               continue;
             for (int64_t qStages : {2, 1})
