@@ -1,7 +1,8 @@
 //===- AllocateShared.cpp - Offsets in shared memory ----------------------===//
 //
-// First fit by decreasing size: the largest buffer first, each at the lowest
-// offset at which it meets no buffer that is live at the same time. Buffers of
+// First fit by decreasing size, or by decreasing alignment where that takes
+// less: each buffer at the lowest offset at which it meets no buffer that is
+// live at the same time. Buffers of
 // one overlay group count as one, as large as the largest of them. Offsets that
 // are already in the IR are kept.
 //
@@ -113,16 +114,14 @@ static bool liveTogether(const BufferLiveness &liveness, const Item &a,
   });
 }
 
-/// Gives each item without one the lowest offset that is free.
-static void place(const BufferLiveness &liveness, MutableArrayRef<Item> items) {
-  SmallVector<Item *> order;
-  for (Item &item : items)
-    if (!item.offset)
-      order.push_back(&item);
-  // Items of one size in the order of the text.
-  llvm::sort(order, [](Item *a, Item *b) {
-    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
-  });
+/// Gives each item in `order` the lowest offset that is free. Returns the end
+/// of the last one.
+static int64_t placeInOrder(const BufferLiveness &liveness,
+                            MutableArrayRef<Item> items,
+                            ArrayRef<Item *> order) {
+  int64_t end = 0;
+  for (Item *item : order)
+    item->offset.reset();
   for (Item *item : order) {
     SmallVector<const Item *> neighbours;
     for (const Item &other : items)
@@ -139,7 +138,31 @@ static void place(const BufferLiveness &liveness, MutableArrayRef<Item> items) {
                                  llvm::alignTo(other->end(), item->alignment));
     }
     item->offset = offset;
+    end = std::max(end, item->end());
   }
+  return end;
+}
+
+/// Places the items that have no offset: the largest first, or those of the
+/// largest alignment, which leaves no gaps between buffers that are live
+/// together, where that takes less.
+static void place(const BufferLiveness &liveness, MutableArrayRef<Item> items) {
+  SmallVector<Item *> bySize;
+  for (Item &item : items)
+    if (!item.offset)
+      bySize.push_back(&item);
+  // Items of one size in the order of the text.
+  llvm::sort(bySize, [](Item *a, Item *b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
+  });
+  SmallVector<Item *> byAlignment = bySize;
+  llvm::stable_sort(byAlignment, [](Item *a, Item *b) {
+    return a->alignment > b->alignment;
+  });
+  int64_t end = placeInOrder(liveness, items, bySize);
+  if (byAlignment != bySize &&
+      placeInOrder(liveness, items, byAlignment) >= end)
+    placeInOrder(liveness, items, bySize);
 }
 
 /// Offsets that were given may be wrong.
