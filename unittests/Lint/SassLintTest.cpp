@@ -162,6 +162,25 @@ TEST(SassLint, ComparesWaitsWithThePTX) {
             "0");
 }
 
+TEST(SassLint, CountsLocalMemoryToTheBudget) {
+  SassInput input;
+  input.listing = listing;
+  for (int i = 0; i < 2; ++i) {
+    size_t at = input.listing->find("FADD R1, R1, R1 ;");
+    input.listing->replace(at, 17, "LDL R1, [R2] ;");
+  }
+  auto findLocal = [&](unsigned most) {
+    input.budget = SassBudget();
+    input.budget->local = most;
+    return llvm::any_of(lint(input).findings, [](const SassFinding &finding) {
+      return llvm::StringRef(finding.text).contains("on local memory, got 2");
+    });
+  };
+  EXPECT_EQ(lint(input).localLoads, 2u);
+  EXPECT_TRUE(findLocal(1));
+  EXPECT_FALSE(findLocal(2));
+}
+
 TEST(SassLint, ReportsTheLogOfItsKernel) {
   SassInput input;
   input.listing = listing;
