@@ -541,7 +541,7 @@ static LogicalResult run() {
   start.stop();
 
   if (flagAutotune != 0) {
-    ProgressBar bar("attn-compile");
+    ProgressBar bar(llvm::errs(), "attn-compile", llvm::errs().is_displayed());
     return writeCandidates(*module, *options, flagAutotune, flagAutotuneDir,
                            timing, bar.getFunction());
   }

@@ -252,7 +252,7 @@ int main(int argc, char **argv) {
       "was asked for\n");
   Expected<bool> isRight = run();
   if (isRight)
-    if (Error error = flushOutput())
+    if (llvm::Error error = flushOutput())
       isRight = std::move(error);
   if (isRight)
     return *isRight ? 0 : 1;
