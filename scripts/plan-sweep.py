@@ -185,7 +185,7 @@ class Sweep:
         base = self.scratch / cell.name
         ptx, record = base.with_suffix(".ptx"), base.with_suffix(".json")
         done = subprocess.run(
-            [self.compiler, *cell.flags(), "--print-plan", "-o", ptx, f"--launch-out={record}"],
+            [self.compiler, *cell.flags(), "--print-plan=all", "-o", ptx, f"--launch-out={record}"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         # The plan that was taken is the first one of the list.

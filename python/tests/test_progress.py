@@ -161,7 +161,7 @@ def test_own_handler_is_called_after_the_run():
         "attn.sim.run(SPIN, 1, [], block=32)",
         "attn.compile(q=(8, 32, 4096, 64), dtype='float16').simulate()",
         "attn.compile(q=(8, 32, 4096, 64), dtype='float16').simulate(verify=False)",
-        "attn.compile(q=(1, 1, 512, 64), dtype='float16').simulate(corners=True, progress=False)",
+        "attn.compile(q=(1, 8, 4096, 64), dtype='float16').simulate(corners=True, progress=False)",
     ],
 )
 def test_ctrl_c(call):

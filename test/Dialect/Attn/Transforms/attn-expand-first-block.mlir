@@ -94,8 +94,7 @@ func.func @mixed(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
 // CHECK: %[[GROUP:.*]] = attn.warpgroup_index
 // CHECK: %[[OFFSET:.*]] = arith.muli %[[GROUP]], %{{.*}}
 // CHECK: arith.addi %{{.*}}, %[[OFFSET]]
-// CHECK: %[[BEGIN:.*]] = arith.minsi
-// CHECK: %[[SKIPPED:.*]] = arith.subi %[[BEGIN]]
+// CHECK: %[[SKIPPED:.*]] = arith.subi %[[BEGIN:.*]], %{{.*}} : i32
 // CHECK: attn.kv_loop %[[BEGIN]], {{.*}} first [64, 128] second left
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[SKIPPED]]
 // CHECK-NEXT: attn.channel.acquire

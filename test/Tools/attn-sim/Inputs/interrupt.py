@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 
+# Whoever runs in the background of a shell ignores Ctrl-C, and so do its children.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 for line in process.stderr:
     print(line, end="")
