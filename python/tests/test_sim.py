@@ -93,7 +93,7 @@ def test_integers_for_floats():
     x = np.arange(64, dtype=np.float32)
     result = run(x, empty(64, np.float32), 3, 64, 0)
     np.testing.assert_array_equal(result.outputs[1], x * 3)
-    with pytest.raises(attn.SimulationError, match="expected an integer for .u32, got 6.4"):
+    with pytest.raises(attn.SimulationError, match="expected an integer for .u32, got 64.50"):
         run(x, empty(64, np.float32), 3, 64.5, 0)
 
 

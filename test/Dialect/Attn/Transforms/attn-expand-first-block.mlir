@@ -99,7 +99,7 @@ func.func @mixed(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[SKIPPED]]
 // CHECK-NEXT: attn.channel.acquire
 // REMARK: [Passed] last-block
-// REMARK-SAME: rows=64, block=128
+// REMARK-SAME: block=128, rows=64
 func.func @window(%q: memref<1x8x512x64xf16>, %o: memref<1x8x512x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
                  outs(%o : memref<1x8x512x64xf16>) {mask = #attn.mask<kind = window, left = 96, right = 0>, plan = #attn.ws_wgmma<first_block = auto>}
