@@ -17,6 +17,8 @@ static constexpr double kTileBlocks = 1.6;
 static constexpr double kLossOutsideL2 = 0.12;
 /// Groups that are tried.
 static constexpr int64_t kMostGroups = 24;
+/// Tiles of a head that are dealt one by one; of longer sequences, larger ones.
+static constexpr int64_t kMostTiles = 4096;
 
 /// The work of each tile of a head, in blocks.
 static std::vector<double> getTileWork(const ProblemFacts &facts,
@@ -25,6 +27,9 @@ static std::vector<double> getTileWork(const ProblemFacts &facts,
   int64_t offset = mask.getAlign() == MaskAlign::BottomRight
                        ? facts.keys - facts.queries
                        : 0;
+  // So many tiles are even enough, and take too long to deal.
+  while (facts.queries / blockM > kMostTiles)
+    blockM *= 2;
   std::vector<double> work;
   for (int64_t row = 0; row < facts.queries; row += blockM) {
     int64_t end = facts.keys, begin = 0;

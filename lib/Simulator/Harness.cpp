@@ -171,6 +171,12 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
     if (!find(name))
       return createStringError("launch record: expected a tensor \"" + name +
                                "\" to verify, got none");
+  for (StringRef name : {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k",
+                         "q_descale", "k_descale", "v_descale"})
+    if (std::optional<unsigned> index = record.findTensor(name);
+        index && record.tensors[*index].access == TensorAccess::Write)
+      return createStringError("launch record: expected tensor \"" + name +
+                               "\" to be read, got one that is written");
   AttentionInputs inputs;
   inputs.q = find("q")->getView();
   inputs.k = find("k")->getView();

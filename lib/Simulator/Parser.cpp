@@ -11,6 +11,9 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
+/// Of a variable, in bytes: no memory that kernels declare is as long.
+static constexpr int64_t kMostAlignment = 1 << 20;
+
 namespace {
 
 /// A recursive-descent parser.
@@ -154,8 +157,10 @@ private:
         Expected<int64_t> a = integer();
         if (!a)
           return a.takeError();
-        if (*a <= 0 || !llvm::isPowerOf2_64(*a))
-          return error("expected a power of two as alignment");
+        if (*a <= 0 || *a > kMostAlignment || !llvm::isPowerOf2_64(*a))
+          return error("expected a power of two up to " +
+                       llvm::Twine(kMostAlignment) + " as alignment, got " +
+                       llvm::Twine(*a));
         v.align = *a;
         explicitAlign = true;
       } else if (d == "ptr") {

@@ -288,6 +288,10 @@ TEST_F(Harness, NeedsAProblemToVerify) {
   EXPECT_EQ(fail(),
             "launch record: expected a tensor \"o\" to verify, got none");
   SetUp();
+  record.tensors[0].access = TensorAccess::Write;
+  EXPECT_EQ(fail(), "launch record: expected tensor \"q\" to be read, got one "
+                    "that is written");
+  SetUp();
   record.tensors.resize(5);
   record.problem.reset();
   for (llvm::StringRef name : {"k", "v", "o", "lse"})

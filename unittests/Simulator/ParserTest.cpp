@@ -33,6 +33,11 @@ TEST(Parser, RejectsWhatItDoesNotKnow) {
   EXPECT_NE(bodyError("add.s32 %r1, %r2, %zz;").find("unknown register"),
             std::string::npos);
   EXPECT_NE(bodyError("mov.u32 %r1").find("expected ';'"), std::string::npos);
+  // An alignment that is zero in 32 bits.
+  EXPECT_NE(bodyError(".shared .align 4294967296 .b8 s[16];")
+                .find("expected a power of two up to 1048576 as alignment, got "
+                      "4294967296"),
+            std::string::npos);
   EXPECT_NE(parseError(".version 8.0\n.target sm_80\n.address_size 32\n")
                 .find("expected 64-bit addresses, got 32"),
             std::string::npos);

@@ -17,13 +17,23 @@ func.func private @f() attributes {x = #attn.split_q<warps = 3>}
 
 // -----
 
-// expected-error @below {{expected block_m to be a multiple of 16 * warps = 128, got 64}}
+// expected-error @below {{expected block_m to be a multiple of 16 * warps = 128 up to 8192, got 64}}
 func.func private @f() attributes {x = #attn.split_q<block_m = 64, warps = 8>}
 
 // -----
 
-// expected-error @below {{expected block_n to be a multiple of 16, got 24}}
+// expected-error @below {{expected block_m to be a multiple of 16 * warps = 64 up to 8192, got 4611686018427388160}}
+func.func private @f() attributes {x = #attn.split_q<block_m = 4611686018427388160>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 8192, got 24}}
 func.func private @f() attributes {x = #attn.split_q<block_n = 24>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 8192, got 1152921504606847040}}
+func.func private @f() attributes {x = #attn.split_q<block_n = 1152921504606847040>}
 
 // -----
 

@@ -418,6 +418,10 @@ StringRef SplitQPlanAttr::getSchedule() const { return "split_q"; }
 
 int64_t SplitQPlanAttr::getThreads() const { return 32 * getWarps(); }
 
+/// More rows than shared memory holds at the smallest head dimension, and few
+/// enough for sums of bytes not to wrap.
+static constexpr int64_t kMostBlockRows = 8192;
+
 LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
                                      int64_t blockN, int64_t warps,
                                      int64_t stages, bool, int64_t parts,
@@ -426,12 +430,13 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError, int64_t blockM,
   if (warps < 1 || warps > 32 || !llvm::isPowerOf2_64(warps))
     return emitError() << "expected warps to be a power of two up to 32, got "
                        << warps;
-  if (blockM < 1 || blockM % (16 * warps) != 0)
+  if (blockM < 1 || blockM > kMostBlockRows || blockM % (16 * warps) != 0)
     return emitError() << "expected block_m to be a multiple of 16 * warps = "
-                       << 16 * warps << ", got " << blockM;
-  if (blockN < 16 || blockN % 16 != 0)
-    return emitError() << "expected block_n to be a multiple of 16, got "
-                       << blockN;
+                       << 16 * warps << " up to " << kMostBlockRows << ", got "
+                       << blockM;
+  if (blockN < 16 || blockN > kMostBlockRows || blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to "
+                       << kMostBlockRows << ", got " << blockN;
   if (stages != 1 && stages != 2)
     return emitError() << "expected 1 or 2 stages, got " << stages;
   if (parts < 1 || blockN % (16 * parts) != 0)

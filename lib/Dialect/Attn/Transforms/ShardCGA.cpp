@@ -20,6 +20,8 @@ using namespace mlir::attn;
 
 /// Rows after which the swizzle of an address repeats.
 static constexpr int64_t kSwizzleRows = 8;
+/// CTAs of a cluster, beyond the portable 8 (CUDA programming guide).
+static constexpr int64_t kMostClusterCTAs = 16;
 
 namespace {
 
@@ -64,13 +66,28 @@ private:
   llvm::MapVector<Value, SmallVector<OpOperand *>> encodings;
 };
 
+/// The CTAs of a cluster; 0 if an extent is out of range.
+int64_t getClusterCTAs(ArrayRef<int32_t> size) {
+  int64_t ctas = 1;
+  for (int32_t extent : size)
+    ctas = extent < 1 || extent > kMostClusterCTAs ? 0 : ctas * extent;
+  return ctas;
+}
+
 struct AttnShardCGAPass : attn::impl::AttnShardCGAPassBase<AttnShardCGAPass> {
   using Base::Base;
 
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
       std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
-      int64_t ctas = size ? llvm::product_of(*size) : 1;
+      if (!size)
+        return WalkResult::skip();
+      int64_t ctas = getClusterCTAs(*size);
+      if (ctas < 1 || ctas > kMostClusterCTAs) {
+        kernel.emitOpError("expected 'known_cluster_size' of 1 to ")
+            << kMostClusterCTAs << " CTAs, got [" << *size << "]";
+        return WalkResult::interrupt();
+      }
       if (ctas == 1)
         return WalkResult::skip();
       KernelSharder sharder(kernel, ctas, getOperation());

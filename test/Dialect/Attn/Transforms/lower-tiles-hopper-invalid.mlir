@@ -177,6 +177,20 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  // expected-error @below {{expected 'nvvm.minctasm' from 1 to 32, got 0}}
+  gpu.func @no_cta() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 0 : i32} {
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   // expected-error @below {{expected 'nvvm.minctasm' or 'nvvm.maxnreg' on a kernel whose partitions set their registers, got neither}}
   gpu.func @no_bound() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>} {
     attn.warp_specialize

@@ -221,3 +221,21 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{expected 'known_cluster_size' of 1 to 16 CTAs, got [4, 1, 0]}}
+  gpu.func @empty_cluster() kernel attributes {known_cluster_size = array<i32: 4, 1, 0>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{expected 'known_cluster_size' of 1 to 16 CTAs, got [8, 4, 1]}}
+  gpu.func @large_cluster() kernel attributes {known_cluster_size = array<i32: 8, 4, 1>} {
+    gpu.return
+  }
+}

@@ -8,6 +8,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
+/// CTAs of an SM, on all chips (CUDA programming guide, compute capabilities).
+static constexpr int64_t kMostCTAsPerSM = 32;
+
 /// The registers that each thread of a kernel has at its start, which ptxas
 /// derives from the launch bounds (seen with ptxas 13.0): the file divided
 /// among the threads of all CTAs that the kernel promises to fit on an SM,
@@ -24,6 +27,10 @@ static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
     return kernel.emitOpError("expected '")
            << minctasm << "' or '" << maxnreg
            << "' on a kernel whose partitions set their registers, got neither";
+  if (ctas.getInt() < 1 || ctas.getInt() > kMostCTAsPerSM)
+    return kernel.emitOpError("expected '")
+           << minctasm << "' from 1 to " << kMostCTAsPerSM << ", got "
+           << ctas.getInt();
   return llvm::alignDown(kRegisterFile / (threads * ctas.getInt()), 8);
 }
 
