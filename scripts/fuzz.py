@@ -62,11 +62,16 @@ NOT_A_PLACE = re.compile(
     r"operator (new|delete)|std::|\(|/|_start|main$|mlir::attn::fuzz|runAll|work\b)"
 )
 
+PARSER = "mlir::parseAsmSourceFile"
+
 
 def name_end(end: str, errors: str) -> tuple[str, bool]:
     """What happened, equal for equal causes, and whether it is ours."""
     frames = [f.strip() for f in FRAME.findall(errors)]
     frames = [re.sub(r"\(.*", "", f) for f in frames if f and not NOT_A_PLACE.match(f)]
+    # Who called the parser of IR did nothing wrong.
+    parser = next((i for i, f in enumerate(frames) if PARSER in f), len(frames))
+    frames = frames[: parser + 1]
     ours = [f for f in frames if "attn::" in f and "attn::fuzz" not in f]
     said = next((m[1] for pattern in ENDS if (m := pattern.search(errors))), "")
     said = re.sub(r"0x[0-9a-f]+|\d{3,}", "N", said)
