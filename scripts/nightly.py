@@ -63,6 +63,8 @@ CHECKS = [
     Check("plans of all head dimensions", 510,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),
+    Check("MLIR's passes at every rung", 10,
+          "{python} scripts/rung-passes.py --workers={jobs} --bin={build}/bin"),
     Check("accuracy of softmax policies", 60, "{python} scripts/accuracy.py"),
     Check("foreign kernels", 30, "{python} scripts/foreign-check.py --jobs={jobs} --schedules=3",
           skipped=2),

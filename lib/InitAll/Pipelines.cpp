@@ -29,6 +29,8 @@ void attn::addTilePasses(OpPassManager &pm,
   AttnExpandPassOptions expand;
   expand.chip = options.chip;
   pm.addPass(createAttnExpandPass(expand));
+  // Emitters state a constant or an index wherever they need one.
+  pm.addPass(createCSEPass());
 }
 
 void attn::addBarrierPasses(OpPassManager &pm,

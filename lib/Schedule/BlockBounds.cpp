@@ -29,7 +29,7 @@ BlockBounds attn::emitBlockBounds(KernelContext &context, Value row,
   MaskAttr mask = context.facts.mask;
   Value zero = context.i32(0), block = context.i32(blockN);
   auto add = [&](Value x, Value y) -> Value {
-    return arith::AddIOp::create(b, x, y);
+    return b.createOrFold<arith::AddIOp>(x, y);
   };
   auto addConstant = [&](Value x, int64_t c) -> Value {
     return c == 0 ? x : add(x, context.i32(c));
@@ -38,7 +38,7 @@ BlockBounds attn::emitBlockBounds(KernelContext &context, Value row,
     return arith::MinSIOp::create(b, x, y);
   };
   auto max = [&](Value x, Value y) -> Value {
-    return arith::MaxSIOp::create(b, x, y);
+    return b.createOrFold<arith::MaxSIOp>(x, y);
   };
   // Of numbers that are not negative.
   auto floorBlocks = [&](Value x) -> Value {

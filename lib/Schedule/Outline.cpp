@@ -36,8 +36,6 @@ private:
   Value getPointer(Value address);
   /// A memref as a tensor map describes it.
   Value getView(const TensorMapArg &arg);
-  /// The rows of a tensor by the ends of sequences (TensorMapView::Packed).
-  Value packSequences(unsigned tensor);
   /// Allocates a workspace; its memref of bytes.
   Value makeWorkspace(const WorkspaceArg &workspace);
   /// The value of one of the record's grid expressions.
@@ -100,41 +98,7 @@ Value HostEmitter::makeWorkspace(const WorkspaceArg &workspace) {
   return memory;
 }
 
-Value HostEmitter::packSequences(unsigned tensor) {
-  auto source = metadata(tensor);
-  auto type = cast<MemRefType>(context.tensors[tensor].value.getType());
-  auto [strides, offset] = type.getStridesAndOffset();
-  unsigned rows = type.getRank() - 2;
-  SmallVector<OpFoldResult> newSizes, newStrides;
-  SmallVector<int64_t> shape(type.getShape());
-  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
-    newSizes.push_back(ShapedType::isDynamic(extent)
-                           ? OpFoldResult(source.getSizes()[dim])
-                           : OpFoldResult(b.getIndexAttr(extent)));
-    newStrides.push_back(ShapedType::isDynamic(strides[dim])
-                             ? OpFoldResult(source.getStrides()[dim])
-                             : OpFoldResult(b.getIndexAttr(strides[dim])));
-  }
-  Value count = getValueOrCreateConstantIndexOp(b, b.getLoc(), newSizes[rows]),
-        stride =
-            getValueOrCreateConstantIndexOp(b, b.getLoc(), newStrides[rows]);
-  Value before = arith::MulIOp::create(b, count, stride);
-  Value start = arith::SubIOp::create(b, source.getOffset(), before);
-  newSizes[0] = arith::AddIOp::create(b, count, index(1)).getResult();
-  newStrides[0] = newStrides[rows];
-  shape[0] = ShapedType::kDynamic;
-  strides[0] = strides[rows];
-  auto view = MemRefType::get(
-      shape, type.getElementType(),
-      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides),
-      type.getMemorySpace());
-  return memref::ReinterpretCastOp::create(
-      b, view, context.tensors[tensor].value, start, newSizes, newStrides);
-}
-
 Value HostEmitter::getView(const TensorMapArg &arg) {
-  if (arg.view == TensorMapView::Packed)
-    return packSequences(arg.tensor);
   TensorMapView view = arg.view;
   Value memref = context.tensors[arg.tensor].value;
   auto type = cast<MemRefType>(memref.getType());
@@ -148,7 +112,7 @@ Value HostEmitter::getView(const TensorMapArg &arg) {
         AffineMapAttr::get(
             AffineMap::getPermutationMap(order, b.getContext())));
   }
-  if (view == TensorMapView::Whole)
+  if (view == TensorMapView::Whole || view == TensorMapView::Packed)
     return memref;
   SmallVector<ReassociationIndices> groups;
   SmallVector<int64_t> shape(type.getShape());
@@ -240,7 +204,8 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
         memref::ExtractAlignedPointerAsIndexOp::create(b, workspaces.back())));
   }
   for (const TensorMapArg &arg : context.tensorMapArgs)
-    arguments.push_back(EncodeTensorMapOp::create(b, arg.type, getView(arg)));
+    arguments.push_back(EncodeTensorMapOp::create(
+        b, arg.type, getView(arg), arg.view == TensorMapView::Packed));
   gpu::KernelDim3 grid{evaluate(shape.grid[0]), evaluate(shape.grid[1]),
                        evaluate(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};

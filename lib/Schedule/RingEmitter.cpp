@@ -142,8 +142,9 @@ void RingEmitter::emitExtents() {
   int64_t ctas = ringPlan.cluster;
   tilesPerHead =
       arith::CeilDivUIOp::create(b, length, context.i32(blockM * ctas));
-  allHeads =
-      arith::MulIOp::create(b, context.getHeads(), context.i32(facts.batch));
+  allHeads = b.createOrFold<arith::MulIOp>(context.getHeads(),
+                                           context.i32(facts.batch));
+  allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);
   if (ctas > 1)
     rank = arith::IndexCastOp::create(
         b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
@@ -196,7 +197,7 @@ void RingEmitter::emitTile(Value index) {
     at.tile = sub(sub(tilesPerHead, one), turn);
     if (ascends)
       at.tile = arith::SelectOp::create(b, ascends, turn, at.tile);
-    head = arith::AddIOp::create(b, first, offset);
+    head = b.createOrFold<arith::AddIOp>(first, offset);
   } else {
     std::tie(head, at.tile) = divide(index, tilesPerHead);
   }
@@ -233,7 +234,6 @@ FailureOr<SmallVector<Value>> RingEmitter::emitIfThere(
 TileLoopOp RingEmitter::emitTileLoop(
     function_ref<SmallVector<Value>()> init,
     function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body) {
-  Value count = arith::MulIOp::create(b, allHeads, tilesPerHead);
   SmallVector<Value> inits = init();
   bool isWhole = true;
   auto emitBody = [&](OpBuilder &builder, Location, Value tile,
@@ -252,7 +252,7 @@ TileLoopOp RingEmitter::emitTileLoop(
       isLongestFirst() ? TileScheduler::Snake : TileScheduler::Strided;
   if (ringPlan.dynamic)
     scheduler = TileScheduler::Dynamic;
-  auto loop = TileLoopOp::create(b, count, scheduler, inits, emitBody);
+  auto loop = TileLoopOp::create(b, allTiles, scheduler, inits, emitBody);
   return isWhole ? loop : TileLoopOp();
 }
 

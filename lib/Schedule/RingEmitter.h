@@ -112,7 +112,7 @@ protected:
       function_ref<SmallVector<Value>(Value, ValueRange)> between = nullptr);
 
   const RingPlan ringPlan;
-  Value tilesPerHead, allHeads, rank;
+  Value tilesPerHead, allHeads, allTiles, rank;
   /// The blocks of keys that all CTAs of the cluster walk.
   ClusterTile walk;
 

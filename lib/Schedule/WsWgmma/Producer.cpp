@@ -23,7 +23,7 @@ FailureOr<SmallVector<Value>>
 WsWgmmaEmitter::emitProducerTile(ValueRange cursors) {
   loadQueries(cursors[0]);
   Value one = context.i32(1);
-  Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
+  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
   auto loop =
       scf::ForOp::create(b, context.i32(0), trips, one, cursors.drop_front());
@@ -69,7 +69,7 @@ WsWgmmaEmitter::emitTransposingTile(ValueRange cursors) {
   // Loads run one block ahead of the transposition, which itself runs ahead of
   // the consumers as far as the ring vt lets it.
   Value one = context.i32(1), zero = context.i32(0);
-  Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
+  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
   ValueRange carried = cursors.drop_front();
   Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, trips, zero);

@@ -163,3 +163,11 @@ func.func @stacked_whole(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i:
   attn.tma.load %map[%i, %i, %i], %dest token %t {stacked = 2} : !attn.tensor_map<16x2x64xf16, swizzle = 128>, !attn.buffer<32x64xf16, #attn.auto, shared>
   return
 }
+
+// -----
+
+func.func @packed_batch(%k: memref<2x8x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
+  // expected-error @below {{expected packed sequences in a batch of 1, got 'memref<2x8x64x128xf16>'}}
+  %map = attn.encode_tensor_map packed %k : memref<2x8x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+}

@@ -3,6 +3,7 @@
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -11,7 +12,23 @@ using namespace mlir::attn;
 
 #include "attn/Dialect/Attn/IR/AttnEnums.cpp.inc"
 
+namespace {
+
+/// Where folding puts constants.
+struct AttnFoldInterface : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  /// A partition keeps its constants: tiles do not come from above, and neither
+  /// should registers that no other partition needs.
+  bool shouldMaterializeInto(Region *region) const final {
+    return isa<WarpSpecializeOp>(region->getParentOp());
+  }
+};
+
+} // namespace
+
 void AttnDialect::initialize() {
+  addInterfaces<AttnFoldInterface>();
   registerAttributes();
   registerTypes();
   addOperations<

@@ -62,3 +62,7 @@ LogicalResult TurnStartOp::verify() { return verifyTurn(*this, getId()); }
 LogicalResult TurnTakeOp::verify() { return verifyTurn(*this, getId()); }
 
 LogicalResult TurnPassOp::verify() { return verifyTurn(*this, getId()); }
+
+void MBarrierAllocOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getResult(), getName().value_or("barriers"));
+}

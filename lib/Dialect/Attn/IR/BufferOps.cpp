@@ -15,6 +15,14 @@ void AllocOp::getAsmResultNames(
     setNameFn(getResult(), *name);
 }
 
+void SlotOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  auto ring = getSource().getDefiningOp<AllocOp>();
+  std::optional<StringRef> name;
+  if (ring)
+    name = ring.getName();
+  setName(getResult(), name ? (*name + "_slot").str() : "slot");
+}
+
 LogicalResult AllocOp::verify() {
   if (getType().getSpace() != MemorySpace::Shared)
     return emitOpError("expected a buffer in shared memory, got ")

@@ -50,3 +50,33 @@ std::optional<unsigned> ChannelCreateOp::findRole(StringRef partition) {
       return index;
   return std::nullopt;
 }
+
+//===----------------------------------------------------------------------===//
+// Names in printed IR
+//===----------------------------------------------------------------------===//
+
+/// Names `value` after a channel, where it is known which one.
+static void nameAfter(Value channel, StringRef suffix, Value value,
+                      OpAsmSetValueNameFn setName) {
+  if (auto create = channel.getDefiningOp<ChannelCreateOp>())
+    setName(value, (create.getName() + suffix).str());
+  else
+    setName(value, suffix.drop_front());
+}
+
+void ChannelCreateOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getResult(), (getName() + "_channel").str());
+}
+
+void CursorStartOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameAfter(getChannel(), "_cursor", getResult(), setName);
+}
+
+void CursorAdvanceOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameAfter(getChannel(), "_next", getResult(), setName);
+}
+
+void ChannelAcquireOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameAfter(getChannel(), "_index", getIndex(), setName);
+  nameAfter(getChannel(), "_token", getToken(), setName);
+}

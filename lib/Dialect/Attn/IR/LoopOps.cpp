@@ -22,6 +22,8 @@ static void buildBody(OpBuilder &builder, OperationState &state,
                 entry->getArguments().drop_front());
 }
 
+/// Says what the interfaces of loops would say in other words. The body's ops
+/// are not verified yet.
 static LogicalResult verifyBody(Operation *loop, Block &block,
                                 TypeRange carried) {
   SmallVector<Type> expected = {IntegerType::get(loop->getContext(), 32)};
@@ -29,8 +31,8 @@ static LogicalResult verifyBody(Operation *loop, Block &block,
   if (block.getArgumentTypes() != ArrayRef<Type>(expected))
     return loop->emitOpError("expected region arguments (")
            << expected << "), got (" << block.getArgumentTypes() << ")";
-  auto yield = cast<YieldOp>(block.getTerminator());
-  if (yield.getOperandTypes() != carried)
+  auto yield = dyn_cast<YieldOp>(block.back());
+  if (yield && yield.getOperandTypes() != carried)
     return yield.emitOpError("expected the carried types (")
            << carried << "), got (" << yield.getOperandTypes() << ")";
   return success();
@@ -48,7 +50,59 @@ void KVLoopOp::build(
   buildBody(builder, state, inits, bodyBuilder);
 }
 
+/// A loop's body or, as it may run no more, what is behind it.
+template <typename LoopOp>
+static void getLoopSuccessors(LoopOp loop,
+                              SmallVectorImpl<RegionSuccessor> &successors) {
+  successors.emplace_back(&loop.getBody(), loop.getIterArgs());
+  successors.emplace_back(loop.getOperation(), loop->getResults());
+}
+
+template <typename LoopOp>
+static std::optional<MutableArrayRef<OpOperand>> getYielded(LoopOp loop) {
+  return cast<YieldOp>(loop.getBody().front().getTerminator())
+      .getOperandsMutable();
+}
+
+/// What a carried value is for, from the users that say so; empty if none does.
+static StringRef getCarriedName(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto acquire = dyn_cast<ChannelAcquireOp>(user);
+        acquire && acquire.getCursor() == value)
+      if (auto create = acquire.getChannel().getDefiningOp<ChannelCreateOp>())
+        return create.getName();
+    if (auto softmax = dyn_cast<OnlineSoftmaxOp>(user))
+      for (auto [operand, name] :
+           {std::pair(softmax.getM(), "m"), std::pair(softmax.getL(), "l"),
+            std::pair(softmax.getO(), "o")})
+        if (operand == value)
+          return name;
+    // Loops hand their carried values on.
+    if (auto loop = dyn_cast<LoopLikeOpInterface>(user))
+      if (BlockArgument inner = loop.getTiedLoopRegionIterArg(&use))
+        if (StringRef name = getCarriedName(inner); !name.empty())
+          return name;
+  }
+  return "";
+}
+
+/// Names of a loop's arguments: the index and the carried values.
+static void nameLoopArguments(Block &body, StringRef index,
+                              OpAsmSetValueNameFn setName) {
+  setName(body.getArgument(0), index);
+  for (BlockArgument value : body.getArguments().drop_front()) {
+    StringRef name = getCarriedName(value);
+    if (isa<CursorType>(value.getType()))
+      setName(value, name.empty() ? "cursor" : (name + "_cursor").str());
+    else if (!name.empty())
+      setName(value, name);
+  }
+}
+
 LogicalResult KVLoopOp::verify() {
+  if (failed(verifyBody(*this, getBody().front(), getInits().getTypes())))
+    return failure();
   if (static_cast<int64_t>(getBlock()) < 1)
     return emitOpError("expected a positive block, got ")
            << static_cast<int64_t>(getBlock());
@@ -80,8 +134,28 @@ LogicalResult KVLoopOp::verify() {
   return success();
 }
 
-LogicalResult KVLoopOp::verifyRegions() {
-  return verifyBody(*this, getBody().front(), getInits().getTypes());
+void KVLoopOp::getAsmBlockArgumentNames(Region &region,
+                                        OpAsmSetValueNameFn setName) {
+  nameLoopArguments(region.front(), "key", setName);
+}
+
+SmallVector<Region *> KVLoopOp::getLoopRegions() { return {&getBody()}; }
+
+Block::BlockArgListType KVLoopOp::getRegionIterArgs() { return getIterArgs(); }
+
+std::optional<MutableArrayRef<OpOperand>> KVLoopOp::getYieldedValuesMutable() {
+  return getYielded(*this);
+}
+
+std::optional<ResultRange> KVLoopOp::getLoopResults() { return getResults(); }
+
+OperandRange KVLoopOp::getEntrySuccessorOperands(RegionSuccessor) {
+  return getInits();
+}
+
+void KVLoopOp::getSuccessorRegions(
+    RegionBranchPoint, SmallVectorImpl<RegionSuccessor> &successors) {
+  getLoopSuccessors(*this, successors);
 }
 
 void TileLoopOp::build(
@@ -94,6 +168,8 @@ void TileLoopOp::build(
 }
 
 LogicalResult TileLoopOp::verify() {
+  if (failed(verifyBody(*this, getBody().front(), getInits().getTypes())))
+    return failure();
   bool isDynamic = getScheduler() == TileScheduler::Dynamic;
   for (auto [name, value] :
        {std::pair<StringRef, Value>("counter", getCounter()),
@@ -115,8 +191,31 @@ LogicalResult TileLoopOp::verify() {
   return success();
 }
 
-LogicalResult TileLoopOp::verifyRegions() {
-  return verifyBody(*this, getBody().front(), getInits().getTypes());
+void TileLoopOp::getAsmBlockArgumentNames(Region &region,
+                                          OpAsmSetValueNameFn setName) {
+  nameLoopArguments(region.front(), "tile", setName);
+}
+
+SmallVector<Region *> TileLoopOp::getLoopRegions() { return {&getBody()}; }
+
+Block::BlockArgListType TileLoopOp::getRegionIterArgs() {
+  return getIterArgs();
+}
+
+std::optional<MutableArrayRef<OpOperand>>
+TileLoopOp::getYieldedValuesMutable() {
+  return getYielded(*this);
+}
+
+std::optional<ResultRange> TileLoopOp::getLoopResults() { return getResults(); }
+
+OperandRange TileLoopOp::getEntrySuccessorOperands(RegionSuccessor) {
+  return getInits();
+}
+
+void TileLoopOp::getSuccessorRegions(
+    RegionBranchPoint, SmallVectorImpl<RegionSuccessor> &successors) {
+  getLoopSuccessors(*this, successors);
 }
 
 LogicalResult StageOp::verify() {

@@ -145,15 +145,17 @@ LogicalResult RareOp::verify() {
   if (barrier && (*barrier < 1 || *barrier > 15))
     return emitOpError("expected a named barrier from 1 to 15, got ")
            << *barrier;
+  // The body's ops are not verified yet, but the interface of branches would
+  // say the same in other words.
+  auto yield = dyn_cast<YieldOp>(getBody().front().back());
+  if (yield && yield.getOperandTypes() != getDefaults().getTypes())
+    return yield.emitOpError("expected the defaults' types (")
+           << getDefaults().getTypes() << "), got (" << yield.getOperandTypes()
+           << ")";
   return success();
 }
 
 LogicalResult RareOp::verifyRegions() {
-  auto yield = cast<YieldOp>(getBody().front().getTerminator());
-  if (yield.getOperandTypes() != getDefaults().getTypes())
-    return yield.emitOpError("expected the defaults' types (")
-           << getDefaults().getTypes() << "), got (" << yield.getOperandTypes()
-           << ")";
   WalkResult result = getBody().walk([&](Operation *op) {
     if (isa<WgmmaWaitOp>(op) && !getEachWarpgroup()) {
       auto diag = op->emitOpError("expected a path that the warps of a "
@@ -174,4 +176,18 @@ LogicalResult RareOp::verifyRegions() {
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
+}
+
+OperandRange RareOp::getEntrySuccessorOperands(RegionSuccessor successor) {
+  // The body takes nothing; the defaults are for where it does not run.
+  if (successor.isParent())
+    return getDefaults();
+  return OperandRange(operand_end(), operand_end());
+}
+
+void RareOp::getSuccessorRegions(RegionBranchPoint point,
+                                 SmallVectorImpl<RegionSuccessor> &successors) {
+  if (point.isParent())
+    successors.emplace_back(&getBody());
+  successors.emplace_back(getOperation(), getResults());
 }

@@ -17,6 +17,10 @@ LogicalResult EncodeTensorMapOp::verify() {
   int64_t stride = source.getStridesAndOffset().first.back();
   if (stride != 1 && !ShapedType::isDynamic(stride))
     return emitOpError("expected an innermost stride of 1, got ") << stride;
+  if (getPacked() && (source.getRank() < 3 ||
+                      (source.getDimSize(0) != 1 && !source.isDynamicDim(0))))
+    return emitOpError("expected packed sequences in a batch of 1, got ")
+           << source;
   return success();
 }
 

@@ -114,6 +114,10 @@ LogicalResult WarpSpecializeOp::verify() {
       diag.attachNote(other->getLoc()) << "another one is here";
       return diag;
     }
+  return success();
+}
+
+LogicalResult WarpSpecializeOp::verifyRegions() {
   for (Region &region : getPartitions()) {
     WalkResult result = region.walk([&](Operation *op) {
       for (Value operand : op->getOperands())
@@ -130,4 +134,28 @@ LogicalResult WarpSpecializeOp::verify() {
       return failure();
   }
   return success();
+}
+
+/// Either the regions, which all begin, or what is behind them.
+static void getRegionsOrParent(Operation *op, RegionBranchPoint point,
+                               SmallVectorImpl<RegionSuccessor> &successors) {
+  if (point.isParent())
+    for (Region &region : op->getRegions())
+      successors.emplace_back(&region);
+  successors.emplace_back(op, op->getResults());
+}
+
+void WarpSpecializeOp::getSuccessorRegions(
+    RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &successors) {
+  getRegionsOrParent(*this, point, successors);
+}
+
+void ElectOp::getSuccessorRegions(
+    RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &successors) {
+  getRegionsOrParent(*this, point, successors);
+}
+
+void ClusterLeaderOp::getSuccessorRegions(
+    RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &successors) {
+  getRegionsOrParent(*this, point, successors);
 }

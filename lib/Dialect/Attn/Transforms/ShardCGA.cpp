@@ -277,7 +277,8 @@ void KernelSharder::rewriteMap(BlockArgument map) {
     auto encoding = operand->get().getDefiningOp<EncodeTensorMapOp>();
     OpBuilder b(encoding);
     operand->set(EncodeTensorMapOp::create(b, encoding.getLoc(), part,
-                                           encoding.getSource()));
+                                           encoding.getSource(),
+                                           encoding.getPacked()));
     if (encoding.use_empty())
       encoding.erase();
   }

@@ -89,13 +89,13 @@ gpu.module @kernels {
 
 // CHECK-LABEL: gpu.func @one_stage
 // CHECK: scf.if
-// CHECK:   attn.cp_async %arg0[%{{.*}}], %{{[0-9]+}} : <?x64xf16>
+// CHECK:   attn.cp_async %arg0[%{{.*}}], %{{[a-z0-9_]+}} : <?x64xf16>
 // CHECK-NOT: attn.cp_async %arg1
 // CHECK: }
 // CHECK: attn.cp_async.commit
 // CHECK: scf.for
 // CHECK:   attn.cp_async.wait {pending = 0 : i64}
-// CHECK:   attn.cp_async %arg1[%[[KEY:.*]]], %{{[0-9]+}} : <?x64xf16>
+// CHECK:   attn.cp_async %arg1[%[[KEY:.*]]], %{{[a-z0-9_]+}} : <?x64xf16>
 // CHECK:   attn.cp_async.commit
 // CHECK:   %[[S:.*]] = attn.mma
 // CHECK:   attn.cp_async.wait {pending = 0 : i64}
@@ -151,7 +151,7 @@ gpu.module @kernels {
 // CHECK: scf.if
 // CHECK:   %[[ROW0:.*]] = arith.addi %{{.*}}, %arg2
 // CHECK:   attn.slot %k[%c0_i32] :
-// CHECK:   attn.cp_async %arg0[%[[ROW0]]], %{{[0-9]+}} : <?x64xf16>
+// CHECK:   attn.cp_async %arg0[%[[ROW0]]], %{{[a-z0-9_]+}} : <?x64xf16>
 // CHECK: attn.cp_async.commit
 // CHECK: arith.cmpi sgt, %{{.*}}, %c1_i32
 // CHECK: scf.if
@@ -166,7 +166,7 @@ gpu.module @kernels {
 // CHECK:   scf.if
 // CHECK:     %[[ROW:.*]] = arith.addi %{{.*}}, %arg2
 // CHECK:     attn.slot %k[%[[AHEAD]]] {distance = 2 : i64}
-// CHECK:     attn.cp_async %arg0[%[[ROW]]], %{{[0-9]+}} : <?x64xf16>
+// CHECK:     attn.cp_async %arg0[%[[ROW]]], %{{[a-z0-9_]+}} : <?x64xf16>
 gpu.module @kernels {
   gpu.func @three_stages(%gk: !attn.global<?x64xf16>, %n: i32, %first_row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %zero = arith.constant 0 : i32

@@ -4,17 +4,16 @@
 // Cursors: the first role starts with parity 1; a position is slot + parity.
 
 // CHECK-LABEL: gpu.func @positions
-// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : i32
-// CHECK-DAG:     %[[C3:.*]] = arith.constant 3 : i32
-// CHECK-DAG:     %[[SHIFT:.*]] = arith.constant 16 : i32
-// CHECK-DAG:     %[[MASK:.*]] = arith.constant 65535 : i32
-// CHECK-DAG:     %[[PARITY:.*]] = arith.constant 65536 : i32
-// CHECK-DAG:     %[[WRAP:.*]] = arith.constant 65539 : i32
+// CHECK:         %[[C1:.*]] = arith.constant 1 : i32
 // CHECK:         %[[P:.*]] = attn.mbarrier.alloc {name = "c.producer"} : <3>
 // CHECK:         %[[C:.*]] = attn.mbarrier.alloc {name = "c.consumer"} : <3>
 // CHECK:         attn.mbarrier.init %[[P]] {count = 4 : i64}
 // CHECK:         attn.mbarrier.init %[[C]] {count = 8 : i64}
 // CHECK:         partition "consumer"
+// CHECK-DAG:       %[[C3:.*]] = arith.constant 3 : i32
+// CHECK-DAG:       %[[SHIFT:.*]] = arith.constant 16 : i32
+// CHECK-DAG:       %[[MASK:.*]] = arith.constant 65535 : i32
+// CHECK-DAG:       %[[WRAP:.*]] = arith.constant 65539 : i32
 // CHECK:           scf.for {{.*}} iter_args(%[[CUR:.*]] = %{{.*}}) -> (i32)
 // CHECK:             %[[SLOT:.*]] = arith.andi %[[CUR]], %[[MASK]]
 // CHECK:             %[[PHASE:.*]] = arith.shrui %[[CUR]], %[[SHIFT]]
@@ -27,6 +26,7 @@
 // CHECK:             %[[NEXT:.*]] = arith.select %[[LAST]], %[[W]], %[[N]]
 // CHECK:             scf.yield %[[NEXT]]
 // CHECK:         partition "producer"
+// CHECK:           %[[PARITY:.*]] = arith.constant 65536 : i32
 // CHECK:           iter_args(%{{.*}} = %[[PARITY]]) -> (i32)
 // REMARK: channel 'c' becomes mbarriers
 // REMARK-SAME: barriers=6, bytes=none, counts="producer 4, consumer 8", depth=3, multicast=1
@@ -65,8 +65,6 @@ gpu.module @kernels {
 // start with parity 0.
 
 // CHECK-LABEL: gpu.func @cycle
-// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : i32
-// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : i32
 // CHECK:         %[[A:.*]] = attn.mbarrier.alloc {name = "s.a"} : <1>
 // CHECK:         %[[B:.*]] = attn.mbarrier.alloc {name = "s.b"} : <1>
 // CHECK:         %[[C:.*]] = attn.mbarrier.alloc {name = "s.c"} : <1>
@@ -74,6 +72,8 @@ gpu.module @kernels {
 // CHECK:         attn.mbarrier.init %[[B]] {count = 1 : i64}
 // CHECK:         attn.mbarrier.init %[[C]] {count = 8 : i64}
 // CHECK:         partition "a"
+// CHECK-DAG:       %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-DAG:       %[[ONE:.*]] = arith.constant 1 : i32
 // CHECK:           attn.mbarrier.wait %[[C]][%[[ZERO]]] parity %[[ONE]]
 // CHECK:           attn.mbarrier.arrive %[[A]][%[[ZERO]]]
 // CHECK:         partition "b"

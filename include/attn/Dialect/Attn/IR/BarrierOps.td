@@ -6,12 +6,14 @@
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 /// The state of the mbarriers of a CTA.
 def Attn_BarrierState : Resource<"::mlir::attn::BarrierState">;
 
-def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>]> {
+def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "allocates mbarriers in shared memory";
   let description = [{
     Memory for an array of mbarriers, which live to the end of the kernel.

@@ -40,7 +40,9 @@ def Attn_AllocOp : Attn_Op<"alloc", [
   let hasVerifier = 1;
 }
 
-def Attn_SlotOp : Attn_Op<"slot", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+def Attn_SlotOp : Attn_Op<"slot", [Pure,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
+    DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
   let summary = "one slot of a ring";
   let description = [{
     The slot `index` of a buffer with a leading ring dimension. `distance` says

@@ -7,11 +7,13 @@ include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "attn/Dialect/Attn/IR/BarrierOps.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Attn_RoleArrayAttr : TypedArrayAttrBase<Attn_RoleAttr, "roles in cyclic order">;
 
 def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
     MemoryEffects<[MemAlloc<Attn_BarrierState>]>]> {
   let summary = "makes a ring of slots with a cycle of roles";
   let description = [{
@@ -60,7 +62,8 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
   }];
 }
 
-def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure]> {
+def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the first position of a role in a channel";
   let description = [{
     Slot 0, in the phase in which the role `role` first meets it.
@@ -79,7 +82,8 @@ def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure]> {
   let assemblyFormat = "$channel `as` $role attr-dict `:` type($channel)";
 }
 
-def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure]> {
+def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the next position in a channel";
   let description = [{
     The next slot; after the last one slot 0 in the next phase.
@@ -101,6 +105,7 @@ def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure]> {
 }
 
 def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "waits for a slot of a channel";
   let description = [{

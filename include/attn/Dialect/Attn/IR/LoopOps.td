@@ -6,6 +6,7 @@
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/LoopLikeInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -13,6 +14,11 @@ include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 
 def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getRegionIterArgs",
+      "getYieldedValuesMutable", "getLoopResults"]>,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface,
+      ["getEntrySuccessorOperands"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
     RangedTypesMatchWith<"carried values keep their types", "inits", "results",
       "$_self">,
     SingleBlockImplicitTerminator<"YieldOp">]> {
@@ -96,7 +102,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
   let assemblyFormat = [{
     $begin `,` $full_begin `,` $full_end `,` $end `block` $block `stages` $stages
     (`qk_ahead` $qk_ahead^)? (`pv_behind` $pv_behind^)? (`rescore` $rescore^)?
-    (`turns` $turns^)? (`first` $first^)? (`second` $second^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+    (`turns` $turns^)? (`first` $first^)? (`second` `` $second^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$begin,
     "::mlir::Value":$fullBegin, "::mlir::Value":$fullEnd, "::mlir::Value":$end,
@@ -104,7 +110,6 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
   let skipDefaultBuilders = 0;
   let hasVerifier = 1;
-  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The key index of the block, the body's first argument.
     ::mlir::Value getKey() { return getBody().getArgument(0); }
@@ -116,6 +121,11 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
 
 def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     RecursiveMemoryEffects, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getRegionIterArgs",
+      "getYieldedValuesMutable", "getLoopResults"]>,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface,
+      ["getEntrySuccessorOperands"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
     RangedTypesMatchWith<"carried values keep their types", "inits", "results",
       "$_self">,
     SingleBlockImplicitTerminator<"YieldOp">]> {
@@ -168,7 +178,7 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
   let results = (outs Res<Variadic<AnyType>, "carried values after the last tile">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $count `scheduler` $scheduler
+    $count `scheduler` `` $scheduler
     (`counter` $counter^ `channel` $channel `ring` $ring
      `:` type($counter) `,` type($channel) `,` type($ring))?
     (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
@@ -177,7 +187,6 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     "::mlir::attn::TileScheduler":$scheduler, "::mlir::ValueRange":$inits,
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
   let hasVerifier = 1;
-  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The tile's index, the body's first argument.
     ::mlir::Value getTile() { return getBody().getArgument(0); }

@@ -6,6 +6,7 @@
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 
@@ -262,6 +263,8 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
 
 def Attn_RareOp : Attn_Op<"rare", [
     RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface,
+      ["getEntrySuccessorOperands"]>,
     RangedTypesMatchWith<"results have the defaults' types", "defaults",
       "results", "$_self">,
     SingleBlockImplicitTerminator<"YieldOp">]> {

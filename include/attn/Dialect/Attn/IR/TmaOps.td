@@ -16,6 +16,12 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
     result (CUDA driver API, cuTensorMapEncodeTiled), for a kernel's parameter.
     Elements outside the memref read as zeros.
 
+    With `packed` the memref holds sequences of variable lengths one behind the
+    other, R rows in all, in a batch of 1. A dimension in place of the batch says
+    where a sequence ends: element (e, ..., i, c) of the map is row e - R + i of
+    the memref. The last row of a sequence that ends at row e is i = R - 1, and all
+    rows behind it are outside.
+
     Undefined behaviour: an address or a stride other than the innermost that
     is no multiple of 16 bytes; a stride of 2^40 bytes or more; an extent of 0.
 
@@ -28,9 +34,11 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins Arg<AnyStridedMemRef, "the tensor in global memory">:$source);
+  let arguments = (ins
+    Arg<AnyStridedMemRef, "the tensor in global memory">:$source,
+    UnitAttr:$packed);
   let results = (outs Res<Attn_TensorMapType, "the map">:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "(`packed` $packed^)? $source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -6,10 +6,12 @@
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
     RecursiveMemoryEffects, NoRegionArguments,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface>,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "gives each group of warps a program of its own";
   let description = [{
@@ -48,6 +50,7 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
   let regions = (region VariadicRegion<SizedRegion<1>>:$partitions);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The index of the partition called `name`, or nothing.
     std::optional<unsigned> findPartition(::llvm::StringRef name);
@@ -59,6 +62,7 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
 }
 
 def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface>,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "runs a region in one thread";
   let description = [{
@@ -86,6 +90,7 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
 
 def Attn_ClusterLeaderOp : Attn_Op<"cluster_leader", [AttnRequiresSM<90>,
     RecursiveMemoryEffects, NoRegionArguments,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface>,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "runs a region in one CTA of a cluster";
   let description = [{
