@@ -69,7 +69,7 @@ Event LivenessBuilder::makeEvent(const SharedAccess &access) const {
     touched = partitions;
   std::tie(event.range.begin, event.range.end) = positions.at(touched);
   event.range.first = event.range.last = touched;
-  if (access.engine == AsyncEngine::CopyGroups && !partitions)
+  if (access.isInGroup() && !partitions)
     extendToWait(event);
   return event;
 }
@@ -78,11 +78,12 @@ void LivenessBuilder::extendToWait(Event &event) const {
   for (Operation *op = event.range.last; op != kernel; op = op->getParentOp()) {
     for (Operation *next = op->getNextNode(); next;
          next = next->getNextNode()) {
-      auto wait = dyn_cast<CpAsyncWaitOp>(next);
-      if (!wait || wait.getPending() != 0)
+      auto wait = dyn_cast<AsyncOpInterface>(next);
+      if (!wait || &wait.getAsyncEngine() != event.access.engine ||
+          wait.getAwaitedGroups() != 0)
         continue;
-      event.range.end = positions.at(wait).second;
-      event.range.last = wait;
+      event.range.end = positions.at(next).second;
+      event.range.last = next;
       return;
     }
   }

@@ -1,8 +1,8 @@
 //===- ProxyFences.cpp - Generic accesses before asynchronous ones --------===//
 //
 // A forward data flow with two bits: a generic access has no fence behind it
-// yet, and a cp.async is on its way. The first release behind such an access
-// gets the fence, so that the bits are cleared soon.
+// yet, and an asynchronous one is on its way. The first release behind such an
+// access gets the fence, so that the bits are cleared soon.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,6 +82,13 @@ void ProxyFenceFinder::clear(Operation &op, State &state) {
   state.dirty = false;
 }
 
+/// True for ops that start accesses through the async proxy.
+static bool startsAsyncProxy(Operation &op) {
+  auto async = dyn_cast<AsyncOpInterface>(op);
+  return async && async.getAsyncEngine().isAsyncProxy &&
+         llvm::any_of(op.getOperandTypes(), llvm::IsaPred<BufferType>);
+}
+
 /// True for ops that let another thread go on.
 static bool isRelease(Operation &op) {
   return isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp, MBarrierArriveOp,
@@ -109,14 +116,13 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
   }
   if (auto elect = dyn_cast<ElectOp>(op)) {
     // A fence in one thread does not order the others' accesses.
-    bool leads =
-        elect
-            .walk([](Operation *nested) {
-              return isRelease(*nested) || isa<TmaLoadOp, TmaStoreOp>(nested)
-                         ? WalkResult::interrupt()
-                         : WalkResult::advance();
-            })
-            .wasInterrupted();
+    bool leads = elect
+                     .walk([](Operation *nested) {
+                       return isRelease(*nested) || startsAsyncProxy(*nested)
+                                  ? WalkResult::interrupt()
+                                  : WalkResult::advance();
+                     })
+                     .wasInterrupted();
     if (leads)
       clear(op, state);
     state.join(visit(elect.getBody().front(), state));
@@ -138,11 +144,13 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
   }
   if (op.getNumRegions() != 0)
     return visitRegions(op, state);
-  if (auto wait = dyn_cast<CpAsyncWaitOp>(op)) {
-    state.dirty |= state.copying;
-    state.copying &= wait.getPending() != 0;
-    return state;
-  }
+  if (auto async = dyn_cast<AsyncOpInterface>(op))
+    if (std::optional<int64_t> pending = async.getAwaitedGroups();
+        pending && !async.getAsyncEngine().isAsyncProxy) {
+      state.dirty |= state.copying;
+      state.copying &= *pending != 0;
+      return state;
+    }
   if (isRelease(op))
     clear(op, state);
   auto accesses = cache.find(&op);
@@ -153,7 +161,7 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
       clear(op, state);
     else if (!isTouched(access))
       continue;
-    else if (access.engine == AsyncEngine::CopyGroups)
+    else if (access.isInGroup())
       state.copying = true;
     else
       state.dirty = true;

@@ -78,18 +78,6 @@ static LogicalResult findRange(Value buffer, SharedAccess &access) {
   return success();
 }
 
-static AsyncEngine getEngine(Operation *op) {
-  if (isa<CpAsyncOp>(op))
-    return AsyncEngine::CopyGroups;
-  if (isa<WgmmaOp>(op))
-    return AsyncEngine::Wgmma;
-  if (isa<TmaLoadOp>(op))
-    return AsyncEngine::BulkLoad;
-  if (isa<ScalarSendOp>(op))
-    return AsyncEngine::Send;
-  return isa<TmaStoreOp>(op) ? AsyncEngine::BulkStore : AsyncEngine::None;
-}
-
 bool attn::bytesOverlap(const SharedAccess &a, const SharedAccess &b) {
   AllocOp allocA = a.alloc, allocB = b.alloc;
   int64_t baseA = 0, baseB = 0;
@@ -111,14 +99,12 @@ static void findOwnRows(SharedAccess &access) {
   if (!layout || layout.getSpan() == 0 || buffer.getRank() != 2)
     return;
   bool isOwn = false;
-  if (auto product = dyn_cast<WgmmaOp>(access.op)) {
-    isOwn = access.operand == 0;
+  if (auto async = dyn_cast<AsyncOpInterface>(access.op)) {
+    isOwn = async.touchesOwnRows(access.op->getOpOperand(access.operand));
   } else if (auto store = dyn_cast<LocalStoreOp>(access.op)) {
     auto tile = cast<RankedTensorType>(store.getValue().getType());
     auto mma = dyn_cast_or_null<MmaLayoutAttr>(tile.getEncoding());
     isOwn = mma && mma.getWarps()[0] % 4 == 0 && mma.getWarps()[1] == 1;
-  } else if (auto store = dyn_cast<TmaStoreOp>(access.op)) {
-    isOwn = store.getWarpgroups().has_value();
   }
   if (!isOwn)
     return;
@@ -143,7 +129,8 @@ FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
     access.op = op;
     access.operand = operand.getOperandNumber();
     access.alloc = findAlloc(operand.get());
-    access.engine = getEngine(op);
+    if (auto async = dyn_cast<AsyncOpInterface>(op))
+      access.engine = &async.getAsyncEngine();
     if (!access.alloc)
       return op->emitOpError("expected a buffer that comes from an attn.alloc "
                              "through views");

@@ -276,20 +276,11 @@ FailureOr<ArrayRef<SharedAccess>> HazardFinder::getAccesses(Operation &op) {
   return ArrayRef<SharedAccess>(cache[&op] = std::move(*accesses));
 }
 
-/// A group of its own is closed by a wgmma.
-static Progress getProgress(AsyncEngine engine) {
-  switch (engine) {
-  case AsyncEngine::None:
+/// How far an access has got behind its op.
+static Progress getProgress(const SharedAccess &access) {
+  if (!access.engine)
     return kDone;
-  case AsyncEngine::Wgmma:
-    return 0;
-  case AsyncEngine::CopyGroups:
-  case AsyncEngine::BulkLoad:
-  case AsyncEngine::BulkStore:
-  case AsyncEngine::Send:
-    return kUncommitted;
-  }
-  llvm_unreachable("covered switch");
+  return cast<AsyncOpInterface>(access.op).closesGroup() ? 0 : kUncommitted;
 }
 
 /// True if one thread carries out both, in the order of the program.
@@ -303,17 +294,17 @@ static bool isSameThread(const SharedAccess &a, const SharedAccess &b) {
 }
 
 /// A group of `engine` was closed: those before it are one older.
-static void commit(State &state, AsyncEngine engine) {
+static void commit(State &state, const AsyncEngine &engine) {
   for (auto &entry : state)
-    if (entry.second.access.engine == engine &&
+    if (entry.second.access.engine == &engine &&
         entry.second.progress < kMostGroups)
       ++entry.second.progress;
 }
 
 /// All but the last `pending` groups of `engine` are complete.
-static void await(State &state, AsyncEngine engine, int64_t pending) {
+static void await(State &state, const AsyncEngine &engine, int64_t pending) {
   for (auto &entry : state)
-    if (entry.second.access.engine == engine &&
+    if (entry.second.access.engine == &engine &&
         entry.second.progress >= pending)
       entry.second.progress = kDone;
 }
@@ -324,13 +315,11 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
   auto accesses = getAccesses(op);
   if (failed(accesses))
     return failure();
-  if (isa<WgmmaOp>(op))
-    commit(state, AsyncEngine::Wgmma);
   SmallVector<Pending, 2> made;
   for (const SharedAccess &access : *accesses) {
     if (access.isOrderedByBarriers())
       continue;
-    Pending second{access, {}, getProgress(access.engine)};
+    Pending second{access, {}, getProgress(access)};
     if (SlotOp slot = access.slot; slot && slot.getDistance()) {
       second.position.cursor = getCursor(slot);
       if (second.position.cursor)
@@ -372,7 +361,7 @@ static bool touchesShared(Operation *op) {
       ->walk([](Operation *nested) {
         bool touches =
             isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp,
-                CpAsyncCommitOp, CpAsyncWaitOp>(nested) ||
+                AsyncOpInterface>(nested) ||
             llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BufferType>);
         return touches ? WalkResult::interrupt() : WalkResult::advance();
       })
@@ -382,25 +371,12 @@ static bool touchesShared(Operation *op) {
 HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
   if (isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp>(op))
     return visitBarrier(op, state);
-  if (isa<CpAsyncCommitOp>(op)) {
-    commit(state, AsyncEngine::CopyGroups);
-    return {std::nullopt};
-  }
-  if (auto wait = dyn_cast<CpAsyncWaitOp>(op)) {
-    await(state, AsyncEngine::CopyGroups, wait.getPending());
-    return {std::nullopt};
-  }
-  if (isa<TmaCommitOp>(op)) {
-    commit(state, AsyncEngine::BulkStore);
-    return {std::nullopt};
-  }
-  if (auto wait = dyn_cast<TmaWaitOp>(op)) {
-    await(state, AsyncEngine::BulkStore, wait.getPending());
-    return {std::nullopt};
-  }
-  if (auto wait = dyn_cast<WgmmaWaitOp>(op)) {
-    await(state, AsyncEngine::Wgmma, wait.getPending());
-    return {std::nullopt};
+  if (auto async = dyn_cast<AsyncOpInterface>(op)) {
+    if (std::optional<int64_t> pending = async.getAwaitedGroups())
+      await(state, async.getAsyncEngine(), *pending);
+    else if (async.closesGroup())
+      commit(state, async.getAsyncEngine());
+    return visitAccesses(op, state);
   }
   if (isa<ElectOp, ClusterLeaderOp>(op))
     return visitBody(op, state);

@@ -1,5 +1,4 @@
-//===- SharedAccess.h - Which bytes of shared memory an op touches -*- C++
-//-*-===//
+//===- SharedAccess.h - Which bytes of shared memory are used ---*- C++ -*-===//
 //
 // An access is described by the buffer's alloc, a range of bytes, and, for a
 // slot of a ring, by what is known about its position in the ring.
@@ -13,22 +12,6 @@
 
 namespace mlir::attn {
 
-/// What carries out an access that ends later than its op.
-enum class AsyncEngine {
-  /// The op itself: the access ends with it.
-  None,
-  /// cp.async: until the thread has waited for its group.
-  CopyGroups,
-  /// wgmma: until an attn.wgmma.wait covers its group.
-  Wgmma,
-  /// A TMA load: until the mbarrier that counts its bytes completes a phase.
-  BulkLoad,
-  /// A TMA store: until the thread has waited for its bulk group.
-  BulkStore,
-  /// st.async: until the mbarrier that counts its bytes completes a phase.
-  Send
-};
-
 /// One access of an op to shared memory, by all threads of the CTA together.
 struct SharedAccess {
   Operation *op = nullptr;
@@ -36,7 +19,8 @@ struct SharedAccess {
   unsigned operand = 0;
   AllocOp alloc;
   bool isWrite = false;
-  AsyncEngine engine = AsyncEngine::None;
+  /// What carries it out, if it ends later than its op; else null.
+  const AsyncEngine *engine = nullptr;
   /// Bytes [begin, end) of the alloc. For a slot of unknown index the bytes of
   /// the whole ring.
   int64_t begin = 0;
@@ -51,15 +35,15 @@ struct SharedAccess {
   int64_t ownRows = 0;
   int64_t ownSpan = 0;
 
-  /// True for accesses through the async proxy (PTX ISA, Async proxy); cp.async
-  /// and st.async are not among them.
-  bool isAsyncProxy() const {
-    return engine != AsyncEngine::None && engine != AsyncEngine::CopyGroups &&
-           engine != AsyncEngine::Send;
-  }
+  /// True for accesses through the async proxy (PTX ISA, Async proxy).
+  bool isAsyncProxy() const { return engine && engine->isAsyncProxy; }
   /// True if mbarriers order it before and behind other accesses.
   bool isOrderedByBarriers() const {
-    return engine == AsyncEngine::BulkLoad || engine == AsyncEngine::Send;
+    return engine && engine->completion == AsyncEngine::Completion::Barrier;
+  }
+  /// True if a wait for groups has to cover it.
+  bool isInGroup() const {
+    return engine && engine->completion == AsyncEngine::Completion::Groups;
   }
 };
 

@@ -184,25 +184,11 @@ LogicalResult BarrierMaker::numberVotes() {
 
 /// An access that is not complete where another one needs it to be.
 static LogicalResult emitNotAwaited(const SharedHazard &hazard) {
-  StringRef reason, remedy;
-  switch (hazard.first.engine) {
-  case AsyncEngine::Wgmma:
-    reason = ", which an attn.wgmma still reads";
-    remedy = "it starts here; an attn.wgmma.wait has to cover it";
-    break;
-  case AsyncEngine::BulkStore:
-    reason = ", which an attn.tma.store still reads";
-    remedy = "it starts here; an attn.tma.wait has to cover its group";
-    break;
-  default:
-    reason = ", whose copy is not awaited";
-    remedy = "the copy starts here; an attn.cp_async.wait has to cover its "
-             "group";
-  }
   auto diag = hazard.second.op->emitError()
               << describe(hazard.second) << " of buffer '"
-              << getBufferName(hazard.second.alloc) << "'" << reason;
-  diag.attachNote(hazard.first.op->getLoc()) << remedy;
+              << getBufferName(hazard.second.alloc) << "', "
+              << hazard.first.engine->unfinished;
+  diag.attachNote(hazard.first.op->getLoc()) << hazard.first.engine->remedy;
   return diag;
 }
 

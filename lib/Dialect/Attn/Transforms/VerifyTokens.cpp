@@ -133,7 +133,8 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
       return failure();
     return left;
   }
-  if (isa<TmaLoadOp, ScalarSendOp>(op)) {
+  if (auto async = dyn_cast<AsyncOpInterface>(op);
+      async && async.getSlotToken() == operand.get()) {
     if (!(left & kUse) &&
         failed(fail(op, "expected loads with a token before its release", user,
                     "it is used here")))

@@ -8,6 +8,7 @@
 #ifndef ATTN_DIALECT_ATTN_IR_ATTN_H
 #define ATTN_DIALECT_ATTN_IR_ATTN_H
 
+#include "attn/Dialect/Attn/IR/AsyncEngine.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TileLayout.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -75,6 +76,18 @@ public:
   public:
     /// The least compute capability on which the op exists.
     int getMinimumSM() { return SM; }
+  };
+};
+
+/// Trait of ops whose accesses `Engine` carries out: implements getAsyncEngine
+/// of AsyncOpInterface.
+template <const AsyncEngine *Engine>
+class AttnAsyncBy {
+public:
+  template <typename ConcreteOp>
+  class Impl : public OpTrait::TraitBase<ConcreteOp, Impl> {
+  public:
+    const AsyncEngine &getAsyncEngine() { return *Engine; }
   };
 };
 

@@ -30,6 +30,49 @@ class Attn_MinimumSM<int sm>
 class AttnRequiresSM<int sm>
     : TraitList<[Attn_ArchOpInterface, Attn_MinimumSM<sm>]>;
 
+def Attn_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op that starts accesses to shared memory which end later, closes a group of
+    them, or waits for groups. Its accesses are those that
+    `MemoryEffectOpInterface` states for its operands; an op that only closes or
+    waits has none.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns what carries out the accesses.",
+      "const ::mlir::attn::AsyncEngine &", "getAsyncEngine">,
+    InterfaceMethod<[{
+      True if the op closes a group: its own accesses, and those that the
+      executing thread started since the last group, end together.
+    }], "bool", "closesGroup", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      If the op waits: how many of the youngest groups it leaves pending. All
+      others have ended behind it.
+    }], "::std::optional<int64_t>", "getAwaitedGroups", (ins), "",
+      "return ::std::nullopt;">,
+    InterfaceMethod<[{
+      True if each warpgroup touches its own part of the operand's rows only, the
+      first warpgroup the first part.
+    }], "bool", "touchesOwnRows", (ins "::mlir::OpOperand &":$operand), "",
+      "return false;">,
+    InterfaceMethod<[{
+      Returns the token of the channel's slot that the accesses go to and that
+      counts their bytes, or null.
+    }], "::mlir::Value", "getSlotToken", (ins), "", "return {};">,
+  ];
+}
+
+/// The implementation of getAsyncEngine by a row of AsyncEngine.h.
+class Attn_AsyncBy<string engine>
+    : ParamNativeOpTrait<"AttnAsyncBy", "&" # engine> {
+  let cppNamespace = "::mlir::attn";
+}
+
+/// Trait: the op's accesses are carried out by `engine`. What else the op has to
+/// say of Attn_AsyncOpInterface stands in its class.
+class AttnAsync<string engine>
+    : TraitList<[Attn_AsyncOpInterface, Attn_AsyncBy<engine>]>;
+
 def Attn_TileLayoutInterface : AttrInterface<"TileLayoutAttrInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{

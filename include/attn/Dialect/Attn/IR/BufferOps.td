@@ -223,7 +223,7 @@ def Attn_ScalarStoreOp : Attn_Op<"scalar_store"> {
   let hasVerifier = 1;
 }
 
-def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>,
+def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"kSends">,
     AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a store of one element of shared memory";
@@ -268,6 +268,9 @@ def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>,
     `:` type($dest)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getSlotToken() { return getToken(); }
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_BUFFEROPS_TD

@@ -44,7 +44,7 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Attn_CpAsyncOp : Attn_Op<"cp_async", [AttnRequiresSM<80>,
+def Attn_CpAsyncOp : Attn_Op<"cp_async", [AttnRequiresSM<80>, AttnAsync<"kCopyGroups">,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts copying rows from global to shared memory";
   let description = [{
@@ -80,7 +80,7 @@ def Attn_CpAsyncOp : Attn_Op<"cp_async", [AttnRequiresSM<80>,
   let hasVerifier = 1;
 }
 
-def Attn_CpAsyncCommitOp : Attn_Op<"cp_async.commit", [AttnRequiresSM<80>,
+def Attn_CpAsyncCommitOp : Attn_Op<"cp_async.commit", [AttnRequiresSM<80>, AttnAsync<"kCopyGroups">,
     MemoryEffects<[MemWrite<Attn_AsyncGroups>]>]> {
   let summary = "closes a group of asynchronous copies";
   let description = [{
@@ -97,9 +97,12 @@ def Attn_CpAsyncCommitOp : Attn_Op<"cp_async.commit", [AttnRequiresSM<80>,
     ```
   }];
   let assemblyFormat = "attr-dict";
+  let extraClassDeclaration = [{
+    bool closesGroup() { return true; }
+  }];
 }
 
-def Attn_CpAsyncWaitOp : Attn_Op<"cp_async.wait", [AttnRequiresSM<80>,
+def Attn_CpAsyncWaitOp : Attn_Op<"cp_async.wait", [AttnRequiresSM<80>, AttnAsync<"kCopyGroups">,
     MemoryEffects<[MemRead<Attn_AsyncGroups>, MemWrite<Attn_AsyncGroups>]>]> {
   let summary = "waits until at most `pending` groups are incomplete";
   let description = [{
@@ -118,6 +121,9 @@ def Attn_CpAsyncWaitOp : Attn_Op<"cp_async.wait", [AttnRequiresSM<80>,
   let arguments = (ins I64Attr:$pending);
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::std::optional<int64_t> getAwaitedGroups() { return getPending(); }
+  }];
 }
 
 def Attn_GlobalLoadOp : Attn_Op<"global_load"> {

@@ -61,7 +61,7 @@ def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>,
   let assemblyFormat = "$map attr-dict `:` type($map)";
 }
 
-def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>,
+def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLoads">,
     AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a copy of a box of a tensor to shared memory";
@@ -114,9 +114,12 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>,
     `:` type($map) `,` type($dest)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getSlotToken() { return getToken(); }
+  }];
 }
 
-def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>,
+def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>, AttnAsync<"kBulkStores">,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a copy of a buffer to a box of a tensor";
   let description = [{
@@ -154,9 +157,12 @@ def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>,
     OptionalAttr<I64Attr>:$warpgroups);
   let assemblyFormat = "$source `,` $map `[` $coords `]` attr-dict `:` type($source) `,` type($map)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool touchesOwnRows(::mlir::OpOperand &) { return getWarpgroups().has_value(); }
+  }];
 }
 
-def Attn_TmaCommitOp : Attn_Op<"tma.commit", [AttnRequiresSM<90>,
+def Attn_TmaCommitOp : Attn_Op<"tma.commit", [AttnRequiresSM<90>, AttnAsync<"kBulkStores">,
     MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
   let summary = "closes a bulk group";
   let description = [{
@@ -166,9 +172,12 @@ def Attn_TmaCommitOp : Attn_Op<"tma.commit", [AttnRequiresSM<90>,
     Example: see `attn.tma.store`.
   }];
   let assemblyFormat = "attr-dict";
+  let extraClassDeclaration = [{
+    bool closesGroup() { return true; }
+  }];
 }
 
-def Attn_TmaWaitOp : Attn_Op<"tma.wait", [AttnRequiresSM<90>,
+def Attn_TmaWaitOp : Attn_Op<"tma.wait", [AttnRequiresSM<90>, AttnAsync<"kBulkStores">,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "waits for bulk groups";
   let description = [{
@@ -180,6 +189,9 @@ def Attn_TmaWaitOp : Attn_Op<"tma.wait", [AttnRequiresSM<90>,
   }];
   let arguments = (ins I64Attr:$pending, UnitAttr:$read);
   let assemblyFormat = "attr-dict";
+  let extraClassDeclaration = [{
+    ::std::optional<int64_t> getAwaitedGroups() { return getPending(); }
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_TMAOPS_TD

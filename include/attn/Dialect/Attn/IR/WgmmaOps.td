@@ -12,7 +12,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 /// The order of a warpgroup's asynchronous matrix instructions.
 def Attn_WgmmaGroups : Resource<"::mlir::attn::WgmmaGroups">;
 
-def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>,
+def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups">,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a matrix multiply-accumulate of warpgroups";
   let description = [{
@@ -55,9 +55,15 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>,
     $a `,` $b (`acc` $c^ `:` type($c))? attr-dict `:` type($a) `,` type($b) `->` type($result)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool closesGroup() { return true; }
+    bool touchesOwnRows(::mlir::OpOperand &operand) {
+      return operand.getOperandNumber() == 0;
+    }
+  }];
 }
 
-def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, SameVariadicResultSize,
+def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups">, SameVariadicResultSize,
     MemoryEffects<[MemRead<Attn_WgmmaGroups>, MemWrite<Attn_WgmmaGroups>]>]> {
   let summary = "waits for groups of wgmma and returns their accumulators";
   let description = [{
@@ -76,6 +82,9 @@ def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, SameVariadicRe
   let results = (outs Res<Variadic<AnyRankedTensor>, "the accumulators">:$results);
   let assemblyFormat = "($sources^)? attr-dict (`:` type($sources)^ `->` type($results))?";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::std::optional<int64_t> getAwaitedGroups() { return getPending(); }
+  }];
 }
 
 def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure]> {
