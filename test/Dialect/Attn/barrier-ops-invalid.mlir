@@ -25,7 +25,7 @@ func.func @threads(%i: i32) {
 // -----
 
 func.func @ctas(%b: !attn.mbarriers<2>, %i: i32) {
-  // expected-error @below {{expected a cluster of at least 2 CTAs, got 1}}
+  // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 1}}
   attn.mbarrier.arrive %b[%i] {ctas = 1} : !attn.mbarriers<2>
   return
 }
@@ -57,7 +57,7 @@ func.func @ctas_and_leader(%b: !attn.mbarriers<2>, %i: i32) {
 // -----
 
 func.func @expect_in_one(%b: !attn.mbarriers<2>, %i: i32) {
-  // expected-error @below {{expected a cluster of at least 2 CTAs, got 1}}
+  // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 1}}
   attn.mbarrier.expect_tx %b[%i] {bytes = 4, ctas = 1} : !attn.mbarriers<2>
   return
 }

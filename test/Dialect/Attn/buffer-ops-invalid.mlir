@@ -168,8 +168,28 @@ func.func @f(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32, %t: !attn.tok
 
 func.func @f(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32, %t: !attn.token) {
   attn.elect {
-    // expected-error @below {{expected a cluster of at least 2 CTAs, got 1}}
+    // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 1}}
     attn.scalar_send %i, %b[%i] token %t {ctas = 1} : !attn.buffer<2xi32, #attn.rows, shared>
+  }
+  return
+}
+
+// -----
+
+func.func @send_without_index(%b: !attn.buffer<2xi32, #attn.rows, shared>, %full: !attn.mbarriers<1>, %i: i32) {
+  attn.elect {
+    // expected-error @below {{expected the index of one of the barriers, got none}}
+    attn.scalar_send %i, %b[%i] barrier %full[] : !attn.mbarriers<1> : !attn.buffer<2xi32, #attn.rows, shared>
+  }
+  return
+}
+
+// -----
+
+func.func @send_to_many(%b: !attn.buffer<2xi32, #attn.rows, shared>, %full: !attn.mbarriers<1>, %i: i32) {
+  attn.elect {
+    // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 70368744177666}}
+    attn.scalar_send %i, %b[%i] barrier %full[%i] : !attn.mbarriers<1> {ctas = 70368744177666} : !attn.buffer<2xi32, #attn.rows, shared>
   }
   return
 }

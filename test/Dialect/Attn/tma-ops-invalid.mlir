@@ -143,7 +143,7 @@ func.func @store_whole(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32
 // -----
 
 func.func @stacked_one(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<32x64xf16, #attn.auto, shared>) {
-  // expected-error @below {{expected 2 or more stacked boxes and no multicast, got 1 and no multicast}}
+  // expected-error @below {{expected 2 to 256 stacked boxes and no multicast, got 1 and no multicast}}
   attn.tma.load %map[%i, %i, %i], %dest token %t {stacked = 1} : !attn.tensor_map<16x2x64xf16, swizzle = 128>, !attn.buffer<32x64xf16, #attn.auto, shared>
   return
 }
@@ -151,7 +151,7 @@ func.func @stacked_one(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i: i
 // -----
 
 func.func @stacked_multicast(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
-  // expected-error @below {{expected 2 or more stacked boxes and no multicast, got 2 and a multicast}}
+  // expected-error @below {{expected 2 to 256 stacked boxes and no multicast, got 2 and a multicast}}
   attn.tma.load %map[%i, %i, %i], %dest token %t {multicast = 2, stacked = 2} : !attn.tensor_map<16x2x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
   return
 }
@@ -170,4 +170,12 @@ func.func @packed_batch(%k: memref<2x8x64x128xf16>) -> !attn.tensor_map<1x1x64x6
   // expected-error @below {{expected packed sequences in a batch of 1, got 'memref<2x8x64x128xf16>'}}
   %map = attn.encode_tensor_map packed %k : memref<2x8x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
   return %map : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+}
+
+// -----
+
+func.func @no_index(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %dest: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, %full: !attn.mbarriers<1>) {
+  // expected-error @below {{expected the index of one of the barriers, got none}}
+  attn.tma.load %map[%i, %i], %dest barrier %full[] : !attn.mbarriers<1> : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+  return
 }

@@ -18,9 +18,8 @@ LogicalResult MBarrierInitOp::verify() {
 
 /// For a signal to all CTAs of a cluster.
 static LogicalResult verifyCTAs(Operation *op, std::optional<int64_t> ctas) {
-  if (ctas && *ctas < 2)
-    return op->emitOpError("expected a cluster of at least 2 CTAs, got ")
-           << *ctas;
+  if (ctas && (*ctas < 2 || *ctas > 16))
+    return op->emitOpError("expected a cluster of 2 to 16 CTAs, got ") << *ctas;
   return success();
 }
 

@@ -184,8 +184,12 @@ LogicalResult ScalarStoreOp::verify() {
 LogicalResult ScalarSendOp::verify() {
   if (static_cast<bool>(getToken()) == static_cast<bool>(getBarriers()))
     return emitOpError("expected either a token or a barrier to complete");
-  if (std::optional<int64_t> ctas = getCtas(); ctas && *ctas < 2)
-    return emitOpError("expected a cluster of at least 2 CTAs, got ") << *ctas;
+  if (static_cast<bool>(getBarriers()) != static_cast<bool>(getWhich()))
+    return emitOpError("expected the index of one of the barriers, got ")
+           << (getWhich() ? "no barriers" : "none");
+  if (std::optional<int64_t> ctas = getCtas();
+      ctas && (*ctas < 2 || *ctas > 16))
+    return emitOpError("expected a cluster of 2 to 16 CTAs, got ") << *ctas;
   return verifyElected(*this, getDest().getType());
 }
 

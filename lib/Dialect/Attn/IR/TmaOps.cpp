@@ -69,12 +69,15 @@ static LogicalResult verifyCopy(Operation *op, TensorMapType map,
 LogicalResult TmaLoadOp::verify() {
   if (static_cast<bool>(getToken()) == static_cast<bool>(getBarriers()))
     return emitOpError("expected either a token or a barrier to complete");
+  if (static_cast<bool>(getBarriers()) != static_cast<bool>(getIndex()))
+    return emitOpError("expected the index of one of the barriers, got ")
+           << (getIndex() ? "no barriers" : "none");
   int64_t parts = getMulticast().value_or(1);
   if (getMulticast() && (parts < 2 || parts > 16))
     return emitOpError("expected a cluster of 2 to 16 CTAs, got ") << parts;
   if (std::optional<int64_t> stacked = getStacked()) {
-    if (*stacked < 2 || getMulticast())
-      return emitOpError("expected 2 or more stacked boxes and no multicast, "
+    if (*stacked < 2 || *stacked > 256 || getMulticast())
+      return emitOpError("expected 2 to 256 stacked boxes and no multicast, "
                          "got ")
              << *stacked << " and "
              << (getMulticast() ? "a multicast" : "no multicast");

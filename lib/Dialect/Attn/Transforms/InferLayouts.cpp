@@ -6,7 +6,7 @@
 // the operands of a matrix instruction, and every type that the user or a pass
 // before wrote out. A *link* says that two values have related layouts: the
 // same (elementwise ops, carried values), or one is the row layout of the other
-// (reduce, broadcast).
+// (reduce, broadcast). Ops say theirs (LayoutOpInterface).
 //
 // 1. Buffers: a view has the layout that its source determines; an allocation
 //    takes the widest swizzle that divides its rows.
@@ -40,12 +40,9 @@ using namespace mlir::attn;
 
 namespace {
 
-/// How the layouts of two linked values relate, seen from the first.
-enum class Relation { Same, RowsOf, PartialOf, TileOf, TileOfPartial };
-
 struct Link {
   Value other;
-  Relation relation;
+  LayoutRelation relation;
   Operation *op;
 };
 
@@ -69,8 +66,10 @@ public:
 private:
   void collectLinks();
   void link(Value a, Value b, Operation *op,
-            Relation relation = Relation::Same);
+            LayoutRelation relation = LayoutRelation::Same);
   void seed(Value value, Attribute layout, Operation *op);
+  /// Seeds what an op says that it gives, or what it wants.
+  void seedAnchors(Operation *op, bool isStrong);
   void propagate();
   /// True for a tile with one column for each owner of a row: an accumulator
   /// has at least twice as many.
@@ -99,8 +98,9 @@ private:
 static bool hasTile(Value value) { return isTile(value.getType()); }
 
 static bool isElementwise(Operation *op) {
+  auto tiles = dyn_cast<LayoutOpInterface>(op);
   return OpTrait::hasElementwiseMappableTraits(op) ||
-         isa<Exp2Op, ApplyMaskOp, MapElementsOp>(op);
+         (tiles && tiles.isElementwiseOnTiles());
 }
 
 /// The encoding of a tile.
@@ -117,26 +117,12 @@ static RankedTensorType withLayout(Value value, Attribute layout) {
 // Links and seeds
 //===----------------------------------------------------------------------===//
 
-void LayoutInference::link(Value a, Value b, Operation *op, Relation relation) {
+void LayoutInference::link(Value a, Value b, Operation *op,
+                           LayoutRelation relation) {
   if (!hasTile(a) || !hasTile(b))
     return;
-  auto inverse = [](Relation relation) {
-    switch (relation) {
-    case Relation::Same:
-      return Relation::Same;
-    case Relation::RowsOf:
-      return Relation::TileOf;
-    case Relation::PartialOf:
-      return Relation::TileOfPartial;
-    case Relation::TileOf:
-      return Relation::RowsOf;
-    case Relation::TileOfPartial:
-      return Relation::PartialOf;
-    }
-    llvm_unreachable("covered switch");
-  };
   links[a].push_back({b, relation, op});
-  links[b].push_back({a, inverse(relation), op});
+  links[b].push_back({a, invert(relation), op});
 }
 
 void LayoutInference::seed(Value value, Attribute layout, Operation *op) {
@@ -173,69 +159,35 @@ void LayoutInference::collectLinks() {
         link(result, fallback, op);
         link(result, yielded, op);
       }
-    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
-      link(reduce.getResult(), reduce.getSource(), op,
-           reduce.getPartial() ? Relation::PartialOf : Relation::RowsOf);
-    } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-      link(broadcast.getSource(), broadcast.getResult(), op, Relation::RowsOf);
-    } else if (auto mma = dyn_cast<MmaOp>(op)) {
-      link(mma.getC(), mma.getResult(), op);
-    } else if (auto softmax = dyn_cast<OnlineSoftmaxOp>(op)) {
-      link(softmax.getS(), softmax.getP(), op);
-      link(softmax.getM(), softmax.getNewM(), op);
-      link(softmax.getL(), softmax.getNewL(), op);
-      link(softmax.getO(), softmax.getNewO(), op);
-      link(softmax.getM(), softmax.getS(), op, Relation::RowsOf);
-      link(softmax.getL(), softmax.getS(), op, Relation::PartialOf);
-    } else if (auto extend = dyn_cast<ExtendColumnsOp>(op)) {
-      link(extend.getResult(), extend.getSource(), op);
     } else if (isElementwise(op) && op->getNumResults() == 1) {
       for (Value operand : op->getOperands())
         link(op->getResult(0), operand, op);
     }
+    if (auto tiles = dyn_cast<LayoutOpInterface>(op)) {
+      SmallVector<LayoutLink> own;
+      tiles.getLayoutLinks(own);
+      for (const LayoutLink &each : own)
+        link(each.first, each.second, op, each.relation);
+    }
   });
   // Strong anchors, in program order.
   kernel.walk([&](Operation *op) {
-    if (auto mma = dyn_cast<MmaOp>(op))
-      if (isAuto(encodingOf(mma.getResult())))
-        seed(mma.getResult(), accumulator, op);
-    if (auto wait = dyn_cast<WgmmaWaitOp>(op))
-      for (Value result : wait.getResults())
-        if (isAuto(encodingOf(result)))
-          seed(result, accumulator, op);
+    seedAnchors(op, /*isStrong=*/true);
     for (Value result : op->getResults())
       if (hasTile(result) && !isAuto(encodingOf(result)))
         seed(result, encodingOf(result), op);
   });
 }
 
-/// The layout that a link gives to the other value; null if it gives none.
-static Attribute follow(Attribute layout, Relation relation) {
-  MLIRContext *context = layout.getContext();
-  switch (relation) {
-  case Relation::Same:
-    return layout;
-  case Relation::RowsOf:
-    // From row values to the tile.
-    if (auto slice = dyn_cast<SliceLayoutAttr>(layout))
-      return slice.getDim() == 1 ? slice.getParent() : Attribute();
-    return {};
-  case Relation::PartialOf:
-    if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
-      return partial.getParent();
-    return {};
-  case Relation::TileOf:
-    if (isa<MmaLayoutAttr>(layout))
-      return SliceLayoutAttr::get(context, 1, layout);
-    if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
-      return SliceLayoutAttr::get(context, 1, partial.getParent());
-    return {};
-  case Relation::TileOfPartial:
-    if (isa<MmaLayoutAttr>(layout))
-      return PartialLayoutAttr::get(context, layout);
-    return {};
-  }
-  llvm_unreachable("covered switch");
+void LayoutInference::seedAnchors(Operation *op, bool isStrong) {
+  auto tiles = dyn_cast<LayoutOpInterface>(op);
+  if (!tiles)
+    return;
+  SmallVector<LayoutAnchor> anchors;
+  tiles.getLayoutAnchors(accumulator, anchors);
+  for (const LayoutAnchor &anchor : anchors)
+    if (anchor.isStrong == isStrong)
+      seed(anchor.value, anchor.layout, op);
 }
 
 void LayoutInference::propagate() {
@@ -248,12 +200,12 @@ void LayoutInference::propagate() {
     for (const Link &link : it->second) {
       if (choices.contains(link.other))
         continue;
-      Attribute layout = follow(choice.layout, link.relation);
+      Attribute layout = followLink(choice.layout, link.relation);
       if (!layout)
         continue;
       // A row layout says nothing of the width: partial sums have the partial
       // layout, not the accumulator's.
-      if (link.relation == Relation::RowsOf && isPartial(link.other))
+      if (link.relation == LayoutRelation::RowsOf && isPartial(link.other))
         layout = PartialLayoutAttr::get(layout.getContext(), layout);
       choices[link.other] = {layout, choice.seed, value};
       worklist.push_back(link.other);
@@ -262,31 +214,7 @@ void LayoutInference::propagate() {
 }
 
 void LayoutInference::seedWeakAnchors() {
-  kernel.walk([&](MmaOp mma) {
-    Attribute layout = isAuto(encodingOf(mma.getResult()))
-                           ? Attribute(accumulator)
-                           : encodingOf(mma.getResult());
-    for (auto [index, operand] :
-         llvm::enumerate(std::array<Value, 2>{mma.getA(), mma.getB()}))
-      if (hasTile(operand))
-        seed(operand, OperandLayoutAttr::get(mma.getContext(), index, layout),
-             mma);
-  });
-  kernel.walk([&](WgmmaOp wgmma) {
-    if (hasTile(wgmma.getA()))
-      seed(wgmma.getA(),
-           OperandLayoutAttr::get(wgmma.getContext(), 0, accumulator), wgmma);
-    if (wgmma.getC() && hasTile(wgmma.getC()))
-      seed(wgmma.getC(), accumulator, wgmma);
-  });
-  kernel.walk([&](NarrowOperandOp narrow) {
-    seed(narrow.getSource(), accumulator, narrow);
-    seed(narrow.getResult(),
-         OperandLayoutAttr::get(narrow.getContext(), 0, accumulator), narrow);
-  });
-  kernel.walk([&](WgmmaResumeOp resume) {
-    seed(resume.getSource(), accumulator, resume);
-  });
+  kernel.walk([&](Operation *op) { seedAnchors(op, /*isStrong=*/false); });
   propagate();
   // Nothing fixes these: any layout serves, and this one needs no conversion
   // where they meet the others later.
@@ -444,30 +372,15 @@ LogicalResult LayoutInference::convertUses() {
         require(op, rare.getDefaultsMutable()[index], encodingOf(result));
         require(yield, yield->getOpOperand(index), encodingOf(result));
       }
-    } else if (auto mma = dyn_cast<MmaOp>(op)) {
-      Attribute layout = encodingOf(mma.getResult());
-      require(op, mma.getCMutable(), layout);
-      for (auto [index, operand] : llvm::enumerate(std::array<OpOperand *, 2>{
-               &mma.getAMutable(), &mma.getBMutable()}))
-        require(op, *operand,
-                OperandLayoutAttr::get(op->getContext(), index, layout));
-    } else if (auto wgmma = dyn_cast<WgmmaOp>(op)) {
-      require(op, wgmma.getAMutable(),
-              OperandLayoutAttr::get(op->getContext(), 0, accumulator));
-      for (OpOperand &operand : wgmma.getCMutable())
-        require(op, operand, accumulator);
-    } else if (auto narrow = dyn_cast<NarrowOperandOp>(op)) {
-      require(op, narrow.getSourceMutable(), accumulator);
-    } else if (auto resume = dyn_cast<WgmmaResumeOp>(op)) {
-      require(op, resume.getSourceMutable(), accumulator);
-    } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-      if (Attribute rows =
-              follow(encodingOf(broadcast.getResult()), Relation::TileOf))
-        require(op, broadcast.getSourceMutable(), rows);
     } else if (isElementwise(op) && op->getNumResults() == 1 &&
                hasTile(op->getResult(0))) {
       for (OpOperand &operand : op->getOpOperands())
         require(op, operand, encodingOf(op->getResult(0)));
+    } else if (auto tiles = dyn_cast<LayoutOpInterface>(op)) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (hasTile(operand.get()))
+          if (Attribute layout = tiles.getOperandLayout(operand, accumulator))
+            require(op, operand, layout);
     }
   }
   return status;

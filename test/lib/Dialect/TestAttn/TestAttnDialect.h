@@ -7,6 +7,16 @@
 
 #include "TestAttnDialect.h.inc"
 
+namespace mlir::attn::test {
+
+/// An engine that no library knows.
+inline constexpr AsyncEngine kTestEngine = {
+    "which a test_attn.async_read still reads",
+    "it starts here; a test_attn.async_wait has to cover its group",
+    /*isAsyncProxy=*/true, AsyncEngine::Completion::Groups};
+
+} // namespace mlir::attn::test
+
 #define GET_OP_CLASSES
 #include "TestAttnOps.h.inc"
 

@@ -9,6 +9,7 @@
 #define ATTN_DIALECT_ATTN_IR_ATTN_H
 
 #include "attn/Dialect/Attn/IR/AsyncEngine.h"
+#include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TileLayout.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -36,8 +37,6 @@
 
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.h.inc"
 
-#include "attn/Dialect/Attn/IR/AttnOpInterfaces.h.inc"
-
 #include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -45,6 +44,8 @@
 
 #define GET_TYPEDEF_CLASSES
 #include "attn/Dialect/Attn/IR/AttnTypes.h.inc"
+
+#include "attn/Dialect/Attn/IR/AttnOpInterfaces.h.inc"
 
 namespace mlir::attn {
 

@@ -73,6 +73,39 @@ class Attn_AsyncBy<string engine>
 class AttnAsync<string engine>
     : TraitList<[Attn_AsyncOpInterface, Attn_AsyncBy<engine>]>;
 
+def Attn_LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op on register tiles that fixes layouts, or whose tiles have related ones.
+    `attn-infer-layouts` asks it. `accumulator` is the layout of a product's result
+    in the warps that hold the op's tiles. Elementwise ops of other dialects need
+    none of this.
+  }];
+  let methods = [
+    InterfaceMethod<"Adds the pairs of tiles whose layouts are related.",
+      "void", "getLayoutLinks",
+      (ins "::llvm::SmallVectorImpl<::mlir::attn::LayoutLink> &":$links), "",
+      "return;">,
+    InterfaceMethod<[{
+      Adds the tiles whose layouts the op gives or wants, while they are
+      `#attn.auto`.
+    }], "void", "getLayoutAnchors",
+      (ins "::mlir::attn::MmaLayoutAttr":$accumulator,
+           "::llvm::SmallVectorImpl<::mlir::attn::LayoutAnchor> &":$anchors), "",
+      "return;">,
+    InterfaceMethod<[{
+      Returns the layout that an operand has to have now that the results have
+      theirs, or null if any will do.
+    }], "::mlir::Attribute", "getOperandLayout",
+      (ins "::mlir::OpOperand &":$operand,
+           "::mlir::attn::MmaLayoutAttr":$accumulator), "", "return {};">,
+    InterfaceMethod<[{
+      True if all tiles have the layout of the result, as those of ops with the
+      trait `ElementwiseMappable` have.
+    }], "bool", "isElementwiseOnTiles", (ins), "", "return false;">,
+  ];
+}
+
 def Attn_TileLayoutInterface : AttrInterface<"TileLayoutAttrInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{

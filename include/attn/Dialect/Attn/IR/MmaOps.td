@@ -12,6 +12,7 @@ def Attn_MmaOperand : AnyTypeOf<[AnyRankedTensor, Attn_BufferType],
     "register tile or buffer">;
 
 def Attn_MmaOp : Attn_Op<"mma", [
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks", "getLayoutAnchors", "getOperandLayout"]>,
     DeclareOpInterfaceMethods<Attn_ArchOpInterface>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     AllTypesMatch<["c", "result"]>]> {

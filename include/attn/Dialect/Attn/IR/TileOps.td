@@ -10,7 +10,8 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 
-def Attn_ReduceOp : Attn_Op<"reduce", [Pure]> {
+def Attn_ReduceOp : Attn_Op<"reduce", [Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>]> {
   let summary = "reduces a tile along its columns";
   let description = [{
     Reduces dimension 1 of a rank-2 tile by `kind`.
@@ -43,7 +44,8 @@ def Attn_ReduceOp : Attn_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure]> {
+def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks", "getOperandLayout"]>]> {
   let summary = "repeats row values along the columns";
   let description = [{
     `result[i, j] = source[i]`.
@@ -86,7 +88,7 @@ def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
   let hasFolder = 1;
 }
 
-def Attn_Exp2Op : Attn_Op<"exp2", [Pure, SameOperandsAndResultType]> {
+def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAndResultType]> {
   let summary = "2 to the power of each element";
   let description = [{
     `ex2.approx.ftz.f32`: relative error at most 2^-22; exp2(-inf) = 0.
@@ -109,9 +111,12 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Pure, SameOperandsAndResultType]> {
   let results = (outs Res<AnyTypeOf<[F32, AnyRankedTensor]>, "powers">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isElementwiseOnTiles() { return true; }
+  }];
 }
 
-def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Pure, AttrSizedOperandSegments,
+def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Attn_LayoutOpInterface, Pure, AttrSizedOperandSegments,
     AllTypesMatch<["source", "result"]>]> {
   let summary = "sets the scores of excluded keys to -inf";
   let description = [{
@@ -149,9 +154,13 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Pure, AttrSizedOperandSegments,
     (`upper` $upper^)? attr-dict `:` type($source)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isElementwiseOnTiles() { return true; }
+  }];
 }
 
 def Attn_MapElementsOp : Attn_Op<"map_elements", [
+    Attn_LayoutOpInterface,
     RecursiveMemoryEffects, AllTypesMatch<["source", "result"]>,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "applies a scalar region to each element";
@@ -187,9 +196,13 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
     $source `[` $row `,` $column `]` attr-dict `:` type($source) $body
   }];
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isElementwiseOnTiles() { return true; }
+  }];
 }
 
 def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>,
     AllTypesMatch<["s", "p"]>, AllTypesMatch<["m", "newM"]>,
     AllTypesMatch<["l", "newL"]>, AllTypesMatch<["o", "newO"]>]> {
   let summary = "one step of the online softmax";

@@ -13,6 +13,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Attn_WgmmaGroups : Resource<"::mlir::attn::WgmmaGroups">;
 
 def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups">,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors", "getOperandLayout"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a matrix multiply-accumulate of warpgroups";
   let description = [{
@@ -64,6 +65,7 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
 }
 
 def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups">, SameVariadicResultSize,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors"]>,
     MemoryEffects<[MemRead<Attn_WgmmaGroups>, MemWrite<Attn_WgmmaGroups>]>]> {
   let summary = "waits for groups of wgmma and returns their accumulators";
   let description = [{
@@ -87,7 +89,8 @@ def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, AttnAsync<"kWg
   }];
 }
 
-def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure]> {
+def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors", "getOperandLayout"]>]> {
   let summary = "a tile as the accumulator of products to come";
   let description = [{
     The same registers, as an accumulator in flight of which nothing is pending:
@@ -110,7 +113,8 @@ def Attn_WgmmaResumeOp : Attn_Op<"wgmma.resume", [AttnRequiresSM<90>, Pure]> {
   let hasVerifier = 1;
 }
 
-def Attn_ExtendColumnsOp : Attn_Op<"extend_columns", [Pure]> {
+def Attn_ExtendColumnsOp : Attn_Op<"extend_columns", [Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>]> {
   let summary = "a tile with more columns";
   let description = [{
     The source's columns and behind them columns of zeros: tiles of different
@@ -150,7 +154,8 @@ def Attn_WarpgroupIndexOp : Attn_Op<"warpgroup_index", [AttnRequiresSM<90>, Pure
   let assemblyFormat = "attr-dict";
 }
 
-def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure]> {
+def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors", "getOperandLayout"]>]> {
   let summary = "an accumulator as 8-bit operand a of wgmma";
   let description = [{
     Rounds f32 elements to the nearest of the result's 8-bit type (out of range:

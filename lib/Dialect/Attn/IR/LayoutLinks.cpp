@@ -1,0 +1,168 @@
+//===- LayoutLinks.cpp - How the layouts of an op's tiles relate ----------===//
+
+#include "attn/Dialect/Attn/IR/LayoutLinks.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static bool isTileValue(Value value) {
+  return value && isa<RankedTensorType>(value.getType());
+}
+
+static Attribute getEncoding(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getEncoding();
+}
+
+Attribute attn::followLink(Attribute layout, LayoutRelation relation) {
+  MLIRContext *context = layout.getContext();
+  switch (relation) {
+  case LayoutRelation::Same:
+    return layout;
+  case LayoutRelation::RowsOf:
+    // From row values to the tile.
+    if (auto slice = dyn_cast<SliceLayoutAttr>(layout))
+      return slice.getDim() == 1 ? slice.getParent() : Attribute();
+    return {};
+  case LayoutRelation::PartialOf:
+    if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
+      return partial.getParent();
+    return {};
+  case LayoutRelation::TileOf:
+    if (isa<MmaLayoutAttr>(layout))
+      return SliceLayoutAttr::get(context, 1, layout);
+    if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
+      return SliceLayoutAttr::get(context, 1, partial.getParent());
+    return {};
+  case LayoutRelation::TileOfPartial:
+    if (isa<MmaLayoutAttr>(layout))
+      return PartialLayoutAttr::get(context, layout);
+    return {};
+  }
+  llvm_unreachable("covered switch");
+}
+
+LayoutRelation attn::invert(LayoutRelation relation) {
+  switch (relation) {
+  case LayoutRelation::Same:
+    return LayoutRelation::Same;
+  case LayoutRelation::RowsOf:
+    return LayoutRelation::TileOf;
+  case LayoutRelation::PartialOf:
+    return LayoutRelation::TileOfPartial;
+  case LayoutRelation::TileOf:
+    return LayoutRelation::RowsOf;
+  case LayoutRelation::TileOfPartial:
+    return LayoutRelation::PartialOf;
+  }
+  llvm_unreachable("covered switch");
+}
+
+//===----------------------------------------------------------------------===//
+// Row values
+//===----------------------------------------------------------------------===//
+
+void ReduceOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back(
+      {getResult(), getSource(),
+       getPartial() ? LayoutRelation::PartialOf : LayoutRelation::RowsOf});
+}
+
+void BroadcastOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getSource(), getResult(), LayoutRelation::RowsOf});
+}
+
+Attribute BroadcastOp::getOperandLayout(OpOperand &, MmaLayoutAttr) {
+  return followLink(getEncoding(getResult()), LayoutRelation::TileOf);
+}
+
+void OnlineSoftmaxOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getS(), getP()});
+  links.push_back({getM(), getNewM()});
+  links.push_back({getL(), getNewL()});
+  links.push_back({getO(), getNewO()});
+  links.push_back({getM(), getS(), LayoutRelation::RowsOf});
+  links.push_back({getL(), getS(), LayoutRelation::PartialOf});
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void MmaOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getC(), getResult()});
+}
+
+void MmaOp::getLayoutAnchors(MmaLayoutAttr accumulator,
+                             SmallVectorImpl<LayoutAnchor> &anchors) {
+  Attribute layout = getEncoding(getResult());
+  if (isa<AutoLayoutAttr>(layout)) {
+    layout = accumulator;
+    anchors.push_back({getResult(), layout});
+  }
+  for (auto [index, operand] :
+       llvm::enumerate(std::array<Value, 2>{getA(), getB()}))
+    if (isTileValue(operand))
+      anchors.push_back({operand,
+                         OperandLayoutAttr::get(getContext(), index, layout),
+                         /*isStrong=*/false});
+}
+
+Attribute MmaOp::getOperandLayout(OpOperand &operand, MmaLayoutAttr) {
+  Attribute layout = getEncoding(getResult());
+  if (&operand == &getCMutable())
+    return layout;
+  return OperandLayoutAttr::get(getContext(), operand.getOperandNumber(),
+                                layout);
+}
+
+void WgmmaOp::getLayoutAnchors(MmaLayoutAttr accumulator,
+                               SmallVectorImpl<LayoutAnchor> &anchors) {
+  if (isTileValue(getA()))
+    anchors.push_back({getA(),
+                       OperandLayoutAttr::get(getContext(), 0, accumulator),
+                       /*isStrong=*/false});
+  if (isTileValue(getC()))
+    anchors.push_back({getC(), accumulator, /*isStrong=*/false});
+}
+
+Attribute WgmmaOp::getOperandLayout(OpOperand &operand,
+                                    MmaLayoutAttr accumulator) {
+  if (&operand == &getAMutable())
+    return OperandLayoutAttr::get(getContext(), 0, accumulator);
+  return accumulator;
+}
+
+void WgmmaWaitOp::getLayoutAnchors(MmaLayoutAttr accumulator,
+                                   SmallVectorImpl<LayoutAnchor> &anchors) {
+  for (Value result : getResults())
+    if (isa<AutoLayoutAttr>(getEncoding(result)))
+      anchors.push_back({result, accumulator});
+}
+
+void WgmmaResumeOp::getLayoutAnchors(MmaLayoutAttr accumulator,
+                                     SmallVectorImpl<LayoutAnchor> &anchors) {
+  anchors.push_back({getSource(), accumulator, /*isStrong=*/false});
+}
+
+Attribute WgmmaResumeOp::getOperandLayout(OpOperand &,
+                                          MmaLayoutAttr accumulator) {
+  return accumulator;
+}
+
+void ExtendColumnsOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getResult(), getSource()});
+}
+
+void NarrowOperandOp::getLayoutAnchors(MmaLayoutAttr accumulator,
+                                       SmallVectorImpl<LayoutAnchor> &anchors) {
+  anchors.push_back({getSource(), accumulator, /*isStrong=*/false});
+  anchors.push_back({getResult(),
+                     OperandLayoutAttr::get(getContext(), 0, accumulator),
+                     /*isStrong=*/false});
+}
+
+Attribute NarrowOperandOp::getOperandLayout(OpOperand &,
+                                            MmaLayoutAttr accumulator) {
+  return accumulator;
+}
