@@ -62,6 +62,12 @@ class Attn_Attr<string name, string attrMnemonic, list<Trait> traits = []>
   let mnemonic = attrMnemonic;
 }
 
+/// An attribute of an op that says what it stands for, in the generated pages and
+/// behind the constraint in messages.
+class Described<Attr attr, string meaning> : ConfinedAttr<attr, []> {
+  let summary = attr.summary # ": " # meaning;
+}
+
 /// Base of all ops. `sinceVersion` is the dialect version that introduced the
 /// op.
 class Attn_Op<string mnemonic, list<Trait> traits = []>

@@ -31,7 +31,7 @@ def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>,
     }
     ```
   }];
-  let arguments = (ins OptionalAttr<StrAttr>:$name, OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins Described<OptionalAttr<StrAttr>, "what they are for, in messages and printed IR">:$name, Described<OptionalAttr<I64Attr>, "bytes from the start of dynamic shared memory, set by attn-allocate-shared">:$offset);
   let results = (outs Res<Attn_MBarriersType, "the barriers", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
@@ -58,7 +58,7 @@ def Attn_MBarrierInitOp : Attn_Op<"mbarrier.init", [AttnRequiresSM<90>,
     }
     ```
   }];
-  let arguments = (ins Arg<Attn_MBarriersType, "the barriers">:$barriers, I64Attr:$count);
+  let arguments = (ins Arg<Attn_MBarriersType, "the barriers">:$barriers, Described<I64Attr, "arrivals of a phase, 1 to 2^20 - 1">:$count);
   let assemblyFormat = "$barriers attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }
@@ -100,8 +100,8 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
-    I64Attr:$bytes,
-    OptionalAttr<I64Attr>:$ctas);
+    Described<I64Attr, "announced for this phase, a positive number">:$bytes,
+    Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it happens, 2 to 16; without it this one alone">:$ctas);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }
@@ -130,8 +130,8 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
-    OptionalAttr<I64Attr>:$ctas,
-    UnitAttr:$leader);
+    Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it arrives, 2 to 16; without it this one alone">:$ctas,
+    Described<UnitAttr, "at the barrier of the cluster's first CTA">:$leader);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }
@@ -162,7 +162,7 @@ def Attn_MBarrierWaitOp : Attn_Op<"mbarrier.wait", [AttnRequiresSM<90>,
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
     Arg<I32, "0 or 1">:$parity,
-    UnitAttr:$cluster);
+    Described<UnitAttr, "acquires what other CTAs of the cluster released">:$cluster);
   let assemblyFormat = "$barriers `[` $index `]` `parity` $parity attr-dict `:` type($barriers)";
 }
 
@@ -209,8 +209,8 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
     }
     ```
   }];
-  let arguments = (ins Arg<I32, "1 to 15">:$id, I64Attr:$threads,
-    UnitAttr:$each_warpgroup);
+  let arguments = (ins Arg<I32, "1 to 15">:$id, Described<I64Attr, "that come to it, a multiple of 32">:$threads,
+    Described<UnitAttr, "each warpgroup of the partition has one of its own, from id on">:$each_warpgroup);
   let assemblyFormat = "$id attr-dict";
   let hasVerifier = 1;
 }
@@ -218,7 +218,7 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
 class Attn_TurnOp<string mnemonic> : Attn_Op<"turn." # mnemonic,
     [AttnRequiresSM<90>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
-  let arguments = (ins I64Attr:$id);
+  let arguments = (ins Described<I64Attr, "the first warpgroup's named barrier, 1 to 15">:$id);
   let assemblyFormat = "$id attr-dict";
   let hasVerifier = 1;
 }

@@ -32,9 +32,9 @@ def Attn_AllocOp : Attn_Op<"alloc", [
     ```
   }];
   let arguments = (ins
-    OptionalAttr<StrAttr>:$name,
-    OptionalAttr<I64Attr>:$offset,
-    OptionalAttr<StrAttr>:$overlay);
+    Described<OptionalAttr<StrAttr>, "what it is for, in messages and printed IR">:$name,
+    Described<OptionalAttr<I64Attr>, "bytes from the start of dynamic shared memory, set by attn-allocate-shared">:$offset,
+    Described<OptionalAttr<StrAttr>, "buffers of one group may take the bytes of those that are dead">:$overlay);
   let results = (outs Res<Attn_BufferType, "the buffer", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -65,7 +65,7 @@ def Attn_SlotOp : Attn_Op<"slot", [Pure,
   let arguments = (ins
     Arg<Attn_BufferType, "a buffer of rank 3">:$source,
     Arg<I32, "slot, 0 <= index < depth">:$index,
-    OptionalAttr<I64Attr>:$distance);
+    Described<OptionalAttr<I64Attr>, "steps ahead of the enclosing loop's iteration">:$distance);
   let results = (outs Res<Attn_BufferType, "the slot">:$result);
   let assemblyFormat = [{
     $source `[` $index `]` attr-dict `:` type($source) `->` type($result)
@@ -261,7 +261,7 @@ def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"k
     Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
     Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
     Arg<Optional<I32>, "which barrier">:$which,
-    OptionalAttr<I64Attr>:$ctas);
+    Described<OptionalAttr<I64Attr>, "CTAs of the cluster that get the element, 2 to 16; without it this one alone">:$ctas);
   let assemblyFormat = [{
     $value `,` $dest `[` $index `]` (`token` $token^)?
     (`barrier` $barriers^ `[` $which `]` `:` type($barriers))? attr-dict

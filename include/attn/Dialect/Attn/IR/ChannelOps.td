@@ -37,8 +37,8 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
     }
     ```
   }];
-  let arguments = (ins StrAttr:$name, Attn_RoleArrayAttr:$roles,
-    OptionalAttr<StrArrayAttr>:$parts);
+  let arguments = (ins Described<StrAttr, "what it hands over, in messages and printed IR">:$name, Attn_RoleArrayAttr:$roles,
+    Described<OptionalAttr<StrArrayAttr>, "names of the parts of a slot; without them it is one">:$parts);
   let results = (outs Res<Attn_ChannelType, "the channel">:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -77,7 +77,7 @@ def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure,
     }
     ```
   }];
-  let arguments = (ins Arg<Attn_ChannelType, "the channel">:$channel, StrAttr:$role);
+  let arguments = (ins Arg<Attn_ChannelType, "the channel">:$channel, Described<StrAttr, "the position's role, as the channel names it">:$role);
   let results = (outs Res<Attn_CursorType, "the position">:$result);
   let assemblyFormat = "$channel `as` $role attr-dict `:` type($channel)";
 }
@@ -132,9 +132,9 @@ def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_ChannelType, "the channel">:$channel,
     Arg<Attn_CursorType, "the role's position">:$cursor,
-    StrAttr:$role,
-    OptionalAttr<StrAttr>:$part,
-    UnitAttr:$each_warpgroup);
+    Described<StrAttr, "who waits, as the channel names it">:$role,
+    Described<OptionalAttr<StrAttr>, "which part of the slot, as the channel names it">:$part,
+    Described<UnitAttr, "each warpgroup takes the part of its number">:$each_warpgroup);
   let results = (outs
     Res<I32, "index of the slot">:$index,
     Res<Attn_TokenType, "the right to touch it">:$token);
@@ -162,7 +162,7 @@ def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_ChannelType, "the channel">:$channel,
     Arg<Attn_TokenType, "the token of the acquire">:$token,
-    StrAttr:$role);
+    Described<StrAttr, "who hands it on, as the channel names it">:$role);
   let assemblyFormat = "$channel `,` $token `as` $role attr-dict `:` type($channel)";
 }
 

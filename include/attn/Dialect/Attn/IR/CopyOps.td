@@ -36,7 +36,7 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     Arg<I64, "elements from the base to row 0">:$offset,
     Arg<I32, "number of rows that exist">:$rows,
     Arg<I64, "elements from one row to the next">:$stride,
-    OptionalAttr<I64Attr>:$alignment);
+    Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment);
   let results = (outs Res<Attn_GlobalType, "the view">:$result);
   let assemblyFormat = [{
     $base `[` $offset `]` `rows` $rows `stride` $stride attr-dict `:` type($result)
@@ -73,7 +73,7 @@ def Attn_CpAsyncOp : Attn_Op<"cp_async", [AttnRequiresSM<80>, AttnAsync<"kCopyGr
     Arg<Attn_GlobalType, "source rows">:$source,
     Arg<I32, "first row">:$row,
     Arg<Attn_BufferType, "destination">:$dest,
-    UnitAttr:$in_bounds);
+    Described<UnitAttr, "all rows exist">:$in_bounds);
   let assemblyFormat = [{
     $source `[` $row `]` `,` $dest attr-dict `:` type($source) `,` type($dest)
   }];
@@ -118,7 +118,7 @@ def Attn_CpAsyncWaitOp : Attn_Op<"cp_async.wait", [AttnRequiresSM<80>, AttnAsync
     }
     ```
   }];
-  let arguments = (ins I64Attr:$pending);
+  let arguments = (ins Described<I64Attr, "the youngest groups, which may stay incomplete">:$pending);
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -225,7 +225,8 @@ def Attn_StoreResultOp : Attn_Op<"store_result", [AttrSizedOperandSegments]> {
     Arg<Optional<Attn_BufferType>, "a dead buffer that may be reused", [MemWrite]>:$scratch,
     Arg<Optional<Attn_TensorMapType>, "a map of the rows">:$map,
     Arg<Variadic<I32>, "where the tile starts in the map's tensor">:$coords,
-    DefaultValuedAttr<Attn_EpilogueKindAttr, "::mlir::attn::EpilogueKind::Auto">:$kind);
+    Described<DefaultValuedAttr<Attn_EpilogueKindAttr, "::mlir::attn::EpilogueKind::Auto">,
+      "the way to global memory">:$kind);
   let assemblyFormat = [{
     $value `,` $dest `[` $row `]` (`scratch` $scratch^ `:` type($scratch))?
     (`map` $map^ `[` $coords `]` `:` type($map))? attr-dict

@@ -88,15 +88,15 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     Arg<I32, "first block without left mask">:$full_begin,
     Arg<I32, "first block with right mask">:$full_end,
     Arg<I32, "one past the last block">:$end,
-    I64Attr:$block,
-    I64Attr:$stages,
+    Described<I64Attr, "keys of a block">:$block,
+    Described<I64Attr, "slots of each ring that attn.stage loads into">:$stages,
     Arg<Variadic<AnyType>, "initial carried values">:$inits,
-    UnitAttr:$qk_ahead,
-    UnitAttr:$pv_behind,
-    UnitAttr:$rescore,
-    OptionalAttr<I64Attr>:$turns,
-    OptionalAttr<DenseI64ArrayAttr>:$first,
-    OptionalAttr<Attn_KVPhaseAttr>:$second);
+    Described<UnitAttr, "QK of the next block starts before PV of this one">:$qk_ahead,
+    Described<UnitAttr, "PV is awaited with QK of the block after the next one">:$pv_behind,
+    Described<UnitAttr, "lost bets are corrected, or QK is multiplied once more">:$rescore,
+    Described<OptionalAttr<I64Attr>, "named barrier of the first warpgroup, where they start products in turn">:$turns,
+    Described<OptionalAttr<DenseI64ArrayAttr>, "keys of the first block that are multiplied, for all warpgroups or for each">:$first,
+    Described<OptionalAttr<Attn_KVPhaseAttr>, "phase of the block behind the first one">:$second);
   let results = (outs Res<Variadic<AnyType>, "carried values after the last block">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -170,7 +170,7 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
   }];
   let arguments = (ins
     Arg<I32, "number of tiles">:$count,
-    Attn_TileSchedulerAttr:$scheduler,
+    Described<Attn_TileSchedulerAttr, "which tiles a CTA or cluster gets, and in which order">:$scheduler,
     Arg<Optional<LLVM_PointerInAddressSpace<1>>, "dynamic: the next tile">:$counter,
     Arg<Optional<Attn_ChannelType>, "dynamic: hands indices over">:$channel,
     Arg<Optional<Attn_BufferType>, "dynamic: the indices">:$ring,

@@ -122,22 +122,22 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Optional<Attn_ShapedOperand>, "what a unit of k stands for, (B, Hkv), f32">:$k_descale,
     Arg<Optional<Attn_ShapedOperand>, "what a unit of v stands for, (B, Hkv), f32">:$v_descale,
     /*attention_c30*/
-    OptionalAttr<Attn_MaskAttr>:$mask,
+    Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
     /*attention_c17*/
-    OptionalAttr<F32Attr>:$scale,
+    Described<OptionalAttr<F32Attr>, "factor of the scores; 1 / sqrt(D) without it">:$scale,
     /*attention_c18*/
-    OptionalAttr<F32Attr>:$softcap,
+    Described<OptionalAttr<F32Attr>, "scores become softcap * tanh(score / softcap)">:$softcap,
     /*attention_c22*/
-    OptionalAttr<I64Attr>:$max_seqlen_q,
+    Described<OptionalAttr<I64Attr>, "bound on the queries of a packed sequence">:$max_seqlen_q,
     /*attention_c23*/
-    OptionalAttr<I64Attr>:$page_size,
+    Described<OptionalAttr<I64Attr>, "keys of a page">:$page_size,
     /*attention_c24*/
-    OptionalAttr<I64Attr>:$kv_splits,
+    Described<OptionalAttr<I64Attr>, "parts that the keys are cut into">:$kv_splits,
     /*attention_c25*/
-    OptionalAttr<I64Attr>:$rope_dim,
+    Described<OptionalAttr<I64Attr>, "columns of q and k that v does not have">:$rope_dim,
     /*attention_c26*/
-    OptionalAttr<F32Attr>:$out_scale,
-    OptionalAttr<Attn_PlanInterface>:$plan);
+    Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
+    Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*attention_c29*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
   /*attention_c27, attention_c28, attention_c32*/

@@ -36,7 +36,7 @@ def Attn_ReduceOp : Attn_Op<"reduce", [Pure,
   let arguments = (ins
     EnumProp<Attn_ReduceKind>:$kind,
     Arg<AnyRankedTensor, "the tile">:$source,
-    UnitAttr:$partial);
+    Described<UnitAttr, "one column for each thread that holds the row's elements, to be added later">:$partial);
   let results = (outs Res<AnyRankedTensor, "row values">:$result);
   let assemblyFormat = [{
     $kind $source (`partial` $partial^)? attr-dict `:` type($source) `->` type($result)
@@ -107,7 +107,7 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
   }];
   let arguments = (ins
     Arg<AnyTypeOf<[F32, AnyRankedTensor]>, "exponents">:$source,
-    DefaultValuedAttr<I64Attr, "0">:$polynomial);
+    Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 elements, how many a polynomial computes">:$polynomial);
   let results = (outs Res<AnyTypeOf<[F32, AnyRankedTensor]>, "powers">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;
@@ -147,7 +147,7 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Attn_LayoutOpInterface, Pure, Attr
     Arg<Optional<I32>, "number of keys">:$limit,
     Arg<Optional<I32>, "least kept key minus query">:$lower,
     Arg<Optional<I32>, "greatest kept key minus query">:$upper,
-    UnitAttr:$quads);
+    Described<UnitAttr, "columns are keys in the order of quads">:$quads);
   let results = (outs Res<AnyRankedTensor, "masked scores">:$result);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` (`limit` $limit^)? (`lower` $lower^)?
@@ -189,7 +189,7 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
     Arg<AnyRankedTensor, "the tile">:$source,
     Arg<I32, "query of row 0">:$row,
     Arg<I32, "key of column 0">:$column,
-    UnitAttr:$quads);
+    Described<UnitAttr, "columns are keys in the order of quads">:$quads);
   let results = (outs Res<AnyRankedTensor, "the new tile">:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -252,11 +252,12 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Arg<AnyRankedTensor, "partial row sums, M x P, f32">:$l,
     Arg<AnyRankedTensor, "accumulator, M x Dv, f32">:$o,
     Arg<F32, "scale times log2 e">:$scale,
-    DefaultValuedAttr<Attn_SoftmaxPolicyAttr, "::mlir::attn::SoftmaxPolicy::Exact">:$policy,
-    UnitAttr:$finite,
-    DefaultValuedAttr<F32Attr, "0.0f">:$offset,
-    DefaultValuedAttr<F32Attr, "8.0f">:$growth,
-    DefaultValuedAttr<F32Attr, "16.0f">:$limit);
+    Described<DefaultValuedAttr<Attn_SoftmaxPolicyAttr, "::mlir::attn::SoftmaxPolicy::Exact">,
+      "how running maxima are kept">:$policy,
+    Described<UnitAttr, "every row has a key that is not masked">:$finite,
+    Described<DefaultValuedAttr<F32Attr, "0.0f">, "of the maximum, in exponents of two">:$offset,
+    Described<DefaultValuedAttr<F32Attr, "8.0f">, "exponents of two by which a maximum may grow before a bet is lost">:$growth,
+    Described<DefaultValuedAttr<F32Attr, "16.0f">, "largest exponent of two of a probability">:$limit);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
     Res<AnyRankedTensor, "new maximum">:$newM,
@@ -320,9 +321,9 @@ def Attn_RareOp : Attn_Op<"rare", [
   let arguments = (ins
     Arg<AnyRankedTensor, "i1: true where the body is needed">:$condition,
     Arg<Variadic<AnyType>, "results where it is not">:$defaults,
-    UnitAttr:$each_warpgroup,
-    OptionalAttr<I64Attr>:$barrier,
-    UnitAttr:$leave_loop);
+    Described<UnitAttr, "a warpgroup's four warps decide as one">:$each_warpgroup,
+    Described<OptionalAttr<I64Attr>, "the first warpgroup's named barrier, set by attn-insert-fences">:$barrier,
+    Described<UnitAttr, "a loop that the path ends is left for it">:$leave_loop);
   let results = (outs Res<Variadic<AnyType>, "yielded values or defaults">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{

@@ -36,7 +36,7 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
   }];
   let arguments = (ins
     Arg<AnyStridedMemRef, "the tensor in global memory">:$source,
-    UnitAttr:$packed);
+    Described<UnitAttr, "the batch is a dimension that says where a sequence ends">:$packed);
   let results = (outs Res<Attn_TensorMapType, "the map">:$result);
   let assemblyFormat = "(`packed` $packed^)? $source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
@@ -106,8 +106,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
     Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
     Arg<Optional<I32>, "which barrier">:$index,
-    OptionalAttr<I64Attr>:$multicast,
-    OptionalAttr<I64Attr>:$stacked);
+    Described<OptionalAttr<I64Attr>, "CTAs of the cluster that get all parts of the rows, 2 to 16">:$multicast,
+    Described<OptionalAttr<I64Attr>, "boxes one below the other, 2 to 256">:$stacked);
   let assemblyFormat = [{
     $map `[` $coords `]` `,` $dest (`token` $token^)?
     (`barrier` $barriers^ `[` $index `]` `:` type($barriers))? attr-dict
@@ -154,7 +154,7 @@ def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>, AttnAsync<"kBulk
     Arg<Attn_BufferType, "source">:$source,
     Arg<Attn_TensorMapType, "the map">:$map,
     Arg<Variadic<I32>, "first element, one index for each dimension">:$coords,
-    OptionalAttr<I64Attr>:$warpgroups);
+    Described<OptionalAttr<I64Attr>, "that store a part of the rows each">:$warpgroups);
   let assemblyFormat = "$source `,` $map `[` $coords `]` attr-dict `:` type($source) `,` type($map)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -187,7 +187,7 @@ def Attn_TmaWaitOp : Attn_Op<"tma.wait", [AttnRequiresSM<90>, AttnAsync<"kBulkSt
 
     Example: see `attn.tma.store`.
   }];
-  let arguments = (ins I64Attr:$pending, UnitAttr:$read);
+  let arguments = (ins Described<I64Attr, "the youngest groups, which may stay incomplete">:$pending, Described<UnitAttr, "until the sources are read, not until all is written">:$read);
   let assemblyFormat = "attr-dict";
   let extraClassDeclaration = [{
     ::std::optional<int64_t> getAwaitedGroups() { return getPending(); }

@@ -44,9 +44,9 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
     ```
   }];
   let arguments = (ins
-    StrArrayAttr:$names,
-    DenseI64ArrayAttr:$warps,
-    DenseI64ArrayAttr:$registers);
+    Described<StrArrayAttr, "of the partitions">:$names,
+    Described<DenseI64ArrayAttr, "of each partition, a multiple of 4">:$warps,
+    Described<DenseI64ArrayAttr, "that each thread of a partition asks for, 24 to 256, a multiple of 8">:$registers);
   let regions = (region VariadicRegion<SizedRegion<1>>:$partitions);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -81,7 +81,7 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
     }
     ```
   }];
-  let arguments = (ins UnitAttr:$each_warpgroup);
+  let arguments = (ins Described<UnitAttr, "one thread of each warpgroup">:$each_warpgroup);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     (`each_warpgroup` $each_warpgroup^)? attr-dict-with-keyword $body

@@ -49,8 +49,8 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
     Arg<Attn_MmaOperand, "M x K">:$a,
     Arg<Attn_BufferType, "K x N">:$b,
     Arg<Optional<AnyTypeOf<[AnyRankedTensor, Attn_InFlightType]>>, "M x N, the accumulator">:$c,
-    OptionalAttr<I64Attr>:$columns,
-    OptionalAttr<I64Attr>:$depth);
+    Described<OptionalAttr<I64Attr>, "of b that are multiplied, the first ones; all without it">:$columns,
+    Described<OptionalAttr<I64Attr>, "of the contraction, the first columns of a; all without it">:$depth);
   let results = (outs Res<Attn_InFlightType, "M x N">:$result);
   let assemblyFormat = [{
     $a `,` $b (`acc` $c^ `:` type($c))? attr-dict `:` type($a) `,` type($b) `->` type($result)
@@ -80,7 +80,7 @@ def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, AttnAsync<"kWg
   }];
   let arguments = (ins
     Arg<Variadic<Attn_InFlightType>, "accumulators in flight">:$sources,
-    I64Attr:$pending);
+    Described<I64Attr, "the youngest groups, which may stay incomplete">:$pending);
   let results = (outs Res<Variadic<AnyRankedTensor>, "the accumulators">:$results);
   let assemblyFormat = "($sources^)? attr-dict (`:` type($sources)^ `->` type($results))?";
   let hasVerifier = 1;
@@ -182,7 +182,8 @@ def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure,
     ```
   }];
   let arguments = (ins Arg<AnyRankedTensor, "M x K, f32">:$source,
-    DefaultValuedAttr<Attn_KeyOrderAttr, "::mlir::attn::KeyOrder::Interleaved">:$order);
+    Described<DefaultValuedAttr<Attn_KeyOrderAttr, "::mlir::attn::KeyOrder::Interleaved">,
+      "which column of the source becomes which one of the result">:$order);
   let results = (outs Res<AnyRankedTensor, "M x K, f8E4M3FN or f8E5M2">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
