@@ -86,7 +86,7 @@ def read_list() -> list[Mutant]:
 
 
 def problems_of(mutants: list[Mutant]) -> list[str]:
-    problems, names = [], set()
+    problems, names, planted = [], set(), {}
     for m in mutants:
         if m.name in names:
             problems.append(f"{m.name}: expected one bug of a name, got two")
@@ -98,6 +98,10 @@ def problems_of(mutants: list[Mutant]) -> list[str]:
             problems.append(f"{m.name}: expected its place once in {m.file}, got {places}: {m.at}")
         elif inside != 1:
             problems.append(f"{m.name}: expected '{m.old}' once in its place, got {inside}")
+        elif m.at not in planted.setdefault(m.file, text):
+            problems.append(f"{m.name}: expected a place of its own, got another bug's")
+        else:
+            planted[m.file] = planted[m.file].replace(m.at, m.at.replace(m.old, m.planted()))
         for test in m.tests:
             if not (ROOT / test).exists():
                 problems.append(f"{m.name}: there is no test {test}")

@@ -109,6 +109,21 @@ static void expectTextFailure(const char *text) {
   expectFailure(request);
 }
 
+/* A flag without a value is set. */
+static void testFlags(void) {
+  const char *values[] = {"", "true", "false"};
+  for (int i = 0; i < 3; ++i) {
+    AttnRequest *request = makeRequest();
+    set(request, "sinks", values[i]);
+    AttnResult *result = attnCompile(request);
+    CHECK(attnResultSucceeded(result));
+    const char *launch = attnResultGetLaunch(result, 0).data;
+    CHECK((strstr(launch, "\"sinks\": true") != NULL) == (i != 2));
+    attnResultDestroy(result);
+    attnRequestDestroy(request);
+  }
+}
+
 static void testFailures(void) {
   expectFailure(attnRequestCreate());
   expectOptionFailure("colour", "red");
@@ -184,6 +199,9 @@ static void testSimulation(void) {
   expectReportError(result, simulation);
   simulation = attnSimulationCreate();
   setInput(simulation, "f16", 64, 16);
+  expectReportError(result, simulation);
+  simulation = attnSimulationCreate();
+  setInput(simulation, "f16", 64, 2 * 64 * 64 * 2 + 2);
   expectReportError(result, simulation);
   simulation = attnSimulationCreate();
   setInput(simulation, "f16", -1, 16);
@@ -342,6 +360,7 @@ static void testThreads(void) {
 int main(void) {
   testVersions();
   testCompile();
+  testFlags();
   testFailures();
   testSimulation();
   testProgress();

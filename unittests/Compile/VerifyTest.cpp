@@ -97,6 +97,8 @@ TEST_F(ModificationsTest, OutOfBoundsIsUndefined) {
   // The load says "a region reads index 5 of a dimension of 2 elements"; the
   // score it belongs to has no value.
   EXPECT_TRUE(std::isnan(options.scoreMod(1.0, 0, 0, 5, 5)));
+  EXPECT_TRUE(std::isnan(options.scoreMod(1.0, 0, 0, 5, 2)));
+  EXPECT_FALSE(std::isnan(options.scoreMod(1.0, 0, 0, 5, 1)));
 }
 
 TEST_F(ModificationsTest, NoRegions) {

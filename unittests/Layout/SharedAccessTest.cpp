@@ -180,6 +180,9 @@ TEST(BankConflicts, Counting) {
   EXPECT_EQ(count(4, [](int lane) { return 128 * lane; }), Pair(32, 1));
   EXPECT_EQ(count(2, [](int lane) { return 2 * lane; }), Pair(1, 1));
   EXPECT_EQ(count(8, [](int lane) { return 8 * lane; }), Pair(2, 2));
+  EXPECT_EQ(count(8, [](int lane) { return 16 * lane; }), Pair(4, 2));
+  // Lanes of different halves never share a wavefront.
+  EXPECT_EQ(count(8, [](int lane) { return 8 * (lane % 16); }), Pair(2, 2));
   EXPECT_EQ(count(16, [](int lane) { return 16 * lane; }), Pair(4, 4));
   EXPECT_EQ(count(16, [](int lane) { return 32 * lane; }), Pair(8, 4));
   // Lanes of different quarters never share a wavefront.

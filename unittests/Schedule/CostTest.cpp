@@ -21,11 +21,24 @@ protected:
 
   /// The facts of an attention of one batch and head dimension 128.
   ProblemFacts getFacts(int64_t heads, int64_t length, StringRef mask) {
-    std::string text = llvm::formatv(
+    return parse(llvm::formatv(
         "!t = memref<1x{0}x{1}x128xf16>\nfunc.func @f(%q: !t, %o: !t) {{\n"
         "attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%o : !t) "
         "{{mask = #attn.mask<kind = {2}>}\nreturn\n}",
-        heads, length, mask);
+        heads, length, mask));
+  }
+
+  /// The facts of one of 8-bit operands whose keys are contiguous in V.
+  ProblemFacts getNarrowFacts(int64_t headDim) {
+    return parse(llvm::formatv(
+        "!t = memref<1x8x512x{0}xf8E4M3FN>\n!v = memref<1x8x512x{0}xf8E4M3FN, "
+        "strided<[{1}, {2}, 1, 512]>>\n!o = memref<1x8x512x{0}xf16>\n"
+        "func.func @f(%q: !t, %v: !v, %o: !o) {{\n"
+        "attn.attention ins(%q, %q, %v : !t, !t, !v) outs(%o : !o)\nreturn\n}",
+        headDim, 8 * 512 * headDim, 512 * headDim));
+  }
+
+  ProblemFacts parse(const std::string &text) {
     module = parseSourceString<ModuleOp>(text, &context);
     AttentionOp op;
     module->walk([&](AttentionOp found) { op = found; });
@@ -34,14 +47,22 @@ protected:
     return *facts;
   }
 
+  /// The default plan of a schedule with parameters replaced.
+  PlanAttrInterface getPlan(const Schedule &schedule, const ProblemFacts &facts,
+                            ArrayRef<PlanParameter> parameters) {
+    auto plan = schedule.setParameters([&] { return facts.op->emitError(); },
+                                       &context, nullptr, parameters);
+    EXPECT_TRUE(succeeded(plan));
+    return *plan;
+  }
+
   /// Microseconds of a plan of ws_wgmma with parameters replaced.
   double estimate(const ProblemFacts &facts,
                   ArrayRef<PlanParameter> parameters) {
     const Schedule &schedule = getWsWgmmaSchedule();
-    auto plan = schedule.setParameters([&] { return facts.op->emitError(); },
-                                       &context, nullptr, parameters);
-    EXPECT_TRUE(succeeded(plan));
-    return schedule.estimate(facts, *plan, target).microseconds;
+    return schedule
+        .estimate(facts, getPlan(schedule, facts, parameters), target)
+        .microseconds;
   }
 
   MLIRContext context;
@@ -85,6 +106,59 @@ TEST_F(CostTest, EvenlyDealtTilesTakeLessTime) {
   for (size_t i = 1; i < seen.size(); ++i)
     EXPECT_LE(seen[i - 1].second, seen[i].second * (1 + 1e-9))
         << seen[i - 1].first << " and " << seen[i].first;
+}
+
+// A second tile of one row needs one block more than the first, which is uneven
+// for two CTAs: the key of that row counts.
+TEST_F(CostTest, ATileNeedsTheKeyOfItsLastRow) {
+  auto get = [&](int64_t length) {
+    return *getImbalance(getFacts(/*heads=*/1, length, "causal"),
+                         /*blockM=*/128, /*blockN=*/128, /*groupHeads=*/0,
+                         /*ctas=*/2);
+  };
+  // A tile takes as long as it has blocks, and the same time beside them.
+  double first = get(256), second = get(129);
+  EXPECT_GT(second, 1);
+  EXPECT_EQ(first, second);
+}
+
+// The products of two parts of a block are live together, one at a time else.
+TEST_F(CostTest, ScoresOfTwoPartsTakeRegisters) {
+  const Schedule &schedule = getSplitQSchedule();
+  ProblemFacts facts = getFacts(/*heads=*/1, /*length=*/512, "none");
+  auto countScores = [&](const char *parts) {
+    auto plan = getPlan(schedule, facts,
+                        {{"block_m", "64"},
+                         {"block_n", "128"},
+                         {"warps", "4"},
+                         {"parts", parts}});
+    ResourceSum sum = schedule.estimate(facts, plan, target).registers;
+    std::string text = sum.str();
+    StringRef rest = StringRef(text).split(" s ").second;
+    return rest.split(" + ").first.str();
+  };
+  // 16 rows of a warp: half a register for each key.
+  EXPECT_EQ(countScores("1"), "64");
+  EXPECT_EQ(countScores("2"), "64");
+  EXPECT_EQ(countScores("4"), "32");
+}
+
+// What ptxas was seen to keep of 8-bit operands with PV one block behind.
+TEST_F(CostTest, NarrowBlocksThatSpill) {
+  auto spills = [&](int64_t headDim, const char *blockN) {
+    const Schedule &schedule = getWsWgmmaSchedule();
+    ProblemFacts facts = getNarrowFacts(headDim);
+    auto plan = getPlan(schedule, facts,
+                        {{"block_m", "128"},
+                         {"block_n", blockN},
+                         {"softmax", "optimistic"},
+                         {"qk_ahead", "true"},
+                         {"pv_behind", "true"}});
+    return schedule.isExpectedToSpill(facts, plan, target);
+  };
+  EXPECT_FALSE(spills(128, "128"));
+  EXPECT_FALSE(spills(64, "128"));
+  EXPECT_TRUE(spills(64, "160"));
 }
 
 } // namespace

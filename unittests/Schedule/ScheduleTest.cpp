@@ -51,6 +51,16 @@ private:
   const Schedule &base = getSplitQSchedule();
 };
 
+TEST(ResourceSum, CountsEachPartAsOftenAsItIsThere) {
+  ResourceSum sum;
+  sum.add("q", 100);
+  sum.add("k", 16, 2);
+  sum.add("v", 8, 3);
+  sum.add("none", 7, 0);
+  EXPECT_EQ(sum.getTotal(), 156);
+  EXPECT_EQ(sum.str(), "156 (q 100 + k 2 x 16 + v 3 x 8)");
+}
+
 TEST(Schedule, RegistersOnceByName) {
   static const Renamed renamed;
   size_t before = getSchedules().size();

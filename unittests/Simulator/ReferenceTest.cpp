@@ -203,6 +203,27 @@ TEST(Reference, SinksEnterTheDenominatorAndLSE) {
   EXPECT_EQ(result.lse[0], 0.5);
   EXPECT_EQ(result.lse[7], -1.25);
   EXPECT_THAT(result.o, testing::Each(0.0));
+  // -inf is no sink, +inf takes all and NaN spoils the row, with keys or not.
+  for (Case *one : {&test, &empty}) {
+    sinks.set({0}, -infinity);
+    sinks.set({1}, infinity);
+    result = one->run();
+    AttentionProblem problem = one->problem;
+    problem.sinks = false;
+    AttentionResult none = cantFail(computeReference(problem, one->inputs));
+    for (int64_t row = 0; row < 4; ++row) {
+      EXPECT_EQ(result.lse[row], none.lse[row]);
+      EXPECT_EQ(result.lse[4 + row], infinity);
+    }
+    for (int64_t at = 0; at < 4 * 8; ++at) {
+      EXPECT_EQ(result.o[at], none.o[at]);
+      EXPECT_EQ(result.o[4 * 8 + at], 0.0);
+    }
+    sinks.set({0}, NAN);
+    result = one->run();
+    EXPECT_TRUE(std::isnan(result.lse[3]));
+    EXPECT_TRUE(std::isnan(result.o[3 * 8 + 7]));
+  }
   Tensor wrong(DType::F32, {3});
   test.inputs.sinks = wrong.view;
   EXPECT_EQ(test.fail(), "reference: \"sinks\": expected shape [2], got [3]");
@@ -351,6 +372,9 @@ TEST(Reference, VariableLengths) {
           EXPECT_EQ(result.o[row * 8 + e], part.o[partRow * 8 + e]);
       }
   }
+  // The longest sequence has 5.
+  packed.problem.maxSeqlenQ = 5;
+  EXPECT_EQ(packed.run().lse, result.lse);
   packed.problem.maxSeqlenQ = 4;
   EXPECT_EQ(packed.fail(), "reference: \"cu_seqlens_q\": expected at most 4 "
                            "queries in sequence 2, got 5");

@@ -369,6 +369,21 @@ TEST(DriverMaps, ReplaceAsHardware) {
             "tensor map: expected a dimension below 4, got 4");
 }
 
+TEST(DriverMaps, BoxesHaveAtMost256Elements) {
+  TensorMapInfo info;
+  info.address = 0x1000;
+  info.element = TensorMapElement::U8;
+  info.rank = 2;
+  info.dims = {512, 512, 1, 1, 1};
+  info.strides[1] = 512;
+  info.box = {256, 256, 1, 1, 1};
+  EXPECT_TRUE(bool(encodeTensorMap(info)));
+  info.box = {16, 257, 1, 1, 1};
+  EXPECT_EQ(llvm::toString(encodeTensorMap(info).takeError()),
+            "tensor map: expected a box between 1 and 256 in dimension 1, got "
+            "257");
+}
+
 TEST(DriverMaps, PaddedElements) {
   // 128 elements of 4 bits take 64 bytes of global and 128 of shared memory.
   TensorMapInfo info;

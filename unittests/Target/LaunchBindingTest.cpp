@@ -302,6 +302,8 @@ TEST(DTypes, ConvertElements) {
   EXPECT_EQ(roundTrip(DType::BF16, 1.0 + 3.0 / 256), 1.0 + 4.0 / 256);
   EXPECT_TRUE(std::isnan(roundTrip(DType::F8E4M3FN, 1000.0)));
   EXPECT_EQ(roundTrip(DType::I8, 200.0), 127.0);
+  EXPECT_EQ(roundTrip(DType::I8, 128.0), 127.0);
+  EXPECT_EQ(roundTrip(DType::I8, -128.0), -128.0);
   EXPECT_EQ(roundTrip(DType::I32, -1e12), -2147483648.0);
   EXPECT_EQ(roundTrip(DType::I64, 1e30), 9223372036854775807.0);
   for (unsigned bits = 0; bits < 65536; ++bits) {

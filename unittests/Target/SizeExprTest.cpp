@@ -47,6 +47,8 @@ TEST(SizeExpr, Arithmetic) {
   EXPECT_EQ(evaluate("100 / 10 / 5"), 2);
   EXPECT_EQ(evaluate("-3 + 5"), 2);
   EXPECT_EQ(evaluate("2 - -3"), 5);
+  EXPECT_EQ(evaluate("--4"), 4);
+  EXPECT_EQ(evaluate("---4"), -4);
   EXPECT_EQ(evaluate("min(3, 5) + max(3, 5)"), 8);
 }
 

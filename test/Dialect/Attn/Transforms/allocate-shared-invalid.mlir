@@ -67,6 +67,23 @@ gpu.module @kernels {
 
 // -----
 
+// A few bytes are as bad as many.
+!g = !attn.global<?x8xf16>
+!b = !attn.buffer<9x8xf16, #attn.rows, shared>
+gpu.module @kernels {
+  gpu.func @given_few(%g: !g, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-note@below {{the other buffer is here, live at the same time}}
+    %k = attn.alloc {name = "k", offset = 0 : i64} : !b
+    // expected-error@below {{expected bytes of its own, got [128, 272), which overlap 'k' at [0, 144)}}
+    %v = attn.alloc {name = "v", offset = 128 : i64} : !b
+    attn.cp_async %g[%row], %k : !g, !b
+    attn.cp_async %g[%row], %v : !g, !b
+    gpu.return
+  }
+}
+
+// -----
+
 #s128 = #attn.swizzled<span = 128>
 gpu.module @kernels {
   gpu.func @given_alignment() kernel attributes {attn.warps = array<i64: 4, 1>} {

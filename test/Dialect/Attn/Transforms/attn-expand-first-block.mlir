@@ -65,6 +65,18 @@ func.func @tail(%q: memref<1x8x?x64xf16>, %k: memref<1x8x1024x64xf16>, %o: memre
 
 // -----
 
+// A tile of one row ends behind that row: 3 of 6 blocks are first ones.
+// CHECK-LABEL: func.func @one_row
+// CHECK: attn.kv_loop {{.*}} qk_ahead first [64, 128] second interior
+// REMARK: block=128, keys="64,128", saved-percent=12.5
+func.func @one_row(%q: memref<1x8x257x64xf16>, %o: memref<1x8x257x64xf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x257x64xf16>, memref<1x8x257x64xf16>, memref<1x8x257x64xf16>)
+                 outs(%o : memref<1x8x257x64xf16>) {mask = #attn.mask<kind = causal>, plan = #attn.ws_wgmma<first_block = auto>}
+  return
+}
+
+// -----
+
 // 8-bit operands: multiples of 32.
 // CHECK-LABEL: func.func @narrow
 // CHECK: attn.kv_loop {{.*}} first [64, 64] second interior

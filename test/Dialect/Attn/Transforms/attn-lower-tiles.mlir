@@ -57,6 +57,21 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Of 96 threads a power of two copies, the others nothing.
+  // CHECK-LABEL: gpu.func @idle_threads
+  // CHECK: %[[SOME:.*]] = arith.constant 64 : i32
+  // CHECK-NEXT: %[[ACTIVE:.*]] = arith.cmpi ult, %{{.*}}, %[[SOME]] : i32
+  // CHECK-NEXT: scf.if %[[ACTIVE]] {
+  // CHECK-COUNT-8: nvvm.cp.async.shared.global
+  // CHECK-NOT: nvvm.cp.async.shared.global
+  // CHECK: gpu.return
+  gpu.func @idle_threads(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 3, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 16 : i64} : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async %g[%row], %b {in_bounds} : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    gpu.return
+  }
+
   // One warp row of 16 x 64 x 64: 32 instructions, 4 ldmatrix for A, 16 for B.
   // K is read transposed through its view (no .trans), V with .trans.
   // CHECK-LABEL: gpu.func @product_k

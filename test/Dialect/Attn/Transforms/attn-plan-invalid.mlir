@@ -90,6 +90,15 @@ func.func @head_dim(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: mem
 
 // -----
 
+func.func @long_dim(%q: memref<2x8x1x264xf16>, %k: memref<2x8x16x264xf16>, %v: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support a head dimension of 264, expected a multiple of 8 up to 256}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x264xf16>, memref<2x8x16x264xf16>, memref<2x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>)
+  return
+}
+
+// -----
+
 func.func @lengths(%q: memref<1x1x1x16xf16>, %k: memref<1x1x536870912x16xf16>, %v: memref<1x1x536870912x16xf16>, %o: memref<1x1x1x16xf16>) {
   // expected-error@+1 {{schedule 'split_q' does not support 536870912 keys, expected fewer than 536870912}}
   attn.attention ins(%q, %k, %v : memref<1x1x1x16xf16>, memref<1x1x536870912x16xf16>, memref<1x1x536870912x16xf16>)

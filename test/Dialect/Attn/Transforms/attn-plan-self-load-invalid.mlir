@@ -37,6 +37,16 @@ func.func @results(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf32>) {
 
 // -----
 
+// Four CTAs would fit without the bytes that each of them needs beside its own.
+func.func @reserved(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{does not fit: shared memory 57424 (q 8192 + k 2 x 12288 + v 2 x 12288 + barriers 5 x 16) and 1024 more for each of 4 CTAs exceeds 233472 of an SM or 232448 of a CTA on sm_90a}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.self_load<block_n = 96, ctas_per_sm = 4>}
+  return
+}
+
+// -----
+
 func.func @batch(%q: memref<?x8x1x64xf16>, %o: memref<?x8x1x64xf16>) {
   // expected-error@+1 {{schedule 'self_load' does not support a batch size that only the launch decides}}
   attn.attention ins(%q, %q, %q : memref<?x8x1x64xf16>, memref<?x8x1x64xf16>, memref<?x8x1x64xf16>)

@@ -51,6 +51,16 @@ func.func @ahead(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 
 // -----
 
+// TMA needs strides of whole 16 bytes: rows of 72 bytes are none.
+func.func @strides(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16, strided<[139264, 17408, 68, 1]>>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support a stride of 136 bytes in 'k', expected a multiple of 16}}
+  attn.attention ins(%q, %k, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16, strided<[139264, 17408, 68, 1]>>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>)
+  return
+}
+
+// -----
+
 // Each CTA of a cluster loads whole 8 rows of a block.
 func.func @parts(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
   // expected-error@+1 {{cluster = 4 needs block_n to be a multiple of 32, got 80}}

@@ -136,3 +136,20 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A tile that nothing but its rows fixes takes the layout that they are rows of,
+// not the kernel's usual one.
+
+// CHECK-LABEL: gpu.func @rows_first
+gpu.module @kernels {
+  gpu.func @rows_first(%m: tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [2, 2]>>>) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    // CHECK-NOT: attn.convert_layout
+    // CHECK: attn.broadcast {{.*}} -> tensor<64x32xf32, #attn.mma<warps = [2, 2]>>
+    %r = attn.exp2 %m : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [2, 2]>>>
+    %t = attn.broadcast %r : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [2, 2]>>> -> tensor<64x32xf32, #attn.auto>
+    gpu.return
+  }
+}

@@ -405,4 +405,87 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // The last of the 16 named barriers is as good as any.
+  // CHECK-LABEL: gpu.func @last_id
+  // CHECK: attn.local_store
+  // CHECK-NEXT: %[[ID:.*]] = arith.constant 15 : i32
+  // CHECK-NEXT: attn.named_barrier %[[ID]] {threads = 128 : i64}
+  // CHECK-NEXT: attn.local_load
+  gpu.func @last_id() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %x = attn.alloc {name = "x", offset = 0 : i64} : !b
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      %o = arith.constant dense<0.0> : !tile
+      attn.local_store %o, %x : !tile, !b
+      %0 = attn.local_load %x : !b -> !tile
+    }
+    partition "producer" warps 4 registers 24 {
+      %id1 = arith.constant 1 : i32
+      attn.named_barrier %id1 {threads = 128}
+      %id2 = arith.constant 2 : i32
+      attn.named_barrier %id2 {threads = 128}
+      %id3 = arith.constant 3 : i32
+      attn.named_barrier %id3 {threads = 128}
+      %id4 = arith.constant 4 : i32
+      attn.named_barrier %id4 {threads = 128}
+      %id5 = arith.constant 5 : i32
+      attn.named_barrier %id5 {threads = 128}
+      %id6 = arith.constant 6 : i32
+      attn.named_barrier %id6 {threads = 128}
+      %id7 = arith.constant 7 : i32
+      attn.named_barrier %id7 {threads = 128}
+      %id8 = arith.constant 8 : i32
+      attn.named_barrier %id8 {threads = 128}
+      %id9 = arith.constant 9 : i32
+      attn.named_barrier %id9 {threads = 128}
+      %id10 = arith.constant 10 : i32
+      attn.named_barrier %id10 {threads = 128}
+      %id11 = arith.constant 11 : i32
+      attn.named_barrier %id11 {threads = 128}
+      %id12 = arith.constant 12 : i32
+      attn.named_barrier %id12 {threads = 128}
+      %id13 = arith.constant 13 : i32
+      attn.named_barrier %id13 {threads = 128}
+      %id14 = arith.constant 14 : i32
+      attn.named_barrier %id14 {threads = 128}
+    }
+    gpu.return
+  }
+
+  // A wait that leaves a group of copies on its way leaves one to fence behind the
+  // next wait.
+  // REMARK: Function=copies_in_turn | {{.*}}, proxy-fences=2
+  // CHECK-LABEL: gpu.func @copies_in_turn
+  // CHECK: attn.cp_async.wait {pending = 1 : i64}
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: attn.mbarrier.arrive
+  // CHECK-NEXT: attn.cp_async.wait {pending = 0 : i64}
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: attn.mbarrier.arrive
+  // CHECK-NEXT: attn.mbarrier.arrive
+  gpu.func @copies_in_turn(%g: !g, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %a = attn.alloc {name = "a", offset = 0 : i64} : !b
+    %c = attn.alloc {name = "c", offset = 8192 : i64} : !b
+    %full = attn.mbarrier.alloc {name = "full", offset = 16384 : i64} : !attn.mbarriers<1>
+    attn.warp_specialize
+    partition "consumer" warps 4 registers 96 {
+      attn.mbarrier.wait %full[%zero] parity %zero : !attn.mbarriers<1>
+      %f = attn.wgmma %a, %c : !b, !b -> !flight
+      %r = attn.wgmma.wait %f {pending = 0} : !flight -> !acc
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.cp_async %g[%row], %a : !g, !b
+      attn.cp_async.commit
+      attn.cp_async %g[%row], %c : !g, !b
+      attn.cp_async.commit
+      attn.cp_async.wait {pending = 1}
+      attn.mbarrier.arrive %full[%zero] : !attn.mbarriers<1>
+      attn.cp_async.wait {pending = 0}
+      attn.mbarrier.arrive %full[%zero] : !attn.mbarriers<1>
+      attn.mbarrier.arrive %full[%zero] : !attn.mbarriers<1>
+    }
+    gpu.return
+  }
 }

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-move-rare-paths))' -split-input-file | FileCheck %s
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-move-rare-paths))' -split-input-file --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK: [Passed] rare-path {{.*}} Remark="the loop is left where the path is taken", inputs=0
-// REMARK: [Missed] rare-path {{.*}} Reason="the path stays where it is: more than arithmetic follows it"
+// REMARK-COUNT-2: [Missed] rare-path {{.*}} Reason="the path stays where it is: more than arithmetic follows it"
 // REMARK-NOT: rare-path
 
 // An effect behind the path happens once: in the inner loop only where the path
@@ -58,6 +58,35 @@ gpu.module @kernels {
         scf.yield %acc : f32
       } {attn.leave_loop}
       llvm.store %kept, %p : f32, !llvm.ptr<3>
+      scf.yield %kept : f32
+    }
+    gpu.return %sum : f32
+  }
+}
+
+// -----
+
+// Nor can a branch with another side, one of which every warp takes.
+// CHECK-LABEL: gpu.func @otherwise
+// CHECK-NOT: scf.while
+// CHECK: scf.for
+// CHECK: attn.leave_loop
+gpu.module @kernels {
+  gpu.func @otherwise(%count: index, %x: f32, %rare: i1, %elected: i1, %b: !llvm.ptr<3>) -> f32 {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %sum = scf.for %i = %zero to %count step %one iter_args(%acc = %x) -> f32 {
+      %kept = scf.if %rare -> f32 {
+        %half = arith.mulf %x, %x : f32
+        scf.yield %half : f32
+      } else {
+        scf.yield %acc : f32
+      } {attn.leave_loop}
+      scf.if %elected {
+        nvvm.mbarrier.arrive %b : !llvm.ptr<3>
+      } else {
+        llvm.store %kept, %b : f32, !llvm.ptr<3>
+      }
       scf.yield %kept : f32
     }
     gpu.return %sum : f32

@@ -1,0 +1,27 @@
+// RUN: attn-opt %s -attn-expand=chip=sm_90a | FileCheck %s
+
+// Of heads in groups of four Q has a descale each, K and V have one that the group
+// shares.
+// CHECK: gpu.func @attn_fwd({{.*}} %[[Q_DESCALE:.*]]: !llvm.ptr<1>, %[[K_DESCALE:.*]]: !llvm.ptr<1>, %[[V_DESCALE:.*]]: !llvm.ptr<1>, %{{[^ ]*}}: !attn.tensor_map
+// CHECK: partition "consumer"
+// CHECK: %[[BATCH:.*]] = arith.divui %{{.*}}, %c8
+// CHECK: %[[HEAD:.*]] = arith.subi
+// CHECK: %[[SIZE:.*]] = arith.constant 4 : i32
+// CHECK-NEXT: %[[GROUP:.*]] = arith.divui %[[HEAD]], %[[SIZE]] : i32
+// CHECK: arith.extui %[[BATCH]]
+// CHECK: arith.extui %[[HEAD]]
+// CHECK: llvm.getelementptr %[[Q_DESCALE]]
+// CHECK: arith.extui %[[BATCH]]
+// CHECK: arith.extui %[[GROUP]]
+// CHECK: llvm.getelementptr %[[K_DESCALE]]
+// CHECK: arith.extui %[[BATCH]]
+// CHECK: arith.extui %[[GROUP]]
+// CHECK: llvm.getelementptr %[[V_DESCALE]]
+!q = memref<3x8x256x128xf8E5M2>
+!k = memref<3x2x256x128xf8E5M2>
+func.func @grouped(%q: !q, %k: !k, %o: memref<3x8x256x128xf16>, %s: memref<3x8xf32>, %t: memref<3x2xf32>) {
+  attn.attention ins(%q, %k, %k : !q, !k, !k) outs(%o : memref<3x8x256x128xf16>)
+                 descales(%s, %t, %t : memref<3x8xf32>, memref<3x2xf32>, memref<3x2xf32>)
+                 {plan = #attn.ws_wgmma<block_m = 64>}
+  return
+}
