@@ -24,6 +24,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -33,6 +34,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "test/mutants.toml"
 BUILD = pathlib.Path(os.environ.get("ATTN_BUILD", ROOT / "build"))
 LIT = pathlib.Path(os.environ.get("LLVM_BIN", "/usr/lib/llvm-22/bin")) / "lit"
+# Of all tests of a bug, beyond which it hangs: the whole suite takes a third.
+SECONDS = 1800
 # Least mutants of the list.
 LEAST = 60
 
@@ -157,15 +160,22 @@ def run_lit(tree: pathlib.Path, number: int, tests: list[str], jobs: int) -> tup
     result = tree / f"build/mutant-{number}.json"
     result.unlink(missing_ok=True)
     start = time.monotonic()
-    done = subprocess.run(
+    process = subprocess.Popen(
         [LIT, "-q", f"-j{jobs}", "--max-failures=1", "-o", result,
          *(tree / "build" / test for test in tests)],
         env={**os.environ, "ATTN_MUTANT": str(number)}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
+    try:
+        text, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        # A bug that hangs has been noticed.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"no end after {SECONDS} s", SECONDS
     seconds = time.monotonic() - start
     if not result.exists():
-        raise SystemExit(f"lit gave no result:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise SystemExit(f"lit gave no result:\n{text[-4000:]}")
     tests_run = json.loads(result.read_text())["tests"]
     result.unlink()
     bad = ("FAIL", "XPASS", "UNRESOLVED", "TIMEOUT")
