@@ -61,3 +61,11 @@ func.func @expect_in_one(%b: !attn.mbarriers<2>, %i: i32) {
   attn.mbarrier.expect_tx %b[%i] {bytes = 4, ctas = 1} : !attn.mbarriers<2>
   return
 }
+
+// -----
+
+func.func @far() {
+  // expected-error @below {{expected an offset from 0 to 16777216, got 2147483648}}
+  %b = attn.mbarrier.alloc {offset = 2147483648 : i64} : !attn.mbarriers<2>
+  return
+}

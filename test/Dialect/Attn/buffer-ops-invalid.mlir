@@ -11,7 +11,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{expected an offset that is a multiple of 16, got 8}}
+  // expected-error @below {{expected an offset that is a multiple of 16 up to 16777216, got 8}}
   %b = attn.alloc {offset = 8 : i64} : !attn.buffer<64x128xf16, #attn.auto, shared>
   return
 }

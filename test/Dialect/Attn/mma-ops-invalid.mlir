@@ -47,3 +47,12 @@ func.func @f(%a: tensor<64x64xbf16, #attn.auto>, %b: tensor<64x32xbf16, #attn.au
   %d = attn.mma %a, %b, %c : tensor<64x64xbf16, #attn.auto>, tensor<64x32xbf16, #attn.auto>, tensor<64x32xf16, #attn.auto>
   return
 }
+
+// -----
+
+#blocked = #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>
+func.func @accumulator_layout(%a: tensor<64x16xf16, #attn.auto>, %b: tensor<16x64xf16, #attn.auto>, %c: tensor<64x64xf32, #blocked>) {
+  // expected-error @below {{expected an accumulator with an #attn.mma layout, got 'tensor<64x64xf32, #attn.blocked<}}
+  %d = attn.mma %a, %b, %c : tensor<64x16xf16, #attn.auto>, tensor<16x64xf16, #attn.auto>, tensor<64x64xf32, #blocked>
+  return
+}

@@ -71,7 +71,7 @@ LogicalResult BufferType::verify(EmitErrorFn emitError, ArrayRef<int64_t> shape,
                        << elementType;
   // Shared memory of any target is smaller, and products of extents below it
   // are numbers.
-  constexpr uint64_t maxBytes = uint64_t(1) << 24;
+  constexpr uint64_t maxBytes = kMostSharedBytes;
   uint64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
   for (int64_t extent : shape)
     bytes = llvm::SaturatingMultiply<uint64_t>(bytes, extent);

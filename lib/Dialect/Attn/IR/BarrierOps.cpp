@@ -62,6 +62,14 @@ LogicalResult TurnTakeOp::verify() { return verifyTurn(*this, getId()); }
 
 LogicalResult TurnPassOp::verify() { return verifyTurn(*this, getId()); }
 
+LogicalResult MBarrierAllocOp::verify() {
+  std::optional<int64_t> offset = getOffset();
+  if (offset && (*offset < 0 || *offset > kMostSharedBytes))
+    return emitOpError("expected an offset from 0 to ")
+           << kMostSharedBytes << ", got " << *offset;
+  return success();
+}
+
 void MBarrierAllocOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), getName().value_or("barriers"));
 }

@@ -27,9 +27,10 @@ LogicalResult AllocOp::verify() {
   if (getType().getSpace() != MemorySpace::Shared)
     return emitOpError("expected a buffer in shared memory, got ")
            << stringifyMemorySpace(getType().getSpace());
-  if (getOffset() && (*getOffset() < 0 || *getOffset() % 16 != 0))
-    return emitOpError("expected an offset that is a multiple of 16, got ")
-           << *getOffset();
+  if (getOffset() && (*getOffset() < 0 || *getOffset() > kMostSharedBytes ||
+                      *getOffset() % 16 != 0))
+    return emitOpError("expected an offset that is a multiple of 16 up to ")
+           << kMostSharedBytes << ", got " << *getOffset();
   return success();
 }
 

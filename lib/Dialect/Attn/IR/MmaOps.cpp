@@ -15,6 +15,10 @@ static std::pair<ArrayRef<int64_t>, Type> describe(Value operand) {
 }
 
 LogicalResult MmaOp::verify() {
+  Attribute layout = getType().getEncoding();
+  if (!isa_and_present<AutoLayoutAttr, MmaLayoutAttr>(layout))
+    return emitOpError("expected an accumulator with an #attn.mma layout, got ")
+           << getType();
   auto [shapeA, typeA] = describe(getA());
   auto [shapeB, typeB] = describe(getB());
   auto [shapeC, typeC] = describe(getC());

@@ -49,6 +49,10 @@
 
 namespace mlir::attn {
 
+/// Bytes of a buffer and of the offsets in shared memory: far above any chip's,
+/// so that sums of a few do not wrap.
+constexpr int64_t kMostSharedBytes = int64_t(1) << 24;
+
 /// Resource of a thread's asynchronous copy groups.
 struct AsyncGroups : public SideEffects::Resource::Base<AsyncGroups> {
   StringRef getName() final { return "attn.async_groups"; }

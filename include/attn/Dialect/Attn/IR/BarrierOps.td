@@ -34,6 +34,7 @@ def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>,
   let arguments = (ins Described<OptionalAttr<StrAttr>, "what they are for, in messages and printed IR">:$name, Described<OptionalAttr<I64Attr>, "bytes from the start of dynamic shared memory, set by attn-allocate-shared">:$offset);
   let results = (outs Res<Attn_MBarriersType, "the barriers", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Attn_MBarrierInitOp : Attn_Op<"mbarrier.init", [AttnRequiresSM<90>,
