@@ -1,7 +1,7 @@
 //===- Simulator.cpp - Launching a kernel ---------------------------------===//
 
 #include "attn/Simulator/Simulator.h"
-#include "Machine.h"
+#include "Machine/Machine.h"
 #include "attn/Support/HostMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 
