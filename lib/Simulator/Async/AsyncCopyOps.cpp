@@ -8,9 +8,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Instructions/MemoryTraffic.h"
-#include "../PTX/Decoder.h"
+#include "../Sanitizer/Ordering.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
+#include "CpAsync.h"
 #include "EngineOps.h"
-#include "MbarrierState.h"
+#include "MbarrierOps.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -105,7 +108,7 @@ void execCpAsync(Exec &x, const Inst &I) {
     op.src[lane] = x.read(I.ops[1], lane) + I.imm2;
     sharedTraffic.add(dst, lane);
     stamp.lane = lane;
-    x.trackAs(stamp, issue, dst, op.cpBytes, true);
+    trackAs(x, stamp, issue, dst, op.cpBytes, true);
     if (!bytes)
       return;
     uint32_t poisoned = x.poison[I.ops[1].meta] >> lane & 1;
@@ -122,7 +125,7 @@ void execCpAsync(Exec &x, const Inst &I) {
       return x.fault(FindingKind::InvalidOperation,
                      "expected a source in global memory", lane);
     globalTraffic.add(src, lane);
-    x.track(src, bytes, false, 0, lane);
+    track(x, src, bytes, false, 0, lane);
   });
   if (x.action == Action::Fault)
     return;
@@ -251,7 +254,7 @@ void execCpAsyncArrive(Exec &x, const Inst &I) {
   op.arrives = true;
   op.mask = op.uncommitted = x.active;
   op.epoch = x.warp->cpEpoch;
-  op.control = x.releaseControl().control;
+  op.control = releaseControl(x).control;
   op.group.fill(~0u);
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
@@ -271,7 +274,6 @@ void execCpAsyncArrive(Exec &x, const Inst &I) {
 } // namespace
 
 void mlir::attn::sim::completeCpAsync(Exec &x, Warp &warp, CpAsyncOp &last) {
-  // In order, up to the operation.
   for (CpAsyncOp &op : warp.cpOps) {
     bool stop = &op == &last;
     finishLanes(x, warp, op, op.mask);
@@ -281,10 +283,6 @@ void mlir::attn::sim::completeCpAsync(Exec &x, Warp &warp, CpAsyncOp &last) {
   prune(warp);
 }
 
-namespace mlir::attn::sim {
-Error decodeBulkCopy(Decoding &c);
-} // namespace mlir::attn::sim
-
 static Error decodeCpAsync(Decoding &c) {
   if (!c.take("async"))
     return c.error("unknown instruction");
@@ -292,7 +290,7 @@ static Error decodeCpAsync(Decoding &c) {
       !llvm::is_contained(c.mods, "bulk"))
     return c.error("unknown instruction");
   if (llvm::is_contained(c.mods, "bulk"))
-    return decodeBulkCopy(c);
+    return c.decodeAs("cp.async.bulk");
   const auto &ops = c.ast.ops;
   if (c.take("commit_group")) {
     ATTN_SIM_TRY(c.expectOps(0, 0));

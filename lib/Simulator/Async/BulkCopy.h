@@ -4,7 +4,8 @@
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_BULKCOPY_H
 #define ATTN_LIB_SIMULATOR_ASYNC_BULKCOPY_H
 
-#include "EngineOps.h"
+#include "../Instructions/AtomicOps.h"
+#include "../Machine/Exec.h"
 #include "attn/Simulator/TensorMap.h"
 
 namespace mlir::attn::sim {

@@ -10,8 +10,11 @@
 
 #include "../PTX/Decoder.h"
 #include "../Sanitizer/PhaseChecks.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
 #include "BulkCopy.h"
-#include "MbarrierState.h"
+#include "EngineOps.h"
+#include "MbarrierOps.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -237,7 +240,8 @@ void execBulk(Exec &x, const Inst &I) {
         s.offset = p.shared;
         s.address = p.shared + SharedBase;
         if (store) {
-          x.trackAsync(stamp(x.warp->bulkActor, storeEpoch), s, p.bytes, false);
+          trackAsync(x, stamp(x.warp->bulkActor, storeEpoch), s, p.bytes,
+                     false);
           if (g.allocation) {
             if (g.allocation->access == Access::Read)
               return x.fault(FindingKind::ReadOnlyWrite,
@@ -245,7 +249,7 @@ void execBulk(Exec &x, const Inst &I) {
             Stamp w = stamp(x.warp->bulkWriteActor, storeEpoch);
             if (o.reduce)
               w.flags |= Stamp::Strong;
-            x.trackAsync(w, g, p.last - p.first, true);
+            trackAsync(x, w, g, p.last - p.first, true);
           }
           continue;
         }
@@ -253,8 +257,8 @@ void execBulk(Exec &x, const Inst &I) {
           // Read now or later: until the barrier's phase completes.
           const Target &t = op->targets.front();
           Mbarrier &b = t.barrierCta->mbarriers[t.barrier];
-          x.trackAsync(
-              stamp(signalActor(b, *t.barrierCta, *x.cta), phaseEpoch(b)), g,
+          trackAsync(
+              x, stamp(signalActor(b, *t.barrierCta, *x.cta), phaseEpoch(b)), g,
               p.last - p.first, false);
         }
         for (const Target &t : op->targets) {
@@ -267,7 +271,7 @@ void execBulk(Exec &x, const Inst &I) {
           d.cta = t.cta;
           d.offset = load ? p.shared : uint32_t(p.global);
           d.address = d.offset + SharedBase;
-          x.trackAsync(w, d, p.bytes, true);
+          trackAsync(x, w, d, p.bytes, true);
         }
       }
     }
@@ -349,9 +353,7 @@ void execBulkWait(Exec &x, const Inst &I) {
 
 } // namespace
 
-namespace mlir::attn::sim {
-
-Error decodeBulkCopy(Decoding &c) {
+static Error decodeBulkCopy(Decoding &c) {
   const auto &ops = c.ast.ops;
   c.take("bulk");
   c.program().usesAsyncProxy = true;
@@ -458,6 +460,6 @@ Error decodeBulkCopy(Decoding &c) {
   return c.set(execBulk, InstClass::Bulk);
 }
 
-void registerBulkCopyOps(DecodeTable &table) {}
-
-} // namespace mlir::attn::sim
+void mlir::attn::sim::registerBulkCopyOps(DecodeTable &table) {
+  table["cp.async.bulk"] = decodeBulkCopy;
+}

@@ -9,9 +9,11 @@
 
 #include "../PTX/Decoder.h"
 #include "../Sanitizer/PhaseChecks.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
 #include "BulkCopy.h"
 #include "EngineOps.h"
-#include "MbarrierState.h"
+#include "MbarrierOps.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -83,10 +85,10 @@ bool addDestination(Exec &x, DeliveryOp &op, Cta *cta, uint32_t address,
     stamp.flags = flags;
     Clock space;
     const Knowledge &know = x.warp->know;
-    x.trackAs(stamp,
-              flags & Stamp::AsyncProxy ? know.getAsync(true, cta->rank, space)
-                                        : know.getGeneric(true, space),
-              ref, bytes, true);
+    trackAs(x, stamp,
+            flags & Stamp::AsyncProxy ? know.getAsync(true, cta->rank, space)
+                                      : know.getGeneric(true, space),
+            ref, bytes, true);
   }
   op.to.push_back(
       {cta, uint32_t(ref.offset), (barrier & 0xffffff) - SharedBase});
@@ -271,7 +273,7 @@ bool mlir::attn::sim::checkClusterLaunch(Exec &x, StringRef what) {
   return false;
 }
 
-Error mlir::attn::sim::decodeAsyncStore(Decoding &c) {
+static Error decodeAsyncStore(Decoding &c) {
   auto *o = c.makeAux<AsyncStoreAux>();
   bool reduces = c.ast.base == "red";
   if (reduces) {
@@ -306,4 +308,5 @@ Error mlir::attn::sim::decodeAsyncStore(Decoding &c) {
 
 void mlir::attn::sim::registerClusterLaunchOps(DecodeTable &table) {
   table["clusterlaunchcontrol"] = decodeLaunchControl;
+  table["st.async"] = table["red.async"] = decodeAsyncStore;
 }

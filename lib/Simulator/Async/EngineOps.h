@@ -4,26 +4,9 @@
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_ENGINEOPS_H
 #define ATTN_LIB_SIMULATOR_ASYNC_ENGINEOPS_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 
 namespace mlir::attn::sim {
-
-enum class AtomicOp : uint8_t {
-  Add,
-  Min,
-  Max,
-  And,
-  Or,
-  Xor,
-  Exch,
-  Cas,
-  Inc,
-  Dec
-};
-
-/// One atomic operation on a value of the given type.
-uint64_t applyAtomic(AtomicOp op, Type type, uint64_t old, uint64_t value);
-bool parseAtomicOp(llvm::StringRef name, AtomicOp &op);
 
 /// Whether something happens at once under this timing.
 bool decideNow(Cluster &cluster, AsyncTiming timing);

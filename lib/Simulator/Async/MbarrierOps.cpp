@@ -8,10 +8,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Instructions/MemoryTraffic.h"
+#include "MbarrierOps.h"
+#include "../Machine/TraceRecorder.h"
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/PhaseChecks.h"
-#include "MbarrierState.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -107,7 +110,7 @@ Mbarrier *mlir::attn::sim::findMbarrier(Exec &x, uint32_t address, int lane,
     stamp.epoch = ++w.mbarrierEpoch;
     stamp.flags = Stamp::Strong;
     w.know.generic.raise(w.mbarrierActor, w.mbarrierEpoch);
-    x.trackAs(stamp, w.know.generic, ref, 8, false);
+    trackAs(x, stamp, w.know.generic, ref, 8, false);
   }
   return &it->second;
 }
@@ -215,7 +218,7 @@ void execInit(Exec &x, const Inst &I) {
     b.phaseIndex = x.cluster.newPhaseIndex();
     if (x.sanitizing()) {
       // Conflicts of what came before, then a stamp that only mbarriers have.
-      x.track(ref, 8, true, 0, lane);
+      track(x, ref, 8, true, 0, lane);
       ref.cta->shadow.reset(ref.offset, 8);
       Stamp stamp;
       stamp.epoch = 1;
@@ -227,7 +230,7 @@ void execInit(Exec &x, const Inst &I) {
       Component own;
       own.full = 1;
       x.warp->know.generic.set(b.actor, own);
-      x.trackAs(stamp, x.warp->know.generic, ref, 8, true);
+      trackAs(x, stamp, x.warp->know.generic, ref, 8, true);
       x.warp->initialised.push_back(b.actor);
     }
     std::memset(ref.valid, 1, 8);
@@ -249,7 +252,7 @@ void execInval(Exec &x, const Inst &I) {
     uint32_t offset = (address & 0xffffff) - SharedBase;
     MemRef ref;
     if (x.resolve(Space::Shared, address, 8, 8, true, lane, ref))
-      x.track(ref, 8, true, 0, lane);
+      track(x, ref, 8, true, 0, lane);
     if (x.sanitizing() && !x.machine.config.assumes(Assumption::LateSignal))
       checkLanded(x.cluster, *owner, owner->mbarriers[offset],
                   x.warp->know.control, x.here(lane),
@@ -282,7 +285,7 @@ void execArrive(Exec &x, const Inst &I) {
   Knowledge published;
   Clock before = x.warp->know.control;
   if (x.sanitizing())
-    published = o.relaxed ? x.releaseControl() : x.release();
+    published = o.relaxed ? releaseControl(x) : release(x);
   // Lanes that arrive at one barrier in one phase publish the same.
   uint64_t phase = 0;
   bool spread = false;
@@ -407,9 +410,9 @@ void execWait(Exec &x, const Inst &I) {
       checkSlip(x, *b, lane);
       noteWait(x, *b);
       if (!o.relaxed) {
-        x.acquire(b->published);
+        acquire(x, b->published);
         if (o.clusterScope)
-          x.acquire(b->remotePublished);
+          acquire(x, b->remotePublished);
       }
     } else {
       waitingOn = address;

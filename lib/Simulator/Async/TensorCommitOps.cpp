@@ -9,10 +9,11 @@
 
 #include "../PTX/Decoder.h"
 #include "../Sanitizer/PhaseChecks.h"
+#include "../Sanitizer/Races.h"
 #include "EngineOps.h"
-#include "MatrixDescriptor.h"
-#include "MbarrierState.h"
-#include "TensorMemory.h"
+#include "MbarrierOps.h"
+#include "SharedMatrix.h"
+#include "TensorOperations.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -271,7 +272,7 @@ void execTensorCopy(Exec &x, const Inst &I) {
           ref.offset = d.kMajor(r, b) - SharedBase;
           ref.address = ref.offset + SharedBase;
           if (ref.offset + 16 <= cta->shared.size())
-            x.trackAsync(stamp, ref, 16, false);
+            trackAsync(x, stamp, ref, 16, false);
         }
         for (const auto &[first, last, add] : o.spread)
           if (r >= first && r < last)

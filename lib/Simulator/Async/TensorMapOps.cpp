@@ -2,8 +2,8 @@
 
 #include "../Instructions/MemoryTraffic.h"
 #include "../Instructions/WarpSync.h"
-#include "../Machine/Machine.h"
-#include "../PTX/Decoder.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
 #include "attn/Simulator/TensorMap.h"
 
 using namespace mlir::attn::sim;
@@ -39,7 +39,7 @@ void execReplace(Exec &x, const Inst &I) {
     if (!x.resolve(o.space, laneAddress(x, I.ops[0], I.imm, lane), MapBytes, 64,
                    true, lane, ref))
       return;
-    x.track(ref, MapBytes, true, 0, lane);
+    track(x, ref, MapBytes, true, 0, lane);
     if (Error error =
             replaceTensorMapField(llvm::MutableArrayRef(ref.data, MapBytes),
                                   o.field, o.ordinal, x.read(I.ops[1], lane)))
@@ -61,8 +61,8 @@ void execCopyFence(Exec &x, const Inst &I) {
       !x.resolve(Space::Shared, laneAddress(x, I.ops[1], int64_t(I.imm2), lane),
                  MapBytes, MapBytes, false, lane, from))
     return;
-  x.track(from, MapBytes, false, 0, -1);
-  x.track(to, MapBytes, true, 0, -1);
+  track(x, from, MapBytes, false, 0, -1);
+  track(x, to, MapBytes, true, 0, -1);
   std::memcpy(to.data, from.data, MapBytes);
   if (to.valid)
     std::memcpy(to.valid, from.valid, MapBytes);

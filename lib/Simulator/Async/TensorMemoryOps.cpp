@@ -9,7 +9,10 @@
 
 #include "../Instructions/WarpSync.h"
 #include "../PTX/Decoder.h"
-#include "TensorMemory.h"
+#include "../Sanitizer/Ordering.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
+#include "TensorOperations.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -40,7 +43,7 @@ void mlir::attn::sim::trackTensor(Exec &x, Cta &cta, const Stamp &stamp,
   tensorMemoryOf(cta).shadow.access(
       ref.offset, count, write, stamp, observer, ~0u,
       [&](const Stamp &earlier, bool wasWrite, uint64_t at) {
-        x.reportRace(earlier, wasWrite, stamp, write, clock, ref, at, count);
+        reportRace(x, earlier, wasWrite, stamp, write, clock, ref, at, count);
       });
 }
 
@@ -143,7 +146,7 @@ void execTmemLdSt(Exec &x, const Inst &I) {
       }
     }
     if (!o.store)
-      w.pendingLoads.push_back({x.pc, stamp.epoch});
+      w.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
   }
   for (unsigned r = 0; r < o.regs; ++r) {
     const Operand &reg = I.ops[1 + r];
@@ -251,7 +254,7 @@ void execTmemAlloc(Exec &x, const Inst &I) {
   MemRef ref;
   if (!x.resolve(Space::Shared, uint32_t(address), 4, 4, true, 0, ref))
     return;
-  x.track(ref, 4, true, 0, -1);
+  track(x, ref, 4, true, 0, -1);
   std::memcpy(ref.data, &at, 4);
   std::memset(ref.valid, 1, 4);
   t.allocations[at] = columns;
@@ -433,35 +436,6 @@ Error decodeTcgen05(Decoding &c) {
 }
 
 } // namespace
-
-/// Loads whose registers have been used have read their cells (assumption A3).
-/// Looks for a use between the load and the release.
-void mlir::attn::sim::retireUsedLoads(Exec &x) {
-  Warp &w = *x.warp;
-  if (w.pendingLoads.empty() || !x.machine.config.assumes(Assumption::LoadUse))
-    return;
-  const auto &code = x.machine.program.code;
-  while (!w.pendingLoads.empty()) {
-    auto [pc, epoch] = w.pendingLoads.front();
-    const Inst &load = code[pc];
-    const auto &o = *static_cast<const TmemAux *>(load.aux);
-    llvm::SmallVector<uint32_t, 32> metas;
-    for (unsigned r = 0; r < o.regs; ++r)
-      metas.push_back(load.ops[1 + r].meta);
-    llvm::sort(metas);
-    bool used = false;
-    // A release before the load in the text was reached around a loop.
-    uint32_t end = x.pc > pc ? x.pc : uint32_t(code.size());
-    for (uint32_t i = pc + 1; i < end && !used; ++i)
-      for (unsigned k = 1; k < code[i].numOps && !used; ++k)
-        used =
-            std::binary_search(metas.begin(), metas.end(), code[i].ops[k].meta);
-    if (!used)
-      break;
-    w.know.tensor.raise(w.tmemLdActor, epoch);
-    w.pendingLoads.pop_front();
-  }
-}
 
 void mlir::attn::sim::registerTensorMemoryOps(DecodeTable &table) {
   table["tcgen05"] = decodeTcgen05;

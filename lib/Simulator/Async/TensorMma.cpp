@@ -2,6 +2,7 @@
 
 #include "TensorMma.h"
 #include "../Numerics/FloatFormat.h"
+#include "../Numerics/MatrixMath.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace mlir::attn::sim;

@@ -5,8 +5,8 @@
 #define ATTN_LIB_SIMULATOR_ASYNC_TENSORMMA_H
 
 #include "EngineOps.h"
-#include "MatrixDescriptor.h"
-#include "TensorMemory.h"
+#include "SharedMatrix.h"
+#include "TensorOperations.h"
 
 namespace mlir::attn::sim {
 

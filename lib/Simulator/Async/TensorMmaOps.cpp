@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/Races.h"
 #include "TensorMma.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -147,7 +148,7 @@ void execTensorMma(Exec &x, const Inst &I) {
           ref.cta = op->ctas[i];
           ref.offset = offset;
           ref.address = offset + SharedBase;
-          x.trackAsync(stamp, ref, 16, false);
+          trackAsync(x, stamp, ref, 16, false);
         };
         // Along K operands count as bytes, whatever their elements.
         auto operand = [&](uint64_t desc, Type type, bool transposed,

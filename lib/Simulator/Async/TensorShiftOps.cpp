@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../PTX/Decoder.h"
-#include "TensorMemory.h"
+#include "TensorOperations.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;

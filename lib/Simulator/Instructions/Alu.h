@@ -4,7 +4,7 @@
 #ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_ALU_H
 #define ATTN_LIB_SIMULATOR_INSTRUCTIONS_ALU_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 #include "../Numerics/FloatFormat.h"
 #include "../PTX/Decoder.h"
 #include <type_traits>

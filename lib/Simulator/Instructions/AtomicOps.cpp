@@ -1,8 +1,10 @@
 //===- AtomicOps.cpp - atom and red ---------------------------------------===//
 
-#include "../Async/EngineOps.h"
-#include "Alu.h"
+#include "AtomicOps.h"
+#include "../Numerics/FloatFormat.h"
+#include "../Sanitizer/Races.h"
 #include "MemoryTraffic.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -128,8 +130,8 @@ void execAtomic(Exec &x, const Inst &I) {
     if (ref.space == Space::Global)
       traffic.add(ref, lane);
     observeStrong(x, o.semantics, ref);
-    x.track(ref, total, false, Stamp::Strong, lane);
-    x.track(ref, total, true, Stamp::Strong, lane);
+    track(x, ref, total, false, Stamp::Strong, lane);
+    track(x, ref, total, true, Stamp::Strong, lane);
     for (unsigned b = 0; b < total; ++b)
       if (!ref.valid[b])
         poisoned |= 1u << lane;
@@ -179,8 +181,8 @@ void execAtomicWide(Exec &x, const Inst &I) {
     if (ref.space == Space::Global)
       traffic.add(ref, lane);
     observeStrong(x, o.semantics, ref);
-    x.track(ref, 16, false, Stamp::Strong, lane);
-    x.track(ref, 16, true, Stamp::Strong, lane);
+    track(x, ref, 16, false, Stamp::Strong, lane);
+    track(x, ref, 16, true, Stamp::Strong, lane);
     for (unsigned b = 0; b < 16; ++b)
       if (ref.valid && !ref.valid[b])
         poisoned |= 1u << lane;
@@ -202,7 +204,7 @@ Error decodeAtomic(Decoding &c) {
   auto *o = c.makeAux<AtomicAux>();
   o->returns = c.ast.base == "atom";
   if (!o->returns && c.take("async"))
-    return decodeAsyncStore(c);
+    return c.decodeAs("red.async");
   ATTN_SIM_TRY(takeSemantics(c, o->semantics));
   o->semantics.strong = true;
   StringRef space =

@@ -2,6 +2,7 @@
 
 #include "../Sanitizer/PartPoison.h"
 #include "Alu.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;

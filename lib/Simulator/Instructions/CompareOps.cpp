@@ -1,6 +1,7 @@
 //===- CompareOps.cpp - setp and set --------------------------------------===//
 
 #include "Alu.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;

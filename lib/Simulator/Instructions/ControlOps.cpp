@@ -1,7 +1,8 @@
 //===- ControlOps.cpp - Branches, calls, exits ----------------------------===//
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 #include "../PTX/Decoder.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -129,34 +130,22 @@ static void execCall(Exec &x, const Inst &I) {
   x.branchTarget = I.target;
 }
 
-Error Decoder::emitLocalCopy(const AstInst &ast, uint32_t to, uint32_t from,
-                             uint32_t bytes) {
+static Error emitLocalCopy(Decoder &d, const AstInst &ast, uint32_t to,
+                           uint32_t from, uint32_t bytes) {
   Inst inst;
-  inst.text = ast.text;
-  inst.line = ast.line;
-  inst.loc = ast.loc;
-  if (!ast.guard.empty()) {
-    Operand reg;
-    uint32_t bits;
-    if (!lookup(ast.guard, &reg, &bits) || bits != 1)
-      return error(ast.line, "unknown predicate '" + ast.guard + "'");
-    inst.hasGuard = true;
-    inst.guardNegated = ast.guardNegated;
-    inst.guardOff = reg.off;
-    inst.guardMeta = reg.meta;
-  }
+  ATTN_SIM_TRY(d.begin(ast, inst));
   inst.fn = execLocalCopy;
   inst.cls = InstClass::Move;
   inst.imm = to;
   inst.imm2 = from;
   inst.flags = bytes;
-  program.code.push_back(inst);
+  d.program.code.push_back(inst);
   return Error::success();
 }
 
-Error Decoder::decodeCall(const AstInst &ast) {
+static Error decodeCall(Decoder &d, const AstInst &ast) {
   auto fail = [&](const llvm::Twine &message) {
-    return error(ast.line, message + " in '" + ast.text + "'");
+    return d.error(ast.line, message + " in '" + ast.text + "'");
   };
   for (StringRef mod : ast.mods)
     if (mod != "uni")
@@ -172,11 +161,11 @@ Error Decoder::decodeCall(const AstInst &ast) {
     args = &ast.ops[i++];
   if (i != ast.ops.size())
     return fail("indirect calls are not supported");
-  auto it = functions.find(callee);
-  if (it == functions.end() || !it->second.ast)
+  auto it = d.functions.find(callee);
+  if (it == d.functions.end() || !it->second.ast)
     return fail("unresolved call to '" + callee + "'");
   const FunctionInfo &info = it->second;
-  callGraph[function->ast->name.str()].push_back(callee.str());
+  d.callGraph[d.function->ast->name.str()].push_back(callee.str());
   size_t numArgs = args ? args->elems.size() : 0;
   size_t numResults = results ? results->elems.size() : 0;
   if (numArgs != info.paramOffsets.size() ||
@@ -186,7 +175,7 @@ Error Decoder::decodeCall(const AstInst &ast) {
   auto local = [&](const AstOperand &op,
                    uint64_t bytes) -> llvm::Expected<uint32_t> {
     const Scope::Entry *entry =
-        op.kind == AstOperand::Name ? lookup(op.name) : nullptr;
+        op.kind == AstOperand::Name ? d.lookup(op.name) : nullptr;
     if (!entry || entry->kind != Scope::Entry::Param || entry->bytes < bytes)
       return fail("expected a '.param' variable of the declared size");
     return uint32_t(entry->offset);
@@ -196,23 +185,24 @@ Error Decoder::decodeCall(const AstInst &ast) {
     llvm::Expected<uint32_t> from = local(args->elems[n], bytes);
     if (!from)
       return from.takeError();
-    ATTN_SIM_TRY(emitLocalCopy(ast, info.paramOffsets[n], *from, bytes));
+    ATTN_SIM_TRY(emitLocalCopy(d, ast, info.paramOffsets[n], *from, bytes));
   }
-  callFixups.push_back({uint32_t(program.code.size()), callee, ast.line});
-  ATTN_SIM_TRY(emitLocalCopy(ast, 0, 0, 0));
-  program.code.back().fn = execCall;
-  program.code.back().cls = InstClass::Branch;
+  d.callFixups.push_back({uint32_t(d.program.code.size()), callee, ast.line});
+  ATTN_SIM_TRY(emitLocalCopy(d, ast, 0, 0, 0));
+  d.program.code.back().fn = execCall;
+  d.program.code.back().cls = InstClass::Branch;
   for (size_t n = 0; n < numResults; ++n) {
     uint64_t bytes = info.ast->results[n].bytes;
     llvm::Expected<uint32_t> to = local(results->elems[n], bytes);
     if (!to)
       return to.takeError();
-    ATTN_SIM_TRY(emitLocalCopy(ast, *to, info.resultOffsets[n], bytes));
+    ATTN_SIM_TRY(emitLocalCopy(d, ast, *to, info.resultOffsets[n], bytes));
   }
   return Error::success();
 }
 
 void mlir::attn::sim::registerControlOps(DecodeTable &table) {
+  table.call = decodeCall;
   table["bra"] = decodeBranch;
   table["brx"] = decodeBranchIndexed;
   table["ret"] = decodeReturn;

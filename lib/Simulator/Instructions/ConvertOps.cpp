@@ -1,6 +1,7 @@
 //===- ConvertOps.cpp - Conversions between types -------------------------===//
 
 #include "Alu.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FloatOps.h"
 #include "../Numerics/FloatCompute.h"
 #include "Alu.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;

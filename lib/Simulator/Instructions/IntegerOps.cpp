@@ -1,6 +1,8 @@
 //===- IntegerOps.cpp - Integer and logic instructions --------------------===//
 
 #include "Alu.h"
+#include "FloatOps.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -237,11 +239,6 @@ Error carry(Decoding &c, Type t, uint32_t flags) {
 }
 
 } // namespace
-
-namespace mlir::attn::sim {
-Error decodeFloatArithmetic(Decoding &c);
-bool isFloatInstruction(const Decoding &c);
-} // namespace mlir::attn::sim
 
 static Error decodeArithmetic(Decoding &c) {
   if (isFloatInstruction(c))

@@ -1,7 +1,8 @@
 //===- MatrixMemoryOps.cpp - ldmatrix, stmatrix, movmatrix ----------------===//
 
-#include "Alu.h"
+#include "../Sanitizer/Races.h"
 #include "MemoryTraffic.h"
+#include "SyncInstructions.h"
 #include "WarpSync.h"
 
 using namespace mlir::attn::sim;
@@ -32,7 +33,7 @@ bool resolveRows(Exec &x, const Inst &I, unsigned rows, bool write,
     traffic.add(refs[r], r);
     // Whether a store changes anything is known when its rows are.
     if (!write)
-      x.track(refs[r], 16, false, 0, -1);
+      track(x, refs[r], 16, false, 0, -1);
   }
   traffic.shared(x, counter);
   return true;
@@ -50,7 +51,7 @@ struct StoredRows {
       };
       bool same = !std::memcmp(ref.data, data[r].data(), 16) &&
                   ones(ref.valid) && ones(valid[r].data());
-      x.track(ref, 16, true, same ? Stamp::SameValue : 0, -1);
+      track(x, ref, 16, true, same ? Stamp::SameValue : 0, -1);
       std::memcpy(ref.data, data[r].data(), 16);
       std::memcpy(ref.valid, valid[r].data(), 16);
     }

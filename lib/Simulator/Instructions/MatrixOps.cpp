@@ -7,8 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Alu.h"
-#include "MemoryTraffic.h"
+#include "../Numerics/FloatFormat.h"
+#include "../PTX/Decoder.h"
+#include "SyncInstructions.h"
 #include "WarpSync.h"
 
 using namespace mlir::attn::sim;

@@ -4,7 +4,7 @@
 #ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_MEMORYTRAFFIC_H
 #define ATTN_LIB_SIMULATOR_INSTRUCTIONS_MEMORYTRAFFIC_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 #include "../PTX/Decoder.h"
 
 namespace mlir::attn::sim {
@@ -14,6 +14,9 @@ struct MemorySemantics {
   bool strong = false, acquire = false, release = false;
   SyncScope scope = SyncScope::Gpu;
 };
+/// The first scope that is kept: where every one is that of the GPU, the
+/// narrower ones are not.
+unsigned firstScope(const Exec &x);
 /// Takes a scope; `otherwise` when there is none.
 SyncScope takeScope(Decoding &c, SyncScope otherwise);
 /// A fence of the scope: what later strong writes publish, of shared memory

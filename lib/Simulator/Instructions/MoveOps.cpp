@@ -1,8 +1,8 @@
 //===- MoveOps.cpp - Moves, selections, address casts ---------------------===//
 
-#include "../Numerics/FloatFormat.h"
 #include "../Sanitizer/PartPoison.h"
 #include "Alu.h"
+#include "SyncInstructions.h"
 #include <chrono>
 
 using namespace mlir::attn::sim;
@@ -62,6 +62,22 @@ void writeBits(Exec &x, const Operand &o, unsigned lane, const uint32_t *in) {
   default:
     break;
   }
+}
+
+/// A move reads a register that a wgmma in flight accumulates into: under
+/// assumption A11 the products up to it end now.
+void takeInFlight(Exec &x, uint32_t meta) {
+  if (!x.machine.config.assumes(Assumption::MovedResult))
+    return;
+  auto &products = x.warp->wgmmas;
+  size_t last = products.size();
+  for (size_t i = 0; i < products.size(); ++i)
+    if (products[i]->writes(meta))
+      last = i;
+  if (last == products.size())
+    return;
+  for (size_t i = 0; i <= last && x.action != Action::Fault; ++i)
+    products[i]->finish(x);
 }
 
 /// The result of a wgmma, moved before the wait for it.

@@ -1,39 +1,13 @@
 //===- WarpOps.cpp - Shuffles, votes, reductions within a warp ------------===//
 
-#include "Alu.h"
+#include "../Numerics/FloatFormat.h"
+#include "../PTX/Decoder.h"
+#include "SyncInstructions.h"
 #include "WarpSync.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
 using llvm::StringRef;
-
-bool mlir::attn::sim::gatherLanes(Exec &x, const Operand &mask,
-                                  uint32_t &members) {
-  members = x.r32(mask)[llvm::countr_zero(x.active)];
-  bool ok = true;
-  forLanes(x.active, [&](unsigned lane) {
-    if (!ok)
-      return;
-    uint32_t own = x.r32(mask)[lane];
-    if (!(own >> lane & 1)) {
-      x.fault(FindingKind::BarrierMisuse,
-              "the executing lane is not in its member mask", lane);
-      ok = false;
-    }
-  });
-  if (!ok)
-    return false;
-  uint32_t need = members & x.warp->live;
-  if (!x.converge(need))
-    return false;
-  if (need & ~x.active) {
-    x.fault(FindingKind::BarrierMisuse,
-            "lanes of the member mask do not execute the instruction",
-            llvm::countr_zero(need & ~x.active));
-    return false;
-  }
-  return true;
-}
 
 namespace {
 

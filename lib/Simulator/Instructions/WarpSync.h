@@ -4,7 +4,7 @@
 #ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_WARPSYNC_H
 #define ATTN_LIB_SIMULATOR_INSTRUCTIONS_WARPSYNC_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 
 namespace mlir::attn::sim {
 

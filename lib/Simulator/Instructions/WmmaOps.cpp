@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Alu.h"
-#include "MemoryTraffic.h"
+#include "../Numerics/FloatFormat.h"
+#include "../PTX/Decoder.h"
+#include "../Sanitizer/Races.h"
+#include "SyncInstructions.h"
 #include "WarpSync.h"
 
 using namespace mlir::attn::sim;
@@ -131,7 +133,7 @@ void execWmmaMemory(Exec &x, const Inst &I) {
     if (!(ok = x.resolve(o.space, at, bytes, bytes, Store, lane, ref)))
       return;
     if (!seen[element])
-      x.track(ref, bytes, Store, 0, -1);
+      track(x, ref, bytes, Store, 0, -1);
     seen[element] = true;
     uint64_t value = 0;
     if (Store) {

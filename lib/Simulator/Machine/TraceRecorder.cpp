@@ -1,7 +1,7 @@
 //===- TraceRecorder.cpp - Records one cluster ----------------------------===//
 
 #include "TraceRecorder.h"
-#include "Machine.h"
+#include "Exec.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;

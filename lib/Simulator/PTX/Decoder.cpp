@@ -1,38 +1,14 @@
 //===- Decoder.cpp - From statements to decoded instructions --------------===//
 
 #include "Decoder.h"
-#include "../Machine/Machine.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <functional>
 
 using namespace mlir::attn::sim;
 using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;
-
-Decoder::Decoder(ProgramImpl &program) : program(program) {
-  registerIntegerOps(table);
-  registerBitOps(table);
-  registerFloatOps(table);
-  registerConvertOps(table);
-  registerMoveOps(table);
-  registerCompareOps(table);
-  registerMemoryOps(table);
-  registerAtomicOps(table);
-  registerWarpOps(table);
-  registerBarrierOps(table);
-  registerMbarrierOps(table);
-  registerMatrixOps(table);
-  registerMatrixMemoryOps(table);
-  registerAsyncCopyOps(table);
-  registerBulkCopyOps(table);
-  registerWgmmaOps(table);
-  registerWmmaOps(table);
-  registerTensorMemoryOps(table);
-  registerTensorMapOps(table);
-  registerControlOps(table);
-  registerClusterLaunchOps(table);
-}
 
 Error Decoder::error(unsigned line, const Twine &message) const {
   return llvm::createStringError(Twine(program.name) + ":" + Twine(line) +
@@ -213,13 +189,7 @@ Error Decoder::declareVariable(const AstVariable &v, bool moduleScope) {
   return Error::success();
 }
 
-Error Decoder::decode(const AstInst &ast) {
-  if (ast.base == "call")
-    return decodeCall(ast);
-  auto it = table.find(ast.base);
-  if (it == table.end())
-    return error(ast.line, "unknown instruction '" + ast.text + "'");
-  Inst inst;
+Error Decoder::begin(const AstInst &ast, Inst &inst) {
   inst.text = ast.text;
   inst.line = ast.line;
   inst.loc = ast.loc;
@@ -233,9 +203,20 @@ Error Decoder::decode(const AstInst &ast) {
     inst.guardOff = reg.off;
     inst.guardMeta = reg.meta;
   }
+  return Error::success();
+}
+
+Error Decoder::decode(const AstInst &ast) {
+  if (ast.base == "call")
+    return table.call(*this, ast);
+  DecodeFn decode = table.lookup(ast.base);
+  if (!decode)
+    return error(ast.line, "unknown instruction '" + ast.text + "'");
+  Inst inst;
+  ATTN_SIM_TRY(begin(ast, inst));
   Decoding decoding{*this, ast, inst, {}, {}};
   decoding.mods.assign(ast.mods.begin(), ast.mods.end());
-  ATTN_SIM_TRY(it->second(decoding));
+  ATTN_SIM_TRY(decode(decoding));
   ATTN_SIM_TRY(decoding.finish());
   program.operandLists.push_back(std::move(decoding.ops));
   inst.ops = program.operandLists.back().data();
@@ -439,20 +420,7 @@ Error Decoder::run() {
   return Error::success();
 }
 
-Error mlir::attn::sim::decodeProgram(ProgramImpl &program) {
-  return Decoder(program).run();
-}
-
-StringRef mlir::attn::sim::stringifyInstClass(InstClass c) {
-  static const char *const names[] = {
-      "move",      "alu",      "imad",      "float",     "fma",
-      "half",      "double",   "convert",   "compare",   "special",
-      "ex2",       "branch",   "ld.global", "st.global", "ld.shared",
-      "st.shared", "ld.local", "st.local",  "ld.param",  "atomic",
-      "shuffle",   "vote",     "barrier",   "fence",     "ldmatrix",
-      "stmatrix",  "mma",      "cp.async",  "mbarrier",  "bulk",
-      "wgmma",     "tcgen05",  "tmem.ld",   "tmem.st",   "other"};
-  static_assert(sizeof(names) / sizeof(names[0]) ==
-                size_t(InstClass::NumClasses));
-  return names[size_t(c)];
+Error mlir::attn::sim::decodeProgram(ProgramImpl &program,
+                                     const DecodeTable &table) {
+  return Decoder(program, table).run();
 }

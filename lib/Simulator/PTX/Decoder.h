@@ -42,6 +42,8 @@ struct Decoding {
   unsigned takeVector();
   /// Takes cache and eviction hints, which change nothing.
   void takeCacheHints();
+  /// Goes on as another entry of the table.
+  llvm::Error decodeAs(llvm::StringRef entry);
   /// A qualifier is left over, or nothing is.
   llvm::Error finish();
 
@@ -96,33 +98,20 @@ struct Decoding {
 };
 
 using DecodeFn = llvm::Error (*)(Decoding &);
-using DecodeTable = llvm::StringMap<DecodeFn>;
 
-void registerIntegerOps(DecodeTable &table);
-void registerFloatOps(DecodeTable &table);
-void registerConvertOps(DecodeTable &table);
-void registerMoveOps(DecodeTable &table);
-void registerCompareOps(DecodeTable &table);
-void registerBitOps(DecodeTable &table);
-void registerMemoryOps(DecodeTable &table);
-void registerAtomicOps(DecodeTable &table);
-void registerWarpOps(DecodeTable &table);
-void registerBarrierOps(DecodeTable &table);
-void registerMbarrierOps(DecodeTable &table);
-void registerMatrixOps(DecodeTable &table);
-void registerMatrixMemoryOps(DecodeTable &table);
-void registerAsyncCopyOps(DecodeTable &table);
-void registerBulkCopyOps(DecodeTable &table);
-void registerWgmmaOps(DecodeTable &table);
-void registerWmmaOps(DecodeTable &table);
-void registerTensorMemoryOps(DecodeTable &table);
-void registerTensorMapOps(DecodeTable &table);
-void registerControlOps(DecodeTable &table);
-void registerClusterLaunchOps(DecodeTable &table);
-/// st.async and red.async, without their first qualifier.
-llvm::Error decodeAsyncStore(Decoding &c);
-/// st.bulk, without its first qualifier.
-llvm::Error decodeBulkStore(Decoding &c);
+/// How instructions are decoded, by mnemonic. What a qualifier makes another
+/// instruction has an entry such as "st.async".
+class DecodeTable {
+public:
+  DecodeFn &operator[](llvm::StringRef name) { return functions[name]; }
+  /// Null when there is none.
+  DecodeFn lookup(llvm::StringRef name) const { return functions.lookup(name); }
+  /// A call becomes several instructions.
+  llvm::Error (*call)(Decoder &, const AstInst &) = nullptr;
+
+private:
+  llvm::StringMap<DecodeFn> functions;
+};
 
 #define ATTN_SIM_TRY(expr)                                                     \
   do {                                                                         \
@@ -161,10 +150,12 @@ struct Scope {
 
 class Decoder {
 public:
-  explicit Decoder(ProgramImpl &program);
+  Decoder(ProgramImpl &program, const DecodeTable &table)
+      : program(program), table(table) {}
   llvm::Error run();
 
   ProgramImpl &program;
+  const DecodeTable &table;
   Scope *scope = nullptr;
   FunctionInfo *function = nullptr;
   llvm::StringMap<FunctionInfo> functions;
@@ -197,12 +188,10 @@ public:
 
   /// Appends an instruction and decodes it.
   llvm::Error decode(const AstInst &ast);
-  llvm::Error decodeCall(const AstInst &ast);
-  llvm::Error emitLocalCopy(const AstInst &ast, uint32_t to, uint32_t from,
-                            uint32_t bytes);
+  /// Gives an instruction its text and its guard.
+  llvm::Error begin(const AstInst &ast, Inst &inst);
 
 private:
-  DecodeTable table;
   std::deque<Scope> scopes;
   Scope *pushScope(Scope *parent);
   llvm::Error declareVariable(const AstVariable &v, bool moduleScope);
@@ -211,6 +200,9 @@ private:
   llvm::Error checkRecursion();
   llvm::Error finishFixups();
 };
+
+/// Decodes `ast` into `program` (which already owns text and ast).
+llvm::Error decodeProgram(ProgramImpl &program, const DecodeTable &table);
 
 } // namespace mlir::attn::sim
 

@@ -1,9 +1,7 @@
 //===- Decoding.cpp - One instruction's modifiers and operands ------------===//
 
-#include "../Machine/Machine.h"
 #include "Decoder.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -74,6 +72,12 @@ Error Decoding::expectOps(unsigned least, unsigned most) {
     return Error::success();
   return error("expected " + Twine(least) + " operands, got " +
                Twine(numOps()));
+}
+
+Error Decoding::decodeAs(StringRef entry) {
+  DecodeFn decode = d.table.lookup(entry);
+  assert(decode && "an entry of the table");
+  return decode(*this);
 }
 
 ProgramImpl &Decoding::program() const { return d.program; }

@@ -14,7 +14,7 @@
 
 #include "Syntax.h"
 #include "Types.h"
-#include "attn/Simulator/Simulator.h"
+#include "attn/Simulator/Program.h"
 #include "llvm/ADT/StringMap.h"
 #include <deque>
 #include <map>
@@ -218,9 +218,6 @@ public:
   /// Clusters may take over others that have not been launched.
   bool cancelsLaunches = false;
 };
-
-/// Decodes `ast` into `program` (which already owns text and ast).
-llvm::Error decodeProgram(ProgramImpl &program);
 
 } // namespace mlir::attn::sim
 

@@ -4,7 +4,7 @@
 #ifndef ATTN_LIB_SIMULATOR_SANITIZER_PARTPOISON_H
 #define ATTN_LIB_SIMULATOR_SANITIZER_PARTPOISON_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 
 namespace mlir::attn::sim {
 

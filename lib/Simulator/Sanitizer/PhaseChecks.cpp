@@ -14,10 +14,6 @@ static uint32_t commitsTo(const Cluster &cluster, uint32_t warp,
   return cluster.warps.size() + warp * cluster.ctas.size() + cta.rank;
 }
 
-uint32_t Cluster::newPhaseIndex() {
-  return warps.size() * (1 + ctas.size()) + nextPhaseIndex++;
-}
-
 std::shared_ptr<const Clock> mlir::attn::sim::controlOf(Exec &x) {
   if (!x.sanitizing())
     return nullptr;

@@ -12,7 +12,7 @@
 #ifndef ATTN_LIB_SIMULATOR_SANITIZER_PHASECHECKS_H
 #define ATTN_LIB_SIMULATOR_SANITIZER_PHASECHECKS_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 
 namespace mlir::attn::sim {
 

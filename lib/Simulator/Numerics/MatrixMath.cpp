@@ -1,7 +1,8 @@
-//===- MatrixMath.cpp - Operands of matrix products, and their sums -------===//
+//===- MatrixMath.cpp - Elements of matrix products, and their sums -------===//
 
-#include "../Numerics/FloatFormat.h"
-#include "MatrixDescriptor.h"
+#include "MatrixMath.h"
+#include "FloatFormat.h"
+#include <cstring>
 
 using namespace mlir::attn::sim;
 
@@ -22,10 +23,7 @@ float mlir::attn::sim::decodeMatrixElement(Type type, uint32_t bits) {
   }
 }
 
-namespace {
-
-/// Bits of an element in memory, without the padding behind sixteen of them.
-unsigned packedBits(Type type) {
+unsigned mlir::attn::sim::packedBits(Type type) {
   switch (type) {
   case Type::E2M1:
     return 4;
@@ -37,8 +35,8 @@ unsigned packedBits(Type type) {
   }
 }
 
-/// Decodes `n` elements of a type.
-void decodeElements(Type type, const uint8_t *data, unsigned n, float *to) {
+void mlir::attn::sim::decodeElements(Type type, const uint8_t *data, unsigned n,
+                                     float *to) {
   switch (packedBits(type)) {
   case 4:
     for (unsigned i = 0; i < n; ++i)
@@ -69,42 +67,6 @@ void decodeElements(Type type, const uint8_t *data, unsigned n, float *to) {
     for (unsigned i = 0; i < n; ++i)
       to[i] = decodeMatrixElement(type, data[i]);
   }
-}
-
-} // namespace
-
-bool mlir::attn::sim::readMatrix(const Cta &cta, const MatrixDescriptor &d,
-                                 Type type, bool mnMajor, unsigned firstRow,
-                                 unsigned rows, unsigned k, MatrixTile &tile,
-                                 bool dense) {
-  unsigned bytes = std::max(1u, bitWidth(type) / 8);
-  unsigned bits = packedBits(type), perChunk = dense ? 32 : 16 / bytes;
-  tile.rows = rows;
-  tile.k = k;
-  tile.values.assign(size_t(rows) * k, 0);
-  tile.undefined.assign(rows, 0);
-  // Sixteen bytes along the major dimension are contiguous in every layout.
-  unsigned outer = mnMajor ? k : rows, inner = mnMajor ? rows : k;
-  for (unsigned o = 0; o < outer; ++o)
-    for (unsigned i = 0; i < inner; i += perChunk) {
-      uint32_t address = mnMajor ? d.mnMajor((firstRow + i) * bytes, o)
-                                 : d.kMajor(firstRow + o, i / perChunk * 16);
-      unsigned n = std::min(perChunk, inner - i);
-      uint32_t offset = address - SharedBase;
-      if (address < SharedBase || offset + n * bits / 8 > cta.shared.size())
-        return false;
-      float values[32];
-      decodeElements(type, cta.shared.data() + offset, n, values);
-      const uint8_t *valid = cta.sharedValid.data() + offset;
-      for (unsigned e = 0; e < n; ++e) {
-        unsigned row = mnMajor ? i + e : o;
-        tile.values[size_t(row) * k + (mnMajor ? o : i + e)] = values[e];
-        for (unsigned b = e * bits / 8; b < (e * bits + bits + 7) / 8; ++b)
-          if (!valid[b])
-            tile.undefined[row] = tile.anyUndefined = true;
-      }
-    }
-  return true;
 }
 
 template <unsigned Width>

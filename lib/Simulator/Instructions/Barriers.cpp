@@ -1,4 +1,4 @@
-//===- BarrierOps.cpp - Warp, CTA and cluster barriers --------------------===//
+//===- Barriers.cpp - Warp, CTA and cluster barriers ----------------------===//
 //
 // A named barrier counts arrivals in whole warps: a warp arrives when all of
 // its live lanes have. The same warp may arrive several times in a generation
@@ -6,28 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Async/TensorMemory.h"
-#include "../Machine/Machine.h"
+#include "Barriers.h"
+#include "../Machine/TraceRecorder.h"
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/PhaseChecks.h"
+#include "SyncInstructions.h"
 #include "WarpSync.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;
-
-bool mlir::attn::sim::gatherWarp(Exec &x) {
-  if (!x.converge(x.warp->live))
-    return false;
-  if (x.active != x.splitMask) {
-    x.fault(FindingKind::BarrierMisuse,
-            "an aligned instruction is executed by some lanes of the warp only",
-            llvm::countr_zero(x.splitMask & ~x.active));
-    return false;
-  }
-  return true;
-}
 
 void mlir::attn::sim::completeNamedBarrier(Cta &cta, unsigned id) {
   NamedBarrier &b = cta.barriers[id];
@@ -61,50 +51,6 @@ void mlir::attn::sim::completeNamedBarrier(Cta &cta, unsigned id) {
   b.gathering.clear();
   b.arrivals.complete();
   cluster.advance();
-}
-
-/// Counts the warp at barriers where only exited lanes were missing.
-void mlir::attn::sim::exitAtBarriers(Warp &warp) {
-  Cta &cta = *warp.cta;
-  for (unsigned id = 0; id < cta.barriers.size(); ++id) {
-    NamedBarrier &b = cta.barriers[id];
-    uint32_t partial = b.partial[warp.id];
-    if (partial && (warp.live & ~partial) == 0) {
-      b.partial[warp.id] = 0;
-      b.arrived += 32;
-    }
-    completeNamedBarrier(cta, id);
-  }
-  completeClusterBarrier(*cta.cluster);
-  if (!warp.live) {
-    cta.exitControl.join(warp.know.control);
-    cta.exitControl.raise(warp.index, warp.epoch);
-  }
-  if (cta.liveThreads || cta.exited)
-    return;
-  cta.exited = true;
-  Cluster &cluster = *cta.cluster;
-  checkExit(cluster, cta);
-  if (cta.tmem && !cta.tmem->allocations.empty()) {
-    Exec x(*cluster.machine, cluster);
-    Finding f;
-    f.kind = FindingKind::TensorMemoryMisuse;
-    f.message = "the CTA exits with tensor memory allocated";
-    f.second = x.siteOf(~0u, &cta, -1, -1);
-    f.hint = "tcgen05.dealloc has to come before the last thread exits";
-    cluster.machine->report(std::move(f));
-  }
-  for (const auto &op : cluster.engine)
-    if (op->touches(&cta)) {
-      Exec x(*cluster.machine, cluster);
-      Finding f;
-      f.kind = FindingKind::ExitInFlight;
-      f.message =
-          "the CTA exits while " + op->describe() + " still uses its memory";
-      f.second = x.siteOf(op->inst, op->issuer->cta, op->issuer->id, -1);
-      f.hint = "wait for the operation before the last thread exits";
-      cluster.machine->report(std::move(f));
-    }
 }
 
 namespace {
@@ -180,7 +126,7 @@ void execBar(Exec &x, const Inst &I) {
   }
   noteArrival(x, b.arrivals, "barrier " + Twine(id));
   if (x.sanitizing())
-    b.gathering.join(x.release());
+    b.gathering.join(release(x));
   uint32_t &partial = b.partial[x.warp->id];
   partial |= x.active;
   if ((x.warp->live & ~partial) == 0) {
@@ -206,7 +152,7 @@ Error decodeBarCluster(Decoding &c);
 
 void execWarpSync(Exec &x, const Inst &I) {
   if (x.resumed) {
-    x.warpSynchronised();
+    warpSynchronised(x);
     return;
   }
   uint32_t mask = x.r32(I.ops[0])[llvm::countr_zero(x.active)];
@@ -233,7 +179,7 @@ void execWarpSync(Exec &x, const Inst &I) {
   for (Split &s : x.warp->splits)
     if (&s != x.split && s.block == BlockKind::WarpSync && s.arg == mask)
       s.block = BlockKind::None;
-  x.warpSynchronised();
+  warpSynchronised(x);
 }
 
 Error decodeBar(Decoding &c) {
@@ -302,7 +248,7 @@ void execClusterArrive(Exec &x, const Inst &I) {
   if (x.sanitizing()) {
     if (I.flags & 1) {
       // Publishes initialised mbarriers behind their fence, nothing else.
-      b.gathering.join(x.releaseControl());
+      b.gathering.join(releaseControl(x));
       b.gathering.generic.cluster = x.cluster.linear;
       for (uint16_t actor : w.fencedInits)
         b.gathering.generic.raise(actor, 1);
@@ -312,7 +258,7 @@ void execClusterArrive(Exec &x, const Inst &I) {
               other->mbarrierActor,
               w.know.generic.fullOf(other->mbarrierActor));
     } else {
-      b.gathering.join(x.release());
+      b.gathering.join(release(x));
     }
   }
   w.clusterArrived |= x.active;
@@ -338,9 +284,9 @@ void execClusterWait(Exec &x, const Inst &I) {
     if (x.cluster.recorder)
       x.cluster.recorder->wait(*x.warp, -1, x.warp->clusterGeneration);
     x.warp->clusterOwed &= ~x.active;
-    x.acquire(b.published);
+    acquire(x, b.published);
     if (x.active == x.warp->live)
-      x.warpSynchronised();
+      warpSynchronised(x);
     return;
   }
   x.block(BlockKind::ClusterBarrier, 0, b.generation);

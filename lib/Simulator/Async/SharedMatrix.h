@@ -1,4 +1,4 @@
-//===- MatrixDescriptor.h - Shared-memory operands of wgmma, tcgen05 -*- C++
+//===- SharedMatrix.h - Shared-memory operands of wgmma, tcgen05 -*- C++
 //-*-//
 //
 // Where element (row, k) of an operand lies. Swizzles act on the absolute
@@ -10,7 +10,9 @@
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_MATRIXDESCRIPTOR_H
 #define ATTN_LIB_SIMULATOR_ASYNC_MATRIXDESCRIPTOR_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/AddressSpace.h"
+#include "../Machine/Cluster.h"
+#include "../PTX/Types.h"
 
 namespace mlir::attn::sim {
 
@@ -110,19 +112,12 @@ struct MatrixTile {
   bool anyUndefined = false;
 };
 
-/// Decodes one element of an operand type.
-float decodeMatrixElement(Type type, uint32_t bits);
-
 /// Reads rows [firstRow, firstRow + rows) of an operand from a CTA's shared
 /// memory. False when it leaves the memory. Sixteen elements of 4 or 6 bits are
 /// padded to 16 bytes, unless `dense` says that 4 bits are not.
 bool readMatrix(const Cta &cta, const MatrixDescriptor &d, Type type,
                 bool mnMajor, unsigned firstRow, unsigned rows, unsigned k,
                 MatrixTile &tile, bool dense = false);
-
-/// row[j] += sum of a[i]·b[i][j] in the order of i, in f32; b is k by n.
-void addProducts(float *row, const float *a, const float *b, unsigned n,
-                 unsigned k);
 
 /// Calls fn(offset) for each 16-byte chunk that the operand covers.
 template <typename Fn>

@@ -1,7 +1,8 @@
 //===- BulkStoreOps.cpp - st.bulk -----------------------------------------===//
 
-#include "../Machine/Machine.h"
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/Races.h"
+#include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -29,14 +30,14 @@ static void execBulkStore(Exec &x, const Inst &I) {
       MemRef ref;
       if (!x.resolve(Space::Shared, address + at, 8, 8, true, lane, ref))
         return;
-      x.track(ref, 8, true, 0, lane);
+      track(x, ref, 8, true, 0, lane);
       std::memset(ref.data, 0, 8);
       std::memset(ref.valid, 1, 8);
     }
   });
 }
 
-Error mlir::attn::sim::decodeBulkStore(Decoding &c) {
+static Error decodeBulkStore(Decoding &c) {
   c.take("weak");
   c.take("shared::cta");
   int64_t value;
@@ -48,4 +49,8 @@ Error mlir::attn::sim::decodeBulkStore(Decoding &c) {
     return c.error("expected the value 0, got " + llvm::Twine(value));
   c.program().sharedGranule = std::min(c.program().sharedGranule, 8u);
   return c.set(execBulkStore, InstClass::StShared);
+}
+
+void mlir::attn::sim::registerBulkStoreOps(DecodeTable &table) {
+  table["st.bulk"] = decodeBulkStore;
 }

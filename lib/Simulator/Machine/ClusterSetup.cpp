@@ -1,6 +1,12 @@
-//===- MachineSetup.cpp - The state in which warps start ------------------===//
+//===- ClusterSetup.cpp - The state in which warps start ------------------===//
 
+#include "ClusterSetup.h"
+#include "AddressSpace.h"
+#include "Cluster.h"
 #include "Machine.h"
+#include "TraceRecorder.h"
+#include "llvm/Support/MathExtras.h"
+#include <cstring>
 
 using namespace mlir::attn::sim;
 
@@ -98,27 +104,27 @@ static uint64_t specialValue(SpecialReg reg, const Machine &m, const Cta &cta,
   return 0;
 }
 
-void Machine::initWarp(Warp &warp, Cta &cta, uint32_t id) {
+static void initWarp(const Machine &m, Warp &warp, Cta &cta, uint32_t id) {
   warp.cta = &cta;
   warp.id = id;
-  uint32_t threads = std::min(32u, threadsPerCta - id * 32);
+  uint32_t threads = std::min(32u, m.threadsPerCta - id * 32);
   warp.live = warp.initial = threads == 32 ? ~0u : (1u << threads) - 1;
-  warp.regs.assign(program.regWords + 32, 0);
-  warp.poison.assign(program.regMetas, ~0u);
-  warp.origin.assign(program.regMetas, 0);
-  warp.halves.assign(2 * program.regMetas, {0, 0});
+  warp.regs.assign(m.program.regWords + 32, 0);
+  warp.poison.assign(m.program.regMetas, ~0u);
+  warp.origin.assign(m.program.regMetas, 0);
+  warp.halves.assign(2 * m.program.regMetas, {0, 0});
   warp.poison[0] = 0;
-  warp.local.assign(size_t(program.localBytes) * 32, 0xCB);
-  warp.localValid.assign(size_t(program.localBytes) * 32, 0);
-  warp.returnPC.assign(size_t(program.functionCount) * 32, 0);
+  warp.local.assign(size_t(m.program.localBytes) * 32, 0xCB);
+  warp.localValid.assign(size_t(m.program.localBytes) * 32, 0);
+  warp.returnPC.assign(size_t(m.program.functionCount) * 32, 0);
   Split split;
-  split.pc = entry;
+  split.pc = m.entry;
   split.mask = warp.live;
   warp.splits.push_back(split);
   uint32_t shared = SharedBase | (cta.rank << 24);
-  uint32_t dynamic =
-      shared + llvm::alignTo(kernel.staticShared, program.dynamicSharedAlign);
-  for (const ConstSlot &c : program.constants) {
+  uint32_t dynamic = shared + llvm::alignTo(m.kernel.staticShared,
+                                            m.program.dynamicSharedAlign);
+  for (const ConstSlot &c : m.program.constants) {
     warp.poison[c.meta] = 0;
     uint64_t value = c.value + c.addend;
     if (c.kind == ConstSlot::SharedVar)
@@ -126,14 +132,14 @@ void Machine::initWarp(Warp &warp, Cta &cta, uint32_t id) {
     else if (c.kind == ConstSlot::SharedVarDyn)
       value += dynamic;
     else if (c.kind == ConstSlot::GlobalVar)
-      value = globalAddresses[c.value] + c.addend;
+      value = m.globalAddresses[c.value] + c.addend;
     if (c.cls == RegClass::Pred) {
       warp.regs[c.off] = value;
       continue;
     }
     for (unsigned lane = 0; lane < 32; ++lane) {
       if (c.kind == ConstSlot::Special)
-        value = specialValue(SpecialReg(c.value), *this, cta, warp, lane);
+        value = specialValue(SpecialReg(c.value), m, cta, warp, lane);
       if (c.cls == RegClass::R32)
         warp.regs[c.off + lane] = value;
       else
@@ -142,26 +148,27 @@ void Machine::initWarp(Warp &warp, Cta &cta, uint32_t id) {
   }
 }
 
-std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
+std::unique_ptr<Cluster> mlir::attn::sim::createCluster(Machine &m,
+                                                        uint32_t linear) {
   auto cluster = std::make_unique<Cluster>();
-  cluster->machine = this;
+  cluster->machine = &m;
   cluster->linear = linear;
-  cluster->id = {linear % clusters[0], linear / clusters[0] % clusters[1],
-                 linear / clusters[0] / clusters[1]};
-  cluster->rng.seed(config.seed * 0x9E3779B97F4A7C15ull + linear + 1);
-  cluster->execCount.assign(program.code.size(), 0);
-  const auto &cl = config.cluster;
+  cluster->id = {linear % m.clusters[0], linear / m.clusters[0] % m.clusters[1],
+                 linear / m.clusters[0] / m.clusters[1]};
+  cluster->rng.seed(m.config.seed * 0x9E3779B97F4A7C15ull + linear + 1);
+  cluster->execCount.assign(m.program.code.size(), 0);
+  const auto &cl = m.config.cluster;
   uint32_t numCtas = cl[0] * cl[1] * cl[2];
   uint32_t sharedBytes =
-      llvm::alignTo(kernel.staticShared, program.dynamicSharedAlign) +
-      config.dynamicShared;
-  if (!config.dynamicShared)
-    sharedBytes = kernel.staticShared;
+      llvm::alignTo(m.kernel.staticShared, m.program.dynamicSharedAlign) +
+      m.config.dynamicShared;
+  if (!m.config.dynamicShared)
+    sharedBytes = m.kernel.staticShared;
   // What ptxas gives each thread at launch, if the module bounds it.
-  uint32_t launchRegisters = kernel.maxnreg;
-  if (!launchRegisters && kernel.reqntid[0] && kernel.minnctapersm)
+  uint32_t launchRegisters = m.kernel.maxnreg;
+  if (!launchRegisters && m.kernel.reqntid[0] && m.kernel.minnctapersm)
     launchRegisters = std::min(
-        255u, 65536 / (warpsPerCta * 32 * kernel.minnctapersm) / 8 * 8);
+        255u, 65536 / (m.warpsPerCta * 32 * m.kernel.minnctapersm) / 8 * 8);
   for (uint32_t rank = 0; rank < numCtas; ++rank) {
     auto cta = std::make_unique<Cta>();
     cta->cluster = cluster.get();
@@ -169,16 +176,16 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
     cta->id = {cluster->id[0] * cl[0] + rank % cl[0],
                cluster->id[1] * cl[1] + rank / cl[0] % cl[1],
                cluster->id[2] * cl[2] + rank / cl[0] / cl[1]};
-    cta->linear = cta->id[0] +
-                  config.grid[0] * (cta->id[1] + config.grid[1] * cta->id[2]);
+    cta->linear = cta->id[0] + m.config.grid[0] *
+                                   (cta->id[1] + m.config.grid[1] * cta->id[2]);
     cta->shared.assign(sharedBytes, 0xCB);
     cta->sharedValid.assign(sharedBytes, 0);
-    if (config.sanitize)
-      cta->shadow.init(sharedBytes, std::max(program.sharedGranule, 1u));
-    cta->liveThreads = threadsPerCta;
-    for (uint32_t w = 0; w < warpsPerCta; ++w) {
+    if (m.config.sanitize)
+      cta->shadow.init(sharedBytes, std::max(m.program.sharedGranule, 1u));
+    cta->liveThreads = m.threadsPerCta;
+    for (uint32_t w = 0; w < m.warpsPerCta; ++w) {
       auto warp = std::make_unique<Warp>();
-      initWarp(*warp, *cta, w);
+      initWarp(m, *warp, *cta, w);
       warp->registers = launchRegisters;
       warp->index = cluster->warps.size();
       warp->actor = cluster->newActor();
@@ -200,23 +207,23 @@ std::unique_ptr<Cluster> Machine::createCluster(uint32_t linear) {
   // A warp orders its own accesses for each lane.
   for (Warp *warp : cluster->warps) {
     warp->know.generic.setPart(warp->actor, ~0u, 0);
-    if (!program.usesAsyncProxy)
+    if (!m.program.usesAsyncProxy)
       continue;
     // Its tensor operations run in order as far as it can tell itself: products
     // by assumption A1, loads and stores by A3.
-    if (config.assumes(Assumption::MmaOrder))
+    if (m.config.assumes(Assumption::MmaOrder))
       warp->know.tensor.setPart(warp->mmaActor, ~0u, 0);
-    if (config.assumes(Assumption::LoadUse)) {
+    if (m.config.assumes(Assumption::LoadUse)) {
       warp->know.tensor.setPart(warp->tmemLdActor, ~0u, 0);
       warp->know.tensor.setPart(warp->tmemStActor, ~0u, 0);
     }
   }
-  uint32_t total = clusters[0] * clusters[1] * clusters[2];
-  uint32_t traced = std::min(config.tracedClusters, total);
+  uint32_t total = m.countClusters();
+  uint32_t traced = std::min(m.config.tracedClusters, total);
   // Spread over the grid.
   if (traced && (uint64_t(linear) * traced + total - 1) / total !=
                     ((uint64_t(linear) + 1) * traced + total - 1) / total)
     cluster->recorder =
-        std::make_unique<TraceRecorder>(*result.trace, *cluster);
+        std::make_shared<TraceRecorder>(*m.result.trace, *cluster);
   return cluster;
 }

@@ -1,4 +1,4 @@
-//===- WgmmaOps.cpp - wgmma and setmaxnreg --------------------------------===//
+//===- Wgmma.cpp - wgmma and setmaxnreg -----------------------------------===//
 //
 // Each warp of a warpgroup computes its own sixteen rows; the four warps need
 // nothing from each other. An operation's result comes when its group is waited
@@ -9,9 +9,12 @@
 
 #include "../Instructions/WarpSync.h"
 #include "../Numerics/FloatFormat.h"
+#include "../Numerics/MatrixMath.h"
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
 #include "EngineOps.h"
-#include "MatrixDescriptor.h"
+#include "SharedMatrix.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -30,10 +33,8 @@ struct WgmmaAux {
   unsigned dRegs = 4, aRegs = 0;
 };
 
-} // namespace
-
 /// One warp's part of a wgmma in flight.
-struct mlir::attn::sim::WgmmaOp {
+struct WgmmaOp : WarpProduct {
   const Inst *inst = nullptr;
   uint32_t pc = 0;
   uint32_t epoch = 0;
@@ -46,9 +47,19 @@ struct mlir::attn::sim::WgmmaOp {
   /// Poison of the accumulator before. An operation in flight before this one
   /// fills it in when it finishes.
   std::vector<uint32_t> before;
+
+  bool writes(uint32_t meta) const override {
+    for (unsigned r = 0; r < before.size(); ++r)
+      if (inst->ops[r].meta == meta)
+        return true;
+    return false;
+  }
+  void finish(Exec &x) override;
 };
 
-namespace {
+WgmmaOp &get(const std::shared_ptr<WarpProduct> &product) {
+  return static_cast<WgmmaOp &>(*product);
+}
 
 void readOperands(Exec &x, WgmmaOp &op) {
   if (op.dataRead)
@@ -94,10 +105,10 @@ void readOperands(Exec &x, WgmmaOp &op) {
 /// flight that adds to it; false when there is none.
 bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
   size_t first = 0;
-  while (first < w.wgmmas.size() && w.wgmmas[first]->finished)
+  while (first < w.wgmmas.size() && get(w.wgmmas[first]).finished)
     ++first;
   for (size_t i = first; i < w.wgmmas.size(); ++i) {
-    WgmmaOp &next = *w.wgmmas[i];
+    WgmmaOp &next = get(w.wgmmas[i]);
     unsigned count = next.before.size(), at = r;
     if (r >= count || next.inst->ops[r].meta != meta)
       for (at = 0; at < count && next.inst->ops[at].meta != meta;)
@@ -110,7 +121,8 @@ bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
   return false;
 }
 
-void finishWgmma(Exec &x, WgmmaOp &op) {
+void WgmmaOp::finish(Exec &x) {
+  WgmmaOp &op = *this;
   if (op.finished)
     return;
   op.finished = true;
@@ -243,7 +255,7 @@ void execWgmma(Exec &x, const Inst &I) {
       ref.cta = x.cta;
       ref.offset = offset;
       ref.address = offset + SharedBase;
-      x.trackAsync(stamp, ref, 16, false);
+      trackAsync(x, stamp, ref, 16, false);
     };
     if (!o.aInRegisters)
       forChunks(MatrixDescriptor::wgmma(op->aDesc), bitWidth(o.a) / 8,
@@ -279,8 +291,8 @@ void execWgmmaCommit(Exec &x, const Inst &) {
   checkSameInWarpgroup(x);
   Warp &w = *x.warp;
   for (auto &op : w.wgmmas)
-    if (op->group == ~0u)
-      op->group = w.wgmmaGroups;
+    if (get(op).group == ~0u)
+      get(op).group = w.wgmmaGroups;
   ++w.wgmmaGroups;
 }
 
@@ -292,10 +304,10 @@ void execWgmmaWait(Exec &x, const Inst &I) {
   Warp &w = *x.warp;
   uint32_t done = 0;
   while (!w.wgmmas.empty() && x.action != Action::Fault) {
-    WgmmaOp &op = *w.wgmmas.front();
+    WgmmaOp &op = get(w.wgmmas.front());
     if (op.group == ~0u || int64_t(op.group) >= int64_t(w.wgmmaGroups) - I.imm)
       break;
-    finishWgmma(x, op);
+    op.finish(x);
     done = op.epoch;
     w.wgmmas.pop_front();
   }
@@ -304,25 +316,6 @@ void execWgmmaWait(Exec &x, const Inst &I) {
   for (Clock *clock : {&w.know.generic, &w.know.async, &w.know.asyncGlobal})
     clock->raise(w.mmaActor, done);
 }
-
-} // namespace
-
-void mlir::attn::sim::takeInFlight(Exec &x, uint32_t meta) {
-  if (!x.machine.config.assumes(Assumption::MovedResult))
-    return;
-  std::deque<std::shared_ptr<WgmmaOp>> &ops = x.warp->wgmmas;
-  size_t last = ops.size();
-  for (size_t i = 0; i < ops.size(); ++i)
-    for (unsigned r = 0; r < ops[i]->before.size(); ++r)
-      if (ops[i]->inst->ops[r].meta == meta)
-        last = i;
-  if (last == ops.size())
-    return;
-  for (size_t i = 0; i <= last && x.action != Action::Fault; ++i)
-    finishWgmma(x, *ops[i]);
-}
-
-namespace {
 
 Error decodeWgmma(Decoding &c) {
   c.program().usesAsyncProxy = true;

@@ -1,10 +1,10 @@
-//===- MbarrierState.h - Operations on mbarriers -------------------*- C++
+//===- MbarrierOps.h - Operations on mbarriers -------------------*- C++
 //-*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_MBARRIERSTATE_H
 #define ATTN_LIB_SIMULATOR_ASYNC_MBARRIERSTATE_H
 
-#include "../Machine/Machine.h"
+#include "../Machine/Exec.h"
 
 namespace mlir::attn::sim {
 
