@@ -22,20 +22,6 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
-TensorView HarnessTensor::getView() const {
-  return {argument.dtype, argument.shape, argument.strides, bytes};
-}
-
-std::vector<uint8_t> HarnessTensor::getElements() const {
-  std::vector<uint8_t> elements;
-  unsigned width = getByteWidth(argument.dtype);
-  forEachElement(argument, [&](int64_t offset) {
-    elements.insert(elements.end(), bytes.begin() + offset,
-                    bytes.begin() + offset + width);
-  });
-  return elements;
-}
-
 Error sim::checkParameters(const KernelInfo &kernel,
                            ArrayRef<ParameterSlot> slots) {
   if (kernel.params.size() != slots.size())

@@ -3,7 +3,8 @@
 #ifndef ATTN_LIB_HARNESS_HARNESSEFFORT_H
 #define ATTN_LIB_HARNESS_HARNESSEFFORT_H
 
-#include "attn/Harness/Harness.h"
+#include "attn/Harness/HarnessOptions.h"
+#include "attn/Harness/HarnessTensor.h"
 
 namespace mlir::attn::sim {
 

@@ -2,7 +2,7 @@
 #include "HarnessInputs.h"
 
 #include "HarnessEffort.h"
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -19,27 +19,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
-
-void sim::forEachElement(const TensorArgument &tensor,
-                         llvm::function_ref<void(int64_t)> visit) {
-  if (llvm::is_contained(tensor.shape, 0))
-    return;
-  int64_t width = getByteWidth(tensor.dtype), offset = 0;
-  llvm::SmallVector<int64_t, 4> index(tensor.shape.size(), 0);
-  while (true) {
-    visit(offset * width);
-    size_t axis = index.size();
-    while (axis) {
-      offset += tensor.strides[axis - 1];
-      if (++index[axis - 1] < tensor.shape[axis - 1])
-        break;
-      offset -= tensor.strides[axis - 1] * index[axis - 1];
-      index[--axis] = 0;
-    }
-    if (!axis)
-      return;
-  }
-}
 
 static TensorMapElement getMapElement(DType dtype) {
   switch (dtype) {

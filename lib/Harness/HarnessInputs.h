@@ -7,7 +7,8 @@
 #ifndef ATTN_LIB_HARNESS_HARNESSINPUTS_H
 #define ATTN_LIB_HARNESS_HARNESSINPUTS_H
 
-#include "attn/Harness/Harness.h"
+#include "attn/Harness/HarnessOptions.h"
+#include "attn/Harness/HarnessTensor.h"
 
 namespace mlir::attn::sim {
 
@@ -22,18 +23,9 @@ makeTensors(const LaunchRecord &record, const HarnessOptions &options,
 void enlargeScores(const AttentionProblem &problem,
                    llvm::MutableArrayRef<HarnessTensor> tensors);
 
-/// Enlarges q and k such that scores grow towards the first key, which kernels
-/// read last, to some hundred nats in some rows.
-void enlargeScores(const AttentionProblem &problem,
-                   llvm::MutableArrayRef<HarnessTensor> tensors);
-
 /// Encodes a tensor map into its slot of the parameter buffer.
 llvm::Error writeTensorMap(const TensorMapParameter &map,
                            llvm::MutableArrayRef<uint8_t> parameters);
-
-/// Calls `visit` with the byte offset of each element, in row-major order.
-void forEachElement(const TensorArgument &tensor,
-                    llvm::function_ref<void(int64_t offset)> visit);
 
 } // namespace mlir::attn::sim
 

@@ -1,5 +1,5 @@
 //===- HarnessReport.cpp - what came out of a launch ----------------------===//
-#include "attn/Harness/Harness.h"
+#include "attn/Harness/HarnessReport.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

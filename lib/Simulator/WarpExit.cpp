@@ -1,7 +1,7 @@
 //===- WarpExit.cpp - What is left when threads exit ----------------------===//
 
 #include "WarpExit.h"
-#include "Instructions/Barriers.h"
+#include "Instructions/ThreadBarriers.h"
 #include "Machine/Exec.h"
 #include "Machine/TensorMemory.h"
 #include "Sanitizer/PhaseChecks.h"

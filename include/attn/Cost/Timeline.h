@@ -10,8 +10,8 @@
 #ifndef ATTN_COST_TIMELINE_H
 #define ATTN_COST_TIMELINE_H
 
+#include "attn/Simulator/Machine/Trace.h"
 #include "attn/Simulator/Simulator.h"
-#include "attn/Simulator/Trace.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"

@@ -19,10 +19,10 @@
 #ifndef ATTN_SIMULATOR_SIMULATOR_H
 #define ATTN_SIMULATOR_SIMULATOR_H
 
-#include "attn/Simulator/LaunchConfig.h"
-#include "attn/Simulator/Memory.h"
-#include "attn/Simulator/Program.h"
-#include "attn/Simulator/Report.h"
+#include "attn/Simulator/Machine/GlobalMemory.h"
+#include "attn/Simulator/Machine/LaunchConfig.h"
+#include "attn/Simulator/Machine/Report.h"
+#include "attn/Simulator/PTX/Program.h"
 #include <memory>
 
 namespace mlir::attn::sim {

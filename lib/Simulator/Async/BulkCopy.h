@@ -6,7 +6,7 @@
 
 #include "../Instructions/AtomicOps.h"
 #include "../Machine/Exec.h"
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
 
 namespace mlir::attn::sim {
 

@@ -1,8 +1,8 @@
 //===- MbarrierOps.h - Operations on mbarriers -------------------*- C++
 //-*-===//
 
-#ifndef ATTN_LIB_SIMULATOR_ASYNC_MBARRIERSTATE_H
-#define ATTN_LIB_SIMULATOR_ASYNC_MBARRIERSTATE_H
+#ifndef ATTN_LIB_SIMULATOR_ASYNC_MBARRIEROPS_H
+#define ATTN_LIB_SIMULATOR_ASYNC_MBARRIEROPS_H
 
 #include "../Machine/Exec.h"
 
@@ -27,4 +27,4 @@ uint32_t phaseEpoch(const Mbarrier &b);
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_LIB_SIMULATOR_ASYNC_MBARRIERSTATE_H
+#endif // ATTN_LIB_SIMULATOR_ASYNC_MBARRIEROPS_H

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_SIMULATOR_ASYNC_MATRIXDESCRIPTOR_H
-#define ATTN_LIB_SIMULATOR_ASYNC_MATRIXDESCRIPTOR_H
+#ifndef ATTN_LIB_SIMULATOR_ASYNC_SHAREDMATRIX_H
+#define ATTN_LIB_SIMULATOR_ASYNC_SHAREDMATRIX_H
 
 #include "../Machine/AddressSpace.h"
 #include "../Machine/Cluster.h"
@@ -138,4 +138,4 @@ void forChunks(const MatrixDescriptor &d, unsigned elementBytes, bool mnMajor,
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_LIB_SIMULATOR_ASYNC_MATRIXDESCRIPTOR_H
+#endif // ATTN_LIB_SIMULATOR_ASYNC_SHAREDMATRIX_H

@@ -4,7 +4,7 @@
 #include "../Instructions/WarpSync.h"
 #include "../Sanitizer/Races.h"
 #include "AsyncInstructions.h"
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;

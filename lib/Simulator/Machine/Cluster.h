@@ -6,7 +6,7 @@
 #include "../Clocks/Shadow.h"
 #include "BarrierState.h"
 #include "Warp.h"
-#include "attn/Simulator/Report.h"
+#include "attn/Simulator/Machine/Report.h"
 #include <random>
 
 namespace mlir::attn::sim {

@@ -7,7 +7,7 @@
 #include "AddressSpace.h"
 #include "Cluster.h"
 #include "Machine.h"
-#include "attn/Simulator/Memory.h"
+#include "attn/Simulator/Machine/GlobalMemory.h"
 
 namespace mlir::attn::sim {
 

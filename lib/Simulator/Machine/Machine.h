@@ -10,9 +10,9 @@
 
 #include "../Clocks/Shadow.h"
 #include "../PTX/ProgramImpl.h"
-#include "attn/Simulator/LaunchConfig.h"
-#include "attn/Simulator/Memory.h"
-#include "attn/Simulator/Report.h"
+#include "attn/Simulator/Machine/GlobalMemory.h"
+#include "attn/Simulator/Machine/LaunchConfig.h"
+#include "attn/Simulator/Machine/Report.h"
 #include <atomic>
 
 namespace mlir::attn::sim {

@@ -1,6 +1,6 @@
 //===- Report.cpp - What a simulated launch found and counted -------------===//
 
-#include "attn/Simulator/Report.h"
+#include "attn/Simulator/Machine/Report.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -4,7 +4,7 @@
 #define ATTN_LIB_SIMULATOR_MACHINE_TRACERECORDER_H
 
 #include "../PTX/ProgramImpl.h"
-#include "attn/Simulator/Trace.h"
+#include "attn/Simulator/Machine/Trace.h"
 #include "llvm/ADT/DenseMap.h"
 #include <map>
 #include <tuple>

@@ -14,7 +14,7 @@
 
 #include "Syntax.h"
 #include "Types.h"
-#include "attn/Simulator/Program.h"
+#include "attn/Simulator/PTX/Program.h"
 #include "llvm/ADT/StringMap.h"
 #include <deque>
 #include <map>

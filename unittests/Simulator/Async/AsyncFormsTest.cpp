@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TestKernel.h"
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
 
 using namespace mlir::attn::sim;
 using namespace mlir::attn::sim::testing;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
 #include "../TestKernel.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -1,7 +1,7 @@
 //===- MemoryTest.cpp - Simulated global memory and tensor maps -----------===//
 
-#include "attn/Simulator/Memory.h"
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
+#include "attn/Simulator/Machine/GlobalMemory.h"
 #include "gtest/gtest.h"
 
 using namespace mlir::attn::sim;

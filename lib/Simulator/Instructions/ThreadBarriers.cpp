@@ -1,4 +1,4 @@
-//===- Barriers.cpp - Warp, CTA and cluster barriers ----------------------===//
+//===- ThreadBarriers.cpp - Warp, CTA and cluster barriers ----------------===//
 //
 // A named barrier counts arrivals in whole warps: a warp arrives when all of
 // its live lanes have. The same warp may arrive several times in a generation
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Barriers.h"
+#include "ThreadBarriers.h"
 #include "../Machine/TraceRecorder.h"
 #include "../PTX/Decoder.h"
 #include "../Sanitizer/Ordering.h"

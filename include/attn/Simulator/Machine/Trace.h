@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_SIMULATOR_TRACE_H
-#define ATTN_SIMULATOR_TRACE_H
+#ifndef ATTN_SIMULATOR_MACHINE_TRACE_H
+#define ATTN_SIMULATOR_MACHINE_TRACE_H
 
 #include <array>
 #include <cstdint>
@@ -77,4 +77,4 @@ struct Trace {
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_SIMULATOR_TRACE_H
+#endif // ATTN_SIMULATOR_MACHINE_TRACE_H

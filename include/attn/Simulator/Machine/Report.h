@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_SIMULATOR_REPORT_H
-#define ATTN_SIMULATOR_REPORT_H
+#ifndef ATTN_SIMULATOR_MACHINE_REPORT_H
+#define ATTN_SIMULATOR_MACHINE_REPORT_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/JSON.h"
@@ -163,4 +163,4 @@ struct RunReport {
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_SIMULATOR_REPORT_H
+#endif // ATTN_SIMULATOR_MACHINE_REPORT_H

@@ -1,7 +1,7 @@
-//===- Barriers.h - CTA and cluster barriers --------------------*- C++ -*-===//
+//===- ThreadBarriers.h - CTA and cluster barriers --------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_BARRIERS_H
-#define ATTN_LIB_SIMULATOR_INSTRUCTIONS_BARRIERS_H
+#ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_THREADBARRIERS_H
+#define ATTN_LIB_SIMULATOR_INSTRUCTIONS_THREADBARRIERS_H
 
 #include "../Machine/Cluster.h"
 
@@ -14,4 +14,4 @@ void completeClusterBarrier(Cluster &cluster);
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_LIB_SIMULATOR_INSTRUCTIONS_BARRIERS_H
+#endif // ATTN_LIB_SIMULATOR_INSTRUCTIONS_THREADBARRIERS_H

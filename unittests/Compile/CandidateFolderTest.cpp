@@ -1,6 +1,6 @@
-//===- CandidatesTest.cpp - How far the kernels of a tuning are -----------===//
+//===- CandidateFolderTest.cpp - How far the kernels of a tuning are ------===//
 
-#include "attn/Compile/Candidates.h"
+#include "attn/Compile/CandidateFolder.h"
 #include "attn/Compile/Problem.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"

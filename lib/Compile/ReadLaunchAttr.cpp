@@ -1,4 +1,4 @@
-//===- LaunchAttr.cpp - The launch record of a kernel ---------------------===//
+//===- ReadLaunchAttr.cpp - The launch record of a kernel -----------------===//
 
 #include "attn/Compile/Compiler.h"
 #include "attn/Dialect/Attn/IR/Attn.h"

@@ -1,6 +1,6 @@
-//===- Memory.cpp - Simulated global memory -------------------------------===//
+//===- GlobalMemory.cpp - Simulated global memory -------------------------===//
 
-#include "attn/Simulator/Memory.h"
+#include "attn/Simulator/Machine/GlobalMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>

@@ -1,6 +1,6 @@
-//===- Candidates.cpp - Kernels to choose from by timing ------------------===//
+//===- CandidateFolder.cpp - Kernels to choose from by timing -------------===//
 
-#include "attn/Compile/Candidates.h"
+#include "attn/Compile/CandidateFolder.h"
 #include "WriteFile.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Dialect/Attn/IR/Attn.h"

@@ -1,8 +1,8 @@
-//===- Targets.cpp - What one fuzzed input is given to --------------------===//
+//===- FuzzTargets.cpp - What one fuzzed input is given to ----------------===//
 
-#include "Targets.h"
 #include "../../../lib/CAPI/Request.h"
 #include "Mutator.h"
+#include "Targets.h"
 #include "attn/Compile/Verify.h"
 #include "attn/Harness/Recorded.h"
 #include "attn/InitAll.h"

@@ -1,7 +1,7 @@
 //===- Program.h - A parsed PTX module --------------------------*- C++ -*-===//
 
-#ifndef ATTN_SIMULATOR_PROGRAM_H
-#define ATTN_SIMULATOR_PROGRAM_H
+#ifndef ATTN_SIMULATOR_PTX_PROGRAM_H
+#define ATTN_SIMULATOR_PTX_PROGRAM_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -55,4 +55,4 @@ public:
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_SIMULATOR_PROGRAM_H
+#endif // ATTN_SIMULATOR_PTX_PROGRAM_H

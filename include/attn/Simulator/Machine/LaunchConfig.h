@@ -1,7 +1,7 @@
 //===- LaunchConfig.h - How a launch is to run ------------------*- C++ -*-===//
 
-#ifndef ATTN_SIMULATOR_LAUNCHCONFIG_H
-#define ATTN_SIMULATOR_LAUNCHCONFIG_H
+#ifndef ATTN_SIMULATOR_MACHINE_LAUNCHCONFIG_H
+#define ATTN_SIMULATOR_MACHINE_LAUNCHCONFIG_H
 
 #include "attn/Support/Progress.h"
 #include <array>
@@ -98,4 +98,4 @@ struct LaunchConfig {
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_SIMULATOR_LAUNCHCONFIG_H
+#endif // ATTN_SIMULATOR_MACHINE_LAUNCHCONFIG_H

@@ -1,4 +1,4 @@
-//===- Wgmma.cpp - wgmma and setmaxnreg -----------------------------------===//
+//===- WarpgroupOps.cpp - wgmma and setmaxnreg ----------------------------===//
 //
 // Each warp of a warpgroup computes its own sixteen rows; the four warps need
 // nothing from each other. An operation's result comes when its group is waited

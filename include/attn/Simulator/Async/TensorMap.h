@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_SIMULATOR_TENSORMAP_H
-#define ATTN_SIMULATOR_TENSORMAP_H
+#ifndef ATTN_SIMULATOR_ASYNC_TENSORMAP_H
+#define ATTN_SIMULATOR_ASYNC_TENSORMAP_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -104,4 +104,4 @@ inline uint64_t swizzleAddress(uint64_t address, unsigned swizzleBytes) {
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_SIMULATOR_TENSORMAP_H
+#endif // ATTN_SIMULATOR_ASYNC_TENSORMAP_H

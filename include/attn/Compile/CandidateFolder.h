@@ -1,4 +1,4 @@
-//===- Candidates.h - Kernels to choose from by timing ----------*- C++ -*-===//
+//===- CandidateFolder.h - Kernels to choose from by timing -----*- C++ -*-===//
 //
 // The cost model knows which plans are promising, only a GPU knows which one is
 // fastest. The kernels of the most promising plans are written to a folder that
@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_COMPILE_CANDIDATES_H
-#define ATTN_COMPILE_CANDIDATES_H
+#ifndef ATTN_COMPILE_CANDIDATEFOLDER_H
+#define ATTN_COMPILE_CANDIDATEFOLDER_H
 
 #include "attn/Compile/Compiler.h"
 #include "attn/Support/Progress.h"
@@ -29,4 +29,4 @@ LogicalResult writeCandidates(ModuleOp module, const CompileOptions &options,
 
 } // namespace mlir::attn
 
-#endif // ATTN_COMPILE_CANDIDATES_H
+#endif // ATTN_COMPILE_CANDIDATEFOLDER_H

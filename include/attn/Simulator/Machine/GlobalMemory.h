@@ -1,13 +1,13 @@
-//===- Memory.h - Simulated global memory --------------------------*- C++
-//-*-===//
+//===- GlobalMemory.h - Simulated global memory --------------------------*- C++
+//--*- C++ -*-===//
 //
 // Allocations of simulated global memory with bounds, an initialised bit for
 // each byte, and 64-bit device addresses that look like a GPU's.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_SIMULATOR_MEMORY_H
-#define ATTN_SIMULATOR_MEMORY_H
+#ifndef ATTN_SIMULATOR_MACHINE_GLOBALMEMORY_H
+#define ATTN_SIMULATOR_MACHINE_GLOBALMEMORY_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -75,4 +75,4 @@ private:
 
 } // namespace mlir::attn::sim
 
-#endif // ATTN_SIMULATOR_MEMORY_H
+#endif // ATTN_SIMULATOR_MACHINE_GLOBALMEMORY_H
