@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_CHANNELANALYSIS_H
-#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_CHANNELANALYSIS_H
+#ifndef ATTN_ANALYSIS_CHANNELANALYSIS_H
+#define ATTN_ANALYSIS_CHANNELANALYSIS_H
 
 #include "attn/Analysis/HandleFlow.h"
 #include "llvm/ADT/MapVector.h"
@@ -136,4 +136,4 @@ std::string describe(Owner owner);
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_CHANNELANALYSIS_H
+#endif // ATTN_ANALYSIS_CHANNELANALYSIS_H

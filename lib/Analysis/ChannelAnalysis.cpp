@@ -1,6 +1,6 @@
 //===- ChannelAnalysis.cpp - What a kernel's channels need ----------------===//
 
-#include "ChannelAnalysis.h"
+#include "attn/Analysis/ChannelAnalysis.h"
 
 using namespace mlir;
 using namespace mlir::attn;
