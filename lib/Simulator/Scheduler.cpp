@@ -78,10 +78,10 @@ bool Scheduler::step(Cluster &cluster) {
     if (completeEngineOp(cluster, random))
       return true;
     for (Warp *warp : cluster.warps)
-      if (!warp->cpOps.empty()) {
+      if (!warp->cpAsync.ops.empty()) {
         x.warp = warp;
         x.cta = warp->cta;
-        CpAsyncOp &op = warp->cpOps.front();
+        CpAsyncOp &op = warp->cpAsync.ops.front();
         completeCpAsync(x, *warp, op);
         cluster.advance();
         return true;

@@ -21,8 +21,8 @@ void mlir::attn::sim::exitAtBarriers(Warp &warp) {
   }
   completeClusterBarrier(*cta.cluster);
   if (!warp.live) {
-    cta.exitControl.join(warp.know.control);
-    cta.exitControl.raise(warp.index, warp.epoch);
+    cta.exitControl.join(warp.order.know.control);
+    cta.exitControl.raise(warp.index, warp.order.epoch);
   }
   if (cta.liveThreads || cta.exited)
     return;

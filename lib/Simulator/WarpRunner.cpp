@@ -54,9 +54,9 @@ static unsigned pickSplit(Warp &warp, bool rotate) {
 void mlir::attn::sim::runWarp(Exec &x, Warp &warp, uint32_t quantum) {
   x.warp = &warp;
   x.cta = warp.cta;
-  x.regs = warp.regs.data();
-  x.poison = warp.poison.data();
-  x.origin = warp.origin.data();
+  x.regs = warp.file.words.data();
+  x.poison = warp.file.poison.data();
+  x.origin = warp.file.origin.data();
   bool forced = warp.splits.size() > 1 && (++warp.quantumCount & 3) == 3;
   const Inst *code = x.machine.program.code.data();
   uint64_t *execCount = x.cluster.execCount.data();

@@ -60,7 +60,7 @@ void execCpAsync(Exec &x, const Inst &I) {
   op.inst = x.pc;
   op.mask = op.uncommitted = x.active;
   op.cpBytes = I.flags;
-  op.epoch = ++x.warp->cpEpoch;
+  op.epoch = ++x.warp->cpAsync.stream.epoch;
   op.group.fill(~0u);
   x.checkPoison(I.ops[0], "an address");
   uint32_t ignore = I.ops[3].cls == RegClass::Pred ? x.pred(I.ops[3]) : 0;
@@ -72,14 +72,14 @@ void execCpAsync(Exec &x, const Inst &I) {
   stamp.inst = x.pc;
   stamp.cluster = x.cluster.linear;
   stamp.rank = x.cta->rank;
-  stamp.actor = x.warp->cpActor;
+  stamp.actor = x.warp->cpAsync.stream.actor;
   stamp.warp = x.warp->id;
   stamp.flags = Stamp::Async;
   Clock issue;
   if (x.sanitizing()) {
     // Copies of one lane to the same place are ordered among themselves only
     // through a wait: the clock is what the lane knows now.
-    issue = x.warp->know.generic;
+    issue = x.warp->order.know.generic;
   }
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
@@ -139,7 +139,7 @@ void execCpAsync(Exec &x, const Inst &I) {
     writeData(x.cluster, op, op.mask);
     op.dataWritten = true;
   }
-  x.warp->cpOps.push_back(std::move(op));
+  x.warp->cpAsync.ops.push_back(std::move(op));
 }
 
 /// Lanes of the operation are done: their writes are there.
@@ -168,12 +168,13 @@ void finishLanes(Exec &x, Warp &warp, CpAsyncOp &op, uint32_t lanes) {
         b.gathering.generic.cluster = x.cluster.linear;
         b.gathering.control.join(op.control);
         Clock &to = b.gathering.generic;
-        Component mine = to.get(warp.cpActor);
+        Component mine = to.get(warp.cpAsync.stream.actor);
         if (op.epoch > mine.full && op.epoch >= mine.part) {
           uint32_t lanesBefore = mine.part == op.epoch ? mine.lanes : 0;
-          to.setPart(warp.cpActor, op.epoch, lanesBefore | 1u << lane);
+          to.setPart(warp.cpAsync.stream.actor, op.epoch,
+                     lanesBefore | 1u << lane);
           if ((lanesBefore | 1u << lane) == ~0u)
-            to.raise(warp.cpActor, op.epoch);
+            to.raise(warp.cpAsync.stream.actor, op.epoch);
         }
       }
       arriveOn(x, b, 1, lane);
@@ -187,8 +188,8 @@ void finishLanes(Exec &x, Warp &warp, CpAsyncOp &op, uint32_t lanes) {
 }
 
 void prune(Warp &warp) {
-  while (!warp.cpOps.empty() && !warp.cpOps.front().mask)
-    warp.cpOps.pop_front();
+  while (!warp.cpAsync.ops.empty() && !warp.cpAsync.ops.front().mask)
+    warp.cpAsync.ops.pop_front();
 }
 
 /// Waits of `lanes` for everything up to `group` of each lane.
@@ -196,8 +197,8 @@ void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
   Warp &w = *x.warp;
   // The shadow's epochs are by instruction: a wait makes known every copy
   // before the oldest that stays in flight for one of the lanes.
-  uint32_t known = w.cpEpoch;
-  for (CpAsyncOp &op : w.cpOps) {
+  uint32_t known = w.cpAsync.stream.epoch;
+  for (CpAsyncOp &op : w.cpAsync.ops) {
     uint32_t finished = 0;
     forLanes(lanes & op.mask, [&](unsigned lane) {
       bool committed = !(op.uncommitted >> lane & 1);
@@ -207,7 +208,7 @@ void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
       }
       if (uncommittedToo ||
           (committed &&
-           int64_t(op.group[lane]) < int64_t(w.cpCommitted[lane]) - keep))
+           int64_t(op.group[lane]) < int64_t(w.cpAsync.committed[lane]) - keep))
         finished |= 1u << lane;
     });
     finishLanes(x, w, op, finished);
@@ -216,7 +217,7 @@ void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
   }
   // Signals whose copies are all there.
   uint32_t running = 0;
-  for (CpAsyncOp &op : w.cpOps) {
+  for (CpAsyncOp &op : w.cpAsync.ops) {
     if (op.arrives)
       finishLanes(x, w, op, op.mask & ~running);
     else
@@ -225,22 +226,24 @@ void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
   prune(w);
   if (!x.sanitizing())
     return;
-  Component c = w.know.generic.get(w.cpActor);
+  Component c = w.order.know.generic.get(w.cpAsync.stream.actor);
   if (known > c.part || (lanes == w.live && c.lanes != 0))
-    w.know.generic.setPart(w.cpActor, std::max(c.part, known), 0);
+    w.order.know.generic.setPart(w.cpAsync.stream.actor,
+                                 std::max(c.part, known), 0);
 }
 
 void execCommit(Exec &x, const Inst &I) {
   Warp &w = *x.warp;
-  for (CpAsyncOp &op : w.cpOps) {
+  for (CpAsyncOp &op : w.cpAsync.ops) {
     uint32_t lanes = op.uncommitted & x.active;
     if (op.arrives)
       continue;
-    forLanes(lanes,
-             [&](unsigned lane) { op.group[lane] = w.cpCommitted[lane]; });
+    forLanes(lanes, [&](unsigned lane) {
+      op.group[lane] = w.cpAsync.committed[lane];
+    });
     op.uncommitted &= ~lanes;
   }
-  forLanes(x.active, [&](unsigned lane) { ++w.cpCommitted[lane]; });
+  forLanes(x.active, [&](unsigned lane) { ++w.cpAsync.committed[lane]; });
 }
 
 void execWaitGroup(Exec &x, const Inst &I) {
@@ -253,7 +256,7 @@ void execCpAsyncArrive(Exec &x, const Inst &I) {
   op.inst = x.pc;
   op.arrives = true;
   op.mask = op.uncommitted = x.active;
-  op.epoch = x.warp->cpEpoch;
+  op.epoch = x.warp->cpAsync.stream.epoch;
   op.control = releaseControl(x).control;
   op.group.fill(~0u);
   forLanes(x.active, [&](unsigned lane) {
@@ -268,13 +271,13 @@ void execCpAsyncArrive(Exec &x, const Inst &I) {
       ++b->pending;
   });
   if (x.action != Action::Fault)
-    x.warp->cpOps.push_back(std::move(op));
+    x.warp->cpAsync.ops.push_back(std::move(op));
 }
 
 } // namespace
 
 void mlir::attn::sim::completeCpAsync(Exec &x, Warp &warp, CpAsyncOp &last) {
-  for (CpAsyncOp &op : warp.cpOps) {
+  for (CpAsyncOp &op : warp.cpAsync.ops) {
     bool stop = &op == &last;
     finishLanes(x, warp, op, op.mask);
     if (stop)

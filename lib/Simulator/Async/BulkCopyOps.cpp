@@ -226,7 +226,7 @@ void execBulk(Exec &x, const Inst &I) {
         s.flags = Stamp::Async | Stamp::AsyncProxy;
         return s;
       };
-      uint32_t storeEpoch = store ? ++x.warp->bulkEpoch : 0;
+      uint32_t storeEpoch = store ? ++x.warp->bulk.epoch : 0;
       for (const Piece &p : op->pieces) {
         MemRef g;
         g.space = Space::Global;
@@ -240,13 +240,13 @@ void execBulk(Exec &x, const Inst &I) {
         s.offset = p.shared;
         s.address = p.shared + SharedBase;
         if (store) {
-          trackAsync(x, stamp(x.warp->bulkActor, storeEpoch), s, p.bytes,
+          trackAsync(x, stamp(x.warp->bulk.actor, storeEpoch), s, p.bytes,
                      false);
           if (g.allocation) {
             if (g.allocation->access == Access::Read)
               return x.fault(FindingKind::ReadOnlyWrite,
                              "writes an allocation that is read-only", lane);
-            Stamp w = stamp(x.warp->bulkWriteActor, storeEpoch);
+            Stamp w = stamp(x.warp->bulk.writeActor, storeEpoch);
             if (o.reduce)
               w.flags |= Stamp::Strong;
             trackAsync(x, w, g, p.last - p.first, true);
@@ -293,15 +293,15 @@ void execBulkCommit(Exec &x, const Inst &I) {
       forLanes(x.active, [&](unsigned lane) {
         auto *b = static_cast<BulkOp *>(bulk);
         if (b->lane == lane && b->group == ~0u)
-          b->group = x.warp->bulkCommitted[lane];
+          b->group = x.warp->bulk.committed[lane];
       });
-  forLanes(x.active, [&](unsigned lane) { ++x.warp->bulkCommitted[lane]; });
+  forLanes(x.active, [&](unsigned lane) { ++x.warp->bulk.committed[lane]; });
 }
 
 void execBulkWait(Exec &x, const Inst &I) {
   // imm groups may stay; flags 1: `.read`.
   Warp &w = *x.warp;
-  uint32_t known = w.bulkEpoch;
+  uint32_t known = w.bulk.epoch;
   bool anyLeft = false;
   auto &engine = x.cluster.engine;
   for (size_t i = 0; i < engine.size();) {
@@ -312,7 +312,7 @@ void execBulkWait(Exec &x, const Inst &I) {
     }
     bool finished =
         op->group != ~0u &&
-        int64_t(op->group) < int64_t(w.bulkCommitted[op->lane]) - I.imm;
+        int64_t(op->group) < int64_t(w.bulk.committed[op->lane]) - I.imm;
     if (!finished) {
       anyLeft = true;
       ++i;
@@ -340,14 +340,15 @@ void execBulkWait(Exec &x, const Inst &I) {
         pending +=
             x.active >> op->lane & 1 &&
             (op->group == ~0u ||
-             int64_t(op->group) >= int64_t(w.bulkCommitted[op->lane]) - I.imm);
+             int64_t(op->group) >= int64_t(w.bulk.committed[op->lane]) - I.imm);
     known -= std::min(known, pending);
   }
-  for (Clock *clock : {&w.know.generic, &w.know.async, &w.know.asyncGlobal}) {
-    clock->setPart(w.bulkActor, std::max(clock->get(w.bulkActor).part, known),
+  for (Clock *clock : {&w.order.know.generic, &w.order.know.async,
+                       &w.order.know.asyncGlobal}) {
+    clock->setPart(w.bulk.actor, std::max(clock->get(w.bulk.actor).part, known),
                    0);
     if (!(I.flags & 1))
-      clock->raise(w.bulkWriteActor, known);
+      clock->raise(w.bulk.writeActor, known);
   }
 }
 

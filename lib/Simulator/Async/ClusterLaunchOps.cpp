@@ -84,7 +84,7 @@ bool addDestination(Exec &x, DeliveryOp &op, Cta *cta, uint32_t address,
     stamp.epoch = phaseEpoch(*b);
     stamp.flags = flags;
     Clock space;
-    const Knowledge &know = x.warp->know;
+    const Knowledge &know = x.warp->order.know;
     trackAs(x, stamp,
             flags & Stamp::AsyncProxy ? know.getAsync(true, cta->rank, space)
                                       : know.getGeneric(true, space),

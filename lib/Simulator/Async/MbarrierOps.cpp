@@ -106,11 +106,12 @@ Mbarrier *mlir::attn::sim::findMbarrier(Exec &x, uint32_t address, int lane,
     // operations on mbarriers though they publish no memory.
     Warp &w = *x.warp;
     Stamp stamp = x.stampHere(lane);
-    stamp.actor = w.mbarrierActor;
-    stamp.epoch = ++w.mbarrierEpoch;
+    stamp.actor = w.mbarriers.stream.actor;
+    stamp.epoch = ++w.mbarriers.stream.epoch;
     stamp.flags = Stamp::Strong;
-    w.know.generic.raise(w.mbarrierActor, w.mbarrierEpoch);
-    trackAs(x, stamp, w.know.generic, ref, 8, false);
+    w.order.know.generic.raise(w.mbarriers.stream.actor,
+                               w.mbarriers.stream.epoch);
+    trackAs(x, stamp, w.order.know.generic, ref, 8, false);
   }
   return &it->second;
 }
@@ -229,9 +230,9 @@ void execInit(Exec &x, const Inst &I) {
       stamp.warp = x.warp->id;
       Component own;
       own.full = 1;
-      x.warp->know.generic.set(b.actor, own);
-      trackAs(x, stamp, x.warp->know.generic, ref, 8, true);
-      x.warp->initialised.push_back(b.actor);
+      x.warp->order.know.generic.set(b.actor, own);
+      trackAs(x, stamp, x.warp->order.know.generic, ref, 8, true);
+      x.warp->mbarriers.initialised.push_back(b.actor);
     }
     std::memset(ref.valid, 1, 8);
     ref.cta->invalidated.erase(ref.offset);
@@ -255,7 +256,7 @@ void execInval(Exec &x, const Inst &I) {
       track(x, ref, 8, true, 0, lane);
     if (x.sanitizing() && !x.machine.config.assumes(Assumption::LateSignal))
       checkLanded(x.cluster, *owner, owner->mbarriers[offset],
-                  x.warp->know.control, x.here(lane),
+                  x.warp->order.know.control, x.here(lane),
                   "an mbarrier is invalidated");
     owner->mbarriers.erase(offset);
     owner->invalidated[offset] = x.pc;
@@ -283,7 +284,7 @@ void execArrive(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const MbarrierAux *>(I.aux);
   x.checkPoison(I.ops[1], "an mbarrier's address");
   Knowledge published;
-  Clock before = x.warp->know.control;
+  Clock before = x.warp->order.know.control;
   if (x.sanitizing())
     published = o.relaxed ? releaseControl(x) : release(x);
   // Lanes that arrive at one barrier in one phase publish the same.
@@ -357,7 +358,7 @@ void execTx(Exec &x, const Inst &I) {
 void checkSlip(Exec &x, const Mbarrier &b, int lane) {
   if (!x.sanitizing())
     return;
-  uint64_t &last = x.warp->waitedPhases[b.actor];
+  uint64_t &last = x.warp->mbarriers.waitedPhases[b.actor];
   last = std::max(last, knownPhases(x, b));
   if (b.phase >= last + 3 && (b.phase - last) % 2 == 1) {
     Finding f;

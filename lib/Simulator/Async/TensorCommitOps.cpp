@@ -48,7 +48,7 @@ void CommitSignal::complete(Cluster &cluster) {
   to.join(*issuedAfter);
   for (Clock *clock : to.getStreams()) {
     clock->cluster = cluster.linear;
-    clock->raise(issuer->mmaActor, epoch);
+    clock->raise(issuer->mma.actor, epoch);
   }
   if (control) {
     b.gathering.control.join(*control);
@@ -117,11 +117,12 @@ void execTensorCommit(Exec &x, const Inst &I) {
     op->inst = x.pc;
     op->issuer = x.warp;
     op->stream = x.warp->index + 1;
-    op->epoch = x.warp->mmaEpoch;
-    op->issuedAfter = std::make_shared<Knowledge>(x.warp->issuedAfter);
+    op->epoch = x.warp->mma.epoch;
+    op->issuedAfter = std::make_shared<Knowledge>(x.warp->tcgen05.issuedAfter);
     op->control = controlOf(x);
     auto add = [&](Cta *cta) {
-      op->barriers.push_back({cta, offset, ++x.warp->commits[cta->rank]});
+      op->barriers.push_back(
+          {cta, offset, ++x.warp->mbarriers.commits[cta->rank]});
     };
     if (I.ops[1].cls == RegClass::Sink) {
       add(owner);
@@ -247,12 +248,13 @@ void execTensorCopy(Exec &x, const Inst &I) {
       return x.fault(FindingKind::InvalidOperation,
                      "the matrix descriptor is malformed", lane);
     Warp &w = *x.warp;
-    uint32_t epoch = ++w.mmaEpoch;
+    uint32_t epoch = ++w.mma.epoch;
     if (!x.machine.config.assumes(Assumption::MmaOrder))
-      w.pipelines.resize(epoch + 1, o.refresh ? Warp::RefreshPipeline
-                                              : Warp::CopyPipeline);
+      w.tcgen05.pipelines.resize(epoch + 1, o.refresh
+                                                ? Tcgen05State::RefreshPipeline
+                                                : Tcgen05State::CopyPipeline);
     Stamp stamp = x.stampHere(lane);
-    stamp.actor = w.mmaActor;
+    stamp.actor = w.mma.actor;
     stamp.epoch = epoch;
     stamp.flags = Stamp::Async | Stamp::AsyncProxy;
     Stamp tensor = stamp;
@@ -276,8 +278,8 @@ void execTensorCopy(Exec &x, const Inst &I) {
         }
         for (const auto &[first, last, add] : o.spread)
           if (r >= first && r < last)
-            trackTensor(x, *cta, tensor, w.know.tensor, op->lane + r + add,
-                        op->column, o.bytes / 4, true);
+            trackTensor(x, *cta, tensor, w.order.know.tensor,
+                        op->lane + r + add, op->column, o.bytes / 4, true);
       }
     }
     rememberIssue(x);

@@ -125,15 +125,15 @@ void execTmemLdSt(Exec &x, const Inst &I) {
   if (x.sanitizing()) {
     Stamp stamp = x.stampHere(-1);
     stamp.flags = Stamp::Tensor;
-    stamp.actor = o.store ? w.tmemStActor : w.tmemLdActor;
-    stamp.epoch = o.store ? ++w.tmemStEpoch : ++w.tmemLdEpoch;
+    stamp.actor = o.store ? w.tcgen05.stores.actor : w.tcgen05.loads.actor;
+    stamp.epoch = o.store ? ++w.tcgen05.stores.epoch : ++w.tcgen05.loads.epoch;
     // Shapes of 16 lanes interleave registers along columns; they cover whole
     // rows of cells between them.
     unsigned rows = half ? 16 : 32;
     // The warp's own products are in order among themselves (A1), not with
     // its loads and stores: of those it knows what it has waited for.
-    Clock clock = w.know.tensor;
-    clock.dropPart(w.mmaActor);
+    Clock clock = w.order.know.tensor;
+    clock.dropPart(w.mma.actor);
     for (unsigned r = 0; r < rows; ++r) {
       if (o.shape == TmemAux::S16x32x2) {
         trackTensor(x, *x.cta, stamp, clock, lane + r, column,
@@ -146,7 +146,7 @@ void execTmemLdSt(Exec &x, const Inst &I) {
       }
     }
     if (!o.store)
-      w.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
+      w.tcgen05.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
   }
   for (unsigned r = 0; r < o.regs; ++r) {
     const Operand &reg = I.ops[1 + r];
@@ -215,10 +215,10 @@ void execTmemWait(Exec &x, const Inst &I) {
     return;
   Warp &w = *x.warp;
   if (I.flags) {
-    w.know.tensor.raise(w.tmemStActor, w.tmemStEpoch);
+    w.order.know.tensor.raise(w.tcgen05.stores.actor, w.tcgen05.stores.epoch);
   } else {
-    w.know.tensor.raise(w.tmemLdActor, w.tmemLdEpoch);
-    w.pendingLoads.clear();
+    w.order.know.tensor.raise(w.tcgen05.loads.actor, w.tcgen05.loads.epoch);
+    w.tcgen05.pendingLoads.clear();
   }
 }
 
@@ -288,11 +288,11 @@ void execTmemDealloc(Exec &x, const Inst &I) {
   if (x.sanitizing()) {
     Stamp stamp = x.stampHere(-1);
     stamp.flags = Stamp::Tensor;
-    stamp.actor = x.warp->tmemStActor;
-    stamp.epoch = ++x.warp->tmemStEpoch;
+    stamp.actor = x.warp->tcgen05.stores.actor;
+    stamp.epoch = ++x.warp->tcgen05.stores.epoch;
     // It is no asynchronous operation: a wait needs no fence to order it.
-    Clock clock = x.warp->know.tensor;
-    clock.join(x.warp->tensorAcquired);
+    Clock clock = x.warp->order.know.tensor;
+    clock.join(x.warp->tcgen05.acquired);
     for (unsigned lane = 0; lane < TensorMemory::Lanes; ++lane)
       trackTensor(x, *x.cta, stamp, clock, lane, it->first, columns, true);
   }
@@ -313,12 +313,12 @@ void execRelinquish(Exec &x, const Inst &) {
 void execTmemFence(Exec &x, const Inst &I) {
   Warp &w = *x.warp;
   if (I.flags) {
-    w.know.tensor.join(w.tensorAcquired);
-    w.tensorAcquired.clear();
+    w.order.know.tensor.join(w.tcgen05.acquired);
+    w.tcgen05.acquired.clear();
   } else {
     retireUsedLoads(x);
-    w.fencedLoads = w.know.tensor.fullOf(w.tmemLdActor);
-    w.fencedStores = w.know.tensor.fullOf(w.tmemStActor);
+    w.tcgen05.fencedLoads = w.order.know.tensor.fullOf(w.tcgen05.loads.actor);
+    w.tcgen05.fencedStores = w.order.know.tensor.fullOf(w.tcgen05.stores.actor);
   }
 }
 

@@ -30,12 +30,13 @@ void mlir::attn::sim::rememberIssue(Exec &x) {
   if (!x.sanitizing())
     return;
   Warp &w = *x.warp;
-  w.issuedAfter = w.know;
+  w.tcgen05.issuedAfter = w.order.know;
   // The thread's own accesses are not ordered before its asynchronous
   // operations, and its streams publish themselves.
-  for (Clock *clock : w.issuedAfter.getStreams())
-    for (uint16_t actor : {w.actor, w.cpActor, w.bulkActor, w.bulkWriteActor,
-                           w.mmaActor, w.tmemLdActor, w.tmemStActor})
+  for (Clock *clock : w.tcgen05.issuedAfter.getStreams())
+    for (uint16_t actor : {w.order.actor, w.cpAsync.stream.actor, w.bulk.actor,
+                           w.bulk.writeActor, w.mma.actor,
+                           w.tcgen05.loads.actor, w.tcgen05.stores.actor})
       clock->set(actor, Component());
 }
 
@@ -123,17 +124,17 @@ void execTensorMma(Exec &x, const Inst &I) {
                        lane);
     }
     Warp &w = *x.warp;
-    uint32_t epoch = ++w.mmaEpoch;
+    uint32_t epoch = ++w.mma.epoch;
     if (x.sanitizing()) {
       if (!x.machine.config.assumes(Assumption::MmaOrder)) {
-        w.pipelines.resize(epoch + 1);
-        w.pipelines[epoch] = uint64_t(1) << 63 | uint64_t(o.kind) << 56 |
-                             uint64_t(o.pair) << 55 |
-                             uint64_t(op->shape.m) << 44 |
-                             uint64_t(op->shape.n) << 33 | d;
+        w.tcgen05.pipelines.resize(epoch + 1);
+        w.tcgen05.pipelines[epoch] =
+            uint64_t(1) << 63 | uint64_t(o.kind) << 56 |
+            uint64_t(o.pair) << 55 | uint64_t(op->shape.m) << 44 |
+            uint64_t(op->shape.n) << 33 | d;
       }
       Stamp stamp = x.stampHere(lane);
-      stamp.actor = w.mmaActor;
+      stamp.actor = w.mma.actor;
       stamp.epoch = epoch;
       stamp.flags = Stamp::Async | Stamp::AsyncProxy;
       Stamp tensor = stamp;
@@ -162,21 +163,21 @@ void execTensorMma(Exec &x, const Inst &I) {
         operand(op->bDesc, op->bType, op->transposeB, op->shape.n / parts);
         for (const BlockScales *s : {&op->scaleA, &op->scaleB})
           for (unsigned l = 0; o.block && l < TensorMemory::Lanes; ++l)
-            trackTensor(x, *op->ctas[i], tensor, w.know.tensor, l, s->column,
-                        s->columns(), false);
+            trackTensor(x, *op->ctas[i], tensor, w.order.know.tensor, l,
+                        s->column, s->columns(), false);
       }
       for (unsigned r = 0; r < op->shape.m; ++r) {
         if (aColumns) {
           TensorPlace p = op->shape.aRow(r);
           if (!o.shiftA)
-            trackTensor(x, *op->ctas[p.cta], tensor, w.know.tensor, p.lane,
-                        op->aColumn, aColumns, false);
+            trackTensor(x, *op->ctas[p.cta], tensor, w.order.know.tensor,
+                        p.lane, op->aColumn, aColumns, false);
           else if (r % TensorMemory::Partition == 0)
             trackShift(x, *op->ctas[p.cta], tensor, p.lane, op->aColumn);
         }
         for (unsigned n = 0; n < op->shape.n; n += op->shape.columns()) {
           TensorPlace p = op->shape.d(r, n);
-          trackTensor(x, *op->ctas[p.cta], tensor, w.know.tensor, p.lane,
+          trackTensor(x, *op->ctas[p.cta], tensor, w.order.know.tensor, p.lane,
                       op->dColumn, op->shape.columns(), true);
         }
       }

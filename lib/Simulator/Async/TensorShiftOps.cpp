@@ -28,7 +28,7 @@ void mlir::attn::sim::trackShift(Exec &x, Cta &cta, const Stamp &stamp,
   unsigned first = lane / TensorMemory::Partition * TensorMemory::Partition;
   unsigned last = first + TensorMemory::Partition - 1;
   for (unsigned l = first; l <= last; ++l)
-    trackTensor(x, cta, stamp, x.warp->know.tensor, l, column,
+    trackTensor(x, cta, stamp, x.warp->order.know.tensor, l, column,
                 TensorMemory::ShiftColumns, l < last);
 }
 
@@ -75,11 +75,11 @@ void execTensorShift(Exec &x, const Inst &I) {
     if (I.flags)
       op->ctas.push_back(x.cluster.ctas[rank | 1].get());
     Warp &w = *x.warp;
-    uint32_t epoch = ++w.mmaEpoch;
+    uint32_t epoch = ++w.mma.epoch;
     if (!x.machine.config.assumes(Assumption::MmaOrder))
-      w.pipelines.resize(epoch + 1, Warp::ShiftPipeline);
+      w.tcgen05.pipelines.resize(epoch + 1, Tcgen05State::ShiftPipeline);
     Stamp stamp = x.stampHere(-1);
-    stamp.actor = w.mmaActor;
+    stamp.actor = w.mma.actor;
     stamp.epoch = epoch;
     stamp.flags = Stamp::Async | Stamp::Tensor;
     for (Cta *cta : op->ctas) {

@@ -105,10 +105,11 @@ void readOperands(Exec &x, WgmmaOp &op) {
 /// flight that adds to it; false when there is none.
 bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
   size_t first = 0;
-  while (first < w.wgmmas.size() && get(w.wgmmas[first]).finished)
+  while (first < w.wgmma.products.size() &&
+         get(w.wgmma.products[first]).finished)
     ++first;
-  for (size_t i = first; i < w.wgmmas.size(); ++i) {
-    WgmmaOp &next = get(w.wgmmas[i]);
+  for (size_t i = first; i < w.wgmma.products.size(); ++i) {
+    WgmmaOp &next = get(w.wgmma.products[i]);
     unsigned count = next.before.size(), at = r;
     if (r >= count || next.inst->ops[r].meta != meta)
       for (at = 0; at < count && next.inst->ops[at].meta != meta;)
@@ -197,15 +198,15 @@ void WgmmaOp::finish(Exec &x) {
 /// instructions in the same order.
 void checkSameInWarpgroup(Exec &x) {
   Warp &w = *x.warp;
-  if (!x.sanitizing() || w.wgmmaSteps == ~0u)
+  if (!x.sanitizing() || w.wgmma.steps == ~0u)
     return;
   std::vector<uint32_t> &steps = x.cta->wgmmaSteps[w.id / 4];
-  if (w.wgmmaSteps == steps.size())
+  if (w.wgmma.steps == steps.size())
     steps.push_back(x.pc);
-  if (steps[w.wgmmaSteps++] == x.pc)
+  if (steps[w.wgmma.steps++] == x.pc)
     return;
   // What follows would differ too.
-  w.wgmmaSteps = ~0u;
+  w.wgmma.steps = ~0u;
   x.report(FindingKind::InvalidOperation, Severity::Error,
            "another warp of the warpgroup executes another wgmma instruction "
            "in its place",
@@ -236,15 +237,15 @@ void execWgmma(Exec &x, const Inst &I) {
   x.checkPoison(scale, "the accumulation switch of a wgmma");
   op->accumulate = x.pred(scale) & 1;
   Warp &w = *x.warp;
-  op->epoch = ++w.mmaEpoch;
+  op->epoch = ++w.mma.epoch;
   if (x.sanitizing()) {
-    if (!w.wgmmaFenced)
+    if (!w.wgmma.isFenced)
       x.report(FindingKind::InvalidOperation, Severity::Error,
                "no wgmma.fence comes before the first wgmma of the warp", -1,
                "wgmma.fence hands the registers over");
-    w.wgmmaFenced = true;
+    w.wgmma.isFenced = true;
     Stamp stamp = x.stampHere(-1);
-    stamp.actor = w.mmaActor;
+    stamp.actor = w.mma.actor;
     stamp.epoch = op->epoch;
     stamp.flags = Stamp::Async | Stamp::AsyncProxy;
     auto touch = [&](uint32_t offset) {
@@ -273,7 +274,7 @@ void execWgmma(Exec &x, const Inst &I) {
     x.poison[meta] = ~0u;
     x.origin[meta] = (x.pc + 1) | InFlightOrigin;
   }
-  w.wgmmas.push_back(std::move(op));
+  w.wgmma.products.push_back(std::move(op));
   ++x.cluster.counters.mmaInstructions;
   x.cluster.counters.mmaFlops += 2ull * 16 * o.n * o.k;
 }
@@ -282,7 +283,7 @@ void execWgmmaFence(Exec &x, const Inst &) {
   if (!gatherWarp(x))
     return;
   checkSameInWarpgroup(x);
-  x.warp->wgmmaFenced = true;
+  x.warp->wgmma.isFenced = true;
 }
 
 void execWgmmaCommit(Exec &x, const Inst &) {
@@ -290,10 +291,10 @@ void execWgmmaCommit(Exec &x, const Inst &) {
     return;
   checkSameInWarpgroup(x);
   Warp &w = *x.warp;
-  for (auto &op : w.wgmmas)
+  for (auto &op : w.wgmma.products)
     if (get(op).group == ~0u)
-      get(op).group = w.wgmmaGroups;
-  ++w.wgmmaGroups;
+      get(op).group = w.wgmma.groups;
+  ++w.wgmma.groups;
 }
 
 void execWgmmaWait(Exec &x, const Inst &I) {
@@ -303,18 +304,19 @@ void execWgmmaWait(Exec &x, const Inst &I) {
     checkSameInWarpgroup(x);
   Warp &w = *x.warp;
   uint32_t done = 0;
-  while (!w.wgmmas.empty() && x.action != Action::Fault) {
-    WgmmaOp &op = get(w.wgmmas.front());
-    if (op.group == ~0u || int64_t(op.group) >= int64_t(w.wgmmaGroups) - I.imm)
+  while (!w.wgmma.products.empty() && x.action != Action::Fault) {
+    WgmmaOp &op = get(w.wgmma.products.front());
+    if (op.group == ~0u || int64_t(op.group) >= int64_t(w.wgmma.groups) - I.imm)
       break;
     op.finish(x);
     done = op.epoch;
-    w.wgmmas.pop_front();
+    w.wgmma.products.pop_front();
   }
   if (!done || !x.sanitizing())
     return;
-  for (Clock *clock : {&w.know.generic, &w.know.async, &w.know.asyncGlobal})
-    clock->raise(w.mmaActor, done);
+  for (Clock *clock :
+       {&w.order.know.generic, &w.order.know.async, &w.order.know.asyncGlobal})
+    clock->raise(w.mma.actor, done);
 }
 
 Error decodeWgmma(Decoding &c) {

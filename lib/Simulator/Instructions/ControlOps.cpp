@@ -116,10 +116,10 @@ static void execLocalCopy(Exec &x, const Inst &I) {
   uint32_t to = I.imm, from = I.imm2, bytes = I.flags;
   uint64_t stride = x.machine.program.localBytes;
   forLanes(x.active, [&](unsigned lane) {
-    std::memcpy(&x.warp->local[lane * stride + to],
-                &x.warp->local[lane * stride + from], bytes);
-    std::memcpy(&x.warp->localValid[lane * stride + to],
-                &x.warp->localValid[lane * stride + from], bytes);
+    std::memcpy(&x.warp->local.bytes[lane * stride + to],
+                &x.warp->local.bytes[lane * stride + from], bytes);
+    std::memcpy(&x.warp->local.valid[lane * stride + to],
+                &x.warp->local.valid[lane * stride + from], bytes);
   });
 }
 

@@ -248,11 +248,12 @@ void passToAsyncProxy(Exec &x, FenceSpace space) {
   Warp &w = *x.warp;
   Knowledge own = release(x);
   if (space == FenceSpace::All || space == FenceSpace::Global)
-    w.know.asyncGlobal.join(own.generic);
+    w.order.know.asyncGlobal.join(own.generic);
   if (space == FenceSpace::Global)
     return;
   bool isOfOne = space == FenceSpace::SharedCta && x.cluster.ctas.size() > 1;
-  Clock &shared = isOfOne ? w.know.asyncOf[x.cta->rank] : w.know.async;
+  Clock &shared =
+      isOfOne ? w.order.know.asyncOf[x.cta->rank] : w.order.know.async;
   shared.join(own.generic);
   shared.join(own.genericShared);
 }
@@ -263,20 +264,20 @@ void execFence(Exec &x, const Inst &I) {
     return;
   Warp &w = *x.warp;
   if (I.flags & FenceMbarrierInit)
-    w.fencedInits = w.initialised;
+    w.mbarriers.fencedInits = w.mbarriers.initialised;
   if (I.flags & FenceAcquire) {
     Knowledge acquired;
     for (unsigned s = firstScope(x); s <= unsigned(I.imm); ++s) {
-      acquired.join(w.pendingAcquire[s]);
+      acquired.join(w.order.pendingAcquire[s]);
       // A later fence may acquire what this one leaves out.
       if (!(I.flags & FenceRestricted))
-        w.pendingAcquire[s].clear();
+        w.order.pendingAcquire[s].clear();
     }
     if (I.flags & FenceRestricted)
       acquired.restrictToShared();
     acquire(x, acquired);
     if (I.flags & FenceAsync)
-      w.know.async.join(acquired.genericShared);
+      w.order.know.async.join(acquired.genericShared);
   } else if (I.flags & FenceAsync) {
     passToAsyncProxy(x, FenceSpace(I.imm2));
   }

@@ -47,8 +47,8 @@ void mlir::attn::sim::releaseAtFence(Exec &x, SyncScope scope,
   if (isRestricted)
     k.restrictToShared();
   for (unsigned s = firstScope(x); s < unsigned(scope); ++s)
-    x.warp->fenceRelease[s] = k;
-  x.warp->fenceRelease[unsigned(scope)] = std::move(k);
+    x.warp->order.fenceRelease[s] = k;
+  x.warp->order.fenceRelease[unsigned(scope)] = std::move(k);
 }
 
 /// What is published to a location for those who share the scope.
@@ -77,7 +77,7 @@ void mlir::attn::sim::observeStrong(Exec &x, const MemorySemantics &s,
     if (s.acquire)
       acquire(x, it->second);
     else
-      x.warp->pendingAcquire[scope].join(it->second);
+      x.warp->order.pendingAcquire[scope].join(it->second);
   }
 }
 
@@ -90,7 +90,7 @@ void mlir::attn::sim::publishStrong(Exec &x, const MemorySemantics &s,
     own = release(x);
   std::lock_guard<std::mutex> lock(x.machine.syncMutex);
   for (unsigned scope = firstScope(x); scope <= unsigned(s.scope); ++scope) {
-    const Knowledge &k = s.release ? own : x.warp->fenceRelease[scope];
+    const Knowledge &k = s.release ? own : x.warp->order.fenceRelease[scope];
     if (!k.empty())
       x.machine.syncVariables[syncKey(x, ref, scope)].join(k);
   }

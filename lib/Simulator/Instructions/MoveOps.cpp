@@ -69,7 +69,7 @@ void writeBits(Exec &x, const Operand &o, unsigned lane, const uint32_t *in) {
 void takeInFlight(Exec &x, uint32_t meta) {
   if (!x.machine.config.assumes(Assumption::MovedResult))
     return;
-  auto &products = x.warp->wgmmas;
+  auto &products = x.warp->wgmma.products;
   size_t last = products.size();
   for (size_t i = 0; i < products.size(); ++i)
     if (products[i]->writes(meta))

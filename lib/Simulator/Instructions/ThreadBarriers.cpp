@@ -239,31 +239,31 @@ void execClusterArrive(Exec &x, const Inst &I) {
     return;
   Warp &w = *x.warp;
   ClusterBarrier &b = x.cluster.barrier;
-  if (w.clusterArrived & x.active)
+  if (w.clusterBarrier.arrived & x.active)
     return x.fault(FindingKind::BarrierMisuse,
                    "a thread arrives twice at the cluster barrier without "
                    "waiting for it",
-                   llvm::countr_zero(w.clusterArrived & x.active));
+                   llvm::countr_zero(w.clusterBarrier.arrived & x.active));
   noteArrival(x, b.arrivals, "the cluster barrier");
   if (x.sanitizing()) {
     if (I.flags & 1) {
       // Publishes initialised mbarriers behind their fence, nothing else.
       b.gathering.join(releaseControl(x));
       b.gathering.generic.cluster = x.cluster.linear;
-      for (uint16_t actor : w.fencedInits)
+      for (uint16_t actor : w.mbarriers.fencedInits)
         b.gathering.generic.raise(actor, 1);
       if (x.machine.config.assumes(Assumption::LateSignal))
         for (Warp *other : x.cluster.warps)
           b.gathering.generic.raise(
-              other->mbarrierActor,
-              w.know.generic.fullOf(other->mbarrierActor));
+              other->mbarriers.stream.actor,
+              w.order.know.generic.fullOf(other->mbarriers.stream.actor));
     } else {
       b.gathering.join(release(x));
     }
   }
-  w.clusterArrived |= x.active;
-  w.clusterOwed |= x.active;
-  w.clusterGeneration = b.generation;
+  w.clusterBarrier.arrived |= x.active;
+  w.clusterBarrier.owed |= x.active;
+  w.clusterBarrier.generation = b.generation;
   if (x.cluster.recorder)
     x.cluster.recorder->arrive(w, -1, b.generation);
   completeClusterBarrier(x.cluster);
@@ -275,15 +275,16 @@ void execClusterWait(Exec &x, const Inst &I) {
     return;
   ClusterBarrier &b = x.cluster.barrier;
   if (!x.resumed)
-    x.countWait("cluster barrier", b.generation <= x.warp->clusterGeneration);
-  if (x.active & ~x.warp->clusterOwed)
+    x.countWait("cluster barrier",
+                b.generation <= x.warp->clusterBarrier.generation);
+  if (x.active & ~x.warp->clusterBarrier.owed)
     return x.fault(FindingKind::BarrierMisuse,
                    "a thread waits at the cluster barrier before it arrives",
-                   llvm::countr_zero(x.active & ~x.warp->clusterOwed));
-  if (b.generation > x.warp->clusterGeneration) {
+                   llvm::countr_zero(x.active & ~x.warp->clusterBarrier.owed));
+  if (b.generation > x.warp->clusterBarrier.generation) {
     if (x.cluster.recorder)
-      x.cluster.recorder->wait(*x.warp, -1, x.warp->clusterGeneration);
-    x.warp->clusterOwed &= ~x.active;
+      x.cluster.recorder->wait(*x.warp, -1, x.warp->clusterBarrier.generation);
+    x.warp->clusterBarrier.owed &= ~x.active;
     acquire(x, b.published);
     if (x.active == x.warp->live)
       warpSynchronised(x);
@@ -310,15 +311,15 @@ Error decodeBarCluster(Decoding &c) {
 void mlir::attn::sim::completeClusterBarrier(Cluster &cluster) {
   bool any = false;
   for (Warp *w : cluster.warps) {
-    any |= (w->clusterArrived & w->initial) != 0;
-    if (w->live & ~w->clusterArrived)
+    any |= (w->clusterBarrier.arrived & w->initial) != 0;
+    if (w->live & ~w->clusterBarrier.arrived)
       return;
   }
   if (!any)
     return;
   ClusterBarrier &b = cluster.barrier;
   for (Warp *w : cluster.warps)
-    w->clusterArrived = 0;
+    w->clusterBarrier.arrived = 0;
   uint64_t generation = b.generation++;
   b.arrivals.complete();
   b.published = std::move(b.gathering);

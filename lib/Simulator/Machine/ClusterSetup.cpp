@@ -109,13 +109,13 @@ static void initWarp(const Machine &m, Warp &warp, Cta &cta, uint32_t id) {
   warp.id = id;
   uint32_t threads = std::min(32u, m.threadsPerCta - id * 32);
   warp.live = warp.initial = threads == 32 ? ~0u : (1u << threads) - 1;
-  warp.regs.assign(m.program.regWords + 32, 0);
-  warp.poison.assign(m.program.regMetas, ~0u);
-  warp.origin.assign(m.program.regMetas, 0);
-  warp.halves.assign(2 * m.program.regMetas, {0, 0});
-  warp.poison[0] = 0;
-  warp.local.assign(size_t(m.program.localBytes) * 32, 0xCB);
-  warp.localValid.assign(size_t(m.program.localBytes) * 32, 0);
+  warp.file.words.assign(m.program.regWords + 32, 0);
+  warp.file.poison.assign(m.program.regMetas, ~0u);
+  warp.file.origin.assign(m.program.regMetas, 0);
+  warp.file.halves.assign(2 * m.program.regMetas, {0, 0});
+  warp.file.poison[0] = 0;
+  warp.local.bytes.assign(size_t(m.program.localBytes) * 32, 0xCB);
+  warp.local.valid.assign(size_t(m.program.localBytes) * 32, 0);
   warp.returnPC.assign(size_t(m.program.functionCount) * 32, 0);
   Split split;
   split.pc = m.entry;
@@ -125,7 +125,7 @@ static void initWarp(const Machine &m, Warp &warp, Cta &cta, uint32_t id) {
   uint32_t dynamic = shared + llvm::alignTo(m.kernel.staticShared,
                                             m.program.dynamicSharedAlign);
   for (const ConstSlot &c : m.program.constants) {
-    warp.poison[c.meta] = 0;
+    warp.file.poison[c.meta] = 0;
     uint64_t value = c.value + c.addend;
     if (c.kind == ConstSlot::SharedVar)
       value += shared;
@@ -134,16 +134,16 @@ static void initWarp(const Machine &m, Warp &warp, Cta &cta, uint32_t id) {
     else if (c.kind == ConstSlot::GlobalVar)
       value = m.globalAddresses[c.value] + c.addend;
     if (c.cls == RegClass::Pred) {
-      warp.regs[c.off] = value;
+      warp.file.words[c.off] = value;
       continue;
     }
     for (unsigned lane = 0; lane < 32; ++lane) {
       if (c.kind == ConstSlot::Special)
         value = specialValue(SpecialReg(c.value), m, cta, warp, lane);
       if (c.cls == RegClass::R32)
-        warp.regs[c.off + lane] = value;
+        warp.file.words[c.off + lane] = value;
       else
-        std::memcpy(&warp.regs[c.off + lane * 2], &value, 8);
+        std::memcpy(&warp.file.words[c.off + lane * 2], &value, 8);
     }
   }
 }
@@ -188,17 +188,18 @@ std::unique_ptr<Cluster> mlir::attn::sim::createCluster(Machine &m,
       initWarp(m, *warp, *cta, w);
       warp->registers = launchRegisters;
       warp->index = cluster->warps.size();
-      warp->actor = cluster->newActor();
-      warp->cpActor = cluster->newActor();
-      warp->bulkActor = cluster->newActor();
-      warp->bulkWriteActor = cluster->newActor();
-      warp->mmaActor = cluster->newActor();
-      warp->mbarrierActor = cluster->newActor();
-      warp->tmemLdActor = cluster->newActor();
-      warp->tmemStActor = cluster->newActor();
-      warp->know.generic.cluster = warp->know.async.cluster =
-          warp->know.asyncGlobal.cluster = warp->know.tensor.cluster =
-              warp->know.control.cluster = linear;
+      warp->order.actor = cluster->newActor();
+      warp->cpAsync.stream.actor = cluster->newActor();
+      warp->bulk.actor = cluster->newActor();
+      warp->bulk.writeActor = cluster->newActor();
+      warp->mma.actor = cluster->newActor();
+      warp->mbarriers.stream.actor = cluster->newActor();
+      warp->tcgen05.loads.actor = cluster->newActor();
+      warp->tcgen05.stores.actor = cluster->newActor();
+      warp->order.know.generic.cluster = warp->order.know.async.cluster =
+          warp->order.know.asyncGlobal.cluster =
+              warp->order.know.tensor.cluster =
+                  warp->order.know.control.cluster = linear;
       cluster->warps.push_back(warp.get());
       cta->warps.push_back(std::move(warp));
     }
@@ -206,16 +207,16 @@ std::unique_ptr<Cluster> mlir::attn::sim::createCluster(Machine &m,
   }
   // A warp orders its own accesses for each lane.
   for (Warp *warp : cluster->warps) {
-    warp->know.generic.setPart(warp->actor, ~0u, 0);
+    warp->order.know.generic.setPart(warp->order.actor, ~0u, 0);
     if (!m.program.usesAsyncProxy)
       continue;
     // Its tensor operations run in order as far as it can tell itself: products
     // by assumption A1, loads and stores by A3.
     if (m.config.assumes(Assumption::MmaOrder))
-      warp->know.tensor.setPart(warp->mmaActor, ~0u, 0);
+      warp->order.know.tensor.setPart(warp->mma.actor, ~0u, 0);
     if (m.config.assumes(Assumption::LoadUse)) {
-      warp->know.tensor.setPart(warp->tmemLdActor, ~0u, 0);
-      warp->know.tensor.setPart(warp->tmemStActor, ~0u, 0);
+      warp->order.know.tensor.setPart(warp->tcgen05.loads.actor, ~0u, 0);
+      warp->order.know.tensor.setPart(warp->tcgen05.stores.actor, ~0u, 0);
     }
   }
   uint32_t total = m.countClusters();

@@ -117,11 +117,11 @@ void Exec::checkPoison(const Operand &o, StringRef what) {
 
 Stamp Exec::stampHere(int lane) const {
   Stamp stamp;
-  stamp.epoch = warp->epoch;
+  stamp.epoch = warp->order.epoch;
   stamp.inst = pc;
   stamp.cluster = cluster.linear;
   stamp.rank = cta->rank;
-  stamp.actor = warp->actor;
+  stamp.actor = warp->order.actor;
   stamp.warp = warp->id;
   stamp.lane = lane < 0 ? Stamp::AllLanes : lane;
   return stamp;

@@ -80,8 +80,8 @@ bool Exec::resolve(Space space, uint64_t address, uint64_t bytes,
                       " bytes of local memory",
                   "local", address);
     ref.offset = address;
-    ref.data = warp->local.data() + lane * size + address;
-    ref.valid = warp->localValid.data() + lane * size + address;
+    ref.data = warp->local.bytes.data() + lane * size + address;
+    ref.valid = warp->local.valid.data() + lane * size + address;
     return true;
   }
   case Space::Param:

@@ -71,30 +71,31 @@ struct WarpProduct {
   virtual void finish(Exec &x) = 0;
 };
 
-struct Warp {
-  Cta *cta = nullptr;
-  uint32_t id = 0;    ///< in the CTA
-  uint32_t index = 0; ///< in the cluster
-  uint32_t live = 0;  ///< lanes that have not exited
-  uint32_t initial = 0;
-  std::vector<uint32_t> regs;
+/// The registers of a warp, placed as operands say.
+struct RegisterFile {
+  std::vector<uint32_t> words;
+  /// Lanes that hold an undefined value, and where it comes from.
   std::vector<uint32_t> poison;
   std::vector<uint32_t> origin;
   /// Poison of the quarters of registers that were put together, two entries a
   /// register: compilers pad with undefined parts and drop them (PartPoison.h).
   std::vector<std::array<uint32_t, 2>> halves;
-  std::vector<uint8_t> local, localValid; ///< lane-major
-  std::vector<uint32_t> returnPC;         ///< slot-major, 32 lanes
-  llvm::SmallVector<Split, 4> splits;
-  uint32_t quantumCount = 0;
+};
 
-  // Sanitizer.
-  uint16_t actor = 0, cpActor = 0, bulkActor = 0, bulkWriteActor = 0;
-  /// Completed phases at this warp's last wait, by the actor of the mbarrier.
-  std::map<uint16_t, uint64_t> waitedPhases;
-  uint16_t mbarrierActor = 0; ///< operations on mbarriers
-  uint32_t mbarrierEpoch = 0;
-  uint16_t mmaActor = 0; ///< wgmma, or tcgen05 operations of this warp
+/// Local memory of a warp's threads, one after the other.
+struct LocalMemory {
+  std::vector<uint8_t> bytes, valid;
+};
+
+/// An actor whose operations are in order, and how many it has started.
+struct Stream {
+  uint16_t actor = 0;
+  uint32_t epoch = 0;
+};
+
+/// What a warp's accesses are ordered after.
+struct WarpOrder {
+  uint16_t actor = 0;
   uint32_t epoch = 1;
   Knowledge know;
   /// By SyncScope. At the last fence of the scope or a wider one: later strong
@@ -102,56 +103,91 @@ struct Warp {
   std::array<Knowledge, 3> fenceRelease;
   /// From relaxed strong reads, joined at a fence of the scope or a wider one.
   std::array<Knowledge, 3> pendingAcquire;
+};
 
-  // cp.async.
-  std::deque<CpAsyncOp> cpOps;
-  uint32_t cpEpoch = 0;
-  std::array<uint32_t, 32> cpCommitted{}; ///< groups committed by each lane
-
-  // Bulk groups: see BulkCopy.cpp.
-  uint32_t bulkEpoch = 0;
-  std::array<uint32_t, 32> bulkCommitted{};
-
-  std::map<uint32_t, uint32_t> commits; ///< sent to each CTA, by rank
-
-  // Cluster barrier.
-  uint32_t clusterArrived = 0;    ///< lanes
-  uint32_t clusterOwed = 0;       ///< lanes that have not waited since
-  uint64_t clusterGeneration = 0; ///< in which they arrived
-  /// Actors of mbarriers that this warp initialised, and the part of them that
-  /// a fence.mbarrier_init has covered.
+/// What a warp does with mbarriers.
+struct MbarrierUse {
+  Stream stream;
+  /// Completed phases at this warp's last wait, by the actor of the mbarrier.
+  std::map<uint16_t, uint64_t> waitedPhases;
+  /// Actors of those that this warp initialised, and the part of them that a
+  /// fence.mbarrier_init has covered.
   std::vector<uint16_t> initialised, fencedInits;
+  std::map<uint32_t, uint32_t> commits; ///< sent to each CTA, by rank
+};
 
-  // wgmma: in order, and tcgen05 operations of this warp's threads.
-  std::deque<std::shared_ptr<WarpProduct>> wgmmas;
-  uint32_t wgmmaGroups = 0;
-  bool wgmmaFenced = false; ///< a wgmma.fence has been executed
-  uint32_t wgmmaSteps = 0;  ///< instructions of the warpgroup so far
-  uint32_t mmaEpoch = 0;
+/// cp.async of a warp.
+struct CpAsyncState {
+  Stream stream;
+  std::deque<CpAsyncOp> ops;
+  std::array<uint32_t, 32> committed{}; ///< groups committed by each lane
+};
 
-  /// What the newest tcgen05 operation was issued after: its completion
-  /// publishes that too.
+/// Bulk groups of a warp's threads (BulkCopy.cpp).
+struct BulkState {
+  uint16_t actor = 0, writeActor = 0; ///< of reads, of writes
+  uint32_t epoch = 0;
+  std::array<uint32_t, 32> committed{};
+};
+
+/// A warp at the cluster barrier.
+struct ClusterArrival {
+  uint32_t arrived = 0;    ///< lanes
+  uint32_t owed = 0;       ///< lanes that have not waited since
+  uint64_t generation = 0; ///< in which they arrived
+};
+
+/// wgmma of a warp, in order.
+struct WgmmaState {
+  std::deque<std::shared_ptr<WarpProduct>> products;
+  uint32_t groups = 0;
+  bool isFenced = false; ///< a wgmma.fence has been executed
+  uint32_t steps = 0;    ///< instructions of the warpgroup so far
+};
+
+/// tcgen05 of a warp's threads.
+struct Tcgen05State {
+  /// What the newest operation was issued after: its completion publishes that
+  /// too.
   Knowledge issuedAfter;
-
-  // Tensor memory.
-  uint16_t tmemLdActor = 0, tmemStActor = 0;
-  uint32_t tmemLdEpoch = 0, tmemStEpoch = 0;
+  Stream loads, stores;
   /// Without assumption A5: what waits have told about tensor memory since the
   /// last fence::after_thread_sync, and the own loads and stores that the last
   /// fence::before_thread_sync covers.
-  Clock tensorAcquired;
+  Clock acquired;
   uint32_t fencedLoads = 0, fencedStores = 0;
-  /// Without assumption A1: what each tcgen05 operation is, by epoch. Above
-  /// the other kinds: what a product accumulates into.
+  /// Without assumption A1: what each operation is, by epoch. Above the other
+  /// kinds: what a product accumulates into.
   enum : uint64_t { CopyPipeline, RefreshPipeline, ShiftPipeline };
   std::vector<uint64_t> pipelines;
   struct PendingLoad {
     uint32_t pc, epoch, registers;
   };
   std::deque<PendingLoad> pendingLoads;
+};
 
-  // setmaxnreg: registers a thread, 0 when the launch states no bound.
+struct Warp {
+  Cta *cta = nullptr;
+  uint32_t id = 0;    ///< in the CTA
+  uint32_t index = 0; ///< in the cluster
+  uint32_t live = 0;  ///< lanes that have not exited
+  uint32_t initial = 0;
+  llvm::SmallVector<Split, 4> splits;
+  uint32_t quantumCount = 0;
+  RegisterFile file;
+  LocalMemory local;
+  std::vector<uint32_t> returnPC; ///< slot-major, 32 lanes
+  /// setmaxnreg: registers a thread, 0 when the launch states no bound.
   uint32_t registers = 0;
+
+  WarpOrder order;
+  MbarrierUse mbarriers;
+  ClusterArrival clusterBarrier;
+  CpAsyncState cpAsync;
+  BulkState bulk;
+  Stream mma; ///< wgmma, or tcgen05 operations of this warp
+  WgmmaState wgmma;
+  Tcgen05State tcgen05;
 
   bool done() const { return splits.empty(); }
 };

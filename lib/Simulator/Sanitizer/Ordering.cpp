@@ -8,11 +8,12 @@ using namespace mlir::attn::sim;
 /// Looks for a use between the load and the release.
 void mlir::attn::sim::retireUsedLoads(Exec &x) {
   Warp &w = *x.warp;
-  if (w.pendingLoads.empty() || !x.machine.config.assumes(Assumption::LoadUse))
+  if (w.tcgen05.pendingLoads.empty() ||
+      !x.machine.config.assumes(Assumption::LoadUse))
     return;
   const auto &code = x.machine.program.code;
-  while (!w.pendingLoads.empty()) {
-    auto [pc, epoch, registers] = w.pendingLoads.front();
+  while (!w.tcgen05.pendingLoads.empty()) {
+    auto [pc, epoch, registers] = w.tcgen05.pendingLoads.front();
     const Inst &load = code[pc];
     llvm::SmallVector<uint32_t, 32> metas;
     for (unsigned r = 0; r < registers; ++r)
@@ -27,8 +28,8 @@ void mlir::attn::sim::retireUsedLoads(Exec &x) {
             std::binary_search(metas.begin(), metas.end(), code[i].ops[k].meta);
     if (!used)
       break;
-    w.know.tensor.raise(w.tmemLdActor, epoch);
-    w.pendingLoads.pop_front();
+    w.order.know.tensor.raise(w.tcgen05.loads.actor, epoch);
+    w.tcgen05.pendingLoads.pop_front();
   }
 }
 
@@ -48,29 +49,30 @@ Knowledge mlir::attn::sim::release(Exec &x) {
   if (!x.sanitizing())
     return k;
   retireUsedLoads(x);
-  k = x.warp->know;
+  k = x.warp->order.know;
   // Others learn of tensor operations what has been waited for.
-  for (uint16_t actor :
-       {x.warp->mmaActor, x.warp->tmemLdActor, x.warp->tmemStActor})
+  for (uint16_t actor : {x.warp->mma.actor, x.warp->tcgen05.loads.actor,
+                         x.warp->tcgen05.stores.actor})
     k.tensor.dropPart(actor);
   if (!x.machine.config.assumes(Assumption::NoTensorFence)) {
-    k.tensor.join(x.warp->tensorAcquired);
-    k.tensor.limit(x.warp->tmemLdActor, x.warp->fencedLoads);
-    k.tensor.limit(x.warp->tmemStActor, x.warp->fencedStores);
+    k.tensor.join(x.warp->tcgen05.acquired);
+    k.tensor.limit(x.warp->tcgen05.loads.actor, x.warp->tcgen05.fencedLoads);
+    k.tensor.limit(x.warp->tcgen05.stores.actor, x.warp->tcgen05.fencedStores);
   }
   bool all = (x.active & x.warp->live) == x.warp->live;
   for (Clock *clock : k.getStreams()) {
     if (clock->ActorEpochs::empty())
       continue;
-    for (uint16_t actor : {x.warp->cpActor, x.warp->bulkActor}) {
+    for (uint16_t actor : {x.warp->cpAsync.stream.actor, x.warp->bulk.actor}) {
       Component c = clock->get(actor);
       if (c.lanes == 0 && c.part > c.full)
         publishOwn(*clock, actor, all, x.active, c.part);
     }
   }
-  publishOwn(k.generic, x.warp->actor, all, x.active, x.warp->epoch);
-  k.control.raise(x.warp->index, x.warp->epoch);
-  ++x.warp->epoch;
+  publishOwn(k.generic, x.warp->order.actor, all, x.active,
+             x.warp->order.epoch);
+  k.control.raise(x.warp->index, x.warp->order.epoch);
+  ++x.warp->order.epoch;
   return k;
 }
 
@@ -78,36 +80,36 @@ Knowledge mlir::attn::sim::releaseControl(Exec &x) {
   Knowledge k;
   if (!x.sanitizing())
     return k;
-  k.control = x.warp->know.control;
-  k.control.raise(x.warp->index, x.warp->epoch);
-  ++x.warp->epoch;
+  k.control = x.warp->order.know.control;
+  k.control.raise(x.warp->index, x.warp->order.epoch);
+  ++x.warp->order.epoch;
   return k;
 }
 
 void mlir::attn::sim::acquireInto(Warp &warp, const Knowledge &from) {
   // What comes back about this warp's own accesses adds nothing but `full`.
-  Clock &generic = warp.know.generic;
-  Component own = generic.get(warp.actor);
+  Clock &generic = warp.order.know.generic;
+  Component own = generic.get(warp.order.actor);
   generic.join(from.generic);
-  own.full = std::max(own.full, from.generic.fullOf(warp.actor));
-  generic.set(warp.actor, own);
-  warp.know.async.join(from.async);
-  warp.know.asyncGlobal.join(from.asyncGlobal);
-  warp.know.genericShared.join(from.genericShared);
+  own.full = std::max(own.full, from.generic.fullOf(warp.order.actor));
+  generic.set(warp.order.actor, own);
+  warp.order.know.async.join(from.async);
+  warp.order.know.asyncGlobal.join(from.asyncGlobal);
+  warp.order.know.genericShared.join(from.genericShared);
   for (const auto &[rank, clock] : from.asyncOf)
-    warp.know.asyncOf[rank].join(clock);
-  warp.know.control.join(from.control);
+    warp.order.know.asyncOf[rank].join(clock);
+  warp.order.know.control.join(from.control);
   if (warp.cta->cluster->machine->config.assumes(Assumption::NoTensorFence))
-    warp.know.tensor.join(from.tensor);
+    warp.order.know.tensor.join(from.tensor);
   else
-    warp.tensorAcquired.join(from.tensor);
+    warp.tcgen05.acquired.join(from.tensor);
 }
 
 void mlir::attn::sim::synchroniseLanes(Warp &warp) {
-  warp.know.generic.raise(warp.actor, warp.epoch);
-  ++warp.epoch;
-  for (Clock *clock : warp.know.getStreams())
-    for (uint16_t actor : {warp.cpActor, warp.bulkActor}) {
+  warp.order.know.generic.raise(warp.order.actor, warp.order.epoch);
+  ++warp.order.epoch;
+  for (Clock *clock : warp.order.know.getStreams())
+    for (uint16_t actor : {warp.cpAsync.stream.actor, warp.bulk.actor}) {
       Component c = clock->get(actor);
       if (c.lanes == 0 && c.part > c.full)
         clock->raise(actor, c.part);

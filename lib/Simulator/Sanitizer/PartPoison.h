@@ -15,7 +15,7 @@ using PartPoison = std::array<uint32_t, 4>;
 /// changes its poison, so that the parts no longer agree with it.
 inline PartPoison partsOf(const Exec &x, const Operand &o) {
   uint32_t p = x.poisonOf(o);
-  const std::array<uint32_t, 2> *kept = &x.warp->halves[2 * o.meta];
+  const std::array<uint32_t, 2> *kept = &x.warp->file.halves[2 * o.meta];
   PartPoison parts = {kept[0][0] & x.active, kept[0][1] & x.active,
                       kept[1][0] & x.active, kept[1][1] & x.active};
   if ((parts[0] | parts[1] | parts[2] | parts[3]) != p)
@@ -31,7 +31,7 @@ inline void setParts(Exec &x, const Operand &d, const PartPoison &parts,
   if (!p)
     return;
   for (unsigned i = 0; i < 4; ++i) {
-    uint32_t &kept = x.warp->halves[2 * d.meta + i / 2][i % 2];
+    uint32_t &kept = x.warp->file.halves[2 * d.meta + i / 2][i % 2];
     kept = (kept & ~x.active) | parts[i];
   }
 }

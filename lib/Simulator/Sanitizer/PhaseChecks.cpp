@@ -17,8 +17,8 @@ static uint32_t commitsTo(const Cluster &cluster, uint32_t warp,
 std::shared_ptr<const Clock> mlir::attn::sim::controlOf(Exec &x) {
   if (!x.sanitizing())
     return nullptr;
-  auto clock = std::make_shared<Clock>(x.warp->know.control);
-  clock->raise(x.warp->index, x.warp->epoch);
+  auto clock = std::make_shared<Clock>(x.warp->order.know.control);
+  clock->raise(x.warp->index, x.warp->order.epoch);
   return clock;
 }
 
@@ -29,10 +29,10 @@ void mlir::attn::sim::noteWait(Exec &x, Mbarrier &b) {
   PhaseEvent wait;
   wait.warp = w.index;
   // Signals that the warp has sent before do not cover it.
-  wait.epoch = ++w.epoch;
+  wait.epoch = ++w.order.epoch;
   wait.inst = x.pc;
   wait.phase = int64_t(b.phase) - 1;
-  w.know.control.join(b.published.control);
+  w.order.know.control.join(b.published.control);
   for (PhaseEvent &earlier : b.waits)
     if (earlier.warp == wait.warp) {
       earlier = wait;
@@ -60,7 +60,7 @@ static bool knowsOf(const Cluster &cluster, const Cta &owner, const Mbarrier &b,
 }
 
 uint64_t mlir::attn::sim::knownPhases(Exec &x, const Mbarrier &b) {
-  const Clock &control = x.warp->know.control;
+  const Clock &control = x.warp->order.know.control;
   bool all = llvm::all_of(b.previous, [&](const PhaseEvent &p) {
     return knowsOf(x.cluster, *x.cta, b, p, control);
   });
@@ -155,7 +155,7 @@ void mlir::attn::sim::noteArrival(Exec &x, BarrierArrivals &arrivals,
     return;
   const Warp &w = *x.warp;
   for (const BarrierArrivals::Arrival &p : arrivals.previous) {
-    if (p.warp == w.index || w.know.control.fullOf(p.warp) >= p.epoch)
+    if (p.warp == w.index || w.order.know.control.fullOf(p.warp) >= p.epoch)
       continue;
     const Warp &other = *x.cluster.warps[p.warp];
     Finding f;
@@ -173,10 +173,10 @@ void mlir::attn::sim::noteArrival(Exec &x, BarrierArrivals &arrivals,
   }
   for (BarrierArrivals::Arrival &earlier : arrivals.open)
     if (earlier.warp == w.index) {
-      earlier = {w.index, w.epoch, x.pc};
+      earlier = {w.index, w.order.epoch, x.pc};
       return;
     }
-  arrivals.open.push_back({w.index, w.epoch, x.pc});
+  arrivals.open.push_back({w.index, w.order.epoch, x.pc});
 }
 
 void mlir::attn::sim::checkLanded(Cluster &cluster, const Cta &owner,

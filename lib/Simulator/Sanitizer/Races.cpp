@@ -13,12 +13,13 @@ void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
       (ref.space != Space::Shared && ref.space != Space::Global))
     return;
   if (ref.space == Space::Shared && ref.cta != x.cta)
-    ref.cta->remoteTouches[x.warp->index] = {x.warp->epoch, x.pc};
+    ref.cta->remoteTouches[x.warp->index] = {x.warp->order.epoch, x.pc};
   Stamp stamp = x.stampHere(lane);
   stamp.flags = flags;
   Clock space;
-  trackAs(x, stamp, x.warp->know.getGeneric(ref.space == Space::Shared, space),
-          ref, bytes, write);
+  trackAs(x, stamp,
+          x.warp->order.know.getGeneric(ref.space == Space::Shared, space), ref,
+          bytes, write);
 }
 
 void mlir::attn::sim::trackAsync(Exec &x, const Stamp &stamp, const MemRef &ref,
@@ -28,7 +29,8 @@ void mlir::attn::sim::trackAsync(Exec &x, const Stamp &stamp, const MemRef &ref,
   bool isShared = ref.space == Space::Shared;
   Clock space;
   trackAs(x, stamp,
-          x.warp->know.getAsync(isShared, isShared ? ref.cta->rank : 0, space),
+          x.warp->order.know.getAsync(isShared, isShared ? ref.cta->rank : 0,
+                                      space),
           ref, bytes, write);
 }
 
@@ -57,19 +59,19 @@ static bool pipelined(const Exec &x, const Stamp &earlier, const Stamp &stamp) {
   if (earlier.actor != stamp.actor || earlier.cluster != stamp.cluster ||
       (earlier.flags & stamp.flags & both) != both)
     return false;
-  const std::vector<uint64_t> &p = x.warp->pipelines;
+  const std::vector<uint64_t> &p = x.warp->tcgen05.pipelines;
   if (earlier.epoch >= p.size() || stamp.epoch >= p.size())
     return false;
   uint64_t from = p[earlier.epoch], to = p[stamp.epoch];
   switch (to) {
-  case Warp::CopyPipeline:
+  case Tcgen05State::CopyPipeline:
     return false;
-  case Warp::RefreshPipeline:
-    return from == Warp::ShiftPipeline;
-  case Warp::ShiftPipeline:
-    return from > Warp::ShiftPipeline;
+  case Tcgen05State::RefreshPipeline:
+    return from == Tcgen05State::ShiftPipeline;
+  case Tcgen05State::ShiftPipeline:
+    return from > Tcgen05State::ShiftPipeline;
   default:
-    return from == to || from <= Warp::ShiftPipeline;
+    return from == to || from <= Tcgen05State::ShiftPipeline;
   }
 }
 
@@ -100,7 +102,7 @@ void mlir::attn::sim::reportRace(Exec &x, const Stamp &earlier, bool wasWrite,
   bool warThroughProxy = (stamp.flags & Stamp::AsyncProxy) && write &&
                          !(earlier.flags & Stamp::AsyncProxy);
   if (warThroughProxy) {
-    Observer observer(x.warp->know.generic, x.cluster.linear, stamp.lane);
+    Observer observer(x.warp->order.know.generic, x.cluster.linear, stamp.lane);
     warThroughProxy = observer.knows(earlier);
     if (warThroughProxy &&
         x.machine.config.assumes(Assumption::NoProxyFenceWar))
@@ -111,7 +113,7 @@ void mlir::attn::sim::reportRace(Exec &x, const Stamp &earlier, bool wasWrite,
   bool copied = wasWrite && (stamp.flags & Stamp::AsyncProxy) && !write &&
                 earlier.flags == Stamp::Async;
   if (copied) {
-    Observer observer(x.warp->know.generic, x.cluster.linear, stamp.lane);
+    Observer observer(x.warp->order.know.generic, x.cluster.linear, stamp.lane);
     copied = observer.knows(earlier);
     if (copied && x.machine.config.assumes(Assumption::CopyProxy))
       return;
