@@ -104,44 +104,76 @@ static double getWeight(StringRef text, const TargetRow &target, bool isSync) {
              : 0.5;
 }
 
-std::vector<CycleCost>
-mlir::attn::sim::makeCycleCosts(const Trace &trace, const TargetRow &target) {
+namespace {
+
+/// Costs by the class of an instruction.
+class ClassCosts {
+public:
+  explicit ClassCosts(const TargetRow &target);
+  CycleCost get(const TraceInstruction &inst) const;
+
+private:
+  static CycleCost unit(Activity activity, Unit unit, double interval,
+                        double latency);
+  void addArithmetic(const TargetRow &target);
+  void addMemory(const TargetRow &target);
+  void addBarriersAndCopies(const TargetRow &target);
+  void addProducts(const TargetRow &target);
+
+  CycleCost getConversion(StringRef text) const;
+
+  llvm::StringMap<CycleCost> byClass;
+};
+
+} // namespace
+
+CycleCost ClassCosts::unit(Activity activity, Unit unit, double interval,
+                           double latency) {
+  CycleCost cost;
+  cost.activity = activity;
+  cost.unit = unit;
+  cost.interval = interval;
+  cost.latency = latency;
+  cost.isShared = unit >= Unit::Lsu;
+  cost.queue = 8;
+  return cost;
+}
+
+ClassCosts::ClassCosts(const TargetRow &target) {
+  addArithmetic(target);
+  addMemory(target);
+  addBarriersAndCopies(target);
+  addProducts(target);
+}
+
+void ClassCosts::addArithmetic(const TargetRow &target) {
   // Cycles that one scheduler's share of a unit takes for 32 lanes.
   double fma = 128.0 / target.fmaPerClock;
   double special = 128.0 / target.expPerClock;
-  double l2PerSector = 32.0 / target.l2BytesPerClock;
-  auto unit = [&](Activity activity, Unit unit, double interval,
-                  double latency) {
-    CycleCost cost;
-    cost.activity = activity;
-    cost.unit = unit;
-    cost.interval = interval;
-    cost.latency = latency;
-    cost.isShared = unit >= Unit::Lsu;
-    cost.queue = 8;
-    return cost;
-  };
-  CycleCost alu = unit(Activity::Compute, Unit::Alu, 2, aluLatency);
-  CycleCost shared = unit(Activity::Shared, Unit::Lsu, 0, sharedLatency);
-  shared.perTraffic = 128.0 / target.sharedBytesPerClock;
-  shared.queue = 32;
-  CycleCost global = unit(Activity::Global, Unit::Lsu, 1, l2Latency);
-  global.l2PerTraffic = l2PerSector;
-  global.queue = 64;
   CycleCost free;
   free.isFree = true;
-  CycleCost issueOnly;
-  llvm::StringMap<CycleCost> byClass;
   byClass["move"] = byClass["ld.param"] = byClass["other"] = free;
-  byClass["alu"] = byClass["compare"] = byClass["vote"] = alu;
+  byClass["alu"] = byClass["compare"] = byClass["vote"] =
+      unit(Activity::Compute, Unit::Alu, 2, aluLatency);
   byClass["imad"] = unit(Activity::Compute, Unit::Fma, 2, aluLatency);
   byClass["float"] = byClass["fma"] = byClass["half"] =
       unit(Activity::Compute, Unit::Fma, fma, fmaLatency);
   byClass["double"] = unit(Activity::Compute, Unit::Double, 2, 8);
   byClass["special"] = byClass["ex2"] =
       unit(Activity::Special, Unit::Special, special, specialLatency);
-  byClass["branch"] = issueOnly;
+  byClass["convert"] =
+      unit(Activity::Compute, Unit::Special, special, specialLatency);
+  byClass["branch"] = CycleCost();
   byClass["branch"].latency = branchLatency;
+}
+
+void ClassCosts::addMemory(const TargetRow &target) {
+  CycleCost shared = unit(Activity::Shared, Unit::Lsu, 0, sharedLatency);
+  shared.perTraffic = 128.0 / target.sharedBytesPerClock;
+  shared.queue = 32;
+  CycleCost global = unit(Activity::Global, Unit::Lsu, 1, l2Latency);
+  global.l2PerTraffic = 32.0 / target.l2BytesPerClock;
+  global.queue = 64;
   byClass["ld.shared"] = byClass["ldmatrix"] = shared;
   byClass["st.shared"] = byClass["stmatrix"] = shared;
   byClass["shuffle"] = unit(Activity::Shared, Unit::Lsu, 1, shuffleLatency);
@@ -149,14 +181,21 @@ mlir::attn::sim::makeCycleCosts(const Trace &trace, const TargetRow &target) {
   byClass["st.global"] = global;
   byClass["ld.local"] = byClass["st.local"] =
       unit(Activity::Global, Unit::Lsu, 4, 35);
-  byClass["barrier"] = byClass["fence"] = byClass["mbarrier"] = issueOnly;
-  byClass["mbarrier"] = unit(Activity::Shared, Unit::Lsu, 1, sharedLatency);
   byClass["cp.async"] = global;
   byClass["cp.async"].activity = Activity::Copy;
+}
+
+void ClassCosts::addBarriersAndCopies(const TargetRow &target) {
+  CycleCost issueOnly;
+  byClass["barrier"] = byClass["fence"] = issueOnly;
+  byClass["mbarrier"] = unit(Activity::Shared, Unit::Lsu, 1, sharedLatency);
   byClass["bulk"] = issueOnly;
   byClass["bulk"].activity = Activity::Copy;
   byClass["bulk"].enginePerUnit = 1.0 / target.l2BytesPerClock;
   byClass["bulk"].engineLatency = copyLatency;
+}
+
+void ClassCosts::addProducts(const TargetRow &target) {
   CycleCost mma = unit(Activity::Tensor, Unit::Mma, 0, mmaLatency);
   mma.perFlop = 4.0 / target.mmaSyncFlopF16;
   byClass["mma"] = mma;
@@ -164,30 +203,38 @@ mlir::attn::sim::makeCycleCosts(const Trace &trace, const TargetRow &target) {
   // wgmma queues behind others without holding its warp.
   mma.queue = 0;
   byClass["wgmma"] = mma;
-  byClass["tcgen05"] = issueOnly;
-  byClass["tcgen05"].activity = Activity::Tensor;
-  byClass["tcgen05"].engine = Unit::TensorEngine;
-  byClass["tcgen05"].enginePerUnit = 1.0 / target.tensorFlopF16;
-  byClass["tcgen05"].engineLatency = tensorEngineLatency;
+  CycleCost &tcgen05 = byClass["tcgen05"];
+  tcgen05.activity = Activity::Tensor;
+  tcgen05.engine = Unit::TensorEngine;
+  tcgen05.enginePerUnit = 1.0 / target.tensorFlopF16;
+  tcgen05.engineLatency = tensorEngineLatency;
   byClass["tmem.ld"] = byClass["tmem.st"] =
       unit(Activity::Shared, Unit::Alu, 8, sharedLatency);
+}
 
+/// Packing two floats and widening bf16 or integers is arithmetic.
+CycleCost ClassCosts::getConversion(StringRef text) const {
+  bool isInteger = !text.contains(".f");
+  bool isPack = text.contains("x2") || text.contains(".bf16");
+  if (text.starts_with("cvt.u64.u32") || text.starts_with("cvta"))
+    return byClass.lookup("move");
+  return byClass.lookup(isInteger || isPack ? "alu" : "convert");
+}
+
+CycleCost ClassCosts::get(const TraceInstruction &inst) const {
+  if (inst.cls == "convert")
+    return getConversion(inst.text);
+  auto it = byClass.find(inst.cls);
+  return it == byClass.end() ? byClass.lookup("alu") : it->second;
+}
+
+std::vector<CycleCost>
+mlir::attn::sim::makeCycleCosts(const Trace &trace, const TargetRow &target) {
+  ClassCosts classes(target);
   std::vector<CycleCost> costs;
   for (const TraceInstruction &inst : trace.instructions) {
     StringRef text = inst.text;
-    auto it = byClass.find(inst.cls);
-    CycleCost cost = it == byClass.end() ? alu : it->second;
-    if (inst.cls == "convert") {
-      // Packing two floats and widening bf16 or integers is arithmetic.
-      bool isInteger = !text.contains(".f");
-      bool isPack = text.contains("x2") || text.contains(".bf16");
-      if (text.starts_with("cvt.u64.u32") || text.starts_with("cvta"))
-        cost = free;
-      else if (isInteger || isPack)
-        cost = alu;
-      else
-        cost = unit(Activity::Compute, Unit::Special, special, specialLatency);
-    }
+    CycleCost cost = classes.get(inst);
     if (cost.perFlop)
       cost.perFlop *= getWeight(text, target, inst.cls == "mma");
     if (text.starts_with("tcgen05.mma"))
@@ -198,7 +245,7 @@ mlir::attn::sim::makeCycleCosts(const Trace &trace, const TargetRow &target) {
     setDivision(cost, text);
     setGroup(cost, text);
     if (cost.group != Group::None && cost.step != GroupStep::Add) {
-      CycleCost plain = issueOnly;
+      CycleCost plain;
       plain.group = cost.group;
       plain.step = cost.step;
       plain.left = cost.left;

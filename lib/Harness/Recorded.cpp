@@ -156,6 +156,104 @@ static Error checkSizes(const RecordedLaunch &launch, uint64_t limit) {
   return checkMemory(buffers, limit);
 }
 
+/// Puts a tensor into memory, with its contents where it has some.
+static Expected<HarnessTensor> placeTensor(const RecordedLaunch &launch,
+                                           const RecordedTensor &recorded,
+                                           Memory &memory) {
+  HarnessTensor tensor;
+  tensor.access = recorded.isInput ? TensorAccess::Read : TensorAccess::Write;
+  tensor.argument = {recorded.name, recorded.dtype, recorded.shape,
+                     getContiguousStrides(recorded.shape), 0};
+  Expected<uint64_t> bytes =
+      getExtentBytes(recorded.shape, tensor.argument.strides, recorded.dtype);
+  if (!bytes)
+    return bytes.takeError();
+  uint64_t address = memory.allocate(*bytes, recorded.name);
+  tensor.argument.address = address;
+  if (!recorded.isInput && !recorded.isUpdated)
+    return std::move(tensor);
+  auto found = launch.arrays.find(recorded.name);
+  if (found == launch.arrays.end())
+    return createStringError("tensor \"" + recorded.name +
+                             "\": expected its contents, got none");
+  if (found->second.data.size() != *bytes)
+    return createStringError("tensor \"" + recorded.name +
+                             "\": expected contents of " + Twine(*bytes) +
+                             " bytes, got " + Twine(found->second.data.size()));
+  tensor.bytes = found->second.data;
+  if (Error error = memory.write(address, tensor.bytes))
+    return std::move(error);
+  if (recorded.isInput)
+    if (Error error = memory.setAccess(address, Access::Read))
+      return std::move(error);
+  return std::move(tensor);
+}
+
+static LaunchConfig makeConfig(const RecordedLaunch &launch,
+                               const HarnessOptions &options) {
+  LaunchConfig config = options.config;
+  config.kernel = launch.kernel;
+  config.grid = launch.grid;
+  config.block = launch.block;
+  config.cluster = launch.cluster;
+  config.dynamicShared = launch.dynamicShared;
+  return config;
+}
+
+static void setTolerances(HarnessReport &report,
+                          const HarnessOptions &options) {
+  const HarnessTensor *q = report.findTensor("q"), *o = report.findTensor("o");
+  report.outputTolerance =
+      options.outputTolerance >= 0
+          ? options.outputTolerance
+          : getDefaultTolerance(q ? q->argument.dtype : DType::F16,
+                                o ? o->argument.dtype : DType::F16);
+  report.lseTolerance = options.lseTolerance >= 0 ? options.lseTolerance : 1e-3;
+}
+
+/// Reads a result and compares it with the recorded one, if there is one.
+static Error judgeResult(const RecordedLaunch &launch,
+                         const RecordedTensor &recorded, const Memory &memory,
+                         HarnessTensor &tensor, HarnessReport &report) {
+  const TensorArgument &argument = tensor.argument;
+  tensor.bytes.resize(cantFail(
+      getExtentBytes(argument.shape, argument.strides, argument.dtype)));
+  if (Error error = memory.read(argument.address, tensor.bytes))
+    return error;
+  auto expected = launch.arrays.find(argument.name);
+  if (!report.run.completed || recorded.isUpdated ||
+      expected == launch.arrays.end())
+    return Error::success();
+  Expected<uint64_t> missing =
+      memory.countUninitialised(argument.address, tensor.bytes.size());
+  if (!missing)
+    return missing.takeError();
+  if (*missing)
+    report.problems.push_back("output \"" + argument.name +
+                              "\": " + std::to_string(*missing) +
+                              " bytes were not written");
+  bool isRelative = argument.name == "o";
+  Deviation deviation = compareRecorded(tensor, expected->second, isRelative);
+  (isRelative ? report.output : report.lse) = deviation;
+  return Error::success();
+}
+
+static Error runCorners(const Program &program, Memory &memory,
+                        const Memory::Snapshot &before,
+                        const LaunchConfig &config, ProgressMeter &progress,
+                        HarnessReport &report) {
+  std::vector<LaunchConfig> corners = getCorners(config);
+  for (auto [index, corner] : llvm::enumerate(corners)) {
+    double seconds = report.run.seconds;
+    progress.begin("corner " + Twine(index + 1) + " of " +
+                       Twine(corners.size()),
+                   seconds, seconds * double(corners.size() - index - 1));
+    if (Error error = runCorner(program, memory, before, corner, report))
+      return error;
+  }
+  return Error::success();
+}
+
 Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
                                          const Program &program,
                                          const HarnessOptions &options) {
@@ -174,41 +272,13 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
   report.grid = launch.grid;
   std::vector<uint64_t> addresses;
   for (const RecordedTensor &recorded : launch.tensors) {
-    HarnessTensor tensor;
-    tensor.access = recorded.isInput ? TensorAccess::Read : TensorAccess::Write;
-    tensor.argument = {recorded.name, recorded.dtype, recorded.shape,
-                       getContiguousStrides(recorded.shape), 0};
-    Expected<uint64_t> bytes =
-        getExtentBytes(recorded.shape, tensor.argument.strides, recorded.dtype);
-    if (!bytes)
-      return bytes.takeError();
-    uint64_t address = memory.allocate(*bytes, recorded.name);
-    tensor.argument.address = address;
-    addresses.push_back(address);
-    if (recorded.isInput || recorded.isUpdated) {
-      auto found = launch.arrays.find(recorded.name);
-      if (found == launch.arrays.end())
-        return createStringError("tensor \"" + recorded.name +
-                                 "\": expected its contents, got none");
-      if (found->second.data.size() != *bytes)
-        return createStringError(
-            "tensor \"" + recorded.name + "\": expected contents of " +
-            Twine(*bytes) + " bytes, got " + Twine(found->second.data.size()));
-      tensor.bytes = found->second.data;
-      if (Error error = memory.write(address, tensor.bytes))
-        return std::move(error);
-      if (recorded.isInput)
-        if (Error error = memory.setAccess(address, Access::Read))
-          return std::move(error);
-    }
-    report.tensors.push_back(std::move(tensor));
+    Expected<HarnessTensor> tensor = placeTensor(launch, recorded, memory);
+    if (!tensor)
+      return tensor.takeError();
+    addresses.push_back(tensor->argument.address);
+    report.tensors.push_back(std::move(*tensor));
   }
-  LaunchConfig config = options.config;
-  config.kernel = launch.kernel;
-  config.grid = launch.grid;
-  config.block = launch.block;
-  config.cluster = launch.cluster;
-  config.dynamicShared = launch.dynamicShared;
+  LaunchConfig config = makeConfig(launch, options);
   config.progress = &progress;
   Expected<std::vector<uint8_t>> parameters =
       makeParameters(launch, *kernel, addresses);
@@ -222,48 +292,15 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     return result.takeError();
   report.run = std::move(*result);
   report.runs = 1;
-  const HarnessTensor *q = report.findTensor("q"), *o = report.findTensor("o");
-  report.outputTolerance =
-      options.outputTolerance >= 0
-          ? options.outputTolerance
-          : getDefaultTolerance(q ? q->argument.dtype : DType::F16,
-                                o ? o->argument.dtype : DType::F16);
-  report.lseTolerance = options.lseTolerance >= 0 ? options.lseTolerance : 1e-3;
+  setTolerances(report, options);
   for (auto [tensor, recorded] :
-       llvm::zip_equal(report.tensors, launch.tensors)) {
-    if (tensor.access == TensorAccess::Read)
-      continue;
-    const TensorArgument &argument = tensor.argument;
-    tensor.bytes.resize(cantFail(
-        getExtentBytes(argument.shape, argument.strides, argument.dtype)));
-    if (Error error = memory.read(argument.address, tensor.bytes))
+       llvm::zip_equal(report.tensors, launch.tensors))
+    if (tensor.access != TensorAccess::Read)
+      if (Error error = judgeResult(launch, recorded, memory, tensor, report))
+        return std::move(error);
+  if (options.corners && report.run.completed)
+    if (Error error =
+            runCorners(program, memory, before, config, progress, report))
       return std::move(error);
-    auto expected = launch.arrays.find(argument.name);
-    if (!report.run.completed || recorded.isUpdated ||
-        expected == launch.arrays.end())
-      continue;
-    Expected<uint64_t> missing =
-        memory.countUninitialised(argument.address, tensor.bytes.size());
-    if (!missing)
-      return missing.takeError();
-    if (*missing)
-      report.problems.push_back("output \"" + argument.name +
-                                "\": " + std::to_string(*missing) +
-                                " bytes were not written");
-    bool isRelative = argument.name == "o";
-    Deviation deviation = compareRecorded(tensor, expected->second, isRelative);
-    (isRelative ? report.output : report.lse) = deviation;
-  }
-  if (!options.corners || !report.run.completed)
-    return std::move(report);
-  std::vector<LaunchConfig> corners = getCorners(config);
-  for (auto [index, corner] : llvm::enumerate(corners)) {
-    double seconds = report.run.seconds;
-    progress.begin("corner " + Twine(index + 1) + " of " +
-                       Twine(corners.size()),
-                   seconds, seconds * double(corners.size() - index - 1));
-    if (Error error = runCorner(program, memory, before, corner, report))
-      return std::move(error);
-  }
   return std::move(report);
 }

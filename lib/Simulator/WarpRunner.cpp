@@ -51,168 +51,237 @@ static unsigned pickSplit(Warp &warp, bool rotate) {
   return rotate && other != ~0u ? other : best;
 }
 
-void mlir::attn::sim::runWarp(Exec &x, Warp &warp, uint32_t quantum) {
+namespace {
+
+/// One turn of a warp.
+class Turn {
+public:
+  Turn(Exec &x, Warp &warp, uint32_t quantum);
+  void run();
+
+private:
+  /// Executes the next instruction of the split at `index`.
+  void step();
+  /// The lanes of the split that pass the guard.
+  uint32_t applyGuard(const Inst &I, uint32_t mask);
+  void execute(const Inst &I);
+  /// Does what the instruction has asked for.
+  void finish(Split &split);
+  void branch(Split &split);
+  void branchIndirect(Split &split);
+  void exit(Split &split);
+  void joinOthers();
+  void mergeAll();
+
+  Exec &x;
+  Warp &warp;
+  TraceRecorder *recorder;
+  uint32_t quantum;
+  /// Gives another split than the lowest a turn.
+  bool isForced;
+  unsigned index = 0;
+  /// Another split may have to run.
+  bool reschedules = false;
+  uint64_t executed = 0, lanes = 0;
+};
+
+} // namespace
+
+Turn::Turn(Exec &x, Warp &warp, uint32_t quantum)
+    : x(x), warp(warp), recorder(x.cluster.recorder.get()), quantum(quantum),
+      isForced(warp.splits.size() > 1 && (++warp.quantumCount & 3) == 3) {
   x.warp = &warp;
   x.cta = warp.cta;
   x.regs = warp.file.words.data();
   x.poison = warp.file.poison.data();
   x.origin = warp.file.origin.data();
-  bool forced = warp.splits.size() > 1 && (++warp.quantumCount & 3) == 3;
-  const Inst *code = x.machine.program.code.data();
-  uint64_t *execCount = x.cluster.execCount.data();
-  uint64_t executed = 0, lanes = 0;
-  TraceRecorder *recorder = x.cluster.recorder.get();
-  while (quantum && !warp.splits.empty()) {
-    unsigned index = pickSplit(warp, forced);
-    if (index == ~0u)
+}
+
+uint32_t Turn::applyGuard(const Inst &I, uint32_t mask) {
+  uint32_t p = x.regs[I.guardOff];
+  if (x.poison[I.guardMeta] & mask) {
+    Operand guard;
+    guard.meta = I.guardMeta;
+    x.active = mask;
+    x.checkPoison(guard, "a predicate that guards an instruction");
+  }
+  return mask & (I.guardNegated ? ~p : p);
+}
+
+void Turn::execute(const Inst &I) {
+  x.action = Action::None;
+  if (LLVM_LIKELY(!recorder))
+    return I.fn(x, I);
+  TraceRecorder::Before before = recorder->look(x.cluster);
+  I.fn(x, I);
+  if (x.action != Action::Block && x.action != Action::Fault)
+    recorder->executed(x, before);
+}
+
+void Turn::branch(Split &split) {
+  split.resumed = false;
+  if (x.active == split.mask) {
+    split.pc = x.branchTarget;
+    return;
+  }
+  Split taken;
+  taken.pc = x.branchTarget;
+  taken.mask = x.active;
+  split.mask &= ~x.active;
+  ++split.pc;
+  warp.splits.push_back(taken);
+  reschedules = true;
+}
+
+void Turn::branchIndirect(Split &split) {
+  uint32_t left = x.active;
+  uint32_t rest = split.mask & ~x.active;
+  split.resumed = false;
+  llvm::SmallVector<Split, 4> made;
+  while (left) {
+    uint32_t target = x.laneTargets[llvm::countr_zero(left)];
+    Split s;
+    s.pc = target;
+    forLanes(left, [&](unsigned lane) {
+      if (x.laneTargets[lane] == target)
+        s.mask |= 1u << lane;
+    });
+    left &= ~s.mask;
+    made.push_back(s);
+  }
+  if (rest) {
+    split.mask = rest;
+    ++split.pc;
+  } else {
+    split = made.pop_back_val();
+  }
+  warp.splits.append(made.begin(), made.end());
+  reschedules = warp.splits.size() > 1;
+}
+
+void Turn::exit(Split &split) {
+  uint32_t gone = x.active;
+  ++split.pc;
+  split.resumed = false;
+  exitLanes(x, split, gone);
+  if (split.mask)
+    return;
+  warp.splits.erase(warp.splits.begin() + index);
+  reschedules = true;
+}
+
+void Turn::finish(Split &split) {
+  switch (x.action) {
+  case Action::None:
+    ++split.pc;
+    split.resumed = false;
+    break;
+  case Action::Yield:
+    ++split.pc;
+    split.resumed = false;
+    quantum = 0;
+    break;
+  case Action::Branch:
+    branch(split);
+    break;
+  case Action::Indirect:
+    branchIndirect(split);
+    break;
+  case Action::Exit:
+    exit(split);
+    break;
+  case Action::Block:
+    split.resumed = split.block != BlockKind::Converge;
+    reschedules = true;
+    break;
+  case Action::Fault:
+    x.machine.stop = true;
+    quantum = 0;
+    reschedules = true;
+    break;
+  }
+}
+
+void Turn::step() {
+  --quantum;
+  Split &split = warp.splits[index];
+  uint32_t pc = split.pc;
+  const Inst &I = x.machine.program.code[pc];
+  x.pc = pc;
+  x.split = &split;
+  x.splitMask = x.active = split.mask;
+  x.resumed = split.resumed;
+  if (I.hasGuard)
+    x.active = applyGuard(I, split.mask);
+  ++x.cluster.execCount[pc];
+  ++executed;
+  lanes += llvm::popcount(x.active);
+  if (x.active) {
+    execute(I);
+    finish(split);
+    return;
+  }
+  if (LLVM_UNLIKELY(recorder != nullptr))
+    recorder->skipped(warp, pc);
+  split.pc = pc + 1;
+  split.resumed = false;
+}
+
+/// Merges with a split that waits at the same place; lets a lower one run.
+void Turn::joinOthers() {
+  Split *current = &warp.splits[index];
+  for (unsigned i = 0; i < warp.splits.size(); ++i) {
+    Split &s = warp.splits[i];
+    if (i == index)
+      continue;
+    if (s.pc == current->pc && !s.resumed && !current->resumed &&
+        (s.block == BlockKind::None || s.block == BlockKind::Converge)) {
+      current->mask |= s.mask;
+      warp.splits.erase(warp.splits.begin() + i);
+      reschedules = true;
       break;
-    bool reschedule = false;
-    while (quantum && !reschedule) {
-      --quantum;
-      Split &split = warp.splits[index];
-      uint32_t pc = split.pc;
-      const Inst &I = code[pc];
-      x.pc = pc;
-      x.split = &split;
-      x.splitMask = x.active = split.mask;
-      x.resumed = split.resumed;
-      if (I.hasGuard) {
-        uint32_t p = x.regs[I.guardOff];
-        x.active &= I.guardNegated ? ~p : p;
-        if (x.poison[I.guardMeta] & split.mask) {
-          Operand guard;
-          guard.meta = I.guardMeta;
-          x.active = split.mask;
-          x.checkPoison(guard, "a predicate that guards an instruction");
-          x.active = split.mask & (I.guardNegated ? ~p : p);
-        }
-      }
-      ++execCount[pc];
-      ++executed;
-      lanes += llvm::popcount(x.active);
-      if (!x.active) {
-        if (LLVM_UNLIKELY(recorder != nullptr))
-          recorder->skipped(warp, pc);
-        split.pc = pc + 1;
-        split.resumed = false;
+    }
+    if (!isForced && s.block == BlockKind::None && s.pc < current->pc)
+      reschedules = true;
+  }
+}
+
+/// Splits may have become equal by blocking or branching.
+void Turn::mergeAll() {
+  auto isOpen = [](const Split &s) {
+    return !s.resumed &&
+           (s.block == BlockKind::None || s.block == BlockKind::Converge);
+  };
+  for (unsigned i = 0; i < warp.splits.size(); ++i)
+    for (unsigned j = i + 1; j < warp.splits.size();) {
+      Split &a = warp.splits[i], &b = warp.splits[j];
+      if (a.pc == b.pc && isOpen(a) && isOpen(b)) {
+        a.mask |= b.mask;
+        a.block = BlockKind::None;
+        warp.splits.erase(warp.splits.begin() + j);
       } else {
-        x.action = Action::None;
-        if (LLVM_LIKELY(!recorder)) {
-          I.fn(x, I);
-        } else {
-          TraceRecorder::Before before = recorder->look(x.cluster);
-          I.fn(x, I);
-          if (x.action != Action::Block && x.action != Action::Fault)
-            recorder->executed(x, before);
-        }
-        switch (x.action) {
-        case Action::None:
-          split.pc = pc + 1;
-          split.resumed = false;
-          break;
-        case Action::Yield:
-          split.pc = pc + 1;
-          split.resumed = false;
-          quantum = 0;
-          break;
-        case Action::Branch:
-          split.resumed = false;
-          if (x.active == split.mask) {
-            split.pc = x.branchTarget;
-          } else {
-            Split taken;
-            taken.pc = x.branchTarget;
-            taken.mask = x.active;
-            split.mask &= ~x.active;
-            split.pc = pc + 1;
-            warp.splits.push_back(taken);
-            reschedule = true;
-          }
-          break;
-        case Action::Indirect: {
-          uint32_t left = x.active;
-          uint32_t rest = split.mask & ~x.active;
-          split.resumed = false;
-          llvm::SmallVector<Split, 4> made;
-          while (left) {
-            uint32_t target = x.laneTargets[llvm::countr_zero(left)];
-            Split s;
-            s.pc = target;
-            forLanes(left, [&](unsigned lane) {
-              if (x.laneTargets[lane] == target)
-                s.mask |= 1u << lane;
-            });
-            left &= ~s.mask;
-            made.push_back(s);
-          }
-          if (rest) {
-            split.mask = rest;
-            split.pc = pc + 1;
-          } else {
-            split = made.pop_back_val();
-          }
-          warp.splits.append(made.begin(), made.end());
-          reschedule = warp.splits.size() > 1;
-          break;
-        }
-        case Action::Exit: {
-          uint32_t gone = x.active;
-          split.pc = pc + 1;
-          split.resumed = false;
-          exitLanes(x, split, gone);
-          if (!split.mask) {
-            warp.splits.erase(warp.splits.begin() + index);
-            reschedule = true;
-          }
-          break;
-        }
-        case Action::Block:
-          split.resumed = split.block != BlockKind::Converge;
-          reschedule = true;
-          break;
-        case Action::Fault:
-          x.machine.stop = true;
-          quantum = 0;
-          reschedule = true;
-          break;
-        }
-      }
-      if (warp.splits.size() > 1 && !reschedule) {
-        // Merge with splits that wait at the same place; let a lower one run.
-        Split *current = &warp.splits[index];
-        for (unsigned i = 0; i < warp.splits.size(); ++i) {
-          Split &s = warp.splits[i];
-          if (i == index)
-            continue;
-          if (s.pc == current->pc && !s.resumed && !current->resumed &&
-              (s.block == BlockKind::None || s.block == BlockKind::Converge)) {
-            current->mask |= s.mask;
-            warp.splits.erase(warp.splits.begin() + i);
-            reschedule = true;
-            break;
-          }
-          if (!forced && s.block == BlockKind::None && s.pc < current->pc)
-            reschedule = true;
-        }
+        ++j;
       }
     }
-    // Splits may have become equal by blocking or branching.
-    for (unsigned i = 0; i < warp.splits.size(); ++i)
-      for (unsigned j = i + 1; j < warp.splits.size();) {
-        Split &a = warp.splits[i], &b = warp.splits[j];
-        auto open = [](const Split &s) {
-          return !s.resumed &&
-                 (s.block == BlockKind::None || s.block == BlockKind::Converge);
-        };
-        if (a.pc == b.pc && open(a) && open(b)) {
-          a.mask |= b.mask;
-          a.block = BlockKind::None;
-          warp.splits.erase(warp.splits.begin() + j);
-        } else {
-          ++j;
-        }
-      }
+}
+
+void Turn::run() {
+  while (quantum && !warp.splits.empty()) {
+    index = pickSplit(warp, isForced);
+    if (index == ~0u)
+      break;
+    reschedules = false;
+    while (quantum && !reschedules) {
+      step();
+      if (warp.splits.size() > 1 && !reschedules)
+        joinOthers();
+    }
+    mergeAll();
   }
   x.cluster.steps += executed;
   x.cluster.laneCount += lanes;
+}
+
+void mlir::attn::sim::runWarp(Exec &x, Warp &warp, uint32_t quantum) {
+  Turn(x, warp, quantum).run();
 }

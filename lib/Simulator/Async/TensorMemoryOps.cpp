@@ -91,120 +91,151 @@ bool tensorAddress(Exec &x, const Operand &base, int64_t displacement,
   return true;
 }
 
+/// Cells that an instruction covers.
+struct TmemRange {
+  uint32_t lane = 0, column = 0;
+  unsigned columns = 0;
+  unsigned columnsPerReg = 1;
+};
+
+/// Finds the cells and checks that the warp may access them; false after a
+/// fault.
+bool findCells(Exec &x, const Inst &I, const TmemAux &o, TmemRange &range) {
+  if (!tensorAddress(x, I.ops[0], I.imm, range.lane, range.column))
+    return false;
+  auto fail = [&](const Twine &message) {
+    x.fault(FindingKind::TensorMemoryMisuse, message);
+    return false;
+  };
+  const Warp &w = *x.warp;
+  if (w.live != ~0u)
+    return fail("a warp with exited lanes accesses tensor memory");
+  unsigned partition = w.id % 4 * 32;
+  if (range.lane != partition &&
+      (o.shape == TmemAux::S32x32 || range.lane != partition + 16))
+    return fail(llvm::formatv("warp {0} can access the lanes from {1} on, "
+                              "got lane {2}",
+                              w.id, partition, range.lane));
+  range.columnsPerReg = o.pack ? 2 : 1;
+  for (unsigned l : {0u, 3u, 31u})
+    range.columns = std::max(range.columns, cellOf(o, l, o.regs - 1).second +
+                                                range.columnsPerReg);
+  if (!tensorMemoryOf(*x.cta).isAllocated(range.column, range.columns))
+    return fail(llvm::formatv("{0} columns [{1}, {2}) that the CTA has not "
+                              "allocated",
+                              o.store ? "stores to" : "loads from",
+                              range.column, range.column + range.columns));
+  return true;
+}
+
+void trackCells(Exec &x, const TmemAux &o, const TmemRange &range) {
+  if (!x.sanitizing())
+    return;
+  Warp &w = *x.warp;
+  Stream &stream = o.store ? w.tcgen05.stores : w.tcgen05.loads;
+  Stamp stamp = x.stampHere(-1);
+  stamp.flags = Stamp::Tensor;
+  stamp.actor = stream.actor;
+  stamp.epoch = ++stream.epoch;
+  // The warp's own products are in order among themselves (A1), not with
+  // its loads and stores: of those it knows what it has waited for.
+  Clock clock = w.order.know.tensor;
+  clock.dropPart(w.mma.actor);
+  auto touch = [&](unsigned lane, unsigned column, unsigned columns) {
+    trackTensor(x, *x.cta, stamp, clock, lane, column, columns, o.store);
+  };
+  // Shapes of 16 lanes interleave registers along columns; they cover whole
+  // rows of cells between them.
+  unsigned rows = o.shape == TmemAux::S32x32 ? 32 : 16;
+  for (unsigned r = 0; r < rows; ++r) {
+    if (o.shape != TmemAux::S16x32x2) {
+      touch(range.lane + r, range.column, range.columns);
+      continue;
+    }
+    unsigned columns = o.regs * range.columnsPerReg;
+    touch(range.lane + r, range.column, columns);
+    touch(range.lane + r, range.column + o.split, columns);
+  }
+  if (!o.store)
+    w.tcgen05.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
+}
+
+/// Moves register r between its lanes and the cells.
+void moveRegister(Exec &x, const TmemAux &o, const TmemRange &range,
+                  const Operand &reg, unsigned r) {
+  TensorMemory &t = tensorMemoryOf(*x.cta);
+  uint32_t *v = x.r32(reg);
+  uint32_t poisoned = 0;
+  for (unsigned l = 0; l < 32; ++l) {
+    auto [dl, dc] = cellOf(o, l, r);
+    for (unsigned h = 0; h < range.columnsPerReg; ++h) {
+      unsigned cell =
+          (range.lane + dl) * TensorMemory::Columns + range.column + dc + h;
+      if (o.store) {
+        t.cells[cell] = o.pack ? v[l] >> (16 * h) & 0xffff : v[l];
+        t.valid[cell] = !(x.poison[reg.meta] >> l & 1);
+        continue;
+      }
+      if (!t.valid[cell])
+        poisoned |= 1u << l;
+      if (o.pack)
+        v[l] =
+            h ? (v[l] & 0xffff) | t.cells[cell] << 16 : t.cells[cell] & 0xffff;
+      else
+        v[l] = t.cells[cell];
+    }
+  }
+  if (!o.store)
+    x.setPoison(reg, poisoned, x.pc + 1);
+}
+
+/// The least or largest of what one lane has loaded.
+uint32_t reduceLane(Exec &x, const Inst &I, const TmemAux &o, unsigned lane) {
+  int64_t best = 0;
+  bool first = true, nan = false;
+  for (unsigned r = 0; r < o.regs; ++r) {
+    uint32_t bits = x.r32(I.ops[1 + r])[lane];
+    if (o.reduceAbs)
+      bits &= 0x7fffffff;
+    int64_t key = bits;
+    if (o.reduceType == Type::S32)
+      key = int32_t(bits);
+    // Signed magnitude as an ordered integer; -0 is below +0.
+    if (o.reduceType == Type::F32) {
+      int64_t magnitude = bits & 0x7fffffff;
+      if (magnitude > 0x7f800000) {
+        nan = true;
+        continue;
+      }
+      key = bits >> 31 ? -magnitude - 1 : magnitude;
+    }
+    if (first || (o.reduceMax ? key > best : key < best))
+      best = key;
+    first = false;
+  }
+  if (o.reduceType == Type::F32 && best < 0)
+    best = (-best - 1) | 0x80000000;
+  return first || (nan && o.reduceNaN) ? 0x7fffffff : uint32_t(best);
+}
+
 void execTmemLdSt(Exec &x, const Inst &I) {
   if (!gatherWarp(x))
     return;
   const auto &o = *static_cast<const TmemAux *>(I.aux);
-  uint32_t lane, column;
-  if (!tensorAddress(x, I.ops[0], I.imm, lane, column))
+  TmemRange range;
+  if (!findCells(x, I, o, range))
     return;
-  Warp &w = *x.warp;
-  if (w.live != ~0u)
-    return x.fault(FindingKind::TensorMemoryMisuse,
-                   "a warp with exited lanes accesses tensor memory");
-  unsigned partition = w.id % 4 * 32;
-  bool half = o.shape != TmemAux::S32x32;
-  if (lane != partition && !(half && lane == partition + 16))
-    return x.fault(FindingKind::TensorMemoryMisuse,
-                   llvm::formatv("warp {0} can access the lanes from {1} on, "
-                                 "got lane {2}",
-                                 w.id, partition, lane));
-  TensorMemory &t = tensorMemoryOf(*x.cta);
-  unsigned columnsPerReg = o.pack ? 2 : 1;
-  // Columns that the instruction covers, for the checks.
-  unsigned covered = 0;
-  for (unsigned l : {0u, 3u, 31u})
-    covered =
-        std::max(covered, cellOf(o, l, o.regs - 1).second + columnsPerReg);
-  if (!t.isAllocated(column, covered))
-    return x.fault(FindingKind::TensorMemoryMisuse,
-                   llvm::formatv("{0} columns [{1}, {2}) that the CTA has not "
-                                 "allocated",
-                                 o.store ? "stores to" : "loads from", column,
-                                 column + covered));
-  if (x.sanitizing()) {
-    Stamp stamp = x.stampHere(-1);
-    stamp.flags = Stamp::Tensor;
-    stamp.actor = o.store ? w.tcgen05.stores.actor : w.tcgen05.loads.actor;
-    stamp.epoch = o.store ? ++w.tcgen05.stores.epoch : ++w.tcgen05.loads.epoch;
-    // Shapes of 16 lanes interleave registers along columns; they cover whole
-    // rows of cells between them.
-    unsigned rows = half ? 16 : 32;
-    // The warp's own products are in order among themselves (A1), not with
-    // its loads and stores: of those it knows what it has waited for.
-    Clock clock = w.order.know.tensor;
-    clock.dropPart(w.mma.actor);
-    for (unsigned r = 0; r < rows; ++r) {
-      if (o.shape == TmemAux::S16x32x2) {
-        trackTensor(x, *x.cta, stamp, clock, lane + r, column,
-                    o.regs * columnsPerReg, o.store);
-        trackTensor(x, *x.cta, stamp, clock, lane + r, column + o.split,
-                    o.regs * columnsPerReg, o.store);
-      } else {
-        trackTensor(x, *x.cta, stamp, clock, lane + r, column, covered,
-                    o.store);
-      }
-    }
-    if (!o.store)
-      w.tcgen05.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
-  }
-  for (unsigned r = 0; r < o.regs; ++r) {
-    const Operand &reg = I.ops[1 + r];
-    uint32_t *v = x.r32(reg);
-    uint32_t poisoned = 0;
-    for (unsigned l = 0; l < 32; ++l) {
-      auto [dl, dc] = cellOf(o, l, r);
-      for (unsigned h = 0; h < columnsPerReg; ++h) {
-        unsigned cell = (lane + dl) * TensorMemory::Columns + column + dc + h;
-        if (o.store) {
-          t.cells[cell] = o.pack ? v[l] >> (16 * h) & 0xffff : v[l];
-          t.valid[cell] = !(x.poison[reg.meta] >> l & 1);
-        } else {
-          if (!t.valid[cell])
-            poisoned |= 1u << l;
-          if (o.pack)
-            v[l] = h ? (v[l] & 0xffff) | t.cells[cell] << 16
-                     : t.cells[cell] & 0xffff;
-          else
-            v[l] = t.cells[cell];
-        }
-      }
-    }
-    if (!o.store)
-      x.setPoison(reg, poisoned, x.pc + 1);
-  }
+  trackCells(x, o, range);
+  for (unsigned r = 0; r < o.regs; ++r)
+    moveRegister(x, o, range, I.ops[1 + r], r);
   if (!o.reduce)
     return;
   const Operand &red = I.ops[1 + o.regs];
   uint32_t poisoned = 0;
-  for (unsigned l = 0; l < 32; ++l) {
-    int64_t best = 0;
-    bool first = true, nan = false;
-    for (unsigned r = 0; r < o.regs; ++r) {
-      uint32_t bits = x.r32(I.ops[1 + r])[l];
-      poisoned |= x.poison[I.ops[1 + r].meta] & (1u << l);
-      if (o.reduceAbs)
-        bits &= 0x7fffffff;
-      int64_t key = bits;
-      if (o.reduceType == Type::S32)
-        key = int32_t(bits);
-      // Signed magnitude as an ordered integer; -0 is below +0.
-      if (o.reduceType == Type::F32) {
-        int64_t magnitude = bits & 0x7fffffff;
-        if (magnitude > 0x7f800000) {
-          nan = true;
-          continue;
-        }
-        key = bits >> 31 ? -magnitude - 1 : magnitude;
-      }
-      if (first || (o.reduceMax ? key > best : key < best))
-        best = key;
-      first = false;
-    }
-    if (o.reduceType == Type::F32 && best < 0)
-      best = (-best - 1) | 0x80000000;
-    x.r32(red)[l] = first || (nan && o.reduceNaN) ? 0x7fffffff : uint32_t(best);
-  }
+  for (unsigned r = 0; r < o.regs; ++r)
+    poisoned |= x.poison[I.ops[1 + r].meta];
+  for (unsigned lane = 0; lane < 32; ++lane)
+    x.r32(red)[lane] = reduceLane(x, I, o, lane);
   x.setPoison(red, poisoned, x.pc + 1);
 }
 

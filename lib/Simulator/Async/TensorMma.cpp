@@ -28,11 +28,8 @@ static Type narrowFloat(unsigned format) {
   return types[format];
 }
 
-Error TensorMmaOp::decodeDescriptor(uint32_t d) {
-  if (d & 4)
-    return failProduct("sparse products are not supported");
-  unsigned dFormat = d >> 4 & 3, aFormat = d >> 7 & 7, bFormat = d >> 10 & 7;
-  bool scaled = aux->block;
+Error TensorMmaOp::decodeTypes(uint32_t d) {
+  unsigned aFormat = d >> 7 & 7, bFormat = d >> 10 & 7;
   switch (aux->kind) {
   case TensorMmaAux::F16:
     if (aFormat > 1 || bFormat > 1)
@@ -81,37 +78,46 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
   if ((transposeA && cannotTranspose(aType)) ||
       (transposeB && cannotTranspose(bType)))
     return failProduct("expected operands of 4 and 6 bits along K");
-  shape.n = (d >> 17 & 0x3f) << 3;
-  shape.pair = aux->pair;
-  shape.weightStationary = aux->weightStationary;
-  if (scaled) {
-    shape.m = (d >> 27 & 3) << 7;
-    exponentScales = d >> 23 & 1;
-    bool e4m3 = aux->kind == TensorMmaAux::MxF4NvF4 && aux->block == 16;
-    if (!exponentScales && !e4m3)
-      return failProduct("expected ue8m0 scales");
-    scaleA.id = d >> 29 & 3;
-    scaleB.id = d >> 4 & 3;
-    unsigned count = shape.k / aux->block;
-    unsigned step = count == 2 || count == 6 ? 2 : count == 4 ? 4 : 1;
-    if (scaleA.id % step || scaleB.id % step)
-      return failProduct("expected scale factor IDs that are multiples of " +
-                         Twine(step) + ", got " + Twine(scaleA.id) + " and " +
-                         Twine(scaleB.id));
-    scaleA.count = scaleB.count = count;
-    scaleA.rows = shape.m / parts();
-    scaleB.rows = shape.n;
-    dType = Type::F32;
-  } else {
-    shape.m = (d >> 24 & 0x1f) << 4;
-    saturate = d >> 3 & 1;
-    dType = dFormat == 0 ? Type::F16 : dFormat == 1 ? Type::F32 : Type::S32;
-    if ((dType == Type::S32) != (aux->kind == TensorMmaAux::I8) ||
-        dFormat == 3 || (dType == Type::F16 && aux->kind == TensorMmaAux::TF32))
-      return failProduct("expected an accumulator type of this kind");
-  }
-  bool mOk = aux->pair ? shape.m == 128 || shape.m == 256
-             : scaled  ? shape.m == 128
+  return Error::success();
+}
+
+/// The fields of kinds with scaled blocks.
+Error TensorMmaOp::decodeScales(uint32_t d) {
+  shape.m = (d >> 27 & 3) << 7;
+  exponentScales = d >> 23 & 1;
+  bool e4m3 = aux->kind == TensorMmaAux::MxF4NvF4 && aux->block == 16;
+  if (!exponentScales && !e4m3)
+    return failProduct("expected ue8m0 scales");
+  scaleA.id = d >> 29 & 3;
+  scaleB.id = d >> 4 & 3;
+  unsigned count = shape.k / aux->block;
+  unsigned step = count == 2 || count == 6 ? 2 : count == 4 ? 4 : 1;
+  if (scaleA.id % step || scaleB.id % step)
+    return failProduct("expected scale factor IDs that are multiples of " +
+                       Twine(step) + ", got " + Twine(scaleA.id) + " and " +
+                       Twine(scaleB.id));
+  scaleA.count = scaleB.count = count;
+  scaleA.rows = shape.m / parts();
+  scaleB.rows = shape.n;
+  dType = Type::F32;
+  return Error::success();
+}
+
+/// The fields of the other kinds.
+Error TensorMmaOp::decodeAccumulator(uint32_t d) {
+  unsigned format = d >> 4 & 3;
+  shape.m = (d >> 24 & 0x1f) << 4;
+  saturate = d >> 3 & 1;
+  dType = format == 0 ? Type::F16 : format == 1 ? Type::F32 : Type::S32;
+  if ((dType == Type::S32) != (aux->kind == TensorMmaAux::I8) || format == 3 ||
+      (dType == Type::F16 && aux->kind == TensorMmaAux::TF32))
+    return failProduct("expected an accumulator type of this kind");
+  return Error::success();
+}
+
+Error TensorMmaOp::checkShape() const {
+  bool mOk = aux->pair    ? shape.m == 128 || shape.m == 256
+             : aux->block ? shape.m == 128
              : aux->weightStationary
                  ? shape.m == 32 || shape.m == 64 || shape.m == 128
                  : shape.m == 64 || shape.m == 128;
@@ -129,6 +135,19 @@ Error TensorMmaOp::decodeDescriptor(uint32_t d) {
     return failProduct("unsupported shape M=" + Twine(shape.m) +
                        " N=" + Twine(shape.n));
   return Error::success();
+}
+
+Error TensorMmaOp::decodeDescriptor(uint32_t d) {
+  if (d & 4)
+    return failProduct("sparse products are not supported");
+  if (Error error = decodeTypes(d))
+    return error;
+  shape.n = (d >> 17 & 0x3f) << 3;
+  shape.pair = aux->pair;
+  shape.weightStationary = aux->weightStationary;
+  if (Error error = aux->block ? decodeScales(d) : decodeAccumulator(d))
+    return error;
+  return checkShape();
 }
 
 //===----------------------------------------------------------------------===//

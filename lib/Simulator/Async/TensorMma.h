@@ -115,6 +115,10 @@ struct TensorMmaOp : EngineOp {
   }
 
 private:
+  llvm::Error decodeTypes(uint32_t d);
+  llvm::Error decodeScales(uint32_t d);
+  llvm::Error decodeAccumulator(uint32_t d);
+  llvm::Error checkShape() const;
   bool readRowOfA(unsigned r, std::vector<float> &row) const;
   void addScaled(unsigned r, const std::vector<float> &aRow,
                  std::vector<float> &sums, std::vector<uint8_t> &bad) const;

@@ -52,143 +52,209 @@ namespace {
 // ops: d address, a (descriptor or address), b descriptor, instruction
 // descriptor, enable-input-d, then mask words, or addresses of scales, or a
 // mask of zero columns.
+
+/// What one lane asks for. Each step is false after a fault.
+class ProductRequest {
+public:
+  ProductRequest(Exec &x, const Inst &I, unsigned lane);
+  /// Checks the request and hands the product to the engine.
+  void start();
+
+private:
+  bool fail(FindingKind kind, const Twine &message) {
+    x.fault(kind, message, lane);
+    return false;
+  }
+  bool findCtas();
+  bool readShape();
+  bool readOperands();
+  bool checkColumns();
+  void trackAll();
+  /// What the CTA's shared memory and its scales hold of the operands.
+  void trackOperands(Cta &cta, const Stamp &stamp, const Stamp &tensor);
+  /// The rows of A and D in tensor memory.
+  void trackRows(const Stamp &tensor);
+
+  Exec &x;
+  const Inst &I;
+  const TensorMmaAux &aux;
+  unsigned lane;
+  uint32_t d; ///< address of D
+  std::unique_ptr<TensorMmaOp> op = std::make_unique<TensorMmaOp>();
+};
+
+ProductRequest::ProductRequest(Exec &x, const Inst &I, unsigned lane)
+    : x(x), I(I), aux(*static_cast<const TensorMmaAux *>(I.aux)), lane(lane),
+      d(x.r32(I.ops[0])[lane] + uint32_t(I.imm)) {
+  op->inst = x.pc;
+  op->issuer = x.warp;
+  op->aux = &aux;
+  op->stream = x.warp->index + 1;
+}
+
+bool ProductRequest::findCtas() {
+  if (!aux.pair) {
+    op->ctas[0] = x.cta;
+    return true;
+  }
+  unsigned rank = x.cta->rank;
+  if ((rank | 1) >= x.cluster.ctas.size())
+    return fail(FindingKind::InvalidOperation,
+                "expected a pair of CTAs in the cluster");
+  op->ctas[0] = x.cluster.ctas[rank & ~1u].get();
+  op->ctas[1] = x.cluster.ctas[rank | 1].get();
+  if (op->ctas[0]->exited || op->ctas[1]->exited)
+    return fail(FindingKind::ExitInFlight,
+                "the other CTA of the pair has exited");
+  return true;
+}
+
+bool ProductRequest::readShape() {
+  op->dColumn = d & 0xffff;
+  op->shape.baseLane = d >> 16;
+  if (Error error = op->decodeDescriptor(x.r32(I.ops[3])[lane]))
+    return fail(FindingKind::InvalidOperation,
+                llvm::toString(std::move(error)));
+  if (aux.block) {
+    // The upper bits may repeat the scale factor's ID.
+    op->scaleA.column =
+        (x.r32(I.ops[5])[lane] + uint32_t(aux.scaleADisplacement)) & 0xffff;
+    op->scaleB.column =
+        (x.r32(I.ops[6])[lane] + uint32_t(aux.scaleBDisplacement)) & 0xffff;
+  }
+  if (aux.hasZeroMask && x.r64(I.ops[5])[lane] >> 39 & 1)
+    return fail(FindingKind::InvalidOperation,
+                "masks of zero columns are not supported");
+  return true;
+}
+
+bool ProductRequest::readOperands() {
+  op->bDesc = x.r64(I.ops[2])[lane];
+  if (aux.aInTensorMemory) {
+    uint32_t a = x.r32(I.ops[1])[lane] + uint32_t(aux.aDisplacement);
+    op->aColumn = a & 0xffff;
+  } else {
+    op->aDesc = x.r64(I.ops[1])[lane];
+    if (!MatrixDescriptor::tcgen05(op->aDesc).valid)
+      return fail(FindingKind::InvalidOperation,
+                  "the matrix descriptor of A is malformed");
+  }
+  if (!MatrixDescriptor::tcgen05(op->bDesc).valid)
+    return fail(FindingKind::InvalidOperation,
+                "the matrix descriptor of B is malformed");
+  op->accumulate = x.pred(I.ops[4]) >> lane & 1;
+  for (unsigned i = 0; i < aux.maskWords; ++i)
+    op->mask[i] = x.r32(I.ops[5 + i])[lane];
+  return true;
+}
+
+bool ProductRequest::checkColumns() {
+  unsigned aColumns = op->aColumns();
+  for (unsigned i = 0; i < op->parts(); ++i) {
+    TensorMemory &t = tensorMemoryOf(*op->ctas[i]);
+    if (!t.isAllocated(op->dColumn, op->shape.columns()) ||
+        (aColumns && !t.isAllocated(op->aColumn, aColumns)) ||
+        (aux.block &&
+         (!t.isAllocated(op->scaleA.column, op->scaleA.columns()) ||
+          !t.isAllocated(op->scaleB.column, op->scaleB.columns()))))
+      return fail(FindingKind::TensorMemoryMisuse,
+                  "tcgen05.mma uses columns that the CTA has not "
+                  "allocated");
+  }
+  return true;
+}
+
+void ProductRequest::trackOperands(Cta &cta, const Stamp &stamp,
+                                   const Stamp &tensor) {
+  auto touch = [&](uint32_t offset) {
+    if (offset + 16 > cta.shared.size())
+      return;
+    MemRef ref;
+    ref.space = Space::Shared;
+    ref.cta = &cta;
+    ref.offset = offset;
+    ref.address = offset + SharedBase;
+    trackAsync(x, stamp, ref, 16, false);
+  };
+  // Along K operands count as bytes, whatever their elements.
+  auto operand = [&](uint64_t desc, Type type, bool transposed, unsigned rows) {
+    forChunks(MatrixDescriptor::tcgen05(desc),
+              transposed ? bitWidth(type) / 8 : 1, transposed, 0, rows,
+              transposed ? op->shape.k : op->rowBytes(type), touch);
+  };
+  if (!aux.aInTensorMemory)
+    operand(op->aDesc, op->aType, op->transposeA, op->shape.m / op->parts());
+  operand(op->bDesc, op->bType, op->transposeB, op->shape.n / op->parts());
+  for (const BlockScales *s : {&op->scaleA, &op->scaleB})
+    for (unsigned l = 0; aux.block && l < TensorMemory::Lanes; ++l)
+      trackTensor(x, cta, tensor, x.warp->order.know.tensor, l, s->column,
+                  s->columns(), false);
+}
+
+void ProductRequest::trackRows(const Stamp &tensor) {
+  const Clock &know = x.warp->order.know.tensor;
+  unsigned aColumns = op->aColumns();
+  for (unsigned r = 0; r < op->shape.m; ++r) {
+    if (aColumns) {
+      TensorPlace p = op->shape.aRow(r);
+      if (!aux.shiftA)
+        trackTensor(x, *op->ctas[p.cta], tensor, know, p.lane, op->aColumn,
+                    aColumns, false);
+      else if (r % TensorMemory::Partition == 0)
+        trackShift(x, *op->ctas[p.cta], tensor, p.lane, op->aColumn);
+    }
+    for (unsigned n = 0; n < op->shape.n; n += op->shape.columns()) {
+      TensorPlace p = op->shape.d(r, n);
+      trackTensor(x, *op->ctas[p.cta], tensor, know, p.lane, op->dColumn,
+                  op->shape.columns(), true);
+    }
+  }
+}
+
+void ProductRequest::trackAll() {
+  Warp &w = *x.warp;
+  uint32_t epoch = ++w.mma.epoch;
+  if (!x.sanitizing())
+    return;
+  if (!x.machine.config.assumes(Assumption::MmaOrder)) {
+    w.tcgen05.pipelines.resize(epoch + 1);
+    w.tcgen05.pipelines[epoch] = uint64_t(1) << 63 | uint64_t(aux.kind) << 56 |
+                                 uint64_t(aux.pair) << 55 |
+                                 uint64_t(op->shape.m) << 44 |
+                                 uint64_t(op->shape.n) << 33 | d;
+  }
+  Stamp stamp = x.stampHere(lane);
+  stamp.actor = w.mma.actor;
+  stamp.epoch = epoch;
+  stamp.flags = Stamp::Async | Stamp::AsyncProxy;
+  Stamp tensor = stamp;
+  tensor.flags = Stamp::Async | Stamp::Tensor;
+  tensor.lane = Stamp::AllLanes;
+  for (unsigned i = 0; i < op->parts(); ++i)
+    trackOperands(*op->ctas[i], stamp, tensor);
+  trackRows(tensor);
+}
+
+void ProductRequest::start() {
+  if (!findCtas() || !readShape() || !readOperands() || !checkColumns())
+    return;
+  trackAll();
+  rememberIssue(x);
+  ++x.cluster.counters.mmaInstructions;
+  x.cluster.counters.mmaFlops += 2ull * op->shape.m * op->shape.n * op->shape.k;
+  if (decideNow(x.cluster, x.machine.config.asyncReads))
+    op->readShared(x.cluster);
+  startOperation(x, std::move(op));
+}
+
 void execTensorMma(Exec &x, const Inst &I) {
-  const auto &o = *static_cast<const TensorMmaAux *>(I.aux);
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
     for (unsigned i = 0; i < I.numOps; ++i)
       if (x.poison[I.ops[i].meta] >> lane & 1)
         x.checkPoison(I.ops[i], "an operand of tcgen05.mma");
-    auto op = std::make_unique<TensorMmaOp>();
-    op->inst = x.pc;
-    op->issuer = x.warp;
-    op->aux = &o;
-    op->stream = x.warp->index + 1;
-    unsigned rank = x.cta->rank;
-    if (o.pair) {
-      if ((rank | 1) >= x.cluster.ctas.size())
-        return x.fault(FindingKind::InvalidOperation,
-                       "expected a pair of CTAs in the cluster", lane);
-      op->ctas[0] = x.cluster.ctas[rank & ~1u].get();
-      op->ctas[1] = x.cluster.ctas[rank | 1].get();
-      if (op->ctas[0]->exited || op->ctas[1]->exited)
-        return x.fault(FindingKind::ExitInFlight,
-                       "the other CTA of the pair has exited", lane);
-    } else {
-      op->ctas[0] = x.cta;
-    }
-    uint32_t d = x.r32(I.ops[0])[lane] + uint32_t(I.imm);
-    op->dColumn = d & 0xffff;
-    op->shape.baseLane = d >> 16;
-    if (Error error = op->decodeDescriptor(x.r32(I.ops[3])[lane]))
-      return x.fault(FindingKind::InvalidOperation,
-                     llvm::toString(std::move(error)), lane);
-    if (o.block) {
-      // The upper bits may repeat the scale factor's ID.
-      op->scaleA.column =
-          (x.r32(I.ops[5])[lane] + uint32_t(o.scaleADisplacement)) & 0xffff;
-      op->scaleB.column =
-          (x.r32(I.ops[6])[lane] + uint32_t(o.scaleBDisplacement)) & 0xffff;
-    }
-    if (o.hasZeroMask && x.r64(I.ops[5])[lane] >> 39 & 1)
-      return x.fault(FindingKind::InvalidOperation,
-                     "masks of zero columns are not supported", lane);
-    op->bDesc = x.r64(I.ops[2])[lane];
-    if (o.aInTensorMemory) {
-      uint32_t a = x.r32(I.ops[1])[lane] + uint32_t(o.aDisplacement);
-      op->aColumn = a & 0xffff;
-    } else {
-      op->aDesc = x.r64(I.ops[1])[lane];
-      if (!MatrixDescriptor::tcgen05(op->aDesc).valid)
-        return x.fault(FindingKind::InvalidOperation,
-                       "the matrix descriptor of A is malformed", lane);
-    }
-    if (!MatrixDescriptor::tcgen05(op->bDesc).valid)
-      return x.fault(FindingKind::InvalidOperation,
-                     "the matrix descriptor of B is malformed", lane);
-    op->accumulate = x.pred(I.ops[4]) >> lane & 1;
-    for (unsigned i = 0; i < o.maskWords; ++i)
-      op->mask[i] = x.r32(I.ops[5 + i])[lane];
-    unsigned parts = op->parts(), aColumns = op->aColumns();
-    for (unsigned i = 0; i < parts; ++i) {
-      TensorMemory &t = tensorMemoryOf(*op->ctas[i]);
-      if (!t.isAllocated(op->dColumn, op->shape.columns()) ||
-          (aColumns && !t.isAllocated(op->aColumn, aColumns)) ||
-          (o.block &&
-           (!t.isAllocated(op->scaleA.column, op->scaleA.columns()) ||
-            !t.isAllocated(op->scaleB.column, op->scaleB.columns()))))
-        return x.fault(FindingKind::TensorMemoryMisuse,
-                       "tcgen05.mma uses columns that the CTA has not "
-                       "allocated",
-                       lane);
-    }
-    Warp &w = *x.warp;
-    uint32_t epoch = ++w.mma.epoch;
-    if (x.sanitizing()) {
-      if (!x.machine.config.assumes(Assumption::MmaOrder)) {
-        w.tcgen05.pipelines.resize(epoch + 1);
-        w.tcgen05.pipelines[epoch] =
-            uint64_t(1) << 63 | uint64_t(o.kind) << 56 |
-            uint64_t(o.pair) << 55 | uint64_t(op->shape.m) << 44 |
-            uint64_t(op->shape.n) << 33 | d;
-      }
-      Stamp stamp = x.stampHere(lane);
-      stamp.actor = w.mma.actor;
-      stamp.epoch = epoch;
-      stamp.flags = Stamp::Async | Stamp::AsyncProxy;
-      Stamp tensor = stamp;
-      tensor.flags = Stamp::Async | Stamp::Tensor;
-      tensor.lane = Stamp::AllLanes;
-      for (unsigned i = 0; i < parts; ++i) {
-        auto touch = [&](uint32_t offset) {
-          if (offset + 16 > op->ctas[i]->shared.size())
-            return;
-          MemRef ref;
-          ref.space = Space::Shared;
-          ref.cta = op->ctas[i];
-          ref.offset = offset;
-          ref.address = offset + SharedBase;
-          trackAsync(x, stamp, ref, 16, false);
-        };
-        // Along K operands count as bytes, whatever their elements.
-        auto operand = [&](uint64_t desc, Type type, bool transposed,
-                           unsigned rows) {
-          forChunks(MatrixDescriptor::tcgen05(desc),
-                    transposed ? bitWidth(type) / 8 : 1, transposed, 0, rows,
-                    transposed ? op->shape.k : op->rowBytes(type), touch);
-        };
-        if (!o.aInTensorMemory)
-          operand(op->aDesc, op->aType, op->transposeA, op->shape.m / parts);
-        operand(op->bDesc, op->bType, op->transposeB, op->shape.n / parts);
-        for (const BlockScales *s : {&op->scaleA, &op->scaleB})
-          for (unsigned l = 0; o.block && l < TensorMemory::Lanes; ++l)
-            trackTensor(x, *op->ctas[i], tensor, w.order.know.tensor, l,
-                        s->column, s->columns(), false);
-      }
-      for (unsigned r = 0; r < op->shape.m; ++r) {
-        if (aColumns) {
-          TensorPlace p = op->shape.aRow(r);
-          if (!o.shiftA)
-            trackTensor(x, *op->ctas[p.cta], tensor, w.order.know.tensor,
-                        p.lane, op->aColumn, aColumns, false);
-          else if (r % TensorMemory::Partition == 0)
-            trackShift(x, *op->ctas[p.cta], tensor, p.lane, op->aColumn);
-        }
-        for (unsigned n = 0; n < op->shape.n; n += op->shape.columns()) {
-          TensorPlace p = op->shape.d(r, n);
-          trackTensor(x, *op->ctas[p.cta], tensor, w.order.know.tensor, p.lane,
-                      op->dColumn, op->shape.columns(), true);
-        }
-      }
-    }
-    rememberIssue(x);
-    ++x.cluster.counters.mmaInstructions;
-    x.cluster.counters.mmaFlops +=
-        2ull * op->shape.m * op->shape.n * op->shape.k;
-    if (decideNow(x.cluster, x.machine.config.asyncReads))
-      op->readShared(x.cluster);
-    startOperation(x, std::move(op));
+    ProductRequest(x, I, lane).start();
   });
 }
 

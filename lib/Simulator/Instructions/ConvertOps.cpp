@@ -341,14 +341,27 @@ Error decodeCvtPack(Decoding &c) {
   return c.set(execPackInteger, InstClass::Convert);
 }
 
-Error decodeCvt(Decoding &c) {
-  if (c.take("pack"))
-    return decodeCvtPack(c);
-  CvtAux o;
+/// Two 4-bit elements in a byte.
+void execPackNibbles(Exec &x, const Inst &I) {
+  const auto &o = *static_cast<const CvtAux *>(I.aux);
+  forLanes(x.active, [&](unsigned l) {
+    auto one = [&](const Operand &op) -> uint32_t {
+      double d = decodeAnyFloat(Type::F32, x.r32(op)[l], false);
+      if (o.relu && d <= 0)
+        d = 0;
+      return encodeFloat(d, formatOf(Type::E2M1), o.rounding, true);
+    };
+    x.write(I.ops[0], l, one(I.ops[1]) << 4 | one(I.ops[2]));
+  });
+  x.propagate<2>(I);
+}
+
+Error takeQualifiers(Decoding &c, CvtAux &o, bool &hasRounding) {
   StringRef r = c.takeAny(
       {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", "rs"});
   if (r == "rs")
     return c.error("stochastic rounding is not supported");
+  hasRounding = !r.empty();
   o.integerRounding = r.ends_with("i");
   o.rounding = r.starts_with("rna")  ? Rounding::Away
                : r.starts_with("rz") ? Rounding::Zero
@@ -365,41 +378,58 @@ Error decodeCvt(Decoding &c) {
   o.from = c.takeType();
   if (o.to == Type::None || o.from == Type::None)
     return c.error("expected two types");
+  return Error::success();
+}
 
-  if (isPacked(o.to) && o.from == Type::F32) {
-    if (c.numOps() == 4)
-      return c.error("stochastic rounding is not supported");
-    ATTN_SIM_TRY(c.expectOps(3, 3));
-    ATTN_SIM_TRY(c.dstWide(c.ast.ops[0], o.to));
-    ATTN_SIM_TRY(c.src(c.ast.ops[1], Type::F32));
-    ATTN_SIM_TRY(c.src(c.ast.ops[2], Type::F32));
-    if (o.rounding == Rounding::Nearest && !o.relu && !o.satfinite && !o.ftz) {
-      if (o.to == Type::F16x2)
-        return c.set(execPack<floatToHalf>, InstClass::Convert);
-      if (o.to == Type::BF16x2)
-        return c.set(execPack<floatToBfloat>, InstClass::Convert);
-    }
-    *c.makeAux<CvtAux>() = o;
-    if (o.to == Type::E2M1x2) {
-      // Two 4-bit elements in a byte.
-      return c.set(
-          [](Exec &x, const Inst &I) {
-            const auto &o = *static_cast<const CvtAux *>(I.aux);
-            forLanes(x.active, [&](unsigned l) {
-              auto one = [&](const Operand &op) -> uint32_t {
-                double d = decodeAnyFloat(Type::F32, x.r32(op)[l], false);
-                if (o.relu && d <= 0)
-                  d = 0;
-                return encodeFloat(d, formatOf(Type::E2M1), o.rounding, true);
-              };
-              x.write(I.ops[0], l, one(I.ops[1]) << 4 | one(I.ops[2]));
-            });
-            x.propagate<2>(I);
-          },
-          InstClass::Convert);
-    }
-    return c.set(execPackGeneric, InstClass::Convert);
+/// Two f32 become the halves of a packed type.
+Error decodePackFloats(Decoding &c, const CvtAux &o) {
+  if (c.numOps() == 4)
+    return c.error("stochastic rounding is not supported");
+  ATTN_SIM_TRY(c.expectOps(3, 3));
+  ATTN_SIM_TRY(c.dstWide(c.ast.ops[0], o.to));
+  ATTN_SIM_TRY(c.src(c.ast.ops[1], Type::F32));
+  ATTN_SIM_TRY(c.src(c.ast.ops[2], Type::F32));
+  if (o.rounding == Rounding::Nearest && !o.relu && !o.satfinite && !o.ftz) {
+    if (o.to == Type::F16x2)
+      return c.set(execPack<floatToHalf>, InstClass::Convert);
+    if (o.to == Type::BF16x2)
+      return c.set(execPack<floatToBfloat>, InstClass::Convert);
   }
+  *c.makeAux<CvtAux>() = o;
+  return c.set(o.to == Type::E2M1x2 ? execPackNibbles : execPackGeneric,
+               InstClass::Convert);
+}
+
+/// The vector loop of a frequent conversion; null when there is none.
+ExecFn pickVector(const CvtAux &o) {
+  Type to = o.to, from = o.from;
+  bool isNearest = o.rounding == Rounding::Nearest;
+  if (from == Type::F16 && to == Type::F32)
+    return exec1<float, uint16_t, HalfToFloat>;
+  if (from == Type::BF16 && to == Type::F32)
+    return exec1<float, uint16_t, BfloatToFloat>;
+  if (from == Type::F32 && to == Type::F16 && isNearest)
+    return exec1<uint16_t, float, FloatToHalf>;
+  if (from == Type::F32 && to == Type::BF16 && isNearest)
+    return exec1<uint16_t, float, FloatToBfloat>;
+  if (from == Type::S32 && to == Type::S64)
+    return exec1<int64_t, int32_t, Resize<int64_t, int32_t>>;
+  if (from == Type::U32 && (to == Type::U64 || to == Type::S64))
+    return exec1<uint64_t, uint32_t, Resize<uint64_t, uint32_t>>;
+  if (bitWidth(from) == 64 && isInteger(from) && isInteger(to) &&
+      bitWidth(to) == 32)
+    return exec1<uint32_t, uint64_t, Resize<uint32_t, uint64_t>>;
+  return nullptr;
+}
+
+Error decodeCvt(Decoding &c) {
+  if (c.take("pack"))
+    return decodeCvtPack(c);
+  CvtAux o;
+  bool hasRounding;
+  ATTN_SIM_TRY(takeQualifiers(c, o, hasRounding));
+  if (isPacked(o.to) && o.from == Type::F32)
+    return decodePackFloats(c, o);
   ATTN_SIM_TRY(c.expectOps(2, 2));
   if (isPacked(o.to) && isPacked(o.from)) {
     ATTN_SIM_TRY(c.dstWide(c.ast.ops[0], o.to));
@@ -412,37 +442,18 @@ Error decodeCvt(Decoding &c) {
   };
   if (!scalar(o.to) || !scalar(o.from))
     return c.error("unknown conversion");
-  if (isInteger(o.to) && isFloatType(o.from) && r.empty())
+  if (isInteger(o.to) && isFloatType(o.from) && !hasRounding)
     return c.error("expected a rounding mode");
   Type dstType = o.to == Type::TF32 ? Type::B32 : o.to;
   ATTN_SIM_TRY(c.dstWide(c.ast.ops[0], dstType));
   ATTN_SIM_TRY(c.srcWide(c.ast.ops[1], o.from));
-  ExecFn fn = nullptr;
   bool exact =
       c.ops[0].cls ==
           (bitWidth(dstType) == 64 ? RegClass::R64 : RegClass::R32) &&
       c.ops[1].cls == (bitWidth(o.from) == 64 ? RegClass::R64 : RegClass::R32);
-  if (exact && !o.sat && !o.relu && !o.ftz && !o.satfinite) {
-    if (o.from == Type::F16 && o.to == Type::F32)
-      fn = exec1<float, uint16_t, HalfToFloat>;
-    else if (o.from == Type::BF16 && o.to == Type::F32)
-      fn = exec1<float, uint16_t, BfloatToFloat>;
-    else if (o.from == Type::F32 && o.to == Type::F16 &&
-             o.rounding == Rounding::Nearest)
-      fn = exec1<uint16_t, float, FloatToHalf>;
-    else if (o.from == Type::F32 && o.to == Type::BF16 &&
-             o.rounding == Rounding::Nearest)
-      fn = exec1<uint16_t, float, FloatToBfloat>;
-    else if (o.from == Type::S32 && o.to == Type::S64)
-      fn = exec1<int64_t, int32_t, Resize<int64_t, int32_t>>;
-    else if (o.from == Type::U32 && (o.to == Type::U64 || o.to == Type::S64))
-      fn = exec1<uint64_t, uint32_t, Resize<uint64_t, uint32_t>>;
-    else if (bitWidth(o.from) == 64 && isInteger(o.from) && isInteger(o.to) &&
-             bitWidth(o.to) == 32)
-      fn = exec1<uint32_t, uint64_t, Resize<uint32_t, uint64_t>>;
-  }
-  if (fn)
-    return c.set(fn, InstClass::Convert);
+  if (exact && !o.sat && !o.relu && !o.ftz && !o.satfinite)
+    if (ExecFn fn = pickVector(o))
+      return c.set(fn, InstClass::Convert);
   *c.makeAux<CvtAux>() = o;
   return c.set(execConvert, InstClass::Convert);
 }

@@ -158,9 +158,8 @@ Rounding takeRounding(Decoding &c, bool &given) {
                      : Rounding::Nearest;
 }
 
-Error decodeAny(Decoding &c, FloatOp op, unsigned sources) {
-  FloatAux o;
-  o.op = op;
+Error takeQualifiers(Decoding &c, FloatAux &o) {
+  FloatOp op = o.op;
   bool given;
   o.rounding = takeRounding(c, given);
   o.ftz = c.take("ftz");
@@ -176,7 +175,7 @@ Error decodeAny(Decoding &c, FloatOp op, unsigned sources) {
   o.approx = c.take("approx");
   bool full = c.take("full");
   o.type = c.takeType();
-  o.oob = o.op == FloatOp::Fma && c.take("oob");
+  o.oob = op == FloatOp::Fma && c.take("oob");
   if (o.type == Type::F32 &&
       (op == FloatOp::Add || op == FloatOp::Sub || op == FloatOp::Fma)) {
     o.narrow = c.takeType();
@@ -186,87 +185,98 @@ Error decodeAny(Decoding &c, FloatOp op, unsigned sources) {
     if (o.narrow != Type::None)
       o.narrowSources = op == FloatOp::Fma ? 2 : 1;
   }
-  o.packed =
-      o.type == Type::F16x2 || o.type == Type::BF16x2 || o.type == Type::F32x2
-          ? 2
-          : 1;
-  if ((op == FloatOp::Min || op == FloatOp::Max) && c.numOps() == 4)
-    sources = 3;
-  o.sources = sources;
   bool needsRounding = op == FloatOp::Div || op == FloatOp::Rcp ||
                        op == FloatOp::Sqrt || op == FloatOp::Fma;
   if (needsRounding && !given && !o.approx && !full)
     return c.error("expected a rounding mode, '.approx' or '.full'");
   if (op >= FloatOp::Rsqrt && !o.approx)
     return c.error("expected '.approx'");
+  return Error::success();
+}
+
+InstClass instClassOf(FloatOp op, Type type) {
+  if (op == FloatOp::Ex2)
+    return InstClass::Ex2;
+  if (op >= FloatOp::Rcp || (op == FloatOp::Div && type != Type::F64))
+    return InstClass::Special;
+  if (type == Type::F64)
+    return InstClass::Double;
+  if (type != Type::F32 && type != Type::F32x2)
+    return InstClass::Half;
+  return op == FloatOp::Fma ? InstClass::Fma : InstClass::Float;
+}
+
+/// The vector loop of an f32 instruction; null when there is none.
+ExecFn pickSingle(FloatOp op, bool ftz) {
+  switch (op) {
+  case FloatOp::Add:
+    return float2<FAdd>(ftz);
+  case FloatOp::Sub:
+    return float2<FSub>(ftz);
+  case FloatOp::Mul:
+    return float2<FMul>(ftz);
+  case FloatOp::Min:
+    return float2<FMin>(ftz);
+  case FloatOp::Max:
+    return float2<FMax>(ftz);
+  case FloatOp::Fma:
+    return ftz ? exec3<float, float, float, float, FFma<true>>
+               : exec3<float, float, float, float, FFma<false>>;
+  default:
+    return nullptr;
+  }
+}
+
+/// The same for f32x2.
+ExecFn pickPair(FloatOp op, bool ftz) {
+  using Pair = uint64_t;
+  switch (op) {
+  case FloatOp::Add:
+    return packed2<FAdd>(ftz);
+  case FloatOp::Sub:
+    return packed2<FSub>(ftz);
+  case FloatOp::Mul:
+    return packed2<FMul>(ftz);
+  case FloatOp::Fma:
+    return ftz ? exec3<Pair, Pair, Pair, Pair, Two3<FFma<true>>>
+               : exec3<Pair, Pair, Pair, Pair, Two3<FFma<false>>>;
+  default:
+    return nullptr;
+  }
+}
+
+ExecFn pickVector(const FloatAux &o) {
+  bool isPlain = o.rounding == Rounding::Nearest && !o.sat && !o.relu &&
+                 !o.nan && !o.xorsign && !o.narrowSources &&
+                 o.sources == (o.op == FloatOp::Fma ? 3 : 2);
+  if (isPlain && o.type == Type::F32)
+    return pickSingle(o.op, o.ftz);
+  if (isPlain && o.type == Type::F32x2)
+    return pickPair(o.op, o.ftz);
+  return o.op == FloatOp::Ex2 && o.type == Type::F32 ? execEx2 : nullptr;
+}
+
+Error decodeAny(Decoding &c, FloatOp op, unsigned sources) {
+  FloatAux o;
+  o.op = op;
+  if ((op == FloatOp::Min || op == FloatOp::Max) && c.numOps() == 4)
+    sources = 3;
+  o.sources = sources;
+  ATTN_SIM_TRY(takeQualifiers(c, o));
+  o.packed =
+      o.type == Type::F16x2 || o.type == Type::BF16x2 || o.type == Type::F32x2
+          ? 2
+          : 1;
   ATTN_SIM_TRY(c.expectOps(sources + 1, sources + 1));
   ATTN_SIM_TRY(c.dst(c.ast.ops[0], o.type));
   for (unsigned i = 1; i <= sources; ++i)
     ATTN_SIM_TRY(c.src(c.ast.ops[i], i <= o.narrowSources ? o.narrow : o.type));
-  InstClass cls = o.type == Type::F64 ? InstClass::Double
-                  : o.type == Type::F32 || o.type == Type::F32x2
-                      ? InstClass::Float
-                      : InstClass::Half;
-  if (op == FloatOp::Fma && cls == InstClass::Float)
-    cls = InstClass::Fma;
-  if (op == FloatOp::Ex2)
-    cls = InstClass::Ex2;
-  else if (op >= FloatOp::Rcp || (op == FloatOp::Div && o.type != Type::F64))
-    cls = InstClass::Special;
-  bool plain = o.rounding == Rounding::Nearest && !o.sat && !o.relu && !o.nan &&
-               !o.xorsign && !o.narrowSources &&
-               sources == (op == FloatOp::Fma ? 3 : 2);
-  ExecFn fn = nullptr;
-  if (plain && o.type == Type::F32) {
-    switch (op) {
-    case FloatOp::Add:
-      fn = float2<FAdd>(o.ftz);
-      break;
-    case FloatOp::Sub:
-      fn = float2<FSub>(o.ftz);
-      break;
-    case FloatOp::Mul:
-      fn = float2<FMul>(o.ftz);
-      break;
-    case FloatOp::Min:
-      fn = float2<FMin>(o.ftz);
-      break;
-    case FloatOp::Max:
-      fn = float2<FMax>(o.ftz);
-      break;
-    case FloatOp::Fma:
-      fn = o.ftz ? exec3<float, float, float, float, FFma<true>>
-                 : exec3<float, float, float, float, FFma<false>>;
-      break;
-    default:
-      break;
-    }
-  } else if (plain && o.type == Type::F32x2) {
-    switch (op) {
-    case FloatOp::Add:
-      fn = packed2<FAdd>(o.ftz);
-      break;
-    case FloatOp::Sub:
-      fn = packed2<FSub>(o.ftz);
-      break;
-    case FloatOp::Mul:
-      fn = packed2<FMul>(o.ftz);
-      break;
-    case FloatOp::Fma:
-      fn = o.ftz
-               ? exec3<uint64_t, uint64_t, uint64_t, uint64_t, Two3<FFma<true>>>
-               : exec3<uint64_t, uint64_t, uint64_t, uint64_t,
-                       Two3<FFma<false>>>;
-      break;
-    default:
-      break;
-    }
-  } else if (op == FloatOp::Ex2 && o.type == Type::F32) {
-    c.inst.flags = o.ftz;
-    fn = execEx2;
-  }
-  if (fn)
+  InstClass cls = instClassOf(op, o.type);
+  if (ExecFn fn = pickVector(o)) {
+    if (fn == execEx2)
+      c.inst.flags = o.ftz;
     return c.set(fn, cls);
+  }
   switch (o.type) {
   case Type::F16:
   case Type::BF16:

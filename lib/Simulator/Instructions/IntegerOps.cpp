@@ -240,138 +240,141 @@ Error carry(Decoding &c, Type t, uint32_t flags) {
 
 } // namespace
 
-static Error decodeArithmetic(Decoding &c) {
+namespace {
+
+/// The qualifiers of an integer instruction.
+struct IntegerAux {
+  bool sat = false, relu = false, cc = false;
+  bool lo = false, hi = false, wide = false;
+  Type type = Type::None;
+};
+
+/// add, sub, min, max.
+Error decodeSum(Decoding &c, const IntegerAux &o) {
+  StringRef base = c.ast.base;
+  Type t = o.type;
+  ExecFn fn;
+  if (isPackedHalf(t))
+    fn = base == "add"   ? halves<Add>(t)
+         : base == "sub" ? halves<Sub>(t)
+         : base == "min" ? (o.relu ? halves<MinRelu>(t) : halves<Min>(t))
+                         : (o.relu ? halves<MaxRelu>(t) : halves<Max>(t));
+  else
+    fn = base == "add"   ? (o.sat ? binary<AddSat>(t) : binary<Add>(t))
+         : base == "sub" ? (o.sat ? binary<SubSat>(t) : binary<Sub>(t))
+         : base == "min" ? (o.relu ? binary<MinRelu>(t) : binary<Min>(t))
+                         : (o.relu ? binary<MaxRelu>(t) : binary<Max>(t));
+  return decodeSame(c, fn, t, 2, InstClass::Alu);
+}
+
+/// mul.wide and mad.wide: the product has twice the width of its factors.
+Error decodeWide(Decoding &c, Type from, bool isMad) {
+  ExecFn mul = nullptr, mad = nullptr;
+  Type to = Type::None;
+  switch (from) {
+  case Type::U16:
+    mul = exec2<uint32_t, uint16_t, uint16_t, MulWide<uint16_t>>;
+    mad = exec3<uint32_t, uint16_t, uint16_t, uint32_t, MadWide<uint16_t>>;
+    to = Type::U32;
+    break;
+  case Type::S16:
+    mul = exec2<int32_t, int16_t, int16_t, MulWide<int16_t>>;
+    mad = exec3<int32_t, int16_t, int16_t, int32_t, MadWide<int16_t>>;
+    to = Type::S32;
+    break;
+  case Type::U32:
+    mul = exec2<uint64_t, uint32_t, uint32_t, MulWide<uint32_t>>;
+    mad = exec3<uint64_t, uint32_t, uint32_t, uint64_t, MadWide<uint32_t>>;
+    to = Type::U64;
+    break;
+  case Type::S32:
+    mul = exec2<int64_t, int32_t, int32_t, MulWide<int32_t>>;
+    mad = exec3<int64_t, int32_t, int32_t, int64_t, MadWide<int32_t>>;
+    to = Type::S64;
+    break;
+  default:
+    return c.error("unknown type");
+  }
+  ATTN_SIM_TRY(c.expectOps(3 + isMad, 3 + isMad));
+  ATTN_SIM_TRY(c.dst(c.ast.ops[0], to));
+  ATTN_SIM_TRY(c.src(c.ast.ops[1], from));
+  ATTN_SIM_TRY(c.src(c.ast.ops[2], from));
+  if (isMad)
+    ATTN_SIM_TRY(c.src(c.ast.ops[3], to));
+  return c.set(isMad ? mad : mul, InstClass::Imad);
+}
+
+Error decodeProduct(Decoding &c, const IntegerAux &o) {
+  bool isMad = c.ast.base == "mad";
+  Type t = o.type;
+  if (o.wide)
+    return decodeWide(c, t, isMad);
+  if (o.lo == o.hi)
+    return c.error("expected '.lo', '.hi' or '.wide'");
+  if (!isMad)
+    return decodeSame(c, o.lo ? binary<MulLo>(t) : binary<MulHi>(t), t, 2,
+                      InstClass::Imad);
+  if (o.sat && (o.lo || t != Type::S32))
+    return c.error("expected '.sat' with '.hi.s32' only");
+  ExecFn fn = pickInteger(t, [&](auto z) -> ExecFn {
+    using T = decltype(z);
+    return o.lo    ? exec3<T, T, T, T, MadLo<T>>
+           : o.sat ? exec3<T, T, T, T, MadHiSat<T>>
+                   : exec3<T, T, T, T, MadHi<T>>;
+  });
+  return decodeSame(c, fn, t, 3, InstClass::Imad);
+}
+
+Error decodeSad(Decoding &c, Type t) {
+  ExecFn fn = pickInteger(t, [](auto z) -> ExecFn {
+    using T = decltype(z);
+    return exec3<T, T, T, T, Sad<T>>;
+  });
+  return decodeSame(c, fn, t, 3, InstClass::Alu);
+}
+
+Error decodeArithmetic(Decoding &c) {
   if (isFloatInstruction(c))
     return decodeFloatArithmetic(c);
   StringRef base = c.ast.base;
-  bool sat = c.take("sat"), relu = c.take("relu");
-  bool cc = c.take("cc");
-  bool lo = c.take("lo"), hi = c.take("hi"), wide = c.take("wide");
-  Type t = c.takeType();
-  bool canSaturate = t == Type::S32 &&
-                     (base == "add" || base == "sub" || (base == "mad" && hi));
-  if (sat && !canSaturate)
+  IntegerAux o;
+  o.sat = c.take("sat");
+  o.relu = c.take("relu");
+  o.cc = c.take("cc");
+  o.lo = c.take("lo");
+  o.hi = c.take("hi");
+  o.wide = c.take("wide");
+  o.type = c.takeType();
+  bool canSaturate = o.type == Type::S32 && (base == "add" || base == "sub" ||
+                                             (base == "mad" && o.hi));
+  if (o.sat && !canSaturate)
     return c.error("expected '.sat' with s32 add, sub or mad.hi only");
-  if (relu && base != "min" && base != "max")
+  if (o.relu && base != "min" && base != "max")
     return c.error("expected '.relu' with min and max only");
-  if (cc || base == "addc" || base == "subc" || base == "madc") {
+  if (o.cc || base == "addc" || base == "subc" || base == "madc") {
     uint32_t flags = (base.starts_with("sub") ? 1 : 0) |
-                     (base.ends_with("c") ? 2 : 0) | (cc ? 4 : 0) |
-                     (base.starts_with("mad") ? (hi ? 16 : 8) : 0);
-    return carry(c, t, flags);
+                     (base.ends_with("c") ? 2 : 0) | (o.cc ? 4 : 0) |
+                     (base.starts_with("mad") ? (o.hi ? 16 : 8) : 0);
+    return carry(c, o.type, flags);
   }
-  if (base == "add" || base == "sub" || base == "min" || base == "max") {
-    if (isPackedHalf(t)) {
-      ExecFn fn = base == "add"   ? halves<Add>(t)
-                  : base == "sub" ? halves<Sub>(t)
-                  : base == "min"
-                      ? (relu ? halves<MinRelu>(t) : halves<Min>(t))
-                      : (relu ? halves<MaxRelu>(t) : halves<Max>(t));
-      return decodeSame(c, fn, t, 2, InstClass::Alu);
-    }
-    ExecFn fn = base == "add"   ? (sat ? binary<AddSat>(t) : binary<Add>(t))
-                : base == "sub" ? (sat ? binary<SubSat>(t) : binary<Sub>(t))
-                : base == "min" ? (relu ? binary<MinRelu>(t) : binary<Min>(t))
-                                : (relu ? binary<MaxRelu>(t) : binary<Max>(t));
-    return decodeSame(c, fn, t, 2, InstClass::Alu);
-  }
-  if (base == "mul") {
-    if (wide) {
-      ExecFn fn = nullptr;
-      Type to = Type::None;
-      switch (t) {
-      case Type::U16:
-        fn = exec2<uint32_t, uint16_t, uint16_t, MulWide<uint16_t>>;
-        to = Type::U32;
-        break;
-      case Type::S16:
-        fn = exec2<int32_t, int16_t, int16_t, MulWide<int16_t>>;
-        to = Type::S32;
-        break;
-      case Type::U32:
-        fn = exec2<uint64_t, uint32_t, uint32_t, MulWide<uint32_t>>;
-        to = Type::U64;
-        break;
-      case Type::S32:
-        fn = exec2<int64_t, int32_t, int32_t, MulWide<int32_t>>;
-        to = Type::S64;
-        break;
-      default:
-        return c.error("unknown type");
-      }
-      ATTN_SIM_TRY(c.expectOps(3, 3));
-      ATTN_SIM_TRY(c.dst(c.ast.ops[0], to));
-      ATTN_SIM_TRY(c.src(c.ast.ops[1], t));
-      ATTN_SIM_TRY(c.src(c.ast.ops[2], t));
-      return c.set(fn, InstClass::Imad);
-    }
-    if (lo == hi)
-      return c.error("expected '.lo', '.hi' or '.wide'");
-    return decodeSame(c, lo ? binary<MulLo>(t) : binary<MulHi>(t), t, 2,
-                      InstClass::Imad);
-  }
-  if (base == "mad") {
-    if (wide) {
-      ExecFn fn = nullptr;
-      Type to = Type::None;
-      switch (t) {
-      case Type::U16:
-        fn = exec3<uint32_t, uint16_t, uint16_t, uint32_t, MadWide<uint16_t>>;
-        to = Type::U32;
-        break;
-      case Type::S16:
-        fn = exec3<int32_t, int16_t, int16_t, int32_t, MadWide<int16_t>>;
-        to = Type::S32;
-        break;
-      case Type::U32:
-        fn = exec3<uint64_t, uint32_t, uint32_t, uint64_t, MadWide<uint32_t>>;
-        to = Type::U64;
-        break;
-      case Type::S32:
-        fn = exec3<int64_t, int32_t, int32_t, int64_t, MadWide<int32_t>>;
-        to = Type::S64;
-        break;
-      default:
-        return c.error("unknown type");
-      }
-      ATTN_SIM_TRY(c.expectOps(4, 4));
-      ATTN_SIM_TRY(c.dst(c.ast.ops[0], to));
-      ATTN_SIM_TRY(c.src(c.ast.ops[1], t));
-      ATTN_SIM_TRY(c.src(c.ast.ops[2], t));
-      ATTN_SIM_TRY(c.src(c.ast.ops[3], to));
-      return c.set(fn, InstClass::Imad);
-    }
-    if (lo == hi)
-      return c.error("expected '.lo', '.hi' or '.wide'");
-    if (sat && (lo || t != Type::S32))
-      return c.error("expected '.sat' with '.hi.s32' only");
-    ExecFn fn = pickInteger(t, [&](auto z) -> ExecFn {
-      using T = decltype(z);
-      return lo    ? exec3<T, T, T, T, MadLo<T>>
-             : sat ? exec3<T, T, T, T, MadHiSat<T>>
-                   : exec3<T, T, T, T, MadHi<T>>;
-    });
-    if (sat)
-      fn = exec3<int32_t, int32_t, int32_t, int32_t, MadHiSat<int32_t>>;
-    return decodeSame(c, fn, t, 3, InstClass::Imad);
-  }
+  if (base == "add" || base == "sub" || base == "min" || base == "max")
+    return decodeSum(c, o);
+  if (base == "mul" || base == "mad")
+    return decodeProduct(c, o);
   if (base == "div")
-    return decodeSame(c, binary<Div>(t), t, 2, InstClass::Alu);
+    return decodeSame(c, binary<Div>(o.type), o.type, 2, InstClass::Alu);
   if (base == "rem")
-    return decodeSame(c, binary<Rem>(t), t, 2, InstClass::Alu);
+    return decodeSame(c, binary<Rem>(o.type), o.type, 2, InstClass::Alu);
   if (base == "neg")
-    return decodeSame(c, unary<Neg>(t), t, 1, InstClass::Alu);
+    return decodeSame(c, unary<Neg>(o.type), o.type, 1, InstClass::Alu);
   if (base == "abs")
-    return decodeSame(c, unary<Abs>(t), t, 1, InstClass::Alu);
-  if (base == "sad") {
-    ExecFn fn = pickInteger(t, [](auto z) -> ExecFn {
-      using T = decltype(z);
-      return exec3<T, T, T, T, Sad<T>>;
-    });
-    return decodeSame(c, fn, t, 3, InstClass::Alu);
-  }
+    return decodeSame(c, unary<Abs>(o.type), o.type, 1, InstClass::Alu);
+  if (base == "sad")
+    return decodeSad(c, o.type);
   return c.error("unknown instruction");
 }
+
+} // namespace
 
 /// Half of the 48-bit product of the low 24 bits: bits 0 to 31 or 16 to 47.
 template <typename T, bool High>

@@ -1,6 +1,7 @@
 //===- Decoder.cpp - From statements to decoded instructions --------------===//
 
 #include "Decoder.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <functional>
@@ -225,74 +226,66 @@ Error Decoder::decode(const AstInst &ast) {
   return Error::success();
 }
 
-Error Decoder::decodeFunction(const AstFunction &f) {
-  FunctionInfo &info = functions[f.name];
-  function = &info;
-  Scope *moduleScope = scope;
-  scope = pushScope(moduleScope);
-  info.entry = program.code.size();
-  uint32_t savedShared = program.staticShared;
-  if (f.isEntry) {
-    KernelInfo kernel;
-    kernel.name = f.name.str();
-    uint64_t offset = 0;
-    constexpr uint64_t maxParamBytes = 32764;
-    for (const AstVariable &p : f.params) {
-      KernelParam param;
-      param.name = p.name.str();
-      param.align = p.align;
-      param.size = p.bytes;
-      param.type = p.isArray ? "" : p.type.str();
-      param.offset = offset = llvm::alignTo(offset, p.align);
-      offset += p.bytes;
-      if (offset > maxParamBytes)
-        return error(p.line, "expected at most " + Twine(maxParamBytes) +
-                                 " bytes of parameters, got " + Twine(offset) +
-                                 " with '" + p.name + "'");
-      Scope::Entry e;
-      e.kind = Scope::Entry::KernelParam;
-      e.offset = param.offset;
-      e.bytes = p.bytes;
-      e.var = &p;
-      scope->entries[p.name] = e;
-      kernel.params.push_back(std::move(param));
-    }
-    kernel.paramBytes = offset;
-    auto tuning = [&](const char *key, std::array<uint32_t, 3> &to) {
-      auto it = f.tuning.find(key);
-      if (it != f.tuning.end())
-        to = it->second;
-    };
-    tuning("reqntid", kernel.reqntid);
-    tuning("maxntid", kernel.maxntid);
-    tuning("reqnctapercluster", kernel.reqnctapercluster);
-    std::array<uint32_t, 3> one{};
-    tuning("maxnreg", one);
-    kernel.maxnreg = one[0];
-    one = {};
-    tuning("minnctapersm", one);
-    kernel.minnctapersm = one[0];
-    program.kernels.push_back(std::move(kernel));
-    program.kernelEntry[f.name.str()] = info.entry;
-  } else {
-    for (size_t i = 0; i < f.params.size(); ++i) {
-      Scope::Entry e;
-      e.kind = Scope::Entry::Param;
-      e.offset = info.paramOffsets[i];
-      e.bytes = f.params[i].bytes;
-      e.var = &f.params[i];
-      scope->entries[f.params[i].name] = e;
-    }
-    for (size_t i = 0; i < f.results.size(); ++i) {
-      Scope::Entry e;
-      e.kind = Scope::Entry::Param;
-      e.offset = info.resultOffsets[i];
-      e.bytes = f.results[i].bytes;
-      e.var = &f.results[i];
-      scope->entries[f.results[i].name] = e;
-    }
+/// Parameters of a kernel are in a buffer that the launch fills.
+Error Decoder::declareKernel(const AstFunction &f) {
+  KernelInfo kernel;
+  kernel.name = f.name.str();
+  uint64_t offset = 0;
+  constexpr uint64_t maxParamBytes = 32764;
+  for (const AstVariable &p : f.params) {
+    KernelParam param;
+    param.name = p.name.str();
+    param.align = p.align;
+    param.size = p.bytes;
+    param.type = p.isArray ? "" : p.type.str();
+    param.offset = offset = llvm::alignTo(offset, p.align);
+    offset += p.bytes;
+    if (offset > maxParamBytes)
+      return error(p.line, "expected at most " + Twine(maxParamBytes) +
+                               " bytes of parameters, got " + Twine(offset) +
+                               " with '" + p.name + "'");
+    Scope::Entry e;
+    e.kind = Scope::Entry::KernelParam;
+    e.offset = param.offset;
+    e.bytes = p.bytes;
+    e.var = &p;
+    scope->entries[p.name] = e;
+    kernel.params.push_back(std::move(param));
   }
+  kernel.paramBytes = offset;
+  auto tuning = [&](const char *key, std::array<uint32_t, 3> &to) {
+    auto it = f.tuning.find(key);
+    if (it != f.tuning.end())
+      to = it->second;
+  };
+  tuning("reqntid", kernel.reqntid);
+  tuning("maxntid", kernel.maxntid);
+  tuning("reqnctapercluster", kernel.reqnctapercluster);
+  std::array<uint32_t, 3> one{};
+  tuning("maxnreg", one);
+  kernel.maxnreg = one[0];
+  one = {};
+  tuning("minnctapersm", one);
+  kernel.minnctapersm = one[0];
+  program.kernelEntry[kernel.name] = program.code.size();
+  program.kernels.push_back(std::move(kernel));
+  return Error::success();
+}
 
+/// Parameters or results of a device function, which are in local memory.
+void Decoder::declareFormals(llvm::ArrayRef<AstVariable> formals,
+                             llvm::ArrayRef<uint32_t> offsets) {
+  for (auto [variable, offset] : llvm::zip_equal(formals, offsets)) {
+    Scope::Entry e;
+    e.kind = Scope::Entry::Param;
+    e.offset = offset;
+    e.bytes = variable.bytes;
+    e.var = &variable;
+    scope->entries[variable.name] = e;
+  }
+}
+
+Error Decoder::decodeBody(const AstFunction &f) {
   for (const AstItem &item : f.body) {
     switch (item.kind) {
     case AstItem::ScopeBegin:
@@ -328,7 +321,23 @@ Error Decoder::decodeFunction(const AstFunction &f) {
   end.base = "ret";
   end.text = "ret";
   end.line = f.insts.empty() ? f.line : f.insts.back().line;
-  ATTN_SIM_TRY(decode(end));
+  return decode(end);
+}
+
+Error Decoder::decodeFunction(const AstFunction &f) {
+  FunctionInfo &info = functions[f.name];
+  function = &info;
+  Scope *moduleScope = scope;
+  scope = pushScope(moduleScope);
+  info.entry = program.code.size();
+  uint32_t savedShared = program.staticShared;
+  if (f.isEntry) {
+    ATTN_SIM_TRY(declareKernel(f));
+  } else {
+    declareFormals(f.params, info.paramOffsets);
+    declareFormals(f.results, info.resultOffsets);
+  }
+  ATTN_SIM_TRY(decodeBody(f));
   scope = moduleScope;
   if (f.isEntry) {
     program.kernels.back().staticShared = program.staticShared;

@@ -24,6 +24,35 @@ class Decoder;
 /// The register class of a register of `bits` bits.
 RegClass classOf(unsigned bits);
 
+/// A lexical scope of registers, variables and labels.
+struct Scope {
+  struct Entry {
+    enum Kind {
+      Register,
+      Numbered,
+      Shared,
+      SharedDyn,
+      Local,
+      Param,
+      KernelParam,
+      Global,
+      Const,
+      Targets
+    } kind;
+    Operand reg;         ///< Register; Numbered: the first
+    uint32_t count = 0;  ///< Numbered
+    uint32_t bits = 0;   ///< register width, 1 for predicates
+    uint64_t offset = 0; ///< variables: offset in the space
+    uint64_t bytes = 0;
+    const AstVariable *var = nullptr;
+    const std::vector<llvm::StringRef> *targets = nullptr;
+  };
+  Scope *parent = nullptr;
+  llvm::StringMap<Entry> entries;
+  llvm::StringMap<Entry> numbered; ///< by prefix
+  llvm::StringMap<uint32_t> labels;
+};
+
 /// The instruction that is being decoded.
 struct Decoding {
   Decoder &d;
@@ -95,6 +124,13 @@ struct Decoding {
     return llvm::Error::success();
   }
   ProgramImpl &program() const;
+
+private:
+  // Sources by what they are.
+  llvm::Error literal(const AstOperand &op, Type type);
+  llvm::Error variable(const AstOperand &op, const Scope::Entry &entry,
+                       Type type);
+  llvm::Error special(const AstOperand &op, Type type);
 };
 
 using DecodeFn = llvm::Error (*)(Decoding &);
@@ -118,35 +154,6 @@ private:
     if (llvm::Error attnError = (expr))                                        \
       return attnError;                                                        \
   } while (false)
-
-/// A lexical scope of registers, variables and labels.
-struct Scope {
-  struct Entry {
-    enum Kind {
-      Register,
-      Numbered,
-      Shared,
-      SharedDyn,
-      Local,
-      Param,
-      KernelParam,
-      Global,
-      Const,
-      Targets
-    } kind;
-    Operand reg;         ///< Register; Numbered: the first
-    uint32_t count = 0;  ///< Numbered
-    uint32_t bits = 0;   ///< register width, 1 for predicates
-    uint64_t offset = 0; ///< variables: offset in the space
-    uint64_t bytes = 0;
-    const AstVariable *var = nullptr;
-    const std::vector<llvm::StringRef> *targets = nullptr;
-  };
-  Scope *parent = nullptr;
-  llvm::StringMap<Entry> entries;
-  llvm::StringMap<Entry> numbered; ///< by prefix
-  llvm::StringMap<uint32_t> labels;
-};
 
 class Decoder {
 public:
@@ -196,6 +203,10 @@ private:
   Scope *pushScope(Scope *parent);
   llvm::Error declareVariable(const AstVariable &v, bool moduleScope);
   llvm::Error declareRegisters(const AstItem &item);
+  llvm::Error declareKernel(const AstFunction &f);
+  void declareFormals(llvm::ArrayRef<AstVariable> formals,
+                      llvm::ArrayRef<uint32_t> offsets);
+  llvm::Error decodeBody(const AstFunction &f);
   llvm::Error decodeFunction(const AstFunction &f);
   llvm::Error checkRecursion();
   llvm::Error finishFixups();

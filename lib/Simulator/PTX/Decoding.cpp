@@ -2,6 +2,7 @@
 
 #include "Decoder.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
@@ -185,115 +186,110 @@ static bool findSpecial(StringRef name, SpecialReg &reg) {
   return true;
 }
 
+Error Decoding::literal(const AstOperand &op, Type type) {
+  uint64_t bits = op.bits;
+  switch (op.kind) {
+  case AstOperand::Int:
+    if (type == Type::F32)
+      bits = llvm::bit_cast<uint32_t>(float(int64_t(bits)));
+    else if (type == Type::F64)
+      bits = llvm::bit_cast<uint64_t>(double(int64_t(bits)));
+    else if (bitWidth(type) < 64)
+      bits &= (uint64_t(1) << bitWidth(type)) - 1;
+    break;
+  case AstOperand::F32:
+    if (type == Type::F64)
+      bits = llvm::bit_cast<uint64_t>(
+          double(llvm::bit_cast<float>(uint32_t(bits))));
+    else if (bitWidth(type) != 32)
+      return error("expected a literal of the instruction's width");
+    break;
+  default:
+    if (type == Type::F32)
+      bits = llvm::bit_cast<uint32_t>(float(llvm::bit_cast<double>(bits)));
+    else if (bitWidth(type) != 64)
+      return error("expected a literal of the instruction's width");
+    break;
+  }
+  ops.push_back(d.constant(ConstSlot::Plain, classOf(bitWidth(type)), bits));
+  return Error::success();
+}
+
+Error Decoding::variable(const AstOperand &op, const Scope::Entry &entry,
+                         Type type) {
+  ConstSlot::Kind kind;
+  switch (entry.kind) {
+  case Scope::Entry::Shared:
+    kind = ConstSlot::SharedVar;
+    break;
+  case Scope::Entry::SharedDyn:
+    kind = ConstSlot::SharedVarDyn;
+    break;
+  case Scope::Entry::Local:
+  case Scope::Entry::Param:
+    kind = ConstSlot::LocalVar;
+    break;
+  case Scope::Entry::KernelParam:
+    kind = ConstSlot::Plain;
+    break;
+  case Scope::Entry::Global:
+  case Scope::Entry::Const:
+    kind = ConstSlot::GlobalVar;
+    break;
+  default:
+    return error("expected a value, got '" + op.name + "'");
+  }
+  ops.push_back(
+      d.constant(kind, classOf(bitWidth(type)), entry.offset, op.imm));
+  return Error::success();
+}
+
+Error Decoding::special(const AstOperand &op, Type type) {
+  RegClass cls = classOf(bitWidth(type));
+  SpecialReg special;
+  if (findSpecial(op.name, special)) {
+    ops.push_back(d.constant(ConstSlot::Special, cls, uint64_t(special)));
+    return Error::success();
+  }
+  if (op.name.starts_with("%envreg") || op.name == "%gridid" ||
+      op.name.starts_with("%pm") || op.name.starts_with("%reserved_smem") ||
+      op.name == "%aggr_smem_size") {
+    ops.push_back(
+        d.constant(ConstSlot::Special, cls, uint64_t(SpecialReg::Zero)));
+    return Error::success();
+  }
+  if (op.name == "WARP_SZ") {
+    ops.push_back(d.constant(ConstSlot::Plain, cls, 32));
+    return Error::success();
+  }
+  return error("unknown register or symbol '" + op.name + "'");
+}
+
 Error Decoding::src(const AstOperand &op, Type type) {
   if (type == Type::Pred)
     return srcPred(op);
-  RegClass cls = classOf(bitWidth(type));
-  uint64_t mask =
-      bitWidth(type) >= 64 ? ~0ull : (uint64_t(1) << bitWidth(type)) - 1;
   switch (op.kind) {
-  case AstOperand::Int: {
-    uint64_t bits = op.bits;
-    if (type == Type::F32) {
-      float f = int64_t(bits);
-      uint32_t b;
-      std::memcpy(&b, &f, 4);
-      bits = b;
-    } else if (type == Type::F64) {
-      double f = int64_t(bits);
-      std::memcpy(&bits, &f, 8);
-    }
-    ops.push_back(d.constant(ConstSlot::Plain, cls, bits & mask));
-    return Error::success();
-  }
-  case AstOperand::F32: {
-    uint64_t bits = op.bits;
-    if (type == Type::F64) {
-      float f;
-      uint32_t b = bits;
-      std::memcpy(&f, &b, 4);
-      double wide = f;
-      std::memcpy(&bits, &wide, 8);
-    } else if (bitWidth(type) != 32) {
-      return error("expected a literal of the instruction's width");
-    }
-    ops.push_back(d.constant(ConstSlot::Plain, cls, bits));
-    return Error::success();
-  }
-  case AstOperand::F64: {
-    uint64_t bits = op.bits;
-    if (type == Type::F32) {
-      double wide;
-      std::memcpy(&wide, &bits, 8);
-      float f = wide;
-      uint32_t b;
-      std::memcpy(&b, &f, 4);
-      bits = b;
-    } else if (bitWidth(type) != 64) {
-      return error("expected a literal of the instruction's width");
-    }
-    ops.push_back(d.constant(ConstSlot::Plain, cls, bits));
-    return Error::success();
-  }
-  case AstOperand::Name: {
-    Operand reg;
-    uint32_t bits = 0;
-    const Scope::Entry *entry = d.lookup(op.name, &reg, &bits);
-    if (entry && bits) {
-      if (bits == 1 || !widthFits(bits, type))
-        return error("expected a register of the instruction's width, got '" +
-                     op.name + "'");
-      ops.push_back(reg);
-      return Error::success();
-    }
-    if (entry) {
-      ConstSlot::Kind kind;
-      uint64_t value = entry->offset;
-      switch (entry->kind) {
-      case Scope::Entry::Shared:
-        kind = ConstSlot::SharedVar;
-        break;
-      case Scope::Entry::SharedDyn:
-        kind = ConstSlot::SharedVarDyn;
-        break;
-      case Scope::Entry::Local:
-      case Scope::Entry::Param:
-        kind = ConstSlot::LocalVar;
-        break;
-      case Scope::Entry::KernelParam:
-        kind = ConstSlot::Plain;
-        break;
-      case Scope::Entry::Global:
-      case Scope::Entry::Const:
-        kind = ConstSlot::GlobalVar;
-        break;
-      default:
-        return error("expected a value, got '" + op.name + "'");
-      }
-      ops.push_back(d.constant(kind, cls, value, op.imm));
-      return Error::success();
-    }
-    SpecialReg special;
-    if (findSpecial(op.name, special)) {
-      ops.push_back(d.constant(ConstSlot::Special, cls, uint64_t(special)));
-      return Error::success();
-    }
-    if (op.name.starts_with("%envreg") || op.name == "%gridid" ||
-        op.name.starts_with("%pm") || op.name.starts_with("%reserved_smem") ||
-        op.name == "%aggr_smem_size") {
-      ops.push_back(
-          d.constant(ConstSlot::Special, cls, uint64_t(SpecialReg::Zero)));
-      return Error::success();
-    }
-    if (op.name == "WARP_SZ") {
-      ops.push_back(d.constant(ConstSlot::Plain, cls, 32));
-      return Error::success();
-    }
-    return error("unknown register or symbol '" + op.name + "'");
-  }
+  case AstOperand::Int:
+  case AstOperand::F32:
+  case AstOperand::F64:
+    return literal(op, type);
+  case AstOperand::Name:
+    break;
   default:
     return error("expected a register or a literal");
   }
+  Operand reg;
+  uint32_t bits = 0;
+  const Scope::Entry *entry = d.lookup(op.name, &reg, &bits);
+  if (!entry)
+    return special(op, type);
+  if (!bits)
+    return variable(op, *entry, type);
+  if (bits == 1 || !widthFits(bits, type))
+    return error("expected a register of the instruction's width, got '" +
+                 op.name + "'");
+  ops.push_back(reg);
+  return Error::success();
 }
 
 Error Decoding::dstWide(const AstOperand &op, Type type) {
