@@ -1,5 +1,4 @@
-//===- Simulator.h - Execute PTX on the CPU -----------------------*- C++
-//-*-===//
+//===- Simulator.h - Execute PTX on the CPU ---------------------*- C++ -*-===//
 //
 // The public interface of the PTX simulator: parse a module, put tensors into
 // simulated global memory, launch a kernel, read the report.

@@ -1,5 +1,4 @@
-//===- BulkCopy.h - A bulk copy in flight --------------------------*- C++
-//-*-===//
+//===- BulkCopy.h - A bulk copy in flight -----------------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_BULKCOPY_H
 #define ATTN_LIB_SIMULATOR_ASYNC_BULKCOPY_H

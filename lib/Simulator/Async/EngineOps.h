@@ -1,5 +1,4 @@
-//===- EngineOps.h - What asynchronous engines share ---------------*- C++
-//-*-===//
+//===- EngineOps.h - What asynchronous engines share ------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_ENGINEOPS_H
 #define ATTN_LIB_SIMULATOR_ASYNC_ENGINEOPS_H

@@ -1,5 +1,4 @@
-//===- MbarrierOps.h - Operations on mbarriers -------------------*- C++
-//-*-===//
+//===- MbarrierOps.h - Operations on mbarriers ------------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_MBARRIEROPS_H
 #define ATTN_LIB_SIMULATOR_ASYNC_MBARRIEROPS_H

@@ -1,4 +1,4 @@
-//===- SharedMatrix.cpp - Shared-memory operands of wgmma, tcgen05 --------===//
+//===- SharedMatrix.cpp - Products' operands in shared memory -------------===//
 
 #include "SharedMatrix.h"
 #include "../Numerics/MatrixMath.h"

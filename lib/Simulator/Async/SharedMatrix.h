@@ -1,5 +1,4 @@
-//===- SharedMatrix.h - Shared-memory operands of wgmma, tcgen05 -*- C++
-//-*-//
+//===- SharedMatrix.h - Products' operands in shared memory -----*- C++ -*-===//
 //
 // Where element (row, k) of an operand lies. Swizzles act on the absolute
 // shared address, less 128 bytes for each unit of the base offset, so a

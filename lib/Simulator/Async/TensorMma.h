@@ -1,5 +1,4 @@
-//===- TensorMma.h - A tcgen05.mma in flight -----------------------*- C++
-//-*-===//
+//===- TensorMma.h - A tcgen05.mma in flight --------------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_ASYNC_TENSORMMA_H
 #define ATTN_LIB_SIMULATOR_ASYNC_TENSORMMA_H

@@ -1,5 +1,4 @@
-//===- Clock.h - Vector clocks of the race detector ----------------*- C++
-//-*-===//
+//===- Clock.h - Vector clocks of the race detector -------------*- C++ -*-===//
 //
 // Actors are warps and in-order asynchronous streams (cp.async of a warp, bulk
 // groups of a warp, an mbarrier's transaction phases, wgmma of a warpgroup,

@@ -1,5 +1,4 @@
-//===- Shadow.h - Who touched which cell last ----------------------*- C++
-//-*-===//
+//===- Shadow.h - Who touched which cell last -------------------*- C++ -*-===//
 //
 // Shadow memory of the race detector: last writer and readers of each granule.
 // A cell holds one reader; further ones are in a list on the side, which cells

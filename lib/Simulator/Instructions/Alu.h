@@ -1,5 +1,4 @@
-//===- Alu.h - Elementwise instructions over lanes -----------------*- C++
-//-*-===//
+//===- Alu.h - Elementwise instructions over lanes --------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_ALU_H
 #define ATTN_LIB_SIMULATOR_INSTRUCTIONS_ALU_H

@@ -1,5 +1,4 @@
-//===- MemoryTraffic.h - What memory instructions share ------------*- C++
-//-*-===//
+//===- MemoryTraffic.h - What memory instructions share ---------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_MEMORYTRAFFIC_H
 #define ATTN_LIB_SIMULATOR_INSTRUCTIONS_MEMORYTRAFFIC_H

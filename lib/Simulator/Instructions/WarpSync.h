@@ -1,5 +1,4 @@
-//===- WarpSync.h - Instructions that need several lanes -----------*- C++
-//-*-===//
+//===- WarpSync.h - Instructions that need several lanes --------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_INSTRUCTIONS_WARPSYNC_H
 #define ATTN_LIB_SIMULATOR_INSTRUCTIONS_WARPSYNC_H

@@ -1,5 +1,4 @@
-//===- FloatCompute.h - Scalar float arithmetic --------------------*- C++
-//-*-===//
+//===- FloatCompute.h - Scalar float arithmetic -----------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_NUMERICS_FLOATCOMPUTE_H
 #define ATTN_LIB_SIMULATOR_NUMERICS_FLOATCOMPUTE_H

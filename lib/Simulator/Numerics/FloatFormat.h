@@ -1,5 +1,4 @@
-//===- FloatFormat.h - Small floats and directed rounding ----------*- C++
-//-*-===//
+//===- FloatFormat.h - Small floats and directed rounding -------*- C++ -*-===//
 //
 // Conversions between doubles and every float format of PTX, correctly rounded
 // in every mode. Arithmetic in narrow formats goes through doubles rounded to

@@ -1,4 +1,4 @@
-//===- MatrixMath.cpp - Elements of matrix products, and their sums -------===//
+//===- MatrixMath.cpp - Elements and sums of matrix products --------------===//
 
 #include "MatrixMath.h"
 #include "FloatFormat.h"

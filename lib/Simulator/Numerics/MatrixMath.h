@@ -1,5 +1,4 @@
-//===- MatrixMath.h - Elements of matrix products, and their sums --*- C++
-//-*-===//
+//===- MatrixMath.h - Elements and sums of matrix products ------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_NUMERICS_MATRIXMATH_H
 #define ATTN_LIB_SIMULATOR_NUMERICS_MATRIXMATH_H

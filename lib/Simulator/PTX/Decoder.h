@@ -1,5 +1,4 @@
-//===- Decoder.h - From statements to decoded instructions ---------*- C++
-//-*-===//
+//===- Decoder.h - From statements to decoded instructions ------*- C++ -*-===//
 //
 // Each instruction family registers decode functions by mnemonic. A decode
 // function takes the qualifiers it knows out of the set; one that is left over

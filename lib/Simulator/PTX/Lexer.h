@@ -1,5 +1,4 @@
-//===- Lexer.h - Names, numbers and operands of PTX ----------------*- C++
-//-*-===//
+//===- Lexer.h - Names, numbers and operands of PTX -------------*- C++ -*-===//
 //
 // There is no separate token stream: PTX mnemonics contain dots and colons that
 // are only meaningful by position.

@@ -1,5 +1,4 @@
-//===- ProgramImpl.h - A decoded program ---------------------------*- C++
-//-*-===//
+//===- ProgramImpl.h - A decoded program ------------------------*- C++ -*-===//
 //
 // Each instruction is decoded once to a function pointer and operands that are
 // offsets into a warp's register file. Registers of all functions are placed

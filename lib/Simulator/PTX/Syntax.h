@@ -1,5 +1,4 @@
-//===- Syntax.h - Parsed PTX, before decoding ----------------------*- C++
-//-*-===//
+//===- Syntax.h - Parsed PTX, before decoding -------------------*- C++ -*-===//
 //
 // The parser splits a module into declarations and statements. It knows the
 // grammar but not the instructions; the decoder gives them meaning. All

@@ -1,5 +1,4 @@
-//===- Types.h - PTX scalar types ----------------------------------*- C++
-//-*-===//
+//===- Types.h - PTX scalar types -------------------------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_PTX_TYPES_H
 #define ATTN_LIB_SIMULATOR_PTX_TYPES_H

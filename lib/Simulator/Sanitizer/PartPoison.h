@@ -1,5 +1,4 @@
-//===- PartPoison.h - Poison of parts of a register ----------------*- C++
-//-*-===//
+//===- PartPoison.h - Poison of parts of a register -------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_SANITIZER_PARTPOISON_H
 #define ATTN_LIB_SIMULATOR_SANITIZER_PARTPOISON_H

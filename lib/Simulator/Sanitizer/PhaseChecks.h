@@ -1,5 +1,4 @@
-//===- PhaseChecks.h - Which phase a signal or a wait meets --------*- C++
-//-*-===//
+//===- PhaseChecks.h - Which phase a signal or a wait meets -----*- C++ -*-===//
 //
 // Signals and waits name no phase: they meet the one that is current. These
 // checks prove from the control clocks that they meet the one that was meant,

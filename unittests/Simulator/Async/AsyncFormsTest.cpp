@@ -1,5 +1,4 @@
-//===- AsyncFormsTest.cpp - mbarriers and asynchronous copies by form
-//-------===//
+//===- AsyncFormsTest.cpp - mbarriers and asynchronous copies -------------===//
 //
 // One thread does everything. Shared memory: an mbarrier at smem, data from
 // smem+1024 on.

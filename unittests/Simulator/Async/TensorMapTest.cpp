@@ -1,5 +1,4 @@
-//===- TensorMapTest.cpp - Tensor maps as a driver makes them
-//---------------===//
+//===- TensorMapTest.cpp - Tensor maps as a driver makes them -------------===//
 //
 // The bytes are what cuTensorMapEncodeTiled of driver 13.0 and
 // tensormap.replace on an H200 gave.

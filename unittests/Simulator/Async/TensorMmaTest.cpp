@@ -1,5 +1,4 @@
-//===- TensorMmaTest.cpp - Kinds, scales and layouts of tcgen05.mma
-//----------===//
+//===- TensorMmaTest.cpp - tcgen05.mma by kind, scale, layout -------------===//
 //
 // One kernel for all: it fills shared and tensor memory from `in`, multiplies
 // once, and copies D out. Expected values are worked out here in double.

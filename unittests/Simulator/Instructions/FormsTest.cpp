@@ -1,5 +1,4 @@
-//===- FormsTest.cpp - Every form decodes, and computes what an H200 does
-//--===//
+//===- FormsTest.cpp - Forms decode, and compute as an H200 ---------------===//
 //
 // Inputs/forms.txt lists the instruction forms. Inputs/h200-results.txt has,
 // for those that only use registers, a hash of what an H200 computed for the

@@ -1,5 +1,4 @@
-//===- MatrixFormsTest.cpp - ldmatrix, stmatrix, mma.sync and wmma by form
-//---===//
+//===- MatrixFormsTest.cpp - ldmatrix, stmatrix, mma, wmma ----------------===//
 //
 // Results are compared with loops over the matrices. The fragments of mma.sync
 // are those of the manual's figures.

@@ -1,5 +1,4 @@
-//===- MemoryFormsTest.cpp - Loads, stores and atomics by form
-//--------------===//
+//===- MemoryFormsTest.cpp - Loads, stores and atomics by form ------------===//
 //
 // One warp. Loads come from `in` or from shared memory, whose byte i holds i;
 // what an atomic does to 7 with the operand 5 is worked out here.

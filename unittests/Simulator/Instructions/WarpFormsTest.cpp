@@ -1,5 +1,4 @@
-//===- WarpFormsTest.cpp - Votes, reductions and barriers by form
-//-----------===//
+//===- WarpFormsTest.cpp - Votes, reductions, barriers by form ------------===//
 //
 // Lane l holds the value (l * 7) % 32 + 1 in %r2 unless a test says otherwise.
 //

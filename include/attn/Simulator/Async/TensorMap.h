@@ -1,5 +1,4 @@
-//===- TensorMap.h - Tensor maps for bulk tensor copies ------------*- C++
-//-*-===//
+//===- TensorMap.h - Tensor maps for bulk tensor copies ---------*- C++ -*-===//
 //
 // The 128 opaque bytes that a kernel takes as a tensor map, laid out as the
 // driver does it: maps of cuTensorMapEncodeTiled can be decoded, and

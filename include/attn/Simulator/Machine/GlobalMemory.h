@@ -1,5 +1,4 @@
-//===- GlobalMemory.h - Simulated global memory --------------------------*- C++
-//--*- C++ -*-===//
+//===- GlobalMemory.h - Simulated global memory -----------------*- C++ -*-===//
 //
 // Allocations of simulated global memory with bounds, an initialised bit for
 // each byte, and 64-bit device addresses that look like a GPU's.

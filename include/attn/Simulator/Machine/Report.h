@@ -1,5 +1,4 @@
-//===- Report.h - What a simulated launch found and counted --------*- C++
-//-*-===//
+//===- Report.h - What a simulated launch found and counted -----*- C++ -*-===//
 //
 // Findings of the sanitizer with both sites, counters, and their JSON form.
 //
