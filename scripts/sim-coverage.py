@@ -148,7 +148,7 @@ def unknown_bases():
     """Mnemonics that the decoder registers and no form mentions."""
     listed = {m[0] for _, _, form, _ in read_forms() for each in expand(form) for m in mnemonics(each)}
     registered = set()
-    for path in (ROOT / "lib/Simulator").glob("*.cpp"):
+    for path in (ROOT / "lib/Simulator").rglob("*.cpp"):
         registered.update(re.findall(r'table\["(\w+)"\]', path.read_text()))
     return sorted(registered - listed - CONTROL)
 

@@ -70,6 +70,8 @@ run_lints() {
   step "whitespace" "$PYTHON" scripts/check-whitespace.py
   step "banned words" "$PYTHON" scripts/check-banned-words.py
   step "file length" "$PYTHON" scripts/check-file-length.py
+  step "function length" "$PYTHON" scripts/check-function-length.py
+  step "include circles" "$PYTHON" scripts/check-include-circles.py
   step "include guards" "$PYTHON" scripts/check-include-guards.py
   step "folder mirror" "$PYTHON" scripts/check-folder-mirror.py
   step "expected flags" "$PYTHON" scripts/check-expected-flags.py

@@ -70,6 +70,52 @@ class IncludeGuards(unittest.TestCase):
         self.assertEqual(wanted(path("include/attn-c/A.h")), "ATTN_C_A_H")
 
 
+class FunctionLength(unittest.TestCase):
+    def setUp(self):
+        self.functions = load("check-function-length").functions
+
+    def lengths(self, text: str) -> dict[str, int]:
+        return {name: lines for name, _, lines in self.functions(text)}
+
+    def test_functions_and_methods(self):
+        text = "namespace a {\nint A::f(int x) const {\n  if (x) {\n  }\n}\n"
+        text += "struct B {\n  B() : x{1} {\n  }\n  int x = {0};\n};\n}\n"
+        self.assertEqual(self.lengths(text), {"A::f": 4, "B": 2})
+
+    def test_lambdas_belong_to_their_function(self):
+        text = "void f() {\n  auto g = [](int x) {\n    return x;\n  };\n}\n"
+        self.assertEqual(self.lengths(text), {"f": 5})
+
+    def test_tables_comments_and_literals(self):
+        text = "int t[] = {\n1,\n2\n};\n// f() {\nauto s = \"{\";\nenum E { A };\n"
+        self.assertEqual(self.lengths(text), {})
+
+    def test_operators_and_templates(self):
+        text = "template <typename T>\nbool operator==(T a, T b) {\n  return a;\n}\n"
+        self.assertEqual(self.lengths(text), {"operator==": 3})
+
+
+class IncludeCircles(unittest.TestCase):
+    def setUp(self):
+        self.module = load("check-include-circles")
+
+    def test_pairs_are_one(self):
+        graph = {"include/attn/A/X.h": set(), "lib/A/X.cpp": {"include/attn/A/X.h", "lib/A/Y.h"}}
+        graph["lib/A/Y.h"] = {"include/attn/A/X.h"}
+        merged = self.module.merged(graph, self.module.unit)
+        self.assertEqual(self.module.circles(graph), [])
+        self.assertEqual(self.module.circles(merged), [["A/X", "A/Y"]])
+
+    def test_folders(self):
+        graph = {"lib/A/X.cpp": {"include/attn/B/Y.h"}, "lib/B/Z.cpp": {"lib/A/X.h"}}
+        rooms = self.module.merged(graph, self.module.room)
+        self.assertEqual(self.module.circles(rooms), [["lib/A", "lib/B"]])
+
+    def test_imports(self):
+        found = self.module.IMPORT.findall("from . import a, b\n    from .c import d\n")
+        self.assertEqual(found, [("a, b", ""), ("", "c")])
+
+
 class Whitespace(unittest.TestCase):
     def test_all_kinds(self):
         problems = load("check-whitespace").problems_of("a", "x \n\ty\nz")

@@ -3,8 +3,10 @@
 #ifndef ATTN_LIB_ANALYSIS_REGIONARITHMETIC_H
 #define ATTN_LIB_ANALYSIS_REGIONARITHMETIC_H
 
-#include "attn/Analysis/RegionEvaluator.h"
+#include "attn/Analysis/RegionNumber.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/Support/Error.h"
+#include <functional>
 
 namespace mlir::attn {
 

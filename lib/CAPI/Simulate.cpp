@@ -2,8 +2,8 @@
 
 #include "Request.h"
 #include "attn/Compile/Verify.h"
-#include "attn/Simulator/CostReport.h"
-#include "attn/Simulator/Recorded.h"
+#include "attn/Cost/CostReport.h"
+#include "attn/Harness/Recorded.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -304,8 +304,8 @@ static llvm::Error simulateLaunchInto(const std::string &ptx, StringRef json,
       sim::runRecorded(*launch, **program, options);
   if (!report)
     return report.takeError();
-  llvm::Expected<sim::CostReport> found =
-      sim::computeCosts(*report, ptx, costs);
+  llvm::Expected<sim::CostReport> found = sim::computeCosts(
+      {report->kernel, report->chip, report->shape, report->run}, ptx, costs);
   if (!found)
     return found.takeError();
   fillReport(*report, *found, result);

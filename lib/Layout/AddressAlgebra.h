@@ -3,7 +3,9 @@
 #ifndef ATTN_LIB_LAYOUT_ADDRESSALGEBRA_H
 #define ATTN_LIB_LAYOUT_ADDRESSALGEBRA_H
 
-#include "attn/Layout/Access.h"
+#include "attn/Layout/AddressForm.h"
+#include "attn/Layout/SharedLayout.h"
+#include "attn/Layout/TileLayout.h"
 
 namespace mlir::attn {
 

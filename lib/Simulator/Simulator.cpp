@@ -1,22 +1,14 @@
 //===- Simulator.cpp - Launching a kernel ---------------------------------===//
 
 #include "attn/Simulator/Simulator.h"
-#include "Machine.h"
+#include "InstructionSet.h"
+#include "Scheduler.h"
 #include "attn/Support/HostMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
 using llvm::Error;
 using llvm::Expected;
-
-Program::~Program() = default;
-
-const KernelInfo *Program::findKernel(llvm::StringRef name) const {
-  for (const KernelInfo &kernel : getKernels())
-    if (kernel.name == name)
-      return &kernel;
-  return nullptr;
-}
 
 Expected<std::unique_ptr<Program>>
 mlir::attn::sim::parsePTX(llvm::StringRef text, llvm::StringRef name) {
@@ -27,7 +19,7 @@ mlir::attn::sim::parsePTX(llvm::StringRef text, llvm::StringRef name) {
   if (!module)
     return module.takeError();
   program->ast = std::move(*module);
-  if (Error e = decodeProgram(*program))
+  if (Error e = decodeProgram(*program, getInstructions()))
     return std::move(e);
   return std::unique_ptr<Program>(std::move(program));
 }
@@ -180,7 +172,7 @@ Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
     return std::move(e);
   if (Error e = placeGlobals(machine, impl, memory))
     return std::move(e);
-  RunReport report = machine.run();
+  RunReport report = Scheduler(machine).run();
   for (uint64_t address : machine.globalAddresses)
     llvm::cantFail(memory.release(address));
   if (config.progress)

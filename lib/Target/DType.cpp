@@ -1,23 +1,13 @@
 //===- DType.cpp - element types of tensors -------------------------------===//
 #include "attn/Target/DType.h"
 
-#include "LaunchRecordNames.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/Endian.h"
 #include <cmath>
 
 using namespace mlir::attn;
-using llvm::StringRef;
 namespace endian = llvm::support::endian;
-
-StringRef mlir::attn::stringifyDType(DType dtype) {
-  return getName(dtypeNames, dtype);
-}
-
-std::optional<DType> mlir::attn::symbolizeDType(StringRef name) {
-  return findByName<DType>(dtypeNames, name);
-}
 
 unsigned mlir::attn::getByteWidth(DType dtype) {
   switch (dtype) {

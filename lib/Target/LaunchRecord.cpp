@@ -1,12 +1,10 @@
 //===- LaunchRecord.cpp - what a launch of a kernel needs -----------------===//
 #include "attn/Target/LaunchRecord.h"
 
-#include "LaunchRecordNames.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir::attn;
 using llvm::StringRef;
-namespace json = llvm::json;
 
 unsigned mlir::attn::getMapRank(TensorMapView view, unsigned tensorRank) {
   return view == TensorMapView::Quads ? tensorRank + 1 : tensorRank;
@@ -31,103 +29,4 @@ std::optional<unsigned> LaunchRecord::findTensor(StringRef name) const {
     if (tensor.name == name)
       return index;
   return std::nullopt;
-}
-
-//===----------------------------------------------------------------------===//
-// Writer
-//===----------------------------------------------------------------------===//
-
-static json::Value writeArg(const LaunchRecord &record, const LaunchArg &arg) {
-  json::Object object{{"kind", getName(argKindNames, arg.kind)}};
-  auto writeTensor = [&] {
-    object["tensor"] = record.tensors[arg.tensor].name;
-  };
-  switch (arg.kind) {
-  case ArgKind::Pointer:
-    writeTensor();
-    break;
-  case ArgKind::Size:
-  case ArgKind::Stride:
-    writeTensor();
-    object["dim"] = arg.dim;
-    object["type"] = stringifyDType(arg.type);
-    break;
-  case ArgKind::Scalar:
-    object["name"] = arg.name;
-    object["type"] = stringifyDType(arg.type);
-    if (arg.value)
-      object["value"] = *arg.value;
-    break;
-  case ArgKind::TensorMap:
-    writeTensor();
-    object["rank"] = int64_t(arg.box.size());
-    object["box"] = json::Array(arg.box);
-    object["swizzle"] = getName(swizzleNames, arg.swizzle);
-    object["element"] = stringifyDType(arg.element);
-    if (arg.view != TensorMapView::Whole)
-      object["view"] = getName(mapViewNames, arg.view);
-    break;
-  case ArgKind::Workspace:
-    object["index"] = arg.workspace;
-    break;
-  }
-  return object;
-}
-
-static json::Value writeProblem(const AttentionProblem &problem) {
-  json::Object mask{{"kind", getName(maskKindNames, problem.mask)}};
-  if (problem.mask != LaunchMaskKind::None)
-    mask["align"] = getName(maskAlignNames, problem.align);
-  if (problem.mask == LaunchMaskKind::Window) {
-    mask["left"] = problem.left;
-    mask["right"] = problem.right;
-  }
-  return json::Object{{"scale", problem.scale},
-                      {"mask", std::move(mask)},
-                      {"softcap", problem.softcap},
-                      {"heads", problem.heads},
-                      {"kv_heads", problem.kvHeads},
-                      {"d", problem.d},
-                      {"dv", problem.dv},
-                      {"sinks", problem.sinks},
-                      {"varlen", problem.varlen},
-                      {"max_seqlen_q", problem.maxSeqlenQ},
-                      {"score_mod", problem.scoreMod},
-                      {"mask_mod", problem.maskMod}};
-}
-
-json::Value mlir::attn::toJSON(const LaunchRecord &record) {
-  json::Array grid, tensors, args, workspaces;
-  for (const SizeExpr &extent : record.grid)
-    grid.push_back(extent.getText().str());
-  for (const LaunchTensor &tensor : record.tensors)
-    tensors.push_back(
-        json::Object{{"name", tensor.name},
-                     {"dtype", stringifyDType(tensor.dtype)},
-                     {"shape", json::Array(tensor.shape)},
-                     {"strides", json::Array(tensor.strides)},
-                     {"access", getName(accessNames, tensor.access)}});
-  for (const LaunchArg &arg : record.args)
-    args.push_back(writeArg(record, arg));
-  for (const LaunchWorkspace &workspace : record.workspaces) {
-    json::Object object{{"bytes", workspace.bytes.getText().str()},
-                        {"zeroed", workspace.zeroed}};
-    if (workspace.restored)
-      object["restored"] = true;
-    workspaces.push_back(std::move(object));
-  }
-  json::Object object{{"version", LaunchRecord::currentVersion},
-                      {"kernel", record.kernel},
-                      {"target", json::Object{{"chip", record.chip},
-                                              {"ptx", record.ptxVersion}}},
-                      {"grid", std::move(grid)},
-                      {"block", json::Array(record.block)},
-                      {"cluster", json::Array(record.cluster)},
-                      {"shared_bytes", record.sharedBytes},
-                      {"tensors", std::move(tensors)},
-                      {"args", std::move(args)},
-                      {"workspace", std::move(workspaces)}};
-  if (record.problem)
-    object["problem"] = writeProblem(*record.problem);
-  return object;
 }

@@ -7,23 +7,11 @@
 #ifndef ATTN_LIB_TARGET_LAUNCHRECORDNAMES_H
 #define ATTN_LIB_TARGET_LAUNCHRECORDNAMES_H
 
+#include "DTypeNames.h"
+#include "EnumNames.h"
 #include "attn/Target/LaunchRecord.h"
-#include <utility>
 
 namespace mlir::attn {
-
-template <typename T>
-using NameEntry = std::pair<T, llvm::StringLiteral>;
-
-inline constexpr NameEntry<DType> dtypeNames[] = {{DType::F16, "f16"},
-                                                  {DType::BF16, "bf16"},
-                                                  {DType::F32, "f32"},
-                                                  {DType::F64, "f64"},
-                                                  {DType::F8E4M3FN, "f8E4M3FN"},
-                                                  {DType::F8E5M2, "f8E5M2"},
-                                                  {DType::I8, "i8"},
-                                                  {DType::I32, "i32"},
-                                                  {DType::I64, "i64"}};
 
 inline constexpr NameEntry<DType> indexTypeNames[] = {{DType::I32, "i32"},
                                                       {DType::I64, "i64"}};
@@ -56,25 +44,6 @@ inline constexpr NameEntry<LaunchMaskKind> maskKindNames[] = {
 inline constexpr NameEntry<LaunchMaskAlign> maskAlignNames[] = {
     {LaunchMaskAlign::TopLeft, "top_left"},
     {LaunchMaskAlign::BottomRight, "bottom_right"}};
-
-/// The name of `value`; every enumerator has one.
-template <typename T, size_t N>
-llvm::StringRef getName(const NameEntry<T> (&names)[N], T value) {
-  for (const NameEntry<T> &entry : names)
-    if (entry.first == value)
-      return entry.second;
-  return "";
-}
-
-/// The enumerator called `name`.
-template <typename T>
-std::optional<T> findByName(llvm::ArrayRef<NameEntry<T>> names,
-                            llvm::StringRef name) {
-  for (const NameEntry<T> &entry : names)
-    if (entry.second == name)
-      return entry.first;
-  return std::nullopt;
-}
 
 } // namespace mlir::attn
 

@@ -75,9 +75,9 @@ static CapabilitySet operator|(CapabilitySet set, Capability capability) {
   return set.set(static_cast<unsigned>(capability));
 }
 
-static std::vector<TargetRow> makeTargets() {
+/// What each generation adds to the one before it [PTX].
+struct Generations {
   using C = Capability;
-  // What each generation adds to the one before it [PTX].
   CapabilitySet sm80 = CapabilitySet() | C::Base;
   CapabilitySet sm89 = sm80 | C::Fp8;
   CapabilitySet sm90 = sm89 | C::StMatrix | C::Cluster | C::Tma | C::Bf16Arith;
@@ -88,156 +88,184 @@ static std::vector<TargetRow> makeTargets() {
                          C::Matrix8 | C::TmaPair | C::Tcgen05;
   CapabilitySet sm100a = sm100f | C::Tcgen05Shift | C::Tcgen05I8;
   CapabilitySet sm103a = sm100f | C::Tcgen05Shift | C::Tcgen05LdRed;
+};
 
-  std::vector<TargetRow> rows;
-
-  TargetRow a100;
-  a100.chip = "sm_80";
-  a100.computeCapability = 80;
-  a100.minPTX = 70;
-  a100.defaultPTX = 80;
-  a100.capabilities = sm80;
-  a100.sharedBytesPerSM = 164 * 1024;
-  a100.sharedBytesPerCTA = 163 * 1024;
-  a100.sharedBytesReserved = 1024;
-  a100.registersPerSM = 65536;
-  a100.registersPerThread = 255;
-  a100.registerAllocationUnit = 8;
-  a100.maxThreadsPerCTA = 1024;
-  a100.maxThreadsPerSM = 2048;
-  a100.maxWarpsPerSM = 64;
-  a100.maxCTAsPerSM = 32;
-  a100.maxClusterSize = 1;
-  a100.tmemColumns = 0;
-  a100.namedBarriers = 16;
+static TargetRow makeA100(const Generations &capabilities) {
+  TargetRow row;
+  row.chip = "sm_80";
+  row.computeCapability = 80;
+  row.minPTX = 70;
+  row.defaultPTX = 80;
+  row.capabilities = capabilities.sm80;
+  row.sharedBytesPerSM = 164 * 1024;
+  row.sharedBytesPerCTA = 163 * 1024;
+  row.sharedBytesReserved = 1024;
+  row.registersPerSM = 65536;
+  row.registersPerThread = 255;
+  row.registerAllocationUnit = 8;
+  row.maxThreadsPerCTA = 1024;
+  row.maxThreadsPerSM = 2048;
+  row.maxWarpsPerSM = 64;
+  row.maxCTAsPerSM = 32;
+  row.maxClusterSize = 1;
+  row.tmemColumns = 0;
+  row.namedBarriers = 16;
   // 312 TFLOP/s on 108 SMs at 1410 MHz [WP].
-  a100.tensorFlopF16 = 2048;
-  a100.tensorFlopFp8 = 0;
-  a100.mmaSyncFlopF16 = 2048;
-  a100.expPerClock = 16;
-  a100.fmaPerClock = 64;
-  a100.issuePerClock = 4;
-  a100.sharedBytesPerClock = 128;
+  row.tensorFlopF16 = 2048;
+  row.tensorFlopFp8 = 0;
+  row.mmaSyncFlopF16 = 2048;
+  row.expPerClock = 16;
+  row.fmaPerClock = 64;
+  row.issuePerClock = 4;
+  row.sharedBytesPerClock = 128;
   // 5120 bytes per clock for the whole chip [WP].
-  a100.l2BytesPerClock = 47;
-  a100.board = "A100 SXM 80 GB";
-  a100.smCount = 108;
-  a100.clockMHz = 1410;
-  a100.dramGBPerSecond = 2039;
-  a100.l2Bytes = uint64_t(40) << 20;
-  a100.powerWatts = 400;
-  a100.picojoulePerFlop = 0.55;
-  a100.picojoulePerLaneInstruction = 25;
-  a100.picojoulePerL2Byte = 23;
-  rows.push_back(a100);
+  row.l2BytesPerClock = 47;
+  row.board = "A100 SXM 80 GB";
+  row.smCount = 108;
+  row.clockMHz = 1410;
+  row.dramGBPerSecond = 2039;
+  row.l2Bytes = uint64_t(40) << 20;
+  row.powerWatts = 400;
+  row.picojoulePerFlop = 0.55;
+  row.picojoulePerLaneInstruction = 25;
+  row.picojoulePerL2Byte = 23;
+  return row;
+}
 
-  TargetRow a40 = a100;
-  a40.chip = "sm_86";
-  a40.computeCapability = 86;
-  a40.minPTX = 71;
-  a40.sharedBytesPerSM = 100 * 1024;
-  a40.sharedBytesPerCTA = 99 * 1024;
-  a40.maxThreadsPerSM = 1536;
-  a40.maxWarpsPerSM = 48;
-  a40.maxCTAsPerSM = 16;
+static TargetRow makeA40(const TargetRow &a100) {
+  TargetRow row = a100;
+  row.chip = "sm_86";
+  row.computeCapability = 86;
+  row.minPTX = 71;
+  row.sharedBytesPerSM = 100 * 1024;
+  row.sharedBytesPerCTA = 99 * 1024;
+  row.maxThreadsPerSM = 1536;
+  row.maxWarpsPerSM = 48;
+  row.maxCTAsPerSM = 16;
   // 149.7 TFLOP/s on 84 SMs at 1740 MHz [WP]; GeForce boards of this chip
   // reach half of it with float32 accumulation.
-  a40.tensorFlopF16 = 1024;
-  a40.mmaSyncFlopF16 = 1024;
-  a40.fmaPerClock = 128;
-  a40.l2BytesPerClock = 32; // [E]
-  a40.board = "A40";
-  a40.smCount = 84;
-  a40.clockMHz = 1740;
-  a40.dramGBPerSecond = 696;
-  a40.l2Bytes = uint64_t(6) << 20;
-  a40.powerWatts = 300;
-  rows.push_back(a40);
+  row.tensorFlopF16 = 1024;
+  row.mmaSyncFlopF16 = 1024;
+  row.fmaPerClock = 128;
+  row.l2BytesPerClock = 32; // [E]
+  row.board = "A40";
+  row.smCount = 84;
+  row.clockMHz = 1740;
+  row.dramGBPerSecond = 696;
+  row.l2Bytes = uint64_t(6) << 20;
+  row.powerWatts = 300;
+  return row;
+}
 
-  TargetRow l40s = a40;
-  l40s.chip = "sm_89";
-  l40s.computeCapability = 89;
-  l40s.minPTX = 78;
-  l40s.defaultPTX = 84; // mma.sync on fp8 needs it
-  l40s.capabilities = sm89;
-  l40s.maxCTAsPerSM = 24;
+static TargetRow makeL40S(const TargetRow &a40,
+                          const Generations &capabilities) {
+  TargetRow row = a40;
+  row.chip = "sm_89";
+  row.computeCapability = 89;
+  row.minPTX = 78;
+  row.defaultPTX = 84; // mma.sync on fp8 needs it
+  row.capabilities = capabilities.sm89;
+  row.maxCTAsPerSM = 24;
   // 362 and 733 TFLOP/s on 142 SMs at 2520 MHz [WP].
-  l40s.tensorFlopFp8 = 2048;
-  l40s.board = "L40S";
-  l40s.smCount = 142;
-  l40s.clockMHz = 2520;
-  l40s.dramGBPerSecond = 864;
-  l40s.l2Bytes = uint64_t(96) << 20;
-  l40s.powerWatts = 350;
-  rows.push_back(l40s);
+  row.tensorFlopFp8 = 2048;
+  row.board = "L40S";
+  row.smCount = 142;
+  row.clockMHz = 2520;
+  row.dramGBPerSecond = 864;
+  row.l2Bytes = uint64_t(96) << 20;
+  row.powerWatts = 350;
+  return row;
+}
 
-  TargetRow h100 = a100;
-  h100.chip = "sm_90a";
-  h100.computeCapability = 90;
-  h100.minPTX = 80;
-  h100.defaultPTX = 86; // mbarrier and TMA forms on .shared::cta need it
-  h100.capabilities = sm90a;
-  h100.sharedBytesPerSM = 228 * 1024;
-  h100.sharedBytesPerCTA = 227 * 1024;
-  h100.maxClusterSize = 8;
+static TargetRow makeH100(const TargetRow &a100,
+                          const Generations &capabilities) {
+  TargetRow row = a100;
+  row.chip = "sm_90a";
+  row.computeCapability = 90;
+  row.minPTX = 80;
+  row.defaultPTX = 86; // mbarrier and TMA forms on .shared::cta need it
+  row.capabilities = capabilities.sm90a;
+  row.sharedBytesPerSM = 228 * 1024;
+  row.sharedBytesPerCTA = 227 * 1024;
+  row.maxClusterSize = 8;
   // wgmma of any N takes N/2 cycles for a 64 x N x 16 product on a quarter of
   // the SM [M]; 989 TFLOP/s on 132 SMs at 1830 MHz [WP].
-  h100.tensorFlopF16 = 4096;
-  h100.tensorFlopFp8 = 8192;
+  row.tensorFlopF16 = 4096;
+  row.tensorFlopFp8 = 8192;
   // m16n8k16 takes 6.8 cycles on one of four schedulers [M].
-  h100.mmaSyncFlopF16 = 2409;
-  h100.fmaPerClock = 128;
+  row.mmaSyncFlopF16 = 2409;
+  row.fmaPerClock = 128;
   // 5120 bytes per clock for the whole chip, as on A100 [E]; kernels that used
   // 30 were seen [M].
-  h100.l2BytesPerClock = 39;
-  h100.board = "H100 SXM";
-  h100.smCount = 132;
-  h100.clockMHz = 1830;
-  h100.dramGBPerSecond = 3352;
-  h100.l2Bytes = uint64_t(50) << 20;
-  h100.powerWatts = 700;
-  rows.push_back(h100);
+  row.l2BytesPerClock = 39;
+  row.board = "H100 SXM";
+  row.smCount = 132;
+  row.clockMHz = 1830;
+  row.dramGBPerSecond = 3352;
+  row.l2Bytes = uint64_t(50) << 20;
+  row.powerWatts = 700;
+  return row;
+}
 
-  TargetRow b200 = h100;
-  b200.chip = "sm_100a";
-  b200.computeCapability = 100;
-  b200.minPTX = 86;
-  b200.defaultPTX = 88; // block scales and 32-byte vectors need it
-  b200.capabilities = sm100a;
-  b200.tmemColumns = 512;
+static TargetRow makeB200(const TargetRow &h100,
+                          const Generations &capabilities) {
+  TargetRow row = h100;
+  row.chip = "sm_100a";
+  row.computeCapability = 100;
+  row.minPTX = 86;
+  row.defaultPTX = 88; // block scales and 32-byte vectors need it
+  row.capabilities = capabilities.sm100a;
+  row.tmemColumns = 512;
   // 2.25 and 4.5 PFLOP/s on 148 SMs at 1850 MHz [WP].
-  b200.tensorFlopF16 = 8192;
-  b200.tensorFlopFp8 = 16384;
-  b200.mmaSyncFlopF16 = 2048; // [E]
-  b200.l2BytesPerClock = 64;  // [E]
-  b200.board = "B200";
-  b200.smCount = 148;
-  b200.clockMHz = 1850;
-  b200.dramGBPerSecond = 8000;
-  b200.l2Bytes = uint64_t(126) << 20;
-  b200.powerWatts = 1000;
+  row.tensorFlopF16 = 8192;
+  row.tensorFlopFp8 = 16384;
+  row.mmaSyncFlopF16 = 2048; // [E]
+  row.l2BytesPerClock = 64;  // [E]
+  row.board = "B200";
+  row.smCount = 148;
+  row.clockMHz = 1850;
+  row.dramGBPerSecond = 8000;
+  row.l2Bytes = uint64_t(126) << 20;
+  row.powerWatts = 1000;
+  return row;
+}
 
-  // The family target: its PTX runs on sm_100 and sm_103 alike, so it claims
-  // only what both have. Rates are those of the slower board.
-  TargetRow family = b200;
-  family.chip = "sm_100f";
-  family.minPTX = 88;
-  family.capabilities = sm100f;
-  rows.push_back(b200);
-  rows.push_back(family);
+/// The family target: its PTX runs on sm_100 and sm_103 alike, so it claims
+/// only what both have. Rates are those of the slower board.
+static TargetRow makeFamily(const TargetRow &b200,
+                            const Generations &capabilities) {
+  TargetRow row = b200;
+  row.chip = "sm_100f";
+  row.minPTX = 88;
+  row.capabilities = capabilities.sm100f;
+  return row;
+}
 
-  TargetRow b300 = b200;
-  b300.chip = "sm_103a";
-  b300.computeCapability = 103;
-  b300.minPTX = 88;
-  b300.capabilities = sm103a;
+static TargetRow makeB300(const TargetRow &b200,
+                          const Generations &capabilities) {
+  TargetRow row = b200;
+  row.chip = "sm_103a";
+  row.computeCapability = 103;
+  row.minPTX = 88;
+  row.capabilities = capabilities.sm103a;
   // Twice the exponentials of B200 [WP].
-  b300.expPerClock = 32;
-  b300.board = "B300";
-  b300.clockMHz = 1920;
-  b300.powerWatts = 1400;
-  rows.push_back(b300);
-  return rows;
+  row.expPerClock = 32;
+  row.board = "B300";
+  row.clockMHz = 1920;
+  row.powerWatts = 1400;
+  return row;
+}
+
+static std::vector<TargetRow> makeTargets() {
+  Generations capabilities;
+  TargetRow a100 = makeA100(capabilities);
+  TargetRow a40 = makeA40(a100);
+  TargetRow l40s = makeL40S(a40, capabilities);
+  TargetRow h100 = makeH100(a100, capabilities);
+  TargetRow b200 = makeB200(h100, capabilities);
+  TargetRow family = makeFamily(b200, capabilities);
+  TargetRow b300 = makeB300(b200, capabilities);
+  return {a100, a40, l40s, h100, b200, family, b300};
 }
 
 llvm::ArrayRef<TargetRow> mlir::attn::getTargets() {

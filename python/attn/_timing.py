@@ -13,15 +13,13 @@ import math
 import statistics
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from . import runtime
+from ._candidates import Candidate, Problem
 from .errors import AttnError
-
-if TYPE_CHECKING:
-    from .autotune import Candidate, Problem
 
 _DEVICE = "cuda"
 

@@ -26,6 +26,24 @@ Scalar = Union[bool, int, float]
 Operand = Union["Value", Scalar]
 
 
+class _Functions:
+    """What functions and methods do to traced values, by name."""
+
+    methods: frozenset[str] = frozenset()
+    call: Callable[[str, Sequence[Any], Any], Any]
+
+
+_functions = _Functions()
+
+
+def set_functions(
+    methods: frozenset[str], call: Callable[[str, Sequence[Any], Any], Any]
+) -> None:
+    """Gives values the functions of attn.mods, which is made of those here."""
+    _functions.methods = methods
+    _functions.call = call
+
+
 def is_library(file: str) -> bool:
     """Whether a file of code belongs to this package, torch or numpy."""
     is_own = os.path.dirname(os.path.abspath(file)) == _PACKAGE
@@ -452,11 +470,8 @@ class Value:
         return convert(self.graph, self, types[name])
 
     def __getattr__(self, name: str) -> Any:
-        # Methods of a tensor that attn.mods has as functions.
-        from . import mods
-
-        if name in mods.METHODS:
-            return lambda *args, **kwargs: mods.call(name, (self, *args), kwargs)
+        if name in _functions.methods:
+            return lambda *args, **kwargs: _functions.call(name, (self, *args), kwargs)
         if name.startswith("__"):
             raise AttributeError(name)
         raise fail(f"a traced value has no method {name!r}")
@@ -465,17 +480,11 @@ class Value:
     def __torch_function__(
         cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        from . import mods
-
-        return mods.call(function.__name__, args, kwargs)
+        return _functions.call(function.__name__, args, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from . import mods
-
-        return mods.call(function.__name__, args, kwargs)
+        return _functions.call(function.__name__, args, kwargs)
 
     def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        from . import mods
-
         name = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"
-        return mods.call(name, args, kwargs)
+        return _functions.call(name, args, kwargs)

@@ -234,3 +234,6 @@ def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> An
         return target(*map(_to_number, args), **(kwargs or {}))
     except TypeError as error:
         raise _trace.fail(f"{name}: {error}") from None
+
+
+_trace.set_functions(METHODS, call)

@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compile/Bundle.h"
-#include "attn/Compile/Candidates.h"
+#include "attn/Compile/CandidateFolder.h"
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"

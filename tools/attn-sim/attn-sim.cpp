@@ -7,8 +7,8 @@
 // could not be run.
 //
 //===----------------------------------------------------------------------===//
-#include "attn/Simulator/CostReport.h"
-#include "attn/Simulator/Recorded.h"
+#include "attn/Cost/CostReport.h"
+#include "attn/Harness/Recorded.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
 #include "attn/Target/ToolMain.h"
@@ -292,7 +292,9 @@ static Expected<bool> runTool() {
   Expected<std::string> text = readFile(path);
   if (!text)
     return text.takeError();
-  Expected<CostReport> costs = computeCosts(*report, *text, getCostOptions());
+  Expected<CostReport> costs =
+      computeCosts({report->kernel, report->chip, report->shape, report->run},
+                   *text, getCostOptions());
   if (!costs)
     return costs.takeError();
   if (Error error = writeOutputs(*report))

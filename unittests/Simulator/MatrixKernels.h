@@ -1,5 +1,4 @@
-//===- MatrixKernels.h - Small wgmma and tcgen05 kernels -----------*- C++
-//-*-===//
+//===- MatrixKernels.h - Small wgmma and tcgen05 kernels --------*- C++ -*-===//
 //
 // A (64x16) and B (Nx16) of small integers in f16, K-major without swizzle:
 // core matrices of 8 rows of 16 bytes, k halves 128 bytes apart, row groups 256

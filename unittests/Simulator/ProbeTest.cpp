@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestKernel.h"
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 

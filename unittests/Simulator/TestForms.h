@@ -1,5 +1,4 @@
-//===- TestForms.h - The forms of Inputs/forms.txt ----------------*- C++
-//-*-===//
+//===- TestForms.h - The forms of Inputs/forms.txt --------------*- C++ -*-===//
 
 #ifndef ATTN_UNITTESTS_SIMULATOR_TESTFORMS_H
 #define ATTN_UNITTESTS_SIMULATOR_TESTFORMS_H

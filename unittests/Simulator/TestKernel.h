@@ -1,5 +1,4 @@
-//===- TestKernel.h - Running small PTX kernels in tests -----------*- C++
-//-*-===//
+//===- TestKernel.h - Running small PTX kernels in tests --------*- C++ -*-===//
 
 #ifndef ATTN_UNITTESTS_SIMULATOR_TESTKERNEL_H
 #define ATTN_UNITTESTS_SIMULATOR_TESTKERNEL_H

@@ -9,6 +9,7 @@
 #ifndef ATTN_ANALYSIS_REGIONEVALUATOR_H
 #define ATTN_ANALYSIS_REGIONEVALUATOR_H
 
+#include "attn/Analysis/RegionNumber.h"
 #include "mlir/IR/Region.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
@@ -17,13 +18,6 @@
 #include <vector>
 
 namespace mlir::attn {
-
-/// A number of an evaluation: floats are held in float64, integers in 64 bits
-/// with the sign of their type's width extended.
-union RegionNumber {
-  double real;
-  int64_t integer;
-};
 
 /// Reads an element of a captured memref; the index has one number for each
 /// dimension. An index out of bounds is the callee's to report.

@@ -10,7 +10,7 @@
 
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
-#include "attn/Simulator/Harness.h"
+#include "attn/Harness/Harness.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <memory>
 

@@ -18,6 +18,7 @@
 #ifndef ATTN_LAYOUT_ACCESS_H
 #define ATTN_LAYOUT_ACCESS_H
 
+#include "attn/Layout/AddressForm.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TileLayout.h"
 
@@ -40,35 +41,6 @@ struct BitTerm {
 /// instructions: (lane & 7) * 144 instead of three selects.
 llvm::SmallVector<BitTerm, 4> bitTerms(llvm::ArrayRef<int64_t> constants,
                                        bool forXor);
-
-/// The part of a byte address that depends on the thread: one constant for each
-/// bit of the lane, warp and block index.
-struct AddressForm {
-  llvm::SmallVector<int64_t, 5> laneXor;
-  llvm::SmallVector<int64_t, 5> laneAdd;
-  llvm::SmallVector<int64_t, 4> warpXor;
-  llvm::SmallVector<int64_t, 4> warpAdd;
-  llvm::SmallVector<int64_t, 2> blockXor;
-  llvm::SmallVector<int64_t, 2> blockAdd;
-
-  int64_t evaluateXor(unsigned lane, unsigned warp, unsigned block = 0) const;
-  int64_t evaluateAdd(unsigned lane, unsigned warp, unsigned block = 0) const;
-  /// Bits that the XOR part can set.
-  int64_t xorMask() const;
-  bool operator==(const AddressForm &other) const;
-};
-
-/// An address: a form and constants.
-struct AccessAddress {
-  /// Index into the plan's forms.
-  unsigned form = 0;
-  int64_t xorConst = 0;
-  int64_t addConst = 0;
-
-  /// Byte offset from the buffer's base.
-  int64_t evaluate(llvm::ArrayRef<AddressForm> forms, unsigned lane,
-                   unsigned warp, unsigned block = 0) const;
-};
 
 /// One ld.shared or st.shared (vector) of each thread.
 struct VectorAccess {
@@ -97,12 +69,7 @@ struct VectorPlan {
 
 /// Addresses of single elements of a tile in a buffer of the same rank; element
 /// coordinates are relative to the buffer's (view's) first element. An error
-/// when the shapes do not fit or an address is not of the form above.
-struct ElementAddresses {
-  AddressForm form;
-  /// For each register of the tile, with form 0.
-  llvm::SmallVector<AccessAddress> registers;
-};
+/// when the shapes do not fit or an address is not of the form.
 llvm::Expected<ElementAddresses> elementAddresses(const TileLayout &tile,
                                                   const SharedLayout &buffer);
 

@@ -1,5 +1,4 @@
-//===- Simulator.h - Execute PTX on the CPU -----------------------*- C++
-//-*-===//
+//===- Simulator.h - Execute PTX on the CPU ---------------------*- C++ -*-===//
 //
 // The public interface of the PTX simulator: parse a module, put tensors into
 // simulated global memory, launch a kernel, read the report.
@@ -19,151 +18,19 @@
 #ifndef ATTN_SIMULATOR_SIMULATOR_H
 #define ATTN_SIMULATOR_SIMULATOR_H
 
-#include "attn/Simulator/Memory.h"
-#include "attn/Simulator/Report.h"
-#include "attn/Support/Progress.h"
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
-#include <array>
-#include <cstdint>
+#include "attn/Simulator/Machine/GlobalMemory.h"
+#include "attn/Simulator/Machine/LaunchConfig.h"
+#include "attn/Simulator/Machine/Report.h"
+#include "attn/Simulator/PTX/Program.h"
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace mlir::attn::sim {
-
-/// The most shared memory of a CTA on any chip, in bytes.
-constexpr uint32_t kMaxSharedBytes = 227 * 1024;
-
-/// One kernel parameter and its place in the flat parameter buffer.
-struct KernelParam {
-  std::string name;
-  uint32_t offset = 0; ///< in bytes, aligned as the PTX declares it
-  uint32_t size = 0;   ///< in bytes
-  uint32_t align = 1;
-  std::string type; ///< of a scalar, such as "f32"; empty for an array
-};
-
-/// What a module says about one `.entry`.
-struct KernelInfo {
-  std::string name;
-  std::vector<KernelParam> params;
-  uint32_t paramBytes = 0;   ///< size of the flat parameter buffer
-  uint32_t staticShared = 0; ///< bytes of statically declared shared memory
-  std::array<uint32_t, 3> reqntid = {0, 0, 0}; ///< zeros when absent
-  std::array<uint32_t, 3> maxntid = {0, 0, 0};
-  std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
-  uint32_t maxnreg = 0;
-  uint32_t minnctapersm = 0;
-};
-
-/// A parsed and decoded PTX module. Immutable; may be run many times and from
-/// several threads at once.
-class Program {
-public:
-  virtual ~Program();
-  /// The file name that diagnostics use.
-  virtual llvm::StringRef getName() const = 0;
-  /// The `.target`, such as "sm_90a".
-  virtual llvm::StringRef getTarget() const = 0;
-  /// The `.version` times ten: 80 for 8.0.
-  virtual unsigned getVersion() const = 0;
-  virtual llvm::ArrayRef<KernelInfo> getKernels() const = 0;
-  /// The kernel of that name, or null.
-  const KernelInfo *findKernel(llvm::StringRef name) const;
-};
 
 /// Parses and decodes a PTX module. An unknown directive, instruction,
 /// qualifier, operand form or unresolved call is an error that carries the
 /// line and the text: the simulator never guesses.
 llvm::Expected<std::unique_ptr<Program>> parsePTX(llvm::StringRef text,
                                                   llvm::StringRef name);
-
-/// In which order ready warps and pending engine operations advance.
-enum class Schedule {
-  RoundRobin, ///< fixed quantum, lowest warp first
-  Random,     ///< seeded random warp and quantum
-};
-
-/// When an asynchronous operation reads its operands or writes its results.
-/// The corners are separate runs; values may differ between them only when
-/// there is a race.
-enum class AsyncTiming {
-  Issue,      ///< at once, when the instruction executes
-  Completion, ///< as late as the synchronisation allows
-  Random,     ///< seeded choice for each operation
-};
-
-/// Which orderings count (docs/Simulator.md): `Isa` takes what the PTX manual
-/// orders, `Hw` adds the closed list of assumptions that shipped kernels use.
-enum class Profile { Isa, Hw };
-
-/// The assumptions that `Hw` grants, as docs/Simulator.md numbers them.
-enum class Assumption : uint8_t {
-  MmaOrder = 1,        ///< A1: products of a thread execute in issue order
-  CommitOrder = 2,     ///< A2: commits of a thread arrive in issue order
-  LoadUse = 3,         ///< A3: a used tcgen05.ld has read its cells
-  ClusterScope = 4,    ///< A4: default-scope signals reach the cluster
-  NoTensorFence = 5,   ///< A5: waits order tcgen05 without its fences
-  NoProxyFenceWar = 6, ///< A6: generic access, signal, asynchronous overwrite
-  WarpLockstep = 7,    ///< A7: lanes of a warp see each other's shared memory
-  SameValue = 8,       ///< A8: warps may store the same value
-  LateSignal = 9,      ///< A9: signals to an invalidated mbarrier are lost
-  CopyProxy = 10,      ///< A10: finished cp.async writes reach the async proxy
-  MovedResult = 11,    ///< A11: a move of an accumulator waits for its product
-  OwnWait = 12,        ///< A12: a warp may wait for its wgmma groups alone
-};
-constexpr unsigned numAssumptions = 12;
-
-/// Everything that one launch needs.
-struct LaunchConfig {
-  std::string kernel; ///< may be empty when the module has one kernel
-  std::array<uint32_t, 3> grid = {1, 1, 1};
-  std::array<uint32_t, 3> block = {1, 1, 1};
-  std::array<uint32_t, 3> cluster = {1, 1, 1};
-  uint32_t dynamicShared = 0; ///< bytes
-  /// The flat parameter buffer, laid out by KernelInfo::params.
-  std::vector<uint8_t> params;
-
-  Schedule schedule = Schedule::RoundRobin;
-  uint64_t seed = 0;
-  AsyncTiming asyncReads = AsyncTiming::Issue;
-  AsyncTiming asyncWrites = AsyncTiming::Completion;
-  /// Injects false results into satisfied try_wait and elects random lanes.
-  bool adversarial = false;
-
-  bool sanitize = true;
-  Profile profile = Profile::Hw;
-  /// What is assumed beyond the profile: bit n - 1 grants assumption n.
-  uint16_t assumptions = 0;
-  /// Whether the profile or `assumptions` grants it.
-  bool assumes(Assumption a) const {
-    return profile == Profile::Hw || (assumptions >> (unsigned(a) - 1) & 1);
-  }
-  /// Warp instructions that one CTA may execute before the run is stopped.
-  uint64_t stepLimit = 2000000000;
-  /// Findings kept in full; more are only counted.
-  unsigned maxFindings = 50;
-  /// Host threads over independent clusters; 0 takes all cores. A kernel whose
-  /// CTAs can talk to each other through global memory always runs on one. The
-  /// report does not depend on the number: a launch in which something is found
-  /// is run again in the order of its clusters.
-  unsigned threads = 0;
-  /// Clusters, spread over the grid, whose steps are recorded in
-  /// RunReport::trace. They run one after the other.
-  unsigned tracedClusters = 0;
-  /// CTAs that fit on the device at once when they have to run interleaved.
-  unsigned residentClusters = 132;
-  /// Bytes of host memory that the launch may take; 0 is what the machine has.
-  uint64_t memoryLimit = 0;
-  /// Hears how far the launch is, from the thread that called run(), and may
-  /// stop it. Not owned.
-  ProgressMeter *progress = nullptr;
-  /// Bytes that the kernel will have stored at its end, where that is known: a
-  /// measure of progress for CTAs that live as long as the launch.
-  uint64_t expectedStores = 0;
-};
 
 /// Runs one launch to its end. The error is for a launch that cannot start
 /// (unknown kernel, wrong parameter size, block too large, ...), or that

@@ -59,10 +59,61 @@ static std::string spellMultiplicand(NVVM::MmaOp op) {
   return spellElement(op.getOperandA().front().getType());
 }
 
+using Qualifiers = SmallVector<std::string, 2>;
+
+/// Of intrinsics on floats: the element type, and whether approximation is
+/// allowed.
+static Qualifiers spellIntrinsic(Operation *op) {
+  if (!op->getName().getStringRef().starts_with("llvm.intr.") ||
+      op->getNumResults() != 1)
+    return {};
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  if (!isa<FloatType>(element))
+    return {};
+  std::string text = spellElement(element);
+  auto math = dyn_cast<LLVM::FastmathFlagsInterface>(op);
+  if (math && LLVM::bitEnumContainsAll(math.getFastmathAttr().getValue(),
+                                       LLVM::FastmathFlags::afn))
+    text += "/afn";
+  return {std::move(text)};
+}
+
+/// Of bulk copies.
+static Qualifiers spellCopy(Operation *op) {
+  using Result = Qualifiers;
+  return TypeSwitch<Operation *, Result>(op)
+      .Case([](NVVM::CpAsyncBulkGlobalToSharedClusterOp op) {
+        return isInAddressSpace(op.getDstMem(), 3) ? Result{"ptr<3>"}
+                                                   : Result();
+      })
+      .Case([](NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp op) {
+        Result result;
+        if (op.getIsCTAOnly())
+          result.push_back("cta");
+        NVVM::TMALoadMode mode = op.getMode();
+        if (op.getGroup() || (mode != NVVM::TMALoadMode::TILE &&
+                              mode != NVVM::TMALoadMode::IM2COL))
+          result.push_back("pair");
+        return result;
+      })
+      .Case([](NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op) {
+        return op.getMode() == NVVM::TMAStoreMode::TILE_SCATTER4
+                   ? Result{"pair"}
+                   : Result();
+      })
+      .Case([](NVVM::CpAsyncBulkTensorPrefetchOp op) {
+        NVVM::TMALoadMode mode = op.getMode();
+        return mode != NVVM::TMALoadMode::TILE &&
+                       mode != NVVM::TMALoadMode::IM2COL
+                   ? Result{"pair"}
+                   : Result();
+      });
+}
+
 /// Qualifiers of `op` that the form table knows, each in addition to the plain
 /// name.
-static SmallVector<std::string, 2> getQualifiers(Operation *op) {
-  using Result = SmallVector<std::string, 2>;
+static Qualifiers getQualifiers(Operation *op) {
+  using Result = Qualifiers;
   return TypeSwitch<Operation *, Result>(op)
       .Case<LLVM::LoadOp, LLVM::StoreOp>(
           [](auto op) { return Result{spellPointer(op.getAddr().getType())}; })
@@ -112,56 +163,18 @@ static SmallVector<std::string, 2> getQualifiers(Operation *op) {
           result.push_back("parity");
         return result;
       })
-      .Case([](NVVM::CpAsyncBulkGlobalToSharedClusterOp op) {
-        return isInAddressSpace(op.getDstMem(), 3) ? Result{"ptr<3>"}
-                                                   : Result();
-      })
-      .Case([](NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp op) {
-        Result result;
-        if (op.getIsCTAOnly())
-          result.push_back("cta");
-        NVVM::TMALoadMode mode = op.getMode();
-        if (op.getGroup() || (mode != NVVM::TMALoadMode::TILE &&
-                              mode != NVVM::TMALoadMode::IM2COL))
-          result.push_back("pair");
-        return result;
-      })
-      .Case([](NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op) {
-        return op.getMode() == NVVM::TMAStoreMode::TILE_SCATTER4
-                   ? Result{"pair"}
-                   : Result();
-      })
-      .Case([](NVVM::CpAsyncBulkTensorPrefetchOp op) {
-        NVVM::TMALoadMode mode = op.getMode();
-        return mode != NVVM::TMALoadMode::TILE &&
-                       mode != NVVM::TMALoadMode::IM2COL
-                   ? Result{"pair"}
-                   : Result();
-      })
+      .Case<NVVM::CpAsyncBulkGlobalToSharedClusterOp,
+            NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp,
+            NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp,
+            NVVM::CpAsyncBulkTensorPrefetchOp>(
+          [](auto op) { return spellCopy(op); })
       .Case([](NVVM::ClusterLaunchControlTryCancelOp op) {
         return op.getMulticast() ? Result{"multicast"} : Result();
       })
       .Case<NVVM::Tcgen05MMAOp, NVVM::Tcgen05MMAWsOp>([](auto op) {
         return Result{NVVM::stringifyTcgen05MMAKind(op.getKind()).str()};
       })
-      .Default([](Operation *op) {
-        Result result;
-        if (!op->getName().getStringRef().starts_with("llvm.intr.") ||
-            op->getNumResults() != 1)
-          return result;
-        // Intrinsics on floats: the element type, and whether approximation
-        // is allowed.
-        Type element = getElementTypeOrSelf(op->getResult(0).getType());
-        if (!isa<FloatType>(element))
-          return result;
-        std::string text = spellElement(element);
-        auto math = dyn_cast<LLVM::FastmathFlagsInterface>(op);
-        if (math && LLVM::bitEnumContainsAll(math.getFastmathAttr().getValue(),
-                                             LLVM::FastmathFlags::afn))
-          text += "/afn";
-        result.push_back(std::move(text));
-        return result;
-      });
+      .Default(spellIntrinsic);
 }
 
 namespace {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChannelAnalysis.h"
+#include "attn/Analysis/ChannelAnalysis.h"
 #include "attn/Analysis/ClusterUniformity.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"

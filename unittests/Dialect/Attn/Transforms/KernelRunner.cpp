@@ -4,7 +4,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
-#include "attn/Simulator/TensorMap.h"
+#include "attn/Simulator/Async/TensorMap.h"
 #include "attn/Target/Assembler.h"
 #include "attn/Target/PTX/Driver.h"
 #include "mlir/Parser/Parser.h"

@@ -1,0 +1,59 @@
+//===- CostReport.h - What a launch costs -----------------------*- C++ -*-===//
+//
+// Machine instructions, estimated time and timelines of a launch that ran on
+// the simulator.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_COST_COSTREPORT_H
+#define ATTN_COST_COSTREPORT_H
+
+#include "attn/Cost/SassCounts.h"
+#include "attn/Cost/Timeline.h"
+
+namespace mlir::attn::sim {
+
+/// What to find out about a launch.
+struct CostOptions {
+  bool estimate = false, sass = false;
+  /// Files to write; empty writes none.
+  std::string trace, timeline;
+  /// Chip of the model; that of the launch when empty.
+  std::string chip;
+  /// Registers of a thread; 0 asks ptxas.
+  unsigned registers = 0;
+
+  bool needsTrace() const {
+    return estimate || !trace.empty() || !timeline.empty();
+  }
+  /// Makes the run record what computeCosts needs.
+  void apply(LaunchConfig &config) const;
+};
+
+/// What was found out.
+struct CostReport {
+  std::optional<SassCounts> sass;
+  std::optional<Estimate> estimate;
+
+  /// Adds "sass" and "estimate" to the JSON form of a report.
+  void addTo(llvm::json::Value &report) const;
+  void print(llvm::raw_ostream &os) const;
+};
+
+/// A launch that has run on the simulator.
+struct MeasuredLaunch {
+  llvm::StringRef kernel, chip;
+  LaunchShape shape; ///< registers and instructions are not filled in
+  const RunReport &run;
+};
+
+/// Computes it for a launch of `ptx`, and writes the files. Errors: an unknown
+/// chip, ptxas or nvdisasm that are needed and missing, a file that cannot be
+/// written, what replay refuses.
+llvm::Expected<CostReport> computeCosts(const MeasuredLaunch &launch,
+                                        llvm::StringRef ptx,
+                                        const CostOptions &options);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_COST_COSTREPORT_H

@@ -1,0 +1,51 @@
+//===- HarnessReport.h - What came out of a launch --------------*- C++ -*-===//
+
+#ifndef ATTN_HARNESS_HARNESSREPORT_H
+#define ATTN_HARNESS_HARNESSREPORT_H
+
+#include "attn/Cost/Timeline.h"
+#include "attn/Harness/HarnessTensor.h"
+#include "attn/Simulator/Machine/Report.h"
+#include <optional>
+
+namespace mlir::attn::sim {
+
+/// What came out of the run whose inputs lose bets.
+struct LostBets {
+  uint64_t warpInstructions = 0;
+  Deviation output;
+  std::optional<Deviation> lse;
+};
+
+/// What came out of a launch.
+struct HarnessReport {
+  std::string kernel, chip;
+  std::array<uint32_t, 3> grid = {0, 0, 0};
+  std::vector<HarnessTensor> tensors;
+  /// What the cycle model needs; registers and instructions are not filled in.
+  LaunchShape shape;
+  /// The first run's report; no counters when the grid is empty.
+  RunReport run;
+  /// What the harness itself found wrong, one sentence each.
+  std::vector<std::string> problems;
+  /// With `verify`; the second where the kernel has an lse tensor.
+  std::optional<Deviation> output, lse;
+  double outputTolerance = 0, lseTolerance = 0;
+  /// The second run with `verify`; what was wrong in it is among `problems`.
+  std::optional<LostBets> lostBets;
+  /// The second run was left out because the first took too long.
+  bool isSecondRunLeftOut = false;
+  /// Runs made on the first inputs: 1, or more with `corners`.
+  unsigned runs = 0;
+
+  /// Nothing wrong: clean runs, no problem, deviations within tolerance.
+  bool hasPassed() const;
+  const HarnessTensor *findTensor(llvm::StringRef name) const;
+  llvm::json::Value toJSON() const;
+  /// Prints the report; `file` names the PTX in findings.
+  void print(llvm::raw_ostream &os, llvm::StringRef file) const;
+};
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_HARNESS_HARNESSREPORT_H

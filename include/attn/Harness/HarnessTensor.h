@@ -1,0 +1,31 @@
+//===- HarnessTensor.h - One tensor of a launch -----------------*- C++ -*-===//
+
+#ifndef ATTN_HARNESS_HARNESSTENSOR_H
+#define ATTN_HARNESS_HARNESSTENSOR_H
+
+#include "attn/Harness/Reference.h"
+#include "attn/Target/LaunchBinding.h"
+#include "attn/Target/LaunchRecord.h"
+#include <vector>
+
+namespace mlir::attn::sim {
+
+/// One tensor of a launch with its contents.
+struct HarnessTensor {
+  TensorArgument argument;
+  TensorAccess access = TensorAccess::Read;
+  /// The strided extent, before the launch for inputs and after it for outputs.
+  std::vector<uint8_t> bytes;
+
+  TensorView getView() const;
+  /// The elements alone, row-major.
+  std::vector<uint8_t> getElements() const;
+};
+
+/// Calls `visit` with the byte offset of each element, in row-major order.
+void forEachElement(const TensorArgument &tensor,
+                    llvm::function_ref<void(int64_t offset)> visit);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_HARNESS_HARNESSTENSOR_H

@@ -1,0 +1,94 @@
+//===- Reference.h - attention in float64 -----------------------*- C++ -*-===//
+//
+// The result that a kernel is compared with, computed in float64 from the
+// operands as stored. docs/Reference.md has the formulas.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_HARNESS_REFERENCE_H
+#define ATTN_HARNESS_REFERENCE_H
+
+#include "attn/Support/Progress.h"
+#include "attn/Target/LaunchRecord.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace mlir::attn::sim {
+
+/// A strided tensor in host memory. Shape and strides count elements; `data`
+/// holds every element that they reach.
+struct TensorView {
+  DType dtype = DType::F16;
+  llvm::SmallVector<int64_t, 4> shape;
+  llvm::SmallVector<int64_t, 4> strides;
+  llvm::ArrayRef<uint8_t> data;
+
+  /// The element at `index`, one number for each dimension.
+  double get(llvm::ArrayRef<int64_t> index) const;
+};
+
+/// Score of (batch, query head, query, key) after scale and softcap -> score.
+/// Query and key count within their sequence. Called from two threads at once.
+using ScoreMod = std::function<double(double score, int64_t b, int64_t h,
+                                      int64_t i, int64_t j)>;
+/// True when query i sees key j; `score` is what score_mod gave. Called from
+/// two threads at once.
+using MaskMod = std::function<bool(double score, int64_t b, int64_t h,
+                                   int64_t i, int64_t j)>;
+
+/// What attention is computed from. Dimension order is (batch, head, sequence,
+/// dim); sinks is (head), cuSeqlens is (sequences + 1), descales are (sequence,
+/// query head) and (sequence, key head), all three or none.
+struct AttentionInputs {
+  TensorView q, k, v;
+  std::optional<TensorView> sinks, cuSeqlensQ, cuSeqlensK;
+  std::optional<TensorView> qDescale, kDescale, vDescale;
+  ScoreMod scoreMod;
+  MaskMod maskMod;
+};
+
+/// The result, row-major: o is (batch, head, query, dv), lse is (batch, head,
+/// query), natural logarithm.
+struct AttentionResult {
+  llvm::SmallVector<int64_t, 4> shape;
+  std::vector<double> o;
+  std::vector<double> lse;
+  /// For each element of lse 1 where it and its row of o are defined; rows
+  /// beyond the last packed sequence are not.
+  std::vector<uint8_t> defined;
+};
+
+/// Computes attention. Errors: shapes that contradict the problem or each
+/// other, missing sinks or lengths, lengths that decrease or reach beyond the
+/// tensors, a score_mod or mask_mod that the problem has and `inputs` lacks,
+/// and StoppedError where `progress` stops it.
+llvm::Expected<AttentionResult>
+computeReference(const AttentionProblem &problem, const AttentionInputs &inputs,
+                 ProgressMeter *progress = nullptr);
+
+/// How far a kernel's output lies from the reference.
+struct Deviation {
+  /// O: ‖out - ref‖ / ‖ref‖. LSE: the largest |out - ref| / max(1, |ref| /
+  /// 1024). Equal infinities count as equal; infinite where one is finite and
+  /// the other is not. What O's type cannot hold is judged as its conversion
+  /// would give it: infinity beyond the range, and below the normal numbers
+  /// half their spacing counts as no difference.
+  double error = 0;
+  /// The element that differs most, and its two values.
+  llvm::SmallVector<int64_t, 4> worst;
+  double out = 0, ref = 0;
+};
+
+/// Compares O. `out` has the reference's shape.
+llvm::Expected<Deviation> compareOutput(const TensorView &out,
+                                        const AttentionResult &reference);
+/// Compares LSE. `out` has the reference's shape without its last dimension.
+llvm::Expected<Deviation> compareLSE(const TensorView &out,
+                                     const AttentionResult &reference);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_HARNESS_REFERENCE_H

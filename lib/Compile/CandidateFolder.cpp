@@ -1,0 +1,206 @@
+//===- CandidateFolder.cpp - Kernels to choose from by timing -------------===//
+
+#include "attn/Compile/CandidateFolder.h"
+#include "WriteFile.h"
+#include "attn/Compile/Bundle.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Schedule/Candidates.h"
+#include "attn/Schedule/PlanTable.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Writes the candidates of one attention.
+class CandidateWriter {
+public:
+  CandidateWriter(ModuleOp module, const CompileOptions &options,
+                  StringRef folder, TimingScope &timing, ProgressFn progress)
+      : module(module), options(options), folder(folder), timing(timing),
+        meter(std::move(progress)) {}
+
+  LogicalResult run(unsigned count);
+
+private:
+  /// The attention of a clone of the module that attn-plan has gone through.
+  FailureOr<AttentionOp> plan();
+  FailureOr<SmallVector<PlanCandidate>> choose(AttentionOp op, unsigned count);
+  LogicalResult write(AttentionOp op, const PlanCandidate &candidate);
+  LogicalResult writeText(const llvm::Twine &name, StringRef text);
+
+  ModuleOp module;
+  const CompileOptions &options;
+  StringRef folder;
+  TimingScope &timing;
+  ProgressMeter meter;
+  OwningOpRef<ModuleOp> planned;
+  llvm::json::Array entries;
+};
+
+} // namespace
+
+LogicalResult CandidateWriter::writeText(const llvm::Twine &name,
+                                         StringRef text) {
+  SmallString<128> path(folder);
+  llvm::sys::path::append(path, name);
+  return writeFile(module, path, text);
+}
+
+FailureOr<AttentionOp> CandidateWriter::plan() {
+  planned = module.clone();
+  CompileOptions stop = options;
+  stop.last = Rung::Plan;
+  stop.dumpDir.clear();
+  CompileResult result;
+  if (failed(compile(*planned, stop, timing, result)))
+    return failure();
+  SmallVector<AttentionOp> attentions;
+  planned->walk([&](AttentionOp op) { attentions.push_back(op); });
+  if (attentions.size() != 1)
+    return module.emitError("expected one 'attn.attention' to tune, got ")
+           << attentions.size();
+  return attentions.front();
+}
+
+/// Plans whose variants are candidates too.
+static constexpr size_t kVariedPlans = 2;
+
+/// The best plans with choices that the cost model does not tell apart, where
+/// their schedule has these.
+static SmallVector<PlanAttrInterface>
+makeVariants(AttentionOp op, const ProblemFacts &facts, const TargetRow &target,
+             ArrayRef<PlanCandidate> chosen) {
+  constexpr PlanParameter choices[] = {{"dynamic", "true"},
+                                       {"epilogue", "tma"}};
+  ScopedDiagnosticHandler silence(op.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  SmallVector<PlanAttrInterface> variants;
+  for (const PlanCandidate &base : chosen.take_front(kVariedPlans))
+    for (PlanParameter choice : choices) {
+      FailureOr<PlanAttrInterface> changed = base.schedule->setParameters(
+          [&] { return op.emitOpError(); }, op.getContext(), base.plan, choice);
+      if (failed(changed))
+        continue;
+      if (llvm::Error error = base.schedule->isLegal(facts, *changed, target))
+        llvm::consumeError(std::move(error));
+      else
+        variants.push_back(*changed);
+    }
+  return variants;
+}
+
+FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
+                                                              unsigned count) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  // attn-plan has accepted chip, schedule and parameters.
+  const TargetRow &target = llvm::cantFail(lookupTarget(options.getChip()));
+  SmallVector<const Schedule *> schedules(getSchedules());
+  if (!options.schedule.empty())
+    schedules = {&llvm::cantFail(lookupSchedule(options.schedule))};
+  SmallVector<PlanParameter> parameters;
+  for (const std::string &text : options.set) {
+    auto [name, value] = StringRef(text).split('=');
+    parameters.push_back({name, value});
+  }
+  SmallVector<PlanCandidate> chosen;
+  auto has = [&](auto predicate) { return llvm::any_of(chosen, predicate); };
+  for (PlanCandidate &each :
+       collectCandidates(*facts, target, schedules, parameters).plans) {
+    bool isFirst = !has([&](const PlanCandidate &other) {
+      return other.schedule == each.schedule;
+    });
+    if (chosen.size() < count || isFirst)
+      chosen.push_back(std::move(each));
+  }
+  auto add = [&](PlanAttrInterface plan) {
+    if (!has([&](const PlanCandidate &other) { return other.plan == plan; }))
+      chosen.push_back(makeCandidate(
+          *facts, target, llvm::cantFail(lookupSchedule(plan.getSchedule())),
+          plan));
+  };
+  for (PlanAttrInterface variant : makeVariants(op, *facts, target, chosen))
+    add(variant);
+  add(op.getPlanAttr());
+  return chosen;
+}
+
+LogicalResult CandidateWriter::write(AttentionOp op,
+                                     const PlanCandidate &candidate) {
+  op.setPlanAttr(candidate.plan);
+  OwningOpRef<ModuleOp> copy = planned->clone();
+  CompileOptions whole = options;
+  whole.last = Rung::PTX;
+  whole.dumpDir.clear();
+  whole.printPlan = whole.printAllPlans = false;
+  // All of it is in the plan.
+  whole.schedule.clear();
+  whole.set.clear();
+  CompileResult result;
+  if (failed(compile(*copy, whole, timing, result)))
+    return failure();
+  llvm::Expected<Bundle> bundle = makeBundle(result, {});
+  if (!bundle)
+    return module.emitError(llvm::toString(bundle.takeError()));
+  // The PTX is beside the bundle, which is carried to other machines.
+  if (bundle->images.size() > 1)
+    bundle->images.pop_back();
+  std::string name = llvm::formatv("{0,0+2}", entries.size());
+  entries.push_back(
+      llvm::json::Object{{"name", name},
+                         {"plan", llvm::to_string(candidate.plan)},
+                         {"estimate_us", candidate.estimate.microseconds},
+                         {"expected_to_spill", candidate.spills}});
+  return success(
+      succeeded(writeText(name + ".ptx", result.ptx)) &&
+      succeeded(writeText(
+          name + ".json",
+          llvm::formatv("{0:2}\n", toJSON(result.launches.front())).str())) &&
+      succeeded(writeText(name + ".attn", writeBundle(*bundle))));
+}
+
+LogicalResult CandidateWriter::run(unsigned count) {
+  FailureOr<AttentionOp> op = plan();
+  if (failed(op))
+    return failure();
+  if (std::error_code code = llvm::sys::fs::create_directories(folder))
+    return module.emitError("cannot create folder '")
+           << folder << "': " << code.message();
+  std::string plannedText = llvm::to_string(op->getPlanAttr());
+  FailureOr<SmallVector<PlanCandidate>> chosen = choose(*op, count);
+  if (failed(chosen))
+    return failure();
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(*op);
+  if (failed(facts))
+    return failure();
+  llvm::json::Object problem = describeProblem(*facts);
+  meter.begin("candidates");
+  for (const PlanCandidate &candidate : *chosen) {
+    if (failed(write(*op, candidate)))
+      return failure();
+    if (!meter.update(double(entries.size()) / chosen->size()))
+      return module.emitError(llvm::toString(meter.takeError()));
+  }
+  llvm::json::Value index = llvm::json::Object{
+      {"version", 1},
+      {"chip", options.getChip()},
+      {"problem", std::move(problem)},
+      {"planned", plannedText},
+      {"candidates", std::move(entries)},
+  };
+  return writeText("index.json", llvm::formatv("{0:2}\n", index).str());
+}
+
+LogicalResult attn::writeCandidates(ModuleOp module,
+                                    const CompileOptions &options,
+                                    unsigned count, StringRef folder,
+                                    TimingScope &timing, ProgressFn progress) {
+  return CandidateWriter(module, options, folder, timing, std::move(progress))
+      .run(count);
+}

@@ -1,0 +1,98 @@
+//===- CostReport.cpp - What a launch costs -------------------------------===//
+
+#include "attn/Cost/CostReport.h"
+#include "attn/Support/Files.h"
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+void CostOptions::apply(LaunchConfig &config) const {
+  // More than the model asks for on any chip: which one is known afterwards.
+  if (needsTrace())
+    config.tracedClusters = 16;
+}
+
+static Error writeTimelines(const Trace &trace, const TargetRow &target,
+                            const LaunchShape &shape,
+                            const CostOptions &options, StringRef title) {
+  std::string limit;
+  Expected<Timeline> timeline =
+      replay(selectCtas(trace, getTracedCtas(target, shape)), target,
+             getResidentCtas(target, shape, limit));
+  if (!timeline)
+    return timeline.takeError();
+  if (!options.trace.empty())
+    if (Error error = writeFile(options.trace, [&](llvm::raw_ostream &os) {
+          os << timeline->toChromeTrace() << "\n";
+        }))
+      return error;
+  if (options.timeline.empty())
+    return Error::success();
+  return writeFile(options.timeline, [&](llvm::raw_ostream &os) {
+    timeline->printHTML(os, title);
+  });
+}
+
+Expected<CostReport> mlir::attn::sim::computeCosts(const MeasuredLaunch &launch,
+                                                   StringRef ptx,
+                                                   const CostOptions &options) {
+  CostReport costs;
+  if (!options.sass && !options.needsTrace())
+    return std::move(costs);
+  StringRef chip = options.chip.empty() ? launch.chip : StringRef(options.chip);
+  Expected<const TargetRow &> target = lookupTarget(chip);
+  if (!target)
+    return target.takeError();
+  if (options.sass) {
+    Expected<SassCounts> sass =
+        countSass(ptx, launch.kernel, chip, launch.run.lines);
+    if (!sass)
+      return sass.takeError();
+    costs.sass = std::move(*sass);
+  }
+  if (!options.needsTrace() || !launch.run.trace)
+    return std::move(costs);
+  LaunchShape shape = launch.shape;
+  shape.instructions = launch.run.counters.warpInstructions;
+  if (options.registers) {
+    shape.registers = options.registers;
+  } else if (costs.sass) {
+    shape.registers = costs.sass->registers;
+  } else if (Expected<unsigned> registers =
+                 countRegisters(ptx, launch.kernel, chip)) {
+    shape.registers = *registers;
+  } else {
+    return createStringError(
+        "registers of a thread: " + llvm::toString(registers.takeError()) +
+        "; the option registers gives their number without ptxas");
+  }
+  if (options.estimate) {
+    Expected<Estimate> cycles = estimate(*launch.run.trace, *target, shape);
+    if (!cycles)
+      return cycles.takeError();
+    costs.estimate = std::move(*cycles);
+  }
+  if (!options.trace.empty() || !options.timeline.empty())
+    if (Error error = writeTimelines(*launch.run.trace, *target, shape, options,
+                                     (launch.kernel + " on " + chip).str()))
+      return std::move(error);
+  return std::move(costs);
+}
+
+void CostReport::addTo(llvm::json::Value &report) const {
+  if (sass)
+    (*report.getAsObject())["sass"] = sass->toJSON();
+  if (estimate)
+    (*report.getAsObject())["estimate"] = estimate->toJSON();
+}
+
+void CostReport::print(llvm::raw_ostream &os) const {
+  if (sass)
+    sass->print(os);
+  if (estimate)
+    estimate->print(os);
+}

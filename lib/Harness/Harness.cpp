@@ -1,0 +1,523 @@
+//===- Harness.cpp - run a launch record on the simulator -----------------===//
+//
+// Simulated memory keeps an initialised bit for each byte, which does the work
+// of poison: an output byte that is still uninitialised after the launch was
+// not written, and a byte between the elements that is initialised was.
+//
+//===----------------------------------------------------------------------===//
+#include "attn/Harness/Harness.h"
+
+#include "HarnessEffort.h"
+#include "HarnessInputs.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+Error sim::checkParameters(const KernelInfo &kernel,
+                           ArrayRef<ParameterSlot> slots) {
+  if (kernel.params.size() != slots.size())
+    return createStringError(
+        "kernel \"" + kernel.name + "\" has " + Twine(kernel.params.size()) +
+        " parameters, the launch record gives " + Twine(slots.size()));
+  for (auto [index, pair] : llvm::enumerate(llvm::zip(kernel.params, slots))) {
+    auto [declared, given] = pair;
+    if (declared.offset != given.offset || declared.size != given.size)
+      return createStringError(
+          llvm::formatv("args[{0}]: expected {1} bytes at offset {2}, as "
+                        "kernel \"{3}\" declares \"{4}\", got {5} bytes at "
+                        "offset {6}",
+                        index, declared.size, declared.offset, kernel.name,
+                        declared.name, given.size, given.offset)
+              .str());
+  }
+  return Error::success();
+}
+
+static StringRef describeTiming(AsyncTiming timing) {
+  switch (timing) {
+  case AsyncTiming::Issue:
+    return "at issue";
+  case AsyncTiming::Completion:
+    return "at completion";
+  case AsyncTiming::Random:
+    return "at random";
+  }
+  llvm_unreachable("covered switch");
+}
+
+std::string sim::describeConfig(const LaunchConfig &config) {
+  return llvm::formatv(
+      "{0}{1}, reads {2}, writes {3}",
+      config.schedule == Schedule::RoundRobin ? "round-robin" : "random",
+      config.adversarial ? ", adversarial" : "",
+      describeTiming(config.asyncReads), describeTiming(config.asyncWrites));
+}
+
+std::vector<LaunchConfig> sim::getCorners(const LaunchConfig &base) {
+  std::vector<LaunchConfig> corners;
+  for (bool adversarial : {false, true})
+    for (AsyncTiming reads : {AsyncTiming::Issue, AsyncTiming::Completion})
+      for (AsyncTiming writes : {AsyncTiming::Issue, AsyncTiming::Completion}) {
+        LaunchConfig corner = base;
+        corner.schedule = adversarial ? Schedule::Random : Schedule::RoundRobin;
+        corner.adversarial = adversarial;
+        corner.asyncReads = reads;
+        corner.asyncWrites = writes;
+        corners.push_back(corner);
+      }
+  return corners;
+}
+
+namespace {
+
+/// Runs one record; the tensors are made once, each run gets fresh memory.
+class Runner {
+public:
+  Runner(const LaunchRecord &record, const Program &program,
+         const HarnessOptions &options)
+      : record(record), program(program), options(options),
+        progress(options.progress) {}
+
+  Expected<HarnessReport> run();
+
+private:
+  LaunchShape shape;
+  Expected<RunReport> runOnce(LaunchConfig config,
+                              std::vector<HarnessTensor> &tensors,
+                              std::vector<std::string> &problems);
+  Error checkProgram();
+  Error checkWorkspaces(ArrayRef<HarnessTensor> tensors);
+  Error computeReferenceOf(ArrayRef<HarnessTensor> tensors);
+  Error compare(HarnessReport &report);
+  void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
+                   std::vector<std::string> &problems);
+  Error runCorners(HarnessReport &report);
+  Error runLostBets(HarnessReport &report);
+  /// True when the kernel has to write this element: all but rows that no
+  /// packed sequence owns.
+  bool isOwned(const HarnessTensor &tensor, int64_t element) const;
+
+  const LaunchRecord &record;
+  const Program &program;
+  const HarnessOptions &options;
+  ProgressMeter progress;
+  ResolvedLaunch resolved;
+  std::optional<AttentionResult> reference;
+};
+
+} // namespace
+
+Error Runner::checkProgram() {
+  const KernelInfo *kernel = program.findKernel(record.kernel);
+  if (!kernel)
+    return createStringError(program.getName() + ": expected a kernel \"" +
+                             record.kernel +
+                             "\" as in the launch record, got none");
+  if (program.getTarget() != record.chip)
+    return createStringError(program.getName() + ": expected target " +
+                             record.chip + " as in the launch record, got " +
+                             program.getTarget());
+  return checkParameters(*kernel, resolved.parameters);
+}
+
+/// Workspaces have sizes of their own, beside the tensors.
+Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
+  std::vector<HostBuffer> buffers;
+  for (auto [index, bytes] : llvm::enumerate(resolved.workspaceBytes))
+    buffers.push_back({("workspace " + Twine(index)).str(),
+                       getHostBytes(bytes, TensorAccess::Write)});
+  for (const HarnessTensor &tensor : tensors)
+    buffers.push_back(
+        {"tensor \"" + tensor.argument.name + "\"", 3 * tensor.bytes.size()});
+  return checkMemory(buffers, options.config.memoryLimit);
+}
+
+/// The reference also says which rows of packed outputs have an owner, so it is
+/// computed for every problem with variable lengths.
+Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
+  if (!options.verify)
+    return Error::success();
+  if (!record.problem)
+    return createStringError("launch record: expected a problem to verify, got "
+                             "none");
+  auto find = [&](StringRef name) -> const HarnessTensor * {
+    std::optional<unsigned> index = record.findTensor(name);
+    return index ? &tensors[*index] : nullptr;
+  };
+  for (StringRef name : {"q", "k", "v", "o"})
+    if (!find(name))
+      return createStringError("launch record: expected a tensor \"" + name +
+                               "\" to verify, got none");
+  for (StringRef name : {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k",
+                         "q_descale", "k_descale", "v_descale"})
+    if (std::optional<unsigned> index = record.findTensor(name);
+        index && record.tensors[*index].access == TensorAccess::Write)
+      return createStringError("launch record: expected tensor \"" + name +
+                               "\" to be read, got one that is written");
+  AttentionInputs inputs;
+  inputs.q = find("q")->getView();
+  inputs.k = find("k")->getView();
+  inputs.v = find("v")->getView();
+  auto getOptional = [&](StringRef name) -> std::optional<TensorView> {
+    if (const HarnessTensor *tensor = find(name))
+      return tensor->getView();
+    return std::nullopt;
+  };
+  inputs.sinks = getOptional("sinks");
+  inputs.cuSeqlensQ = getOptional("cu_seqlens_q");
+  inputs.cuSeqlensK = getOptional("cu_seqlens_k");
+  inputs.qDescale = getOptional("q_descale");
+  inputs.kDescale = getOptional("k_descale");
+  inputs.vDescale = getOptional("v_descale");
+  inputs.scoreMod = options.scoreMod;
+  inputs.maskMod = options.maskMod;
+  Expected<AttentionResult> result =
+      computeReference(*record.problem, inputs, &progress);
+  if (!result)
+    return result.takeError();
+  reference = std::move(*result);
+  return Error::success();
+}
+
+bool Runner::isOwned(const HarnessTensor &tensor, int64_t element) const {
+  if (!reference || !record.problem->varlen)
+    return true;
+  if (tensor.argument.name == "lse")
+    return reference->defined[element];
+  if (tensor.argument.name == "o")
+    return reference->defined[element / reference->shape[3]];
+  return true;
+}
+
+void Runner::checkWrites(const HarnessTensor &tensor,
+                         const Allocation &allocation,
+                         std::vector<std::string> &problems) {
+  const TensorArgument &argument = tensor.argument;
+  unsigned width = getByteWidth(argument.dtype);
+  ArrayRef<uint8_t> valid(allocation.valid);
+  std::vector<uint8_t> isElement(valid.size(), 0);
+  int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
+  std::optional<int64_t> firstMissing, firstForeign;
+  forEachElement(argument, [&](int64_t offset) {
+    bool isWritten = true;
+    for (unsigned i = 0; i < width; ++i) {
+      isElement[offset + i] = 1;
+      isWritten &= valid[offset + i] != 0;
+    }
+    if (isOwned(tensor, element)) {
+      missing += !isWritten;
+      if (!isWritten && !firstMissing)
+        firstMissing = element;
+    } else {
+      foreign += isWritten;
+      if (isWritten && !firstForeign)
+        firstForeign = element;
+    }
+    ++element;
+  });
+  for (size_t i = 0; i < valid.size(); ++i)
+    gaps += valid[i] && !isElement[i];
+  if (missing)
+    problems.push_back(
+        llvm::formatv("output \"{0}\": {1} of {2} elements were not written, "
+                      "the first is element {3}",
+                      argument.name, missing, element, *firstMissing));
+  if (foreign)
+    problems.push_back(
+        llvm::formatv("output \"{0}\": {1} elements of rows that no sequence "
+                      "owns were written, the first is element {2}",
+                      argument.name, foreign, *firstForeign));
+  if (gaps)
+    problems.push_back(
+        llvm::formatv("output \"{0}\": {1} bytes between its elements were "
+                      "written",
+                      argument.name, gaps));
+}
+
+/// A launch that shares the workspace would not find what it needs.
+static void checkRestored(size_t index, const Allocation &allocation,
+                          std::vector<std::string> &problems) {
+  size_t left =
+      llvm::count_if(allocation.bytes, [](uint8_t byte) { return byte != 0; });
+  if (left)
+    problems.push_back(llvm::formatv(
+        "workspace {0}: expected zeros behind the kernel, got {1} "
+        "bytes that are not 0",
+        index, left));
+}
+
+/// Bytes of the elements alone.
+static uint64_t getElementBytes(const TensorArgument &argument) {
+  uint64_t bytes = getByteWidth(argument.dtype);
+  for (int64_t extent : argument.shape)
+    bytes *= uint64_t(extent);
+  return bytes;
+}
+
+Expected<RunReport> Runner::runOnce(LaunchConfig config,
+                                    std::vector<HarnessTensor> &tensors,
+                                    std::vector<std::string> &problems) {
+  Memory memory;
+  std::vector<TensorArgument> arguments;
+  for (HarnessTensor &tensor : tensors) {
+    TensorArgument &argument = tensor.argument;
+    uint64_t bytes = cantFail(
+        getExtentBytes(argument.shape, argument.strides, argument.dtype));
+    argument.address = memory.allocate(bytes, argument.name);
+    if (tensor.access == TensorAccess::Read) {
+      // Element by element: what lies between them stays uninitialised.
+      Error error = Error::success();
+      unsigned width = getByteWidth(argument.dtype);
+      forEachElement(argument, [&](int64_t offset) {
+        if (!error)
+          error = memory.write(argument.address + offset,
+                               ArrayRef(tensor.bytes).slice(offset, width));
+      });
+      if (error)
+        return std::move(error);
+      if (bytes)
+        if (Error error = memory.setAccess(argument.address, Access::Read))
+          return std::move(error);
+    }
+    arguments.push_back(argument);
+  }
+  std::vector<uint64_t> workspaces;
+  for (auto [index, bytes] : llvm::enumerate(resolved.workspaceBytes)) {
+    workspaces.push_back(
+        memory.allocate(bytes, ("workspace" + Twine(index)).str()));
+    if (record.workspaces[index].zeroed && bytes)
+      if (Error error = memory.fill(workspaces.back(), bytes, 0))
+        return std::move(error);
+  }
+  Expected<BoundParameters> bound =
+      bindParameters(record, resolved, arguments, options.scalars, workspaces);
+  if (!bound)
+    return bound.takeError();
+  for (const TensorMapParameter &map : bound->tensorMaps)
+    if (Error error = writeTensorMap(map, bound->bytes))
+      return std::move(error);
+
+  RunReport report;
+  report.completed = true;
+  if (llvm::all_of(resolved.grid, [](uint32_t extent) { return extent > 0; })) {
+    config.kernel = record.kernel;
+    config.grid = resolved.grid;
+    for (unsigned axis : {0, 1, 2}) {
+      config.block[axis] = record.block[axis];
+      config.cluster[axis] = record.cluster[axis];
+    }
+    config.dynamicShared = record.sharedBytes;
+    config.params = std::move(bound->bytes);
+    config.progress = &progress;
+    for (const TensorArgument &argument : arguments)
+      if (record.tensors[&argument - arguments.data()].access ==
+          TensorAccess::Write)
+        config.expectedStores += getElementBytes(argument);
+    if (const KernelInfo *kernel = program.findKernel(record.kernel))
+      shape = getShape(config, *kernel);
+    Expected<RunReport> result = sim::run(program, memory, config);
+    if (!result)
+      return result.takeError();
+    report = std::move(*result);
+  }
+  for (HarnessTensor &tensor : tensors) {
+    if (tensor.access != TensorAccess::Write)
+      continue;
+    const Allocation *allocation = memory.find(tensor.argument.address);
+    tensor.bytes.clear();
+    if (!allocation)
+      continue;
+    tensor.bytes = allocation->bytes;
+    // A run that stopped early left its outputs unfinished in any case.
+    if (report.completed)
+      checkWrites(tensor, *allocation, problems);
+  }
+  if (report.completed)
+    for (auto [index, address] : llvm::enumerate(workspaces))
+      if (const Allocation *allocation = memory.find(address);
+          allocation && record.workspaces[index].restored)
+        checkRestored(index, *allocation, problems);
+  return std::move(report);
+}
+
+double sim::getDefaultTolerance(DType q, DType o) {
+  double tolerance = 2e-3;
+  for (DType dtype : {q, o}) {
+    if (dtype == DType::BF16)
+      tolerance = std::max(tolerance, 1.6e-2);
+    if (dtype == DType::F8E4M3FN || dtype == DType::F8E5M2)
+      tolerance = std::max(tolerance, 8e-2);
+  }
+  return tolerance;
+}
+
+Error Runner::compare(HarnessReport &report) {
+  if (!reference || !report.run.completed)
+    return Error::success();
+  const HarnessTensor *o = report.findTensor("o");
+  report.outputTolerance =
+      options.outputTolerance >= 0
+          ? options.outputTolerance
+          : getDefaultTolerance(report.findTensor("q")->argument.dtype,
+                                o->argument.dtype);
+  report.lseTolerance = options.lseTolerance >= 0 ? options.lseTolerance : 1e-3;
+  Expected<Deviation> output = compareOutput(o->getView(), *reference);
+  if (!output)
+    return output.takeError();
+  report.output = std::move(*output);
+  if (const HarnessTensor *lse = report.findTensor("lse")) {
+    Expected<Deviation> deviation = compareLSE(lse->getView(), *reference);
+    if (!deviation)
+      return deviation.takeError();
+    report.lse = std::move(*deviation);
+  }
+  return Error::success();
+}
+
+/// What is wrong with a run that is not clean.
+static std::string getFirstError(const RunReport &run) {
+  auto found = llvm::find_if(run.findings, [](const Finding &finding) {
+    return finding.severity == Severity::Error;
+  });
+  return found == run.findings.end() ? "the run did not complete"
+                                     : found->message;
+}
+
+Error Runner::runCorners(HarnessReport &report) {
+  std::vector<LaunchConfig> corners = getCorners(options.config);
+  for (auto [index, corner] : llvm::enumerate(corners)) {
+    double seconds = report.run.seconds;
+    progress.begin("corner " + Twine(index + 1) + " of " +
+                       Twine(corners.size()),
+                   seconds, seconds * double(corners.size() - index - 1));
+    std::vector<HarnessTensor> tensors = report.tensors;
+    std::vector<std::string> problems;
+    Expected<RunReport> result = runOnce(corner, tensors, problems);
+    if (!result)
+      return result.takeError();
+    ++report.runs;
+    std::string name = describeConfig(corner);
+    if (!result->isClean())
+      report.problems.push_back("under " + name + ": " +
+                                getFirstError(*result));
+    for (const std::string &problem : problems)
+      report.problems.push_back("under " + name + ": " + problem);
+    for (auto [first, second] : llvm::zip_equal(report.tensors, tensors)) {
+      if (first.bytes == second.bytes)
+        continue;
+      auto at = std::mismatch(first.bytes.begin(), first.bytes.end(),
+                              second.bytes.begin());
+      report.problems.push_back(llvm::formatv(
+          "under {0}: output \"{1}\" differs from the first run "
+          "at byte {2}",
+          name, first.argument.name, at.first - first.bytes.begin()));
+    }
+  }
+  return Error::success();
+}
+
+/// The second run is a report of its own, of which the first one takes what it
+/// prints.
+Error Runner::runLostBets(HarnessReport &report) {
+  if (!options.verify || !report.run.completed || options.inputs.count("q") ||
+      options.inputs.count("k") || !options.losesBets.value_or(true))
+    return Error::success();
+  if (!options.losesBets &&
+      report.run.counters.warpInstructions > kMostForSecondRun) {
+    report.isSecondRunLeftOut = true;
+    return Error::success();
+  }
+  HarnessReport second;
+  second.tensors = report.tensors;
+  enlargeScores(*record.problem, second.tensors);
+  if (Error error = computeReferenceOf(second.tensors))
+    return error;
+  Expected<RunReport> result =
+      runOnce(options.config, second.tensors, second.problems);
+  if (!result)
+    return result.takeError();
+  second.run = std::move(*result);
+  if (Error error = compare(second))
+    return error;
+  if (!second.run.isClean())
+    second.problems.push_back(getFirstError(second.run));
+  auto judge = [&](StringRef name, const std::optional<Deviation> &deviation,
+                   double tolerance) {
+    if (deviation && !(deviation->error <= tolerance))
+      second.problems.push_back(llvm::formatv(
+          "{0} {1:e2}, accepted {2:e2}; largest at [{3:$[, ]}]: "
+          "expected {4:f6}, got {5:f6}",
+          name, deviation->error, tolerance,
+          llvm::make_range(deviation->worst.begin(), deviation->worst.end()),
+          deviation->ref, deviation->out));
+  };
+  judge("relative error", second.output, second.outputTolerance);
+  judge("LSE error", second.lse, second.lseTolerance);
+  for (const std::string &problem : second.problems)
+    report.problems.push_back("with scores that grow: " + problem);
+  if (second.output)
+    report.lostBets = LostBets{second.run.counters.warpInstructions,
+                               *second.output, second.lse};
+  return Error::success();
+}
+
+Expected<HarnessReport> Runner::run() {
+  HarnessReport report;
+  report.kernel = record.kernel;
+  report.chip = record.chip;
+  Expected<std::vector<HarnessTensor>> tensors =
+      makeTensors(record, options, progress);
+  if (!tensors)
+    return tensors.takeError();
+  report.tensors = std::move(*tensors);
+  std::vector<TensorArgument> arguments;
+  for (const HarnessTensor &tensor : report.tensors)
+    arguments.push_back(tensor.argument);
+  Expected<ResolvedLaunch> launch = resolveLaunch(record, arguments);
+  if (!launch)
+    return launch.takeError();
+  resolved = std::move(*launch);
+  report.grid = resolved.grid;
+  if (Error error = checkWorkspaces(report.tensors))
+    return std::move(error);
+  if (Error error = checkProgram())
+    return std::move(error);
+  Effort effort = estimateEffort(record, report.tensors, options);
+  double corners = options.corners ? 8 * effort.simulation : 0;
+  if (options.verify)
+    progress.begin("reference", effort.reference, effort.simulation + corners);
+  if (Error error = computeReferenceOf(report.tensors))
+    return std::move(error);
+  if (!progress.begin("simulation", effort.simulation, corners))
+    return progress.takeError();
+  Expected<RunReport> result =
+      runOnce(options.config, report.tensors, report.problems);
+  if (!result)
+    return result.takeError();
+  report.run = std::move(*result);
+  report.runs = 1;
+  report.shape = shape;
+  if (Error error = compare(report))
+    return std::move(error);
+  if (options.corners && report.run.completed)
+    if (Error error = runCorners(report))
+      return std::move(error);
+  if (Error error = runLostBets(report))
+    return std::move(error);
+  return std::move(report);
+}
+
+Expected<HarnessReport> sim::runLaunch(const LaunchRecord &record,
+                                       const Program &program,
+                                       const HarnessOptions &options) {
+  return Runner(record, program, options).run();
+}

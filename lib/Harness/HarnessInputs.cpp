@@ -1,0 +1,402 @@
+//===- HarnessInputs.cpp - tensors of a simulated launch ------------------===//
+#include "HarnessInputs.h"
+
+#include "HarnessEffort.h"
+#include "attn/Simulator/Async/TensorMap.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/xxhash.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+static TensorMapElement getMapElement(DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return TensorMapElement::F16;
+  case DType::BF16:
+    return TensorMapElement::BF16;
+  case DType::F32:
+    return TensorMapElement::F32;
+  case DType::F64:
+    return TensorMapElement::F64;
+  case DType::F8E4M3FN:
+  case DType::F8E5M2:
+  case DType::I8:
+    return TensorMapElement::U8;
+  case DType::I32:
+    return TensorMapElement::S32;
+  case DType::I64:
+    return TensorMapElement::S64;
+  }
+  llvm_unreachable("covered switch");
+}
+
+Error sim::writeTensorMap(const TensorMapParameter &map,
+                          llvm::MutableArrayRef<uint8_t> parameters) {
+  TensorMapInfo info;
+  info.address = map.address;
+  info.element = getMapElement(map.element);
+  info.rank = map.dims.size();
+  llvm::copy(map.dims, info.dims.begin());
+  llvm::copy(map.strides, info.strides.begin() + 1);
+  llvm::copy(map.box, info.box.begin());
+  info.swizzleBytes = getSwizzleBytes(map.swizzle);
+  Expected<std::array<uint8_t, 128>> bytes = encodeTensorMap(info);
+  if (!bytes)
+    return bytes.takeError();
+  llvm::copy(*bytes, parameters.begin() + map.slot.offset);
+  return Error::success();
+}
+
+namespace {
+
+/// A generator with the same values on every platform (splitmix64).
+class Random {
+public:
+  Random(uint64_t seed, StringRef stream)
+      : state(seed * 0x9e3779b97f4a7c15 ^ llvm::xxh3_64bits(stream)) {}
+
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  /// Uniform in (0, 1].
+  double uniform() { return double((next() >> 11) + 1) * 0x1p-53; }
+  /// Standard normal (Box and Muller).
+  double normal() {
+    return std::sqrt(-2 * std::log(uniform())) *
+           std::cos(6.283185307179586 * uniform());
+  }
+  /// Uniform in [0, limit].
+  int64_t integer(int64_t limit) { return next() % uint64_t(limit + 1); }
+
+private:
+  uint64_t state;
+};
+
+/// Makes the tensors of one launch.
+class TensorMaker {
+public:
+  TensorMaker(const LaunchRecord &record, const HarnessOptions &options,
+              ProgressMeter &progress)
+      : record(record), options(options), progress(progress) {}
+
+  Expected<std::vector<HarnessTensor>> run() {
+    for (const LaunchTensor &declared : record.tensors) {
+      HarnessTensor tensor;
+      tensor.access = declared.access;
+      tensor.argument = {declared.name, declared.dtype, declared.shape,
+                         declared.strides, 0};
+      tensors.push_back(std::move(tensor));
+    }
+    if (Error error = applySizes())
+      return std::move(error);
+    if (Error error = applyArrays())
+      return std::move(error);
+    if (record.problem)
+      if (Error error = propagateSizes(*record.problem))
+        return std::move(error);
+    std::vector<HostBuffer> buffers;
+    for (HarnessTensor &tensor : tensors) {
+      Expected<uint64_t> bytes = finish(tensor.argument);
+      if (!bytes)
+        return bytes.takeError();
+      buffers.push_back({"tensor \"" + tensor.argument.name + "\"",
+                         getHostBytes(*bytes, tensor.access)});
+    }
+    if (Error error = checkMemory(buffers, options.config.memoryLimit))
+      return std::move(error);
+    Effort effort = estimateEffort(record, tensors, options);
+    progress.begin("inputs", effort.inputs,
+                   effort.reference +
+                       effort.simulation * (options.corners ? 9 : 1));
+    for (HarnessTensor &tensor : tensors) {
+      if (tensor.access == TensorAccess::Read)
+        if (Error error = fill(tensor))
+          return std::move(error);
+      if (Error error = progress.takeError())
+        return std::move(error);
+    }
+    return std::move(tensors);
+  }
+
+private:
+  Error applySizes();
+  Error applyArrays();
+  Error propagateSizes(const AttentionProblem &problem);
+  Error unify(ArrayRef<std::pair<StringRef, unsigned>> sizes, int64_t value);
+  Expected<uint64_t> finish(TensorArgument &tensor);
+  Error fill(HarnessTensor &tensor);
+  Error fillLengths(HarnessTensor &tensor, Random &random);
+
+  HarnessTensor *find(StringRef name) {
+    std::optional<unsigned> index = record.findTensor(name);
+    return index ? &tensors[*index] : nullptr;
+  }
+
+  /// Sets a size or stride that may be known already.
+  Error set(int64_t &slot, int64_t value, const Twine &name) {
+    if (slot != kDynamicSize && slot != value)
+      return createStringError(name + ": expected " + Twine(slot) + ", got " +
+                               Twine(value));
+    slot = value;
+    return Error::success();
+  }
+
+  const LaunchRecord &record;
+  const HarnessOptions &options;
+  ProgressMeter &progress;
+  std::vector<HarnessTensor> tensors;
+};
+
+} // namespace
+
+Error TensorMaker::applySizes() {
+  for (const auto &entry : options.sizes) {
+    StringRef name = entry.getKey();
+    auto fail = [&](const Twine &problem) {
+      return createStringError("size \"" + name + "\": " + problem);
+    };
+    // Of all expressions, only a lone symbol names something to set.
+    Expected<SizeExpr> expression = SizeExpr::parse(name);
+    if (!expression) {
+      llvm::consumeError(expression.takeError());
+      return fail("expected NAME.dimI or NAME.strideI");
+    }
+    SizeSymbol symbol;
+    if (!expression->getSymbols().empty())
+      symbol = expression->getSymbols().front();
+    if ((symbol.tensor + (symbol.isStride ? ".stride" : ".dim") +
+         Twine(symbol.index))
+            .str() != name)
+      return fail("expected NAME.dimI or NAME.strideI");
+    HarnessTensor *tensor = find(symbol.tensor);
+    if (!tensor || symbol.index >= tensor->argument.shape.size())
+      return fail("the launch record has no such size");
+    if (entry.second < 0)
+      return fail("expected at least 0, got " + Twine(entry.second));
+    int64_t &slot = symbol.isStride ? tensor->argument.strides[symbol.index]
+                                    : tensor->argument.shape[symbol.index];
+    if (Error error = set(slot, entry.second, "size \"" + name + "\""))
+      return error;
+  }
+  return Error::success();
+}
+
+Error TensorMaker::applyArrays() {
+  for (const auto &entry : options.inputs) {
+    StringRef name = entry.getKey();
+    HarnessTensor *tensor = find(name);
+    auto fail = [&](const Twine &problem) {
+      return createStringError("input \"" + name + "\": " + problem);
+    };
+    if (!tensor)
+      return fail("the launch record has no tensor of this name");
+    if (tensor->access != TensorAccess::Read)
+      return fail("the kernel writes this tensor");
+    TensorArgument &argument = tensor->argument;
+    const NpyArray &array = entry.second;
+    if (!array.holds(argument.dtype))
+      return fail("expected elements of " + stringifyDType(argument.dtype) +
+                  ", got " + array.getTypeName());
+    if (array.shape.size() != argument.shape.size())
+      return fail("expected rank " + Twine(argument.shape.size()) + ", got " +
+                  Twine(array.shape.size()));
+    for (auto [axis, extent] : llvm::enumerate(array.shape))
+      if (Error error = set(argument.shape[axis], extent,
+                            "input \"" + name + "\": dimension " + Twine(axis)))
+        return error;
+  }
+  return Error::success();
+}
+
+/// Gives all of `sizes`, tensor and dimension, one value: `value`, or the one
+/// that is known.
+Error TensorMaker::unify(ArrayRef<std::pair<StringRef, unsigned>> sizes,
+                         int64_t value) {
+  for (auto [name, axis] : sizes) {
+    HarnessTensor *tensor = find(name);
+    if (!tensor || axis >= tensor->argument.shape.size())
+      continue;
+    if (value == kDynamicSize)
+      value = tensor->argument.shape[axis];
+  }
+  if (value == kDynamicSize)
+    return Error::success();
+  for (auto [name, axis] : sizes) {
+    HarnessTensor *tensor = find(name);
+    if (!tensor || axis >= tensor->argument.shape.size())
+      continue;
+    int64_t &slot = tensor->argument.shape[axis];
+    if (slot != kDynamicSize && slot != value)
+      return createStringError("tensor \"" + name + "\": dimension " +
+                               Twine(axis) + ": expected " + Twine(value) +
+                               ", got " + Twine(slot));
+    slot = value;
+  }
+  return Error::success();
+}
+
+Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
+  using Sizes = std::vector<std::pair<StringRef, unsigned>>;
+  const std::pair<Sizes, int64_t> groups[] = {
+      {{{"q", 0}, {"k", 0}, {"v", 0}, {"o", 0}, {"lse", 0}}, kDynamicSize},
+      {{{"q", 1}, {"o", 1}, {"lse", 1}, {"sinks", 0}, {"q_descale", 1}},
+       problem.heads},
+      {{{"k", 1}, {"v", 1}, {"k_descale", 1}, {"v_descale", 1}},
+       problem.kvHeads},
+      {{{"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}}, kDynamicSize},
+      {{{"q", 2}, {"o", 2}, {"lse", 2}}, kDynamicSize},
+      {{{"k", 2}, {"v", 2}}, kDynamicSize},
+      {{{"q", 3}, {"k", 3}}, problem.d},
+      {{{"v", 3}, {"o", 3}}, problem.dv},
+      {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};
+  for (const auto &[sizes, value] : groups)
+    if (Error error = unify(sizes, value))
+      return error;
+  return Error::success();
+}
+
+/// Checks that all sizes are known, and makes open strides row-major, or
+/// column-major in the last two dimensions if columns are known to be
+/// contiguous. The bytes that the tensor spans.
+Expected<uint64_t> TensorMaker::finish(TensorArgument &tensor) {
+  for (auto [axis, extent] : llvm::enumerate(tensor.shape))
+    if (extent == kDynamicSize)
+      return createStringError("tensor \"" + tensor.name + "\": dimension " +
+                               Twine(axis) + " is open, give \"" + tensor.name +
+                               ".dim" + Twine(axis) + "\"");
+  int64_t next = 1;
+  size_t rank = tensor.shape.size();
+  if (rank >= 2 && tensor.strides[rank - 2] == 1 &&
+      tensor.strides[rank - 1] == kDynamicSize)
+    next = std::max<int64_t>(tensor.shape[rank - 2], 1);
+  for (size_t axis = rank; axis-- > 0;) {
+    int64_t &stride = tensor.strides[axis];
+    if (stride == kDynamicSize)
+      stride = next;
+    // A product that overflows is refused below, where the extent is known.
+    int64_t reach;
+    if (llvm::MulOverflow(stride, std::max<int64_t>(tensor.shape[axis], 1),
+                          reach))
+      reach = INT64_MAX;
+    next = std::max(next, reach);
+  }
+  Expected<uint64_t> bytes =
+      getExtentBytes(tensor.shape, tensor.strides, tensor.dtype);
+  if (!bytes)
+    return createStringError("tensor \"" + tensor.name +
+                             "\": " + llvm::toString(bytes.takeError()));
+  return *bytes;
+}
+
+Error TensorMaker::fill(HarnessTensor &tensor) {
+  const TensorArgument &argument = tensor.argument;
+  unsigned width = getByteWidth(argument.dtype);
+  tensor.bytes.resize(cantFail(
+      getExtentBytes(argument.shape, argument.strides, argument.dtype)));
+  auto given = options.inputs.find(argument.name);
+  if (given != options.inputs.end()) {
+    const uint8_t *source = given->second.data.data();
+    forEachElement(argument, [&](int64_t offset) {
+      std::memcpy(&tensor.bytes[offset], source, width);
+      source += width;
+    });
+    return Error::success();
+  }
+  Random random(options.seed, argument.name);
+  if (record.problem && record.problem->varlen &&
+      StringRef(argument.name).starts_with("cu_seqlens_"))
+    return fillLengths(tensor, random);
+  if (!isFloat(argument.dtype))
+    return createStringError("tensor \"" + argument.name +
+                             "\": expected values for an input of integers, "
+                             "got none");
+  // Descales are above zero: powers of two from 1/2 to 2, and between.
+  bool isDescale = StringRef(argument.name).ends_with("_descale");
+  uint64_t count = 0;
+  forEachElement(argument, [&](int64_t offset) {
+    // A look at the clock for each element would take as long as its value.
+    if (++count % 4096 == 0)
+      progress.update(double(offset) / double(tensor.bytes.size()));
+    if (progress.isStopped())
+      return;
+    double value =
+        isDescale ? std::exp2(2 * random.uniform() - 1) : random.normal();
+    encodeElement(argument.dtype, value, &tensor.bytes[offset]);
+  });
+  return Error::success();
+}
+
+/// A random split of the packed rows into sequences, some of them empty.
+Error TensorMaker::fillLengths(HarnessTensor &tensor, Random &random) {
+  const TensorArgument &argument = tensor.argument;
+  bool isQuery = argument.name == "cu_seqlens_q";
+  HarnessTensor *packed = find(isQuery ? "q" : "k");
+  if (!packed || packed->argument.shape.size() != 4 ||
+      argument.shape.size() != 1 || argument.shape[0] < 1)
+    return createStringError("tensor \"" + argument.name +
+                             "\": expected shape [sequences + 1] and packed "
+                             "operands of rank 4");
+  int64_t rows = packed->argument.shape[2];
+  int64_t bound = isQuery ? record.problem->maxSeqlenQ : 0;
+  std::vector<int64_t> cuts(argument.shape[0]);
+  for (int64_t &cut : cuts)
+    cut = random.integer(rows);
+  llvm::sort(cuts);
+  cuts.front() = 0;
+  if (cuts.size() > 1)
+    cuts.back() = rows;
+  for (size_t i = 1; bound && i < cuts.size(); ++i)
+    cuts[i] = std::min(cuts[i], cuts[i - 1] + bound);
+  size_t next = 0;
+  forEachElement(argument, [&](int64_t offset) {
+    encodeElement(argument.dtype, double(cuts[next++]), &tensor.bytes[offset]);
+  });
+  return Error::success();
+}
+
+void sim::enlargeScores(const AttentionProblem &problem,
+                        llvm::MutableArrayRef<HarnessTensor> tensors) {
+  // Regions may do anything with large scores: a little is what they get.
+  bool hasRegions = problem.scoreMod || problem.maskMod;
+  double deviation = std::abs(problem.scale) * std::sqrt(double(problem.d));
+  double mostOfKeys = std::clamp((hasRegions ? 4 : 16) / deviation, 1.0, 64.0);
+  double ofSomeRows =
+      hasRegions ? 1.0 : std::clamp(64 / (deviation * mostOfKeys), 1.0, 4.0);
+  for (HarnessTensor &tensor : tensors) {
+    const TensorArgument &argument = tensor.argument;
+    bool isKeys = argument.name == "k";
+    if ((!isKeys && argument.name != "q") || argument.shape.size() != 4)
+      continue;
+    int64_t rows = argument.shape[2], element = 0;
+    forEachElement(argument, [&](int64_t offset) {
+      int64_t row = element++ / argument.shape[3] % rows;
+      double factor = row % 5 == 3 ? ofSomeRows : 1;
+      if (isKeys)
+        factor = 1 + (mostOfKeys - 1) * double(rows - row) / double(rows);
+      uint8_t *bytes = &tensor.bytes[offset];
+      encodeElement(argument.dtype,
+                    factor * decodeElement(argument.dtype, bytes), bytes);
+    });
+  }
+}
+
+Expected<std::vector<HarnessTensor>>
+sim::makeTensors(const LaunchRecord &record, const HarnessOptions &options,
+                 ProgressMeter &progress) {
+  return TensorMaker(record, options, progress).run();
+}

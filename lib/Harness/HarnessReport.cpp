@@ -1,0 +1,131 @@
+//===- HarnessReport.cpp - what came out of a launch ----------------------===//
+#include "attn/Harness/HarnessReport.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+bool HarnessReport::hasPassed() const {
+  return run.isClean() && problems.empty() &&
+         (!output || output->error <= outputTolerance) &&
+         (!lse || lse->error <= lseTolerance);
+}
+
+const HarnessTensor *HarnessReport::findTensor(StringRef name) const {
+  auto found = llvm::find_if(tensors, [&](const HarnessTensor &tensor) {
+    return tensor.argument.name == name;
+  });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+/// JSON has no infinity and no NaN.
+static json::Value toNumber(double value) {
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+static json::Value toJSON(const Deviation &deviation, double tolerance) {
+  return json::Object{{"error", toNumber(deviation.error)},
+                      {"tolerance", tolerance},
+                      {"worst", json::Array(deviation.worst)},
+                      {"out", toNumber(deviation.out)},
+                      {"ref", toNumber(deviation.ref)}};
+}
+
+json::Value HarnessReport::toJSON() const {
+  json::Array shapes;
+  for (const HarnessTensor &tensor : tensors)
+    shapes.push_back(
+        json::Object{{"name", tensor.argument.name},
+                     {"dtype", stringifyDType(tensor.argument.dtype)},
+                     {"shape", json::Array(tensor.argument.shape)},
+                     {"strides", json::Array(tensor.argument.strides)}});
+  json::Object object{{"kernel", kernel},
+                      {"chip", chip},
+                      {"grid", json::Array(grid)},
+                      {"tensors", std::move(shapes)},
+                      {"passed", hasPassed()},
+                      {"problems", json::Array(problems)},
+                      {"runs", runs},
+                      {"run", run.toJSON()}};
+  if (output)
+    object["output"] = ::toJSON(*output, outputTolerance);
+  if (lse)
+    object["lse"] = ::toJSON(*lse, lseTolerance);
+  if (lostBets) {
+    json::Object second{
+        {"warp_instructions", lostBets->warpInstructions},
+        {"output", ::toJSON(lostBets->output, outputTolerance)}};
+    if (lostBets->lse)
+      second["lse"] = ::toJSON(*lostBets->lse, lseTolerance);
+    object["lost_bets"] = std::move(second);
+  }
+  return object;
+}
+
+static void printDeviation(llvm::raw_ostream &os, StringRef name,
+                           const Deviation &deviation, double tolerance) {
+  os << llvm::formatv("{0,-17}{1:e2}, accepted {2:e2}", name, deviation.error,
+                      tolerance);
+  if (!deviation.worst.empty()) {
+    os << "; largest at [";
+    llvm::interleaveComma(deviation.worst, os);
+    os << llvm::formatv("]: expected {0:f6}, got {1:f6}", deviation.ref,
+                        deviation.out);
+  }
+  os << "\n";
+}
+
+/// What the kernel did, in a few lines.
+static void printCounters(llvm::raw_ostream &os, const Counters &counters) {
+  os << llvm::formatv("{0,-17}{1} warp instructions, {2} MMA, {3} barriers\n",
+                      "executed:", counters.warpInstructions,
+                      counters.mmaInstructions, counters.barriers);
+  os << llvm::formatv(
+      "{0,-17}{1} bytes loaded, {2} bytes stored\n",
+      "global memory:", counters.globalLoadBytes + counters.bulkLoadBytes,
+      counters.globalStoreBytes + counters.bulkStoreBytes);
+  for (const auto &[name, traffic] : counters.shared)
+    os << llvm::formatv("{0,-17}{1} instructions, {2} wavefronts, {3} bank "
+                        "conflicts\n",
+                        name + ":", traffic.instructions, traffic.wavefronts,
+                        traffic.conflicts);
+}
+
+void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
+  os << llvm::formatv("kernel {0} for {1}, grid {2} x {3} x {4}\n", kernel,
+                      chip, grid[0], grid[1], grid[2]);
+  for (const std::string &problem : problems)
+    os << "error: " << problem << "\n";
+  run.print(os, file);
+  if (run.findings.empty())
+    os << llvm::formatv("{0,-17}none\n", "findings:");
+  printCounters(os, run.counters);
+  if (output)
+    printDeviation(os, "relative error:", *output, outputTolerance);
+  if (lse)
+    printDeviation(os, "LSE error:", *lse, lseTolerance);
+  if (runs > 1)
+    os << llvm::formatv("{0,-17}{1}\n", "corners:", runs - 1);
+  if (lostBets) {
+    os << llvm::formatv("{0,-17}{1} warp instructions, relative error {2:e2}",
+                        "growing scores:", lostBets->warpInstructions,
+                        lostBets->output.error);
+    if (lostBets->lse)
+      os << llvm::formatv(", LSE error {0:e2}", lostBets->lse->error);
+    os << "\n";
+  }
+  if (isSecondRunLeftOut)
+    os << llvm::formatv("{0,-17}not run, since the first run took more than "
+                        "{1} warp instructions; --lose-bets runs them\n",
+                        "growing scores:", kMostForSecondRun);
+  os << (hasPassed() ? "passed\n" : "FAILED\n");
+}

@@ -1,0 +1,495 @@
+//===- Reference.cpp - attention in float64 -------------------------------===//
+//
+// Straight from the formula, one (batch, head) pair at a time: the pair's
+// operands become row-major float64, K transposed, so that both products run
+// along contiguous rows. Two threads take pairs from a counter.
+//
+//===----------------------------------------------------------------------===//
+#include "attn/Harness/Reference.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <limits>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double TensorView::get(ArrayRef<int64_t> index) const {
+  int64_t offset = 0;
+  for (auto [i, stride] : llvm::zip_equal(index, strides))
+    offset += i * stride;
+  return decodeElement(dtype, data.data() + offset * getByteWidth(dtype));
+}
+
+static std::string print(ArrayRef<int64_t> extents) {
+  std::string text = "[";
+  for (auto [index, extent] : llvm::enumerate(extents))
+    text += (index ? ", " : "") + std::to_string(extent);
+  return text + "]";
+}
+
+static Error checkShape(StringRef name, const TensorView &view,
+                        ArrayRef<int64_t> expected) {
+  if (ArrayRef<int64_t>(view.shape) == expected)
+    return Error::success();
+  return createStringError("reference: \"" + name + "\": expected shape " +
+                           print(expected) + ", got " + print(view.shape));
+}
+
+namespace {
+
+/// The rows of one sequence inside the tensors.
+struct Sequence {
+  /// Index along the tensors' batch dimension.
+  int64_t batch;
+  int64_t firstQuery, queries, firstKey, keys;
+};
+
+/// Computes the reference; one object for one call.
+class Computation {
+public:
+  Computation(const AttentionProblem &problem, const AttentionInputs &inputs,
+              ProgressMeter *progress)
+      : problem(problem), inputs(inputs), progress(progress) {}
+
+  Expected<AttentionResult> run() {
+    if (Error error = check())
+      return std::move(error);
+    if (Error error = findSequences())
+      return std::move(error);
+    if (Error error = checkDescales())
+      return std::move(error);
+    result.shape = {inputs.q.shape[0], problem.heads, inputs.q.shape[2],
+                    problem.dv};
+    int64_t rows = result.shape[0] * result.shape[1] * result.shape[2];
+    result.o.assign(rows * problem.dv, 0.0);
+    result.lse.assign(rows, -infinity);
+    result.defined.assign(rows, 0);
+
+    std::atomic<int64_t> next{0};
+    int64_t pairs = int64_t(sequences.size()) * problem.heads;
+    for (const Sequence &sequence : sequences)
+      totalRows += sequence.queries * problem.heads;
+    auto work = [&](bool isCaller) {
+      for (int64_t pair = next++; pair < pairs && !isStopped(); pair = next++)
+        computeHead(pair / problem.heads, pair % problem.heads, isCaller);
+    };
+    std::future<void> helper =
+        std::async(std::launch::async, [&] { work(/*isCaller=*/false); });
+    work(/*isCaller=*/true);
+    while (helper.wait_for(std::chrono::milliseconds(50)) !=
+           std::future_status::ready)
+      report();
+    if (progress)
+      if (Error error = progress->takeError())
+        return std::move(error);
+    return std::move(result);
+  }
+
+private:
+  Error check();
+  Error findSequences();
+  Error checkDescales();
+  Expected<std::vector<int64_t>>
+  readLengths(StringRef name, const TensorView &view, int64_t limit);
+  void computeHead(int64_t sequence, int64_t head, bool isCaller);
+  bool isStopped() const { return progress && progress->isStopped(); }
+  void report() {
+    if (progress)
+      progress->update(totalRows ? double(doneRows) / double(totalRows) : 1);
+  }
+  std::vector<double> load(const TensorView &view, int64_t batch, int64_t head,
+                           int64_t first, int64_t rows, bool transpose);
+  /// The visible keys [begin, end) of a query by mask kind.
+  std::pair<int64_t, int64_t> getKeyRange(const Sequence &sequence,
+                                          int64_t query);
+
+  const AttentionProblem &problem;
+  const AttentionInputs &inputs;
+  ProgressMeter *progress;
+  int64_t totalRows = 0;
+  std::atomic<int64_t> doneRows{0};
+  std::vector<Sequence> sequences;
+  AttentionResult result;
+};
+
+} // namespace
+
+Error Computation::check() {
+  const TensorView &q = inputs.q, &k = inputs.k, &v = inputs.v;
+  for (const TensorView *view : {&q, &k, &v})
+    if (view->shape.size() != 4)
+      return createStringError("reference: expected operands of rank 4, got " +
+                               print(view->shape));
+  int64_t batch = q.shape[0], keys = k.shape[2];
+  if (Error error =
+          checkShape("q", q, {batch, problem.heads, q.shape[2], problem.d}))
+    return error;
+  if (Error error =
+          checkShape("k", k, {batch, problem.kvHeads, keys, problem.d}))
+    return error;
+  if (Error error =
+          checkShape("v", v, {batch, problem.kvHeads, keys, problem.dv}))
+    return error;
+  auto missing = [](StringRef what) {
+    return createStringError("reference: the problem has " + what +
+                             ", which was not given");
+  };
+  if (problem.sinks && !inputs.sinks)
+    return missing("sinks");
+  if (problem.sinks)
+    if (Error error = checkShape("sinks", *inputs.sinks, {problem.heads}))
+      return error;
+  if (problem.varlen && (!inputs.cuSeqlensQ || !inputs.cuSeqlensK))
+    return missing("cumulative lengths");
+  if (problem.scoreMod && !inputs.scoreMod)
+    return missing("a score_mod");
+  if (problem.maskMod && !inputs.maskMod)
+    return missing("a mask_mod");
+  return Error::success();
+}
+
+Expected<std::vector<int64_t>> Computation::readLengths(StringRef name,
+                                                        const TensorView &view,
+                                                        int64_t limit) {
+  auto fail = [&](const Twine &problem) {
+    return createStringError("reference: \"" + name + "\": " + problem);
+  };
+  if (view.shape.size() != 1 || view.shape[0] < 1)
+    return fail("expected shape [sequences + 1], got " + print(view.shape));
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < view.shape[0]; ++i) {
+    int64_t value = int64_t(view.get({i}));
+    int64_t low = lengths.empty() ? 0 : lengths.back();
+    int64_t high = lengths.empty() ? 0 : limit;
+    if (value < low || value > high)
+      return fail("expected a value from " + Twine(low) + " to " + Twine(high) +
+                  " at index " + Twine(i) + ", got " + Twine(value));
+    lengths.push_back(value);
+  }
+  return lengths;
+}
+
+Error Computation::findSequences() {
+  int64_t queries = inputs.q.shape[2], keys = inputs.k.shape[2];
+  if (!problem.varlen) {
+    for (int64_t batch = 0; batch < inputs.q.shape[0]; ++batch)
+      sequences.push_back({batch, 0, queries, 0, keys});
+    return Error::success();
+  }
+  if (inputs.q.shape[0] != 1)
+    return createStringError("reference: expected batch size 1 with variable "
+                             "lengths, got " +
+                             Twine(inputs.q.shape[0]));
+  Expected<std::vector<int64_t>> q =
+      readLengths("cu_seqlens_q", *inputs.cuSeqlensQ, queries);
+  if (!q)
+    return q.takeError();
+  Expected<std::vector<int64_t>> k =
+      readLengths("cu_seqlens_k", *inputs.cuSeqlensK, keys);
+  if (!k)
+    return k.takeError();
+  if (q->size() != k->size())
+    return createStringError("reference: expected cumulative lengths of as "
+                             "many sequences, got " +
+                             Twine(q->size() - 1) + " and " +
+                             Twine(k->size() - 1));
+  for (size_t i = 0; i + 1 < q->size(); ++i) {
+    int64_t length = (*q)[i + 1] - (*q)[i];
+    if (problem.maxSeqlenQ && length > problem.maxSeqlenQ)
+      return createStringError(
+          "reference: \"cu_seqlens_q\": expected at most " +
+          Twine(problem.maxSeqlenQ) + " queries in sequence " + Twine(i) +
+          ", got " + Twine(length));
+    sequences.push_back({0, (*q)[i], length, (*k)[i], (*k)[i + 1] - (*k)[i]});
+  }
+  return Error::success();
+}
+
+Error Computation::checkDescales() {
+  int64_t count = sequences.size();
+  for (const auto &[name, view, heads] :
+       {std::tuple("q_descale", &inputs.qDescale, problem.heads),
+        std::tuple("k_descale", &inputs.kDescale, problem.kvHeads),
+        std::tuple("v_descale", &inputs.vDescale, problem.kvHeads)}) {
+    if (view->has_value() != inputs.qDescale.has_value())
+      return createStringError("reference: expected all three descales or "
+                               "none");
+    if (*view)
+      if (Error error = checkShape(name, **view, {count, heads}))
+        return error;
+  }
+  return Error::success();
+}
+
+std::vector<double> Computation::load(const TensorView &view, int64_t batch,
+                                      int64_t head, int64_t first, int64_t rows,
+                                      bool transpose) {
+  int64_t columns = view.shape[3];
+  std::vector<double> matrix(rows * columns);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      matrix[transpose ? column * rows + row : row * columns + column] =
+          view.get({batch, head, first + row, column});
+  return matrix;
+}
+
+std::pair<int64_t, int64_t> Computation::getKeyRange(const Sequence &sequence,
+                                                     int64_t query) {
+  if (problem.mask == LaunchMaskKind::None)
+    return {0, sequence.keys};
+  int64_t diagonal = query;
+  if (problem.align == LaunchMaskAlign::BottomRight)
+    diagonal += sequence.keys - sequence.queries;
+  bool causal = problem.mask == LaunchMaskKind::Causal;
+  int64_t left = causal ? -1 : problem.left;
+  int64_t right = causal ? 0 : problem.right;
+  // Bounds beyond every length change nothing; clamped, they cannot overflow.
+  constexpr int64_t far = int64_t(1) << 48;
+  int64_t begin = left < 0 ? 0 : diagonal - std::min(left, far);
+  int64_t end = right < 0 ? sequence.keys : diagonal + std::min(right, far) + 1;
+  begin = std::clamp<int64_t>(begin, 0, sequence.keys);
+  return {begin, std::clamp<int64_t>(end, begin, sequence.keys)};
+}
+
+void Computation::computeHead(int64_t sequenceIndex, int64_t head,
+                              bool isCaller) {
+  const Sequence &sequence = sequences[sequenceIndex];
+  int64_t kvHead = head / (problem.heads / problem.kvHeads);
+  int64_t queries = sequence.queries, keys = sequence.keys;
+  int64_t d = problem.d, dv = problem.dv;
+  std::vector<double> q =
+      load(inputs.q, sequence.batch, head, sequence.firstQuery, queries, false);
+  std::vector<double> kt =
+      load(inputs.k, sequence.batch, kvHead, sequence.firstKey, keys, true);
+  std::vector<double> v =
+      load(inputs.v, sequence.batch, kvHead, sequence.firstKey, keys, false);
+  double scale = problem.scale;
+  if (inputs.qDescale) {
+    scale *= inputs.qDescale->get({sequenceIndex, head}) *
+             inputs.kDescale->get({sequenceIndex, kvHead});
+    double factor = inputs.vDescale->get({sequenceIndex, kvHead});
+    for (double &value : v)
+      value *= factor;
+  }
+  double sink = problem.sinks ? inputs.sinks->get({head}) : -infinity;
+  std::vector<double> scores(keys);
+  for (int64_t i = 0; i < queries && !isStopped(); ++i, ++doneRows) {
+    if (isCaller)
+      report();
+    int64_t row = (sequence.batch * problem.heads + head) * result.shape[2] +
+                  sequence.firstQuery + i;
+    double *o = result.o.data() + row * dv;
+    result.defined[row] = 1;
+    auto [begin, end] = getKeyRange(sequence, i);
+    std::fill(scores.begin(), scores.end(), 0.0);
+    for (int64_t column = 0; column < d; ++column) {
+      double factor = q[i * d + column];
+      const double *keyRow = kt.data() + column * keys;
+      for (int64_t j = begin; j < end; ++j)
+        scores[j] += factor * keyRow[j];
+    }
+    double max = sink;
+    bool isNaN = std::isnan(sink);
+    for (int64_t j = begin; j < end; ++j) {
+      double score = scale * scores[j];
+      if (problem.softcap > 0)
+        score = problem.softcap * std::tanh(score / problem.softcap);
+      if (inputs.scoreMod)
+        score = inputs.scoreMod(score, sequenceIndex, head, i, j);
+      if (inputs.maskMod && !inputs.maskMod(score, sequenceIndex, head, i, j))
+        score = -infinity;
+      scores[j] = score;
+      isNaN |= std::isnan(score);
+      max = std::max(max, score);
+    }
+    if (isNaN) {
+      std::fill_n(o, dv, std::nan(""));
+      result.lse[row] = std::nan("");
+      continue;
+    }
+    // No key and no sink: O = 0 and LSE = -inf, as initialised.
+    if (max == -infinity)
+      continue;
+    // A sink of +inf takes all.
+    double sum = problem.sinks ? std::exp(sink - max) : 0.0;
+    if (sink == infinity)
+      sum = 1;
+    for (int64_t j = begin; j < end; ++j) {
+      double p = std::exp(scores[j] - max);
+      // A hidden key has no share, whatever its value is. Kernels multiply it
+      // by 0 where it shares a block with visible ones, so that it has to be
+      // finite (docs/Reference.md).
+      if (p == 0)
+        continue;
+      sum += p;
+      const double *valueRow = v.data() + j * dv;
+      for (int64_t column = 0; column < dv; ++column)
+        o[column] += p * valueRow[column];
+    }
+    for (int64_t column = 0; column < dv; ++column)
+      o[column] /= sum;
+    result.lse[row] = max + std::log(sum);
+  }
+}
+
+Expected<AttentionResult> sim::computeReference(const AttentionProblem &problem,
+                                                const AttentionInputs &inputs,
+                                                ProgressMeter *progress) {
+  return Computation(problem, inputs, progress).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+/// |out - ref|, where equal infinities and two NaNs agree.
+static double difference(double out, double ref) {
+  if (std::isnan(out) && std::isnan(ref))
+    return 0;
+  if (out == ref)
+    return 0;
+  double delta = std::abs(out - ref);
+  return std::isnan(delta) ? infinity : delta;
+}
+
+namespace {
+
+/// Where the elements of an output type end.
+struct OutputRange {
+  /// The least magnitude that rounds to infinity, or the largest finite one of
+  /// a type whose conversions saturate.
+  double end = infinity;
+  bool saturates = false;
+  double minNormal = 0;
+  /// Half the distance of the numbers below `minNormal`.
+  double halfSpacing = 0;
+};
+
+} // namespace
+
+static OutputRange getRange(DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return {65520, false, 0x1p-14, 0x1p-25};
+  case DType::BF16:
+    return {0x1.FFp127, false, 0x1p-126, 0x1p-134};
+  case DType::F32:
+    return {0x1.FFFFFFp127, false, 0x1p-126, 0x1p-150};
+  case DType::F8E4M3FN:
+    return {448, true, 0x1p-6, 0x1p-10};
+  case DType::F8E5M2:
+    return {57344, true, 0x1p-14, 0x1p-17};
+  default:
+    return {};
+  }
+}
+
+/// The difference of an element of O, judged by what its type can hold: beyond
+/// the range infinity is right (or the largest number), to within the same
+/// hundredth on both sides of the end; below the normal numbers half their
+/// spacing is no error.
+static double outputDifference(double out, double ref,
+                               const OutputRange &range) {
+  constexpr double margin = 0.01;
+  if (!std::isfinite(ref))
+    return difference(out, ref);
+  double size = std::abs(ref);
+  if (range.saturates)
+    return difference(out, std::copysign(std::min(size, range.end), ref));
+  bool sameSign = std::signbit(out) == std::signbit(ref);
+  if (std::isinf(out) && sameSign && size >= range.end * (1 - margin))
+    return std::max(0.0, range.end - size);
+  if (size > range.end * (1 + margin))
+    return infinity;
+  double delta = difference(out, ref);
+  return size < range.minNormal ? std::max(0.0, delta - range.halfSpacing)
+                                : delta;
+}
+
+/// Calls `visit(index, row)` for each index of `shape`, in row-major order.
+static void
+forEachIndex(ArrayRef<int64_t> shape,
+             llvm::function_ref<void(ArrayRef<int64_t>, int64_t)> visit) {
+  llvm::SmallVector<int64_t, 4> index(shape.size(), 0);
+  if (llvm::is_contained(shape, 0))
+    return;
+  for (int64_t position = 0;; ++position) {
+    visit(index, position);
+    size_t axis = shape.size();
+    while (axis && ++index[axis - 1] == shape[axis - 1])
+      index[--axis] = 0;
+    if (!axis)
+      return;
+  }
+}
+
+/// Remembers the element that differs most.
+static void track(Deviation &deviation, double &largest, double delta,
+                  ArrayRef<int64_t> index, double out, double ref) {
+  if (!(delta > largest))
+    return;
+  largest = delta;
+  deviation.worst.assign(index.begin(), index.end());
+  deviation.out = out;
+  deviation.ref = ref;
+}
+
+Expected<Deviation> sim::compareOutput(const TensorView &out,
+                                       const AttentionResult &reference) {
+  if (Error error = checkShape("o", out, reference.shape))
+    return std::move(error);
+  Deviation deviation;
+  double largest = 0, deltas = 0, refs = 0;
+  // A recorded result may have any rank.
+  int64_t dv = reference.shape.empty() ? 1 : reference.shape.back();
+  OutputRange range = getRange(out.dtype);
+  forEachIndex(reference.shape, [&](ArrayRef<int64_t> index, int64_t position) {
+    if (!reference.defined[position / dv])
+      return;
+    double value = out.get(index), ref = reference.o[position];
+    double delta = outputDifference(value, ref, range);
+    deltas += delta * delta;
+    double size = std::min(std::abs(ref), range.end);
+    refs += std::isfinite(ref) ? size * size : 0;
+    track(deviation, largest, delta, index, value, ref);
+  });
+  deviation.error = std::sqrt(deltas) / (refs > 0 ? std::sqrt(refs) : 1.0);
+  return deviation;
+}
+
+/// A float cannot hold a large LSE to a thousandth: from 1024 on the difference
+/// counts in proportion.
+static double getLSEScale(double ref) {
+  return std::max(1.0, std::abs(ref) / 1024);
+}
+
+Expected<Deviation> sim::compareLSE(const TensorView &out,
+                                    const AttentionResult &reference) {
+  ArrayRef<int64_t> shape = ArrayRef(reference.shape).drop_back();
+  if (Error error = checkShape("lse", out, shape))
+    return std::move(error);
+  Deviation deviation;
+  forEachIndex(shape, [&](ArrayRef<int64_t> index, int64_t position) {
+    if (!reference.defined[position])
+      return;
+    double value = out.get(index), ref = reference.lse[position];
+    double delta =
+        difference(value, ref) / (std::isfinite(ref) ? getLSEScale(ref) : 1);
+    track(deviation, deviation.error, delta, index, value, ref);
+  });
+  return deviation;
+}

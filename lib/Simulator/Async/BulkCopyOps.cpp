@@ -1,0 +1,571 @@
+//===- BulkCopyOps.cpp - cp.async.bulk and tensor copies ------------------===//
+//
+// A bulk copy is cut into pieces of at most 16 bytes, the unit of swizzling.
+// Loads signal an mbarrier when their bytes are there and are stamped with the
+// barrier's actor and phase. Stores belong to the bulk groups of their thread:
+// their reads and their writes are published separately, because
+// wait_group.read promises the former only.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../PTX/Decoder.h"
+#include "../Sanitizer/PhaseChecks.h"
+#include "../Sanitizer/Races.h"
+#include "AsyncInstructions.h"
+#include "BulkCopy.h"
+#include "EngineOps.h"
+#include "MbarrierOps.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir::attn::sim;
+using llvm::Error;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+
+/// What a copy moves between L2 and the SMs: what is out of bounds is neither
+/// read nor written.
+void countL2(L2Traffic &l2, const BulkOp &op) {
+  uint64_t sectors = 0, last = ~uint64_t(0);
+  for (const Piece &p : op.pieces)
+    if (p.first < p.last)
+      for (uint64_t s = (p.global + p.first) / 32,
+                    end = (p.global + p.last - 1) / 32;
+           s <= end; ++s)
+        if (s != last) {
+          ++sectors;
+          last = s;
+        }
+  if (op.aux->kind == BulkAux::Store) {
+    (op.aux->reduce ? l2.atomicBytes : l2.writtenBytes) += 32 * sectors;
+  } else {
+    l2.readBytes += 32 * sectors;
+    l2.deliveredBytes += 32 * sectors * op.targets.size();
+  }
+}
+
+// ops of loads: dst, source or map, barrier, mask or none, size or none,
+//   coordinates…
+// ops of stores: destination or map, source, none, none, size or none, coords…
+
+/// What one lane asks for. Each step is false after a fault.
+class BulkRequest {
+public:
+  BulkRequest(Exec &x, const Inst &I, unsigned lane);
+  /// Checks the request and hands the copy to the engine.
+  void start();
+
+private:
+  bool isLoad() const { return aux.kind == BulkAux::Load; }
+  bool isStore() const { return aux.kind == BulkAux::Store; }
+  bool isGlobal() const { return aux.kind != BulkAux::SharedToShared; }
+  uint64_t address(unsigned i, int64_t displacement) const;
+  uint64_t sharedAddress(unsigned i, int64_t displacement) const;
+  bool fail(FindingKind kind, const Twine &message) {
+    x.fault(kind, message, lane);
+    return false;
+  }
+
+  bool findShared();
+  /// Cuts the box of a tensor map, or a range of bytes, into pieces.
+  bool cutTensor();
+  bool cutRange();
+  bool checkBounds();
+  /// Destinations and their barriers.
+  bool findTargets();
+  bool addTarget(unsigned rank, uint32_t barrier, Cta *barrierCta);
+  void count();
+  bool trackAll();
+  bool trackStore(const Piece &piece, uint32_t epoch);
+  void trackLoad(const Piece &piece);
+  Stamp stamp(uint16_t actor, uint32_t epoch) const;
+  /// Stamps a copy that signals the target's barrier.
+  Stamp stamp(const Target &target) const;
+  /// The part of a piece in global memory; no allocation where there is none.
+  MemRef globalPart(const Piece &piece) const;
+  static MemRef sharedPart(Cta *cta, uint32_t offset);
+
+  Exec &x;
+  const Inst &I;
+  const BulkAux &aux;
+  unsigned lane;
+  std::unique_ptr<BulkOp> op = std::make_unique<BulkOp>();
+  /// The operand in shared memory: the destination of loads.
+  uint32_t sharedSide = 0;
+  Cta *sharedCta = nullptr;
+};
+
+BulkRequest::BulkRequest(Exec &x, const Inst &I, unsigned lane)
+    : x(x), I(I), aux(*static_cast<const BulkAux *>(I.aux)), lane(lane) {
+  op->inst = x.pc;
+  op->issuer = x.warp;
+  op->control = controlOf(x);
+  op->aux = &aux;
+  op->lane = lane;
+}
+
+uint64_t BulkRequest::address(unsigned i, int64_t displacement) const {
+  uint64_t v = x.read(I.ops[i], lane) + displacement;
+  return I.ops[i].cls == RegClass::R32 ? uint32_t(v) : v;
+}
+
+uint64_t BulkRequest::sharedAddress(unsigned i, int64_t displacement) const {
+  uint64_t v = address(i, displacement);
+  return v >= SharedWindow && v < SharedWindow + WindowSize ? v - SharedWindow
+                                                            : v;
+}
+
+bool BulkRequest::findShared() {
+  sharedSide =
+      isStore() ? sharedAddress(1, int64_t(I.imm2)) : sharedAddress(0, I.imm);
+  uint32_t rank = sharedSide >> 24;
+  if (rank >= x.cluster.ctas.size())
+    return fail(FindingKind::OutOfBounds,
+                "a bulk copy names a CTA that the cluster does not have");
+  sharedCta = x.cluster.ctas[rank].get();
+  return true;
+}
+
+bool BulkRequest::cutTensor() {
+  uint64_t mapAddress =
+      isLoad() ? address(1, int64_t(I.imm2)) : address(0, I.imm);
+  MemRef ref;
+  if (!x.resolve(Space::Generic, mapAddress, 128, 64, false, lane, ref))
+    return false;
+  auto map = decodeTensorMap(llvm::ArrayRef(ref.data, 128));
+  if (!map)
+    return fail(FindingKind::InvalidOperation, llvm::toString(map.takeError()));
+  if (map->rank != (aux.gather ? 2 : aux.rank))
+    return fail(FindingKind::InvalidOperation,
+                "expected a tensor map of rank " + Twine(aux.rank) + ", got " +
+                    Twine(map->rank));
+  if (sharedSide & 127)
+    return fail(FindingKind::Misaligned,
+                "expected shared memory aligned to 128 bytes");
+  int64_t coords[5];
+  for (unsigned i = 0; i < (aux.gather ? 5 : aux.rank); ++i)
+    coords[i] = int32_t(x.r32(I.ops[5 + i])[lane]);
+  // Else an illegal instruction on an H200, whatever type and swizzle.
+  int64_t bits = getElementBits(map->element);
+  if (isLoad() && !aux.gather && bits >= 8 && coords[0] * bits % 128 != 0)
+    return fail(FindingKind::Misaligned,
+                "expected the first coordinate of a tensor load to be a "
+                "multiple of " +
+                    Twine(128 / bits) + ", 16 bytes, got " + Twine(coords[0]));
+  cutBox(*map, coords, aux.gather, sharedSide & 0xffffff, op->pieces,
+         op->totalBytes);
+  op->nanFill = map->nanFill;
+  op->elementType = elementTypeOf(map->element);
+  return true;
+}
+
+bool BulkRequest::cutRange() {
+  uint32_t size = x.r32(I.ops[4])[lane];
+  uint64_t other = isStore()  ? address(0, I.imm)
+                   : isLoad() ? address(1, int64_t(I.imm2))
+                              : sharedAddress(1, int64_t(I.imm2));
+  if (size % 16 || other % 16 || sharedSide % 16)
+    return fail(FindingKind::Misaligned,
+                "expected addresses and size of a bulk copy to be "
+                "multiples of 16");
+  op->totalBytes = size;
+  op->elementType = aux.type;
+  for (uint32_t b = 0; b < size; b += 16) {
+    Piece p;
+    p.global = other + b;
+    p.shared = (sharedSide & 0xffffff) + b;
+    op->pieces.push_back(p);
+  }
+  if (isGlobal())
+    return true;
+  // Shared to shared: the source is this CTA's, pieces go across.
+  for (Piece &p : op->pieces) {
+    uint32_t to = p.shared - SharedBase;
+    p.shared = uint32_t(p.global & 0xffffff);
+    p.global = to;
+  }
+  op->source = x.cta;
+  return true;
+}
+
+bool BulkRequest::checkBounds() {
+  for (Piece &p : op->pieces) {
+    p.shared -= SharedBase;
+    if (p.shared + 16 > sharedCta->shared.size())
+      return fail(FindingKind::OutOfBounds,
+                  "a bulk copy leaves the CTA's shared memory");
+    if (isGlobal() && p.first < p.last &&
+        !x.machine.memory.find(p.global + p.first, p.last - p.first))
+      return fail(FindingKind::OutOfBounds,
+                  llvm::formatv("a bulk copy touches global address "
+                                "{0:x}, outside of every allocation",
+                                p.global + p.first));
+  }
+  return true;
+}
+
+bool BulkRequest::addTarget(unsigned rank, uint32_t barrier, Cta *barrierCta) {
+  if (rank >= x.cluster.ctas.size())
+    return fail(FindingKind::OutOfBounds,
+                "the multicast mask names a CTA that the cluster does "
+                "not have");
+  Target t;
+  t.cta = x.cluster.ctas[rank].get();
+  t.barrier = (barrier & 0xffffff) - SharedBase;
+  t.barrierCta = barrierCta;
+  if (aux.multicast)
+    t.barrierCta =
+        aux.pair ? x.cluster.ctas[(rank & ~1u) | (barrierCta->rank & 1)].get()
+                 : t.cta;
+  if (!aux.pair && t.barrierCta != t.cta)
+    return fail(FindingKind::MbarrierMisuse,
+                "expected the mbarrier in the CTA of the destination");
+  if (t.cta->exited || t.barrierCta->exited)
+    return fail(FindingKind::ExitInFlight,
+                "a bulk copy is sent to a CTA that has exited");
+  op->targets.push_back(t);
+  return true;
+}
+
+bool BulkRequest::findTargets() {
+  if (isStore()) {
+    op->source = sharedCta;
+    return true;
+  }
+  uint32_t barrier = sharedAddress(2, int64_t(I.flags));
+  Cta *barrierCta = nullptr;
+  if (!findMbarrier(x, barrier, lane, &barrierCta))
+    return false;
+  uint32_t mask =
+      aux.multicast ? x.r32(I.ops[3])[lane] & 0xffff : 1u << sharedCta->rank;
+  bool ok = true;
+  forLanes(mask, [&](unsigned rank) {
+    ok = ok && addTarget(rank, barrier, barrierCta);
+  });
+  return ok;
+}
+
+void BulkRequest::count() {
+  if (isGlobal())
+    countL2(x.cluster.counters.l2, *op);
+  (isStore() ? x.cluster.counters.bulkStoreBytes
+             : x.cluster.counters.bulkLoadBytes) += op->totalBytes;
+}
+
+Stamp BulkRequest::stamp(uint16_t actor, uint32_t epoch) const {
+  Stamp s = x.stampHere(lane);
+  s.actor = actor;
+  s.epoch = epoch;
+  s.flags = Stamp::Async | Stamp::AsyncProxy;
+  return s;
+}
+
+Stamp BulkRequest::stamp(const Target &target) const {
+  const Mbarrier &b = target.barrierCta->mbarriers[target.barrier];
+  return stamp(signalActor(b, *target.barrierCta, *x.cta), phaseEpoch(b));
+}
+
+MemRef BulkRequest::globalPart(const Piece &piece) const {
+  MemRef ref;
+  ref.space = Space::Global;
+  ref.address = piece.global + piece.first;
+  if (piece.first < piece.last && isGlobal())
+    ref.allocation =
+        x.machine.memory.find(ref.address, piece.last - piece.first);
+  return ref;
+}
+
+MemRef BulkRequest::sharedPart(Cta *cta, uint32_t offset) {
+  MemRef ref;
+  ref.space = Space::Shared;
+  ref.cta = cta;
+  ref.offset = offset;
+  ref.address = offset + SharedBase;
+  return ref;
+}
+
+bool BulkRequest::trackStore(const Piece &piece, uint32_t epoch) {
+  const BulkState &bulk = x.warp->bulk;
+  trackAsync(x, stamp(bulk.actor, epoch), sharedPart(sharedCta, piece.shared),
+             piece.bytes, false);
+  MemRef to = globalPart(piece);
+  if (!to.allocation)
+    return true;
+  if (to.allocation->access == Access::Read)
+    return fail(FindingKind::ReadOnlyWrite,
+                "writes an allocation that is read-only");
+  Stamp write = stamp(bulk.writeActor, epoch);
+  if (aux.reduce)
+    write.flags |= Stamp::Strong;
+  trackAsync(x, write, to, piece.last - piece.first, true);
+  return true;
+}
+
+void BulkRequest::trackLoad(const Piece &piece) {
+  // Read now or later: until the barrier's phase completes.
+  if (MemRef from = globalPart(piece); from.allocation)
+    trackAsync(x, stamp(op->targets.front()), from, piece.last - piece.first,
+               false);
+  for (const Target &target : op->targets) {
+    Stamp write = stamp(target);
+    if (aux.reduce)
+      write.flags |= Stamp::Strong;
+    uint32_t offset = isLoad() ? piece.shared : uint32_t(piece.global);
+    trackAsync(x, write, sharedPart(target.cta, offset), piece.bytes, true);
+  }
+}
+
+bool BulkRequest::trackAll() {
+  if (!x.sanitizing())
+    return true;
+  uint32_t storeEpoch = isStore() ? ++x.warp->bulk.epoch : 0;
+  for (const Piece &piece : op->pieces) {
+    if (!isStore())
+      trackLoad(piece);
+    else if (!trackStore(piece, storeEpoch))
+      return false;
+  }
+  return true;
+}
+
+void BulkRequest::start() {
+  for (unsigned i = 0; i < I.numOps; ++i)
+    if (I.ops[i].cls != RegClass::Sink && x.poison[I.ops[i].meta] >> lane & 1)
+      x.checkPoison(I.ops[i], "an operand of a bulk copy");
+  if (!isGlobal() &&
+      !checkClusterLaunch(x, "a copy to shared memory of the cluster"))
+    return;
+  if (!findShared() || !(aux.rank ? cutTensor() : cutRange()) ||
+      !checkBounds() || !findTargets())
+    return;
+  count();
+  if (!trackAll())
+    return;
+  const LaunchConfig &config = x.machine.config;
+  if (decideNow(x.cluster, config.asyncReads))
+    op->read(x.cluster);
+  if (config.asyncWrites == AsyncTiming::Issue && !isStore()) {
+    op->complete(x.cluster);
+    x.cluster.advance();
+    return;
+  }
+  x.cluster.engine.push_back(std::move(op));
+}
+
+/// Without lanes that store the same bytes to the same place as an earlier one:
+/// compilers leave the election out here, since repeating the store changes
+/// nothing.
+uint32_t dropRepeated(const Exec &x, const Inst &I) {
+  uint32_t lanes = x.active;
+  forLanes(x.active, [&](unsigned lane) {
+    forLanes(lanes & ((1u << lane) - 1), [&](unsigned earlier) {
+      bool same = true;
+      for (unsigned i = 0; i < I.numOps && same; ++i)
+        same = I.ops[i].cls == RegClass::Sink ||
+               x.read(I.ops[i], lane) == x.read(I.ops[i], earlier);
+      if (same)
+        lanes &= ~(1u << lane);
+    });
+  });
+  return lanes;
+}
+
+void execBulk(Exec &x, const Inst &I) {
+  const auto &aux = *static_cast<const BulkAux *>(I.aux);
+  bool mayRepeat = aux.kind == BulkAux::Store && !aux.reduce;
+  forLanes(mayRepeat ? dropRepeated(x, I) : x.active, [&](unsigned lane) {
+    if (x.action != Action::Fault)
+      BulkRequest(x, I, lane).start();
+  });
+}
+
+void execBulkCommit(Exec &x, const Inst &I) {
+  for (auto &op : x.cluster.engine)
+    if (auto *bulk = op->asBulkStore(x.warp))
+      forLanes(x.active, [&](unsigned lane) {
+        auto *b = static_cast<BulkOp *>(bulk);
+        if (b->lane == lane && b->group == ~0u)
+          b->group = x.warp->bulk.committed[lane];
+      });
+  forLanes(x.active, [&](unsigned lane) { ++x.warp->bulk.committed[lane]; });
+}
+
+void execBulkWait(Exec &x, const Inst &I) {
+  // imm groups may stay; flags 1: `.read`.
+  Warp &w = *x.warp;
+  uint32_t known = w.bulk.epoch;
+  bool anyLeft = false;
+  auto &engine = x.cluster.engine;
+  for (size_t i = 0; i < engine.size();) {
+    auto *op = static_cast<BulkOp *>(engine[i]->asBulkStore(&w));
+    if (!op || !(x.active >> op->lane & 1)) {
+      ++i;
+      continue;
+    }
+    bool finished =
+        op->group != ~0u &&
+        int64_t(op->group) < int64_t(w.bulk.committed[op->lane]) - I.imm;
+    if (!finished) {
+      anyLeft = true;
+      ++i;
+      continue;
+    }
+    if (I.flags & 1) {
+      op->read(x.cluster);
+      op->readWaited = true;
+      ++i;
+      continue;
+    }
+    std::unique_ptr<EngineOp> done = std::move(engine[i]);
+    engine.erase(engine.begin() + i);
+    done->complete(x.cluster);
+  }
+  x.cluster.advance();
+  // Groups complete in order; with groups left nothing new is promised about
+  // the newest ones. Epochs count operations, so be exact only without.
+  if (anyLeft || !x.sanitizing()) {
+    if (!anyLeft)
+      return;
+    uint32_t pending = 0;
+    for (auto &e : engine)
+      if (auto *op = static_cast<BulkOp *>(e->asBulkStore(&w)))
+        pending +=
+            x.active >> op->lane & 1 &&
+            (op->group == ~0u ||
+             int64_t(op->group) >= int64_t(w.bulk.committed[op->lane]) - I.imm);
+    known -= std::min(known, pending);
+  }
+  for (Clock *clock : {&w.order.know.generic, &w.order.know.async,
+                       &w.order.know.asyncGlobal}) {
+    clock->setPart(w.bulk.actor, std::max(clock->get(w.bulk.actor).part, known),
+                   0);
+    if (!(I.flags & 1))
+      clock->raise(w.bulk.writeActor, known);
+  }
+}
+
+} // namespace
+
+/// What is copied, and how: the qualifiers but for the completion mechanism.
+static Error takeShape(Decoding &c, BulkAux &o, bool isTensor) {
+  for (unsigned r = 1; r <= 5 && isTensor; ++r)
+    if (c.take(std::to_string(r) + "d"))
+      o.rank = r;
+  if (isTensor && !o.rank)
+    return c.error("expected a rank");
+  c.take("tile");
+  if (c.take("tile::gather4") || c.take("tile::scatter4"))
+    o.gather = true;
+  o.multicast = c.take("multicast::cluster");
+  o.pair = c.take("cta_group::2");
+  c.take("cta_group::1");
+  c.takeCacheHints();
+  if (!o.reduce)
+    return Error::success();
+  StringRef name =
+      c.takeAny({"add", "min", "max", "inc", "dec", "and", "or", "xor"});
+  if (!parseAtomicOp(name, o.op))
+    return c.error("expected a reduction");
+  c.take("noftz");
+  if (!isTensor)
+    o.type = c.takeType();
+  return Error::success();
+}
+
+/// From where to where; the first space named is the destination's.
+static BulkAux::Kind takeDirection(Decoding &c) {
+  StringRef to, from;
+  for (StringRef mod : c.ast.mods)
+    if (mod == "global" || mod.starts_with("shared"))
+      (to.empty() ? to : from) = mod;
+  c.takeAny({"global"});
+  for (int i = 0; i < 2; ++i)
+    c.takeAny({"shared::cta", "shared::cluster", "shared"});
+  return to == "global"     ? BulkAux::Store
+         : from == "global" ? BulkAux::Load
+                            : BulkAux::SharedToShared;
+}
+
+static Error takeOperands(Decoding &c, const BulkAux &o) {
+  const auto &ops = c.ast.ops;
+  bool isTensor = o.rank, isStore = o.kind == BulkAux::Store;
+  size_t least = (isStore ? 2 : 3) + (isTensor ? 0 : 1);
+  ATTN_SIM_TRY(c.expectOps(least, least + 2));
+  int64_t displacement;
+  ATTN_SIM_TRY(c.address(ops[0], c.inst.imm));
+  ATTN_SIM_TRY(c.address(ops[1], displacement));
+  c.inst.imm2 = displacement;
+  size_t next = 2;
+  Operand sizeOp;
+  if (!isTensor) {
+    ATTN_SIM_TRY(c.src(ops[next++], Type::U32));
+    sizeOp = c.ops.back();
+    c.ops.pop_back();
+  }
+  if (isStore) {
+    c.none();
+  } else {
+    ATTN_SIM_TRY(c.address(ops[next++], displacement));
+    c.inst.flags = uint32_t(displacement);
+  }
+  if (o.multicast) {
+    if (next >= ops.size())
+      return c.error("expected a multicast mask");
+    ATTN_SIM_TRY(c.srcWide(ops[next++], Type::B16));
+  } else {
+    c.none();
+  }
+  c.ops.push_back(sizeOp);
+  if (!isTensor)
+    return Error::success();
+  const AstOperand &map = ops[isStore ? 0 : 1];
+  if (map.kind != AstOperand::Address || map.elems.size() < 2 ||
+      map.elems[1].kind != AstOperand::Vector)
+    return c.error("expected coordinates");
+  unsigned want = o.gather ? 5 : o.rank;
+  if (map.elems[1].elems.size() != want)
+    return c.error("expected " + Twine(want) + " coordinates, got " +
+                   Twine(map.elems[1].elems.size()));
+  for (const AstOperand &coordinate : map.elems[1].elems)
+    ATTN_SIM_TRY(c.src(coordinate, Type::S32));
+  return Error::success();
+}
+
+static Error decodeBulkCopy(Decoding &c) {
+  c.take("bulk");
+  c.program().usesAsyncProxy = true;
+  if (c.take("commit_group")) {
+    ATTN_SIM_TRY(c.expectOps(0, 0));
+    return c.set(execBulkCommit, InstClass::Bulk);
+  }
+  if (c.take("wait_group")) {
+    c.inst.flags = c.take("read");
+    ATTN_SIM_TRY(c.expectOps(1, 1));
+    ATTN_SIM_TRY(c.immediate(c.ast.ops[0], c.inst.imm));
+    return c.set(execBulkWait, InstClass::Bulk);
+  }
+  if (c.take("prefetch")) {
+    c.mods.clear();
+    return c.set([](Exec &, const Inst &) {}, InstClass::Bulk);
+  }
+  auto *o = c.makeAux<BulkAux>();
+  o->reduce = c.take("reduce");
+  bool barrier = c.take("mbarrier::complete_tx::bytes");
+  bool group = c.take("bulk_group");
+  ATTN_SIM_TRY(takeShape(c, *o, c.take("tensor")));
+  o->kind = takeDirection(c);
+  bool isStore = o->kind == BulkAux::Store;
+  if (isStore && o->reduce)
+    c.program().communicates = true;
+  if (isStore ? !group || barrier : !barrier || group)
+    return c.error("expected the completion mechanism of this direction");
+  c.program().sharedGranule = std::min(c.program().sharedGranule, 16u);
+  c.program().globalGranule = std::min(c.program().globalGranule, 16u);
+  ATTN_SIM_TRY(takeOperands(c, *o));
+  return c.set(execBulk, InstClass::Bulk);
+}
+
+void mlir::attn::sim::registerBulkCopyOps(DecodeTable &table) {
+  table["cp.async.bulk"] = decodeBulkCopy;
+}

@@ -1,0 +1,37 @@
+//===- TensorOperations.h - What tcgen05 instructions share -----*- C++ -*-===//
+
+#ifndef ATTN_LIB_SIMULATOR_ASYNC_TENSOROPERATIONS_H
+#define ATTN_LIB_SIMULATOR_ASYNC_TENSOROPERATIONS_H
+
+#include "../Machine/Exec.h"
+#include "../Machine/TensorMemory.h"
+
+namespace mlir::attn::sim {
+
+struct Decoding;
+
+/// The tensor memory of a CTA, made on first use.
+TensorMemory &tensorMemoryOf(Cta &cta);
+
+/// Checks and records an access to `count` columns of one lane.
+void trackTensor(Exec &x, Cta &cta, const Stamp &stamp, const Clock &clock,
+                 unsigned lane, unsigned column, unsigned count, bool write);
+
+/// An operand of a tcgen05 operation is not in shared memory: stops the run.
+void reportOutside(Cluster &cluster, const EngineOp &op);
+/// Checks and records what shifting the rows of `lane`'s partition touches.
+void trackShift(Exec &x, Cta &cta, const Stamp &stamp, unsigned lane,
+                uint32_t column);
+/// Remembers what an operation issued now is ordered after.
+void rememberIssue(Exec &x);
+/// Completes an operation now, or hands it to the engine.
+void startOperation(Exec &x, std::unique_ptr<EngineOp> op);
+
+llvm::Error decodeTensorMma(Decoding &c);
+llvm::Error decodeTensorCommit(Decoding &c);
+llvm::Error decodeTensorCopy(Decoding &c);
+llvm::Error decodeTensorShift(Decoding &c);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_ASYNC_TENSOROPERATIONS_H

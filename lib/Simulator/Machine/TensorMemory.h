@@ -1,0 +1,39 @@
+//===- TensorMemory.h - A CTA's tensor memory -------------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SIMULATOR_MACHINE_TENSORMEMORY_H
+#define ATTN_LIB_SIMULATOR_MACHINE_TENSORMEMORY_H
+
+#include "../Clocks/Shadow.h"
+#include <map>
+#include <vector>
+
+namespace mlir::attn::sim {
+
+/// 128 lanes of 512 columns of 32 bits.
+struct TensorMemory {
+  static constexpr unsigned Lanes = 128, Columns = 512;
+  std::vector<uint32_t> cells = std::vector<uint32_t>(Lanes * Columns);
+  std::vector<uint8_t> valid = std::vector<uint8_t>(Lanes * Columns);
+  Shadow shadow;
+  /// Allocations: first column to number of columns.
+  std::map<uint32_t, uint32_t> allocations;
+  bool relinquished = false;
+
+  /// Rows that move together, and the columns of an element that does.
+  static constexpr unsigned Partition = 32, ShiftColumns = 8;
+  /// Every row but the last of the partition that `lane` lies in takes the
+  /// element of the next row.
+  void shiftRows(unsigned lane, uint32_t column);
+
+  bool isAllocated(uint32_t column, uint32_t count) const {
+    auto it = allocations.upper_bound(column);
+    if (it == allocations.begin())
+      return false;
+    --it;
+    return column + count <= it->first + it->second;
+  }
+};
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_MACHINE_TENSORMEMORY_H

@@ -1,0 +1,179 @@
+//===- TraceRecorder.cpp - Records one cluster ----------------------------===//
+
+#include "TraceRecorder.h"
+#include "Exec.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir::attn::sim;
+
+/// A recording beyond this is cut off.
+static constexpr size_t maxEvents = 1 << 22;
+
+void mlir::attn::sim::describeInstructions(const ProgramImpl &program,
+                                           Trace &trace) {
+  for (const Inst &inst : program.code) {
+    TraceInstruction info;
+    info.line = inst.line;
+    info.text = inst.text.str();
+    info.cls = stringifyInstClass(inst.cls).str();
+    for (unsigned i = 0; i < inst.numOps; ++i) {
+      if (inst.ops[i].cls == RegClass::Sink)
+        continue;
+      bool isWritten = i < 64 && inst.written >> i & 1;
+      (isWritten ? info.writes : info.reads).push_back(inst.ops[i].meta);
+    }
+    if (inst.hasGuard)
+      info.reads.push_back(inst.guardMeta);
+    trace.instructions.push_back(std::move(info));
+  }
+}
+
+TraceRecorder::TraceRecorder(Trace &trace, const Cluster &cluster)
+    : trace(trace), firstCta(trace.ctas.size()), polls(cluster.warps.size()) {
+  for (const auto &cta : cluster.ctas) {
+    CtaTrace recorded;
+    recorded.id = cta->id;
+    recorded.cluster = cluster.linear;
+    recorded.warps.resize(cta->warps.size());
+    trace.ctas.push_back(std::move(recorded));
+  }
+}
+
+std::vector<TraceEvent> &TraceRecorder::eventsOf(const Warp &warp) {
+  return trace.ctas[firstCta + warp.cta->rank].warps[warp.id].events;
+}
+
+void TraceRecorder::add(const Warp &warp, TraceEvent event) {
+  std::vector<TraceEvent> &events = eventsOf(warp);
+  if (events.size() >= maxEvents)
+    ++trace.dropped;
+  else
+    events.push_back(event);
+}
+
+TraceRecorder::Before TraceRecorder::look(const Cluster &cluster) const {
+  const Counters &c = cluster.counters;
+  Before b;
+  for (const auto &entry : c.shared)
+    b.wavefronts += entry.second.wavefronts;
+  b.sectors = c.globalLoadSectors + c.globalStoreSectors;
+  b.bytes = c.bulkLoadBytes + c.bulkStoreBytes;
+  b.flops = c.mmaFlops;
+  b.operations = cluster.engine.size();
+  return b;
+}
+
+void TraceRecorder::executed(const Exec &x, const Before &before) {
+  Before now = look(x.cluster);
+  // A copy between memories is asked for the sectors that it reads.
+  uint64_t traffic = now.sectors > before.sectors
+                         ? now.sectors - before.sectors
+                         : now.wavefronts - before.wavefronts;
+  TraceEvent event;
+  event.index = x.pc;
+  event.traffic = std::min<uint64_t>(traffic, 0xffff);
+  event.amount = now.flops - before.flops;
+  add(*x.warp, event);
+  for (size_t i = before.operations; i < x.cluster.engine.size(); ++i) {
+    uint32_t index = trace.operations.size();
+    operations[x.cluster.engine[i].get()] = index;
+    TraceOperation operation;
+    operation.instruction = x.pc;
+    operation.cta = firstCta + x.warp->cta->rank;
+    trace.operations.push_back(operation);
+    event.kind = TraceEvent::Start;
+    event.index = index;
+    event.amount = now.bytes > before.bytes
+                       ? (now.bytes - before.bytes) /
+                             (x.cluster.engine.size() - before.operations)
+                       : event.amount;
+    add(*x.warp, event);
+  }
+}
+
+void TraceRecorder::skipped(const Warp &warp, uint32_t pc) {
+  TraceEvent event;
+  event.index = pc;
+  add(warp, event);
+}
+
+uint32_t TraceRecorder::getToken(const Key &key, const std::string &name) {
+  auto [it, inserted] = tokens.try_emplace(key, trace.tokens.size());
+  if (inserted)
+    trace.tokens.push_back({name, 0});
+  return it->second;
+}
+
+void TraceRecorder::arrive(const Warp &warp, int barrier, uint64_t generation) {
+  uint64_t cta = barrier < 0 ? 0 : warp.cta->rank;
+  std::string name =
+      barrier < 0 ? "cluster barrier" : "barrier " + std::to_string(barrier);
+  uint32_t token = getToken({barrier, cta, generation}, name);
+  ++trace.tokens[token].signals;
+  add(warp, {TraceEvent::Signal, 0, token, 0});
+}
+
+void TraceRecorder::wait(const Warp &warp, int barrier, uint64_t generation) {
+  uint64_t cta = barrier < 0 ? 0 : warp.cta->rank;
+  auto it = tokens.find({barrier, cta, generation});
+  if (it != tokens.end())
+    add(warp, {TraceEvent::Wait, 0, it->second, 0});
+}
+
+static std::tuple<int, uint64_t, uint64_t> keyOf(const Mbarrier &b,
+                                                 uint64_t phase) {
+  return {64, b.actor, phase};
+}
+
+void TraceRecorder::signal(const Mbarrier &b, const Warp *warp) {
+  uint32_t token = getToken(keyOf(b, b.phase),
+                            llvm::formatv("mbarrier of line {0}",
+                                          trace.instructions[b.initInst].line));
+  if (current >= 0) {
+    trace.operations[current].tokens.push_back(token);
+  } else if (warp) {
+    add(*warp, {TraceEvent::Signal, 0, token, 0});
+  } else {
+    return;
+  }
+  ++trace.tokens[token].signals;
+}
+
+void TraceRecorder::polled(const Exec &x, const Mbarrier &b, bool succeeded) {
+  Poll &poll = polls[x.warp->index];
+  std::vector<TraceEvent> &events = eventsOf(*x.warp);
+  if (!succeeded) {
+    if (poll.pc != x.pc)
+      poll = {x.pc, events.size()};
+    return;
+  }
+  if (poll.pc == x.pc) {
+    // The failing polls: how many there were says nothing about time.
+    size_t kept = std::min(poll.start, events.size());
+    for (size_t i = kept; i < events.size(); ++i)
+      if (events[i].kind == TraceEvent::Signal)
+        events[kept++] = events[i];
+    events.resize(kept);
+  }
+  poll.pc = ~0u;
+  if (b.phase == 0)
+    return;
+  auto it = tokens.find(keyOf(b, b.phase - 1));
+  if (it != tokens.end())
+    add(*x.warp, {TraceEvent::Wait, 0, it->second, 0});
+}
+
+void TraceRecorder::begins(const EngineOp &op) {
+  auto it = operations.find(&op);
+  current = it == operations.end() ? -1 : int64_t(it->second);
+}
+
+void TraceRecorder::ended(const EngineOp &op, const Cluster &cluster,
+                          size_t before) {
+  // What it has started itself counts as a part of it.
+  if (current >= 0)
+    for (size_t i = before; i < cluster.engine.size(); ++i)
+      operations[cluster.engine[i].get()] = current;
+  operations.erase(&op);
+  current = -1;
+}

@@ -1,0 +1,230 @@
+//===- Races.cpp - Accesses that nothing orders ---------------------------===//
+
+#include "Races.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir::attn::sim;
+using llvm::StringRef;
+
+void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
+                            bool write, uint8_t flags, int lane) {
+  if (!x.sanitizing() ||
+      (ref.space != Space::Shared && ref.space != Space::Global))
+    return;
+  if (ref.space == Space::Shared && ref.cta != x.cta)
+    ref.cta->remoteTouches[x.warp->index] = {x.warp->order.epoch, x.pc};
+  Stamp stamp = x.stampHere(lane);
+  stamp.flags = flags;
+  Clock space;
+  trackAs(x, stamp,
+          x.warp->order.know.getGeneric(ref.space == Space::Shared, space), ref,
+          bytes, write);
+}
+
+void mlir::attn::sim::trackAsync(Exec &x, const Stamp &stamp, const MemRef &ref,
+                                 uint64_t bytes, bool write) {
+  if (!x.sanitizing())
+    return;
+  bool isShared = ref.space == Space::Shared;
+  Clock space;
+  trackAs(x, stamp,
+          x.warp->order.know.getAsync(isShared, isShared ? ref.cta->rank : 0,
+                                      space),
+          ref, bytes, write);
+}
+
+void mlir::attn::sim::trackAs(Exec &x, const Stamp &stamp, const Clock &clock,
+                              const MemRef &ref, uint64_t bytes, bool write) {
+  if (!x.sanitizing())
+    return;
+  Observer observer(clock, x.cluster.linear, stamp.lane);
+  auto conflict = [&](const Stamp &earlier, bool wasWrite, uint64_t at) {
+    reportRace(x, earlier, wasWrite, stamp, write, clock, ref, at, bytes);
+  };
+  if (ref.space == Space::Shared)
+    ref.cta->shadow.access(ref.offset, bytes, write, stamp, observer, ~0u,
+                           conflict);
+  else if (ref.space == Space::Global)
+    x.machine.globalShadow.access(ref.address, bytes, write, stamp, observer,
+                                  conflict);
+}
+
+/// Without assumption A1 the order of tcgen05 operations of one thread holds
+/// between products of one accumulator, shape and kind, from a copy or a shift
+/// to a later product, from a product to a later shift, and from a shift to a
+/// copy of four lanes.
+static bool pipelined(const Exec &x, const Stamp &earlier, const Stamp &stamp) {
+  constexpr uint8_t both = Stamp::Async | Stamp::Tensor;
+  if (earlier.actor != stamp.actor || earlier.cluster != stamp.cluster ||
+      (earlier.flags & stamp.flags & both) != both)
+    return false;
+  const std::vector<uint64_t> &p = x.warp->tcgen05.pipelines;
+  if (earlier.epoch >= p.size() || stamp.epoch >= p.size())
+    return false;
+  uint64_t from = p[earlier.epoch], to = p[stamp.epoch];
+  switch (to) {
+  case Tcgen05State::CopyPipeline:
+    return false;
+  case Tcgen05State::RefreshPipeline:
+    return from == Tcgen05State::ShiftPipeline;
+  case Tcgen05State::ShiftPipeline:
+    return from > Tcgen05State::ShiftPipeline;
+  default:
+    return from == to || from <= Tcgen05State::ShiftPipeline;
+  }
+}
+
+namespace {
+
+/// Two accesses that nothing orders.
+struct Race {
+  Exec &x;
+  const Stamp &earlier;
+  bool wasWrite;
+  const Stamp &stamp;
+  bool write;
+  const Clock &clock;
+  const MemRef &ref;
+  /// How bad it is; nothing where it does not count.
+  std::optional<Severity> judge() const;
+  /// Adds to the message whose access it is, and how to order them.
+  void describe(Finding &f, uint64_t at) const;
+
+private:
+  bool assumes(Assumption a) const { return x.machine.config.assumes(a); }
+  /// Whether generic accesses of the warp come after the earlier one.
+  bool isKnownToWarp() const {
+    Observer observer(x.warp->order.know.generic, x.cluster.linear, stamp.lane);
+    return observer.knows(earlier);
+  }
+  bool isOfWarp() const {
+    return earlier.sameCta(stamp) && earlier.warp == stamp.warp;
+  }
+  void describeTensor(Finding &f, uint64_t at) const;
+  void describeAsync(Finding &f) const;
+};
+
+} // namespace
+
+std::optional<Severity> Race::judge() const {
+  // Warps that write the same value: no outcome depends on the order.
+  bool sameValue = wasWrite && write && (stamp.flags & Stamp::SameValue) &&
+                   !(earlier.flags & Stamp::Async);
+  if (sameValue && assumes(Assumption::SameValue))
+    return std::nullopt;
+  // A generic access before an asynchronous overwrite: the signal that frees
+  // the buffer orders them on hardware, though the manual asks for a proxy
+  // fence.
+  bool warThroughProxy = (stamp.flags & Stamp::AsyncProxy) && write &&
+                         !(earlier.flags & Stamp::AsyncProxy) &&
+                         isKnownToWarp();
+  if (warThroughProxy && assumes(Assumption::NoProxyFenceWar))
+    return std::nullopt;
+  // What cp.async has written, waited for and handed over, but without a proxy
+  // fence. Nothing but cp.async is asynchronous in the generic proxy.
+  bool copied = wasWrite && (stamp.flags & Stamp::AsyncProxy) && !write &&
+                earlier.flags == Stamp::Async && isKnownToWarp();
+  if (copied && assumes(Assumption::CopyProxy))
+    return std::nullopt;
+  // An invalidation against a signal of another CTA that has been counted.
+  if (assumes(Assumption::LateSignal) && !earlier.sameCta(stamp) &&
+      earlier.flags & Stamp::Strong &&
+      x.machine.program.code[stamp.inst].text.starts_with("mbarrier.inval"))
+    return Severity::Note;
+  return warThroughProxy || sameValue || copied ? Severity::HwOnly
+                                                : Severity::Error;
+}
+
+void Race::describeTensor(Finding &f, uint64_t at) const {
+  f.message +=
+      llvm::formatv(" of tensor memory lane {0} column {1}", at / 512, at % 512)
+          .str();
+  f.hint = earlier.flags & Stamp::Async
+               ? "tcgen05.commit after the earlier operation and a wait on "
+                 "its mbarrier would order them"
+           : wasWrite ? "tcgen05.wait::st before the signal, and a wait for "
+                        "the signal, would order them"
+                      : "tcgen05.wait::ld before the signal, and a wait for "
+                        "the signal, would order them";
+}
+
+void Race::describeAsync(Finding &f) const {
+  if (isOfWarp() && earlier.epoch <= clock.get(earlier.actor).part) {
+    f.message += " of an asynchronous copy by another lane of the warp";
+    f.severity = Severity::HwOnly;
+    f.hint = "bar.warp.sync after the wait would order them";
+    return;
+  }
+  f.message += " of an asynchronous operation that may still run";
+  f.hint = "the issuing thread has to wait for it (cp.async.wait_group, or "
+           "the mbarrier that it signals); other threads then need a "
+           "barrier after that wait";
+}
+
+void Race::describe(Finding &f, uint64_t at) const {
+  if (ref.space == Space::Tensor)
+    return describeTensor(f, at);
+  if (earlier.flags & Stamp::Async)
+    return describeAsync(f);
+  if (isOfWarp() && !(stamp.flags & Stamp::AsyncProxy)) {
+    f.message += " of another lane of the same warp";
+    f.severity =
+        assumes(Assumption::WarpLockstep) ? Severity::HwOnly : Severity::Error;
+    f.hint = "bar.warp.sync between them would order them";
+  } else if (ref.space == Space::Global && !earlier.sameCta(stamp)) {
+    f.message += " of another CTA";
+    f.hint = "a release (fence and atomic) after the first and an acquire "
+             "before the second would order them";
+  } else if (stamp.flags & Stamp::AsyncProxy) {
+    f.message += " of a generic access";
+    f.hint = "the thread that made the earlier access has to execute "
+             "fence.proxy.async after it and before the release that leads to "
+             "the asynchronous operation";
+  } else {
+    f.message += " of another warp";
+    f.hint = "a barrier (bar.sync, or an mbarrier arrive and wait) between "
+             "them would order them";
+  }
+}
+
+void mlir::attn::sim::reportRace(Exec &x, const Stamp &earlier, bool wasWrite,
+                                 const Stamp &stamp, bool write,
+                                 const Clock &clock, const MemRef &ref,
+                                 uint64_t at, uint64_t bytes) {
+  // Lanes that write the same place in one instruction: one of them wins.
+  if (earlier.inst == stamp.inst && earlier.actor == stamp.actor &&
+      earlier.epoch == stamp.epoch && earlier.cluster == stamp.cluster &&
+      wasWrite && write)
+    return;
+  if (pipelined(x, earlier, stamp))
+    return;
+  // Even if it is harmless: whether it is depends on what was stored first.
+  if (x.machine.parallel && earlier.cluster != stamp.cluster) {
+    x.machine.repeat = x.machine.stop = true;
+    return;
+  }
+  Race race{x, earlier, wasWrite, stamp, write, clock, ref};
+  std::optional<Severity> severity = race.judge();
+  if (!severity)
+    return;
+  Finding f;
+  f.kind = FindingKind::Race;
+  f.severity = *severity;
+  f.first = x.siteOf(earlier);
+  f.second = x.siteOf(stamp);
+  f.space = ref.space == Space::Shared   ? "shared"
+            : ref.space == Space::Tensor ? "tmem"
+                                         : "global";
+  f.offset = at;
+  f.bytes = bytes;
+  f.address = ref.address;
+  if (ref.allocation) {
+    f.buffer = ref.allocation->name;
+    f.offset = at - ref.allocation->address;
+  }
+  StringRef now = write ? "write" : "read";
+  StringRef then = wasWrite ? "write" : "read";
+  f.message = (now + " is not ordered after an earlier " + then).str();
+  race.describe(f, at);
+  x.report(std::move(f));
+}

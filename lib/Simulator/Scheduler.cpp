@@ -1,0 +1,263 @@
+//===- Scheduler.cpp - In which order a launch advances -------------------===//
+
+#include "Scheduler.h"
+#include "Async/CpAsync.h"
+#include "Deadlock.h"
+#include "Machine/ClusterSetup.h"
+#include "Machine/TraceRecorder.h"
+#include "WarpRunner.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <chrono>
+#include <future>
+
+using namespace mlir::attn::sim;
+
+/// Finishes an engine operation whose stream has no earlier one.
+static bool completeEngineOp(Cluster &cluster, bool random) {
+  if (cluster.engine.empty())
+    return false;
+  // Signals that may come late give way to everything else, and to newer ones.
+  size_t index = 0;
+  while (index < cluster.engine.size() && cluster.engine[index]->deferred)
+    ++index;
+  if (index == cluster.engine.size()) {
+    --index;
+  } else if (random) {
+    index = cluster.rng() % cluster.engine.size();
+    uint64_t stream = cluster.engine[index]->stream;
+    if (stream)
+      for (size_t i = 0; i < index; ++i)
+        if (cluster.engine[i]->stream == stream) {
+          index = i;
+          break;
+        }
+  }
+  std::unique_ptr<EngineOp> op = std::move(cluster.engine[index]);
+  cluster.engine.erase(cluster.engine.begin() + index);
+  TraceRecorder *recorder = cluster.recorder.get();
+  size_t before = cluster.engine.size();
+  if (recorder)
+    recorder->begins(*op);
+  op->complete(cluster);
+  if (recorder)
+    recorder->ended(*op, cluster, before);
+  cluster.advance();
+  return true;
+}
+
+bool Scheduler::step(Cluster &cluster) {
+  size_t n = cluster.warps.size();
+  bool random = machine.config.schedule == Schedule::Random;
+  Exec x(machine, cluster);
+  if (random && !cluster.engine.empty() &&
+      machine.config.asyncWrites != AsyncTiming::Completion &&
+      cluster.rng() % 4 == 0)
+    completeEngineOp(cluster, true);
+  // A warp that can do something new, or else one that polls.
+  Warp *chosen = nullptr, *spinning = nullptr;
+  size_t start = random ? cluster.rng() % n : cluster.nextWarp;
+  bool anyLive = false;
+  for (size_t k = 0; k < n && !chosen; ++k) {
+    Warp *warp = cluster.warps[(start + k) % n];
+    for (const Split &s : warp->splits) {
+      anyLive = true;
+      if (s.block != BlockKind::None)
+        continue;
+      if (s.pollProgress != cluster.progress) {
+        chosen = warp;
+        cluster.nextWarp = (start + k + 1) % n;
+        break;
+      }
+      if (!spinning)
+        spinning = warp;
+    }
+  }
+  if (!anyLive)
+    return completeEngineOp(cluster, random);
+  if (!chosen) {
+    if (completeEngineOp(cluster, random))
+      return true;
+    for (Warp *warp : cluster.warps)
+      if (!warp->cpAsync.ops.empty()) {
+        x.warp = warp;
+        x.cta = warp->cta;
+        CpAsyncOp &op = warp->cpAsync.ops.front();
+        completeCpAsync(x, *warp, op);
+        cluster.advance();
+        return true;
+      }
+    if (!spinning || ++cluster.idleRounds > 64) {
+      reportDeadlock(cluster);
+      machine.stop = true;
+      return false;
+    }
+    // Nothing has changed for any of them: look again, in case a poll has a
+    // side that this bookkeeping does not see.
+    cluster.nextWarp = 0;
+    for (Warp *warp : cluster.warps)
+      for (Split &s : warp->splits)
+        s.pollProgress = 0;
+    return true;
+  }
+  uint32_t quantum = random ? 1 + cluster.rng() % 200 : 256;
+  runWarp(x, *chosen, quantum);
+  if (cluster.steps > llvm::SaturatingMultiply<uint64_t>(
+                          machine.config.stepLimit, cluster.ctas.size())) {
+    x.warp = chosen;
+    x.cta = chosen->cta;
+    Finding f;
+    f.kind = FindingKind::StepLimit;
+    f.message = llvm::formatv("stopped after {0} warp instructions of one "
+                              "cluster: an infinite loop?",
+                              cluster.steps);
+    f.second = x.siteOf(x.pc, chosen->cta, chosen->id, -1);
+    machine.report(std::move(f));
+    machine.stop = true;
+    return false;
+  }
+  return true;
+}
+
+void Scheduler::finish(Cluster &cluster) {
+  ++finishedClusters;
+  machine.count(cluster);
+}
+
+double Scheduler::getFraction() const {
+  double done = double(finishedClusters) / machine.countClusters();
+  if (machine.config.expectedStores)
+    done = std::max(done, double(storedBytes) / machine.config.expectedStores);
+  return std::min(done, 1.0);
+}
+
+void Scheduler::tick(Cluster &cluster) {
+  if (!machine.config.progress)
+    return;
+  uint64_t stores =
+      cluster.counters.globalStoreBytes + cluster.counters.bulkStoreBytes;
+  if (stores != cluster.reportedStores)
+    storedBytes += stores - std::exchange(cluster.reportedStores, stores);
+  if (std::this_thread::get_id() == caller)
+    machine.config.progress->update(getFraction());
+  if (machine.config.progress->isStopped())
+    machine.stop = true;
+}
+
+/// CTAs may wait for each other, so all that fit are resident at once.
+void Scheduler::runInterleaved(uint32_t total) {
+  std::vector<std::unique_ptr<Cluster>> resident;
+  // Work stealing is only seen when not everything fits.
+  size_t limit = std::max(1u, machine.config.residentClusters);
+  if (machine.program.cancelsLaunches && total > 1)
+    limit = std::min<size_t>(
+        limit,
+        machine.config.schedule == Schedule::Random
+            ? 1 + (machine.config.seed * 0x9E3779B97F4A7C15ull >> 33) % total
+            : (total + 1) / 2);
+  while (!machine.stop && (machine.nextCluster < total || !resident.empty())) {
+    while (machine.nextCluster < total && resident.size() < limit)
+      resident.push_back(createCluster(machine, machine.nextCluster++));
+    for (size_t i = 0; i < resident.size() && !machine.stop;) {
+      bool more = true;
+      for (unsigned k = 0; k < 16 && more && !machine.stop; ++k)
+        more = step(*resident[i]);
+      tick(*resident[i]);
+      if (more) {
+        ++i;
+        continue;
+      }
+      finish(*resident[i]);
+      resident.erase(resident.begin() + i);
+    }
+  }
+  for (auto &cluster : resident)
+    finish(*cluster);
+}
+
+void Scheduler::runInOrder(uint32_t total) {
+  for (uint32_t index = 0; index < total && !machine.stop; ++index) {
+    std::unique_ptr<Cluster> cluster = createCluster(machine, index);
+    while (!machine.stop && step(*cluster))
+      tick(*cluster);
+    finish(*cluster);
+  }
+}
+
+void Scheduler::runParallel(uint32_t total, unsigned threads) {
+  Memory::Snapshot before = machine.memory.save();
+  std::atomic<uint32_t> next{0};
+  auto work = [&] {
+    while (!machine.stop) {
+      uint32_t index = next++;
+      if (index >= total)
+        break;
+      std::unique_ptr<Cluster> cluster = createCluster(machine, index);
+      while (!machine.stop && step(*cluster))
+        tick(*cluster);
+      finish(*cluster);
+    }
+  };
+  machine.parallel = true;
+  std::vector<std::future<void>> pool;
+  for (unsigned i = 1; i < threads; ++i)
+    pool.push_back(std::async(std::launch::async, work));
+  work();
+  // Somebody may want to machine.stop while only other threads are at work.
+  for (std::future<void> &helper : pool)
+    while (helper.wait_for(std::chrono::milliseconds(50)) !=
+           std::future_status::ready)
+      if (machine.config.progress)
+        machine.config.progress->update(getFraction());
+  machine.parallel = false;
+  if (!machine.repeat ||
+      (machine.config.progress && machine.config.progress->isStopped()))
+    return;
+  // Clusters that have met in machine.memory, or one that is wrong: what is
+  // seen of that has to be the same each time.
+  machine.memory.restore(before);
+  machine.result = RunReport();
+  machine.execCount.assign(machine.program.code.size(), 0);
+  machine.stop = false;
+  finishedClusters = storedBytes = 0;
+  machine.globalShadow.init(machine.globalShadow.getGranule());
+  runInOrder(total);
+}
+
+RunReport Scheduler::run() {
+  auto begin = std::chrono::steady_clock::now();
+  uint32_t total = machine.countClusters();
+  machine.globalShadow.init(std::max(machine.program.globalGranule, 1u));
+  machine.execCount.assign(machine.program.code.size(), 0);
+  unsigned threads = machine.config.threads
+                         ? machine.config.threads
+                         : std::thread::hardware_concurrency();
+  threads = std::max(1u, std::min<unsigned>(threads, total));
+  if (machine.config.tracedClusters) {
+    threads = 1;
+    machine.result.trace = std::make_shared<Trace>();
+    describeInstructions(machine.program, *machine.result.trace);
+  }
+  if (machine.program.communicates)
+    runInterleaved(total);
+  else if (threads == 1)
+    runInOrder(total);
+  else
+    runParallel(total, threads);
+  machine.result.completed = !machine.stop;
+  for (size_t i = 0; i < machine.execCount.size(); ++i)
+    if (machine.execCount[i])
+      machine.result.lines[machine.program.code[i].line] +=
+          machine.execCount[i];
+  llvm::sort(machine.result.findings, [](const Finding &a, const Finding &b) {
+    auto key = [](const Finding &f) {
+      return std::make_tuple(int(f.severity), int(f.kind),
+                             f.second ? f.second->ptxLine : 0,
+                             f.first ? f.first->ptxLine : 0, f.message);
+    };
+    return key(a) < key(b);
+  });
+  machine.result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  return std::move(machine.result);
+}

@@ -1,0 +1,42 @@
+//===- Scheduler.h - In which order a launch advances -----------*- C++ -*-===//
+//
+// Clusters that cannot talk to each other run on several host threads;
+// everything inside a cluster is single-threaded and depends on the seed only.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SIMULATOR_SCHEDULER_H
+#define ATTN_LIB_SIMULATOR_SCHEDULER_H
+
+#include "Machine/Machine.h"
+#include <atomic>
+#include <thread>
+
+namespace mlir::attn::sim {
+
+/// Runs one launch.
+class Scheduler {
+public:
+  explicit Scheduler(Machine &machine) : machine(machine) {}
+  RunReport run();
+
+private:
+  Machine &machine;
+  std::thread::id caller = std::this_thread::get_id();
+  std::atomic<uint64_t> storedBytes{0};
+  std::atomic<uint64_t> finishedClusters{0};
+
+  void runParallel(uint32_t total, unsigned threads);
+  void runInOrder(uint32_t total);
+  void runInterleaved(uint32_t total);
+  /// Advances one warp or engine operation; false when all is done.
+  bool step(Cluster &cluster);
+  void finish(Cluster &cluster);
+  /// Looks whether the launch is to stop, and says how far it is.
+  void tick(Cluster &cluster);
+  double getFraction() const;
+};
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_SIMULATOR_SCHEDULER_H

@@ -1,0 +1,544 @@
+//===- ReferenceTest.cpp - tests of the attention reference ---------------===//
+//
+// The reference is compared with the formula written out per element, on random
+// problems, and with cases whose result is known.
+//
+//===----------------------------------------------------------------------===//
+#include "attn/Harness/Reference.h"
+
+#include "attn/Target/LaunchBinding.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include <chrono>
+#include <cmath>
+#include <random>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+namespace {
+
+/// A tensor that owns its bytes.
+struct Tensor {
+  TensorView view;
+  std::vector<uint8_t> bytes;
+
+  Tensor(DType dtype, llvm::ArrayRef<int64_t> shape,
+         llvm::ArrayRef<int64_t> strides = {}) {
+    view.dtype = dtype;
+    view.shape.assign(shape.begin(), shape.end());
+    if (strides.empty())
+      view.strides = getContiguousStrides(shape);
+    else
+      view.strides.assign(strides.begin(), strides.end());
+    bytes.resize(
+        cantFail(getExtentBytes(view.shape, view.strides, view.dtype)));
+    view.data = bytes;
+  }
+  Tensor(const Tensor &) = delete;
+
+  void set(llvm::ArrayRef<int64_t> index, double value) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < index.size(); ++i)
+      offset += index[i] * view.strides[i];
+    encodeElement(view.dtype, value, &bytes[offset * getByteWidth(view.dtype)]);
+  }
+
+  /// Random elements; every byte of the storage is written.
+  void randomise(std::mt19937 &random) {
+    std::normal_distribution<double> normal;
+    unsigned width = getByteWidth(view.dtype);
+    for (size_t at = 0; at < bytes.size(); at += width)
+      encodeElement(view.dtype, normal(random), &bytes[at]);
+  }
+};
+
+/// Operands of one problem.
+struct Case {
+  AttentionProblem problem;
+  Tensor q, k, v;
+  AttentionInputs inputs;
+
+  Case(int64_t batch, int64_t heads, int64_t kvHeads, int64_t queries,
+       int64_t keys, int64_t d, int64_t dv, DType dtype = DType::F16)
+      : q(dtype, {batch, heads, queries, d}),
+        k(dtype, {batch, kvHeads, keys, d}),
+        v(dtype, {batch, kvHeads, keys, dv}) {
+    std::mt19937 random(queries * 1000 + keys);
+    for (Tensor *tensor : {&q, &k, &v})
+      tensor->randomise(random);
+    problem.scale = 1.0 / std::sqrt(double(d));
+    problem.heads = heads;
+    problem.kvHeads = kvHeads;
+    problem.d = d;
+    problem.dv = dv;
+    inputs.q = q.view;
+    inputs.k = k.view;
+    inputs.v = v.view;
+  }
+
+  AttentionResult run() {
+    auto result = computeReference(problem, inputs);
+    if (!result) {
+      ADD_FAILURE() << llvm::toString(result.takeError());
+      return {};
+    }
+    return std::move(*result);
+  }
+
+  std::string fail() {
+    auto result = computeReference(problem, inputs);
+    return result ? "no error" : llvm::toString(result.takeError());
+  }
+
+  /// The formula of docs/Reference.md for one row, `keep` being step 4.
+  void checkAgainstFormula(
+      const AttentionResult &result,
+      llvm::function_ref<bool(int64_t i, int64_t j, int64_t nq, int64_t nk)>
+          keep) {
+    int64_t nq = q.view.shape[2], nk = k.view.shape[2];
+    int64_t group = problem.heads / problem.kvHeads;
+    for (int64_t b = 0; b < q.view.shape[0]; ++b)
+      for (int64_t h = 0; h < problem.heads; ++h)
+        for (int64_t i = 0; i < nq; ++i) {
+          double l = 0;
+          std::vector<double> o(problem.dv, 0.0);
+          if (problem.sinks)
+            l = std::exp(inputs.sinks->get({h}));
+          for (int64_t j = 0; j < nk; ++j) {
+            if (!keep(i, j, nq, nk))
+              continue;
+            double s = 0;
+            for (int64_t e = 0; e < problem.d; ++e)
+              s += q.view.get({b, h, i, e}) * k.view.get({b, h / group, j, e});
+            s *= problem.scale;
+            if (problem.softcap > 0)
+              s = problem.softcap * std::tanh(s / problem.softcap);
+            if (inputs.scoreMod)
+              s = inputs.scoreMod(s, b, h, i, j);
+            l += std::exp(s);
+            for (int64_t e = 0; e < problem.dv; ++e)
+              o[e] += std::exp(s) * v.view.get({b, h / group, j, e});
+          }
+          int64_t row = (b * problem.heads + h) * nq + i;
+          ASSERT_EQ(result.defined[row], 1);
+          if (l == 0)
+            ASSERT_EQ(result.lse[row], -infinity);
+          else
+            ASSERT_NEAR(result.lse[row], std::log(l), 1e-12);
+          for (int64_t e = 0; e < problem.dv; ++e)
+            ASSERT_NEAR(result.o[row * problem.dv + e], l ? o[e] / l : 0,
+                        1e-12);
+        }
+  }
+};
+
+} // namespace
+
+static bool keepAll(int64_t, int64_t, int64_t, int64_t) { return true; }
+
+TEST(Reference, MatchesTheFormula) {
+  Case plain(2, 4, 2, 5, 7, 16, 24);
+  plain.checkAgainstFormula(plain.run(), keepAll);
+  Case brain(1, 3, 1, 9, 4, 8, 8, DType::BF16);
+  brain.checkAgainstFormula(brain.run(), keepAll);
+  Case capped(1, 2, 2, 3, 6, 8, 8);
+  capped.problem.softcap = 0.7;
+  capped.checkAgainstFormula(capped.run(), keepAll);
+}
+
+TEST(Reference, CausalMasks) {
+  for (auto [nq, nk] : {std::pair(6, 6), std::pair(3, 8), std::pair(8, 3)}) {
+    Case test(1, 2, 1, nq, nk, 8, 8);
+    test.problem.mask = LaunchMaskKind::Causal;
+    test.checkAgainstFormula(test.run(), [](int64_t i, int64_t j, int64_t,
+                                            int64_t) { return j <= i; });
+    test.problem.align = LaunchMaskAlign::BottomRight;
+    test.checkAgainstFormula(test.run(),
+                             [](int64_t i, int64_t j, int64_t nq, int64_t nk) {
+                               return j <= i + nk - nq;
+                             });
+  }
+}
+
+TEST(Reference, Windows) {
+  for (int64_t left : {int64_t(-1), int64_t(0), int64_t(2), INT64_MAX})
+    for (int64_t right : {int64_t(-1), int64_t(0), int64_t(3), INT64_MAX})
+      for (LaunchMaskAlign align :
+           {LaunchMaskAlign::TopLeft, LaunchMaskAlign::BottomRight}) {
+        Case test(1, 2, 2, 5, 9, 8, 8);
+        test.problem.mask = LaunchMaskKind::Window;
+        test.problem.align = align;
+        test.problem.left = left;
+        test.problem.right = right;
+        test.checkAgainstFormula(
+            test.run(), [&](int64_t i, int64_t j, int64_t nq, int64_t nk) {
+              int64_t middle =
+                  i + (align == LaunchMaskAlign::BottomRight ? nk - nq : 0);
+              bool keepLeft = left < 0 || middle - j <= left;
+              bool keepRight = right < 0 || j - middle <= right;
+              return keepLeft && keepRight;
+            });
+      }
+}
+
+TEST(Reference, SinksEnterTheDenominatorAndLSE) {
+  Case test(1, 2, 1, 4, 5, 8, 8);
+  Tensor sinks(DType::F32, {2});
+  sinks.set({0}, 0.5);
+  sinks.set({1}, -1.25);
+  test.problem.sinks = true;
+  EXPECT_EQ(test.fail(),
+            "reference: the problem has sinks, which was not given");
+  test.inputs.sinks = sinks.view;
+  test.checkAgainstFormula(test.run(), keepAll);
+  Case empty(1, 2, 1, 4, 0, 8, 8);
+  empty.problem.sinks = true;
+  empty.inputs.sinks = sinks.view;
+  AttentionResult result = empty.run();
+  EXPECT_EQ(result.lse[0], 0.5);
+  EXPECT_EQ(result.lse[7], -1.25);
+  EXPECT_THAT(result.o, testing::Each(0.0));
+  // -inf is no sink, +inf takes all and NaN spoils the row, with keys or not.
+  for (Case *one : {&test, &empty}) {
+    sinks.set({0}, -infinity);
+    sinks.set({1}, infinity);
+    result = one->run();
+    AttentionProblem problem = one->problem;
+    problem.sinks = false;
+    AttentionResult none = cantFail(computeReference(problem, one->inputs));
+    for (int64_t row = 0; row < 4; ++row) {
+      EXPECT_EQ(result.lse[row], none.lse[row]);
+      EXPECT_EQ(result.lse[4 + row], infinity);
+    }
+    for (int64_t at = 0; at < 4 * 8; ++at) {
+      EXPECT_EQ(result.o[at], none.o[at]);
+      EXPECT_EQ(result.o[4 * 8 + at], 0.0);
+    }
+    sinks.set({0}, NAN);
+    result = one->run();
+    EXPECT_TRUE(std::isnan(result.lse[3]));
+    EXPECT_TRUE(std::isnan(result.o[3 * 8 + 7]));
+  }
+  Tensor wrong(DType::F32, {3});
+  test.inputs.sinks = wrong.view;
+  EXPECT_EQ(test.fail(), "reference: \"sinks\": expected shape [2], got [3]");
+}
+
+// Powers of two change nothing but the operands' exponents.
+TEST(Reference, DescalesAreUnitsOfTheOperands) {
+  Case test(2, 2, 1, 3, 5, 8, 8, DType::F32);
+  AttentionResult plain = test.run();
+  Tensor q(DType::F32, {2, 2}), k(DType::F32, {2, 1}), v(DType::F32, {2, 1});
+  for (int64_t batch : {0, 1}) {
+    for (int64_t head : {0, 1})
+      q.set({batch, head}, 2.0 * (1 + head) * (1 + batch));
+    k.set({batch, 0}, 0.5 / (1 + batch));
+    v.set({batch, 0}, 4.0);
+  }
+  test.inputs.qDescale = q.view;
+  EXPECT_EQ(test.fail(), "reference: expected all three descales or none");
+  test.inputs.kDescale = k.view;
+  test.inputs.vDescale = v.view;
+  AttentionResult scaled = test.run();
+  // Head 0 has a factor of 1 for the scores.
+  for (int64_t batch : {0, 1})
+    for (int64_t row = 0; row < 3; ++row) {
+      int64_t at = batch * 6 + row;
+      EXPECT_DOUBLE_EQ(scaled.lse[at], plain.lse[at]);
+      for (int64_t column = 0; column < 8; ++column)
+        EXPECT_DOUBLE_EQ(scaled.o[at * 8 + column],
+                         4 * plain.o[at * 8 + column]);
+    }
+  // Head 1 has 2.
+  test.problem.scale *= 2;
+  test.inputs.qDescale = test.inputs.kDescale = test.inputs.vDescale =
+      std::nullopt;
+  AttentionResult twice = test.run();
+  for (int64_t row = 3; row < 6; ++row)
+    EXPECT_DOUBLE_EQ(scaled.lse[row], twice.lse[row]);
+  Tensor wrong(DType::F32, {2, 3});
+  test.inputs.qDescale = q.view;
+  test.inputs.kDescale = wrong.view;
+  test.inputs.vDescale = v.view;
+  EXPECT_EQ(test.fail(),
+            "reference: \"k_descale\": expected shape [2, 1], got [2, 3]");
+}
+
+TEST(Reference, RowsWithoutKeys) {
+  Case empty(2, 2, 1, 3, 0, 8, 8);
+  AttentionResult result = empty.run();
+  EXPECT_THAT(result.o, testing::Each(0.0));
+  EXPECT_THAT(result.lse, testing::Each(-infinity));
+  Case noQueries(1, 2, 1, 0, 3, 8, 8);
+  EXPECT_TRUE(noQueries.run().lse.empty());
+}
+
+TEST(Reference, LargeScoresDoNotOverflow) {
+  Case test(1, 1, 1, 1, 2, 8, 1);
+  test.problem.scale = 1.0;
+  for (int64_t e = 0; e < 8; ++e) {
+    test.q.set({0, 0, 0, e}, 100.0);
+    test.k.set({0, 0, 0, e}, 100.0);
+    test.k.set({0, 0, 1, e}, 100.0);
+  }
+  test.v.set({0, 0, 0, 0}, 1.0);
+  test.v.set({0, 0, 1, 0}, 3.0);
+  AttentionResult result = test.run();
+  EXPECT_DOUBLE_EQ(result.o[0], 2.0);
+  EXPECT_DOUBLE_EQ(result.lse[0], 80000.0 + std::log(2.0));
+}
+
+TEST(Reference, Modifications) {
+  Case test(2, 2, 1, 4, 5, 8, 8);
+  test.problem.scoreMod = true;
+  EXPECT_EQ(test.fail(),
+            "reference: the problem has a score_mod, which was not given");
+  test.inputs.scoreMod = [](double score, int64_t b, int64_t h, int64_t i,
+                            int64_t j) {
+    return score * 0.5 + 0.25 * b - 0.125 * h + 0.1 * i - 0.2 * j;
+  };
+  test.checkAgainstFormula(test.run(), keepAll);
+  test.problem.maskMod = true;
+  EXPECT_EQ(test.fail(),
+            "reference: the problem has a mask_mod, which was not given");
+  test.inputs.maskMod = [](double, int64_t, int64_t, int64_t i, int64_t j) {
+    return (i + j) % 3 != 0 && i != 2;
+  };
+  test.checkAgainstFormula(test.run(),
+                           [](int64_t i, int64_t j, int64_t, int64_t) {
+                             return (i + j) % 3 != 0 && i != 2;
+                           });
+}
+
+TEST(Reference, StridesOfAnyOrder) {
+  Case plain(2, 3, 1, 4, 5, 8, 8);
+  AttentionResult expected = plain.run();
+  // (batch, sequence, head, dim) with gaps.
+  Tensor q(DType::F16, {2, 3, 4, 8}, {4 * 50, 16, 50, 1});
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t h = 0; h < 3; ++h)
+      for (int64_t i = 0; i < 4; ++i)
+        for (int64_t e = 0; e < 8; ++e)
+          q.set({b, h, i, e}, plain.q.view.get({b, h, i, e}));
+  plain.inputs.q = q.view;
+  EXPECT_EQ(plain.run().o, expected.o);
+}
+
+TEST(Reference, VariableLengths) {
+  Case packed(1, 2, 1, 9, 12, 8, 8);
+  packed.problem.varlen = true;
+  packed.problem.mask = LaunchMaskKind::Causal;
+  packed.problem.align = LaunchMaskAlign::BottomRight;
+  EXPECT_EQ(
+      packed.fail(),
+      "reference: the problem has cumulative lengths, which was not given");
+  Tensor cuQ(DType::I32, {4}), cuK(DType::I32, {4});
+  const int64_t starts[2][4] = {{0, 3, 3, 8}, {0, 5, 7, 11}};
+  for (int64_t i = 0; i < 4; ++i) {
+    cuQ.set({i}, starts[0][i]);
+    cuK.set({i}, starts[1][i]);
+  }
+  packed.inputs.cuSeqlensQ = cuQ.view;
+  packed.inputs.cuSeqlensK = cuK.view;
+  AttentionResult result = packed.run();
+  EXPECT_EQ(result.defined[7], 1);
+  EXPECT_EQ(result.defined[8], 0);
+  for (int64_t s = 0; s < 3; ++s) {
+    int64_t nq = starts[0][s + 1] - starts[0][s];
+    int64_t nk = starts[1][s + 1] - starts[1][s];
+    Case single(1, 2, 1, nq, nk, 8, 8);
+    single.problem = packed.problem;
+    single.problem.varlen = false;
+    // Views into the packed tensors.
+    auto slice = [](TensorView view, int64_t first, int64_t rows) {
+      view.data = view.data.drop_front(first * view.strides[2] * 2);
+      view.shape[2] = rows;
+      return view;
+    };
+    single.inputs.q = slice(packed.q.view, starts[0][s], nq);
+    single.inputs.k = slice(packed.k.view, starts[1][s], nk);
+    single.inputs.v = slice(packed.v.view, starts[1][s], nk);
+    AttentionResult part = single.run();
+    for (int64_t h = 0; h < 2; ++h)
+      for (int64_t i = 0; i < nq; ++i) {
+        int64_t row = h * 9 + starts[0][s] + i, partRow = h * nq + i;
+        EXPECT_EQ(result.lse[row], part.lse[partRow]);
+        for (int64_t e = 0; e < 8; ++e)
+          EXPECT_EQ(result.o[row * 8 + e], part.o[partRow * 8 + e]);
+      }
+  }
+  // The longest sequence has 5.
+  packed.problem.maxSeqlenQ = 5;
+  EXPECT_EQ(packed.run().lse, result.lse);
+  packed.problem.maxSeqlenQ = 4;
+  EXPECT_EQ(packed.fail(), "reference: \"cu_seqlens_q\": expected at most 4 "
+                           "queries in sequence 2, got 5");
+  cuQ.set({2}, 2);
+  EXPECT_EQ(packed.fail(), "reference: \"cu_seqlens_q\": expected a value from "
+                           "3 to 9 at index 2, got 2");
+  cuQ.set({2}, 10);
+  EXPECT_EQ(packed.fail(), "reference: \"cu_seqlens_q\": expected a value from "
+                           "3 to 9 at index 2, got 10");
+  cuQ.set({2}, 3);
+  Tensor shorter(DType::I32, {2});
+  shorter.set({1}, 4);
+  packed.inputs.cuSeqlensK = shorter.view;
+  EXPECT_EQ(packed.fail(), "reference: expected cumulative lengths of as many "
+                           "sequences, got 3 and 1");
+  Tensor flat(DType::I32, {0});
+  packed.inputs.cuSeqlensK = flat.view;
+  EXPECT_EQ(packed.fail(), "reference: \"cu_seqlens_k\": expected shape "
+                           "[sequences + 1], got [0]");
+  Case batched(2, 2, 1, 9, 12, 8, 8);
+  batched.problem.varlen = true;
+  batched.inputs.cuSeqlensQ = batched.inputs.cuSeqlensK = cuQ.view;
+  EXPECT_EQ(batched.fail(),
+            "reference: expected batch size 1 with variable lengths, got 2");
+}
+
+TEST(Reference, ChecksShapes) {
+  Case test(1, 4, 2, 3, 5, 8, 16);
+  test.problem.heads = 2;
+  EXPECT_EQ(test.fail(), "reference: \"q\": expected shape [1, 2, 3, 8], got "
+                         "[1, 4, 3, 8]");
+  test.problem.heads = 4;
+  test.problem.dv = 8;
+  EXPECT_EQ(test.fail(), "reference: \"v\": expected shape [1, 2, 5, 8], got "
+                         "[1, 2, 5, 16]");
+  test.inputs.k.shape.pop_back();
+  EXPECT_EQ(test.fail(),
+            "reference: expected operands of rank 4, got [1, 2, 5]");
+}
+
+TEST(Reference, NonFiniteValues) {
+  Case test(1, 1, 1, 2, 3, 8, 8);
+  test.q.set({0, 0, 0, 0}, NAN);
+  AttentionResult result = test.run();
+  EXPECT_TRUE(std::isnan(result.lse[0]));
+  EXPECT_TRUE(std::isnan(result.o[3]));
+  EXPECT_FALSE(std::isnan(result.lse[1]));
+  // A hidden key cannot spoil a row.
+  Case hidden(1, 1, 1, 2, 3, 8, 8);
+  hidden.k.set({0, 0, 2, 0}, NAN);
+  hidden.problem.mask = LaunchMaskKind::Causal;
+  EXPECT_FALSE(std::isnan(hidden.run().lse[1]));
+}
+
+TEST(Reference, Deviations) {
+  AttentionResult reference;
+  reference.shape = {1, 1, 2, 2};
+  reference.o = {3.0, 0.0, 0.0, 4.0};
+  reference.lse = {1.0, -infinity};
+  reference.defined = {1, 1};
+  Tensor o(DType::F32, {1, 1, 2, 2}), lse(DType::F32, {1, 1, 2});
+  o.set({0, 0, 0, 0}, 3.0);
+  o.set({0, 0, 1, 1}, 3.5);
+  lse.set({0, 0, 0}, 1.25);
+  lse.set({0, 0, 1}, -infinity);
+  Deviation deviation = cantFail(compareOutput(o.view, reference));
+  EXPECT_DOUBLE_EQ(deviation.error, 0.1);
+  EXPECT_THAT(deviation.worst, ElementsAre(0, 0, 1, 1));
+  EXPECT_EQ(deviation.out, 3.5);
+  EXPECT_EQ(deviation.ref, 4.0);
+  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, 0.25);
+  lse.set({0, 0, 1}, -1e30);
+  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, infinity);
+  lse.set({0, 0, 1}, NAN);
+  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, infinity);
+  o.set({0, 0, 0, 1}, NAN);
+  EXPECT_EQ(cantFail(compareOutput(o.view, reference)).error, infinity);
+  // A row that is not defined may hold anything.
+  reference.defined = {0, 0};
+  EXPECT_EQ(cantFail(compareOutput(o.view, reference)).error, 0.0);
+  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, 0.0);
+  Tensor small(DType::F32, {1, 1, 2, 1});
+  EXPECT_THAT(llvm::toString(compareOutput(small.view, reference).takeError()),
+              HasSubstr("reference: \"o\": expected shape [1, 1, 2, 2], got "
+                        "[1, 1, 2, 1]"));
+  EXPECT_THAT(llvm::toString(compareLSE(small.view, reference).takeError()),
+              HasSubstr("reference: \"lse\": expected shape [1, 1, 2], got"));
+}
+
+TEST(Reference, DeviationsOfLargeLSE) {
+  AttentionResult reference;
+  reference.shape = {1, 1, 1, 1};
+  reference.lse = {3e5};
+  reference.defined = {1};
+  Tensor lse(DType::F32, {1, 1, 1});
+  auto getError = [&](double value) {
+    lse.set({0, 0, 0}, value);
+    return cantFail(compareLSE(lse.view, reference)).error;
+  };
+  // Two units in the last place, and a ten-thousandth.
+  EXPECT_LT(getError(3e5 + 0.0625), 1e-3);
+  EXPECT_GT(getError(3e5 + 30), 1e-3);
+  reference.lse = {-3e5};
+  EXPECT_LT(getError(-3e5 + 0.0625), 1e-3);
+  reference.lse = {1000};
+  EXPECT_GT(getError(1000.002), 1e-3);
+}
+
+TEST(Reference, DeviationsBeyondTheType) {
+  AttentionResult reference;
+  reference.shape = {1, 1, 1, 2};
+  reference.defined = {1};
+  auto getError = [&](DType dtype, double ref, double value) {
+    Tensor o(dtype, {1, 1, 1, 2});
+    o.set({0, 0, 0, 0}, 1);
+    o.set({0, 0, 0, 1}, value);
+    reference.o = {1, ref};
+    return cantFail(compareOutput(o.view, reference)).error;
+  };
+  // Infinity is right beyond the range and wrong inside; near its end both
+  // are.
+  EXPECT_EQ(getError(DType::F16, 1e6, infinity), 0);
+  EXPECT_EQ(getError(DType::F16, -1e6, -infinity), 0);
+  EXPECT_EQ(getError(DType::F16, 1e6, -infinity), infinity);
+  EXPECT_EQ(getError(DType::F16, 1e6, 65504), infinity);
+  EXPECT_LT(getError(DType::F16, 65519, infinity), 1e-3);
+  EXPECT_LT(getError(DType::F16, 65530, 65504), 1e-3);
+  EXPECT_EQ(getError(DType::F16, 60000, infinity), infinity);
+  EXPECT_EQ(getError(DType::F16, 1e6, NAN), infinity);
+  EXPECT_EQ(getError(DType::F16, infinity, 65504), infinity);
+  EXPECT_EQ(getError(DType::BF16, 1e6, infinity), infinity);
+  EXPECT_EQ(getError(DType::BF16, 3.4e38, infinity), 0);
+  EXPECT_EQ(getError(DType::F32, 1e39, infinity), 0);
+  // 8-bit conversions saturate.
+  EXPECT_EQ(getError(DType::F8E4M3FN, 1e6, 448), 0);
+  EXPECT_GT(getError(DType::F8E4M3FN, 1e6, 240), 0.1);
+  EXPECT_EQ(getError(DType::F8E5M2, 1e6, 57344), 0);
+}
+
+TEST(Reference, DeviationsBelowTheType) {
+  AttentionResult reference;
+  reference.shape = {1, 1, 1, 2};
+  reference.defined = {1};
+  auto getError = [&](double ref, double value) {
+    Tensor o(DType::F16, {1, 1, 1, 2});
+    o.set({0, 0, 0, 1}, value);
+    reference.o = {0, ref};
+    return cantFail(compareOutput(o.view, reference)).error;
+  };
+  // Multiples of 2^-24 are all that there is: the nearest one is right.
+  EXPECT_EQ(getError(1.4 * 0x1p-24, 0x1p-24), 0);
+  EXPECT_EQ(getError(0x1p-26, 0), 0);
+  EXPECT_GT(getError(1.4 * 0x1p-24, 0x1p-23), 1e-2);
+  EXPECT_GT(getError(0x1p-24, 0), 1e-2);
+}
+
+TEST(Reference, IsFastEnough) {
+  Case test(1, 8, 8, 300, 300, 256, 256);
+  auto start = std::chrono::steady_clock::now();
+  AttentionResult result = test.run();
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  RecordProperty("seconds", std::to_string(seconds));
+  EXPECT_EQ(result.lse.size(), 8u * 300);
+  EXPECT_LT(seconds, 10.0);
+}

@@ -1,0 +1,266 @@
+//===- PhaseChecksTest.cpp - Signals and waits that may miss their phase --===//
+//
+// Each kernel is wrong in some order of its warps. What is found does not
+// depend on the order that a run takes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../TestKernel.h"
+
+using namespace mlir::attn::sim;
+using namespace mlir::attn::sim::testing;
+
+namespace {
+
+LaunchConfig configOf(uint64_t seed, unsigned ctas, unsigned threads) {
+  LaunchConfig config;
+  config.block = {threads, 1, 1};
+  config.grid = config.cluster = {ctas, 1, 1};
+  config.dynamicShared = 1024;
+  config.seed = seed;
+  config.schedule = seed ? Schedule::Random : Schedule::RoundRobin;
+  return config;
+}
+
+/// %r1 is shared memory, %p0 the first lane of each warp, %p1 warp 0, %p2 CTA
+/// 0; the first barrier has `count`.
+std::string start(unsigned count) {
+  return "mov.b32 %r1, smem;\nand.b32 %r2, %r0, 31;\n"
+         "setp.eq.s32 %p0, %r2, 0;\nsetp.lt.u32 %p1, %r0, 32;\n"
+         "mov.u32 %r3, %cluster_ctarank;\nsetp.eq.s32 %p2, %r3, 0;\n"
+         "setp.eq.s32 %p3, %r0, 0;\n@%p3 mbarrier.init.shared.b64 [%r1], " +
+         std::to_string(count) +
+         ";\n@%p3 fence.mbarrier_init.release.cluster;\n"
+         "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+         "mov.b32 %r4, 0;\nmapa.shared::cluster.u32 %r5, %r1, %r4;\n";
+}
+std::string wait(const char *label, int parity, const char *semantics = "") {
+  return std::string(label) + ": mbarrier.try_wait.parity" + semantics +
+         ".shared::cta.b64 %p5, [%r1], " + std::to_string(parity) +
+         ";\n@!%p5 bra " + label + ";\n";
+}
+/// Gives the others time.
+const char *Spin = "mov.u32 %r9, 0;\nS: add.s32 %r9, %r9, 1;\n"
+                   "setp.lt.s32 %p6, %r9, 3000;\n@%p6 bra S;\n";
+
+/// Every seed finds the error.
+void expectAlways(const std::string &body, unsigned ctas, unsigned threads,
+                  FindingKind kind, llvm::StringRef message) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Outcome r = runText(wrapKernel(body), {}, 4, configOf(seed, ctas, threads));
+    expectError(r, kind);
+    EXPECT_NE(r.text().find(message), std::string::npos) << r.text();
+  }
+}
+void expectNever(const std::string &body, unsigned ctas, unsigned threads) {
+  for (uint64_t seed = 0; seed < 8; ++seed)
+    expectClean(
+        runText(wrapKernel(body), {}, 4, configOf(seed, ctas, threads)));
+}
+
+} // namespace
+
+TEST(PhaseChecks, SignalsBelongToAPhase) {
+  // Two warps arrive in each of two phases.
+  const char *arrive = "@%p0 mbarrier.arrive.shared::cta.b64 _, [%r1];\n";
+  expectNever(start(2) + arrive + wait("A", 0) + arrive + wait("B", 1), 1, 64);
+  expectAlways(start(2) + arrive + "@!%p1 bra N;\n" + wait("A", 0) + "N:\n" +
+                   arrive + wait("B", 1),
+               1, 64, FindingKind::MbarrierMisuse, "may be counted there");
+}
+
+TEST(PhaseChecks, RelaxedSignalsCarryControl) {
+  const char *arrive = "@%p0 mbarrier.arrive.relaxed.cluster.shared::cta.b64 "
+                       "_, [%r1];\n";
+  const char *relaxed = ".relaxed.cluster";
+  expectNever(start(2) + arrive + wait("A", 0, relaxed) + arrive +
+                  wait("B", 1, relaxed),
+              1, 64);
+}
+
+TEST(PhaseChecks, OrderThroughAnotherBarrier) {
+  const char *arrive = "@%p0 mbarrier.arrive.shared::cta.b64 _, [%r1];\n";
+  expectNever(start(2) + arrive + "bar.sync 0;\n" + arrive + "bar.sync 0;\n" +
+                  arrive,
+              1, 64);
+}
+
+TEST(PhaseChecks, WaitsKeepUp) {
+  // Warp 1 waits for the first of two phases that warp 0 completes.
+  auto kernel = [](const char *between) {
+    return start(32) + "@!%p1 bra C;\n" +
+           "mbarrier.arrive.shared::cta.b64 _, [%r1];\n" + Spin + between +
+           "mbarrier.arrive.shared::cta.b64 _, [%r1];\nbra E;\nC:\n" +
+           wait("W", 0) + between + "E:\n";
+  };
+  expectNever(kernel("bar.sync 1, 64;\n"), 1, 64);
+  unsigned slips = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    Outcome r = runText(wrapKernel(kernel("")), {}, 4, configOf(seed, 1, 64));
+    EXPECT_FALSE(r.report.isClean()) << seed;
+    slips += r.report.countErrors(FindingKind::PhaseSlip);
+    // When the wait comes too late, its parity is that of a phase to come.
+    EXPECT_EQ(r.report.countErrors(FindingKind::PhaseSlip) +
+                  r.report.countErrors(FindingKind::Deadlock),
+              1u)
+        << r.text();
+  }
+  EXPECT_GE(slips, 1u);
+}
+
+TEST(PhaseChecks, ArrivalsBelongToAGeneration) {
+  // Warp 0 arrives twice at a barrier where warp 1 waits twice.
+  auto kernel = [](const char *back, const char *wait) {
+    return start(1) + "@!%p1 bra C;\nbar.arrive 1, 64;\n" + Spin + wait +
+           "bar.arrive 1, 64;\nbra E;\nC:\nbar.sync 1, 64;\n" + back +
+           "bar.sync 1, 64;\nE:";
+  };
+  expectNever(kernel("bar.arrive 2, 64;\n", "bar.sync 2, 64;\n"), 1, 64);
+  expectAlways(kernel("", ""), 1, 64, FindingKind::BarrierMisuse,
+               "an arrival at barrier 1 is not ordered");
+}
+
+TEST(PhaseChecks, ClusterArrivalsBelongToAGeneration) {
+  const char *arrive = "barrier.cluster.arrive;\n";
+  const char *join = "barrier.cluster.wait;\n";
+  expectNever(start(1) + arrive + join + arrive, 2, 32);
+  // Another barrier tells as well that all have arrived.
+  const char *signal = "@%p0 mbarrier.arrive.shared::cluster.b64 _, [%r5];\n"
+                       "@!%p2 bra N;\n";
+  expectNever(start(2) + arrive + signal + wait("W", 0) + arrive + join +
+                  "bra E;\nN:\n" + join + arrive + join + "E:",
+              2, 32);
+  const char *message = "an arrival at the cluster barrier is not ordered";
+  expectAlways(start(1) + arrive + Spin + arrive + join, 2, 32,
+               FindingKind::BarrierMisuse, "arriv");
+  unsigned proven = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed)
+    proven += runText(wrapKernel(start(1) + arrive + Spin + arrive + join), {},
+                      4, configOf(seed, 2, 32))
+                  .text()
+                  .find(message) != std::string::npos;
+  EXPECT_GE(proven, 1u);
+  // One wait for each arrival.
+  expectAlways(start(1) + arrive + join + join, 2, 32,
+               FindingKind::BarrierMisuse,
+               "waits at the cluster barrier before it arrives");
+}
+
+TEST(PhaseChecks, ExitComesAfterRemoteAccesses) {
+  auto kernel = [](const char *end) {
+    return start(1) +
+           "@%p2 bra O;\nld.shared::cluster.b32 %r6, [%r5+64];\n"
+           "bra E;\nO:\n" +
+           Spin + "E:\n" + end;
+  };
+  expectNever(kernel("barrier.cluster.arrive;\nbarrier.cluster.wait;"), 2, 32);
+  // A relaxed barrier orders the exit as well.
+  expectNever(kernel("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;"),
+              2, 32);
+  expectAlways(kernel(""), 2, 32, FindingKind::ExitInFlight, "exit");
+}
+
+TEST(PhaseChecks, ExitComesAfterRemoteSignals) {
+  auto kernel = [](const std::string &owner) {
+    return start(32) +
+           "@%p2 bra O;\nmbarrier.arrive.shared::cluster.b64 _, [%r5];\n"
+           "bra E;\nO:\n" +
+           owner + "E:";
+  };
+  expectNever(kernel(wait("W", 0)), 2, 32);
+  expectAlways(kernel(Spin), 2, 32, FindingKind::ExitInFlight,
+               "a signal to one of its mbarriers");
+}
+
+TEST(PhaseChecks, ExitComesAfterCopies) {
+  // Whether or not the schedule has finished the copy.
+  auto kernel = [](const std::string &end) {
+    return start(1) +
+           "@!%p3 bra N;\n"
+           "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], 64;\n"
+           "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes "
+           "[%r1+64], [%d0], 64, [%r1];\nN:\n" +
+           end;
+  };
+  for (AsyncTiming timing : {AsyncTiming::Issue, AsyncTiming::Completion}) {
+    LaunchConfig config = configOf(0, 1, 32);
+    config.asyncWrites = timing;
+    std::vector<uint8_t> in(64);
+    expectClean(runText(wrapKernel(kernel(wait("W", 0))), in, 4, config));
+    expectError(runText(wrapKernel(kernel("")), in, 4, config),
+                FindingKind::ExitInFlight);
+  }
+}
+
+TEST(PhaseChecks, OnlySignalsGoToOtherCtas) {
+  auto kernel = [](const char *access) {
+    return start(1) + "@%p2 bra E;\n" + access +
+           "E:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;";
+  };
+  expectNever(kernel(""), 2, 32);
+  for (const char *access :
+       {"@%p3 mbarrier.init.shared.b64 [%r5+64], 1;\n",
+        "@%p3 mbarrier.inval.shared.b64 [%r5];\n",
+        "mbarrier.test_wait.parity.shared.b64 %p4, [%r5], 1;\n"})
+    expectAlways(kernel(access), 2, 32, FindingKind::MbarrierMisuse,
+                 "an mbarrier of another CTA");
+}
+
+TEST(PhaseChecks, BarriersHoldNothingElse) {
+  auto kernel = [](const char *access) {
+    return start(1) + "bar.sync 0;\n@!%p3 bra E;\n" + access + "E:";
+  };
+  expectNever(kernel("st.shared.b32 [%r1+8], 1;\n"), 1, 64);
+  expectAlways(kernel("st.shared.b32 [%r1+4], 1;\n"), 1, 64,
+               FindingKind::MbarrierMisuse,
+               "writes over an mbarrier that is in use");
+  expectAlways(kernel("mbarrier.init.shared.b64 [%r1], 1;\n"), 1, 64,
+               FindingKind::MbarrierMisuse,
+               "initialises an mbarrier that is in use");
+  expectNever(kernel("mbarrier.inval.shared.b64 [%r1];\n"
+                     "mbarrier.init.shared.b64 [%r1], 1;\n"),
+              1, 64);
+}
+
+TEST(PhaseChecks, LanesArriveInOnePhase) {
+  expectNever(start(32) + "@!%p1 bra E;\n"
+                          "mbarrier.arrive.shared.b64 _, [%r1];\nE:",
+              1, 64);
+  expectAlways(start(31) + "@!%p1 bra E;\n"
+                           "mbarrier.arrive.shared.b64 _, [%r1];\nE:",
+               1, 64, FindingKind::MbarrierMisuse,
+               "lanes of one instruction arrive in phases 0 and 1");
+}
+
+TEST(PhaseChecks, ArrivalsThatMustNotComplete) {
+  auto kernel = [](const char *count) {
+    return start(2) +
+           "@%p3 mbarrier.arrive.noComplete.shared.b64 %d5, [%r1], " + count +
+           ";";
+  };
+  expectNever(kernel("1"), 1, 32);
+  expectAlways(kernel("2"), 1, 32, FindingKind::MbarrierMisuse,
+               "'.noComplete' completes the phase");
+}
+
+TEST(PhaseChecks, WaitsThatKnowHowFarTheBarrierIs) {
+  // Five phases pass without a wait. Whoever waits for the last one afterwards
+  // must not take an earlier one for it.
+  auto go = [](const char *first) {
+    std::string arrive = "mbarrier.arrive.shared.b64 %d5, [%r1];\n";
+    return runBody("mov.b32 %r1, smem;\nsetp.eq.s32 %p0, %r0, 0;\n"
+                   "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+                   "@%p0 mbarrier.init.shared.b64 [%r1+8], 1;\nbar.sync 0;\n"
+                   "setp.eq.s32 %p1, %r0, 32;\n@!%p1 bra C;\n" +
+                       arrive + arrive + arrive + arrive + arrive +
+                       "mbarrier.arrive.shared.b64 %d5, [%r1+8];\nbra E;\n"
+                       "C:\n@!%p0 bra E;\n" +
+                       first +
+                       "L: mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0;\n"
+                       "@!%p3 bra L;\nE:",
+                   {}, 4, 64, 64);
+  };
+  expectClean(go("M: mbarrier.try_wait.parity.shared.b64 %p2, [%r1+8], 0;\n"
+                 "@!%p2 bra M;\n"));
+  expectError(go(""), FindingKind::PhaseSlip);
+}

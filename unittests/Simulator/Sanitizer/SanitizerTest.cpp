@@ -1,0 +1,340 @@
+//===- SanitizerTest.cpp - Good and bad twins of each class ---------------===//
+
+#include "../TestKernel.h"
+
+using namespace mlir::attn::sim;
+using namespace mlir::attn::sim::testing;
+
+namespace {
+
+/// Each thread writes its word to shared memory, synchronises, reads another
+/// warp's word.
+std::string exchange(llvm::StringRef sync) {
+  return ("shl.b32 %r1, %r0, 2;\nmov.b32 %r2, smem;\nadd.s32 %r3, %r2, %r1;\n"
+          "st.shared.b32 [%r3], %r0;\n" +
+          sync +
+          "\nxor.b32 %r4, %r1, 128;\nadd.s32 %r5, %r2, %r4;\n"
+          "ld.shared.b32 %r6, [%r5];\nmul.wide.u32 %d2, %r0, 4;\n"
+          "add.s64 %d3, %d1, %d2;\nst.global.b32 [%d3], %r6;\n")
+      .str();
+}
+
+Outcome run64(llvm::StringRef body, unsigned shared = 1024) {
+  return runBody(body, std::vector<uint8_t>(1024), 1024, 64, shared);
+}
+
+void expectOnly(const Outcome &r, FindingKind kind) {
+  EXPECT_TRUE(r.error.empty()) << r.error;
+  EXPECT_GE(r.report.countErrors(kind), 1u) << r.text();
+  for (const Finding &f : r.report.findings)
+    EXPECT_EQ(f.kind, kind) << r.text();
+}
+
+} // namespace
+
+TEST(Sanitizer, BarrierOrdersShared) {
+  Outcome good = run64(exchange("bar.sync 0;"));
+  expectClean(good);
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(good.at<uint32_t>(i), i ^ 32);
+  Outcome bad = run64(exchange(""));
+  // One warp reads before the other writes: a race or an uninitialised read.
+  EXPECT_GE(bad.report.countErrors(FindingKind::Race), 1u) << bad.text();
+  const Finding *race = nullptr;
+  for (const Finding &f : bad.report.findings)
+    if (f.kind == FindingKind::Race)
+      race = &f;
+  ASSERT_TRUE(race);
+  ASSERT_TRUE(race->first && race->second);
+  EXPECT_NE(race->first->warp, race->second->warp);
+  EXPECT_NE(race->first->ptxLine, race->second->ptxLine);
+  EXPECT_EQ(race->space, "shared");
+  EXPECT_FALSE(race->hint.empty());
+}
+
+TEST(Sanitizer, NamedBarriersCountWarps) {
+  expectClean(run64(exchange("barrier.sync 3, 64;")));
+  expectClean(run64(exchange("bar.arrive 2, 128;\nbar.sync 2, 128;")));
+  expectOnly(run64("setp.lt.s32 %p1, %r0, 32;\n@%p1 bra A;\nbar.sync 1, 96;\n"
+                   "bra B;\nA: bar.sync 1, 64;\nB:"),
+             FindingKind::BarrierMisuse);
+  expectOnly(run64("bar.sync 1, 40;"), FindingKind::BarrierMisuse);
+}
+
+TEST(Sanitizer, WriteAfterRead) {
+  std::string body =
+      "shl.b32 %r1, %r0, 2;\nmov.b32 %r2, smem;\nadd.s32 %r3, %r2, %r1;\n"
+      "st.shared.b32 [%r3], %r0;\nbar.sync 0;\nxor.b32 %r4, %r1, 128;\n"
+      "add.s32 %r5, %r2, %r4;\nld.shared.b32 %r6, [%r5];\n";
+  std::string tail = "st.shared.b32 [%r3], %r6;\n";
+  expectClean(run64(body + "bar.sync 0;\n" + tail));
+  expectOnly(run64(body + tail), FindingKind::Race);
+}
+
+TEST(Sanitizer, LanesOfAWarp) {
+  std::string write =
+      "shl.b32 %r1, %r0, 2;\nmov.b32 %r2, smem;\nadd.s32 %r3, %r2, %r1;\n"
+      "st.shared.b32 [%r3], %r0;\n";
+  std::string read = "xor.b32 %r4, %r1, 4;\nadd.s32 %r5, %r2, %r4;\n"
+                     "ld.shared.b32 %r6, [%r5];\n";
+  expectClean(run64(write + "bar.warp.sync -1;\n" + read));
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  config.dynamicShared = 1024;
+  config.profile = Profile::Isa;
+  expectOnly(runText(wrapKernel(write + read), {}, 4, config),
+             FindingKind::Race);
+  config.profile = Profile::Hw;
+  Outcome hw = runText(wrapKernel(write + read), {}, 4, config);
+  EXPECT_TRUE(hw.report.isClean()) << hw.text();
+  ASSERT_EQ(hw.report.findings.size(), 1u);
+  EXPECT_EQ(hw.report.findings[0].severity, Severity::HwOnly);
+}
+
+TEST(Sanitizer, CpAsyncNeedsWaitAndBarrier) {
+  auto kernel = [](llvm::StringRef wait) {
+    return ("shl.b32 %r1, %r0, 4;\nmov.b32 %r2, smem;\nadd.s32 %r3, %r2, %r1;\n"
+            "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d0, %d2;\n"
+            "cp.async.cg.shared.global [%r3], [%d3], 16;\n"
+            "cp.async.commit_group;\n" +
+            wait +
+            "\nxor.b32 %r4, %r1, 512;\nadd.s32 %r5, %r2, %r4;\n"
+            "ld.shared.b32 %r6, [%r5];\n")
+        .str();
+  };
+  for (AsyncTiming timing :
+       {AsyncTiming::Issue, AsyncTiming::Completion, AsyncTiming::Random}) {
+    LaunchConfig config;
+    config.block = {64, 1, 1};
+    config.dynamicShared = 1024;
+    config.asyncWrites = timing;
+    auto go = [&](llvm::StringRef wait) {
+      return runText(wrapKernel(kernel(wait)), std::vector<uint8_t>(1024), 4,
+                     config);
+    };
+    expectClean(go("cp.async.wait_group 0;\nbar.sync 0;"));
+    expectClean(go("cp.async.wait_all;\nbar.sync 0;"));
+    expectOnly(go("cp.async.wait_group 1;\nbar.sync 0;"), FindingKind::Race);
+    expectOnly(go("cp.async.wait_group 0;"), FindingKind::Race);
+    expectOnly(go("bar.sync 0;\ncp.async.wait_group 0;"), FindingKind::Race);
+  }
+}
+
+TEST(Sanitizer, Uninitialised) {
+  std::string load = "mov.b32 %r1, smem;\nld.shared.b32 %r2, [%r1];\n";
+  expectOnly(runBody(load + "st.global.b32 [%d1], %r2;", {}, 4, 1, 64),
+             FindingKind::UninitialisedRead);
+  // A value that is masked off does not matter.
+  expectClean(runBody(load + "setp.eq.s32 %p1, %r0, 0;\n"
+                             "selp.b32 %r3, 7, %r2, %p1;\n"
+                             "st.global.b32 [%d1], %r3;",
+                      {}, 4, 1, 64));
+  expectOnly(
+      runBody(load + "setp.eq.s32 %p1, %r2, 0;\n@%p1 bra E;\nE:", {}, 4, 1, 64),
+      FindingKind::UninitialisedRead);
+  expectOnly(
+      runBody("ld.global.b32 %r2, [%d1];\nst.global.b32 [%d1], %r2;", {}, 4, 1),
+      FindingKind::UninitialisedRead);
+}
+
+TEST(Sanitizer, UninitialisedParts) {
+  // Compilers pad with what they never wrote, and drop it again.
+  auto go = [](const std::string &body) {
+    return runBody("mov.b32 %r1, smem;\nld.shared.b32 %r2, [%r1];\n" + body +
+                       "\nst.global.b32 [%d1], %r9;",
+                   {}, 4, 1, 64);
+  };
+  // Byte 1 of %r3 is undefined, then the upper half.
+  std::string byte = "prmt.b32 %r3, %r0, %r2, 0x3340;\n";
+  expectClean(go(byte + "prmt.b32 %r9, %r3, %r0, 0x5420;"));
+  expectClean(go(byte + "prmt.b32 %r9, %r0, %r3, 0x3264;"));
+  expectOnly(go(byte + "prmt.b32 %r9, %r3, %r0, 0x5410;"),
+             FindingKind::UninitialisedRead);
+  expectOnly(go(byte + "mov.b32 %r9, %r3;"), FindingKind::UninitialisedRead);
+  std::string half = "mov.b32 {%h1, %h2}, %r0;\nmov.b32 {%h3, %h4}, %r2;\n"
+                     "mov.b32 %r3, {%h1, %h3};\n";
+  expectClean(go(half + "prmt.b32 %r9, %r3, %r0, 0x5410;"));
+  expectOnly(go(half + "prmt.b32 %r9, %r3, %r0, 0x5432;"),
+             FindingKind::UninitialisedRead);
+  std::string word = "mov.b64 %d5, {%r0, %r2};\n";
+  expectClean(go(word + "mov.b64 {%r9, %r8}, %d5;"));
+  expectOnly(go(word + "mov.b64 {%r8, %r9}, %d5;"),
+             FindingKind::UninitialisedRead);
+  expectClean(go(word + "mov.b64 {%h1, %h2, %h3, %h4}, %d5;\n"
+                        "mov.b32 %r9, {%h2, %h1};"));
+  expectOnly(go(word + "mov.b64 {%h1, %h2, %h3, %h4}, %d5;\n"
+                       "mov.b32 %r9, {%h2, %h3};"),
+             FindingKind::UninitialisedRead);
+}
+
+TEST(Sanitizer, Bounds) {
+  expectOnly(
+      runBody("ld.global.b32 %r1, [%d0+16];", std::vector<uint8_t>(16), 4, 1),
+      FindingKind::OutOfBounds);
+  expectOnly(
+      runBody("mov.b32 %r1, smem;\nst.shared.b32 [%r1+64], %r0;", {}, 4, 1, 64),
+      FindingKind::OutOfBounds);
+  expectOnly(
+      runBody("ld.global.b32 %r1, [%d0+2];", std::vector<uint8_t>(16), 4, 1),
+      FindingKind::Misaligned);
+  expectOnly(runBody("mov.b64 %d5, 0;\nld.global.b32 %r1, [%d5];", {}, 4, 1),
+             FindingKind::OutOfBounds);
+}
+
+TEST(Sanitizer, Deadlock) {
+  Outcome r = run64("setp.lt.s32 %p1, %r0, 32;\n@%p1 bra A;\nbar.sync 1, 64;\n"
+                    "bra E;\nA: bar.sync 2, 64;\nE:");
+  expectOnly(r, FindingKind::Deadlock);
+  EXPECT_NE(r.text().find("barrier 1 (32 of 64 threads arrived)"),
+            std::string::npos)
+      << r.text();
+  EXPECT_FALSE(r.report.completed);
+}
+
+// An H200 does not count them where the instruction names a thread count, not
+// even that of the whole CTA.
+TEST(Sanitizer, ExitedThreadsDoNotCountWithAThreadCount) {
+  expectOnly(run64("setp.lt.s32 %p1, %r0, 32;\n@%p1 exit;\nbar.sync 1, 64;"),
+             FindingKind::Deadlock);
+}
+
+TEST(Sanitizer, ExitedThreadsCountAtTheBarrier) {
+  expectClean(run64("setp.lt.s32 %p1, %r0, 32;\n@%p1 exit;\nbar.sync 0;"));
+}
+
+TEST(Sanitizer, StepLimit) {
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  config.stepLimit = 10000;
+  expectOnly(runText(wrapKernel("L: bra L;"), {}, 4, config),
+             FindingKind::StepLimit);
+}
+
+TEST(Sanitizer, DivergentAligned) {
+  expectOnly(run64("setp.lt.s32 %p1, %r0, 16;\n@%p1 bar.sync 0;"),
+             FindingKind::BarrierMisuse);
+  expectOnly(run64("setp.lt.s32 %p1, %r0, 16;\n"
+                   "@%p1 shfl.sync.idx.b32 %r1, %r0, 0, 31, -1;"),
+             FindingKind::BarrierMisuse);
+}
+
+TEST(Sanitizer, Trap) {
+  expectOnly(run64("setp.eq.s32 %p1, %r0, 40;\n@%p1 trap;"), FindingKind::Trap);
+}
+
+TEST(Sanitizer, MbarrierHandOver) {
+  // Warp 0 produces, warp 1 waits for it on an mbarrier.
+  auto kernel = [](llvm::StringRef arrive, llvm::StringRef wait) {
+    return ("mov.b32 %r2, smem;\nsetp.eq.s32 %p1, %r0, 0;\n"
+            "@%p1 mbarrier.init.shared.b64 [%r2], 32;\nbar.sync 0;\n"
+            "setp.ge.s32 %p2, %r0, 32;\nand.b32 %r7, %r0, 31;\n"
+            "shl.b32 %r1, %r7, 2;\nadd.s32 %r3, %r2, %r1;\n@%p2 bra C;\n"
+            "st.shared.b32 [%r3+64], %r0;\n" +
+            arrive + "\nbra E;\nC:\n" + wait +
+            "\nld.shared.b32 %r6, [%r3+64];\nmul.wide.u32 %d2, %r7, 4;\n"
+            "add.s64 %d3, %d1, %d2;\nst.global.b32 [%d3], %r6;\nE:\n")
+        .str();
+  };
+  llvm::StringRef arrive = "mbarrier.arrive.shared.b64 %d5, [%r2];";
+  llvm::StringRef wait = "W: mbarrier.test_wait.parity.shared.b64 %p3, [%r2], "
+                         "0;\n@%p3 bra D;\nbra W;\nD:";
+  Outcome good = run64(kernel(arrive, wait));
+  expectClean(good);
+  EXPECT_EQ(good.at<uint32_t>(5), 5u);
+  // Parity 1 of a fresh barrier is true at once.
+  Outcome early = run64(
+      kernel(arrive, "W: mbarrier.test_wait.parity.shared.b64 %p3, [%r2], 1;\n"
+                     "@%p3 bra D;\nbra W;\nD:"));
+  EXPECT_GE(early.report.countErrors(FindingKind::Race), 1u) << early.text();
+  expectOnly(run64(kernel("", wait)), FindingKind::Deadlock);
+  expectOnly(run64(kernel("mbarrier.arrive.shared.b64 %d5, [%r2], 3;", wait)),
+             FindingKind::MbarrierMisuse);
+}
+
+TEST(Sanitizer, PhaseSlip) {
+  // Warp 0 goes through three phases before warp 1 looks at the first.
+  auto kernel = [](int phases) {
+    std::string s = "mov.b32 %r2, smem;\nsetp.eq.s32 %p1, %r0, 0;\n"
+                    "@%p1 mbarrier.init.shared.b64 [%r2], 32;\nbar.sync 0;\n"
+                    "setp.ge.s32 %p2, %r0, 32;\n@%p2 bra C;\n";
+    for (int i = 0; i < phases; ++i)
+      s += "mbarrier.arrive.shared.b64 %d5, [%r2];\n";
+    return s + "bra E;\nC: mbarrier.test_wait.parity.shared.b64 %p3, [%r2], "
+               "0;\n@!%p3 bra C;\nE:";
+  };
+  expectClean(run64(kernel(1)));
+  expectOnly(run64(kernel(3)), FindingKind::PhaseSlip);
+}
+
+TEST(Sanitizer, UninitialisedMbarrier) {
+  expectOnly(run64("mov.b32 %r2, smem;\n"
+                   "mbarrier.arrive.shared.b64 %d5, [%r2];"),
+             FindingKind::MbarrierMisuse);
+}
+
+TEST(Sanitizer, SameSeedSameRun) {
+  LaunchConfig config;
+  config.block = {64, 1, 1};
+  config.dynamicShared = 1024;
+  config.schedule = Schedule::Random;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    config.seed = seed;
+    Outcome a = runText(wrapKernel(exchange("")), {}, 256, config);
+    Outcome b = runText(wrapKernel(exchange("")), {}, 256, config);
+    EXPECT_EQ(a.out, b.out);
+    EXPECT_EQ(a.text(), b.text());
+    EXPECT_FALSE(a.report.isClean());
+  }
+}
+
+TEST(Sanitizer, ReportsDoNotDependOnHostThreads) {
+  // What 16 CTAs do: all store one value; all store their own; one reads out
+  // of bounds; each races within itself.
+  const char *bodies[] = {
+      "st.global.b32 [%d1], 7;", "st.global.b32 [%d1], %r1;",
+      "setp.eq.s32 %p1, %r1, 11;\n@%p1 ld.global.b32 %r3, [%d1+4096];",
+      "mov.b32 %r2, smem;\nst.shared.b32 [%r2], %r0;",
+      ("ld.global.b32 %r3, [%d0];\nsetp.eq.s32 %p1, %r1, 9;\n"
+       "@%p1 st.global.b32 [%d0], %r0;")};
+  for (const char *body : bodies)
+    for (Profile profile : {Profile::Hw, Profile::Isa}) {
+      std::string text =
+          wrapKernel(std::string("mov.u32 %r1, %ctaid.x;\n") + body);
+      std::string want;
+      std::vector<uint8_t> out;
+      for (unsigned threads : {1, 2, 4, 4, 4, 4}) {
+        LaunchConfig config;
+        config.block = {64, 1, 1};
+        config.grid = {16, 1, 1};
+        config.dynamicShared = 64;
+        config.profile = profile;
+        config.threads = threads;
+        Outcome r = runText(text, std::vector<uint8_t>(16), 64, config);
+        EXPECT_TRUE(r.error.empty()) << r.error;
+        r.report.seconds = 0;
+        if (threads == 1) {
+          want = r.text();
+          out = r.out;
+        }
+        EXPECT_EQ(r.text(), want) << body;
+        EXPECT_EQ(r.out, out) << body;
+      }
+    }
+}
+
+TEST(Sanitizer, EqualStoresOfTwoCtas) {
+  LaunchConfig config;
+  config.grid = {8, 1, 1};
+  config.block = {32, 1, 1};
+  std::string text = wrapKernel("st.global.b32 [%d1], 7;");
+  for (unsigned threads : {1, 4}) {
+    config.threads = threads;
+    config.profile = Profile::Hw;
+    for (unsigned i = 0; i < 20; ++i)
+      expectClean(runText(text, {}, 4, config));
+    config.profile = Profile::Isa;
+    Outcome isa = runText(text, {}, 4, config);
+    ASSERT_EQ(isa.report.findings.size(), 1u) << isa.text();
+    EXPECT_EQ(isa.report.findings[0].severity, Severity::HwOnly);
+  }
+}
