@@ -69,7 +69,10 @@ int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
     own = 8;
   else if (plan.getBlockN() >= 128)
     own = plan.getParts() == 4 ? 24 : 4;
-  return warpRows > 16 ? std::max(own, (keyColumns - valueColumns) / 8) : own;
+  // With two groups of rows "long k" holds some of them.
+  if (warpRows > 16)
+    own -= std::clamp<int64_t>((keyColumns - valueColumns) / 8, 0, own);
+  return own;
 }
 
 ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
@@ -109,7 +112,7 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   if (!exact && hasWideValues(valueColumns, plan))
     sum.add("wide v", 13);
   sum.add("own rows", getOwnRowRegisters(plan));
-  if (!exact && rowGroups == 1 && keyColumns > valueColumns)
+  if (!exact && keyColumns > valueColumns)
     sum.add("long k", (keyColumns - valueColumns) / 8);
   // Two groups of rows with all of their scores at the vote.
   if (!exact && rowGroups > 1 && partN > 32)
