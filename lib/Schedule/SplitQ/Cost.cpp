@@ -66,9 +66,11 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   double warps = plan.getWarps();
   double rowGroups = extents.warpRows / 16;
 
-  // Occupancy: registers are given to warps in units.
+  // Occupancy: registers are given to warps in units. Those that are to spare
+  // hold what rows of K and V do not share.
   int64_t registers =
-      std::min<int64_t>(estimate.registers.getTotal() + kSpareRegisters,
+      std::min<int64_t>(estimate.registers.getTotal() -
+                            extents.getOwnRowRegisters(plan) + kSpareRegisters,
                         target.registersPerThread);
   int64_t warpRegisters =
       llvm::alignTo(registers * 32, target.registerAllocationUnit);

@@ -55,6 +55,26 @@ ResourceSum SplitQExtents::getSharedBytes(SplitQPlanAttr plan) const {
   return sum;
 }
 
+/// True if values are so wide that ptxas was seen to keep more beside them.
+static bool hasWideValues(int64_t valueColumns, SplitQPlanAttr plan) {
+  return valueColumns > 192 && plan.getBlockN() > 32;
+}
+
+int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
+  if (plan.getSoftmax() == SoftmaxPolicy::Exact ||
+      keyColumns == int64_t(llvm::alignTo(valueColumns, 16)))
+    return 0;
+  int64_t own = 12;
+  if (hasWideValues(valueColumns, plan))
+    own = 8;
+  else if (plan.getBlockN() >= 128)
+    own = plan.getParts() == 4 ? 24 : 4;
+  // With two groups of rows "long k" holds some of them.
+  if (warpRows > 16)
+    own -= std::clamp<int64_t>((keyColumns - valueColumns) / 8, 0, own);
+  return own;
+}
+
 ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
@@ -89,8 +109,9 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   // What masked kernels of wide values were seen to need beside.
   if (!exact && valueColumns % 16 != 0 && valueColumns >= 152)
     sum.add("wide odd v", 21);
-  if (!exact && valueColumns > 192 && plan.getBlockN() > 32)
+  if (!exact && hasWideValues(valueColumns, plan))
     sum.add("wide v", 13);
+  sum.add("own rows", getOwnRowRegisters(plan));
   if (!exact && keyColumns > valueColumns)
     sum.add("long k", (keyColumns - valueColumns) / 8);
   // Two groups of rows with all of their scores at the vote.

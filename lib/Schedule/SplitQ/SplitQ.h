@@ -58,6 +58,11 @@ struct SplitQExtents {
   int64_t scoreRegisters = 0;
 
   ResourceSum getSharedBytes(SplitQPlanAttr plan) const;
+  /// What a block takes where rows of K and V have different lengths, and do
+  /// not share the thread's offsets, predicates and swizzles: what ptxas 13.0
+  /// was seen to need, or to spill without, of 103 masked kernels for sm_80.
+  /// The limit of the exact softmax holds them already.
+  int64_t getOwnRowRegisters(SplitQPlanAttr plan) const;
   ResourceSum getRegisters(SplitQPlanAttr plan) const;
 };
 
