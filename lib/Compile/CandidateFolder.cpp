@@ -83,7 +83,7 @@ makeVariants(AttentionOp op, const ProblemFacts &facts, const TargetRow &target,
   for (const PlanCandidate &base : chosen.take_front(kVariedPlans))
     for (PlanParameter choice : choices) {
       FailureOr<PlanAttrInterface> changed = base.schedule->setParameters(
-          [&] { return op.emitOpError(); }, op.getContext(), base.plan, choice);
+          [&] { return op.emitOpError(); }, base.plan, choice);
       if (failed(changed))
         continue;
       if (llvm::Error error = base.schedule->isLegal(facts, *changed, target))

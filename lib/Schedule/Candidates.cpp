@@ -48,16 +48,9 @@ std::string attn::formatPlanTable(llvm::ArrayRef<PlanCandidate> plans,
 
 bool attn::hasParameter(const Schedule &schedule, MLIRContext *context,
                         llvm::StringRef name) {
-  // Names come before values: a value that none takes leaves the name to judge.
-  bool isKnown = true;
-  ScopedDiagnosticHandler listen(context, [&](Diagnostic &diagnostic) {
-    isKnown = !llvm::StringRef(diagnostic.str()).contains("unknown parameter");
-    return success();
-  });
-  (void)schedule.setParameters(
-      [&] { return emitError(UnknownLoc::get(context)); }, context, nullptr,
-      PlanParameter{name, "?"});
-  return isKnown;
+  return llvm::any_of(
+      schedule.getDefaultPlan(context).listParameters(),
+      [&](const PlanParameterInfo &info) { return info.name == name; });
 }
 
 /// The schedule whose reasons matter most on a target.
@@ -91,7 +84,7 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
                                     [](Diagnostic &) { return success(); });
     for (PlanAttrInterface plan : base) {
       FailureOr<PlanAttrInterface> changed = schedule.setParameters(
-          [&] { return op.emitOpError(); }, op.getContext(), plan, parameters);
+          [&] { return op.emitOpError(); }, plan, parameters);
       if (succeeded(changed))
         plans.insert(*changed);
     }

@@ -109,6 +109,15 @@ llvm::Error attn::checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy) {
           stringifySoftmaxPolicy(policy)));
 }
 
+llvm::Error attn::checkSharedBytes(const ResourceSum &shared,
+                                   const TargetRow &target) {
+  if (shared.getTotal() <= target.sharedBytesPerCTA)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}",
+                    shared.str(), target.sharedBytesPerCTA, target.chip));
+}
+
 llvm::Error attn::checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages) {
   if (!qkAhead || (kStages >= 2 && vStages >= 2))
     return llvm::Error::success();

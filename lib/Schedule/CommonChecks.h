@@ -3,8 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_COMMONCHECKS_H
 #define ATTN_LIB_SCHEDULE_COMMONCHECKS_H
 
-#include "attn/Schedule/ProblemFacts.h"
-#include "attn/Target/TargetTable.h"
+#include "attn/Schedule/Schedule.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {
@@ -32,6 +31,10 @@ llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
 
 /// Refuses rings whose slots QK of the next block would have to wait for.
 llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);
+
+/// Refuses plans whose shared memory a CTA cannot have.
+llvm::Error checkSharedBytes(const ResourceSum &shared,
+                             const TargetRow &target);
 
 /// Why no tensor map can describe a tensor; nothing if one can.
 std::optional<std::string> findUnmappable(const TensorFacts &tensor);

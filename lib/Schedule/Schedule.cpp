@@ -40,6 +40,23 @@ llvm::StringRef PlanEstimate::getLimiter() const {
   return limit == issueClocks ? "issue" : "shared";
 }
 
+llvm::Error Schedule::isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
+                              const TargetRow &target) const {
+  if (llvm::Error error = isApplicable(facts, target))
+    return error;
+  return checkPlan(facts, plan, target);
+}
+
+FailureOr<PlanAttrInterface>
+Schedule::setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
+                        PlanAttrInterface plan,
+                        llvm::ArrayRef<PlanParameter> parameters) const {
+  PlanAttrInterface changed = plan.withParameters(emitError, parameters);
+  if (!changed)
+    return failure();
+  return changed;
+}
+
 namespace {
 
 /// What registerSchedule changes.

@@ -50,8 +50,9 @@ protected:
   /// The default plan of a schedule with parameters replaced.
   PlanAttrInterface getPlan(const Schedule &schedule, const ProblemFacts &facts,
                             ArrayRef<PlanParameter> parameters) {
-    auto plan = schedule.setParameters([&] { return facts.op->emitError(); },
-                                       &context, nullptr, parameters);
+    auto plan =
+        schedule.setParameters([&] { return facts.op->emitError(); },
+                               schedule.getDefaultPlan(&context), parameters);
     EXPECT_TRUE(succeeded(plan));
     return *plan;
   }

@@ -24,8 +24,11 @@ public:
                            const TargetRow &) const override {
     return llvm::Error::success();
   }
-  llvm::Error isLegal(const ProblemFacts &, PlanAttrInterface,
-                      const TargetRow &) const override {
+  PlanAttrInterface getDefaultPlan(MLIRContext *context) const override {
+    return SplitQPlanAttr::get(context, {});
+  }
+  llvm::Error checkPlan(const ProblemFacts &, PlanAttrInterface,
+                        const TargetRow &) const override {
     return llvm::Error::success();
   }
   bool isExpectedToSpill(const ProblemFacts &, PlanAttrInterface,
@@ -35,12 +38,6 @@ public:
   PlanEstimate estimate(const ProblemFacts &, PlanAttrInterface,
                         const TargetRow &) const override {
     return {};
-  }
-  FailureOr<PlanAttrInterface>
-  setParameters(llvm::function_ref<InFlightDiagnostic()>, MLIRContext *,
-                PlanAttrInterface plan,
-                ArrayRef<PlanParameter>) const override {
-    return plan;
   }
   KernelShape getKernelShape(const ProblemFacts &,
                              PlanAttrInterface) const override {
@@ -94,13 +91,9 @@ TEST_F(Outline, TensorMapsAreTheLastParameters) {
   llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
   ASSERT_TRUE(bool(target));
   SymbolTable symbols(*module);
-  ASSERT_TRUE(
-      succeeded(outlineAttention(*facts, TensorMapSchedule(),
-                                 PlanAttrInterface(SplitQPlanAttr::get(
-                                     &context, 128, 64, 4, 2, true, /*parts=*/1,
-                                     SoftmaxPolicy::Exact, TileOrder::RowMajor,
-                                     /*group=*/0, EpilogueKind::Auto)),
-                                 *target, symbols)));
+  ASSERT_TRUE(succeeded(outlineAttention(*facts, TensorMapSchedule(),
+                                         SplitQPlanAttr::get(&context, {}),
+                                         *target, symbols)));
   EXPECT_TRUE(succeeded(verify(*module)));
 
   gpu::GPUFuncOp kernel;

@@ -20,9 +20,12 @@ public:
                            const TargetRow &target) const override {
     return base.isApplicable(facts, target);
   }
-  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
-                      const TargetRow &target) const override {
-    return base.isLegal(facts, plan, target);
+  PlanAttrInterface getDefaultPlan(mlir::MLIRContext *context) const override {
+    return base.getDefaultPlan(context);
+  }
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override {
+    return base.checkPlan(facts, plan, target);
   }
   bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
                          const TargetRow &target) const override {
@@ -31,12 +34,6 @@ public:
   PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override {
     return base.estimate(facts, plan, target);
-  }
-  mlir::FailureOr<PlanAttrInterface>
-  setParameters(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
-                mlir::MLIRContext *context, PlanAttrInterface plan,
-                llvm::ArrayRef<PlanParameter> parameters) const override {
-    return base.setParameters(emitError, context, plan, parameters);
   }
   KernelShape getKernelShape(const ProblemFacts &facts,
                              PlanAttrInterface plan) const override {

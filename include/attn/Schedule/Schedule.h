@@ -81,12 +81,6 @@ inline int64_t getAssumedExtent(int64_t extent, int64_t assumed) {
   return ShapedType::isDynamic(extent) ? assumed : extent;
 }
 
-/// A parameter of a plan as text.
-struct PlanParameter {
-  llvm::StringRef name;
-  llvm::StringRef value;
-};
-
 /// One way to compute an attention.
 class Schedule {
 public:
@@ -94,6 +88,9 @@ public:
 
   /// The registered name, as `schedule=` and plans give it.
   virtual llvm::StringRef getName() const = 0;
+
+  /// The plan that has the default of each parameter.
+  virtual PlanAttrInterface getDefaultPlan(MLIRContext *context) const = 0;
 
   /// Plans worth comparing on `target`, legal or not.
   virtual std::vector<PlanAttrInterface>
@@ -104,10 +101,16 @@ public:
   virtual llvm::Error isApplicable(const ProblemFacts &facts,
                                    const TargetRow &target) const = 0;
 
-  /// Success if `plan` computes the problem on `target`; else the reason. A
-  /// resource that does not fit is a reason that shows the sum.
-  virtual llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
-                              const TargetRow &target) const = 0;
+  /// Success if `plan` computes the problem on `target`; else the reason: what
+  /// isApplicable or checkPlan says.
+  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
+                      const TargetRow &target) const;
+
+  /// Success if `plan` computes a problem that the schedule can compute; else
+  /// the reason. A resource that does not fit is a reason that shows the sum.
+  virtual llvm::Error checkPlan(const ProblemFacts &facts,
+                                PlanAttrInterface plan,
+                                const TargetRow &target) const = 0;
 
   /// True if the registers of `plan` exceed what ptxas is known to hold.
   virtual bool isExpectedToSpill(const ProblemFacts &facts,
@@ -119,12 +122,13 @@ public:
                                 PlanAttrInterface plan,
                                 const TargetRow &target) const = 0;
 
-  /// `plan` (null: the schedule's defaults) with parameters replaced. Unknown
-  /// names and values are diagnostics of `emitError` that list what there is.
+  /// `plan` with parameters replaced. Unknown names and values are diagnostics
+  /// of `emitError` that list what there is. A schedule in which one choice
+  /// rules out another may drop choices of `plan` that nobody named.
   virtual FailureOr<PlanAttrInterface>
   setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
-                MLIRContext *context, PlanAttrInterface plan,
-                llvm::ArrayRef<PlanParameter> parameters) const = 0;
+                PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const;
 
   /// Grid, block and grid of warps of the kernel.
   virtual KernelShape getKernelShape(const ProblemFacts &facts,
@@ -134,6 +138,19 @@ public:
   /// diagnostic was emitted.
   virtual LogicalResult emit(KernelContext &context,
                              PlanAttrInterface plan) const = 0;
+};
+
+/// The base of schedules whose plans are attributes of the type `PlanAttr`, a
+/// child of `Attn_Plan` (attn/Dialect/Attn/IR/PlanBase.td).
+template <typename PlanAttr>
+class ScheduleOf : public Schedule {
+public:
+  llvm::StringRef getName() const final {
+    return PlanAttr::getSyntax().schedule;
+  }
+  PlanAttrInterface getDefaultPlan(MLIRContext *context) const final {
+    return PlanAttr::get(context, {});
+  }
 };
 
 /// All schedules: those of this project, then registered ones in their order.

@@ -1,7 +1,6 @@
 //===- Plan.cpp - Plans of self_load: legality and parameters -------------===//
 
 #include "../CommonChecks.h"
-#include "../PlanParameters.h"
 #include "../RingFacts.h"
 #include "../TileBalance.h"
 #include "SelfLoad.h"
@@ -78,16 +77,20 @@ SelfLoadSchedule::getCandidates(const ProblemFacts &facts,
                                : 0;
       for (SoftmaxPolicy softmax : getUsualPolicies(facts))
         for (bool qkAhead : {true, false}) {
-          auto get = [&](int64_t vStages) {
-            return SelfLoadPlanAttr::get(
-                context, blockN, /*kStages=*/2, vStages, qkAhead, ctas,
-                /*key_quads=*/!findNoQuads(facts), softmax, order, groupHeads,
-                EpilogueKind::Auto);
-          };
+          SelfLoadPlanAttr::Parameters plan;
+          plan.blockN = blockN;
+          plan.kStages = 2;
+          plan.qkAhead = qkAhead;
+          plan.ctasPerSm = ctas;
+          plan.keyQuads = !findNoQuads(facts);
+          plan.softmax = softmax;
+          plan.order = order;
+          plan.groupHeads = groupHeads;
           // A slot of V is refilled a block later than one of K.
-          SelfLoadPlanAttr more = get(3);
-          bool fits = fitsShared(facts, more, target);
-          plans.push_back(fits ? more : get(2));
+          plan.vStages = 3;
+          if (!fitsShared(facts, SelfLoadPlanAttr::get(context, plan), target))
+            plan.vStages = 2;
+          plans.push_back(SelfLoadPlanAttr::get(context, plan));
         }
     }
   return plans;
@@ -98,11 +101,9 @@ llvm::Error SelfLoadSchedule::isApplicable(const ProblemFacts &facts,
   return checkWgmma(getName(), facts, target);
 }
 
-llvm::Error SelfLoadSchedule::isLegal(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  if (llvm::Error error = isApplicable(facts, target))
-    return error;
+llvm::Error SelfLoadSchedule::checkPlan(const ProblemFacts &facts,
+                                        PlanAttrInterface planAttr,
+                                        const TargetRow &target) const {
   auto plan = cast<SelfLoadPlanAttr>(planAttr);
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
@@ -136,58 +137,4 @@ KernelShape SelfLoadSchedule::getKernelShape(const ProblemFacts &,
   shape.warps = {kSelfLoadRows / 16, 1};
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;
-}
-
-FailureOr<PlanAttrInterface> SelfLoadSchedule::setParameters(
-    llvm::function_ref<InFlightDiagnostic()> emitError, MLIRContext *context,
-    PlanAttrInterface planAttr,
-    llvm::ArrayRef<PlanParameter> parameters) const {
-  auto plan = llvm::cast_if_present<SelfLoadPlanAttr>(planAttr);
-  if (!plan)
-    plan = SelfLoadPlanAttr::get(context, 64, 2, 2, false, 1, false,
-                                 SoftmaxPolicy::Exact, TileOrder::RowMajor, 0,
-                                 EpilogueKind::Auto);
-  int64_t blockN = plan.getBlockN(), kStages = plan.getKStages(),
-          vStages = plan.getVStages(), ctasPerSM = plan.getCtasPerSm(),
-          groupHeads = plan.getGroupHeads();
-  bool qkAhead = plan.getQkAhead(), keyQuads = plan.getKeyQuads();
-  SoftmaxPolicy softmax = plan.getSoftmax();
-  TileOrder order = plan.getOrder();
-  EpilogueKind epilogue = plan.getEpilogue();
-  for (const PlanParameter &parameter : parameters) {
-    int64_t *integer = llvm::StringSwitch<int64_t *>(parameter.name)
-                           .Case("block_n", &blockN)
-                           .Case("k_stages", &kStages)
-                           .Case("v_stages", &vStages)
-                           .Case("ctas_per_sm", &ctasPerSM)
-                           .Case("group_heads", &groupHeads)
-                           .Default(nullptr);
-    bool *boolean = llvm::StringSwitch<bool *>(parameter.name)
-                        .Case("qk_ahead", &qkAhead)
-                        .Case("key_quads", &keyQuads)
-                        .Default(nullptr);
-    LogicalResult result = success();
-    if (integer) {
-      result = setInteger(emitError, parameter, *integer);
-    } else if (boolean) {
-      result = setBool(emitError, parameter, *boolean);
-    } else if (std::optional<LogicalResult> common =
-                   setCommon(emitError, parameter, softmax, order, epilogue)) {
-      result = *common;
-    } else {
-      return emitError()
-             << "unknown parameter '" << parameter.name
-             << "' of schedule 'self_load', expected one of "
-                "block_n, k_stages, v_stages, qk_ahead, "
-                "ctas_per_sm, key_quads, softmax, order, group_heads, epilogue";
-    }
-    if (failed(result))
-      return failure();
-  }
-  auto changed = SelfLoadPlanAttr::getChecked(
-      emitError, context, blockN, kStages, vStages, qkAhead, ctasPerSM,
-      keyQuads, softmax, order, groupHeads, epilogue);
-  if (!changed)
-    return failure();
-  return PlanAttrInterface(changed);
 }

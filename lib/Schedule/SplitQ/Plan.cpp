@@ -1,7 +1,6 @@
 //===- Plan.cpp - Plans of split_q: legality and parameters ---------------===//
 
 #include "../CommonChecks.h"
-#include "../PlanParameters.h"
 #include "SplitQ.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -155,9 +154,17 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
                 continue;
               if (parts > 1 && blockN / parts < leastPart)
                 continue;
-              plans.push_back(SplitQPlanAttr::get(
-                  context, blockM, blockN, warps, stages, qInRegs, parts,
-                  SoftmaxPolicy::Optimistic, order, group, EpilogueKind::Auto));
+              SplitQPlanAttr::Parameters plan;
+              plan.blockM = blockM;
+              plan.blockN = blockN;
+              plan.warps = warps;
+              plan.stages = stages;
+              plan.qInRegs = qInRegs;
+              plan.parts = parts;
+              plan.softmax = SoftmaxPolicy::Optimistic;
+              plan.order = order;
+              plan.group = group;
+              plans.push_back(SplitQPlanAttr::get(context, plan));
             }
   return plans;
 }
@@ -179,22 +186,18 @@ llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-llvm::Error SplitQSchedule::isLegal(const ProblemFacts &facts,
-                                    PlanAttrInterface planAttr,
-                                    const TargetRow &target) const {
-  if (llvm::Error error = isApplicable(facts, target))
-    return error;
+llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
   if (plan.getEpilogue() == EpilogueKind::Tma)
     return makeUnsupported(getName(), "results that TMA stores");
   SplitQExtents extents(facts, plan);
-  ResourceSum shared = extents.getSharedBytes(plan);
-  if (shared.getTotal() > target.sharedBytesPerCTA)
-    return llvm::createStringError(
-        llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}",
-                      shared.str(), target.sharedBytesPerCTA, target.chip));
+  if (llvm::Error error =
+          checkSharedBytes(extents.getSharedBytes(plan), target))
+    return error;
   // The grid's y and z are narrower than x.
   auto checkGrid = [&](llvm::StringRef what, int64_t extent) -> llvm::Error {
     if (ShapedType::isDynamic(extent) || extent <= kGridLimit)
@@ -249,72 +252,18 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
   return shape;
 }
 
-namespace {
-
-/// The parameters of a plan while they are changed: together they may be legal
-/// where one by one they are not.
-struct Parameters {
-  int64_t blockM = 128, blockN = 64, warps = 4, stages = 2, parts = 1,
-          group = 0;
-  bool qInRegs = true;
-  SoftmaxPolicy softmax = SoftmaxPolicy::Exact;
-  TileOrder order = TileOrder::RowMajor;
-  EpilogueKind epilogue = EpilogueKind::Auto;
-
-  LogicalResult set(llvm::function_ref<InFlightDiagnostic()> emitError,
-                    PlanParameter parameter);
-};
-
-} // namespace
-
-LogicalResult
-Parameters::set(llvm::function_ref<InFlightDiagnostic()> emitError,
-                PlanParameter parameter) {
-  llvm::StringRef name = parameter.name;
-  int64_t *integer = llvm::StringSwitch<int64_t *>(name)
-                         .Case("block_m", &blockM)
-                         .Case("block_n", &blockN)
-                         .Case("warps", &warps)
-                         .Case("stages", &stages)
-                         .Case("parts", &parts)
-                         .Case("group", &group)
-                         .Default(nullptr);
-  if (integer)
-    return setInteger(emitError, parameter, *integer);
-  if (name == "q_in_regs")
-    return setBool(emitError, parameter, qInRegs);
-  if (std::optional<LogicalResult> common =
-          setCommon(emitError, parameter, softmax, order, epilogue))
-    return *common;
-  return emitError() << "unknown parameter '" << name
-                     << "' of schedule 'split_q', expected one of block_m, "
-                        "block_n, warps, stages, q_in_regs, parts, softmax, "
-                        "order, group, epilogue";
-}
-
 FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
-    llvm::function_ref<InFlightDiagnostic()> emitError, MLIRContext *context,
-    PlanAttrInterface planAttr,
+    llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
     llvm::ArrayRef<PlanParameter> parameters) const {
-  Parameters p;
-  if (auto plan = llvm::cast_if_present<SplitQPlanAttr>(planAttr))
-    p = {plan.getBlockM(),  plan.getBlockN(),  plan.getWarps(),
-         plan.getStages(),  plan.getParts(),   plan.getGroup(),
-         plan.getQInRegs(), plan.getSoftmax(), plan.getOrder(),
-         plan.getEpilogue()};
-  bool setsGroup = false;
-  for (const PlanParameter &parameter : parameters) {
-    if (failed(p.set(emitError, parameter)))
-      return failure();
-    setsGroup |= parameter.name == "group";
-  }
   // Groups belong to one order: another one drops the group of a candidate.
-  if (p.order != TileOrder::LongestFirst && !setsGroup)
-    p.group = 0;
-  auto plan = SplitQPlanAttr::getChecked(
-      emitError, context, p.blockM, p.blockN, p.warps, p.stages, p.qInRegs,
-      p.parts, p.softmax, p.order, p.group, p.epilogue);
-  if (!plan)
-    return failure();
-  return PlanAttrInterface(plan);
+  llvm::SmallVector<PlanParameter> all(parameters);
+  bool setsGroup = false, setsOrder = false;
+  for (PlanParameter parameter : parameters) {
+    setsGroup |= parameter.name == "group";
+    setsOrder |= parameter.name == "order" &&
+                 parameter.value != stringifyTileOrder(TileOrder::LongestFirst);
+  }
+  if (setsOrder && !setsGroup)
+    all.push_back({"group", "0"});
+  return Schedule::setParameters(emitError, plan, all);
 }

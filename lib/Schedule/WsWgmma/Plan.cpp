@@ -1,7 +1,6 @@
 //===- Plan.cpp - Plans of ws_wgmma: legality and parameters --------------===//
 
 #include "../CommonChecks.h"
-#include "../PlanParameters.h"
 #include "../RingFacts.h"
 #include "../TileBalance.h"
 #include "FirstBlock.h"
@@ -244,13 +243,25 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 // PV behind keeps one slot longer, for which two are too few.
                 if ((pvBehind && stages == 2) || (blockM == 192 && !turns))
                   break;
+                WsWgmmaPlanAttr::Parameters p;
+                p.blockM = blockM;
+                p.blockN = blockN;
+                p.qStages = qStages;
+                p.vStages = stages;
+                p.qkAhead = true;
+                p.pvBehind = pvBehind;
+                p.turns = turns && blockM > 64;
+                p.cluster = cluster;
+                p.keyQuads = !findNoQuads(facts);
+                p.dynamic = dealt;
+                p.softmax = softmax;
+                p.order = order;
+                p.groupHeads = groupHeads;
+                p.epilogue = epilogue;
                 auto make = [&](FirstBlock firstBlock, int64_t kStages) {
-                  return WsWgmmaPlanAttr::get(
-                      context, blockM, blockN, qStages, kStages, stages,
-                      /*qkAhead=*/true, pvBehind, /*pShared=*/false,
-                      turns && blockM > 64, cluster,
-                      /*key_quads=*/!findNoQuads(facts), /*dynamic=*/dealt,
-                      softmax, order, groupHeads, epilogue, firstBlock);
+                  p.kStages = kStages;
+                  p.firstBlock = firstBlock;
+                  return WsWgmmaPlanAttr::get(context, p);
                 };
                 auto fitting = [&](WsWgmmaPlanAttr plan) {
                   return getSharedBytes(facts, plan, target).getTotal() <=
@@ -280,11 +291,9 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   return checkWgmma(getName(), facts, target);
 }
 
-llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
-                                     PlanAttrInterface planAttr,
-                                     const TargetRow &target) const {
-  if (llvm::Error error = isApplicable(facts, target))
-    return error;
+llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
@@ -307,12 +316,7 @@ llvm::Error WsWgmmaSchedule::isLegal(const ProblemFacts &facts,
   if (facts.isNarrow() && plan.getCluster() > 1)
     return llvm::createStringError(llvm::formatv(
         "8-bit operands need cluster = 1, got {0}", plan.getCluster()));
-  ResourceSum shared = getSharedBytes(facts, plan, target);
-  if (shared.getTotal() > target.sharedBytesPerCTA)
-    return llvm::createStringError(
-        llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}",
-                      shared.str(), target.sharedBytesPerCTA, target.chip));
-  return llvm::Error::success();
+  return checkSharedBytes(getSharedBytes(facts, plan, target), target);
 }
 
 KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
@@ -330,76 +334,4 @@ KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
   shape.threads = plan.getThreads();
   shape.warps = {plan.getBlockM() / 16, 1};
   return shape;
-}
-
-FailureOr<PlanAttrInterface> WsWgmmaSchedule::setParameters(
-    llvm::function_ref<InFlightDiagnostic()> emitError, MLIRContext *context,
-    PlanAttrInterface planAttr,
-    llvm::ArrayRef<PlanParameter> parameters) const {
-  auto plan = llvm::cast_if_present<WsWgmmaPlanAttr>(planAttr);
-  if (!plan)
-    plan = WsWgmmaPlanAttr::get(context, 128, 128, 1, 2, 2, true, false, false,
-                                false, 1, false, false, SoftmaxPolicy::Exact,
-                                TileOrder::RowMajor, 0, EpilogueKind::Auto,
-                                FirstBlock::Whole);
-  int64_t blockM = plan.getBlockM(), blockN = plan.getBlockN();
-  int64_t qStages = plan.getQStages(), kStages = plan.getKStages(),
-          vStages = plan.getVStages(), cluster = plan.getCluster(),
-          groupHeads = plan.getGroupHeads();
-  bool qkAhead = plan.getQkAhead(), pvBehind = plan.getPvBehind(),
-       pShared = plan.getPShared(), keyQuads = plan.getKeyQuads(),
-       dynamic = plan.getDynamic(), turns = plan.getTurns();
-  SoftmaxPolicy softmax = plan.getSoftmax();
-  TileOrder order = plan.getOrder();
-  EpilogueKind epilogue = plan.getEpilogue();
-  FirstBlock firstBlock = plan.getFirstBlock();
-  for (const PlanParameter &parameter : parameters) {
-    int64_t *integer = llvm::StringSwitch<int64_t *>(parameter.name)
-                           .Case("block_m", &blockM)
-                           .Case("block_n", &blockN)
-                           .Case("q_stages", &qStages)
-                           .Case("k_stages", &kStages)
-                           .Case("v_stages", &vStages)
-                           .Case("cluster", &cluster)
-                           .Case("group_heads", &groupHeads)
-                           .Default(nullptr);
-    bool *boolean = llvm::StringSwitch<bool *>(parameter.name)
-                        .Case("qk_ahead", &qkAhead)
-                        .Case("pv_behind", &pvBehind)
-                        .Case("p_shared", &pShared)
-                        .Case("turns", &turns)
-                        .Case("key_quads", &keyQuads)
-                        .Case("dynamic", &dynamic)
-                        .Default(nullptr);
-    LogicalResult result = success();
-    if (integer) {
-      result = setInteger(emitError, parameter, *integer);
-    } else if (boolean) {
-      result = setBool(emitError, parameter, *boolean);
-    } else if (parameter.name == "first_block") {
-      result = setEnum<FirstBlock>(emitError, parameter, firstBlock,
-                                   symbolizeFirstBlock(parameter.value),
-                                   getMaxEnumValForFirstBlock(),
-                                   stringifyFirstBlock);
-    } else if (std::optional<LogicalResult> common =
-                   setCommon(emitError, parameter, softmax, order, epilogue)) {
-      result = *common;
-    } else {
-      return emitError()
-             << "unknown parameter '" << parameter.name
-             << "' of schedule 'ws_wgmma', expected one of "
-                "block_m, block_n, q_stages, k_stages, v_stages, "
-                "qk_ahead, pv_behind, p_shared, turns, cluster, key_quads, "
-                "dynamic, softmax, order, group_heads, first_block, epilogue";
-    }
-    if (failed(result))
-      return failure();
-  }
-  auto changed = WsWgmmaPlanAttr::getChecked(
-      emitError, context, blockM, blockN, qStages, kStages, vStages, qkAhead,
-      pvBehind, pShared, turns, cluster, keyQuads, dynamic, softmax, order,
-      groupHeads, epilogue, firstBlock);
-  if (!changed)
-    return failure();
-  return PlanAttrInterface(changed);
 }

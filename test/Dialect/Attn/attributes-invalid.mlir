@@ -52,6 +52,26 @@ func.func private @f() attributes {x = #attn.split_q<group = 2>}
 
 // -----
 
+// expected-error @below {{unknown parameter 'speed' of schedule 'split_q', expected one of block_m, block_n, warps, stages, q_in_regs, parts, softmax, order, group, epilogue}}
+func.func private @f() attributes {x = #attn.split_q<warps = 2, speed = 2>}
+
+// -----
+
+// expected-error @below {{expected parameter 'warps' once}}
+func.func private @f() attributes {x = #attn.split_q<warps = 2, warps = 2>}
+
+// -----
+
+// expected-error @below {{expected order to be one of row_major, longest_first, got 'random'}}
+func.func private @f() attributes {x = #attn.split_q<order = random>}
+
+// -----
+
+// expected-error @below {{expected q_in_regs to be true or false, got '1'}}
+func.func private @f() attributes {x = #attn.split_q<q_in_regs = 1>}
+
+// -----
+
 // expected-error @below {{'attn.launch' is for kernels only}}
 module attributes {attn.launch = {}} {}
 
