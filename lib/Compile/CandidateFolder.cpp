@@ -204,3 +204,11 @@ LogicalResult attn::writeCandidates(ModuleOp module,
   return CandidateWriter(module, options, folder, timing, std::move(progress))
       .run(count);
 }
+
+llvm::Expected<std::string> attn::listParameters(StringRef schedule) {
+  DialectRegistry registry;
+  registerCompileDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadDialect<AttnDialect>();
+  return listParameters(schedule, &context);
+}

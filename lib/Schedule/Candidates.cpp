@@ -53,6 +53,52 @@ bool attn::hasParameter(const Schedule &schedule, MLIRContext *context,
       [&](const PlanParameterInfo &info) { return info.name == name; });
 }
 
+/// Prints `text` in lines of up to 80 columns, each behind `indent` blanks.
+static void printWrapped(llvm::raw_ostream &os, llvm::StringRef text,
+                         size_t indent) {
+  constexpr size_t kColumns = 80;
+  size_t column = kColumns;
+  while (!text.empty()) {
+    auto [word, rest] = text.split(' ');
+    if (column + 1 + word.size() > kColumns) {
+      os << '\n';
+      os.indent(indent);
+      column = indent;
+    } else {
+      os << ' ';
+      ++column;
+    }
+    os << word;
+    column += word.size();
+    text = rest;
+  }
+}
+
+llvm::Expected<std::string> attn::listParameters(llvm::StringRef name,
+                                                 MLIRContext *context) {
+  llvm::SmallVector<const Schedule *> schedules = getSchedules();
+  if (!name.empty()) {
+    llvm::Expected<const Schedule &> found = lookupSchedule(name);
+    if (!found)
+      return found.takeError();
+    schedules = {&*found};
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (const Schedule *schedule : schedules) {
+    os << (schedule == schedules.front() ? "" : "\n") << schedule->getName()
+       << ":\n";
+    PlanAttrInterface plan = schedule->getDefaultPlan(context);
+    for (const PlanParameterInfo &info : plan.listParameters()) {
+      os << "  " << info.name << " = " << info.value << " (" << info.values
+         << ")";
+      printWrapped(os, info.doc, /*indent=*/6);
+      os << '\n';
+    }
+  }
+  return text;
+}
+
 /// The schedule whose reasons matter most on a target.
 static const Schedule &getDefaultSchedule(const TargetRow &target) {
   return target.has(Capability::Wgmma) ? getWsWgmmaSchedule()

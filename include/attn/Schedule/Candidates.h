@@ -48,6 +48,12 @@ std::string formatPlanTable(llvm::ArrayRef<PlanCandidate> plans, size_t count);
 bool hasParameter(const Schedule &schedule, MLIRContext *context,
                   llvm::StringRef name);
 
+/// The parameters of a schedule's plans for people to read: each with what its
+/// value has to be, its default, and what it decides. `schedule` is a name, or
+/// empty for all schedules; an unknown one is an error.
+llvm::Expected<std::string> listParameters(llvm::StringRef schedule,
+                                           MLIRContext *context);
+
 /// A legal plan with its estimate.
 PlanCandidate makeCandidate(const ProblemFacts &facts, const TargetRow &target,
                             const Schedule &schedule, PlanAttrInterface plan);
