@@ -292,7 +292,7 @@ LogicalResult attn::outlineAttention(const ProblemFacts &facts,
            << plan << ": " << llvm::toString(std::move(error));
 
   KernelContext context(facts, target, op.getLoc());
-  KernelShape shape = schedule.getKernelShape(facts, plan);
+  KernelShape shape = schedule.getKernelShape(facts, plan, target);
   gpu::GPUFuncOp kernel = createKernel(op, context, shape, symbols);
   context.b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(context.b);

@@ -39,8 +39,8 @@ public:
                         const TargetRow &) const override {
     return {};
   }
-  KernelShape getKernelShape(const ProblemFacts &,
-                             PlanAttrInterface) const override {
+  KernelShape getKernelShape(const ProblemFacts &, PlanAttrInterface,
+                             const TargetRow &) const override {
     KernelShape shape;
     shape.grid = {"1", "1", "1"};
     shape.threads = 128;

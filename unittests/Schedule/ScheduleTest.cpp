@@ -35,9 +35,9 @@ public:
                         const TargetRow &target) const override {
     return base.estimate(facts, plan, target);
   }
-  KernelShape getKernelShape(const ProblemFacts &facts,
-                             PlanAttrInterface plan) const override {
-    return base.getKernelShape(facts, plan);
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override {
+    return base.getKernelShape(facts, plan, target);
   }
   mlir::LogicalResult emit(KernelContext &context,
                            PlanAttrInterface plan) const override {

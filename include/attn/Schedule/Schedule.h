@@ -130,9 +130,10 @@ public:
                 PlanAttrInterface plan,
                 llvm::ArrayRef<PlanParameter> parameters) const;
 
-  /// Grid, block and grid of warps of the kernel.
+  /// Grid, block and grid of warps of the kernel on `target`.
   virtual KernelShape getKernelShape(const ProblemFacts &facts,
-                                     PlanAttrInterface plan) const = 0;
+                                     PlanAttrInterface plan,
+                                     const TargetRow &target) const = 0;
 
   /// Emits the kernel's body in tile IR at the context's builder. On failure a
   /// diagnostic was emitted.

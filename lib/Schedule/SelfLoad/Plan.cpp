@@ -4,7 +4,6 @@
 #include "../RingFacts.h"
 #include "../TileBalance.h"
 #include "SelfLoad.h"
-#include "attn/Target/Clusters.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -124,15 +123,13 @@ llvm::Error SelfLoadSchedule::checkPlan(const ProblemFacts &facts,
 }
 
 KernelShape SelfLoadSchedule::getKernelShape(const ProblemFacts &,
-                                             PlanAttrInterface planAttr) const {
+                                             PlanAttrInterface planAttr,
+                                             const TargetRow &target) const {
   auto plan = cast<SelfLoadPlanAttr>(planAttr);
-  llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
-  assert(target && "the schedule's only chip");
   KernelShape shape;
   // As many CTAs as the target's board holds. They walk all tiles, so any
   // number is right.
-  shape.grid = {std::to_string(target->smCount * plan.getCtasPerSm()), "1",
-                "1"};
+  shape.grid = {std::to_string(target.smCount * plan.getCtasPerSm()), "1", "1"};
   shape.threads = plan.getThreads();
   shape.warps = {kSelfLoadRows / 16, 1};
   shape.ctasPerSM = plan.getCtasPerSm();

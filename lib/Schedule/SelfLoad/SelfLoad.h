@@ -27,8 +27,8 @@ public:
                          const TargetRow &target) const override;
   PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts,
-                             PlanAttrInterface plan) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };

@@ -230,7 +230,8 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
 }
 
 KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
-                                           PlanAttrInterface planAttr) const {
+                                           PlanAttrInterface planAttr,
+                                           const TargetRow &) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
   KernelShape shape;
   std::string batch = facts.varlen ? "(cu_seqlens_q.dim0 - 1)" : "q.dim0";

@@ -31,8 +31,8 @@ public:
   setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
                 PlanAttrInterface plan,
                 llvm::ArrayRef<PlanParameter> parameters) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts,
-                             PlanAttrInterface plan) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };

@@ -10,7 +10,6 @@
 #include "../TileBalance.h"
 #include "FirstBlock.h"
 #include "WsWgmma.h"
-#include "attn/Target/Clusters.h"
 #include <cmath>
 
 using namespace mlir;
@@ -113,7 +112,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
-  double ctas = getClusteredSMs(target, cluster);
+  double ctas = target.getClusteredSMs(cluster);
   estimate.tiles =
       int64_t(groups * cluster * std::ceil(queries / (blockM * cluster)));
   estimate.waves = estimate.tiles / ctas;

@@ -5,7 +5,6 @@
 #include "../TileBalance.h"
 #include "FirstBlock.h"
 #include "WsWgmma.h"
-#include "attn/Target/Clusters.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -208,7 +207,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   // union.
   SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
-      !facts.mask.hasLeft() && getClusteredSMs(target, 2) != 0)
+      !facts.mask.hasLeft() && target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   // Three warpgroups: the one shape that was measured to be the fastest and
   // spills nothing. Short sequences lose more to the rows that 192 does not
@@ -230,7 +229,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
         int64_t groupHeads =
             order == TileOrder::LongestFirst
                 ? chooseGroupHeads(facts, target, blockM * cluster, blockN,
-                                   getClusteredSMs(target, cluster) / cluster)
+                                   target.getClusteredSMs(cluster) / cluster)
                 : 0;
         for (SoftmaxPolicy softmax : getUsualPolicies(facts))
           for (std::pair<bool, bool> overlap : getOverlaps(facts, softmax)) {
@@ -320,16 +319,15 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
 }
 
 KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
-                                            PlanAttrInterface planAttr) const {
+                                            PlanAttrInterface planAttr,
+                                            const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   KernelShape shape;
   // One CTA for each SM of the target's board that is in a whole cluster. They
   // walk all tiles, so any number is right; clusters that have to wait for
   // others to end would take as long once more.
-  llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
-  assert(target && "the schedule's only chip");
   shape.cluster = plan.getCluster();
-  shape.grid = {std::to_string(getClusteredSMs(*target, shape.cluster)), "1",
+  shape.grid = {std::to_string(target.getClusteredSMs(shape.cluster)), "1",
                 "1"};
   shape.threads = plan.getThreads();
   shape.warps = {plan.getBlockM() / 16, 1};
