@@ -53,11 +53,11 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
     // Under a causal mask the last tile has the most keys.
     Value x = blockId(gpu::Dimension::x), y = blockId(gpu::Dimension::y);
     Value heads = context.getHeads();
-    if (plan.getGroup())
+    if (plan.getGroupHeads())
       x = arith::AddIOp::create(
           b, x,
           arith::MulIOp::create(b, blockId(gpu::Dimension::z),
-                                context.i32(plan.getGroup())));
+                                context.i32(plan.getGroupHeads())));
     result.head = arith::RemUIOp::create(b, x, heads);
     result.batch = arith::DivUIOp::create(b, x, heads);
     Value tiles = arith::IndexCastOp::create(

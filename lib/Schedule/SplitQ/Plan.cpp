@@ -136,7 +136,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
                         : TileOrder::LongestFirst;
   std::vector<PlanAttrInterface> plans;
   int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
-  int64_t group =
+  int64_t groupHeads =
       order == TileOrder::LongestFirst ? chooseGroup(facts, target) : 0;
   // Parts of one k-step, whose fragments of V have none to wait for: wide odd
   // values leave no registers for a second one.
@@ -163,7 +163,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
               plan.parts = parts;
               plan.softmax = SoftmaxPolicy::Optimistic;
               plan.order = order;
-              plan.group = group;
+              plan.groupHeads = groupHeads;
               plans.push_back(SplitQPlanAttr::get(context, plan));
             }
   return plans;
@@ -206,11 +206,11 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
         "does not fit: {0} {1} exceed {2} of a grid's y and z in order '{3}'",
         extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
   };
-  if (int64_t group = plan.getGroup()) {
+  if (int64_t group = plan.getGroupHeads()) {
     // Groups of one batch only: batches may be many at the launch.
     if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)
       return llvm::createStringError(llvm::formatv(
-          "expected group to divide the number of heads, {0}, got {1}",
+          "expected group_heads to divide the number of heads, {0}, got {1}",
           ShapedType::isDynamic(facts.heads) ? std::string("which is dynamic")
                                              : std::to_string(facts.heads),
           group));
@@ -240,10 +240,10 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
   std::string tiles =
       llvm::formatv("ceildiv({0}, {1})", queries, plan.getBlockM());
   std::string allHeads = "q.dim1 * " + batch;
-  if (plan.getGroup())
+  if (plan.getGroupHeads())
     shape.grid = {
-        std::to_string(plan.getGroup()), tiles,
-        llvm::formatv("ceildiv({0}, {1})", allHeads, plan.getGroup())};
+        std::to_string(plan.getGroupHeads()), tiles,
+        llvm::formatv("ceildiv({0}, {1})", allHeads, plan.getGroupHeads())};
   else if (plan.getOrder() == TileOrder::LongestFirst)
     shape.grid = {allHeads, tiles, "1"};
   else
@@ -260,11 +260,11 @@ FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
   llvm::SmallVector<PlanParameter> all(parameters);
   bool setsGroup = false, setsOrder = false;
   for (PlanParameter parameter : parameters) {
-    setsGroup |= parameter.name == "group";
+    setsGroup |= parameter.name == "group_heads";
     setsOrder |= parameter.name == "order" &&
                  parameter.value != stringifyTileOrder(TileOrder::LongestFirst);
   }
   if (setsOrder && !setsGroup)
-    all.push_back({"group", "0"});
+    all.push_back({"group_heads", "0"});
   return Schedule::setParameters(emitError, plan, all);
 }

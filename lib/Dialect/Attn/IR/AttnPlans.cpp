@@ -31,10 +31,11 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
   if (p.parts < 1 || p.blockN % (16 * p.parts) != 0)
     return emitError() << "expected parts to divide block_n / 16 = "
                        << p.blockN / 16 << ", got " << p.parts;
-  if (p.group < 0 || (p.group > 0 && p.order != TileOrder::LongestFirst))
-    return emitError() << "expected group to be 0, or positive in order "
+  if (p.groupHeads < 0 ||
+      (p.groupHeads > 0 && p.order != TileOrder::LongestFirst))
+    return emitError() << "expected group_heads to be 0, or positive in order "
                           "'longest_first', got "
-                       << p.group << " in order '"
+                       << p.groupHeads << " in order '"
                        << stringifyTileOrder(p.order) << "'";
   return success();
 }

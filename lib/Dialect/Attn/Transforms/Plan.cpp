@@ -112,14 +112,18 @@ LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
            << table.getName() << ": " << why;
   };
   PlanAttrInterface plan;
+  std::string reason;
   {
-    ScopedDiagnosticHandler silence(&getContext(),
-                                    [](Diagnostic &) { return success(); });
+    ScopedDiagnosticHandler listen(&getContext(), [&](Diagnostic &diagnostic) {
+      if (reason.empty())
+        reason = ": " + diagnostic.str();
+      return success();
+    });
     plan = dyn_cast_if_present<PlanAttrInterface>(
         parseAttribute(entry.plan, &getContext()));
   }
   if (!plan)
-    return fail("expected a plan as IR prints it");
+    return fail("expected a plan as IR prints it" + reason);
   llvm::Expected<const Schedule &> found = lookupSchedule(plan.getSchedule());
   if (!found)
     return fail(llvm::toString(found.takeError()));

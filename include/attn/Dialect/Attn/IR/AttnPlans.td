@@ -26,9 +26,10 @@ def Attn_SplitQPlanAttr : Attn_Plan<Attn_Dialect, "SplitQPlan", "split_q", "spli
     Attn_PlanInt<0,
       "Heads whose tiles run side by side in the order `longest_first`, so that "
       "their K and V stay in L2: a divisor of the number of heads, or 0 for all "
-      "heads of all batches">:$group,
+      "heads of all batches">:$group_heads,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
-      "How results leave the kernel. Not `tma`">:$epilogue)> {
+      "How results leave the kernel. Not `tma`">:$epilogue),
+    [Attn_RenamedParameter<"group", "group_heads">]> {
   let description = [{
     FlashAttention-2 style: a CTA owns `block_m` query rows, its warps split
     the rows, and all of them walk the keys in blocks of `block_n`.
