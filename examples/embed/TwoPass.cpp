@@ -225,8 +225,9 @@ KernelShape TwoPassSchedule::getKernelShape(const ProblemFacts &,
                                             const TargetRow &) const {
   auto plan = cast<PlanAttr>(planAttr);
   KernelShape shape;
-  shape.grid = {llvm::formatv("ceildiv(q.dim2, {0})", 16 * plan.getWarps()),
-                "q.dim1", "q.dim0"};
+  shape.grid = {
+      SizeExpr::ceilDiv(SizeExpr::getDim("q", 2), 16 * plan.getWarps()),
+      SizeExpr::getDim("q", 1), SizeExpr::getDim("q", 0)};
   shape.threads = plan.getThreads();
   shape.warps = {plan.getWarps(), 1};
   return shape;

@@ -156,8 +156,8 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
   }
   for (const TensorMapArg &arg : context.tensorMapArgs)
     args.push_back(describeTensorMap(b, context.tensors[arg.tensor], arg));
-  for (const std::string &expression : shape.grid)
-    grid.push_back(b.getStringAttr(expression));
+  for (const SizeExpr &extent : shape.grid)
+    grid.push_back(b.getStringAttr(extent.getText()));
   DictionaryAttr targetAttr =
       Fields(b)
           .add("chip", context.target.chip)

@@ -30,7 +30,8 @@ private:
     return arith::ConstantIndexOp::create(b, value);
   }
   memref::ExtractStridedMetadataOp metadata(unsigned tensor);
-  Value getSize(StringRef tensor, unsigned dim);
+  Value getSize(unsigned tensor, unsigned dim);
+  Value getSymbol(const SizeSymbol &symbol);
   Value getAddress(unsigned tensor);
   /// A memref's address as a kernel takes it.
   Value getPointer(Value address);
@@ -38,10 +39,9 @@ private:
   Value getView(const TensorMapArg &arg);
   /// Allocates a workspace; its memref of bytes.
   Value makeWorkspace(const WorkspaceArg &workspace);
-  /// The value of one of the record's grid expressions.
-  Value evaluate(StringRef expression);
-  Value parseProduct(StringRef &text);
-  Value parseAtom(StringRef &text);
+  /// The value of a grid's expression, whose symbols the launch has.
+  Value emitSize(const SizeExpr &expression);
+  Value emitStep(SizeExpr::Op op, Value left, Value right);
 
   const ProblemFacts &facts;
   const KernelContext &context;
@@ -59,14 +59,30 @@ memref::ExtractStridedMetadataOp HostEmitter::metadata(unsigned tensor) {
   return op;
 }
 
-Value HostEmitter::getSize(StringRef tensor, unsigned dim) {
-  for (auto [position, facts] : llvm::enumerate(context.tensors))
-    if (facts.name == tensor) {
-      if (!ShapedType::isDynamic(facts.shape[dim]))
-        return index(facts.shape[dim]);
-      return metadata(position).getSizes()[dim];
-    }
-  llvm_unreachable("grid expressions name tensors of the launch");
+Value HostEmitter::getSize(unsigned tensor, unsigned dim) {
+  int64_t extent = context.tensors[tensor].shape[dim];
+  if (!ShapedType::isDynamic(extent))
+    return index(extent);
+  return metadata(tensor).getSizes()[dim];
+}
+
+/// The tensor of the launch that a symbol names, if it has the dimension.
+static std::optional<unsigned> findTensor(const KernelContext &context,
+                                          const SizeSymbol &symbol) {
+  for (auto [position, tensor] : llvm::enumerate(context.tensors))
+    if (tensor.name == symbol.tensor && symbol.index < tensor.shape.size())
+      return position;
+  return std::nullopt;
+}
+
+Value HostEmitter::getSymbol(const SizeSymbol &symbol) {
+  unsigned tensor = *findTensor(context, symbol);
+  if (!symbol.isStride)
+    return getSize(tensor, symbol.index);
+  int64_t stride = context.tensors[tensor].strides[symbol.index];
+  if (!ShapedType::isDynamic(stride))
+    return index(stride);
+  return metadata(tensor).getStrides()[symbol.index];
 }
 
 Value HostEmitter::getAddress(unsigned tensor) {
@@ -134,50 +150,52 @@ Value HostEmitter::getPointer(Value address) {
       integer);
 }
 
-Value HostEmitter::parseAtom(StringRef &text) {
-  text = text.ltrim();
-  if (text.consume_front("ceildiv(")) {
-    Value numerator = parseProduct(text);
-    text = text.ltrim(", ");
-    Value denominator = parseProduct(text);
-    text.consume_front(")");
-    return arith::CeilDivUIOp::create(b, numerator, denominator);
+Value HostEmitter::emitStep(SizeExpr::Op op, Value left, Value right) {
+  switch (op) {
+  case SizeExpr::Op::Add:
+    return arith::AddIOp::create(b, left, right);
+  case SizeExpr::Op::Sub:
+    return arith::SubIOp::create(b, left, right);
+  case SizeExpr::Op::Mul:
+    return arith::MulIOp::create(b, left, right);
+  case SizeExpr::Op::FloorDiv:
+    return arith::FloorDivSIOp::create(b, left, right);
+  case SizeExpr::Op::CeilDiv:
+    return arith::CeilDivSIOp::create(b, left, right);
+  case SizeExpr::Op::Mod:
+    // The sign is the divisor's.
+    return arith::SubIOp::create(
+        b, left,
+        arith::MulIOp::create(b, arith::FloorDivSIOp::create(b, left, right),
+                              right));
+  case SizeExpr::Op::Min:
+    return arith::MinSIOp::create(b, left, right);
+  case SizeExpr::Op::Max:
+    return arith::MaxSIOp::create(b, left, right);
+  case SizeExpr::Op::Constant:
+  case SizeExpr::Op::Symbol:
+  case SizeExpr::Op::Neg:
+    break;
   }
-  if (text.consume_front("(")) {
-    Value value = parseProduct(text);
-    text.consume_front(")");
-    return value;
-  }
-  int64_t number;
-  if (!text.consumeInteger(10, number))
-    return index(number);
-  StringRef name = text.take_until([](char c) { return c == '.'; });
-  text = text.drop_front(name.size());
-  text.consume_front(".dim");
-  unsigned dim = 0;
-  text.consumeInteger(10, dim);
-  return getSize(name, dim);
+  llvm_unreachable("a step with two operands");
 }
 
-/// Atoms joined by `*` and `-`, which is all that schedules write.
-Value HostEmitter::parseProduct(StringRef &text) {
-  Value value = parseAtom(text);
-  while (true) {
-    StringRef rest = text.ltrim();
-    if (rest.consume_front("*")) {
-      text = rest;
-      value = arith::MulIOp::create(b, value, parseAtom(text));
-    } else if (rest.consume_front("-")) {
-      text = rest;
-      value = arith::SubIOp::create(b, value, parseAtom(text));
+Value HostEmitter::emitSize(const SizeExpr &expression) {
+  SmallVector<Value> stack;
+  for (SizeExpr::Step step : expression.getSteps()) {
+    if (step.op == SizeExpr::Op::Constant) {
+      stack.push_back(index(step.value));
+    } else if (step.op == SizeExpr::Op::Symbol) {
+      stack.push_back(getSymbol(expression.getSymbols()[step.value]));
     } else {
-      return value;
+      Value right = stack.pop_back_val();
+      bool isNeg = step.op == SizeExpr::Op::Neg;
+      Value left = isNeg ? index(0) : stack.pop_back_val();
+      stack.push_back(
+          emitStep(isNeg ? SizeExpr::Op::Sub : step.op, left, right));
     }
   }
-}
-
-Value HostEmitter::evaluate(StringRef expression) {
-  return parseProduct(expression);
+  return stack.back();
 }
 
 void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
@@ -186,9 +204,8 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
   for (unsigned i = 0; i < context.tensors.size(); ++i)
     arguments.push_back(getAddress(i));
   for (const DescriptorArg &arg : context.descriptorArgs) {
-    Value value = arg.isStride
-                      ? metadata(arg.tensor).getStrides()[arg.dim]
-                      : getSize(context.tensors[arg.tensor].name, arg.dim);
+    Value value = arg.isStride ? metadata(arg.tensor).getStrides()[arg.dim]
+                               : getSize(arg.tensor, arg.dim);
     arguments.push_back(arith::IndexCastOp::create(
         b, arg.isStride ? b.getI64Type() : b.getI32Type(), value));
   }
@@ -206,8 +223,8 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, PlanAttrInterface plan,
   for (const TensorMapArg &arg : context.tensorMapArgs)
     arguments.push_back(EncodeTensorMapOp::create(
         b, arg.type, getView(arg), arg.view == TensorMapView::Packed));
-  gpu::KernelDim3 grid{evaluate(shape.grid[0]), evaluate(shape.grid[1]),
-                       evaluate(shape.grid[2])};
+  gpu::KernelDim3 grid{emitSize(shape.grid[0]), emitSize(shape.grid[1]),
+                       emitSize(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};
   std::optional<gpu::KernelDim3> cluster;
   if (shape.cluster > 1)
@@ -293,6 +310,13 @@ LogicalResult attn::outlineAttention(const ProblemFacts &facts,
 
   KernelContext context(facts, target, op.getLoc());
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
+  for (const SizeExpr &extent : shape.grid)
+    for (const SizeSymbol &symbol : extent.getSymbols())
+      if (!findTensor(context, symbol))
+        return op.emitOpError("expected schedule '")
+               << schedule.getName()
+               << "' to make its grid of extents that the launch has, got "
+               << extent.getText();
   gpu::GPUFuncOp kernel = createKernel(op, context, shape, symbols);
   context.b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(context.b);

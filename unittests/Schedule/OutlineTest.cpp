@@ -42,7 +42,7 @@ public:
   KernelShape getKernelShape(const ProblemFacts &, PlanAttrInterface,
                              const TargetRow &) const override {
     KernelShape shape;
-    shape.grid = {"1", "1", "1"};
+    shape.grid = grid;
     shape.threads = 128;
     shape.warps = {4, 1};
     shape.cluster = 2;
@@ -57,7 +57,28 @@ public:
       TmaPrefetchOp::create(context.b, map);
     return success();
   }
+
+  std::array<SizeExpr, 3> grid = {1, 1, 1};
 };
+
+/// An attention whose number of queries the launch decides.
+constexpr StringLiteral kProblem = R"mlir(
+  func.func @f(%q: memref<1x2x?x64xf16>, %kv: memref<1x2x64x64xf16>) {
+    attn.attention ins(%q, %kv, %kv : memref<1x2x?x64xf16>, memref<1x2x64x64xf16>, memref<1x2x64x64xf16>)
+                   outs(%q : memref<1x2x?x64xf16>)
+    return
+  })mlir";
+
+/// Every operator that an expression may have, on static and dynamic extents.
+constexpr StringLiteral kGrids[] = {"q.dim1 + k.dim1",
+                                    "(q.dim2 - 1) * 2 + 3",
+                                    "ceildiv(q.dim2, 64) * (k.dim2 - 60) / 3",
+                                    "min(q.dim2, k.dim2) + max(q.dim2, 7) % 5",
+                                    "-(2 - q.dim2) - -3",
+                                    "(3 - q.dim2) / 7 + 40",
+                                    "(3 - q.dim2) % 7",
+                                    "ceildiv(3 - q.dim2, 7) + 40",
+                                    "q.stride1 / k.stride2"};
 
 class Outline : public ::testing::Test {
 protected:
@@ -66,12 +87,30 @@ protected:
                         memref::MemRefDialect>();
   }
 
+  /// Reads a module with one attention.
+  void parse(StringRef text) {
+    module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(bool(module));
+    AttentionOp op;
+    module->walk([&](AttentionOp found) { op = found; });
+    FailureOr<ProblemFacts> found = ProblemFacts::get(op);
+    ASSERT_TRUE(succeeded(found));
+    facts = *found;
+  }
+
+  LogicalResult outline(const Schedule &schedule) {
+    SymbolTable symbols(*module);
+    return outlineAttention(facts, schedule, SplitQPlanAttr::get(&context, {}),
+                            llvm::cantFail(lookupTarget("sm_90a")), symbols);
+  }
+
   MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  ProblemFacts facts;
 };
 
 TEST_F(Outline, TensorMapsAreTheLastParameters) {
-  auto module = parseSourceString<ModuleOp>(
-      R"mlir(
+  parse(R"mlir(
     func.func @f(%q: memref<1x2x?x64xf16>, %kv: memref<1x2x64x64xf16>, %s: f32) {
       attn.attention ins(%q, %kv, %kv : memref<1x2x?x64xf16>, memref<1x2x64x64xf16>, memref<1x2x64x64xf16>)
                      outs(%q : memref<1x2x?x64xf16>)
@@ -81,19 +120,8 @@ TEST_F(Outline, TensorMapsAreTheLastParameters) {
         attn.yield %y : f32
       }
       return
-    })mlir",
-      &context);
-  ASSERT_TRUE(bool(module));
-  AttentionOp op;
-  module->walk([&](AttentionOp found) { op = found; });
-  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
-  ASSERT_TRUE(succeeded(facts));
-  llvm::Expected<const TargetRow &> target = lookupTarget("sm_90a");
-  ASSERT_TRUE(bool(target));
-  SymbolTable symbols(*module);
-  ASSERT_TRUE(succeeded(outlineAttention(*facts, TensorMapSchedule(),
-                                         SplitQPlanAttr::get(&context, {}),
-                                         *target, symbols)));
+    })mlir");
+  ASSERT_TRUE(succeeded(outline(TensorMapSchedule())));
   EXPECT_TRUE(succeeded(verify(*module)));
 
   gpu::GPUFuncOp kernel;
@@ -112,7 +140,7 @@ TEST_F(Outline, TensorMapsAreTheLastParameters) {
   ASSERT_EQ(launch.getNumKernelOperands(), 12u);
   auto encode = launch.getKernelOperand(11).getDefiningOp<EncodeTensorMapOp>();
   ASSERT_TRUE(encode);
-  EXPECT_EQ(encode.getSource(), facts->k.value);
+  EXPECT_EQ(encode.getSource(), facts.k.value);
   EXPECT_EQ(encode.getType(), k);
 
   auto record = kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr);
@@ -136,6 +164,67 @@ TEST_F(Outline, TensorMapsAreTheLastParameters) {
             R"({box = array<i64: 32, 96, 1, 1>, element = "f16", )"
             R"(kind = "tensor_map", rank = 4 : i64, swizzle = "64B", )"
             R"(tensor = "k"})");
+}
+
+/// The value that index arithmetic on the host has when there are `queries`
+/// queries.
+int64_t evaluateOnHost(Value value, int64_t queries) {
+  Operation *def = value.getDefiningOp();
+  if (isa<memref::ExtractStridedMetadataOp>(def)) {
+    // The base, the offset and four sizes stand before the strides.
+    bool isStride = cast<OpResult>(value).getResultNumber() >= 6;
+    return isStride ? queries * 64 : queries;
+  }
+  SmallVector<Attribute> operands;
+  for (Value operand : def->getOperands())
+    operands.push_back(IntegerAttr::get(IndexType::get(value.getContext()),
+                                        evaluateOnHost(operand, queries)));
+  SmallVector<OpFoldResult> folded;
+  EXPECT_TRUE(succeeded(def->fold(operands, folded)));
+  EXPECT_EQ(folded.size(), 1u);
+  if (auto same = dyn_cast<Value>(folded[0]))
+    return evaluateOnHost(same, queries);
+  return cast<IntegerAttr>(cast<Attribute>(folded[0])).getInt();
+}
+
+TEST_F(Outline, GridsAreTheirExpressions) {
+  constexpr int64_t kQueries = 100;
+  for (StringRef text : kGrids) {
+    parse(kProblem);
+    TensorMapSchedule schedule;
+    schedule.grid[0] = llvm::cantFail(SizeExpr::parse(text));
+    ASSERT_TRUE(succeeded(outline(schedule)));
+    gpu::LaunchFuncOp launch;
+    module->walk([&](gpu::LaunchFuncOp found) { launch = found; });
+    int64_t expected = llvm::cantFail(schedule.grid[0].evaluate(
+        [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+          const TensorFacts &tensor = symbol.tensor == "q" ? facts.q : facts.k;
+          int64_t value = symbol.isStride ? tensor.strides[symbol.index]
+                                          : tensor.shape[symbol.index];
+          if (!ShapedType::isDynamic(value))
+            return value;
+          return symbol.isStride ? kQueries * 64 : kQueries;
+        }));
+    EXPECT_EQ(evaluateOnHost(launch.getGridSizeX(), kQueries), expected)
+        << text.str();
+  }
+}
+
+TEST_F(Outline, RefusesGridsOfUnknownExtents) {
+  for (StringRef text : {"lse.dim0", "q.dim4", "w.stride0 + 1"}) {
+    parse(kProblem);
+    TensorMapSchedule schedule;
+    schedule.grid[1] = llvm::cantFail(SizeExpr::parse(text));
+    std::string message;
+    ScopedDiagnosticHandler listen(&context, [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
+    EXPECT_TRUE(failed(outline(schedule)));
+    EXPECT_EQ(message, "'attn.attention' op expected schedule 'tensor_maps' to "
+                       "make its grid of extents that the launch has, got " +
+                           text.str());
+  }
 }
 
 } // namespace

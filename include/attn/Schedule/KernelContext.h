@@ -11,6 +11,7 @@
 
 #include "attn/Schedule/ProblemFacts.h"
 #include "attn/Target/LaunchRecord.h"
+#include "attn/Target/SizeExpr.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -19,8 +20,8 @@ namespace mlir::attn {
 
 /// The shape of a launch.
 struct KernelShape {
-  /// CTAs in x, y and z, in the launch record's expressions.
-  std::array<std::string, 3> grid;
+  /// CTAs in x, y and z, from the extents of the launch's tensors.
+  std::array<SizeExpr, 3> grid = {1, 1, 1};
   /// Threads of a CTA.
   int64_t threads = 0;
   /// The grid of warps over (rows, columns).

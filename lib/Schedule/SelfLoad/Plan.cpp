@@ -129,7 +129,7 @@ KernelShape SelfLoadSchedule::getKernelShape(const ProblemFacts &,
   KernelShape shape;
   // As many CTAs as the target's board holds. They walk all tiles, so any
   // number is right.
-  shape.grid = {std::to_string(target.smCount * plan.getCtasPerSm()), "1", "1"};
+  shape.grid = {target.smCount * plan.getCtasPerSm(), 1, 1};
   shape.threads = plan.getThreads();
   shape.warps = {kSelfLoadRows / 16, 1};
   shape.ctasPerSM = plan.getCtasPerSm();

@@ -234,20 +234,19 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
                                            const TargetRow &) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
   KernelShape shape;
-  std::string batch = facts.varlen ? "(cu_seqlens_q.dim0 - 1)" : "q.dim0";
-  std::string queries =
-      facts.varlen ? std::to_string(facts.queries) : std::string("q.dim2");
-  std::string tiles =
-      llvm::formatv("ceildiv({0}, {1})", queries, plan.getBlockM());
-  std::string allHeads = "q.dim1 * " + batch;
+  SizeExpr heads = SizeExpr::getDim("q", 1);
+  SizeExpr batch = facts.varlen ? SizeExpr::getDim("cu_seqlens_q", 0) - 1
+                                : SizeExpr::getDim("q", 0);
+  SizeExpr queries =
+      facts.varlen ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
+  SizeExpr tiles = SizeExpr::ceilDiv(queries, plan.getBlockM());
   if (plan.getGroupHeads())
-    shape.grid = {
-        std::to_string(plan.getGroupHeads()), tiles,
-        llvm::formatv("ceildiv({0}, {1})", allHeads, plan.getGroupHeads())};
+    shape.grid = {plan.getGroupHeads(), tiles,
+                  SizeExpr::ceilDiv(heads * batch, plan.getGroupHeads())};
   else if (plan.getOrder() == TileOrder::LongestFirst)
-    shape.grid = {allHeads, tiles, "1"};
+    shape.grid = {heads * batch, tiles, 1};
   else
-    shape.grid = {tiles, "q.dim1", batch};
+    shape.grid = {tiles, heads, batch};
   shape.threads = plan.getThreads();
   shape.warps = {plan.getWarps(), 1};
   return shape;

@@ -327,8 +327,7 @@ KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
   // walk all tiles, so any number is right; clusters that have to wait for
   // others to end would take as long once more.
   shape.cluster = plan.getCluster();
-  shape.grid = {std::to_string(target.getClusteredSMs(shape.cluster)), "1",
-                "1"};
+  shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
   shape.threads = plan.getThreads();
   shape.warps = {plan.getBlockM() / 16, 1};
   return shape;
