@@ -10,7 +10,7 @@
 #ifndef ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMA_H
 #define ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMA_H
 
-#include "attn/Schedule/Schedule.h"
+#include "attn/Schedule/Core/Schedule.h"
 
 namespace mlir::attn {
 

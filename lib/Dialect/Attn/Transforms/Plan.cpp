@@ -8,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
-#include "attn/Schedule/Candidates.h"
-#include "attn/Schedule/Outline.h"
-#include "attn/Schedule/PlanTable.h"
+#include "attn/Schedule/Core/Outline.h"
+#include "attn/Schedule/Core/PlanCandidates.h"
+#include "attn/Schedule/Core/PlanTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
