@@ -271,6 +271,48 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   return kernel;
 }
 
+/// Refuses shapes that a schedule has not filled in, and grids that depend on
+/// what the launch does not have.
+static LogicalResult checkShape(const KernelContext &context,
+                                const Schedule &schedule,
+                                const KernelShape &shape) {
+  AttentionOp op = context.facts.op;
+  bool hasGrid = llvm::none_of(shape.grid, [](const SizeExpr &extent) {
+    return extent.getText() == "0";
+  });
+  if (!hasGrid || shape.threads <= 0)
+    return op.emitOpError("expected schedule '")
+           << schedule.getName() << "' to give its kernel a grid and threads";
+  for (const SizeExpr &extent : shape.grid)
+    for (const SizeSymbol &symbol : extent.getSymbols())
+      if (!findTensor(context, symbol))
+        return op.emitOpError("expected schedule '")
+               << schedule.getName()
+               << "' to make its grid of extents that the launch has, got "
+               << extent.getText();
+  return success();
+}
+
+/// The kernel's body; a schedule that fails without a reason gets one.
+static LogicalResult emitBody(KernelContext &context, const Schedule &schedule,
+                              PlanAttrInterface plan) {
+  AttentionOp op = context.facts.op;
+  bool hasReason = false;
+  LogicalResult result = success();
+  {
+    ScopedDiagnosticHandler listen(
+        op.getContext(), [&](Diagnostic &diagnostic) {
+          hasReason |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+          return failure();
+        });
+    result = schedule.emit(context, plan);
+  }
+  if (failed(result) && !hasReason)
+    return op.emitOpError("cannot be computed: schedule '")
+           << schedule.getName() << "' gave up on plan " << plan;
+  return result;
+}
+
 LogicalResult attn::refuseCombines(ModuleOp module) {
   WalkResult walk = module.walk([](CombineOp op) {
     op.emitOpError("cannot be computed: expected problems that a schedule "
@@ -310,18 +352,13 @@ LogicalResult attn::outlineAttention(const ProblemFacts &facts,
 
   KernelContext context(facts, target, op.getLoc());
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
-  for (const SizeExpr &extent : shape.grid)
-    for (const SizeSymbol &symbol : extent.getSymbols())
-      if (!findTensor(context, symbol))
-        return op.emitOpError("expected schedule '")
-               << schedule.getName()
-               << "' to make its grid of extents that the launch has, got "
-               << extent.getText();
+  if (failed(checkShape(context, schedule, shape)))
+    return failure();
   gpu::GPUFuncOp kernel = createKernel(op, context, shape, symbols);
   context.b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(context.b);
   context.b.setInsertionPoint(end);
-  if (failed(schedule.emit(context, plan))) {
+  if (failed(emitBody(context, schedule, plan))) {
     symbols.erase(kernel->getParentOp());
     return failure();
   }

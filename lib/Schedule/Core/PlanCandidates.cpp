@@ -125,6 +125,11 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
   // as long as another one does.
   llvm::SmallSetVector<PlanAttrInterface, 32> plans;
   std::vector<PlanAttrInterface> base = schedule.getCandidates(facts, target);
+  if (base.empty()) {
+    addReason(
+        llvm::formatv("schedule '{0}' offers no plan", schedule.getName()));
+    return;
+  }
   {
     ScopedDiagnosticHandler silence(op.getContext(),
                                     [](Diagnostic &) { return success(); });

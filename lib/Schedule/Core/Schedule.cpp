@@ -63,7 +63,10 @@ namespace {
 struct Registry {
   std::mutex mutex;
   llvm::SmallVector<const Schedule *> schedules = {
-      &getSplitQSchedule(), &getWsWgmmaSchedule(), &getSelfLoadSchedule()};
+#define ATTN_SCHEDULE(name) &get##name##Schedule(),
+#include "attn/Schedule/Core/Schedules.def"
+#undef ATTN_SCHEDULE
+  };
 };
 
 } // namespace

@@ -43,12 +43,14 @@ public:
                              const TargetRow &) const override {
     KernelShape shape;
     shape.grid = grid;
-    shape.threads = 128;
+    shape.threads = threads;
     shape.warps = {4, 1};
     shape.cluster = 2;
     return shape;
   }
   LogicalResult emit(KernelContext &context, PlanAttrInterface) const override {
+    if (givesUp)
+      return failure();
     Value q = context.getTensorMap("q", {1, 1, 128, 64}, 128);
     Value k = context.getTensorMap("k", {1, 1, 96, 32}, 64);
     EXPECT_NE(q, k);
@@ -59,6 +61,8 @@ public:
   }
 
   std::array<SizeExpr, 3> grid = {1, 1, 1};
+  int64_t threads = 128;
+  bool givesUp = false;
 };
 
 /// An attention whose number of queries the launch decides.
@@ -102,6 +106,18 @@ protected:
     SymbolTable symbols(*module);
     return outlineAttention(facts, schedule, SplitQPlanAttr::get(&context, {}),
                             llvm::cantFail(lookupTarget("sm_90a")), symbols);
+  }
+
+  /// What is said about a schedule that is refused.
+  std::string refuse(const Schedule &schedule) {
+    parse(kProblem);
+    std::string message;
+    ScopedDiagnosticHandler listen(&context, [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
+    EXPECT_TRUE(failed(outline(schedule)));
+    return message;
   }
 
   MLIRContext context;
@@ -212,19 +228,28 @@ TEST_F(Outline, GridsAreTheirExpressions) {
 
 TEST_F(Outline, RefusesGridsOfUnknownExtents) {
   for (StringRef text : {"lse.dim0", "q.dim4", "w.stride0 + 1"}) {
-    parse(kProblem);
     TensorMapSchedule schedule;
     schedule.grid[1] = llvm::cantFail(SizeExpr::parse(text));
-    std::string message;
-    ScopedDiagnosticHandler listen(&context, [&](Diagnostic &diagnostic) {
-      message = diagnostic.str();
-      return success();
-    });
-    EXPECT_TRUE(failed(outline(schedule)));
-    EXPECT_EQ(message, "'attn.attention' op expected schedule 'tensor_maps' to "
-                       "make its grid of extents that the launch has, got " +
-                           text.str());
+    EXPECT_EQ(refuse(schedule),
+              "'attn.attention' op expected schedule 'tensor_maps' to "
+              "make its grid of extents that the launch has, got " +
+                  text.str());
   }
+}
+
+TEST_F(Outline, SchedulesWithoutAnAnswerAreNamed) {
+  TensorMapSchedule schedule;
+  schedule.givesUp = true;
+  EXPECT_EQ(refuse(schedule),
+            "'attn.attention' op cannot be computed: schedule 'tensor_maps' "
+            "gave up on plan #attn.split_q<>");
+  schedule.grid[2] = SizeExpr();
+  StringRef message = "'attn.attention' op expected schedule 'tensor_maps' to "
+                      "give its kernel a grid and threads";
+  EXPECT_EQ(refuse(schedule), message);
+  schedule.grid[2] = 1;
+  schedule.threads = 0;
+  EXPECT_EQ(refuse(schedule), message);
 }
 
 } // namespace

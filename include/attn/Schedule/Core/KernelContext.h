@@ -21,7 +21,7 @@ namespace mlir::attn {
 /// The shape of a launch.
 struct KernelShape {
   /// CTAs in x, y and z, from the extents of the launch's tensors.
-  std::array<SizeExpr, 3> grid = {1, 1, 1};
+  std::array<SizeExpr, 3> grid;
   /// Threads of a CTA.
   int64_t threads = 0;
   /// The grid of warps over (rows, columns).

@@ -92,7 +92,8 @@ public:
   /// The plan that has the default of each parameter.
   virtual PlanAttrInterface getDefaultPlan(MLIRContext *context) const = 0;
 
-  /// Plans worth comparing on `target`, legal or not.
+  /// Plans worth comparing on `target`, legal or not. None is a reason of its
+  /// own, which names the schedule.
   virtual std::vector<PlanAttrInterface>
   getCandidates(const ProblemFacts &facts, const TargetRow &target) const = 0;
 
@@ -130,13 +131,14 @@ public:
                 PlanAttrInterface plan,
                 llvm::ArrayRef<PlanParameter> parameters) const;
 
-  /// Grid, block and grid of warps of the kernel on `target`.
+  /// Grid, block and grid of warps of the kernel on `target`. A grid or threads
+  /// that are not given are an error that names the schedule.
   virtual KernelShape getKernelShape(const ProblemFacts &facts,
                                      PlanAttrInterface plan,
                                      const TargetRow &target) const = 0;
 
-  /// Emits the kernel's body in tile IR at the context's builder. On failure a
-  /// diagnostic was emitted.
+  /// Emits the kernel's body in tile IR at the context's builder. Fails with a
+  /// diagnostic; without one, whoever called names the schedule.
   virtual LogicalResult emit(KernelContext &context,
                              PlanAttrInterface plan) const = 0;
 };
@@ -166,17 +168,10 @@ llvm::Error registerSchedule(const Schedule &schedule);
 /// The schedule called `name`, or an error that lists the schedules there are.
 llvm::Expected<const Schedule &> lookupSchedule(llvm::StringRef name);
 
-/// The schedule `split_q`: FlashAttention-2 style (Dao, 2023). The warps of a
-/// CTA split the query rows of a tile and walk the keys together.
-const Schedule &getSplitQSchedule();
-
-/// The schedule `ws_wgmma` of sm_90a: FlashAttention-3 style (Shah et al.,
-/// 2024). A producer warp loads by TMA, warpgroups multiply with wgmma.
-const Schedule &getWsWgmmaSchedule();
-
-/// The schedule `self_load` of sm_90a: a CTA is one warpgroup that loads by TMA
-/// and multiplies with wgmma; several share an SM.
-const Schedule &getSelfLoadSchedule();
+/// The project's schedules, such as getSplitQSchedule(): Schedules.def.
+#define ATTN_SCHEDULE(name) const Schedule &get##name##Schedule();
+#include "attn/Schedule/Core/Schedules.def"
+#undef ATTN_SCHEDULE
 
 } // namespace mlir::attn
 
