@@ -231,7 +231,7 @@ function(attn_install_package)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN "*.td"
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN "*.td" PATTERN "*.def"
     PATTERN "CMakeFiles" EXCLUDE)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Attn)
   install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION ${package_dir})

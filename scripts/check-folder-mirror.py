@@ -35,13 +35,14 @@ def main() -> int:
     lib = without(folders("lib", {".cpp"}), LIB_ONLY)
     # A group such as Conversion declares its passes once, for all its folders.
     lib_groups = lib | {parent for path in lib for parent in path.parents}
+    include_groups = include | {parent for path in include for parent in path.parents}
     problems = [
         f"include/attn/{path}: no sources in lib/{path}" for path in include - lib_groups
     ]
     problems += [
         f"lib/{path}: no headers in include/attn/{path}"
         for path in lib - include
-        if path.parent not in include
+        if path.parent not in include_groups - {pathlib.Path(".")}
     ]
     known = {parent for path in lib | include for parent in (path, *path.parents)}
     for root, suffixes in (("test", {".mlir", ".test"}), ("unittests", {".cpp"})):

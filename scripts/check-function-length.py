@@ -20,8 +20,6 @@ ALLOWED = {
     ("lib/Dialect/Attn/Transforms/LowerTiles/LowerTiles.cpp", "TileLowering::lowerOp"),
     ("lib/Dialect/Attn/Transforms/LowerTiles/Mma.cpp", "TileLowering::lowerMma"),
     ("lib/Dialect/Attn/Transforms/LowerTiles/Wgmma.cpp", "TileLowering::lowerWgmma"),
-    ("lib/Schedule/SplitQ/Cost.cpp", "SplitQSchedule::estimate"),
-    ("lib/Schedule/SplitQ/Emit.cpp", "SplitQEmitter::emitTile"),
 }
 
 IGNORED = re.compile(

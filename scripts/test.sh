@@ -79,6 +79,7 @@ run_lints() {
   step "messages tested" "$PYTHON" scripts/check-messages-tested.py
   step "lint self-test" "$PYTHON" scripts/test_lints.py
   step "links in docs" "$PYTHON" scripts/check-links.py
+  step "excerpts in docs" "$PYTHON" scripts/check-doc-excerpts.py
 }
 
 mkdir -p "$LOGS"

@@ -157,5 +157,22 @@ class Docs(unittest.TestCase):
         self.assertNotIn("CHECK", page)
 
 
+class Excerpts(unittest.TestCase):
+    def problems(self, fence: str) -> list[str]:
+        module = load("check-doc-excerpts")
+        page = f"From\n   [a file](../../scripts/common.sh):\n\n   ```\n{fence}\n   ```\n"
+        matches = list(module.FENCE.finditer(page))
+        self.assertEqual(len(matches), 1)
+        return module.check("docs/HowTo/page.md", page, matches[0])
+
+    def test_lines_in_order(self):
+        self.assertEqual(self.problems("   die() {\n     printf 'error: %s\\n' \"$*\" >&2"), [])
+        self.assertEqual(self.problems("   die() {\n   ...\n     exit 1"), [])
+
+    def test_what_is_not_there(self):
+        self.assertIn("does not hold 'live() {'", self.problems("   live() {")[0])
+        self.assertEqual(len(self.problems("   die() {\n     exit 1")), 1)
+
+
 if __name__ == "__main__":
     unittest.main()

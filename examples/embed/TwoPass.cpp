@@ -25,18 +25,16 @@ void two_pass::TwoPassDialect::initialize() {
       >();
 }
 
-StringRef PlanAttr::getSchedule() const { return "two_pass"; }
-
 int64_t PlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t warps, int64_t blockN) {
-  if (warps < 1 || warps > 16 || !llvm::isPowerOf2_64(warps))
+                               const Parameters &p) {
+  if (p.warps < 1 || p.warps > 16 || !llvm::isPowerOf2_64(p.warps))
     return emitError() << "expected warps to be a power of two up to 16, got "
-                       << warps;
-  if (blockN < 16 || blockN % 16 != 0)
+                       << p.warps;
+  if (p.blockN < 16 || p.blockN % 16 != 0)
     return emitError() << "expected block_n to be a multiple of 16, got "
-                       << blockN;
+                       << p.blockN;
   return success();
 }
 
@@ -44,16 +42,15 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-class TwoPassSchedule : public Schedule {
+class TwoPassSchedule : public ScheduleOf<PlanAttr> {
 public:
-  StringRef getName() const override { return "two_pass"; }
   std::vector<PlanAttrInterface>
   getCandidates(const ProblemFacts &facts,
                 const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
-  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
-                      const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
   bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
                          const TargetRow &target) const override {
     return estimate(facts, plan, target).registers.getTotal() >
@@ -61,12 +58,8 @@ public:
   }
   PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
-  FailureOr<PlanAttrInterface>
-  setParameters(function_ref<InFlightDiagnostic()> emitError,
-                MLIRContext *context, PlanAttrInterface plan,
-                ArrayRef<PlanParameter> parameters) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts,
-                             PlanAttrInterface plan) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };
@@ -133,7 +126,7 @@ TwoPassSchedule::getCandidates(const ProblemFacts &facts,
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {1, 4})
     for (int64_t blockN : {16, 32, 64})
-      plans.push_back(PlanAttr::get(context, warps, blockN));
+      plans.push_back(PlanAttr::get(context, {warps, blockN}));
   return plans;
 }
 
@@ -173,11 +166,9 @@ llvm::Error TwoPassSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-llvm::Error TwoPassSchedule::isLegal(const ProblemFacts &facts,
-                                     PlanAttrInterface plan,
-                                     const TargetRow &target) const {
-  if (llvm::Error error = isApplicable(facts, target))
-    return error;
+llvm::Error TwoPassSchedule::checkPlan(const ProblemFacts &facts,
+                                       PlanAttrInterface plan,
+                                       const TargetRow &target) const {
   ResourceSum shared = estimate(facts, plan, target).sharedBytes;
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
@@ -229,40 +220,14 @@ PlanEstimate TwoPassSchedule::estimate(const ProblemFacts &facts,
   return e;
 }
 
-FailureOr<PlanAttrInterface>
-TwoPassSchedule::setParameters(function_ref<InFlightDiagnostic()> emitError,
-                               MLIRContext *context, PlanAttrInterface planAttr,
-                               ArrayRef<PlanParameter> parameters) const {
-  int64_t warps = 4, blockN = 32;
-  if (auto plan = llvm::cast_if_present<PlanAttr>(planAttr)) {
-    warps = plan.getWarps();
-    blockN = plan.getBlockN();
-  }
-  for (const PlanParameter &parameter : parameters) {
-    int64_t *value = parameter.name == "warps"     ? &warps
-                     : parameter.name == "block_n" ? &blockN
-                                                   : nullptr;
-    if (!value)
-      return emitError() << "unknown parameter '" << parameter.name
-                         << "' of schedule 'two_pass', expected one of warps, "
-                            "block_n";
-    if (parameter.value.getAsInteger(10, *value))
-      return emitError() << "expected " << parameter.name
-                         << " to be an integer, got '" << parameter.value
-                         << "'";
-  }
-  auto plan = PlanAttr::getChecked(emitError, context, warps, blockN);
-  if (!plan)
-    return failure();
-  return PlanAttrInterface(plan);
-}
-
 KernelShape TwoPassSchedule::getKernelShape(const ProblemFacts &,
-                                            PlanAttrInterface planAttr) const {
+                                            PlanAttrInterface planAttr,
+                                            const TargetRow &) const {
   auto plan = cast<PlanAttr>(planAttr);
   KernelShape shape;
-  shape.grid = {llvm::formatv("ceildiv(q.dim2, {0})", 16 * plan.getWarps()),
-                "q.dim1", "q.dim0"};
+  shape.grid = {
+      SizeExpr::ceilDiv(SizeExpr::getDim("q", 2), 16 * plan.getWarps()),
+      SizeExpr::getDim("q", 1), SizeExpr::getDim("q", 0)};
   shape.threads = plan.getThreads();
   shape.warps = {plan.getWarps(), 1};
   return shape;

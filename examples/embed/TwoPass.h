@@ -9,7 +9,7 @@
 #ifndef ATTN_EXAMPLES_EMBED_TWOPASS_H
 #define ATTN_EXAMPLES_EMBED_TWOPASS_H
 
-#include "attn/Schedule/Schedule.h"
+#include "attn/Schedule/Core/Schedule.h"
 
 #include "TwoPassDialect.h.inc"
 #define GET_ATTRDEF_CLASSES

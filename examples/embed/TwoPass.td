@@ -1,7 +1,6 @@
 //===- TwoPass.td - The plan of the schedule two_pass -------*- tablegen -*-===//
 
-include "attn/Dialect/Attn/IR/AttnInterfaces.td"
-include "mlir/IR/AttrTypeBase.td"
+include "attn/Dialect/Attn/IR/PlanBase.td"
 
 def TwoPass_Dialect : Dialect {
   let name = "two_pass";
@@ -9,17 +8,11 @@ def TwoPass_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
 }
 
-def TwoPass_PlanAttr : AttrDef<TwoPass_Dialect, "Plan",
-    [DeclareAttrInterfaceMethods<Attn_PlanInterface>]> {
-  let mnemonic = "plan";
-  let summary = "plan of the schedule two_pass";
+def TwoPass_PlanAttr : Attn_Plan<TwoPass_Dialect, "Plan", "plan", "two_pass", (ins
+    Attn_PlanInt<4, "Warps of a CTA, which owns 16 query rows for each">:$warps,
+    Attn_PlanInt<32, "Keys of a block, a multiple of 16">:$block_n)> {
   let description = [{
     A CTA owns 16 query rows for each of its `warps`, and walks the keys twice
     in blocks of `block_n`.
   }];
-  let parameters = (ins
-    DefaultValuedParameter<"int64_t", "4">:$warps,
-    DefaultValuedParameter<"int64_t", "32">:$block_n);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }

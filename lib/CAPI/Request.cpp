@@ -53,16 +53,11 @@ llvm::Error OptionReader::readInteger(StringRef name, StringRef value,
 }
 
 llvm::Error OptionReader::readRung(StringRef value) {
-  std::optional<Rung> rung = symbolizeRung(value);
-  if (rung) {
-    compile.last = *rung;
-    return llvm::Error::success();
-  }
-  std::string known;
-  llvm::raw_string_ostream stream(known);
-  llvm::interleaveComma(getRungs(), stream,
-                        [&](Rung each) { stream << stringifyRung(each); });
-  return fail("emit", "expected one of " + known + ", got \"" + value + "\"");
+  llvm::Expected<Rung> rung = parseRung(value);
+  if (!rung)
+    return fail("emit", llvm::toString(rung.takeError()));
+  compile.last = *rung;
+  return llvm::Error::success();
 }
 
 llvm::Error OptionReader::read(StringRef name, StringRef value) {

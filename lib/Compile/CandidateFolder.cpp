@@ -4,8 +4,8 @@
 #include "WriteFile.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
-#include "attn/Schedule/Candidates.h"
-#include "attn/Schedule/PlanTable.h"
+#include "attn/Schedule/Core/PlanCandidates.h"
+#include "attn/Schedule/Core/PlanTable.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -83,7 +83,7 @@ makeVariants(AttentionOp op, const ProblemFacts &facts, const TargetRow &target,
   for (const PlanCandidate &base : chosen.take_front(kVariedPlans))
     for (PlanParameter choice : choices) {
       FailureOr<PlanAttrInterface> changed = base.schedule->setParameters(
-          [&] { return op.emitOpError(); }, op.getContext(), base.plan, choice);
+          [&] { return op.emitOpError(); }, base.plan, choice);
       if (failed(changed))
         continue;
       if (llvm::Error error = base.schedule->isLegal(facts, *changed, target))
@@ -203,4 +203,12 @@ LogicalResult attn::writeCandidates(ModuleOp module,
                                     TimingScope &timing, ProgressFn progress) {
   return CandidateWriter(module, options, folder, timing, std::move(progress))
       .run(count);
+}
+
+llvm::Expected<std::string> attn::listParameters(StringRef schedule) {
+  DialectRegistry registry;
+  registerCompileDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadDialect<AttnDialect>();
+  return listParameters(schedule, &context);
 }

@@ -20,6 +20,69 @@ using llvm::StringRef;
 SizeExpr::SizeExpr(int64_t value)
     : text(std::to_string(value)), steps({{Op::Constant, value}}) {}
 
+SizeExpr SizeExpr::getDim(StringRef tensor, unsigned dim) {
+  SizeExpr result;
+  result.text = llvm::formatv("{0}.dim{1}", tensor, dim).str();
+  result.steps = {{Op::Symbol, 0}};
+  result.symbols = {{tensor.str(), /*isStride=*/false, dim}};
+  return result;
+}
+
+SizeExpr SizeExpr::combine(Op op, const SizeExpr &left, const SizeExpr &right,
+                           std::string text) {
+  SizeExpr result = left;
+  result.text = std::move(text);
+  int64_t known = left.symbols.size();
+  for (Step step : right.steps) {
+    if (step.op == Op::Symbol)
+      step.value += known;
+    result.steps.push_back(step);
+  }
+  result.symbols.append(right.symbols.begin(), right.symbols.end());
+  result.steps.push_back({op, 0});
+  return result;
+}
+
+/// The text of an operand of a sum or a product. What was parsed may have any
+/// form; `-` and `%` bind differently on the right.
+static std::string getOperandText(const SizeExpr &operand, bool isRight) {
+  SizeExpr::Op last = operand.getSteps().back().op;
+  StringRef text = operand.getText();
+  bool isAtom = last == SizeExpr::Op::Symbol || last == SizeExpr::Op::CeilDiv ||
+                last == SizeExpr::Op::Min || last == SizeExpr::Op::Max ||
+                (last == SizeExpr::Op::Constant && !text.starts_with("-"));
+  bool isProduct = last == SizeExpr::Op::Mul;
+  bool isClosed =
+      text.starts_with("(") && text.ends_with(")") && text.count('(') == 1;
+  if (isAtom || isClosed || (isProduct && !isRight))
+    return text.str();
+  return ("(" + text + ")").str();
+}
+
+SizeExpr SizeExpr::operator+(const SizeExpr &right) const {
+  return combine(Op::Add, *this, right,
+                 "(" + getOperandText(*this, false) + " + " +
+                     getOperandText(right, true) + ")");
+}
+
+SizeExpr SizeExpr::operator-(const SizeExpr &right) const {
+  return combine(Op::Sub, *this, right,
+                 "(" + getOperandText(*this, false) + " - " +
+                     getOperandText(right, true) + ")");
+}
+
+SizeExpr SizeExpr::operator*(const SizeExpr &right) const {
+  return combine(Op::Mul, *this, right,
+                 getOperandText(*this, false) + " * " +
+                     getOperandText(right, true));
+}
+
+SizeExpr SizeExpr::ceilDiv(const SizeExpr &left, const SizeExpr &right) {
+  return combine(
+      Op::CeilDiv, left, right,
+      ("ceildiv(" + left.getText() + ", " + right.getText() + ")").str());
+}
+
 namespace mlir::attn {
 
 /// Parses one expression into the postfix steps of `result`.

@@ -200,6 +200,10 @@ static TargetRow makeH100(const TargetRow &a100,
   row.l2BytesPerClock = 39;
   row.board = "H100 SXM";
   row.smCount = 132;
+  // cuOccupancyMaxActiveClusters on an H200, which has as many SMs: 66 clusters
+  // of 2, 30 of 4 [M].
+  row.smCountInPairs = 132;
+  row.smCountInFours = 120;
   row.clockMHz = 1830;
   row.dramGBPerSecond = 3352;
   row.l2Bytes = uint64_t(50) << 20;
@@ -223,6 +227,7 @@ static TargetRow makeB200(const TargetRow &h100,
   row.l2BytesPerClock = 64;  // [E]
   row.board = "B200";
   row.smCount = 148;
+  row.smCountInPairs = row.smCountInFours = 0;
   row.clockMHz = 1850;
   row.dramGBPerSecond = 8000;
   row.l2Bytes = uint64_t(126) << 20;
@@ -304,6 +309,19 @@ llvm::Error mlir::attn::checkPTXVersion(const TargetRow &target, unsigned ptx) {
                                    " or later, got PTX " +
                                    formatPTXVersion(ptx));
   return llvm::Error::success();
+}
+
+unsigned TargetRow::getClusteredSMs(unsigned size) const {
+  switch (size) {
+  case 1:
+    return smCount;
+  case 2:
+    return smCountInPairs;
+  case 4:
+    return smCountInFours;
+  default:
+    return 0;
+  }
 }
 
 std::string TargetRow::getFeatures(unsigned ptx) {

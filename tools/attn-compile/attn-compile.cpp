@@ -180,6 +180,10 @@ static cl::opt<std::string>
                            "chosen from, or all with their sums of memory and "
                            "registers"),
                   cl::cat(outputCategory));
+static cl::opt<std::string> flagListParameters(
+    "list-parameters", cl::ValueOptional, cl::value_desc("schedule"),
+    cl::desc("List what --set knows, of one schedule or of all, and end"),
+    cl::cat(outputCategory));
 static cl::opt<bool> flagDebugLines("debug-lines",
                                     cl::desc("Print .loc lines into the PTX"),
                                     cl::cat(outputCategory));
@@ -324,15 +328,10 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;
   if (std::optional<std::string> name = given(flagEmit)) {
-    std::optional<Rung> rung = symbolizeRung(*name);
-    if (!rung) {
-      std::string known;
-      llvm::raw_string_ostream stream(known);
-      llvm::interleaveComma(getRungs(), stream,
-                            [&](Rung each) { stream << stringifyRung(each); });
-      return llvm::createStringError("--emit: expected one of " + known +
-                                     ", got '" + *name + "'");
-    }
+    llvm::Expected<Rung> rung = parseRung(*name);
+    if (!rung)
+      return llvm::createStringError("--emit: " +
+                                     llvm::toString(rung.takeError()));
     options.last = *rung;
   }
   if (options.last == Rung::Cubin &&
@@ -500,6 +499,10 @@ verifyResult(const CompileResult &result, sim::HarnessOptions &options,
 }
 
 static LogicalResult run() {
+  if (std::optional<std::string> schedule = given(flagListParameters)) {
+    llvm::Expected<std::string> text = listParameters(*schedule);
+    return text ? writeFile("-", *text) : fail(text.takeError());
+  }
   ProblemFlags flags = getProblemFlags();
   if (llvm::Error error = checkFlags(flags))
     return fail(std::move(error));

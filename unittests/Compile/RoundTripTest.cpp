@@ -158,8 +158,8 @@ const Case kCases[] = {
     {"NoKeys", "1x2x20x64xf16", "sm_80", CHANGE(f.kvLen = 0)},
     {"Parts", "1x4x200x64xf16", "sm_80",
      CHANGE(f.causal = "";
-            c.set = {"block_n=128", "parts=4", "order=longest_first", "group=2",
-                     "softmax=threshold"})},
+            c.set = {"block_n=128", "parts=4", "order=longest_first",
+                     "group_heads=2", "softmax=threshold"})},
     {"OneStage", "1x2x200x64xf16", "sm_80",
      CHANGE(c.set = {"stages=1", "q_in_regs=false", "softmax=optimistic"})},
     {"Exact", "1x2x200x64xf16", "sm_80",

@@ -1,6 +1,8 @@
 //===- SizeExprTest.cpp - tests of integer expressions --------------------===//
 #include "attn/Target/SizeExpr.h"
 
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -73,6 +75,67 @@ TEST(SizeExpr, Symbols) {
   EXPECT_EQ(expression->getSymbols()[0].index, 2u);
   EXPECT_TRUE(expression->getSymbols()[1].isStride);
   EXPECT_EQ(expression->getText(), "ceildiv(q.dim2, k_cache.stride10)");
+}
+
+// The cases that attn.record's reader has to agree on as well
+// (python/tests/test_record.py).
+TEST(SizeExpr, AgreesWithTheSharedCases) {
+  auto file =
+      llvm::MemoryBuffer::getFile(ATTN_TARGET_INPUTS "/size-expressions.json");
+  ASSERT_TRUE(bool(file));
+  llvm::json::Value cases =
+      llvm::cantFail(llvm::json::parse((*file)->getBuffer()));
+  const llvm::json::Object &root = *cases.getAsObject();
+  auto find = [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+    std::string name = symbol.tensor + (symbol.isStride ? ".stride" : ".dim") +
+                       std::to_string(symbol.index);
+    return root.getObject("symbols")->getInteger(name);
+  };
+  auto run = [&](llvm::StringRef text) -> llvm::Expected<int64_t> {
+    llvm::Expected<SizeExpr> expression = SizeExpr::parse(text);
+    if (!expression)
+      return expression.takeError();
+    return expression->evaluate(find);
+  };
+  for (const llvm::json::Value &each : *root.getArray("values")) {
+    const llvm::json::Array &pair = *each.getAsArray();
+    llvm::StringRef text = *pair[0].getAsString();
+    llvm::Expected<int64_t> value = run(text);
+    ASSERT_TRUE(bool(value)) << llvm::toString(value.takeError());
+    EXPECT_EQ(*value, *pair[1].getAsInteger()) << text.str();
+  }
+  for (const llvm::json::Value &each : *root.getArray("errors")) {
+    const llvm::json::Array &pair = *each.getAsArray();
+    llvm::StringRef text = *pair[0].getAsString();
+    llvm::Expected<int64_t> value = run(text);
+    ASSERT_FALSE(bool(value)) << text.str() << " = " << *value;
+    EXPECT_THAT(llvm::toString(value.takeError()),
+                HasSubstr(pair[1].getAsString()->str()));
+  }
+}
+
+// What is built from parts means what its text says.
+TEST(SizeExpr, Builds) {
+  SizeExpr queries = SizeExpr::getDim("q", 2), heads = SizeExpr::getDim("q", 1);
+  auto check = [](const SizeExpr &built, llvm::StringRef text) {
+    EXPECT_EQ(built.getText(), text);
+    EXPECT_EQ(llvm::cantFail(built.evaluate(lookup)), evaluate(text));
+  };
+  check(7, "7");
+  check(SizeExpr::ceilDiv(queries, 128), "ceildiv(q.dim2, 128)");
+  check(heads * (queries - 1), "q.dim1 * (q.dim2 - 1)");
+  check((queries + heads) * 3 * heads, "(q.dim2 + q.dim1) * 3 * q.dim1");
+  check(heads - (queries - 1), "(q.dim1 - (q.dim2 - 1))");
+  check(heads - SizeExpr(-2), "(q.dim1 - (-2))");
+  check(heads * (heads * 3), "q.dim1 * (q.dim1 * 3)");
+  auto parse = [](llvm::StringRef text) {
+    return llvm::cantFail(SizeExpr::parse(text));
+  };
+  check(heads * parse("7 / 2"), "q.dim1 * (7 / 2)");
+  check(parse("7 % 4") * parse("(5) + (1)"), "(7 % 4) * ((5) + (1))");
+  check(parse("-q.dim2") + 1, "((-q.dim2) + 1)");
+  check(SizeExpr::ceilDiv(parse("9 - 2"), queries - 290),
+        "ceildiv(9 - 2, (q.dim2 - 290))");
 }
 
 TEST(SizeExpr, ParseErrors) {

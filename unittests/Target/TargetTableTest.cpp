@@ -1,6 +1,6 @@
 //===- TargetTableTest.cpp - Tests of the target table --------------------===//
 
-#include "attn/Target/Clusters.h"
+#include "attn/Target/TargetTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 #include <set>
@@ -131,10 +131,10 @@ TEST(TargetTable, CapabilityTextAgreesWithTheRows) {
 
 TEST(TargetTable, ClusteredSMs) {
   for (const TargetRow &target : getTargets()) {
-    EXPECT_EQ(getClusteredSMs(target, 1), target.smCount);
-    EXPECT_EQ(getClusteredSMs(target, 3), 0u);
+    EXPECT_EQ(target.getClusteredSMs(1), target.smCount);
+    EXPECT_EQ(target.getClusteredSMs(3), 0u);
     for (unsigned size : {2u, 4u}) {
-      unsigned sms = getClusteredSMs(target, size);
+      unsigned sms = target.getClusteredSMs(size);
       EXPECT_LE(sms, target.smCount);
       EXPECT_EQ(sms % size, 0u);
       EXPECT_EQ(sms != 0, target.chip == "sm_90a");

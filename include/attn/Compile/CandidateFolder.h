@@ -27,6 +27,10 @@ LogicalResult writeCandidates(ModuleOp module, const CompileOptions &options,
                               TimingScope &timing,
                               ProgressFn progress = nullptr);
 
+/// What mlir::attn::listParameters says in a context of its own, with the
+/// dialects that compile() knows.
+llvm::Expected<std::string> listParameters(llvm::StringRef schedule);
+
 } // namespace mlir::attn
 
 #endif // ATTN_COMPILE_CANDIDATEFOLDER_H

@@ -36,31 +36,9 @@ struct SizeSymbol {
   unsigned index = 0;
 };
 
-/// A parsed integer expression. Parsing happens once; evaluation is cheap.
+/// An integer expression, parsed or built from others. Evaluation is cheap.
 class SizeExpr {
 public:
-  /// Gives the value of a symbol, or nothing when it has none.
-  using Lookup = llvm::function_ref<std::optional<int64_t>(const SizeSymbol &)>;
-
-  /// The constant 0.
-  SizeExpr() : SizeExpr(0) {}
-  /// The constant `value`.
-  explicit SizeExpr(int64_t value);
-
-  /// Parses `text`. Errors name the column (from 1) and what was expected.
-  static llvm::Expected<SizeExpr> parse(llvm::StringRef text);
-
-  /// Evaluates the expression. Errors: a symbol without value, division by
-  /// zero, overflow.
-  llvm::Expected<int64_t> evaluate(Lookup lookup) const;
-
-  /// Every symbol that the expression mentions, in order of appearance.
-  llvm::ArrayRef<SizeSymbol> getSymbols() const { return symbols; }
-  /// The text that was parsed.
-  llvm::StringRef getText() const { return text; }
-
-private:
-  friend class SizeExprParser;
   enum class Op : uint8_t {
     Constant,
     Symbol,
@@ -74,11 +52,47 @@ private:
     Max,
     Neg
   };
-  /// One step in postfix order: `value` is a constant or an index into symbols.
+  /// One step in postfix order: `value` is a constant or an index into the
+  /// symbols. Others take one value (Neg) or two from a stack.
   struct Step {
     Op op;
     int64_t value;
   };
+
+  /// Gives the value of a symbol, or nothing when it has none.
+  using Lookup = llvm::function_ref<std::optional<int64_t>(const SizeSymbol &)>;
+
+  /// The constant 0.
+  SizeExpr() : SizeExpr(0) {}
+  /// The constant `value`.
+  SizeExpr(int64_t value);
+  /// The extent of dimension `dim` of a tensor.
+  static SizeExpr getDim(llvm::StringRef tensor, unsigned dim);
+  /// `left / right` rounded towards plus infinity.
+  static SizeExpr ceilDiv(const SizeExpr &left, const SizeExpr &right);
+  // Sums stand in parentheses in the text.
+  SizeExpr operator+(const SizeExpr &right) const;
+  SizeExpr operator-(const SizeExpr &right) const;
+  SizeExpr operator*(const SizeExpr &right) const;
+
+  /// Parses `text`. Errors name the column (from 1) and what was expected.
+  static llvm::Expected<SizeExpr> parse(llvm::StringRef text);
+
+  /// Evaluates the expression. Errors: a symbol without value, division by
+  /// zero, overflow.
+  llvm::Expected<int64_t> evaluate(Lookup lookup) const;
+
+  /// Every symbol that the expression mentions, in order of appearance.
+  llvm::ArrayRef<SizeSymbol> getSymbols() const { return symbols; }
+  /// The text that was parsed, or one that means the same.
+  llvm::StringRef getText() const { return text; }
+  /// How the value is found, for whoever emits code that finds it.
+  llvm::ArrayRef<Step> getSteps() const { return steps; }
+
+private:
+  friend class SizeExprParser;
+  static SizeExpr combine(Op op, const SizeExpr &left, const SizeExpr &right,
+                          std::string text);
 
   std::string text;
   llvm::SmallVector<Step, 4> steps;

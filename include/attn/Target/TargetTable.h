@@ -147,6 +147,11 @@ struct TargetRow {
 
   llvm::StringRef board;
   unsigned smCount = 0;
+  /// SMs that CTAs of clusters of 2 and of 4 fill at once, with one CTA on an
+  /// SM: a cluster stays inside a part of the chip (GPC), whose number of SMs
+  /// need not be a multiple of its size. 0 where it is not known.
+  unsigned smCountInPairs = 0;
+  unsigned smCountInFours = 0;
   /// SM clock in MHz at which the board's published peaks hold.
   unsigned clockMHz = 0;
   /// Bytes of device memory read in a second, in units of 10^9.
@@ -162,6 +167,9 @@ struct TargetRow {
   double picojoulePerLaneInstruction = 0;
   double picojoulePerL2Byte = 0;
 
+  /// SMs of the reference board that CTAs of clusters of `size` fill at once; 0
+  /// where it is not known.
+  unsigned getClusteredSMs(unsigned size) const;
   bool has(Capability capability) const {
     return capabilities[static_cast<unsigned>(capability)];
   }

@@ -10,30 +10,29 @@
 #ifndef ATTN_LIB_SCHEDULE_SPLITQ_SPLITQ_H
 #define ATTN_LIB_SCHEDULE_SPLITQ_SPLITQ_H
 
-#include "attn/Schedule/Schedule.h"
+#include "attn/Schedule/Core/Schedule.h"
 
 namespace mlir::attn {
 
-class SplitQSchedule : public Schedule {
+class SplitQSchedule : public ScheduleOf<SplitQPlanAttr> {
 public:
-  llvm::StringRef getName() const override { return "split_q"; }
   std::vector<PlanAttrInterface>
   getCandidates(const ProblemFacts &facts,
                 const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
-  llvm::Error isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
-                      const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
   bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
                          const TargetRow &target) const override;
   PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   FailureOr<PlanAttrInterface>
   setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
-                MLIRContext *context, PlanAttrInterface plan,
+                PlanAttrInterface plan,
                 llvm::ArrayRef<PlanParameter> parameters) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts,
-                             PlanAttrInterface plan) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };

@@ -47,8 +47,33 @@ func.func private @f() attributes {x = #attn.split_q<parts = 3>}
 
 // -----
 
-// expected-error@+1 {{expected group to be 0, or positive in order 'longest_first', got 2 in order 'row_major'}}
+// expected-error@+1 {{expected group_heads to be 0, or positive in order 'longest_first', got 2 in order 'row_major'}}
+func.func private @f() attributes {x = #attn.split_q<group_heads = 2>}
+
+// -----
+
+// expected-error @below {{unknown parameter 'speed' of schedule 'split_q', expected one of block_m, block_n, warps, stages, q_in_regs, parts, softmax, order, group_heads, epilogue}}
+func.func private @f() attributes {x = #attn.split_q<warps = 2, speed = 2>}
+
+// -----
+
+// expected-error @below {{parameter 'group' of schedule 'split_q' is called 'group_heads' now}}
 func.func private @f() attributes {x = #attn.split_q<group = 2>}
+
+// -----
+
+// expected-error @below {{expected parameter 'warps' once}}
+func.func private @f() attributes {x = #attn.split_q<warps = 2, warps = 2>}
+
+// -----
+
+// expected-error @below {{expected order to be one of row_major, longest_first, got 'random'}}
+func.func private @f() attributes {x = #attn.split_q<order = random>}
+
+// -----
+
+// expected-error @below {{expected q_in_regs to be true or false, got '1'}}
+func.func private @f() attributes {x = #attn.split_q<q_in_regs = 1>}
 
 // -----
 

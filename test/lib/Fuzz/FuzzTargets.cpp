@@ -7,7 +7,7 @@
 #include "attn/Harness/Recorded.h"
 #include "attn/InitAll.h"
 #include "attn/Lint/SassLint.h"
-#include "attn/Schedule/PlanTable.h"
+#include "attn/Schedule/Core/PlanTable.h"
 #include "attn/Target/BundleFile.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"

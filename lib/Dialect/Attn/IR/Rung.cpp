@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -21,6 +22,15 @@ std::optional<Rung> attn::symbolizeRung(StringRef name) {
     if (text == name)
       return rung;
   return std::nullopt;
+}
+
+llvm::Expected<Rung> attn::parseRung(StringRef name) {
+  if (std::optional<Rung> rung = symbolizeRung(name))
+    return *rung;
+  std::string known =
+      llvm::join(llvm::map_range(getRungs(), stringifyRung), ", ");
+  return llvm::createStringError("expected one of " + known + ", got '" + name +
+                                 "'");
 }
 
 llvm::ArrayRef<Rung> attn::getRungs() {

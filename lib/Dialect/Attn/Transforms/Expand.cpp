@@ -1,7 +1,7 @@
 //===- Expand.cpp - The pass attn-expand ----------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
-#include "attn/Schedule/Outline.h"
+#include "attn/Schedule/Core/Outline.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace mlir::attn {

@@ -8,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
-#include "attn/Schedule/Candidates.h"
-#include "attn/Schedule/Outline.h"
-#include "attn/Schedule/PlanTable.h"
+#include "attn/Schedule/Core/Outline.h"
+#include "attn/Schedule/Core/PlanCandidates.h"
+#include "attn/Schedule/Core/PlanTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -38,7 +38,11 @@ private:
                                 const TargetRow &target);
   LogicalResult takeEntry(const ProblemFacts &facts, const TargetRow &target,
                           const PlanTable &table, const PlanTableEntry &entry);
-  /// Says why the parameters make no plan, and who knows them.
+  /// The start of an error about parameters of `schedule`, with notes on the
+  /// schedules that know those that it does not.
+  InFlightDiagnostic startParameterError(AttentionOp op,
+                                         const Schedule &schedule);
+  /// Says why the parameters make no plan.
   LogicalResult refuseParameters(AttentionOp op,
                                  const PlanCandidates &candidates);
   void report(AttentionOp op, const PlanCandidate &candidate,
@@ -85,7 +89,7 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
            << plan.getSchedule() << "', but the option says '" << schedule
            << "'";
   FailureOr<PlanAttrInterface> changed = found->setParameters(
-      [&] { return op.emitOpError(); }, &getContext(), plan, parameters);
+      [&] { return startParameterError(op, *found); }, plan, parameters);
   if (failed(changed))
     return failure();
   if (llvm::Error error = found->isLegal(facts, *changed, target))
@@ -108,14 +112,18 @@ LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
            << table.getName() << ": " << why;
   };
   PlanAttrInterface plan;
+  std::string reason;
   {
-    ScopedDiagnosticHandler silence(&getContext(),
-                                    [](Diagnostic &) { return success(); });
+    ScopedDiagnosticHandler listen(&getContext(), [&](Diagnostic &diagnostic) {
+      if (reason.empty())
+        reason = ": " + diagnostic.str();
+      return success();
+    });
     plan = dyn_cast_if_present<PlanAttrInterface>(
         parseAttribute(entry.plan, &getContext()));
   }
   if (!plan)
-    return fail("expected a plan as IR prints it");
+    return fail("expected a plan as IR prints it" + reason);
   llvm::Expected<const Schedule &> found = lookupSchedule(plan.getSchedule());
   if (!found)
     return fail(llvm::toString(found.takeError()));
@@ -153,38 +161,32 @@ FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
   return false;
 }
 
-LogicalResult AttnPlanPass::refuseParameters(AttentionOp op,
-                                             const PlanCandidates &candidates) {
-  auto knows = [&](const Schedule *each, PlanParameter parameter) {
-    return hasParameter(*each, &getContext(), parameter.name);
-  };
-  // The schedule that was meant knows the names; its complaint is about values.
-  const auto *unfit = llvm::find_if(candidates.unfit, [&](const auto &each) {
-    return llvm::all_of(parameters, [&](PlanParameter parameter) {
-      return knows(each.first, parameter);
-    });
-  });
-  if (unfit == candidates.unfit.end())
-    unfit = candidates.unfit.begin();
-  auto [meant, plan] = *unfit;
-  std::string message;
-  {
-    ScopedDiagnosticHandler listen(&getContext(), [&](Diagnostic &diagnostic) {
-      message = diagnostic.str();
-      return success();
-    });
-    (void)meant->setParameters([&] { return mlir::emitError(op.getLoc()); },
-                               &getContext(), plan, parameters);
-  }
-  InFlightDiagnostic diag = op.emitOpError() << message;
+InFlightDiagnostic AttnPlanPass::startParameterError(AttentionOp op,
+                                                     const Schedule &schedule) {
+  InFlightDiagnostic diag = op.emitOpError();
   for (PlanParameter parameter : parameters)
-    if (!knows(meant, parameter))
+    if (!hasParameter(schedule, &getContext(), parameter.name))
       for (const Schedule *other : getSchedules())
-        if (knows(other, parameter))
+        if (hasParameter(*other, &getContext(), parameter.name))
           diag.attachNote()
               << "'" << parameter.name << "' is a parameter of schedule '"
               << other->getName() << "'";
   return diag;
+}
+
+LogicalResult AttnPlanPass::refuseParameters(AttentionOp op,
+                                             const PlanCandidates &candidates) {
+  // The schedule that was meant knows the names; its complaint is about values.
+  const auto *unfit = llvm::find_if(candidates.unfit, [&](const auto &each) {
+    return llvm::all_of(parameters, [&](PlanParameter parameter) {
+      return hasParameter(*each.first, &getContext(), parameter.name);
+    });
+  });
+  if (unfit == candidates.unfit.end())
+    unfit = candidates.unfit.begin();
+  const Schedule &meant = *unfit->first;
+  return meant.setParameters([&] { return startParameterError(op, meant); },
+                             unfit->second, parameters);
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {

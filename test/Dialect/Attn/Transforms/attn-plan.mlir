@@ -6,14 +6,14 @@
 // RUN: attn-opt %s -attn-plan="schedule=split_q print-all=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=PRINT
 // RUN: attn-opt %s -attn-plan="schedule=split_q print=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=TABLE
 
-// RUN: attn-opt %s -attn-plan="chip=sm_80 set=block_n=64,parts=2,order=longest_first,group=2" | FileCheck %s --check-prefix=PARTS
+// RUN: attn-opt %s -attn-plan="chip=sm_80 set=block_n=64,parts=2,order=longest_first,group_heads=2" | FileCheck %s --check-prefix=PARTS
 
 // PARTS-LABEL: func.func @long
-// PARTS: plan = #attn.split_q<{{.*}}parts = 2, {{.*}}group = 2>
+// PARTS: plan = #attn.split_q<{{.*}}parts = 2, {{.*}}group_heads = 2>
 // The sums of shared memory and registers stand in the remark, and what a
 // block's clocks are spent on.
 // CHECK-LABEL: func.func @long
-// CHECK: plan = #attn.split_q<{{.*}}softmax = optimistic, order = longest_first, group = 8>
+// CHECK: plan = #attn.split_q<{{.*}}softmax = optimistic, order = longest_first, group_heads = 8>
 // SM86-LABEL: func.func @long
 // SM86: plan = #attn.split_q<
 // REMARK: plan | Category:attn.plan {{.*}}plan for sm_80: #attn.split_q<{{[^>]*}}>: {{[0-9.]+}} us ({{[0-9.]+}} waves of {{[0-9]+}} CTAs an SM; {{.*}}limit {{(tensor|exp|issue|shared)}}), shared memory {{[0-9]+}} ({{.*}}k {{.*}} + v {{.*}}), registers {{[0-9]+}} (o {{.*}} + s {{.*}} + row values {{.*}} + other {{.*}})"

@@ -10,6 +10,7 @@
 
 #include "attn/Dialect/Attn/IR/AsyncEngine.h"
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
+#include "attn/Dialect/Attn/IR/PlanParameters.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TileLayout.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -140,12 +140,25 @@ def Attn_PlanInterface : AttrInterface<"PlanAttrInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{
     A plan: the name of a schedule and the value of each of its parameters.
+    Attributes that derive from `Attn_Plan` (PlanBase.td) define `getThreads`
+    only.
   }];
   let methods = [
     InterfaceMethod<"Returns the registered name of the schedule.",
       "::llvm::StringRef", "getSchedule", (ins)>,
     InterfaceMethod<"Returns the number of threads of a CTA.",
       "int64_t", "getThreads", (ins)>,
+    InterfaceMethod<[{
+      Returns the parameters in the order in which they print, with this plan's
+      values.
+    }], "::std::vector<::mlir::attn::PlanParameterInfo>", "listParameters",
+      (ins)>,
+    InterfaceMethod<[{
+      Returns the plan with parameters replaced, which together may be right
+      where one by one they are not; null after a diagnostic of `emitError`.
+    }], "::mlir::attn::PlanAttrInterface", "withParameters",
+      (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
+           "::llvm::ArrayRef<::mlir::attn::PlanParameter>":$parameters)>,
   ];
 }
 

@@ -34,6 +34,9 @@ enum class Rung {
 llvm::StringRef stringifyRung(Rung rung);
 /// The inverse of stringifyRung; nothing for another name.
 std::optional<Rung> symbolizeRung(llvm::StringRef name);
+/// The same; an error for another name that lists the rungs: "expected one of
+/// problem, ..., got 'sass'".
+llvm::Expected<Rung> parseRung(llvm::StringRef name);
 /// All rungs in order.
 llvm::ArrayRef<Rung> getRungs();
 

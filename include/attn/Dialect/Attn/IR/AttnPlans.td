@@ -1,0 +1,122 @@
+//===- AttnPlans.td - Plans of the project's schedules ------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNPLANS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNPLANS_TD
+
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "attn/Dialect/Attn/IR/AttnEnums.td"
+include "attn/Dialect/Attn/IR/PlanBase.td"
+
+def Attn_SplitQPlanAttr : Attn_Plan<Attn_Dialect, "SplitQPlan", "split_q", "split_q", (ins
+    Attn_PlanInt<128, "Query rows of a CTA, a multiple of `16 * warps`">:$block_m,
+    Attn_PlanInt<64, "Keys of a block, a multiple of 16">:$block_n,
+    Attn_PlanInt<4, "Warps of a CTA">:$warps,
+    Attn_PlanInt<2, "Slots of the K and V rings, 1 or 2">:$stages,
+    Attn_PlanBool<true,
+      "Q fragments stay in registers instead of being read from shared memory "
+      "for each block">:$q_in_regs,
+    Attn_PlanInt<1,
+      "Equal parts of a block's keys that take the softmax one after the other, "
+      "so that the products of one overlap the exponentials of another. Each has "
+      "a multiple of 16 keys">:$parts,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_TileOrder, "row_major",
+      "The order in which tiles are given to CTAs">:$order,
+    Attn_PlanInt<0,
+      "Heads whose tiles run side by side in the order `longest_first`, so that "
+      "their K and V stay in L2: a divisor of the number of heads, or 0 for all "
+      "heads of all batches">:$group_heads,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. Not `tma`">:$epilogue),
+    [Attn_RenamedParameter<"group", "group_heads">]> {
+  let description = [{
+    FlashAttention-2 style: a CTA owns `block_m` query rows, its warps split
+    the rows, and all of them walk the keys in blocks of `block_n`.
+
+    Example: `#attn.split_q<block_m = 128, block_n = 64, warps = 4>`.
+  }];
+}
+
+def Attn_WsWgmmaPlanAttr : Attn_Plan<Attn_Dialect, "WsWgmmaPlan", "ws_wgmma", "ws_wgmma", (ins
+    Attn_PlanInt<128, "Query rows of a tile, 64 for each consumer warpgroup">:$block_m,
+    Attn_PlanInt<128, "Keys of a block, a multiple of 16">:$block_n,
+    Attn_PlanInt<1, "Slots of the ring of queries">:$q_stages,
+    Attn_PlanInt<2, "Slots of the ring of keys">:$k_stages,
+    Attn_PlanInt<2, "Slots of the ring of values">:$v_stages,
+    Attn_PlanBool<true, "QK of the next block starts before PV of this one">:$qk_ahead,
+    Attn_PlanBool<false,
+      "PV of a block is awaited with QK of the block after the next one, which "
+      "takes a second set of probabilities. Needs `qk_ahead` and the softmax "
+      "policy `optimistic`">:$pv_behind,
+    Attn_PlanBool<false,
+      "PV reads the probabilities of a block from shared memory, which the "
+      "warpgroups write with stmatrix, and not from registers. Not with "
+      "`pv_behind` or `first_block`, nor for 8-bit operands">:$p_shared,
+    Attn_PlanBool<false,
+      "Warpgroups take turns to start their products (`attn.turn.take`). Needs "
+      "`qk_ahead`">:$turns,
+    Attn_PlanInt<1,
+      "CTAs of a cluster, 1, 2 or 4, each of which loads a part of every block of "
+      "keys and values for all">:$cluster,
+    Attn_PlanBool<false,
+      "Rows of a block of K are loaded in the order in which a thread's scores are "
+      "of four neighbouring keys, so that 8-bit probabilities need no shuffles. "
+      "Needs 8-bit V whose keys are contiguous, and a number of keys that is a "
+      "known multiple of 4">:$key_quads,
+    Attn_PlanBool<false, "Tiles are dealt by a counter in global memory, not by rank">:$dynamic,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_TileOrder, "row_major",
+      "The order in which tiles are given to CTAs. With `longest_first`, the "
+      "longest tiles of a group of heads come first, and CTAs take them in turns "
+      "of alternating direction, or as the counter deals them">:$order,
+    Attn_PlanInt<0,
+      "Query heads of a group in the order `longest_first`, 0 for all: a number "
+      "whose keys and values stay in L2">:$group_heads,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. With `tma` they leave through shared memory "
+      "of their own if it fits, else through that of the queries; packed sequences "
+      "take another way">:$epilogue,
+    Attn_PlanEnum<Attn_FirstBlock, "whole",
+      "With `auto` each warpgroup multiplies only those keys of a tile's first "
+      "block, the one with the last keys, that it may need: where the lengths of "
+      "the sequences tell (`first` of `attn.kv_loop`), and not with `key_quads`. "
+      "Needs `qk_ahead`. Under a window it also ends at the last block that its "
+      "own rows need, whatever the lengths, except with `turns`">:$first_block)> {
+  let description = [{
+    FlashAttention-3 style: one warp loads by TMA, warpgroups of 64 query rows
+    each multiply with wgmma, in one CTA for each SM that walks tiles of
+    `block_m` rows.
+
+    Example: `#attn.ws_wgmma<block_m = 128, block_n = 128>`.
+  }];
+}
+
+def Attn_SelfLoadPlanAttr : Attn_Plan<Attn_Dialect, "SelfLoadPlan", "self_load", "self_load", (ins
+    Attn_PlanInt<64, "Keys of a block, a multiple of 16">:$block_n,
+    Attn_PlanInt<2, "Slots of the ring of keys">:$k_stages,
+    Attn_PlanInt<2, "Slots of the ring of values">:$v_stages,
+    Attn_PlanBool<false, "QK of the next block starts before PV of this one">:$qk_ahead,
+    Attn_PlanInt<1,
+      "CTAs that an SM is to hold at once, 1 to 4. A thread has as many registers "
+      "as that leaves it, and the grid as many CTAs as fit the chip">:$ctas_per_sm,
+    Attn_PlanBool<false, "As in `#attn.ws_wgmma`">:$key_quads,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_TileOrder, "row_major",
+      "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
+    Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. With `staged` and `tma` they pass through "
+      "shared memory of their own">:$epilogue)> {
+  let description = [{
+    A warpgroup of 64 query rows is a CTA, several of which share an SM: it
+    multiplies with wgmma, and one of its threads loads by TMA what it needs
+    next. CTAs walk tiles as those of `ws_wgmma` do.
+
+    Example: `#attn.self_load<block_n = 96, ctas_per_sm = 3>`.
+  }];
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNPLANS_TD

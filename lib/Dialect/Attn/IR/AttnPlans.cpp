@@ -1,0 +1,109 @@
+//===- AttnPlans.cpp - Plans of the project's schedules -------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+using EmitErrorFn = function_ref<InFlightDiagnostic()>;
+
+int64_t SplitQPlanAttr::getThreads() const { return 32 * getWarps(); }
+
+/// More rows than shared memory holds at the smallest head dimension, and few
+/// enough for sums of bytes not to wrap.
+static constexpr int64_t kMostBlockRows = 8192;
+
+LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
+                                     const Parameters &p) {
+  if (p.warps < 1 || p.warps > 32 || !llvm::isPowerOf2_64(p.warps))
+    return emitError() << "expected warps to be a power of two up to 32, got "
+                       << p.warps;
+  if (p.blockM < 1 || p.blockM > kMostBlockRows ||
+      p.blockM % (16 * p.warps) != 0)
+    return emitError() << "expected block_m to be a multiple of 16 * warps = "
+                       << 16 * p.warps << " up to " << kMostBlockRows
+                       << ", got " << p.blockM;
+  if (p.blockN < 16 || p.blockN > kMostBlockRows || p.blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to "
+                       << kMostBlockRows << ", got " << p.blockN;
+  if (p.stages != 1 && p.stages != 2)
+    return emitError() << "expected 1 or 2 stages, got " << p.stages;
+  if (p.parts < 1 || p.blockN % (16 * p.parts) != 0)
+    return emitError() << "expected parts to divide block_n / 16 = "
+                       << p.blockN / 16 << ", got " << p.parts;
+  if (p.groupHeads < 0 ||
+      (p.groupHeads > 0 && p.order != TileOrder::LongestFirst))
+    return emitError() << "expected group_heads to be 0, or positive in order "
+                          "'longest_first', got "
+                       << p.groupHeads << " in order '"
+                       << stringifyTileOrder(p.order) << "'";
+  return success();
+}
+
+/// What plans of all schedules with wgmma and rings share.
+static LogicalResult
+verifyWgmmaBlock(EmitErrorFn emitError, int64_t blockN, int64_t groupHeads,
+                 ArrayRef<std::pair<StringRef, int64_t>> rings) {
+  if (blockN < 16 || blockN > 256 || blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to 256, "
+                          "got "
+                       << blockN;
+  for (auto [name, stages] : rings)
+    if (stages < 1 || stages > 8)
+      return emitError() << "expected " << name << " from 1 to 8, got "
+                         << stages;
+  if (groupHeads < 0)
+    return emitError() << "expected group_heads not to be negative, got "
+                       << groupHeads;
+  return success();
+}
+
+int64_t WsWgmmaPlanAttr::getThreads() const {
+  // A warpgroup for each 64 rows, and one that loads.
+  return 128 * (getBlockM() / 64 + 1);
+}
+
+LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError,
+                                      const Parameters &p) {
+  if (p.blockM != 64 && p.blockM != 128 && p.blockM != 192)
+    return emitError() << "expected block_m to be 64, 128 or 192, got "
+                       << p.blockM;
+  if (failed(verifyWgmmaBlock(emitError, p.blockN, p.groupHeads,
+                              {{"q_stages", p.qStages},
+                               {"k_stages", p.kStages},
+                               {"v_stages", p.vStages}})))
+    return failure();
+  if (p.pvBehind && (!p.qkAhead || p.softmax != SoftmaxPolicy::Optimistic))
+    return emitError() << "expected pv_behind with qk_ahead and the softmax "
+                          "policy 'optimistic', got qk_ahead = "
+                       << (p.qkAhead ? "true" : "false") << " and '"
+                       << stringifySoftmaxPolicy(p.softmax) << "'";
+  if (p.pShared && (p.pvBehind || p.firstBlock != FirstBlock::Whole))
+    return emitError() << "expected p_shared without pv_behind and with "
+                          "first_block = whole, got pv_behind = "
+                       << (p.pvBehind ? "true" : "false")
+                       << " and first_block = "
+                       << stringifyFirstBlock(p.firstBlock);
+  if (p.turns && !p.qkAhead)
+    return emitError() << "expected turns with qk_ahead";
+  if (p.firstBlock != FirstBlock::Whole && !p.qkAhead)
+    return emitError() << "expected first_block = whole without qk_ahead, got "
+                       << stringifyFirstBlock(p.firstBlock);
+  if (p.cluster != 1 && p.cluster != 2 && p.cluster != 4)
+    return emitError() << "expected cluster to be 1, 2 or 4, got " << p.cluster;
+  return success();
+}
+
+int64_t SelfLoadPlanAttr::getThreads() const { return 128; }
+
+LogicalResult SelfLoadPlanAttr::verify(EmitErrorFn emitError,
+                                       const Parameters &p) {
+  if (failed(
+          verifyWgmmaBlock(emitError, p.blockN, p.groupHeads,
+                           {{"k_stages", p.kStages}, {"v_stages", p.vStages}})))
+    return failure();
+  if (p.ctasPerSm < 1 || p.ctasPerSm > 4)
+    return emitError() << "expected ctas_per_sm from 1 to 4, got "
+                       << p.ctasPerSm;
+  return success();
+}

@@ -1,0 +1,128 @@
+//===- AttentionEmitter.h - What all schedules emit -------------*- C++ -*-===//
+//
+// The parts of an attention kernel in tile IR that do not depend on how its
+// tiles are scheduled: lengths, views, what stands between products and
+// softmax, and how results are finished. Scores stay in units in which one
+// factor, the softmax's scale, turns them into exponents of two: the raw
+// products where nothing but the problem's scale stands between, else natural
+// units.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H
+#define ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H
+
+#include "EmitBlockBounds.h"
+
+namespace mlir::attn {
+
+/// Where a tile of queries is.
+struct TileCoordinates {
+  Value tile, head, kvHead, batch;
+};
+
+/// Where TMA may store results: a map of their tensor, which ends where their
+/// rows do, and the first element of the tile. Empty if it may not.
+struct ResultMap {
+  Value map;
+  SmallVector<Value, 4> coordinates;
+};
+
+/// The row values and the accumulator that the loop carries.
+struct RunningState {
+  Value m, l, o;
+
+  RunningState() = default;
+  RunningState(Value m, Value l, Value o) : m(m), l(l), o(o) {}
+  /// The state as a loop has it, in the order of list().
+  explicit RunningState(ValueRange carried)
+      : RunningState(carried[0], carried[1], carried[2]) {}
+  SmallVector<Value> list() const { return {m, l, o}; }
+};
+
+class AttentionEmitter {
+protected:
+  /// For tiles of `blockM` query rows.
+  AttentionEmitter(KernelContext &context, int64_t blockM);
+
+  RankedTensorType tileType(ArrayRef<int64_t> shape, Type elementType) {
+    return RankedTensorType::get(shape, elementType,
+                                 AutoLayoutAttr::get(b.getContext()));
+  }
+  RankedTensorType f32Tile(ArrayRef<int64_t> shape) {
+    return tileType(shape, b.getF32Type());
+  }
+  BufferType bufferType(ArrayRef<int64_t> shape) {
+    return BufferType::get(b.getContext(), shape, facts.elementType,
+                           AutoLayoutAttr::get(b.getContext()),
+                           MemorySpace::Shared);
+  }
+  Value splat(RankedTensorType type, double value) {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, b.getF32FloatAttr(value)));
+  }
+  /// A scalar f32 as a tile of row values.
+  Value splatRows(Value scalar) {
+    return tensor::SplatOp::create(b, scalar, f32Tile({blockM}));
+  }
+  Value alloc(StringRef name, BufferType type) {
+    return AllocOp::create(b, type, b.getStringAttr(name), IntegerAttr(),
+                           StringAttr());
+  }
+
+  /// The key head of a query head: query heads of a key head stand next to each
+  /// other.
+  Value emitKVHead(Value head);
+  /// Reads what units of q and k, and of v, stand for in the tile's head, where
+  /// the problem says so.
+  void emitScoreDescale();
+  void emitValueDescale();
+  /// The factor of online_softmax, f32: exponents of two per unit of score.
+  Value emitExponentScale();
+  /// Reads the lengths of the tile's sequences and where they start.
+  void emitLengths();
+  /// Rows of one head of a rank-4 tensor, or of lse.
+  Value emitView(StringRef name, Value head, Value start, Value rows);
+  /// Initial values of m, l and o. Under a policy that bets, rows beyond the
+  /// last query start with a maximum that keeps their probabilities small: all
+  /// their scores are 0, so that each block would lose the bet for its warp.
+  RunningState emitInitialState(bool bets = false);
+  /// Applies softcap, score_mod, mask_mod and the mask to the products of a
+  /// block, whose keys are in fours with `quads` (attn.apply_mask).
+  LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
+                           bool quads = false);
+  /// The state after the loop in exponents of two and whole row sums, with the
+  /// sinks.
+  RunningState emitFinalState(RunningState carried);
+  /// Divides by the row sums and stores O and LSE.
+  void emitResults(RunningState state, Value oView, Value lseView,
+                   Value scratch, EpilogueKind epilogue,
+                   const ResultMap &map = {});
+
+  KernelContext &context;
+  const ProblemFacts &facts;
+  const int64_t blockM;
+  ImplicitLocOpBuilder &b;
+  TileCoordinates at;
+  Value row;
+  Value queries, keys;
+  /// First row of the sequence in packed tensors, i64; null otherwise.
+  Value queryStart, keyStart;
+  BlockBounds bounds;
+  /// Factors of q k and of v, f32; null where units are ones.
+  Value scoreDescale, valueDescale;
+
+private:
+  /// The element of a (batch, heads) tensor that is the tile's.
+  Value emitDescale(StringRef name, Value head);
+  RunningState emitSinks(RunningState state);
+  bool needsIndices() const;
+  /// True if scores are made before the softmax, so that it gets no factor but
+  /// log2 e.
+  bool hasNaturalScores() const;
+  Value emitAbsentRows(Value m);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H

@@ -1,0 +1,74 @@
+//===- CommonChecks.cpp - What schedules refuse alike ---------------------===//
+
+#include "CommonChecks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Columns of the narrowest matrix instruction.
+static constexpr int64_t kDimStep = 8;
+
+llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
+                                  const llvm::Twine &what) {
+  return llvm::createStringError("schedule '" + schedule +
+                                 "' does not support " + what);
+}
+
+llvm::Error attn::checkCommon(llvm::StringRef schedule,
+                              const ProblemFacts &facts, bool allowsNarrow) {
+  AttentionOp op = facts.op;
+  auto unsupported = [&](const llvm::Twine &what) {
+    return makeUnsupported(schedule, what);
+  };
+  if (op.getPageTable())
+    return unsupported("paged keys");
+  if (op.getKvSplits())
+    return unsupported("split keys with partial results");
+  if (op.getRopeDim())
+    return unsupported("the absorbed latent form ('rope_dim')");
+  auto typeName = [](Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return text;
+  };
+  if (facts.isNarrow() && !allowsNarrow)
+    return unsupported("operands of type " + typeName(facts.elementType) +
+                       ", expected f16 or bf16");
+  if (!facts.outType.isF16() && !facts.outType.isBF16() &&
+      !facts.outType.isF32())
+    return unsupported("an output of type " + typeName(facts.outType) +
+                       ", expected f16, bf16 or f32");
+  for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
+                           std::pair("value dimension", facts.valueDim)})
+    if (dim < kDimStep || dim > 256 || dim % kDimStep != 0)
+      return unsupported(
+          llvm::formatv("a {0} of {1}, expected a multiple of {2} up to 256",
+                        name, dim, kDimStep));
+  for (auto [name, length] :
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
+    if (!ShapedType::isDynamic(length) && length >= kLengthLimit)
+      return unsupported(llvm::formatv("{0} {1}, expected fewer than {2}",
+                                       length, name, kLengthLimit));
+  return llvm::Error::success();
+}
+
+llvm::Error attn::checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy) {
+  if (policy != SoftmaxPolicy::Lagged)
+    return llvm::Error::success();
+  return makeUnsupported(
+      schedule,
+      llvm::formatv(
+          "the softmax policy '{0}', expected 'exact', 'threshold' or "
+          "'optimistic'",
+          stringifySoftmaxPolicy(policy)));
+}
+
+llvm::Error attn::checkSharedBytes(const ResourceSum &shared,
+                                   const TargetRow &target) {
+  if (shared.getTotal() <= target.sharedBytesPerCTA)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}",
+                    shared.str(), target.sharedBytesPerCTA, target.chip));
+}

@@ -1,0 +1,21 @@
+//===- EmitBlockBounds.h - A kernel finds the keys of a tile ----*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H
+#define ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H
+
+#include "../Problem/BlockBounds.h"
+#include "attn/Schedule/Core/KernelContext.h"
+
+namespace mlir::attn {
+
+/// Bounds as i32 values; null where the mask has none.
+using BlockBounds = BlockBoundsOf<Value>;
+
+/// Emits the bounds of the tile of `blockM` queries from `row` on. `queries`
+/// and `keys` are the lengths of the sequence; any of them may be 0.
+BlockBounds emitBlockBounds(KernelContext &context, Value row, Value queries,
+                            Value keys, int64_t blockM, int64_t blockN);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H

@@ -1,0 +1,179 @@
+//===- PlanCandidates.cpp - The legal plans of an attention ---------------===//
+
+#include "attn/Schedule/Core/PlanCandidates.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::string PlanCandidate::describe() const {
+  const PlanEstimate &e = estimate;
+  return llvm::formatv(
+      "{0}: {1:f1} us ({2:f2} waves of {3} CTAs an SM; {4:f1} blocks a tile "
+      "at {5:f0} clocks, tile {6:f0}; limit {7}), shared memory {8}, "
+      "registers {9}{10}",
+      llvm::to_string(plan), e.microseconds, e.waves, e.ctasPerSM, e.blocks,
+      e.blockClocks, e.tileClocks, e.getLimiter(), e.sharedBytes.str(),
+      e.registers.str(), spills ? ", expected to spill" : "");
+}
+
+PlanCandidate attn::makeCandidate(const ProblemFacts &facts,
+                                  const TargetRow &target,
+                                  const Schedule &schedule,
+                                  PlanAttrInterface plan) {
+  return {plan, &schedule, schedule.estimate(facts, plan, target),
+          schedule.isExpectedToSpill(facts, plan, target)};
+}
+
+std::string attn::formatPlanTable(llvm::ArrayRef<PlanCandidate> plans,
+                                  size_t count) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "        us   waves  CTAs/SM  clocks/block   limit   shared  registers "
+        " "
+        "plan";
+  for (const PlanCandidate &each : plans.take_front(count)) {
+    const PlanEstimate &e = each.estimate;
+    os << llvm::formatv(
+        "\n{0,10:f1}{1,8:f2}{2,9}{3,14:f0}{4,8}{5,9}{6,11}  {7}{8}",
+        e.microseconds, e.waves, e.ctasPerSM, e.blockClocks, e.getLimiter(),
+        e.sharedBytes.getTotal(), e.registers.getTotal(),
+        llvm::to_string(each.plan), each.spills ? ", expected to spill" : "");
+  }
+  return text;
+}
+
+bool attn::hasParameter(const Schedule &schedule, MLIRContext *context,
+                        llvm::StringRef name) {
+  return llvm::any_of(
+      schedule.getDefaultPlan(context).listParameters(),
+      [&](const PlanParameterInfo &info) { return info.name == name; });
+}
+
+/// Prints `text` in lines of up to 80 columns, each behind `indent` blanks.
+static void printWrapped(llvm::raw_ostream &os, llvm::StringRef text,
+                         size_t indent) {
+  constexpr size_t kColumns = 80;
+  size_t column = kColumns;
+  while (!text.empty()) {
+    auto [word, rest] = text.split(' ');
+    if (column + 1 + word.size() > kColumns) {
+      os << '\n';
+      os.indent(indent);
+      column = indent;
+    } else {
+      os << ' ';
+      ++column;
+    }
+    os << word;
+    column += word.size();
+    text = rest;
+  }
+}
+
+llvm::Expected<std::string> attn::listParameters(llvm::StringRef name,
+                                                 MLIRContext *context) {
+  llvm::SmallVector<const Schedule *> schedules = getSchedules();
+  if (!name.empty()) {
+    llvm::Expected<const Schedule &> found = lookupSchedule(name);
+    if (!found)
+      return found.takeError();
+    schedules = {&*found};
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (const Schedule *schedule : schedules) {
+    os << (schedule == schedules.front() ? "" : "\n") << schedule->getName()
+       << ":\n";
+    PlanAttrInterface plan = schedule->getDefaultPlan(context);
+    for (const PlanParameterInfo &info : plan.listParameters()) {
+      os << "  " << info.name << " = " << info.value << " (" << info.values
+         << ")";
+      printWrapped(os, info.doc, /*indent=*/6);
+      os << '\n';
+    }
+  }
+  return text;
+}
+
+/// The schedule whose reasons matter most on a target.
+static const Schedule &getDefaultSchedule(const TargetRow &target) {
+  return target.has(Capability::Wgmma) ? getWsWgmmaSchedule()
+                                       : getSplitQSchedule();
+}
+
+/// Adds all legal plans of one schedule, or the reason why there is none.
+static void collect(const ProblemFacts &facts, const TargetRow &target,
+                    const Schedule &schedule,
+                    llvm::ArrayRef<PlanParameter> parameters,
+                    PlanCandidates &result) {
+  AttentionOp op = facts.op;
+  auto addReason = [&](std::string reason) {
+    bool isDefault = &schedule == &getDefaultSchedule(target);
+    result.reasons.insert(isDefault ? result.reasons.begin()
+                                    : result.reasons.end(),
+                          std::move(reason));
+  };
+  if (llvm::Error error = schedule.isApplicable(facts, target)) {
+    addReason(llvm::toString(std::move(error)));
+    return;
+  }
+  // Parameters are fixed in each candidate; those that make no plan are silent
+  // as long as another one does.
+  llvm::SmallSetVector<PlanAttrInterface, 32> plans;
+  std::vector<PlanAttrInterface> base = schedule.getCandidates(facts, target);
+  if (base.empty()) {
+    addReason(
+        llvm::formatv("schedule '{0}' offers no plan", schedule.getName()));
+    return;
+  }
+  {
+    ScopedDiagnosticHandler silence(op.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    for (PlanAttrInterface plan : base) {
+      FailureOr<PlanAttrInterface> changed = schedule.setParameters(
+          [&] { return op.emitOpError(); }, plan, parameters);
+      if (succeeded(changed))
+        plans.insert(*changed);
+    }
+  }
+  if (plans.empty()) {
+    result.unfit.emplace_back(&schedule, base.front());
+    return;
+  }
+  std::string firstReason;
+  size_t before = result.plans.size();
+  for (PlanAttrInterface plan : plans) {
+    if (llvm::Error error = schedule.isLegal(facts, plan, target)) {
+      std::string reason = llvm::toString(std::move(error));
+      if (firstReason.empty())
+        firstReason = llvm::to_string(plan) + ": " + reason;
+      continue;
+    }
+    result.plans.push_back(makeCandidate(facts, target, schedule, plan));
+  }
+  if (result.plans.size() == before)
+    addReason(firstReason);
+}
+
+PlanCandidates
+attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
+                        llvm::ArrayRef<const Schedule *> schedules,
+                        llvm::ArrayRef<PlanParameter> parameters) {
+  PlanCandidates result;
+  for (const Schedule *schedule : schedules)
+    collect(facts, target, *schedule, parameters, result);
+  auto key = [](const PlanCandidate &candidate) {
+    int64_t registers =
+        candidate.spills ? candidate.estimate.registers.getTotal() : 0;
+    return std::tuple(registers, candidate.estimate.microseconds);
+  };
+  llvm::stable_sort(result.plans,
+                    [&](const PlanCandidate &a, const PlanCandidate &b) {
+                      return key(a) < key(b);
+                    });
+  return result;
+}

@@ -1,0 +1,76 @@
+//===- BlockCount.cpp - How many blocks of keys tiles walk ----------------===//
+
+#include "BlockCount.h"
+#include "BlockBounds.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The share of pairs of query and key blocks that a mask without left bound
+/// leaves.
+static double keptShare(const ProblemFacts &facts, double queries, double keys,
+                        double blockM, double blockN) {
+  MaskAttr mask = facts.mask;
+  if (mask.getKind() == MaskKind::None || keys <= 0)
+    return 1;
+  double offset =
+      mask.getAlign() == MaskAlign::BottomRight ? keys - queries : 0;
+  double kept = 0;
+  // Tiles at 16 evenly spaced places are enough for an estimate.
+  constexpr int kSamples = 16;
+  for (int i = 0; i < kSamples; ++i) {
+    double row = queries * (i + 0.5) / kSamples;
+    double high = keys;
+    if (mask.hasRight())
+      high = std::min(high, row + offset + mask.rightBound() + blockM / 2);
+    // Blocks start at multiples of their size, as tiles do of theirs.
+    double overhang = std::max(0.0, blockN - blockM) / 2;
+    kept += std::max(0.0, std::min(keys, high + overhang));
+  }
+  return kept / kSamples / keys;
+}
+
+namespace {
+/// Blocks of an average tile under a mask that is bounded on the left.
+struct WindowBlocks {
+  double all = 0, ends = 0;
+};
+} // namespace
+
+/// Counts them as the kernel does: how narrow windows fall on
+/// blocks is most of what such tiles cost.
+static WindowBlocks countWindow(const ProblemFacts &facts, int64_t queries,
+                                int64_t keys, int64_t blockM, int64_t blockN) {
+  constexpr int64_t kMostTiles = 256;
+  int64_t tiles = llvm::divideCeil(queries, blockM);
+  int64_t step = llvm::divideCeil(tiles, kMostTiles), counted = 0;
+  WindowBlocks sum;
+  for (int64_t tile = 0; tile < tiles; tile += step, ++counted) {
+    BlockBoundsOf<int64_t> bounds = computeBlockBounds(
+        facts.mask, tile * blockM, queries, keys, blockM, blockN);
+    // Tiles whose rows lie behind all keys count the last block where it is not
+    // whole: what plans cost was fitted so.
+    int64_t all = bounds.end - std::min(bounds.begin, keys / blockN);
+    sum.all += all;
+    sum.ends += all - (bounds.fullEnd - bounds.fullBegin);
+  }
+  return {sum.all / std::max<int64_t>(1, counted),
+          sum.ends / std::max<int64_t>(1, counted)};
+}
+
+double attn::countWindowEnds(const ProblemFacts &facts, double queries,
+                             double keys, double blockM, double blockN) {
+  if (!facts.mask.hasLeft())
+    return 0;
+  return countWindow(facts, queries, keys, blockM, blockN).ends;
+}
+
+double attn::countBlocks(const ProblemFacts &facts, double queries, double keys,
+                         double blockM, double blockN) {
+  if (facts.mask.hasLeft())
+    return std::max(1.0, countWindow(facts, queries, keys, blockM, blockN).all);
+  double share = keptShare(facts, queries, keys, blockM, blockN);
+  return std::max(1.0, std::ceil(keys / blockN) * share);
+}

@@ -1,0 +1,34 @@
+//===- TileBalance.h - How evenly a static order deals tiles ----*- C++ -*-===//
+//
+// CTAs that take tiles of different lengths in turns of alternating direction
+// end at different times. Which heads go together decides by how much.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_PROBLEM_TILEBALANCE_H
+#define ATTN_LIB_SCHEDULE_PROBLEM_TILEBALANCE_H
+
+#include "attn/Schedule/Problem/ProblemFacts.h"
+#include "attn/Target/TargetTable.h"
+
+namespace mlir::attn {
+
+/// The work of the CTA that has most, over the mean of all `ctas`, when groups
+/// of `groupHeads` heads (0: all) follow each other, the tiles of a group
+/// descend in length or, in every second group from the last one on, ascend,
+/// and CTAs take them in turns of alternating direction. None where a length is
+/// not known.
+std::optional<double> getImbalance(const ProblemFacts &facts, int64_t blockM,
+                                   int64_t blockN, int64_t groupHeads,
+                                   int64_t ctas);
+
+/// The number of heads that deals tiles most evenly among those whose keys and
+/// values take half of L2, since each half of the chip may hold a copy of its
+/// own, or somewhat more; where sequences are packed, as many as take half of
+/// L2. 0 for all heads.
+int64_t chooseGroupHeads(const ProblemFacts &facts, const TargetRow &target,
+                         int64_t blockM, int64_t blockN, int64_t ctas);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_PROBLEM_TILEBALANCE_H

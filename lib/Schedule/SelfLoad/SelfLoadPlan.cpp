@@ -1,0 +1,137 @@
+//===- SelfLoadPlan.cpp - Plans of self_load: legality and parameters -----===//
+
+#include "../Core/CommonChecks.h"
+#include "../Problem/TileBalance.h"
+#include "../Wgmma/WgmmaFacts.h"
+#include "SelfLoad.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+const Schedule &attn::getSelfLoadSchedule() {
+  static const SelfLoadSchedule schedule;
+  return schedule;
+}
+
+int64_t attn::getThreadRegisters(SelfLoadPlanAttr plan) {
+  int64_t threads = plan.getThreads() * plan.getCtasPerSm();
+  return std::min<int64_t>(256, llvm::alignDown(kRegisterFile / threads, 8));
+}
+
+bool attn::storesByTma(const ProblemFacts &facts, SelfLoadPlanAttr plan) {
+  // A packed sequence ends before the tensor does.
+  return plan.getEpilogue() == EpilogueKind::Tma && !facts.varlen &&
+         !findUnmappable(facts.o);
+}
+
+bool attn::hasResultMemory(const ProblemFacts &facts, SelfLoadPlanAttr plan) {
+  return plan.getEpilogue() == EpilogueKind::Staged || storesByTma(facts, plan);
+}
+
+int64_t attn::getValuesAhead(const ProblemFacts &facts, SelfLoadPlanAttr plan) {
+  bool isTransposedBefore = needsTransposer(facts) && !plan.getQkAhead();
+  return plan.getVStages() - (isTransposedBefore ? 0 : 1);
+}
+
+ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
+                                 SelfLoadPlanAttr plan) {
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  ResourceSum sum;
+  sum.add("q", kSelfLoadRows * getKeyColumns(facts) * bytes);
+  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes,
+          plan.getKStages());
+  sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
+          plan.getVStages());
+  if (needsTransposer(facts))
+    sum.add("vt", plan.getBlockN() * getValueColumns(facts) * bytes);
+  // Two mbarriers of 8 bytes for each slot.
+  sum.add("barriers", 16, 1 + plan.getKStages() + plan.getVStages());
+  if (hasResultMemory(facts, plan))
+    sum.add("o", getResultBytes(facts, kSelfLoadRows));
+  return sum;
+}
+
+/// True if as many CTAs as the plan says fit an SM.
+static bool fitsShared(const ProblemFacts &facts, SelfLoadPlanAttr plan,
+                       const TargetRow &target) {
+  int64_t bytes = getSharedBytes(facts, plan).getTotal();
+  return bytes <= int64_t(target.sharedBytesPerCTA) &&
+         plan.getCtasPerSm() * (bytes + int64_t(target.sharedBytesReserved)) <=
+             int64_t(target.sharedBytesPerSM);
+}
+
+std::vector<PlanAttrInterface>
+SelfLoadSchedule::getCandidates(const ProblemFacts &facts,
+                                const TargetRow &target) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t ctas : {3, 2, 1})
+    for (int64_t blockN : {128, 96, 64}) {
+      int64_t groupHeads = masked
+                               ? chooseGroupHeads(facts, target, kSelfLoadRows,
+                                                  blockN, target.smCount * ctas)
+                               : 0;
+      for (SoftmaxPolicy softmax : getUsualPolicies(facts))
+        for (bool qkAhead : {true, false}) {
+          SelfLoadPlanAttr::Parameters plan;
+          plan.blockN = blockN;
+          plan.kStages = 2;
+          plan.qkAhead = qkAhead;
+          plan.ctasPerSm = ctas;
+          plan.keyQuads = !findNoQuads(facts);
+          plan.softmax = softmax;
+          plan.order = order;
+          plan.groupHeads = groupHeads;
+          // A slot of V is refilled a block later than one of K.
+          plan.vStages = 3;
+          if (!fitsShared(facts, SelfLoadPlanAttr::get(context, plan), target))
+            plan.vStages = 2;
+          plans.push_back(SelfLoadPlanAttr::get(context, plan));
+        }
+    }
+  return plans;
+}
+
+llvm::Error SelfLoadSchedule::isApplicable(const ProblemFacts &facts,
+                                           const TargetRow &target) const {
+  return checkWgmma(getName(), facts, target);
+}
+
+llvm::Error SelfLoadSchedule::checkPlan(const ProblemFacts &facts,
+                                        PlanAttrInterface planAttr,
+                                        const TargetRow &target) const {
+  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+  if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
+    return error;
+  if (llvm::Error error =
+          checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
+    return error;
+  if (llvm::Error error =
+          checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
+    return error;
+  if (!fitsShared(facts, plan, target))
+    return llvm::createStringError(llvm::formatv(
+        "does not fit: shared memory {0} and {1} more for each of {2} CTAs "
+        "exceeds {3} of an SM or {4} of a CTA on {5}",
+        getSharedBytes(facts, plan).str(), target.sharedBytesReserved,
+        plan.getCtasPerSm(), target.sharedBytesPerSM, target.sharedBytesPerCTA,
+        target.chip));
+  return llvm::Error::success();
+}
+
+KernelShape SelfLoadSchedule::getKernelShape(const ProblemFacts &,
+                                             PlanAttrInterface planAttr,
+                                             const TargetRow &target) const {
+  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+  KernelShape shape;
+  // As many CTAs as the target's board holds. They walk all tiles, so any
+  // number is right.
+  shape.grid = {target.smCount * plan.getCtasPerSm(), 1, 1};
+  shape.threads = plan.getThreads();
+  shape.warps = {kSelfLoadRows / 16, 1};
+  shape.ctasPerSM = plan.getCtasPerSm();
+  return shape;
+}

@@ -1,0 +1,261 @@
+//===- SplitQEmit.cpp - The kernel of split_q in tile IR ------------------===//
+//
+// One CTA: find the tile, copy Q to shared memory, walk the blocks of keys with
+// the online softmax, finish the rows and store them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Core/AttentionEmitter.h"
+#include "SplitQ.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Plans that take more registers keep nothing for the results in their loops:
+/// on an H200 (sm_80's PTX, D 64 and 256, no mask and causal, 1k and 4k) 0.98
+/// to 1.02 times the time, and what spilled before spills no more. With fewer
+/// registers kernels at D 128 took 1.02 and 1.03 times as long under a causal
+/// mask, for nothing. What rows of K and V do not share was not counted then.
+static constexpr int64_t kTightRegisters = 235;
+
+namespace {
+
+class SplitQEmitter : AttentionEmitter {
+public:
+  SplitQEmitter(KernelContext &context, SplitQPlanAttr plan)
+      : AttentionEmitter(context, plan.getBlockM()), plan(plan),
+        extents(facts, plan), partN(plan.getBlockN() / plan.getParts()) {}
+  LogicalResult run();
+
+private:
+  /// What the blocks of a tile read: the queries in registers or in shared
+  /// memory, views of the keys and values, the exponents of two of a unit of
+  /// score.
+  struct BlockOperands {
+    Value q, kView, vView, scale;
+  };
+
+  TileCoordinates emitCoordinates();
+  LogicalResult emitTile();
+  void emitResultViews();
+  void allocRings();
+  /// Copies the queries of the tile; what products read them from.
+  Value emitQueries(Value qView);
+  /// The scores of a part of the block that starts at `key`.
+  FailureOr<Value> emitProducts(ImplicitLocOpBuilder &lb, int64_t part,
+                                Value key, Value q, Value kView);
+  /// One block; the state behind it.
+  FailureOr<RunningState> emitBlock(ImplicitLocOpBuilder &lb,
+                                    const BlockOperands &from, Value key,
+                                    RunningState state);
+  Operation *getKernel() {
+    Operation *parent = b.getBlock()->getParentOp();
+    auto kernel = dyn_cast<gpu::GPUFuncOp>(parent);
+    return kernel ? kernel : parent->getParentOfType<gpu::GPUFuncOp>();
+  }
+
+  SplitQPlanAttr plan;
+  SplitQExtents extents;
+  /// Keys of a part of a block.
+  int64_t partN;
+  BufferType kRing, vRing;
+  SmallVector<Value> kBuffers, vBuffers;
+  Value oView, lseView;
+};
+
+} // namespace
+
+TileCoordinates SplitQEmitter::emitCoordinates() {
+  auto blockId = [&](gpu::Dimension dim) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(),
+                                      gpu::BlockIdOp::create(b, dim));
+  };
+  TileCoordinates result;
+  if (plan.getOrder() == TileOrder::LongestFirst) {
+    // Under a causal mask the last tile has the most keys.
+    Value x = blockId(gpu::Dimension::x), y = blockId(gpu::Dimension::y);
+    Value heads = context.getHeads();
+    if (plan.getGroupHeads())
+      x = arith::AddIOp::create(
+          b, x,
+          arith::MulIOp::create(b, blockId(gpu::Dimension::z),
+                                context.i32(plan.getGroupHeads())));
+    result.head = arith::RemUIOp::create(b, x, heads);
+    result.batch = arith::DivUIOp::create(b, x, heads);
+    Value tiles = arith::IndexCastOp::create(
+        b, b.getI32Type(), gpu::GridDimOp::create(b, gpu::Dimension::y));
+    result.tile = arith::SubIOp::create(
+        b, arith::SubIOp::create(b, tiles, context.i32(1)), y);
+  } else {
+    result.tile = blockId(gpu::Dimension::x);
+    result.head = blockId(gpu::Dimension::y);
+    result.batch = blockId(gpu::Dimension::z);
+  }
+  result.kvHead = emitKVHead(result.head);
+  return result;
+}
+
+void SplitQEmitter::emitResultViews() {
+  oView = emitView("o", at.head, queryStart, queries);
+  if (facts.lse)
+    lseView = emitView("lse", at.head, queryStart, queries);
+}
+
+void SplitQEmitter::allocRings() {
+  int64_t stages = plan.getStages(), parts = plan.getParts();
+  kRing = bufferType({stages, partN, extents.keyColumns});
+  vRing = bufferType({stages, partN, extents.valueColumns});
+  for (int64_t part = 0; part < parts; ++part) {
+    std::string suffix = parts == 1 ? "" : std::to_string(part);
+    kBuffers.push_back(alloc("k" + suffix, kRing));
+    vBuffers.push_back(alloc("v" + suffix, vRing));
+  }
+}
+
+Value SplitQEmitter::emitQueries(Value qView) {
+  Value qBuffer = alloc("q", bufferType({blockM, extents.keyColumns}));
+  allocRings();
+  CpAsyncOp::create(b, qView, row, qBuffer, /*in_bounds=*/UnitAttr());
+  CpAsyncCommitOp::create(b);
+  if (!plan.getQInRegs())
+    return qBuffer;
+  CpAsyncWaitOp::create(b, 0);
+  return LocalLoadOp::create(
+      b, tileType({blockM, extents.keyColumns}, facts.elementType), qBuffer);
+}
+
+/// The type of one slot of a ring.
+static BufferType getSlotType(BufferType ring) {
+  return BufferType::get(ring.getContext(), ring.getSlotShape(),
+                         ring.getElementType(), ring.getLayout(),
+                         ring.getSpace());
+}
+
+/// The first key of a part of the block that starts at `key`.
+static Value emitPartStart(ImplicitLocOpBuilder &lb, Value key,
+                           int64_t distance) {
+  if (distance == 0)
+    return key;
+  Value offset = arith::ConstantIntOp::create(lb, distance, 32);
+  return arith::AddIOp::create(lb, key, offset);
+}
+
+FailureOr<Value> SplitQEmitter::emitProducts(ImplicitLocOpBuilder &lb,
+                                             int64_t part, Value key, Value q,
+                                             Value kView) {
+  RankedTensorType scoreType = f32Tile({blockM, partN});
+  Value first = emitPartStart(lb, key, part * partN);
+  Value k =
+      StageOp::create(lb, getSlotType(kRing), kView, first, kBuffers[part]);
+  Value transposed =
+      TransposeOp::create(lb, bufferType({extents.keyColumns, partN}), k);
+  Value zero = arith::ConstantOp::create(
+      lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
+  Value s = MmaOp::create(lb, scoreType, q, transposed, zero);
+  if (failed(emitScores(lb, first, s)))
+    return failure();
+  return s;
+}
+
+FailureOr<RunningState> SplitQEmitter::emitBlock(ImplicitLocOpBuilder &lb,
+                                                 const BlockOperands &from,
+                                                 Value key,
+                                                 RunningState state) {
+  RankedTensorType outType = f32Tile({blockM, facts.valueDim});
+  int64_t parts = plan.getParts();
+  // Products of the next part stand before the softmax of this one.
+  FailureOr<Value> s = emitProducts(lb, 0, key, from.q, from.kView);
+  for (int64_t part = 0; part < parts && succeeded(s); ++part) {
+    FailureOr<Value> next = Value();
+    if (part + 1 < parts)
+      next = emitProducts(lb, part + 1, key, from.q, from.kView);
+    auto softmax = OnlineSoftmaxOp::create(lb, *s, state.m, state.l, state.o,
+                                           from.scale, plan.getSoftmax());
+    Value p = arith::TruncFOp::create(
+        lb, tileType({blockM, partN}, facts.elementType), softmax.getP());
+    Value v =
+        StageOp::create(lb, getSlotType(vRing), from.vView,
+                        emitPartStart(lb, key, part * partN), vBuffers[part]);
+    Value o = MmaOp::create(lb, outType, p, v, softmax.getNewO());
+    state = {softmax.getNewM(), softmax.getNewL(), o};
+    s = next;
+  }
+  if (failed(s))
+    return failure();
+  return state;
+}
+
+LogicalResult SplitQEmitter::emitTile() {
+  int64_t blockN = plan.getBlockN();
+  BlockOperands from;
+  Value qView = emitView("q", at.head, queryStart, queries);
+  from.kView = emitView("k", at.kvHead, keyStart, keys);
+  from.vView = emitView("v", at.kvHead, keyStart, keys);
+  bool isTight =
+      extents.getRegisters(plan).getTotal() - extents.getOwnRowRegisters(plan) >
+      kTightRegisters;
+  if (isTight)
+    getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
+  else
+    emitResultViews();
+  from.q = emitQueries(qView);
+
+  bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN);
+  from.scale = emitExponentScale();
+  RunningState init = emitInitialState();
+  LogicalResult status = success();
+  auto body = [&](OpBuilder &builder, Location loc, Value key,
+                  ValueRange carried) {
+    ImplicitLocOpBuilder lb(loc, builder);
+    FailureOr<RunningState> next =
+        emitBlock(lb, from, key, RunningState(carried));
+    status = success(succeeded(next));
+    YieldOp::create(lb, succeeded(next) ? next->list()
+                                        : SmallVector<Value>(carried));
+  };
+  auto loop =
+      KVLoopOp::create(b, bounds.begin, bounds.fullBegin, bounds.fullEnd,
+                       bounds.end, blockN, plan.getStages(), init.list(), body);
+  if (failed(status))
+    return failure();
+  // Without any key nothing has waited for Q, whose bytes are used again.
+  if (!plan.getQInRegs())
+    CpAsyncWaitOp::create(b, 0);
+
+  RunningState state = emitFinalState(RunningState(loop.getResults()));
+  if (isTight)
+    emitResultViews();
+  // All other buffers are dead by now: staging takes their bytes. Results of 32
+  // bits need none: four lanes fill a sector of 32 bytes by themselves.
+  Value scratch;
+  if (!facts.outType.isF32() &&
+      extents.oBytes <= extents.getSharedBytes(plan).getTotal() &&
+      facts.o.getRowAlignment() == 16)
+    scratch = alloc(
+        "o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
+                             facts.outType, AutoLayoutAttr::get(b.getContext()),
+                             MemorySpace::Shared));
+  emitResults(state, oView, lseView, scratch, plan.getEpilogue());
+  return success();
+}
+
+LogicalResult SplitQEmitter::run() {
+  at = emitCoordinates();
+  emitLengths();
+  row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
+  if (!facts.varlen)
+    return emitTile();
+  // The grid covers the longest sequence: tiles beyond a shorter one leave.
+  Value exists =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, queries);
+  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  return emitTile();
+}
+
+LogicalResult SplitQSchedule::emit(KernelContext &context,
+                                   PlanAttrInterface plan) const {
+  return SplitQEmitter(context, cast<SplitQPlanAttr>(plan)).run();
+}

@@ -1,0 +1,126 @@
+//===- PersistentTiles.cpp - CTAs that walk tiles -------------------------===//
+
+#include "PersistentTiles.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void PersistentTiles::emitExtents() {
+  Value length =
+      facts.varlen ? context.i32(facts.queries) : context.getQueries();
+  int64_t ctas = tilePlan.cluster;
+  tilesPerHead =
+      arith::CeilDivUIOp::create(b, length, context.i32(blockM * ctas));
+  allHeads = b.createOrFold<arith::MulIOp>(context.getHeads(),
+                                           context.i32(facts.batch));
+  allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);
+  if (ctas > 1)
+    rank = arith::IndexCastOp::create(
+        b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+}
+
+Value PersistentTiles::emitPlace(Value index) {
+  if (!rank || !isLongestFirst())
+    return rank;
+  // Turns alternate between even and odd tiles: whoever has the longest tile of
+  // one turn has the shortest of the next.
+  Value isOdd = arith::TruncIOp::create(b, b.getI1Type(), index);
+  Value last = context.i32(tilePlan.cluster - 1);
+  return arith::SelectOp::create(b, isOdd, arith::SubIOp::create(b, last, rank),
+                                 rank);
+}
+
+void PersistentTiles::emitTile(Value index) {
+  auto divide = [&](Value x, Value y) -> std::pair<Value, Value> {
+    Value quotient = arith::DivUIOp::create(b, x, y);
+    Value product = arith::MulIOp::create(b, quotient, y);
+    return {quotient, arith::SubIOp::create(b, x, product)};
+  };
+  auto sub = [&](Value x, Value y) -> Value {
+    return arith::SubIOp::create(b, x, y);
+  };
+  auto isLess = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  Value place = emitPlace(index), head;
+  if (isLongestFirst()) {
+    Value one = context.i32(1);
+    Value first = context.i32(0), heads = allHeads, inGroup = index, ascends;
+    if (tilePlan.groupHeads != 0) {
+      Value size = context.i32(tilePlan.groupHeads);
+      Value group;
+      std::tie(group, inGroup) =
+          divide(index, arith::MulIOp::create(b, size, tilesPerHead));
+      first = arith::MulIOp::create(b, group, size);
+      heads = arith::MinSIOp::create(b, size, sub(allHeads, first));
+      // The end of a group meets tiles of its own length, and the last group
+      // descends. A counter deals evenly whatever comes next.
+      if (!tilePlan.dynamic) {
+        Value groups = arith::CeilDivUIOp::create(b, allHeads, size);
+        Value behind = sub(groups, group);
+        ascends = isLess(arith::AndIOp::create(b, behind, one), one);
+      }
+    }
+    auto [turn, offset] = divide(inGroup, heads);
+    // Under a causal mask the last tile of a head has the most keys.
+    at.tile = sub(sub(tilesPerHead, one), turn);
+    if (ascends)
+      at.tile = arith::SelectOp::create(b, ascends, turn, at.tile);
+    head = b.createOrFold<arith::AddIOp>(first, offset);
+  } else {
+    std::tie(head, at.tile) = divide(index, tilesPerHead);
+  }
+  std::tie(at.batch, at.head) = divide(head, context.getHeads());
+  at.kvHead = emitKVHead(at.head);
+  emitLengths();
+  walk = emitClusterTile(context, at.tile, place, tilePlan.cluster, queries,
+                         keys, blockM, tilePlan.blockN);
+  row = walk.row;
+  bounds = walk.bounds;
+}
+
+FailureOr<SmallVector<Value>> PersistentTiles::emitIfThere(
+    ValueRange carried,
+    function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body) {
+  if (!facts.varlen)
+    return body(carried);
+  // The tiles of the longest sequence are dealt for all.
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                       walk.firstRow, queries);
+  auto branch = scf::IfOp::create(b, carried.getTypes(), exists,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, carried);
+  b.setInsertionPointToStart(branch.thenBlock());
+  FailureOr<SmallVector<Value>> next = body(carried);
+  if (failed(next))
+    return failure();
+  scf::YieldOp::create(b, *next);
+  return SmallVector<Value>(branch.getResults());
+}
+
+TileLoopOp PersistentTiles::emitTileLoop(
+    function_ref<SmallVector<Value>()> init,
+    function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body) {
+  SmallVector<Value> inits = init();
+  bool isWhole = true;
+  auto emitBody = [&](OpBuilder &builder, Location, Value tile,
+                      ValueRange carried) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    emitTile(tile);
+    FailureOr<SmallVector<Value>> next = emitIfThere(carried, body);
+    isWhole = succeeded(next);
+    if (isWhole)
+      YieldOp::create(b, *next);
+  };
+  // In turns of alternating direction whoever got the longest tile of one turn
+  // gets the shortest of the next.
+  TileScheduler scheduler =
+      isLongestFirst() ? TileScheduler::Snake : TileScheduler::Strided;
+  if (tilePlan.dynamic)
+    scheduler = TileScheduler::Dynamic;
+  auto loop = TileLoopOp::create(b, allTiles, scheduler, inits, emitBody);
+  return isWhole ? loop : TileLoopOp();
+}

@@ -1,0 +1,63 @@
+//===- PersistentTiles.h - CTAs that walk tiles -----------------*- C++ -*-===//
+//
+// Persistent CTAs walk the tiles of all heads and batches: which tile is the
+// next one, where it is, and which blocks of keys it needs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_TMA_PERSISTENTTILES_H
+#define ATTN_LIB_SCHEDULE_TMA_PERSISTENTTILES_H
+
+#include "../Core/AttentionEmitter.h"
+#include "ClusterTile.h"
+
+namespace mlir::attn {
+
+/// Sizes of tiles and blocks, and who gets which tile.
+struct TilePlan {
+  int64_t blockM, blockN;
+  TileOrder order;
+  int64_t groupHeads;
+  int64_t cluster = 1;
+  /// A counter deals the tiles.
+  bool dynamic = false;
+};
+
+class PersistentTiles : protected AttentionEmitter {
+protected:
+  PersistentTiles(KernelContext &context, const TilePlan &tilePlan)
+      : AttentionEmitter(context, tilePlan.blockM), tilePlan(tilePlan) {}
+
+  /// The number of tiles of a head, in a cluster's CTAs side by side, and of
+  /// the heads of all batches; this CTA's rank in its cluster.
+  void emitExtents();
+  /// The loop over this CTA's tiles, which carries what `init` makes; `body` is
+  /// called with that, after the tile was found. Null if the body failed.
+  TileLoopOp
+  emitTileLoop(function_ref<SmallVector<Value>()> init,
+               function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
+
+  const TilePlan tilePlan;
+  Value tilesPerHead, allHeads, allTiles, rank;
+  /// The blocks of keys that all CTAs of the cluster walk.
+  ClusterTile walk;
+
+private:
+  bool isLongestFirst() const {
+    return tilePlan.order == TileOrder::LongestFirst;
+  }
+  /// Finds tile `index`, its lengths and its blocks of keys.
+  void emitTile(Value index);
+  /// Which of the tiles that the cluster's CTAs have at turn `index` is this
+  /// CTA's; null if it is alone.
+  Value emitPlace(Value index);
+  /// The body of a tile, unless the tile lies behind the end of its sequence;
+  /// what the loop over tiles carries.
+  FailureOr<SmallVector<Value>>
+  emitIfThere(ValueRange carried,
+              function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_TMA_PERSISTENTTILES_H

@@ -1,0 +1,137 @@
+//===- RingEmitter.cpp - Rings that TMA fills -----------------------------===//
+
+#include "RingEmitter.h"
+#include "RingFacts.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Value RingEmitter::makeChannel(
+    StringRef name, int64_t stages,
+    ArrayRef<std::pair<StringRef, SignalKind>> roles) {
+  MLIRContext *mlir = b.getContext();
+  SmallVector<Attribute> attributes;
+  for (auto [role, signal] : roles)
+    attributes.push_back(RoleAttr::get(mlir, role, signal));
+  return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
+                                 b.getStringAttr(name),
+                                 b.getArrayAttr(attributes),
+                                 /*parts=*/ArrayAttr());
+}
+
+Ring RingEmitter::makeRing(const RingSpec &spec) {
+  Ring ring;
+  ring.name = spec.name;
+  ring.holds = spec.holds;
+  ring.view = spec.view;
+  ring.buffer =
+      alloc(spec.name, bufferType({spec.stages, spec.rows, spec.columns}));
+  ring.slotType = bufferType({spec.rows, spec.columns});
+  ring.channel = makeChannel(
+      spec.name, spec.stages,
+      {{spec.from, spec.isLoaded ? SignalKind::Tx : SignalKind::Arrive},
+       {spec.to, SignalKind::Arrive}});
+  if (!spec.isLoaded)
+    return ring;
+  // A sequence ends before the tensor does: what lies behind its end belongs to
+  // others, and 0 times it may not be 0.
+  if (facts.varlen)
+    ring.view = TensorMapView::Packed;
+  unsigned bits = facts.elementType.getIntOrFloatBitWidth();
+  int64_t span = SharedLayout::chooseSpan(spec.columns, bits);
+  SmallVector<int64_t> box = {1, 1, spec.rows, span * 8 / bits};
+  // Of every four rows two go to each half of the slot.
+  if (spec.view == TensorMapView::Quads)
+    box = {1, 1, spec.rows / 4, 2, span * 8 / bits};
+  ring.map = context.getTensorMap(spec.name, box, span, ring.view);
+  return ring;
+}
+
+Ring RingEmitter::makeValueRing(int64_t stages, StringRef from, StringRef to) {
+  RingSpec spec = {"v",
+                   RingRows::Keys,
+                   stages,
+                   tilePlan.blockN,
+                   getValueColumns(facts),
+                   from,
+                   to};
+  if (facts.hasTransposedValues()) {
+    spec.rows = facts.valueDim;
+    spec.columns = tilePlan.blockN;
+    spec.view = TensorMapView::Transposed;
+  }
+  return makeRing(spec);
+}
+
+Value RingEmitter::makeResultMap() {
+  unsigned bits = facts.outType.getIntOrFloatBitWidth();
+  int64_t span = SharedLayout::chooseSpan(facts.valueDim, bits);
+  int64_t width = span == 0 ? facts.valueDim : span * 8 / bits;
+  return context.getTensorMap("o", {1, 1, 64, width}, span);
+}
+
+Value RingEmitter::allocResults() {
+  return alloc("o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
+                                    facts.outType,
+                                    AutoLayoutAttr::get(b.getContext()),
+                                    MemorySpace::Shared));
+}
+
+std::pair<Value, Value> RingEmitter::acquire(const Ring &ring, Value cursor,
+                                             StringRef role) {
+  auto op = ChannelAcquireOp::create(b, ring.channel, cursor, role);
+  Value slot = SlotOp::create(b, ring.slotType, ring.buffer, op.getIndex(),
+                              /*distance=*/IntegerAttr());
+  return {slot, op.getToken()};
+}
+
+SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
+                                             Value first) {
+  Value zero = context.i32(0);
+  switch (ring.view) {
+  case TensorMapView::Whole:
+    return {at.batch, head, first, zero};
+  case TensorMapView::Transposed:
+    return {at.batch, head, zero, first};
+  case TensorMapView::Quads: {
+    Value quad = arith::DivUIOp::create(b, first, context.i32(4));
+    return {at.batch, head, quad, zero, zero};
+  }
+  case TensorMapView::Packed:
+    break;
+  }
+  bool isQueries = ring.holds == RingRows::Queries;
+  Value length = isQueries ? queries : keys;
+  Value start = arith::TruncIOp::create(b, b.getI32Type(),
+                                        isQueries ? queryStart : keyStart);
+  Value end = arith::AddIOp::create(b, start, length);
+  Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
+  return {end, head, arith::AddIOp::create(b, shift, first), zero};
+}
+
+void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
+                       Value head, Value first) {
+  auto [slot, token] = acquire(ring, cursor, role);
+  IntegerAttr stacked;
+  if (ring.view == TensorMapView::Quads)
+    stacked = b.getI64IntegerAttr(2);
+  TmaLoadOp::create(b, ring.map, emitBoxStart(ring, head, first), slot, token,
+                    /*barriers=*/Value(), /*index=*/Value(),
+                    /*multicast=*/IntegerAttr(), stacked);
+  release(ring, token, role);
+}
+
+void RingEmitter::prefetchMaps(ArrayRef<Value> maps) {
+  for (Value map : maps)
+    if (map)
+      TmaPrefetchOp::create(b, map);
+}
+
+void RingEmitter::elect(function_ref<void()> emit) {
+  auto op = ElectOp::create(b);
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&op.getBody());
+  auto end = YieldOp::create(b, ValueRange());
+  b.setInsertionPoint(end);
+  emit();
+}

@@ -1,0 +1,83 @@
+//===- RingEmitter.h - Rings that TMA fills ---------------------*- C++ -*-===//
+//
+// Rings of shared memory with their channels, the maps by which TMA fills them,
+// and the loads, whoever waits for what they bring.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_TMA_RINGEMITTER_H
+#define ATTN_LIB_SCHEDULE_TMA_RINGEMITTER_H
+
+#include "PersistentTiles.h"
+
+namespace mlir::attn {
+
+/// Whose rows a ring holds, which says where a sequence's rows lie among those
+/// of packed ones.
+enum class RingRows { Queries, Keys };
+
+/// A ring to be made.
+struct RingSpec {
+  /// The tensor that fills it, or what the ring is called.
+  StringRef name;
+  RingRows holds;
+  int64_t stages, rows, columns;
+  /// The roles that fill and read its slots.
+  StringRef from, to;
+  /// True if TMA fills it.
+  bool isLoaded = true;
+  TensorMapView view = TensorMapView::Whole;
+};
+
+/// A ring of shared memory with its channel and the map that fills it.
+struct Ring {
+  StringRef name;
+  RingRows holds = RingRows::Keys;
+  Value buffer, channel, map;
+  TensorMapView view = TensorMapView::Whole;
+  BufferType slotType;
+};
+
+class RingEmitter : protected PersistentTiles {
+protected:
+  using PersistentTiles::PersistentTiles;
+
+  /// A channel between roles.
+  Value makeChannel(StringRef name, int64_t stages,
+                    ArrayRef<std::pair<StringRef, SignalKind>> roles);
+  /// A ring between two roles, and its map if TMA fills it.
+  Ring makeRing(const RingSpec &spec);
+  /// The ring of values as they lie in memory: keys x columns, or columns x
+  /// keys where the keys are contiguous.
+  Ring makeValueRing(int64_t stages, StringRef from, StringRef to);
+  /// A map by which TMA stores the rows of one warpgroup.
+  Value makeResultMap();
+  /// Memory for a tile of results.
+  Value allocResults();
+
+  Value advance(Value cursor, const Ring &ring) {
+    return CursorAdvanceOp::create(b, cursor, ring.channel);
+  }
+  /// Waits for a slot; its view and token.
+  std::pair<Value, Value> acquire(const Ring &ring, Value cursor,
+                                  StringRef role);
+  void release(const Ring &ring, Value token, StringRef role) {
+    ChannelReleaseOp::create(b, ring.channel, token, role);
+  }
+  /// Loads the rows of the tile's sequence from `first` on into the next slot,
+  /// zeros for rows behind its end; in a transposed view all rows and the keys
+  /// from `first` on. Stands in one thread.
+  void load(const Ring &ring, Value cursor, StringRef role, Value head,
+            Value first);
+  void prefetchMaps(ArrayRef<Value> maps);
+  /// In one thread, what `emit` makes.
+  void elect(function_ref<void()> emit);
+
+private:
+  /// The first element of the box in a map of a ring's view.
+  SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_TMA_RINGEMITTER_H

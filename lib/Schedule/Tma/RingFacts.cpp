@@ -1,0 +1,43 @@
+//===- RingFacts.cpp - What rings that TMA fills need and take ------------===//
+
+#include "RingFacts.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
+  // Seen on an H200 (docs/SpeedHopper.md): the widest span that divides a row
+  // is best up to five boxes of 32 bytes, or three where rows start in the
+  // middle of a 32-byte sector of memory. Beyond that fewer and wider boxes
+  // are, until their padding takes the shared memory that blocks need.
+  int64_t elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t bytes = dim * elementBytes;
+  int64_t most = bytes % 32 == 0 ? 160 : 96;
+  int64_t span = 64;
+  if (bytes <= most)
+    span = 32;
+  else if (bytes % 64 != 0 && bytes <= 256)
+    span = 128;
+  return llvm::alignTo(bytes, span) / elementBytes;
+}
+
+int64_t attn::getResultBytes(const ProblemFacts &facts, int64_t rows) {
+  return rows * facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
+}
+
+std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
+  int64_t bytes = tensor.elementType.getIntOrFloatBitWidth() / 8;
+  for (auto [dim, stride] : llvm::enumerate(tensor.strides))
+    if (dim != tensor.getContiguousDim() && !ShapedType::isDynamic(stride) &&
+        stride * bytes % 16 != 0)
+      return llvm::formatv(
+          "a stride of {0} bytes in '{1}', expected a multiple of 16",
+          stride * bytes, tensor.name);
+  if (tensor.getRowAlignment() < 16)
+    return llvm::formatv(
+        "rows of '{0}' that start at multiples of {1} bytes, expected 16",
+        tensor.name, tensor.getRowAlignment());
+  return std::nullopt;
+}

@@ -1,0 +1,30 @@
+//===- RingFacts.h - What rings that TMA fills need and take ----*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_TMA_RINGFACTS_H
+#define ATTN_LIB_SCHEDULE_TMA_RINGFACTS_H
+
+#include "attn/Schedule/Problem/ProblemFacts.h"
+
+namespace mlir::attn {
+
+/// Columns of a slot for rows of `dim` elements: the map's boxes, whole spans
+/// of a swizzle, pad them with zeros.
+int64_t getSlotColumns(const ProblemFacts &facts, int64_t dim);
+/// Columns of the slots of Q and K, and of V as it is loaded.
+inline int64_t getKeyColumns(const ProblemFacts &facts) {
+  return getSlotColumns(facts, facts.headDim);
+}
+inline int64_t getValueColumns(const ProblemFacts &facts) {
+  return facts.hasTransposedValues() ? facts.valueDim
+                                     : getSlotColumns(facts, facts.valueDim);
+}
+
+/// Bytes of shared memory that `rows` rows of results take on their way.
+int64_t getResultBytes(const ProblemFacts &facts, int64_t rows);
+
+/// Why no tensor map can describe a tensor; nothing if one can.
+std::optional<std::string> findUnmappable(const TensorFacts &tensor);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_TMA_RINGFACTS_H

@@ -1,0 +1,146 @@
+//===- WgmmaEmitter.cpp - Blocks that wgmma multiplies --------------------===//
+
+#include "WgmmaEmitter.h"
+#include "WgmmaFacts.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+BlockState::BlockState(ValueRange carried)
+    : running(carried.take_front(3)), keys(carried[3]), values(carried[4]) {
+  if (carried.size() == 5)
+    return;
+  keyLoads = carried[5];
+  valueLoads = carried[6];
+}
+
+SmallVector<Value> BlockState::list() const {
+  SmallVector<Value> all = running.list();
+  all.append({keys, values});
+  if (keyLoads)
+    all.append({keyLoads, valueLoads});
+  return all;
+}
+
+Value WgmmaEmitter::emitOperandA(Value p) {
+  RankedTensorType type =
+      tileType({blockM, tilePlan.blockN}, facts.elementType);
+  if (facts.isNarrow()) {
+    KeyOrder order = KeyOrder::Interleaved;
+    if (!needsTransposer(facts))
+      order = productPlan.keyQuads ? KeyOrder::Quads : KeyOrder::Plain;
+    return NarrowOperandOp::create(b, type, p, order);
+  }
+  return arith::TruncFOp::create(b, type, p);
+}
+
+Value WgmmaEmitter::emitOperandB(Value slot) {
+  // Slots of 8-bit values are transposed by whoever fills them.
+  if (!facts.isNarrow() && !facts.hasTransposedValues())
+    return slot;
+  int64_t rows = cast<BufferType>(slot.getType()).getShape()[0];
+  return TransposeOp::create(b, bufferType({tilePlan.blockN, rows}), slot);
+}
+
+/// Makes probabilities large where they are 8-bit floats, whose smallest normal
+/// number is 2^-6 (e4m3): the largest is 2^8, which no rounding touches. With
+/// so few digits only the true maximum will do, so that `threshold` lets it
+/// grow by nothing. `optimistic` knows nothing but sums, for which flat rows
+/// need room (docs/Rationale/NarrowTypes.md).
+static void setNarrowRange(OnlineSoftmaxOp softmax) {
+  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
+  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
+  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
+  softmax.setLimit(APFloat(440.0f));
+}
+
+void WgmmaEmitter::emitTransposition(const BlockOperands &operands,
+                                     Value cursor) {
+  auto [slot, token] = acquire(operands.values, cursor, operands.transposer);
+  LocalTransposeOp::create(b, slot, operands.transposed);
+  release(operands.values, token, operands.transposer);
+}
+
+FailureOr<BlockState>
+WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
+                        const BlockState &state,
+                        function_ref<void(Value, BlockState &)> between) {
+  RankedTensorType scoreType = f32Tile({blockM, tilePlan.blockN}),
+                   outType = f32Tile({blockM, facts.valueDim});
+  auto inFlight = [&](RankedTensorType type) {
+    return InFlightType::get(b.getContext(), type.getShape(),
+                             type.getElementType());
+  };
+  auto wait = [&](RankedTensorType type, Value product) {
+    return WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
+  };
+  auto [keyTile, keyToken] = acquire(operands.keys, state.keys, operands.role);
+  Value transposed = TransposeOp::create(
+      b, bufferType({getKeyColumns(facts), tilePlan.blockN}), keyTile);
+  auto unlessWhole = [&](int64_t used, int64_t columns) {
+    return used == columns ? IntegerAttr() : b.getI64IntegerAttr(used);
+  };
+  Value product = WgmmaOp::create(
+      b, inFlight(scoreType), operands.queries, transposed, /*c=*/Value(),
+      /*columns=*/IntegerAttr(),
+      unlessWhole(getKeyDepth(facts), getKeyColumns(facts)));
+  // One place for all blocks: it is free while QK runs, or, where PV of the
+  // last block then runs too, behind the softmax.
+  bool transposes = static_cast<bool>(operands.transposed);
+  if (transposes && !productPlan.qkAhead)
+    emitTransposition(operands, state.values);
+  Value s = wait(scoreType, product);
+  release(operands.keys, keyToken, operands.role);
+  if (failed(emitScores(b, key, s, productPlan.keyQuads)))
+    return failure();
+  auto softmax = OnlineSoftmaxOp::create(b, s, state.running.m, state.running.l,
+                                         state.running.o, operands.scale,
+                                         productPlan.softmax);
+  if (facts.isNarrow())
+    setNarrowRange(softmax);
+  BlockState next = state;
+  if (between)
+    between(key, next);
+  if (transposes && productPlan.qkAhead)
+    emitTransposition(operands, state.values);
+  Value p = emitOperandA(softmax.getP());
+  if (operands.probabilities) {
+    LocalStoreOp::create(b, p, operands.probabilities);
+    p = operands.probabilities;
+  }
+  Value valueTile = operands.transposed, valueToken;
+  if (!transposes)
+    std::tie(valueTile, valueToken) =
+        acquire(operands.values, state.values, operands.role);
+  Value sum = WgmmaOp::create(
+      b, inFlight(outType), p, emitOperandB(valueTile), softmax.getNewO(),
+      unlessWhole(facts.valueDim, getValueColumns(facts)),
+      /*depth=*/IntegerAttr());
+  Value o = wait(outType, sum);
+  if (!transposes)
+    release(operands.values, valueToken, operands.role);
+  next.running = {softmax.getNewM(), softmax.getNewL(), o};
+  next.keys = advance(state.keys, operands.keys);
+  next.values = advance(state.values, operands.values);
+  return next;
+}
+
+KVLoopOp
+WgmmaEmitter::emitBlocks(const BlockOperands &operands, const BlockState &init,
+                         function_ref<void(Value, BlockState &)> between) {
+  bool isWhole = true;
+  auto body = [&](OpBuilder &builder, Location, Value key, ValueRange carried) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    FailureOr<BlockState> next =
+        emitBlock(operands, key, BlockState(carried), between);
+    isWhole = succeeded(next);
+    if (isWhole)
+      YieldOp::create(b, next->list());
+  };
+  auto loop = KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
+                               bounds.fullEnd, bounds.end, tilePlan.blockN,
+                               /*stages=*/1, init.list(), body);
+  loop.setQkAhead(productPlan.qkAhead);
+  return isWhole ? loop : KVLoopOp();
+}

@@ -1,0 +1,126 @@
+//===- WgmmaFacts.cpp - What wgmma needs and takes ------------------------===//
+
+#include "WgmmaFacts.h"
+#include "../Core/CommonChecks.h"
+#include "attn/Layout/NamedLayouts.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+int64_t attn::getKeyDepth(const ProblemFacts &facts) {
+  return llvm::alignTo(facts.headDim, facts.isNarrow() ? 32 : 16);
+}
+
+llvm::Error attn::checkWgmma(llvm::StringRef schedule,
+                             const ProblemFacts &facts,
+                             const TargetRow &target) {
+  auto unsupported = [&](const llvm::Twine &what) {
+    return makeUnsupported(schedule, what);
+  };
+  if (!target.has(Capability::Wgmma))
+    return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
+                                     target.chip,
+                                     getCapabilityChips(Capability::Wgmma)));
+  if (llvm::Error error = checkCommon(schedule, facts, /*allowsNarrow=*/true))
+    return error;
+  if (ShapedType::isDynamic(facts.batch))
+    return unsupported("a batch size that only the launch decides");
+  // A tensor map has no extent of 0.
+  for (auto [name, length] :
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
+    if (length == 0)
+      return unsupported(llvm::formatv("0 {0}", name));
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
+    if (std::optional<std::string> reason = findUnmappable(*tensor))
+      return unsupported(*reason);
+  // Seen on an H200: a copy that starts at byte 17 or 20 of a row of keys is an
+  // illegal instruction.
+  if (facts.varlen && facts.hasTransposedValues())
+    return unsupported("packed sequences with keys that are contiguous in 'v', "
+                       "which TMA reads from multiples of 16 bytes on only");
+  return llvm::Error::success();
+}
+
+llvm::Error attn::checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages) {
+  if (!qkAhead || (kStages >= 2 && vStages >= 2))
+    return llvm::Error::success();
+  return llvm::createStringError(
+      llvm::formatv("qk_ahead needs 2 slots of K and of V, got {0} and {1}",
+                    kStages, vStages));
+}
+
+std::optional<std::string> attn::findNoQuads(const ProblemFacts &facts) {
+  if (!facts.isNarrow() || !facts.hasTransposedValues())
+    return "8-bit operands and a stride of 1 along the keys of 'v'";
+  if (ShapedType::isDynamic(facts.keys) || facts.keys % 4 != 0)
+    return llvm::formatv(
+        "a number of keys that is a known multiple of 4, got {0}",
+        ShapedType::isDynamic(facts.keys) ? "a dynamic one"
+                                          : std::to_string(facts.keys));
+  return std::nullopt;
+}
+
+llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
+                              bool keyQuads) {
+  // The depth of a matrix instruction.
+  if (facts.isNarrow() && blockN % 32 != 0)
+    return llvm::createStringError(llvm::formatv(
+        "8-bit operands need block_n to be a multiple of 32, got {0}", blockN));
+  if (needsTransposer(facts))
+    if (llvm::Error error =
+            transposeTiles(blockN, getValueColumns(facts), /*numWarps=*/4)
+                .takeError())
+      return error;
+  if (keyQuads)
+    if (std::optional<std::string> need = findNoQuads(facts))
+      return llvm::createStringError("key_quads needs " + *need);
+  return llvm::Error::success();
+}
+
+ArrayRef<SoftmaxPolicy> attn::getUsualPolicies(const ProblemFacts &facts) {
+  static constexpr SoftmaxPolicy wide[] = {SoftmaxPolicy::Optimistic,
+                                           SoftmaxPolicy::Exact};
+  // A probability that is the largest of its row and no power of two is rounded
+  // to the few digits of 8 bits, which a bet on the maximum leads to
+  // (docs/Rationale/NarrowTypes.md).
+  static constexpr SoftmaxPolicy narrow[] = {SoftmaxPolicy::Threshold,
+                                             SoftmaxPolicy::Exact};
+  return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
+}
+
+int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,
+                                      int64_t blockN) {
+  return blockN / 2 * facts.elementType.getIntOrFloatBitWidth() / 32;
+}
+
+void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
+                             const TargetRow &target, double blockM,
+                             double blockN, SoftmaxPolicy softmax) {
+  double columns = getKeyDepth(facts) + facts.valueDim;
+  double bytes = facts.isNarrow() ? 1 : 2;
+  estimate.tensorClocks =
+      2 * blockM * blockN * columns /
+      (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);
+  estimate.expClocks = blockM * blockN / target.expPerClock;
+  // Warp instructions for 32 elements of S: scale, exponential, sum, maximum,
+  // half a packing; and one multiplication for 32 elements of O. Optimistic
+  // blocks have neither maximum nor multiplication, those with a threshold
+  // multiply rarely.
+  bool optimistic = softmax == SoftmaxPolicy::Optimistic;
+  double elements = blockM * blockN / 32;
+  bool rescales = softmax == SoftmaxPolicy::Exact;
+  double rescale = rescales ? blockM * facts.valueDim / 32 : 0;
+  estimate.issueClocks =
+      ((optimistic ? 3.5 : 4.5) * elements + rescale + 40 * blockM / 16) /
+      target.issuePerClock;
+  // Operands from shared memory: B of both products for each warpgroup, A of
+  // QK, and what TMA writes. A transposer reads and writes values once more.
+  double transposed =
+      needsTransposer(facts) ? 2 * blockN * getValueColumns(facts) : 0;
+  double operandBytes =
+      bytes *
+      (blockM / 64 * blockN * columns + blockM * getKeyDepth(facts) +
+       blockN * (getKeyColumns(facts) + getValueColumns(facts)) + transposed);
+  estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
+}

@@ -1,0 +1,51 @@
+//===- WgmmaFacts.h - What wgmma needs and takes ---------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_WGMMA_WGMMAFACTS_H
+#define ATTN_LIB_SCHEDULE_WGMMA_WGMMAFACTS_H
+
+#include "../Tma/RingFacts.h"
+#include "attn/Schedule/Core/Schedule.h"
+
+namespace mlir::attn {
+
+/// True if V is transposed between its load and wgmma, whose 8-bit operands
+/// have the contraction's index contiguous.
+inline bool needsTransposer(const ProblemFacts &facts) {
+  return facts.isNarrow() && !facts.hasTransposedValues();
+}
+
+/// The head dimension in whole steps of QK.
+int64_t getKeyDepth(const ProblemFacts &facts);
+
+/// What checkCommon refuses with 8-bit floats allowed, chips without wgmma, and
+/// problems that no tensor map can describe.
+llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
+                       const TargetRow &target);
+
+/// Refuses rings whose slots QK of the next block would have to wait for.
+llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);
+
+/// Why the rows of K cannot be loaded in the order of quads; nothing if they
+/// can.
+std::optional<std::string> findNoQuads(const ProblemFacts &facts);
+
+/// Refuses blocks of `blockN` keys that 8-bit operands cannot have, and the
+/// order of quads where keys cannot be in it.
+llvm::Error checkNarrow(const ProblemFacts &facts, int64_t blockN,
+                        bool keyQuads);
+
+/// The policies of the softmax that plans are made with.
+ArrayRef<SoftmaxPolicy> getUsualPolicies(const ProblemFacts &facts);
+
+/// Registers of a thread for the probabilities of a block.
+int64_t getProbabilityRegisters(const ProblemFacts &facts, int64_t blockN);
+
+/// Sets the clocks of an SM that a block of `blockN` keys and a tile of
+/// `blockM` rows take on each resource.
+void setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
+                       const TargetRow &target, double blockM, double blockN,
+                       SoftmaxPolicy softmax);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_WGMMA_WGMMAFACTS_H

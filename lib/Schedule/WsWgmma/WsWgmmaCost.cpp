@@ -1,0 +1,172 @@
+//===- WsWgmmaCost.cpp - What a plan of ws_wgmma is expected to take ------===//
+//
+// Time = (tiles * tileClocks + tiles * blocks * blockClocks) of the SM that has
+// the most tiles: one persistent CTA for each SM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Problem/BlockCount.h"
+#include "../Problem/TileBalance.h"
+#include "../Wgmma/WgmmaFacts.h"
+#include "FirstBlockKeys.h"
+#include "WsWgmma.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Clocks of a tile that nothing hides: the first QK and softmax, the last PV,
+/// the division and the stores.
+static constexpr double kTileClocks = 2600;
+/// Clocks of a block that do not depend on its size: barriers and waits.
+static constexpr double kBlockClocks = 60;
+/// Clocks of a tile for the way into the loop with PV behind and out of it.
+static constexpr double kBehindClocks = 1400;
+/// What the first block of a tile takes more than the others.
+static constexpr double kFirstBlockShare = 0.5;
+/// The part of what is not multiplied in a first block that is taken to save
+/// time: a guess, since a tile ends with its slowest warpgroup.
+static constexpr double kFirstBlockSaving = 0.5;
+/// The part of the other resources' clocks that does not hide behind the
+/// busiest one, with PV of a block running under the softmax of the next one
+/// and without.
+static constexpr double kUnhiddenAhead = 0.25;
+static constexpr double kUnhiddenTurns = 0.2;
+static constexpr double kUnhiddenBehind = 0.15;
+static constexpr double kUnhiddenBehindTurns = 0.1;
+static constexpr double kUnhiddenThree = 0.06;
+static constexpr double kUnhiddenInOrder = 0.5;
+
+/// What loads for a whole cluster save of a block at the board's power limit,
+/// and what waiting for each other costs a tile. Seen on an H200 (f16, causal
+/// or not) with clusters of 2 at head dimension 256: 2.5 and 3.8 % faster at
+/// 4096 keys, 3.1 and 2.3 % at 16384; with 128: 2.0 and 0.2 %, 1.6 and 0.6 %.
+/// The tile's price is such that both kinds cost the same at 256, causal,
+/// between 2048 and 4096.
+static constexpr double kClusterBlockShare = 0.967;
+static constexpr double kClusterTileClocks = 900;
+
+/// What blocks of fewer than 128 keys take more at head dimensions from 80 to
+/// 128, where Q is read from shared memory once for each: on an H200 (f16, no
+/// mask, 1k to 32k keys) 112 keys took 1.00 to 1.07 times as long.
+static constexpr double kSmallBlockShare = 1.03;
+
+/// What a block at an end of a window takes more: tests and selects, and the
+/// phase's own way in and out. Fitted to seven plans measured on an H200 (bf16,
+/// head dimension 64, windows of 128, where all blocks are such): within 14 %.
+static constexpr double kWindowEndClocks = 250;
+static constexpr double kWindowEndElementClocks = 0.05;
+
+/// Spills of 8-bit operands without a transposer. An optimistic block has
+/// its scores until the vote and probabilities of two blocks, which the next
+/// product and the last one read. ptxas 13.0 was seen to keep sums up to 200 of
+/// 240 (160 keys at head dimension 128, 96 at 256), but not 224 keys at 64, of
+/// an exact softmax up to 208, and with PV one block behind 128 keys at head
+/// dimension 128, but not 160 at 64.
+static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
+                                    WsWgmmaPlanAttr plan) {
+  int64_t blockN = plan.getBlockN();
+  int64_t registers = blockN / 2 + facts.valueDim / 2;
+  int64_t probabilities = getProbabilityRegisters(facts, plan.getBlockN());
+  if (plan.getSoftmax() != SoftmaxPolicy::Optimistic)
+    return registers + probabilities > 208;
+  registers += 2 * probabilities;
+  if (plan.getPvBehind())
+    return blockN > 128 || registers > 176;
+  return blockN > 192 || registers > 200;
+}
+
+bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                        PlanAttrInterface planAttr,
+                                        const TargetRow &) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  if (facts.isNarrow() && !needsTransposer(facts) && plan.getBlockM() <= 128)
+    return isNarrowExpectedToSpill(facts, plan);
+  // Scores, accumulator and the probabilities of a block: 64 rows of a
+  // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
+  // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
+  // of 240 with two sets of probabilities, and 188 of 240 at 256.
+  int64_t registers = plan.getBlockN() / 2 + facts.valueDim / 2 +
+                      getProbabilityRegisters(facts, plan.getBlockN()) *
+                          (plan.getPvBehind() ? 2 : 1);
+  int64_t others = facts.valueDim > 128 ? 52 : plan.getPvBehind() ? 60 : 32;
+  return registers + others > getRegisterBudget(facts, plan).consumer;
+}
+
+PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &target) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getSharedBytes(facts, plan, target);
+  estimate.registers.add("o", facts.valueDim / 2);
+  estimate.registers.add("s", plan.getBlockN() / 2);
+  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
+                         plan.getPvBehind() ? 2 : 1);
+  estimate.registers.add("other", 32);
+  estimate.ctasPerSM = 1;
+
+  double blockM = plan.getBlockM(), blockN = plan.getBlockN();
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  // The CTAs of a cluster have tiles side by side.
+  int64_t cluster = plan.getCluster();
+  double ctas = target.getClusteredSMs(cluster);
+  estimate.tiles =
+      int64_t(groups * cluster * std::ceil(queries / (blockM * cluster)));
+  estimate.waves = estimate.tiles / ctas;
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+
+  setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double others = estimate.tensorClocks + estimate.expClocks +
+                  estimate.issueClocks - busiest;
+  double unhidden = plan.getQkAhead() ? kUnhiddenAhead : kUnhiddenInOrder;
+  if (plan.getQkAhead() && plan.getBlockM() == 192)
+    unhidden = kUnhiddenThree;
+  else if (plan.getTurns())
+    unhidden = plan.getPvBehind() ? kUnhiddenBehindTurns : kUnhiddenTurns;
+  else if (plan.getPvBehind())
+    unhidden = kUnhiddenBehind;
+  // With both, waits hide behind the other warpgroup too.
+  double fixed = plan.getPvBehind() && plan.getTurns() ? 0 : kBlockClocks;
+  // A single warpgroup has nobody's matrix instructions to hide behind.
+  if (blockM == 64)
+    unhidden *= 2;
+  estimate.blockClocks = busiest + unhidden * std::max(0.0, others) + fixed;
+  estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
+  // The first block of a tile keeps all masks and is never a bet.
+  estimate.tileClocks += kFirstBlockShare * estimate.blockClocks;
+  if (std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan))
+    estimate.tileClocks -=
+        kFirstBlockSaving * sizes->savedOfFirst * estimate.blockClocks;
+  if (plan.getPvBehind())
+    estimate.tileClocks += kBehindClocks;
+  if (!facts.isNarrow() && facts.valueDim > 64 && facts.valueDim <= 128 &&
+      blockN < 128)
+    estimate.blockClocks *= kSmallBlockShare;
+  estimate.tileClocks +=
+      countWindowEnds(facts, queries, keys, blockM, blockN) *
+      (kWindowEndClocks + kWindowEndElementClocks * blockM * blockN);
+  if (cluster > 1) {
+    estimate.blockClocks *= kClusterBlockShare;
+    estimate.tileClocks += kClusterTileClocks;
+  }
+  double rounds = std::ceil(estimate.waves);
+  // Unequal tiles even out over several rounds.
+  bool evensOut =
+      plan.getOrder() == TileOrder::LongestFirst || plan.getDynamic();
+  if (evensOut && estimate.waves > 1)
+    rounds = (rounds + estimate.waves) / 2;
+  if (plan.getOrder() == TileOrder::LongestFirst && !plan.getDynamic())
+    if (std::optional<double> imbalance =
+            getImbalance(facts, plan.getBlockM() * cluster, plan.getBlockN(),
+                         plan.getGroupHeads(), ctas / cluster))
+      rounds = estimate.waves * *imbalance;
+  estimate.microseconds =
+      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
+      target.clockMHz;
+  return estimate;
+}

@@ -1,0 +1,281 @@
+//===- WsWgmmaEmit.cpp - The kernel of ws_wgmma in tile IR ----------------===//
+//
+// Rings, the loop over tiles, and the consumers; WsWgmmaProducer.cpp has the
+// producers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FirstBlockKeys.h"
+#include "WsWgmmaEmitter.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The first of the named barriers by which warpgroups take turns.
+static constexpr int64_t kTurnBarrier = 1;
+
+void WsWgmmaEmitter::makeDealer() {
+  if (!plan.getDynamic())
+    return;
+  dealer.counter =
+      context.addWorkspace({/*bytes=*/4, /*zeroed=*/true, /*restored=*/true});
+  if (producerReadsTiles(context.facts, plan))
+    // What one CTA sends to all of a cluster is counted in bytes.
+    dealer.channel =
+        makeChannel("tile", kTileStages,
+                    {{kProducer, plan.getCluster() > 1 ? SignalKind::Tx
+                                                       : SignalKind::Arrive},
+                     {kTileReader, SignalKind::Arrive},
+                     {kConsumer, SignalKind::Arrive}});
+  else
+    dealer.channel = makeChannel(
+        "tile", kTileStages,
+        {{kProducer, SignalKind::Arrive}, {kConsumer, SignalKind::Arrive}});
+  dealer.ring = alloc(
+      "tile", BufferType::get(b.getContext(), {kTileStages}, b.getI32Type(),
+                              AutoLayoutAttr::get(b.getContext()),
+                              MemorySpace::Shared));
+}
+
+void WsWgmmaEmitter::makeResults() {
+  if (resultBuffer == ResultBuffer::None)
+    return;
+  resultMap.map = makeResultMap();
+  if (resultBuffer == ResultBuffer::Own)
+    resultMemory = allocResults();
+}
+
+TileCursors::TileCursors(ValueRange carried)
+    : TileCursors(carried[0], carried[1], carried[2]) {
+  if (carried.size() == 3)
+    return;
+  source = carried[3];
+  dest = carried[4];
+}
+
+SmallVector<Value> TileCursors::list() const {
+  SmallVector<Value> all = {q, k, v};
+  if (source)
+    all.append({source, dest});
+  return all;
+}
+
+LogicalResult WsWgmmaEmitter::emitTiles(StringRef partition, TileBody body) {
+  TileLoopOp loop =
+      emitTileLoop([&] { return startCursors(partition).list(); },
+                   [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
+                     FailureOr<TileCursors> next = body(TileCursors(carried));
+                     if (failed(next))
+                       return failure();
+                     return next->list();
+                   });
+  if (!loop)
+    return failure();
+  if (plan.getDynamic()) {
+    loop.getCounterMutable().assign(dealer.counter);
+    loop.getChannelMutable().assign(dealer.channel);
+    loop.getRingMutable().assign(dealer.ring);
+  }
+  return success();
+}
+
+TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {
+  auto start = [&](const Ring &ring, StringRef role) -> Value {
+    return CursorStartOp::create(b, ring.channel, role);
+  };
+  bool isConsumer = partition == kConsumer;
+  TileCursors cursors{start(q, partition), start(k, partition),
+                      start(isConsumer ? values() : v, partition)};
+  if (!isConsumer && needsTransposer(facts)) {
+    cursors.source = start(v, kTransposer);
+    cursors.dest = start(vt, kTransposer);
+  }
+  return cursors;
+}
+
+//===----------------------------------------------------------------------===//
+// The consumers
+//===----------------------------------------------------------------------===//
+
+void WsWgmmaEmitter::emitSkip(Value count, TileCursors &cursors) {
+  if (!count)
+    return;
+  auto skip = [&](const Ring &ring, Value cursor) {
+    auto [slot, token] = acquire(ring, cursor, kConsumer);
+    release(ring, token, kConsumer);
+    return advance(cursor, ring);
+  };
+  auto body = [&](OpBuilder &builder, Location, Value, ValueRange carried) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    Value nextK = skip(k, carried[0]), nextV = skip(values(), carried[1]);
+    scf::YieldOp::create(b, ValueRange{nextK, nextV});
+  };
+  auto loop = scf::ForOp::create(b, context.i32(0), count, context.i32(1),
+                                 ValueRange{cursors.k, cursors.v}, body);
+  cursors.k = loop.getResult(0);
+  cursors.v = loop.getResult(1);
+}
+
+void WsWgmmaEmitter::narrowToWarpgroup() {
+  // Warpgroups that take turns meet in every block.
+  if (!bounds.lower || plan.getTurns() ||
+      plan.getFirstBlock() == FirstBlock::Whole || blockM == kGroupRows)
+    return;
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto max = [&](Value x, Value y) -> Value {
+    return arith::MaxSIOp::create(b, x, y);
+  };
+  Value offset = arith::MulIOp::create(b, WarpgroupIndexOp::create(b),
+                                       context.i32(kGroupRows));
+  BlockBounds own =
+      emitBlockBounds(context, arith::AddIOp::create(b, row, offset), queries,
+                      keys, kGroupRows, plan.getBlockN());
+  bounds.begin = min(max(bounds.begin, own.begin), bounds.end);
+  bounds.fullEnd = max(bounds.fullEnd, bounds.begin);
+  bounds.fullBegin = min(max(own.fullBegin, bounds.begin), bounds.fullEnd);
+  walk.skippedInFront = arith::SubIOp::create(b, bounds.begin, walk.begin);
+  remark::passed(
+      b.getLoc(),
+      remark::RemarkOpts::name("last-block").category("attn.ws-wgmma"))
+      << remark::add("warpgroups end at the first block of their own rows' "
+                     "window")
+      << remark::metric("rows", kGroupRows)
+      << remark::metric("block", plan.getBlockN());
+}
+
+void WsWgmmaEmitter::setFirstBlock(KVLoopOp loop) {
+  std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan);
+  auto options =
+      remark::RemarkOpts::name("first-block").category("attn.ws-wgmma");
+  if (!sizes) {
+    remark::missed(b.getLoc(), options) << remark::reason(
+        "first blocks are multiplied whole: lengths are not constant, "
+        "keys have another order, or all are needed");
+    return;
+  }
+  loop.setFirst(sizes->keys);
+  if (sizes->second)
+    loop.setSecond(*sizes->second);
+  std::string keys = llvm::join(
+      llvm::map_range(sizes->keys, [](int64_t n) { return std::to_string(n); }),
+      ",");
+  remark::passed(b.getLoc(), options)
+      << remark::add("warpgroups multiply the keys of a first block that they "
+                     "need")
+      << remark::metric("keys", keys)
+      << remark::metric("block", plan.getBlockN())
+      << remark::metric("saved-percent",
+                        llvm::formatv("{0:f1}", 100 * sizes->saved).str());
+}
+
+FailureOr<TileCursors> WsWgmmaEmitter::emitConsumerTile(TileCursors cursors) {
+  emitScoreDescale();
+  emitValueDescale();
+  Value scale = emitExponentScale();
+  Value queryTile, queryToken;
+  std::tie(queryTile, queryToken) = acquire(q, cursors.q, kConsumer);
+  RunningState running = emitInitialState(
+      /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+  emitSkip(walk.skippedBehind, cursors);
+  narrowToWarpgroup();
+
+  KVLoopOp loop =
+      emitBlocks({kConsumer, k, values(), queryTile, scale, probabilities},
+                 {running, cursors.k, cursors.v});
+  if (!loop)
+    return failure();
+  loop.setPvBehind(plan.getPvBehind());
+  loop.setRescore(rescores(facts, plan));
+  if (plan.getTurns())
+    loop.setTurns(kTurnBarrier);
+  if (plan.getFirstBlock() == FirstBlock::Auto)
+    setFirstBlock(loop);
+  if (resultBuffer != ResultBuffer::Queries)
+    release(q, queryToken, kConsumer);
+  BlockState last(loop.getResults());
+  TileCursors next(cursors.q, last.keys, last.values);
+  emitSkip(walk.skippedInFront, next);
+
+  Value oView = emitView("o", at.head, queryStart, queries);
+  Value lseView;
+  if (facts.lse)
+    lseView = emitView("lse", at.head, queryStart, queries);
+  Value scratch = resultMemory;
+  if (resultBuffer == ResultBuffer::Queries)
+    scratch = queryTile;
+  if (resultMap.map)
+    resultMap.coordinates = {at.batch, at.head, row, context.i32(0)};
+  emitResults(emitFinalState(last.running), oView, lseView, scratch,
+              plan.getEpilogue(), resultMap);
+  if (resultBuffer == ResultBuffer::Queries) {
+    // The thread that started the copy knows when the slot has been read.
+    auto elect = ElectOp::create(b, /*each_warpgroup=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&elect.getBody());
+    TmaWaitOp::create(b, /*pending=*/0, /*read=*/true);
+    release(q, queryToken, kConsumer);
+    YieldOp::create(b, ValueRange());
+  }
+  next.q = advance(cursors.q, q);
+  return next;
+}
+
+LogicalResult WsWgmmaEmitter::emitConsumer() {
+  if (plan.getTurns())
+    TurnStartOp::create(b, kTurnBarrier);
+  return emitTiles(kConsumer, [&](TileCursors cursors) {
+    return emitConsumerTile(cursors);
+  });
+}
+
+LogicalResult WsWgmmaEmitter::run() {
+  int64_t blockN = plan.getBlockN();
+  bool transposes = needsTransposer(facts);
+  q = makeRing({"q", RingRows::Queries, plan.getQStages(), blockM,
+                getKeyColumns(facts), kProducer, kConsumer});
+  k = makeRing(
+      {"k", RingRows::Keys, plan.getKStages(), blockN, getKeyColumns(facts),
+       kProducer, kConsumer,
+       /*isLoaded=*/true,
+       plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
+  v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(), kProducer,
+                    transposes ? kTransposer : kConsumer);
+  if (transposes)
+    vt = makeRing({"vt", RingRows::Keys, plan.getVStages(),
+                   getValueColumns(facts), blockN, kTransposer, kConsumer,
+                   /*isLoaded=*/false});
+  if (plan.getPShared())
+    probabilities = alloc("p", bufferType({blockM, blockN}));
+  makeResults();
+  makeDealer();
+  emitExtents();
+  RegisterBudget budget = getRegisterBudget(facts, plan);
+  auto op = WarpSpecializeOp::create(
+      b, b.getStrArrayAttr({kConsumer, kProducer}),
+      b.getDenseI64ArrayAttr({blockM / 16, 4}),
+      b.getDenseI64ArrayAttr({budget.consumer, budget.producer}),
+      /*partitionsCount=*/2);
+  for (auto [region, emit] : llvm::zip(
+           op.getPartitions(),
+           std::array{&WsWgmmaEmitter::emitConsumer,
+                      transposes ? &WsWgmmaEmitter::emitTransposingProducer
+                                 : &WsWgmmaEmitter::emitProducer})) {
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&region);
+    auto end = YieldOp::create(b, ValueRange());
+    b.setInsertionPoint(end);
+    if (failed((this->*emit)()))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult WsWgmmaSchedule::emit(KernelContext &context,
+                                    PlanAttrInterface plan) const {
+  return WsWgmmaEmitter(context, cast<WsWgmmaPlanAttr>(plan)).run();
+}

@@ -1,0 +1,111 @@
+//===- WsWgmmaEmitter.h - What makes the kernel of ws_wgmma -----*- C++ -*-===//
+//
+// Both partitions walk the same tiles and, in each, the same blocks of keys
+// from the last to the first; three channels (q, k, v) hand slots from the
+// producer to the consumers. 8-bit values whose keys are not contiguous are
+// transposed on the way by all warps of the producer's partition, since wgmma
+// reads such operands with the contraction's index contiguous only: the channel
+// v leads from its elected thread to its warps, and vt, which has as many slots
+// as the plan gives V, from there to the consumers. Where a counter deals the
+// tiles, the producer's thread takes them from it, in clusters that of the
+// leader, and one more channel (tile) hands their indices on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMAEMITTER_H
+#define ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMAEMITTER_H
+
+#include "../Wgmma/WgmmaEmitter.h"
+#include "../Wgmma/WgmmaFacts.h"
+#include "WsWgmma.h"
+
+namespace mlir::attn {
+
+/// The roles. The last two are further roles of the producer's partition.
+inline constexpr llvm::StringLiteral kConsumer("consumer");
+inline constexpr llvm::StringLiteral kProducer("producer");
+inline constexpr llvm::StringLiteral kTransposer("producer.transposer");
+inline constexpr llvm::StringLiteral kTileReader("producer.reader");
+
+/// How the counter's tiles reach all roles.
+struct TileDealer {
+  Value counter, channel, ring;
+};
+
+/// What a partition's loop over tiles carries: its cursors.
+struct TileCursors {
+  /// Of the producer, or of a consumer: there `v` is what PV reads.
+  Value q, k, v;
+  /// Of the transposer, where there is one.
+  Value source = Value(), dest = Value();
+
+  TileCursors(Value q, Value k, Value v) : q(q), k(k), v(v) {}
+  /// The cursors as the loop has them, in the order of list().
+  explicit TileCursors(ValueRange carried);
+  SmallVector<Value> list() const;
+};
+
+class WsWgmmaEmitter : WgmmaEmitter {
+public:
+  WsWgmmaEmitter(KernelContext &context, WsWgmmaPlanAttr plan)
+      : WgmmaEmitter(
+            context,
+            {plan.getBlockM(), plan.getBlockN(), plan.getOrder(),
+             plan.getGroupHeads(), plan.getCluster(), plan.getDynamic()},
+            {plan.getQkAhead(), plan.getSoftmax(), plan.getKeyQuads()}),
+        plan(plan),
+        resultBuffer(getResultBuffer(context.facts, plan, context.target)) {}
+  LogicalResult run();
+
+private:
+  using TileBody = function_ref<FailureOr<TileCursors>(TileCursors)>;
+
+  /// What consumers read V from.
+  const Ring &values() const { return needsTransposer(facts) ? vt : v; }
+  void makeDealer();
+  /// Lets TMA store the results, if it can.
+  void makeResults();
+  /// The loop over this CTA's tiles in a partition, which carries its cursors.
+  LogicalResult emitTiles(StringRef partition, TileBody body);
+  TileCursors startCursors(StringRef partition);
+
+  /// Hands `count` slots of K and of V back unread.
+  void emitSkip(Value count, TileCursors &cursors);
+  /// Lets each warpgroup end its loop at the first block that its own rows'
+  /// window reaches; it hands the tile's other slots back unread.
+  void narrowToWarpgroup();
+  /// Tells the loop which keys of its first block are needed, if the lengths
+  /// do.
+  void setFirstBlock(KVLoopOp loop);
+  LogicalResult emitConsumer();
+  FailureOr<TileCursors> emitConsumerTile(TileCursors cursors);
+  LogicalResult emitProducer();
+  TileCursors emitProducerTile(TileCursors cursors);
+  /// The producer of 8-bit operands, in all threads of its partition.
+  LogicalResult emitTransposingProducer();
+  TileCursors emitTransposingTile(TileCursors cursors);
+  /// Copies a slot of v to one of vt.
+  void emitTransposition(TileCursors &cursors);
+  /// The loads of the tile's queries, and of K and V of a block.
+  void loadQueries(const TileCursors &cursors);
+  void loadBlock(Value block, const TileCursors &cursors);
+  /// Moves the cursors of K and V on.
+  void advanceBlock(TileCursors &cursors) {
+    cursors.k = advance(cursors.k, k);
+    cursors.v = advance(cursors.v, v);
+  }
+
+  WsWgmmaPlanAttr plan;
+  Ring q, k, v, vt;
+  TileDealer dealer;
+  ResultBuffer resultBuffer;
+  ResultMap resultMap;
+  /// What PV reads probabilities from, unless from registers.
+  Value probabilities;
+  /// Results' own memory.
+  Value resultMemory;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMAEMITTER_H

@@ -1,0 +1,334 @@
+//===- WsWgmmaPlan.cpp - Plans of ws_wgmma: legality and parameters -------===//
+
+#include "../Core/CommonChecks.h"
+#include "../Problem/TileBalance.h"
+#include "../Wgmma/WgmmaFacts.h"
+#include "FirstBlockKeys.h"
+#include "WsWgmma.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+const Schedule &attn::getWsWgmmaSchedule() {
+  static const WsWgmmaSchedule schedule;
+  return schedule;
+}
+
+/// Threads of a warpgroup.
+static constexpr int64_t kWarpgroup = 128;
+
+bool attn::producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return needsTransposer(facts) || plan.getCluster() > 1;
+}
+
+static ResourceSum getRingBytes(const ProblemFacts &facts,
+                                WsWgmmaPlanAttr plan) {
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  ResourceSum sum;
+  sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes,
+          plan.getQStages());
+  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes,
+          plan.getKStages());
+  int64_t slots = plan.getQStages() + plan.getKStages() + plan.getVStages();
+  bool transposes = needsTransposer(facts);
+  if (transposes) {
+    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
+            kRawValueSlots);
+    slots += kRawValueSlots;
+  }
+  sum.add(transposes ? "vt" : "v",
+          plan.getBlockN() * getValueColumns(facts) * bytes, plan.getVStages());
+  if (plan.getPShared())
+    sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
+  // Two mbarriers of 8 bytes for each slot.
+  sum.add("barriers", 16, slots);
+  // An index of 4 bytes, in an array that is a multiple of 16, and an mbarrier
+  // of each role for each slot.
+  if (plan.getDynamic())
+    sum.add("tile", producerReadsTiles(facts, plan) ? 32 : 24, kTileStages);
+  return sum;
+}
+
+ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
+                                   WsWgmmaPlanAttr plan,
+                                   const TargetRow &target) {
+  // A packed sequence ends before the tensor does.
+  if (plan.getEpilogue() != EpilogueKind::Tma || facts.varlen ||
+      findUnmappable(facts.o))
+    return ResultBuffer::None;
+  int64_t bytes = getResultBytes(facts, plan.getBlockM());
+  if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
+    return ResultBuffer::Own;
+  unsigned bits = facts.elementType.getIntOrFloatBitWidth(),
+           outBits = facts.outType.getIntOrFloatBitWidth();
+  bool fits = bytes <= plan.getBlockM() * getKeyColumns(facts) * bits / 8 &&
+              SharedLayout::chooseSpan(facts.valueDim, outBits) <=
+                  SharedLayout::chooseSpan(getKeyColumns(facts), bits);
+  return fits ? ResultBuffer::Queries : ResultBuffer::Own;
+}
+
+ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
+                                 WsWgmmaPlanAttr plan,
+                                 const TargetRow &target) {
+  ResourceSum sum = getRingBytes(facts, plan);
+  // Staged results have memory of their own as well: no ring is ever dead.
+  if (getResultBuffer(facts, plan, target) == ResultBuffer::Own ||
+      plan.getEpilogue() == EpilogueKind::Staged)
+    sum.add("o", getResultBytes(facts, plan.getBlockM()));
+  return sum;
+}
+
+/// True if a block of keys or values is loaded in so many copies that
+/// ptxas 13.0 spilled up to 36 bytes of the producer's 24 registers: 15 at 240
+/// columns, whose rows are an odd number of the smallest spans.
+static bool isLoadedInManyBoxes(const ProblemFacts &facts) {
+  constexpr int64_t kManyBoxes = 15;
+  int64_t bits = facts.elementType.getIntOrFloatBitWidth();
+  return llvm::any_of(
+      ArrayRef{facts.headDim, facts.valueDim}, [&](int64_t columns) {
+        int64_t span = SharedLayout::chooseSpan(columns, bits);
+        return span != 0 && columns * bits / 8 / span >= kManyBoxes;
+      });
+}
+
+RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
+                                       WsWgmmaPlanAttr plan) {
+  // A kernel starts with as many registers for each thread as the file has for
+  // all of them; what partitions ask for comes out of these.
+  int64_t start = llvm::alignDown(kRegisterFile / plan.getThreads(), 8);
+  int64_t total = start * plan.getThreads() / kWarpgroup;
+  int64_t consumers = plan.getBlockM() / 64;
+  RegisterBudget budget;
+  budget.producer = kLeastProducerRegisters;
+  if (needsTransposer(facts))
+    budget.producer = kTransposerRegisters;
+  else if (isLoadedInManyBoxes(facts))
+    budget.producer = kBoxesProducerRegisters;
+  budget.consumer = std::min<int64_t>(
+      kMostConsumerRegisters,
+      llvm::alignDown((total - budget.producer) / consumers, 8));
+  return budget;
+}
+
+bool attn::rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return plan.getQkAhead() && !plan.getPvBehind() && !facts.isNarrow() &&
+         facts.valueDim <= (plan.getBlockM() > 128 ? 64 : 128) &&
+         plan.getSoftmax() == SoftmaxPolicy::Optimistic;
+}
+
+/// How warpgroups are kept from computing their softmax at the same time, PV
+/// behind and turns: what was seen to be fastest (docs/SpeedHopper.md,
+/// docs/Rationale/NarrowTypes.md). Since the rare path takes a vote of the
+/// warpgroup where PV is behind, PV in place is faster from head dimension 128
+/// on and with 8-bit operands.
+static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
+                                                      SoftmaxPolicy softmax) {
+  SmallVector<std::pair<bool, bool>> overlaps = {{false, false}};
+  if (facts.isNarrow()) {
+    // At head dimension 64 without a transposer turns cost 13 %.
+    if (needsTransposer(facts) || facts.valueDim > 64)
+      overlaps.push_back({false, true});
+    return overlaps;
+  }
+  if (facts.valueDim > 128)
+    return overlaps;
+  overlaps.push_back({false, true});
+  if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64)
+    overlaps.push_back({true, false});
+  return overlaps;
+}
+
+/// True where a first block of its own sizes is to be a plan's default: from
+/// 0.3 % of all products on, it was as fast or up to 3 % faster in what was
+/// measured, which is 16-bit operands and two warpgroups (docs/SpeedHopper.md).
+static bool savesFirstBlock(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  constexpr double kLeastSaving = 0.003;
+  if (facts.isNarrow() || plan.getBlockM() != 128)
+    return false;
+  std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan);
+  return sizes && sizes->saved >= kLeastSaving;
+}
+
+/// True for windows that neighbouring tiles of a head share most of. On an H200
+/// (bf16, head dimension 64, windows of 128, 64 heads on 8) tiles in the order
+/// of their rows took 0.96 of the time of those that go through heads first,
+/// and 0.97 without turns, which a walk of two blocks is too short for.
+static bool isNarrowWindow(const ProblemFacts &facts) {
+  constexpr int64_t kNarrow = 256;
+  MaskAttr mask = facts.mask;
+  return mask.hasLeft() && mask.hasRight() &&
+         mask.rightBound() - mask.leftBound() < kNarrow;
+}
+
+/// How results leave the kernel. Registers store whole runs of 16 bytes of rows
+/// of whole 64 bytes; longer rows of other sizes were up to 6 % faster by TMA,
+/// those of 32 bytes up to 2 % slower (docs/SpeedHopper.md). By TMA a short
+/// tile also ends earlier where rows of results lie apart, as in (batch,
+/// sequence, head, dim): on an H200 1.01 to 1.18 times as fast at head
+/// dimensions 64 and 80 for 257 to 1024 keys without mask, but 0.97 to 1.00
+/// times at 4096, 0.99 under a causal mask, and 0.97 at head dimension 128.
+static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
+  constexpr int64_t kMostKeys = 1024;
+  if (facts.varlen || findUnmappable(facts.o))
+    return EpilogueKind::Auto;
+  int64_t bytes = facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
+  if (bytes > 64 && bytes % 64 != 0)
+    return EpilogueKind::Tma;
+  bool isShort = facts.mask.getKind() == MaskKind::None &&
+                 !ShapedType::isDynamic(facts.keys) &&
+                 facts.keys <= kMostKeys && facts.valueDim < 128;
+  bool isApart = facts.o.strides.size() == 4 &&
+                 !ShapedType::isDynamic(facts.o.strides[2]) &&
+                 facts.o.strides[2] > facts.valueDim;
+  return isShort && isApart && !facts.isNarrow() ? EpilogueKind::Tma
+                                                 : EpilogueKind::Auto;
+}
+
+static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
+  static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
+  static constexpr int64_t narrow[] = {128, 96, 64};
+  return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
+}
+
+std::vector<PlanAttrInterface>
+WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
+                               const TargetRow &target) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  bool isNarrow = isNarrowWindow(facts);
+  TileOrder order =
+      masked && !isNarrow ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  EpilogueKind epilogue = chooseEpilogue(facts);
+  // How long packed sequences are only the launch knows: a counter deals them.
+  bool dealt = facts.varlen;
+  // What was measured, which is without a counter: see WsWgmmaCost.cpp. Windows
+  // of 1024 keys took 1.04 times as long with clusters, whose tiles walk the
+  // union.
+  SmallVector<int64_t> clusters = {1};
+  if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
+      !facts.mask.hasLeft() && target.getClusteredSMs(2) != 0)
+    clusters.push_back(2);
+  // Three warpgroups: the one shape that was measured to be the fastest and
+  // spills nothing. Short sequences lose more to the rows that 192 does not
+  // divide: 1024 took 1.05 times as long as with 128, 1.12 under a causal mask;
+  // 1500, of which both make 1536, 0.91 times as long without a mask.
+  int64_t fewest = !masked && llvm::alignTo(facts.queries, 192) <=
+                                  llvm::alignTo(facts.queries, 128)
+                       ? 1024
+                       : 2048;
+  bool three = facts.headDim <= 64 && facts.valueDim <= 64 &&
+               facts.queries >= fewest && facts.keys >= fewest &&
+               !facts.isNarrow();
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t blockM : {192, 128, 64})
+    for (int64_t blockN : getBlockSizes(facts))
+      for (int64_t cluster : clusters) {
+        if (blockM == 192 && (!three || blockN != 96))
+          continue;
+        int64_t groupHeads =
+            order == TileOrder::LongestFirst
+                ? chooseGroupHeads(facts, target, blockM * cluster, blockN,
+                                   target.getClusteredSMs(cluster) / cluster)
+                : 0;
+        for (SoftmaxPolicy softmax : getUsualPolicies(facts))
+          for (std::pair<bool, bool> overlap : getOverlaps(facts, softmax)) {
+            bool pvBehind = overlap.first, turns = overlap.second;
+            if (isNarrow && turns && blockM != 192)
+              continue;
+            for (int64_t qStages : {2, 1})
+              // Loads run as far ahead as shared memory lets them.
+              for (int64_t stages : {4, 3, 2}) {
+                // PV behind keeps one slot longer, for which two are too few.
+                if ((pvBehind && stages == 2) || (blockM == 192 && !turns))
+                  break;
+                WsWgmmaPlanAttr::Parameters p;
+                p.blockM = blockM;
+                p.blockN = blockN;
+                p.qStages = qStages;
+                p.vStages = stages;
+                p.qkAhead = true;
+                p.pvBehind = pvBehind;
+                p.turns = turns && blockM > 64;
+                p.cluster = cluster;
+                p.keyQuads = !findNoQuads(facts);
+                p.dynamic = dealt;
+                p.softmax = softmax;
+                p.order = order;
+                p.groupHeads = groupHeads;
+                p.epilogue = epilogue;
+                auto make = [&](FirstBlock firstBlock, int64_t kStages) {
+                  p.kStages = kStages;
+                  p.firstBlock = firstBlock;
+                  return WsWgmmaPlanAttr::get(context, p);
+                };
+                auto fitting = [&](WsWgmmaPlanAttr plan) {
+                  return getSharedBytes(facts, plan, target).getTotal() <=
+                         target.sharedBytesPerCTA;
+                };
+                FirstBlock firstBlock = FirstBlock::Auto;
+                if (!savesFirstBlock(facts, make(firstBlock, stages)))
+                  firstBlock = FirstBlock::Whole;
+                WsWgmmaPlanAttr plan = make(firstBlock, stages);
+                bool fits = fitting(plan);
+                // Keys that may be multiplied once more are released late.
+                WsWgmmaPlanAttr more = make(firstBlock, stages + 1);
+                if (rescores(facts, plan) && stages < 4 && fitting(more))
+                  plan = more;
+                if (fits || stages == 2)
+                  plans.push_back(plan);
+                if (fits)
+                  break;
+              }
+          }
+      }
+  return plans;
+}
+
+llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
+                                          const TargetRow &target) const {
+  return checkWgmma(getName(), facts, target);
+}
+
+llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &target) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
+    return error;
+  if (llvm::Error error =
+          checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
+    return error;
+  if (plan.getPShared() && facts.isNarrow())
+    return llvm::createStringError(
+        llvm::formatv("p_shared needs 16-bit operands, got {0} bits",
+                      facts.elementType.getIntOrFloatBitWidth()));
+  // A swizzle starts anew every 8 rows.
+  int64_t part = 8 * plan.getCluster();
+  if (plan.getBlockN() % part != 0)
+    return llvm::createStringError(llvm::formatv(
+        "cluster = {0} needs block_n to be a multiple of {1}, got {2}",
+        plan.getCluster(), part, plan.getBlockN()));
+  if (llvm::Error error =
+          checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
+    return error;
+  if (facts.isNarrow() && plan.getCluster() > 1)
+    return llvm::createStringError(llvm::formatv(
+        "8-bit operands need cluster = 1, got {0}", plan.getCluster()));
+  return checkSharedBytes(getSharedBytes(facts, plan, target), target);
+}
+
+KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
+                                            PlanAttrInterface planAttr,
+                                            const TargetRow &target) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  KernelShape shape;
+  // One CTA for each SM of the target's board that is in a whole cluster. They
+  // walk all tiles, so any number is right; clusters that have to wait for
+  // others to end would take as long once more.
+  shape.cluster = plan.getCluster();
+  shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
+  shape.threads = plan.getThreads();
+  shape.warps = {plan.getBlockM() / 16, 1};
+  return shape;
+}
