@@ -116,8 +116,8 @@ struct TokenState {
 class Replayer {
 public:
   Replayer(const Trace &trace, const TargetRow &target, unsigned resident)
-      : trace(trace), target(target), resident(resident),
-        costs(makeCycleCosts(trace, target)) {}
+      : trace(trace), resident(resident), costs(makeCycleCosts(trace, target)) {
+  }
   Expected<Timeline> run();
 
 private:
@@ -135,7 +135,6 @@ private:
              const std::string &why);
 
   const Trace &trace;
-  const TargetRow &target;
   unsigned resident;
   std::vector<CycleCost> costs;
   uint32_t numRegisters = 0;

@@ -1,4 +1,4 @@
-//===- LayoutLinks.cpp - How the layouts of an op's tiles relate ----------===//
+//===- LayoutOps.cpp - How the layouts of an op's tiles relate ------------===//
 
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
