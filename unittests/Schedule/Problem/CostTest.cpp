@@ -1,6 +1,7 @@
 //===- CostTest.cpp - What estimates have to tell apart -------------------===//
 
 #include "../../../lib/Schedule/Problem/TileBalance.h"
+#include "attn/Schedule/Core/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Parser/Parser.h"

@@ -1,7 +1,7 @@
 //===- LayoutOps.cpp - How the layouts of an op's tiles relate ------------===//
 
-#include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/LayoutLinks.h"
 
 using namespace mlir;
 using namespace mlir::attn;
