@@ -59,9 +59,17 @@ static bool hasWideValues(int64_t valueColumns, SplitQPlanAttr plan) {
   return valueColumns > 192 && plan.getBlockN() > 32;
 }
 
+/// The same for an odd number of 8-column groups, which is read ahead.
+static bool hasWideOddValues(int64_t valueColumns) {
+  return valueColumns % 16 != 0 && valueColumns >= 152;
+}
+
 int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
   if (plan.getSoftmax() == SoftmaxPolicy::Exact ||
       keyColumns == int64_t(llvm::alignTo(valueColumns, 16)))
+    return 0;
+  // "wide odd v" holds more than they take where Q has no registers.
+  if (hasWideOddValues(valueColumns) && !plan.getQInRegs())
     return 0;
   int64_t own = 12;
   if (hasWideValues(valueColumns, plan))
@@ -106,7 +114,7 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   if (valueColumns % 16 != 0 && partN > 16)
     sum.add("v ahead", valueColumns / 8 * 2 + 12);
   // What masked kernels of wide values were seen to need beside.
-  if (!exact && valueColumns % 16 != 0 && valueColumns >= 152)
+  if (!exact && hasWideOddValues(valueColumns))
     sum.add("wide odd v", 21);
   if (!exact && hasWideValues(valueColumns, plan))
     sum.add("wide v", 13);
