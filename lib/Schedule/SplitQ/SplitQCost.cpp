@@ -106,7 +106,8 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   double warps = plan.getWarps();
 
-  // Occupancy: registers are given to warps in units.
+  // Occupancy: registers are given to warps in units. Those that are to spare
+  // hold what rows of K and V do not share.
   int64_t registers =
       std::min<int64_t>(estimate.registers.getTotal() -
                             extents.getOwnRowRegisters(plan) + kSpareRegisters,
