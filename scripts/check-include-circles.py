@@ -19,9 +19,7 @@ from lint_util import read_text, report, tracked_files
 
 ROOTS = ("include", "lib", "tools", "test/lib", "unittests", "python/attn")
 # Names that LLVM's conventions give: one for each folder, or fixed by an API.
-SAME_NAME = {"CMakeLists.txt", "Passes.h", "Passes.td", "Attn.h", "__init__.py"}
-# What is still to be renamed.
-ALLOWED = {"Candidates.cpp", "Candidates.h", "Cost.cpp", "Emit.cpp", "FirstBlock.cpp", "Plan.cpp"}
+SAME_NAME = {"CMakeLists.txt", "Passes.h", "Passes.td", "Attn.h"}
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 IMPORT = re.compile(r"^[ \t]*from \. import ([\w, ]+)|^[ \t]*from \.(\w+) import", re.M)
 
@@ -101,7 +99,7 @@ def main() -> int:
     for path in files:
         by_name[os.path.basename(path)].append(path)
     for name, paths in sorted(by_name.items()):
-        if len(paths) > 1 and name not in SAME_NAME | ALLOWED:
+        if len(paths) > 1 and name not in SAME_NAME:
             problems.append(f"files of one name: {', '.join(paths)}")
     return report(problems, "include circles")
 

@@ -202,7 +202,7 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   for (unsigned i = 1; i < threads; ++i)
     pool.push_back(std::async(std::launch::async, work));
   work();
-  // Somebody may want to machine.stop while only other threads are at work.
+  // Somebody may want to stop while only other threads are at work.
   for (std::future<void> &helper : pool)
     while (helper.wait_for(std::chrono::milliseconds(50)) !=
            std::future_status::ready)
@@ -212,8 +212,8 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   if (!machine.repeat ||
       (machine.config.progress && machine.config.progress->isStopped()))
     return;
-  // Clusters that have met in machine.memory, or one that is wrong: what is
-  // seen of that has to be the same each time.
+  // Clusters that have met in memory, or one that is wrong: what is seen of
+  // that has to be the same each time.
   machine.memory.restore(before);
   machine.result = RunReport();
   machine.execCount.assign(machine.program.code.size(), 0);
