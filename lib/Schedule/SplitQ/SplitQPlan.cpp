@@ -71,9 +71,9 @@ int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
   // "wide odd v" holds more than they take where Q has no registers.
   if (hasWideOddValues(valueColumns) && !plan.getQInRegs())
     return 0;
-  int64_t own = 12;
+  int64_t own = 14;
   if (hasWideValues(valueColumns, plan))
-    own = 8;
+    own = 10;
   else if (plan.getBlockN() >= 128)
     own = plan.getParts() == 4 ? 24 : 4;
   // With two groups of rows "long k" holds some of them.
