@@ -21,7 +21,7 @@ LIMIT = 8
 #: Files that may name these.
 LIMITS = {
     "kv_heads": 24,
-    "kv_splits": 16,
+    "kv_splits": 20,
     "mask_mod": 31,
     "score_mod": 31,
     "sinks": 23,
