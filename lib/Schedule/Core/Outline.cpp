@@ -266,7 +266,9 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   // Without a bound ptxas picks an occupancy of its own and spills for it.
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   b.getI32IntegerAttr(shape.ctasPerSM));
-  kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
+  if (shape.warps)
+    kernel->setAttr(AttnDialect::kWarpsAttr,
+                    b.getDenseI64ArrayAttr(*shape.warps));
   context.bindParameters(kernel);
   return kernel;
 }

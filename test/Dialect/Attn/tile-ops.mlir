@@ -7,7 +7,7 @@
 
 !s = tensor<64x32xf32, #attn.auto>
 !m = tensor<64xf32, #attn.auto>
-!l = tensor<64x4xf32, #attn.auto>
+!l = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 !o = tensor<64x64xf32, #attn.auto>
 
 // CHECK-LABEL: func.func @rows(
@@ -15,7 +15,7 @@
 func.func @rows(%s: !s) {
   // CHECK: %[[M:.*]] = attn.reduce max %[[S]] : tensor<64x32xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
   %m = attn.reduce max %s : !s -> !m
-  // CHECK: %[[L:.*]] = attn.reduce add %[[S]] partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.auto>
+  // CHECK: %[[L:.*]] = attn.reduce add %[[S]] partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
   %l = attn.reduce add %s partial : !s -> !l
   // CHECK: %[[B:.*]] = attn.broadcast %[[M]] : tensor<64xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>
   %b = attn.broadcast %m : !m -> !s
@@ -78,14 +78,14 @@ func.func @elements(%s: !s, %i: i32, %j: i32) {
 }
 
 // CHECK-LABEL: func.func @softmax(
-// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[M:.*]]: tensor<64xf32, #attn.auto>, %[[L:.*]]: tensor<64x4xf32, #attn.auto>, %[[O:.*]]: tensor<64x64xf32, #attn.auto>, %[[C:.*]]: f32
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[M:.*]]: tensor<64xf32, #attn.auto>, %[[L:.*]]: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %[[O:.*]]: tensor<64x64xf32, #attn.auto>, %[[C:.*]]: f32
 func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   // All defaults are left out.
-  // CHECK: %[[P:.*]], %[[M1:.*]], %[[L1:.*]], %[[O1:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  // CHECK: %[[P:.*]], %[[M1:.*]], %[[L1:.*]], %[[O1:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
   %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c {policy = #attn<softmax_policy exact>, offset = 0.0 : f32, growth = 8.0 : f32, limit = 16.0 : f32} : !s, !m, !l, !o
-  // CHECK: %[[P2:.*]], %[[M2:.*]], %[[L2:.*]], %[[O2:.*]] = attn.online_softmax %[[S]], %[[M1]], %[[L1]], %[[O1]] scale %[[C]] {finite, growth = 4.000000e+00 : f32, policy = #attn<softmax_policy threshold>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  // CHECK: %[[P2:.*]], %[[M2:.*]], %[[L2:.*]], %[[O2:.*]] = attn.online_softmax %[[S]], %[[M1]], %[[L1]], %[[O1]] scale %[[C]] {finite, growth = 4.000000e+00 : f32, policy = #attn<softmax_policy threshold>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
   %p2, %m2, %l2, %o2 = attn.online_softmax %s, %m1, %l1, %o1 scale %c {finite, growth = 4.0 : f32, policy = #attn<softmax_policy threshold>} : !s, !m, !l, !o
-  // CHECK: %[[P3:.*]], %[[M3:.*]], %[[L3:.*]], %[[O3:.*]] = attn.online_softmax %[[S]], %[[M2]], %[[L2]], %[[O2]] scale %[[C]] {limit = 8.000000e+00 : f32, offset = 6.000000e+00 : f32, policy = #attn<softmax_policy optimistic>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  // CHECK: %[[P3:.*]], %[[M3:.*]], %[[L3:.*]], %[[O3:.*]] = attn.online_softmax %[[S]], %[[M2]], %[[L2]], %[[O2]] scale %[[C]] {limit = 8.000000e+00 : f32, offset = 6.000000e+00 : f32, policy = #attn<softmax_policy optimistic>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
   %p3, %m3, %l3, %o3 = attn.online_softmax %s, %m2, %l2, %o2 scale %c {limit = 8.0 : f32, offset = 6.0 : f32, policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !o
   return
 }

@@ -9,11 +9,11 @@
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @partitions(
   // CHECK-SAME: %[[X:.*]]: i32
-  gpu.func @partitions(%x: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @partitions(%x: i32) kernel {
     // Names, warps and registers are attributes; terminators are left out.
     // CHECK: attn.warp_specialize attributes {attn.note = "kept"}
     attn.warp_specialize attributes {attn.note = "kept"}
-    // CHECK: partition "consumer" warps 8 registers 240 {
+    // CHECK: partition "consumer" warps 8 tiles [8, 1] registers 240 {
     partition "consumer" warps 8 registers 240 {
       // CHECK: %[[W:.*]] = attn.warpgroup_index
       %w = attn.warpgroup_index
@@ -25,10 +25,10 @@ gpu.module @kernels {
   }
 
   // CHECK-LABEL: gpu.func @alone(
-  gpu.func @alone() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @alone() kernel {
     // CHECK: attn.warp_specialize
     attn.warp_specialize
-    // CHECK: partition "all" warps 4 registers 168 {
+    // CHECK: partition "all" warps 4 tiles [4, 1] registers 168 {
     partition "all" warps 4 registers 168 {
     }
     gpu.return
