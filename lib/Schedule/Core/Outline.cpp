@@ -360,7 +360,12 @@ LogicalResult attn::outlineAttention(const ProblemFacts &facts,
   context.b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(context.b);
   context.b.setInsertionPoint(end);
-  if (failed(emitBody(context, schedule, plan))) {
+  LogicalResult result = emitBody(context, schedule, plan);
+  if (succeeded(result) && !isTileKernel(kernel))
+    result = op.emitOpError("expected schedule '")
+             << schedule.getName()
+             << "' to give its kernel a grid of warps, or partitions";
+  if (failed(result)) {
     symbols.erase(kernel->getParentOp());
     return failure();
   }
