@@ -27,6 +27,11 @@ SmallVector<Value> BehindState::flatten() const {
   return values;
 }
 
+/// What a release gives back.
+static Value getToken(Operation *release) {
+  return cast<ChannelUserOpInterface>(release).getUsedHandle()->get();
+}
+
 BehindState RotatedExpander::startBehind(Value iteration, ValueRange carried,
                                          bool isFirst) {
   unsigned others = loop.getNumResults() - 1;
@@ -43,8 +48,7 @@ BehindState RotatedExpander::startBehind(Value iteration, ValueRange carried,
   state.scores = mapping.lookup(qkWait.getResult(0));
   state.accumulator = previous.lookup(pv.getResult());
   for (Operation *release : releasesC)
-    state.tokens.push_back(
-        previous.lookup(cast<ChannelReleaseOp>(release).getToken()));
+    state.tokens.push_back(previous.lookup(getToken(release)));
   return state;
 }
 
@@ -69,7 +73,7 @@ RotatedExpander::releaseTokens(ArrayRef<Value> tokens) {
   SmallVector<Operation *> releases;
   for (auto [release, token] : llvm::zip(releasesC, tokens)) {
     IRMapping mapping;
-    mapping.map(cast<ChannelReleaseOp>(release).getToken(), token);
+    mapping.map(getToken(release), token);
     releases.push_back(builder.clone(*release, mapping));
   }
   return releases;

@@ -30,14 +30,16 @@ using namespace mlir::attn;
 // Analysis
 //===----------------------------------------------------------------------===//
 
-void RotatedExpander::addSlice(Value value, DenseSet<Operation *> &part,
-                               SmallVectorImpl<ChannelAcquireOp> &acquires) {
+void RotatedExpander::addSlice(
+    Value value, DenseSet<Operation *> &part,
+    SmallVectorImpl<ChannelUserOpInterface> &acquires) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
     Operation *def = worklist.pop_back_val().getDefiningOp();
     if (!def || def->getBlock() != &body)
       continue;
-    if (auto acquire = dyn_cast<ChannelAcquireOp>(def)) {
+    if (auto acquire = dyn_cast<ChannelUserOpInterface>(def);
+        acquire && acquire.getChannelUse() == ChannelUse::Acquire) {
       if (!llvm::is_contained(acquires, acquire))
         acquires.push_back(acquire);
       continue;
@@ -48,12 +50,15 @@ void RotatedExpander::addSlice(Value value, DenseSet<Operation *> &part,
 }
 
 SmallVector<Operation *>
-RotatedExpander::findReleases(ArrayRef<ChannelAcquireOp> acquires) {
+RotatedExpander::findReleases(ArrayRef<ChannelUserOpInterface> acquires) {
   SmallVector<Operation *> releases;
-  for (auto release : body.getOps<ChannelReleaseOp>())
-    if (auto acquire = release.getToken().getDefiningOp<ChannelAcquireOp>();
-        acquire && llvm::is_contained(acquires, acquire))
-      releases.push_back(release);
+  for (auto user : body.getOps<ChannelUserOpInterface>()) {
+    if (user.getChannelUse() != ChannelUse::Release)
+      continue;
+    Operation *acquire = user.getUsedHandle()->get().getDefiningOp();
+    if (acquire && llvm::is_contained(acquires, acquire))
+      releases.push_back(user);
+  }
   return releases;
 }
 
@@ -85,10 +90,10 @@ LogicalResult RotatedExpander::analyze() {
            << stringifySoftmaxPolicy(softmax.getPolicy()) << "'";
 
   DenseSet<Operation *> sliceA = {qk}, sliceC = {pv};
-  SmallVector<ChannelAcquireOp> acquiresA, shared;
+  SmallVector<ChannelUserOpInterface> acquiresA, shared;
   for (Value operand : qk->getOperands())
     addSlice(operand, sliceA, acquiresA);
-  for (ChannelAcquireOp acquire : acquiresA) {
+  for (ChannelUserOpInterface acquire : acquiresA) {
     sliceA.insert(acquire);
     for (Value operand : acquire->getOperands())
       addSlice(operand, sliceA, shared);
@@ -104,11 +109,12 @@ LogicalResult RotatedExpander::analyze() {
   // which must not write registers that PV reads.
   // With one slot the producer waits for the release behind the late wait.
   early = softmax.getPolicy() == SoftmaxPolicy::Exact &&
-          llvm::all_of(acquiresC, [](ChannelAcquireOp acquire) {
-            return acquire.getChannel().getType().getDepth() > 1;
+          llvm::all_of(acquiresC, [](ChannelUserOpInterface acquire) {
+            auto type = cast<ChannelType>(acquire.getUsedChannel().getType());
+            return type.getDepth() > 1;
           });
   if (!early)
-    for (ChannelAcquireOp acquire : acquiresC) {
+    for (ChannelUserOpInterface acquire : acquiresC) {
       sliceC.insert(acquire);
       for (Value operand : acquire->getOperands())
         addSlice(operand, sliceC, shared);
@@ -137,8 +143,8 @@ LogicalResult RotatedExpander::analyze() {
         inputs.insert(operand);
     }
   if (early)
-    for (ChannelAcquireOp acquire : acquiresC)
-      inputs.insert(acquire.getToken());
+    for (ChannelUserOpInterface acquire : acquiresC)
+      inputs.insert(acquire.getMadeHandle());
   inputsC = inputs.takeVector();
 
   Operation *yield = body.getTerminator();
@@ -240,9 +246,9 @@ SmallVector<Value> RotatedExpander::emitIteration(KVPhase phase,
   for (Operation *release : late.releases)
     release->moveBefore(before);
   if (early)
-    for (ChannelAcquireOp acquire : acquiresC)
+    for (ChannelUserOpInterface acquire : acquiresC)
       late.acquires.push_back(
-          mapping.lookup(acquire.getToken()).getDefiningOp());
+          mapping.lookup(acquire.getMadeHandle()).getDefiningOp());
   lateWaits.push_back(late);
 
   SmallVector<Value> results = collectCarried(mapping);

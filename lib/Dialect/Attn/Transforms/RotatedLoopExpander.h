@@ -60,9 +60,10 @@ private:
   /// Adds the ops of the body that `value` is computed by; acquires go to
   /// `acquires`.
   void addSlice(Value value, DenseSet<Operation *> &part,
-                SmallVectorImpl<ChannelAcquireOp> &acquires);
+                SmallVectorImpl<ChannelUserOpInterface> &acquires);
   /// The releases of the slots that were acquired.
-  SmallVector<Operation *> findReleases(ArrayRef<ChannelAcquireOp> acquires);
+  SmallVector<Operation *>
+  findReleases(ArrayRef<ChannelUserOpInterface> acquires);
 
   Value constant(int64_t value) {
     return arith::ConstantIntOp::create(builder, loc, value, 32);
@@ -145,7 +146,7 @@ private:
   /// with a product, and `releases` follow the product's wait.
   SmallVector<Operation *> partA, partB, partC, releasesA, releasesC;
   /// Acquires of the slots that part C reads, and whether part B has them.
-  SmallVector<ChannelAcquireOp> acquiresC;
+  SmallVector<ChannelUserOpInterface> acquiresC;
   bool early = false;
   /// What part C takes from part B or from the loop's arguments.
   SmallVector<Value> inputsC;

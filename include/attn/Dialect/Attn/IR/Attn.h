@@ -9,6 +9,7 @@
 #define ATTN_DIALECT_ATTN_IR_ATTN_H
 
 #include "attn/Dialect/Attn/IR/AsyncEngine.h"
+#include "attn/Dialect/Attn/IR/ChannelUse.h"
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/IR/PlanParameters.h"
 #include "attn/Layout/SharedLayout.h"

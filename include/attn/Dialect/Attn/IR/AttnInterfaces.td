@@ -55,10 +55,6 @@ def Attn_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
       first warpgroup the first part.
     }], "bool", "touchesOwnRows", (ins "::mlir::OpOperand &":$operand), "",
       "return false;">,
-    InterfaceMethod<[{
-      Returns the token of the channel's slot that the accesses go to and that
-      counts their bytes, or null.
-    }], "::mlir::Value", "getSlotToken", (ins), "", "return {};">,
   ];
 }
 
@@ -72,6 +68,105 @@ class Attn_AsyncBy<string engine>
 /// say of Attn_AsyncOpInterface stands in its class.
 class AttnAsync<string engine>
     : TraitList<[Attn_AsyncOpInterface, Attn_AsyncBy<engine>]>;
+
+def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op that acts on a channel: which one, in which role, and how. An op with
+    an operand of a channel, a cursor or a token has to answer, unless it only
+    passes the cursor or token on. `attn-lower-channels` replaces starts,
+    advances, acquires and releases; fills stay and get an mbarrier.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Returns what the op does. An op that can do without a channel may answer
+      `None`.
+    }], "::mlir::attn::ChannelUse", "getChannelUse">,
+    InterfaceMethod<[{
+      Returns the channel, where an operand names it; a fill's follows from its
+      token.
+    }], "::mlir::Value", "getUsedChannel", (ins), "", "return {};">,
+    InterfaceMethod<[{
+      Returns the role that a start, an acquire or a release names.
+    }], "::llvm::StringRef", "getUsedRole", (ins), "", "return {};">,
+    InterfaceMethod<[{
+      Returns the operand with the cursor that an advance or an acquire takes, or
+      the token of a release or a fill; null for others.
+    }], "::mlir::OpOperand *", "getUsedHandle", (ins), "", "return nullptr;">,
+    InterfaceMethod<[{
+      Returns the cursor that a start or an advance makes, or the token of an
+      acquire; null for others.
+    }], "::mlir::Value", "getMadeHandle", (ins), "", "return {};">,
+    InterfaceMethod<"Returns the i32 result of an acquire that is the slot's index.",
+      "::mlir::Value", "getSlotIndex", (ins), "", "return {};">,
+    InterfaceMethod<"Returns the part of the slot that an acquire names, if it does.",
+      "::std::optional<::llvm::StringRef>", "getUsedPart", (ins), "",
+      "return ::std::nullopt;">,
+    InterfaceMethod<[{
+      True if an acquire takes in each warpgroup the part of its number.
+    }], "bool", "usesOwnParts", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Returns how many bytes of a fill the slot counts, in each CTA that gets
+      them.
+    }], "int64_t", "getFilledBytes", (ins), "", "return 0;">,
+    InterfaceMethod<[{
+      Returns the number of CTAs that get a fill's bytes, if the op says so; else
+      they are those that the role's signal goes to, of which `setFillBarrier`
+      hears.
+    }], "::std::optional<int64_t>", "getFilledCTAs", (ins), "",
+      "return ::std::nullopt;">,
+    InterfaceMethod<[{
+      Makes barrier `index` of `barriers` count a fill's bytes in place of the
+      token's slot, in all of `ctas` CTAs of the cluster if that is not null.
+    }], "void", "setFillBarrier",
+      (ins "::mlir::Value":$barriers, "::mlir::Value":$index,
+           "::mlir::IntegerAttr":$ctas), "",
+      "llvm_unreachable(\"a fill says how it gets its barrier\");">,
+  ];
+}
+
+def Attn_BulkCopyOpInterface : OpInterface<"BulkCopyOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op on a tensor map: a copy of boxes between the tensor and shared memory,
+    or one that does not look at the box, such as a hint. A user of a map that is
+    neither has to be taken for one that needs the box as it is.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the tensor map.", "::mlir::Value", "getMap">,
+    InterfaceMethod<[{
+      Returns the buffer that boxes fill or come from; null if none is copied.
+    }], "::mlir::Value", "getCopiedBuffer", (ins), "", "return {};">,
+    InterfaceMethod<"True if the buffer is the destination.", "bool",
+      "isBulkLoad", (ins), "", "return false;">,
+    InterfaceMethod<"Returns the first element, one index for each dimension.",
+      "::mlir::OperandRange", "getBoxStart", (ins), "",
+      "return $_op->getOperands().take_front(0);">,
+    InterfaceMethod<[{
+      Returns how many boxes of the map lie one below the other in the buffer,
+      all from this CTA.
+    }], "int64_t", "getStackedBoxes", (ins), "", "return 1;">,
+    InterfaceMethod<[{
+      True for a load that the CTAs of a cluster may share, each bringing a part
+      of the rows to all of them.
+    }], "bool", "canMulticast", (ins), "", "return false;">,
+    InterfaceMethod<"Returns the number of CTAs that share the load, if they do.",
+      "::std::optional<int64_t>", "getMulticastCTAs", (ins), "",
+      "return ::std::nullopt;">,
+    InterfaceMethod<"Makes `ctas` CTAs share the load; only if `canMulticast`.",
+      "void", "setMulticastCTAs", (ins "int64_t":$ctas), "",
+      "llvm_unreachable(\"a load that can be a multicast becomes one\");">,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Bytes of the buffer that is copied.
+    int64_t getCopiedBytes() {
+      auto type = ::llvm::cast<::mlir::attn::BufferType>(
+          $_op.getCopiedBuffer().getType());
+      return ::mlir::ShapedType::getNumElements(type.getShape()) *
+             type.getElementType().getIntOrFloatBitWidth() / 8;
+    }
+  }];
+}
 
 def Attn_LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
   let cppNamespace = "::mlir::attn";

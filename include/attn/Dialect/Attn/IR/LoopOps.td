@@ -119,7 +119,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
   }];
 }
 
-def Attn_TileLoopOp : Attn_Op<"tile_loop", [
+def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     RecursiveMemoryEffects, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getRegionIterArgs",
       "getYieldedValuesMutable", "getLoopResults"]>,
@@ -188,6 +188,10 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() {
+      return getChannel() ? ::mlir::attn::ChannelUse::Later : ::mlir::attn::ChannelUse::None;
+    }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
     /// The tile's index, the body's first argument.
     ::mlir::Value getTile() { return getBody().getArgument(0); }
     ::mlir::Block::BlockArgListType getIterArgs() {
