@@ -17,8 +17,8 @@ namespace mlir::attn {
 struct LateWait {
   OnlineSoftmaxOp softmax;
   /// QK, where the softmax may multiply scores once more.
-  WgmmaOp scores;
-  WgmmaWaitOp wait;
+  ProductOpInterface scores;
+  ProductWaitOpInterface wait;
   /// Releases of the slots that the awaited product read.
   SmallVector<Operation *> releases;
   /// Acquires of the slots that the next product reads, if they go before.
@@ -53,6 +53,10 @@ public:
 
 private:
   LogicalResult analyze();
+  /// The two products, their waits and the softmax between them.
+  LogicalResult findProducts();
+  /// The ops of the three parts, and what passes between them.
+  LogicalResult divide();
   /// Fills `runs` and what stands on the way of the first block's scores.
   LogicalResult analyzeFirst();
   LogicalResult followScores();
@@ -73,6 +77,9 @@ private:
     for (Operation *op : ops)
       builder.clone(*op, mapping);
   }
+  /// A wait like `wait` for another accumulator in flight.
+  ProductWaitOpInterface cloneWait(ProductWaitOpInterface wait, Value inFlight,
+                                   int64_t pending);
   /// Starts QK. `mapping` holds the loop's arguments.
   void startQK(IRMapping &mapping) { cloneAll(partA, mapping); }
   /// Where QK and PV start together, warpgroups may take turns.
@@ -139,8 +146,8 @@ private:
   Block &body;
   OpBuilder builder;
   Location loc;
-  WgmmaOp qk, pv;
-  WgmmaWaitOp qkWait, pvWait;
+  ProductOpInterface qk, pv;
+  ProductWaitOpInterface qkWait, pvWait;
   OnlineSoftmaxOp softmax;
   /// Ops of the three parts in order. Releases stand apart: partA and partC end
   /// with a product, and `releases` follow the product's wait.

@@ -8,8 +8,8 @@
 !ch = !attn.channel<2>
 gpu.module @kernels {
   // A load that states no multicast is each CTA's own.
-  // CHECK: each CTA fills the slots of channel 'k' for itself
-  // CHECK-SAME: test_attn.bulk_fill has no multicast
+  // CHECK: Reason="test_attn.bulk_fill has no multicast"
+  // CHECK-SAME: each CTA fills the slots of channel 'k' for itself
   gpu.func @own(%n: i32, %map: !map) kernel
       attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32

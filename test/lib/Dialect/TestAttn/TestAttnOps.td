@@ -114,6 +114,66 @@ def TestAttn_GiveOp
   }];
 }
 
+/// A product like attn.wgmma's, by an engine that no library knows, which can
+/// do all of what schedules ask or nothing but multiply.
+def TestAttn_ProductOp : Op<TestAttn_Dialect, "product",
+    [AttnAsync<"::mlir::attn::test::kTestProducts">,
+     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getOperandLayout"]>,
+     DeclareOpInterfaceMethods<Attn_ProductOpInterface,
+       ["getWarpgroups", "canRepeatInWarp", "repeatInWarp"]>,
+     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a product";
+  let arguments = (ins AnyType:$a, AnyType:$b, Optional<AnyType>:$c,
+                       OptionalAttr<I64Attr>:$columns,
+                       OptionalAttr<I64Attr>:$depth, UnitAttr:$whole);
+  let results = (outs Attn_InFlightType:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`acc` $c^ `:` type($c))? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    bool closesGroup() { return true; }
+    bool touchesOwnRows(::mlir::OpOperand &operand) {
+      return operand.getOperandNumber() == 0;
+    }
+    bool hasLimits() { return !getWhole(); }
+    void limitColumns(int64_t columns) { setColumns(columns); }
+    void limitDepth(int64_t depth) { setDepth(depth); }
+  }];
+}
+
+def TestAttn_ProductWaitOp : Op<TestAttn_Dialect, "product_wait",
+    [AttnAsync<"::mlir::attn::test::kTestProducts">, SameVariadicResultSize,
+     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors"]>,
+     DeclareOpInterfaceMethods<Attn_ProductWaitOpInterface>,
+     MemoryEffects<[MemWrite<TestAttn_Groups>]>]> {
+  let summary = "waits for products";
+  let arguments = (ins Variadic<Attn_InFlightType>:$sources, I64Attr:$pending);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$sources attr-dict `:` type($sources) `->` type($results)";
+  let extraClassDeclaration = [{
+    ::std::optional<int64_t> getAwaitedGroups() { return getPending(); }
+  }];
+}
+
+def TestAttn_ProductResumeOp : Op<TestAttn_Dialect, "product_resume", [Pure]> {
+  let summary = "a tile as an accumulator in flight";
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs Attn_InFlightType:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
+/// A product that is written to a buffer and that an mbarrier completes.
+def TestAttn_BufferProductOp : Op<TestAttn_Dialect, "buffer_product",
+    [AttnAsync<"::mlir::attn::test::kTestBufferProducts">,
+     DeclareOpInterfaceMethods<Attn_ProductOpInterface>]> {
+  let summary = "starts a product whose result is in a buffer";
+  let arguments = (ins Arg<Attn_BufferType, "M x K", [MemRead]>:$a,
+                       Arg<Attn_BufferType, "K x N", [MemRead]>:$b,
+                       Arg<Attn_BufferType, "M x N", [MemRead, MemWrite]>:$d);
+  let assemblyFormat = "$a `,` $b `to` $d attr-dict `:` type($a) `,` type($b) `,` type($d)";
+}
+
 def TestAttn_OpaqueOp : Op<TestAttn_Dialect, "opaque"> {
   let summary = "takes anything and answers no interface";
   let arguments = (ins Variadic<AnyType>:$operands);

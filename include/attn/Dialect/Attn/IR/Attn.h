@@ -12,6 +12,7 @@
 #include "attn/Dialect/Attn/IR/ChannelUse.h"
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/IR/PlanParameters.h"
+#include "attn/Dialect/Attn/IR/ProductCompletion.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TileLayout.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

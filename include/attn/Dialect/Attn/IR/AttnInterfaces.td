@@ -168,6 +168,82 @@ def Attn_BulkCopyOpInterface : OpInterface<"BulkCopyOpInterface"> {
   }];
 }
 
+def Attn_ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    A matrix product a (M x K) times b (K x N), to which an accumulator may be
+    added. The product is a result in registers, or is written to a buffer.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the first factor, M x K.", "::mlir::Value", "getA">,
+    InterfaceMethod<"Returns the second factor, K x N.", "::mlir::Value", "getB">,
+    InterfaceMethod<[{
+      Returns what the product is added to; null if nothing. A product that adds
+      to its buffer returns that.
+    }], "::mlir::Value", "getAccumulator">,
+    InterfaceMethod<[{
+      Returns the value that holds the product: a result, or the buffer.
+    }], "::mlir::Value", "getProduct">,
+    InterfaceMethod<"Returns when the product may be read.",
+      "::mlir::attn::ProductCompletion", "getCompletion">,
+    InterfaceMethod<[{
+      Returns how many elements of K an instruction takes: what K is a multiple
+      of.
+    }], "int64_t", "getDepthStep">,
+    InterfaceMethod<[{
+      Returns the number of warpgroups that share the M rows, each a part of its
+      own, the first one the first part; 0 if rows are dealt in another way.
+    }], "int64_t", "getWarpgroups", (ins), "", "return 0;">,
+    InterfaceMethod<[{
+      True if `limitColumns` and `limitDepth` can leave a part of the factors out.
+    }], "bool", "hasLimits", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Makes the product one with the first `columns` columns of b. The type of
+      what holds it is the caller's business.
+    }], "void", "limitColumns", (ins "int64_t":$columns), "",
+      "llvm_unreachable(\"a product with limits sets them\");">,
+    InterfaceMethod<[{
+      Makes the contraction go over the first `depth` columns of a and rows of b.
+    }], "void", "limitDepth", (ins "int64_t":$depth), "",
+      "llvm_unreachable(\"a product with limits sets them\");">,
+    InterfaceMethod<[{
+      True if a single warp can compute its rows of the same product anew, by an
+      instruction of its own.
+    }], "bool", "canRepeatInWarp", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Makes that product, without the accumulator, as a tile of type `tile`.
+    }], "::mlir::Value", "repeatInWarp",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::RankedTensorType":$tile), "",
+      "llvm_unreachable(\"a product that can be repeated is\");">,
+  ];
+}
+
+def Attn_ProductWaitOpInterface : OpInterface<"ProductWaitOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    A wait for products in flight: takes accumulators in flight and returns them
+    as tiles, one result for each operand. How many groups it leaves pending
+    says `getAwaitedGroups` of `AsyncOpInterface`.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the accumulators in flight.",
+      "::mlir::OperandRange", "getAwaited", (ins), "",
+      "return $_op->getOperands();">,
+    InterfaceMethod<"Makes it leave `groups` groups pending, the youngest ones.",
+      "void", "setPendingGroups", (ins "int64_t":$groups)>,
+    InterfaceMethod<[{
+      Makes an accumulator in flight of `tile`, one that nothing is pending of,
+      as an operand for a wait of this kind.
+    }], "::mlir::Value", "resume",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$tile)>,
+    InterfaceMethod<[{
+      True if the warps of a warpgroup have to execute it together.
+    }], "bool", "isOfWarpgroup", (ins), "", "return true;">,
+  ];
+}
+
 def Attn_LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{

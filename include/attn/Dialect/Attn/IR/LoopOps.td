@@ -41,11 +41,11 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     body names what is loaded for a block; the pipeline starts these loads
     ahead, `stages` says how far.
 
-    With `qk_ahead` the `attn.wgmma` that feeds the softmax of block i + 1 (QK)
-    starts before the one that uses the probabilities of block i (PV), and the
-    softmax runs while the latter is on its way. Each of the two has an
-    `attn.wgmma.wait` of its own, and at most one channel slot, acquired before
-    it and released behind its wait.
+    With `qk_ahead` the product that feeds the softmax of block i + 1 (QK) starts
+    before the one that uses the probabilities of block i (PV), and the softmax
+    runs while the latter is on its way. The two are products in flight
+    (`ProductOpInterface`, such as `attn.wgmma`). Each has a wait of its own, and
+    at most one channel slot, acquired before it and released behind its wait.
 
     With `pv_behind` as well, PV of block i is awaited together with QK of block
     i + 2: it has the whole softmax of block i + 1 to run under, whose
