@@ -202,6 +202,28 @@ class Prose(unittest.TestCase):
         self.assertIn("`d " + "e" * 60 + " f`", fixed)
 
 
+class IRExcerpts(unittest.TestCase):
+    FILE = ["%k_3 = attn.x %arg4, %c1_i32 : <2>", "%7 = attn.y %k_3", "gpu.return"]
+
+    def problems(self, *lines: str) -> list[str]:
+        module = load("check-ir-excerpts")
+        page = "\n".join(["```mlir", *lines, "```", ""])
+        return module.check(page, [module.normalize(line) for line in self.FILE])[0]
+
+    def test_names_and_starts(self):
+        self.assertEqual(self.problems("%k = attn.x %map, %one ...", "  %s = attn.y %k"), [])
+        self.assertEqual(self.problems("// why", "%k = attn.x %a, %b : <2>", "...", "gpu.return"), [])
+
+    def test_what_is_not_there(self):
+        for lines in (
+            ["%v = attn.x %a, %b : <2>"],
+            ["%k = attn.x %a, %b"],
+            ["%k = attn.x %a, %b ...", "gpu.return"],
+            ["gpu.return", "...", "%s = attn.y %k"],
+        ):
+            self.assertEqual(len(self.problems(*lines)), 1, lines)
+
+
 class TestNames(unittest.TestCase):
     def setUp(self):
         self.lint = load("check-test-names")
