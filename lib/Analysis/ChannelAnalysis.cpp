@@ -11,9 +11,9 @@ std::string attn::describe(Owner owner) {
                                    owner.channel.getName());
   if (owner.part == Owner::kOwnPart)
     return text + " (each warpgroup's part)";
-  if (owner.part > 0)
-    return llvm::formatv("{0} (part {1})", text,
-                         (*owner.channel.getParts())[owner.part]);
+  if (!owner.parts.empty())
+    return llvm::formatv("{0} (part \"{1}\")", text,
+                         owner.parts[owner.part].getValue());
   return text;
 }
 
@@ -33,6 +33,15 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
   ChannelInfo info;
   info.cluster = cluster;
   for (auto role : op.getRoles().getAsRange<RoleAttr>()) {
+    RoleAttr before = op.getRoleBefore(info.roles.size());
+    // Bytes are announced where the slot is acquired.
+    if (getChannelSignal(role.getSignal()).countsBytes &&
+        role.getParts() != before.getParts())
+      return op.emitOpError("expected role '")
+             << role.getName()
+             << "', which signals by tx, to hand slots on in the parts of role "
+                "'"
+             << before.getName() << "' before it";
     info.roles.emplace_back();
     for (StringAttr name : role.getPartitions()) {
       std::optional<unsigned> partition = partitions.findPartition(name);
@@ -45,7 +54,7 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
       }
       Participant participant;
       participant.partition = *partition;
-      participant.released.resize(op.getNumParts());
+      participant.released.resize(role.getNumParts());
       participant.count = getChannelSignal(role.getSignal()).arrivals;
       info.roles.back().participants.push_back(participant);
     }
@@ -79,24 +88,27 @@ FailureOr<int> ChannelAnalysis::getPart(ChannelUserOpInterface acquire,
     diag.attachNote(channel.getLoc()) << "the channel is here";
     return diag;
   };
-  if (!channel.getParts()) {
+  RoleAttr before = channel.getRoleBefore(owner.role);
+  if (before.getParts().empty()) {
     if (name || acquire.usesOwnParts())
       return fail("no part of channel '" + channel.getName() +
-                  "', which has none");
+                  "', whose slots role '" + before.getName() +
+                  "' hands on as a whole");
     return 0;
   }
   if (acquire.usesOwnParts()) {
     auto [parent, index] = getPartition(acquire);
     int64_t groups = parent.getWarps()[index] / kWarpgroupWarps;
-    if (groups != channel.getNumParts())
+    if (groups != before.getNumParts())
       return fail("as many parts as warpgroups, got " +
-                  Twine(channel.getNumParts()) + " and " + Twine(groups));
+                  Twine(before.getNumParts()) + " and " + Twine(groups));
     return Owner::kOwnPart;
   }
   if (!name)
     return fail("a part of channel '" + channel.getName() + "', got none");
-  if (std::optional<unsigned> part = channel.findPart(*name))
-    return *part;
+  for (auto [index, part] : llvm::enumerate(before.getParts()))
+    if (part.getValue() == *name)
+      return index;
   return fail("a part of channel '" + channel.getName() + "', got '" + *name +
               "'");
 }
@@ -151,6 +163,7 @@ LogicalResult ChannelAnalysis::collectMade() {
       FailureOr<int> part = getPart(op, *owner);
       if (failed(part))
         return failure();
+      owner->parts = owner->channel.getRoleBefore(owner->role).getParts();
       owner->part = *part;
     } else {
       return WalkResult::advance();
@@ -161,6 +174,22 @@ LogicalResult ChannelAnalysis::collectMade() {
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
+}
+
+/// What splits and joins make.
+LogicalResult ChannelAnalysis::setParts(ChannelUserOpInterface op,
+                                        Owner owner) {
+  owner.parts = {};
+  owner.part = 0;
+  if (op.getChannelUse() == ChannelUse::Join)
+    return setOwner(op.getMadeHandle(), owner, op);
+  owner.parts = owner.channel.getRole(owner.role).getParts();
+  for (auto [index, token] : llvm::enumerate(op->getResults())) {
+    owner.part = index;
+    if (failed(setOwner(token, owner, op)))
+      return failure();
+  }
+  return success();
 }
 
 /// From the ops that make cursors and tokens along control flow.
@@ -174,6 +203,11 @@ LogicalResult ChannelAnalysis::propagate() {
       auto user = dyn_cast<ChannelUserOpInterface>(op);
       if (user && user.getChannelUse() == ChannelUse::Advance &&
           failed(setOwner(user.getMadeHandle(), owner, op)))
+        return failure();
+      if (user &&
+          (user.getChannelUse() == ChannelUse::Split ||
+           user.getChannelUse() == ChannelUse::Join) &&
+          failed(setParts(user, owner)))
         return failure();
       if (isa<arith::SelectOp>(op)) {
         if (failed(setOwner(op->getResult(0), owner, op)))
@@ -263,11 +297,65 @@ LogicalResult ChannelAnalysis::checkRelease(ChannelUserOpInterface op) {
     return failure();
   // The part is the token's own.
   Value token = op.getUsedHandle()->get();
-  if (auto found = owners.find(token); found != owners.end())
+  RoleAttr role = owner->channel.getRole(owner->role);
+  owner->parts = role.getParts();
+  if (auto found = owners.find(token); found != owners.end()) {
     owner->part = found->second.part;
+    if (found->second.parts != owner->parts) {
+      InFlightDiagnostic diag = op->emitOpError("expected a token of ");
+      if (owner->parts.empty())
+        diag << "a whole slot, as role '" << role.getName()
+             << "' hands it on, got one of a part";
+      else
+        diag << "a part in which role '" << role.getName()
+             << "' hands a slot on, got one of "
+             << (found->second.parts.empty() ? "a whole slot" : "another part");
+      diag.attachNote(owner->channel.getLoc())
+          << "the channel's roles are here";
+      return diag;
+    }
+  }
   if (failed(checkOwner(op, token, *owner)) || failed(checkLeader(op, *owner)))
     return failure();
   return countRelease(op);
+}
+
+LogicalResult ChannelAnalysis::checkSplit(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = checkPlace(op);
+  if (failed(owner))
+    return failure();
+  RoleAttr role = owner->channel.getRole(owner->role);
+  if (op->getNumResults() != role.getParts().size())
+    return op->emitOpError("expected a result for each of ")
+           << role.getParts().size() << " parts of role '" << role.getName()
+           << "', got " << op->getNumResults();
+  return checkOwner(op, op.getUsedHandle()->get(), *owner);
+}
+
+/// All parts in which the slot was acquired, each once.
+LogicalResult ChannelAnalysis::checkJoin(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = checkPlace(op);
+  if (failed(owner))
+    return failure();
+  owner->parts = owner->channel.getRoleBefore(owner->role).getParts();
+  llvm::SmallBitVector joined(owner->parts.size());
+  unsigned count = 0;
+  for (Value token : op->getOperands()) {
+    if (!isHandle(token.getType()))
+      continue;
+    ++count;
+    auto found = owners.find(token);
+    owner->part = found == owners.end() ? 0 : found->second.part;
+    if (failed(checkOwner(op, token, *owner)))
+      return failure();
+    if (owner->part != Owner::kOwnPart && !owner->parts.empty())
+      joined.set(owner->part);
+  }
+  if (count == owner->parts.size() && joined.all())
+    return success();
+  return op->emitOpError("expected each of ")
+         << owner->parts.size() << " parts once, got " << joined.count()
+         << " of them in " << count << " tokens";
 }
 
 LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
@@ -282,9 +370,14 @@ LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
     Owner owner = owners.find(op.getMadeHandle())->second;
     if (failed(checkLeader(op, owner)))
       return failure();
+    owner.parts = {};
     owner.part = 0;
     return checkOwner(op, op.getUsedHandle()->get(), owner);
   }
+  case ChannelUse::Split:
+    return checkSplit(op);
+  case ChannelUse::Join:
+    return checkJoin(op);
   case ChannelUse::Release:
     return checkRelease(op);
   case ChannelUse::Fill:
@@ -507,7 +600,7 @@ LogicalResult ChannelAnalysis::checkReleases(Owner owner,
   int part = participant.released.find_first_unset();
   if (part < 0)
     return success();
-  auto name = cast<StringAttr>((*channel.getParts())[part]);
+  StringAttr name = channel.getRole(owner.role).getParts()[part];
   return fail("a release of each part", "none of \"" + name.getValue() + "\"");
 }
 
