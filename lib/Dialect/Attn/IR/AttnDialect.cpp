@@ -78,10 +78,9 @@ FailureOr<std::pair<int64_t, int64_t>> attn::getWarpGrid(Operation *op) {
     if (!partitions)
       continue;
     unsigned index = place->getParentRegion()->getRegionNumber();
-    if (auto grid = partitions.getTileGrid(index))
-      return *grid;
-    return partitions.emitOpError("expected 'tiles' in partition ")
-           << partitions.getNames()[index] << ", which has register tiles";
+    auto grid = partitions.getTileGrid(index);
+    assert(grid && "the verifier of partitions lets no tile into others");
+    return *grid;
   }
   auto grid = place->getAttrOfType<DenseI64ArrayAttr>(AttnDialect::kWarpsAttr);
   if (!grid)
