@@ -29,6 +29,7 @@ struct AttnFoldInterface : DialectFoldInterface {
 
 void AttnDialect::initialize() {
   addInterfaces<AttnFoldInterface>();
+  registerBytecode();
   registerAttributes();
   registerTypes();
   addOperations<
