@@ -39,6 +39,11 @@ void AttnDialect::initialize() {
   declarePromisedInterface<gpu::TargetAttrInterface, TargetAttr>();
 }
 
+Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                            Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();

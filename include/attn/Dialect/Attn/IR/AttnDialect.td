@@ -39,6 +39,7 @@ def Attn_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
     /// Dictionary attribute on a kernel: its launch record.
     static constexpr llvm::StringLiteral kLaunchAttr = "attn.launch";
