@@ -142,11 +142,10 @@ class BannedWords(unittest.TestCase):
 
 
 class Docs(unittest.TestCase):
-    def test_hidden_lines(self):
+    def test_examples(self):
         docs = load("doc_examples")
-        page = "text\n```mlir\n// hidden: func.func @f() {\n%a = x\n// hidden: }\n```\n"
-        self.assertEqual(docs.shown(page), "text\n```mlir\n%a = x\n```\n")
-        self.assertEqual(docs.examples(page)[0].code, "func.func @f() {\n%a = x\n}\n")
+        example = docs.examples("# Op\n\n```mlir\nfunc.func @f()\n```\n")[0]
+        self.assertEqual((example.title, example.code), ("Op", "func.func @f()\n"))
 
     def test_doctest(self):
         docs = load("doc_examples")

@@ -29,6 +29,7 @@ struct AttnFoldInterface : DialectFoldInterface {
 
 void AttnDialect::initialize() {
   addInterfaces<AttnFoldInterface>();
+  registerBytecode();
   registerAttributes();
   registerTypes();
   addOperations<
@@ -36,6 +37,11 @@ void AttnDialect::initialize() {
 #include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
       >();
   declarePromisedInterface<gpu::TargetAttrInterface, TargetAttr>();
+}
+
+Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                            Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,

@@ -132,7 +132,7 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     which PV behind starts.
 
     Errors: rows of a stage that follow from a carried value or an op with
-    effects; a ring from inside the loop; a softmax policy other than `exact`; a
+    effects; a ring from inside the loop; the softmax policy `lagged`; a
     body that is no QK, softmax and PV with `qk_ahead`; with `first`, ops between
     the products that do not take columns one by one, or values other than state
     and probabilities that leave the block.
@@ -194,9 +194,18 @@ def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModul
 def AttnInferLayoutsPass : Pass<"attn-infer-layouts", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Resolve #attn.auto from the ops that fix layouts";
   let description = [{
-    Matrix instructions and copies fix layouts; a worklist carries them along
-    defs and uses until nothing changes; where two meet that differ, the cheaper
-    place gets an `attn.convert_layout`.
+    Ops fix the layouts of their tiles or relate them to each other
+    (`LayoutOpInterface`): a matrix instruction fixes those of its operands and of
+    its accumulator, a reduction says that its rows are those of its source. A
+    worklist carries what is fixed along these relations, defs and uses until nothing
+    changes; where two layouts meet that differ, the cheaper place gets an
+    `attn.convert_layout`. Buffers take the widest swizzle that divides their rows.
+
+    A conversion that moves data between threads is a remark, with `assert-trivial`
+    an error, which names both layouts and where they come from.
+
+    Errors: a tile or a buffer that cannot have the layout that it would get; a tile
+    whose layout nothing fixes; two layouts between which there is no conversion.
 
     Example: test/doc/attn-infer-layouts.mlir
   }];
