@@ -269,12 +269,13 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
   let summary = "Turn channels into mbarriers";
   let description = [{
     A channel of `depth` slots becomes one array of `depth` mbarriers for each
-    role, named `channel.role`. A role's release signals its own array; an
-    acquire waits for the array of the role before it.
+    role, or `depth` for each of the role's parts, named `channel.role`. A role's
+    release signals its own array; an acquire waits for the array of the role
+    before it.
 
-    - Counts: `arrive` counts the warps of the role's partition, or 1 where its
-      releases stand in `attn.elect` (the warpgroups with `each_warpgroup`); `tx`
-      counts 1.
+    - Counts: `arrive` counts the warps of each of the role's partitions, or 1
+      where its releases stand in `attn.elect` (the warpgroups with
+      `each_warpgroup`); `tx` counts 1 for each.
     - Bytes: an acquire of a `tx` role announces the bytes of all loads with its
       token (`attn.mbarrier.expect_tx`); its release is nothing.
     - Phases: a cursor becomes an i32, the slot in bits 0 to 15 and the parity
@@ -290,9 +291,10 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
     counted. The barrier before the partitions and one at the end of the kernel,
     which keeps each CTA there while others signal to it, are the cluster's.
 
-    Errors: a channel made elsewhere; a role without a partition of its name or
-    without a release; acquires and releases outside of the role's partition;
-    cursors and tokens of another channel or role; a load with the token of an
+    Errors: a channel made elsewhere; a role with a partition that is none, or
+    without a release in one; acquires and releases outside of the role's
+    partitions; cursors and tokens of another channel, role or part; parts that
+    are not split or joined as the role asks; a load with the token of an
     `arrive` role; paths on which a token's loads differ in bytes; releases
     that differ in arrivals; loads of a role that differ in `multicast`.
 
