@@ -20,8 +20,7 @@ struct AttnBytecodeInterface : BytecodeDialectInterface {
   void writeVersion(DialectBytecodeWriter &writer) const final {
     // A writer's configuration may name a version of its own.
     uint64_t number = kBytecodeVersion;
-    auto asked =
-        writer.getDialectVersion(AttnDialect::getDialectNamespace());
+    auto asked = writer.getDialectVersion(AttnDialect::getDialectNamespace());
     if (succeeded(asked))
       number = static_cast<const AttnBytecodeVersion *>(*asked)->number;
     writer.writeVarInt(number);
