@@ -25,15 +25,15 @@ gpu.module @kernels {
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
       %c = attn.cursor.start %k as "consumer" : !ch
-      %t, %i = test_attn.take %k[%c] "consumer" : !ch
-      test_attn.give %t to %k "consumer" : !ch
+      %i, %t = test_attn.take %k[%c] as "consumer" : !ch
+      test_attn.give %k, %t as "consumer" : !ch
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {
         %c = attn.cursor.start %k as "producer" : !ch
-        %t, %i = test_attn.take %k[%c] "producer" : !ch
+        %i, %t = test_attn.take %k[%c] as "producer" : !ch
         test_attn.async_fill %slot token %t : !slot
-        test_attn.give %t to %k "producer" : !ch
+        test_attn.give %k, %t as "producer" : !ch
       }
     }
     gpu.return
