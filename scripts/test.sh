@@ -75,10 +75,13 @@ run_lints() {
   step "names of ops" "$PYTHON" scripts/check-op-names.py
   step "include guards" "$PYTHON" scripts/check-include-guards.py
   step "folder mirror" "$PYTHON" scripts/check-folder-mirror.py
+  step "test names" "$PYTHON" scripts/check-test-names.py
   step "expected flags" "$PYTHON" scripts/check-expected-flags.py
   step "spec ids" "$PYTHON" scripts/check-spec-ids.py
   step "messages tested" "$PYTHON" scripts/check-messages-tested.py
   step "lint self-test" "$PYTHON" scripts/test_lints.py
+  step "prose" "$PYTHON" scripts/check-prose.py
+  step "rationale" "$PYTHON" scripts/check-rationale.py
   step "links in docs" "$PYTHON" scripts/check-links.py
   step "excerpts in docs" "$PYTHON" scripts/check-doc-excerpts.py
 }

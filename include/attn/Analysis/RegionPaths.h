@@ -29,9 +29,9 @@ bool maySkipRegions(Operation *branch);
 /// block.
 bool isSequentialLoop(Operation *op);
 
-/// Calls `visit` for each operand through which `op` passes a value on, with the
-/// block arguments and results that may receive it: first operands of `op`, then
-/// those of its regions' terminators.
+/// Calls `visit` for each operand through which `op` passes a value on, with
+/// the block arguments and results that may receive it: first operands of `op`,
+/// then those of its regions' terminators.
 void forEachPassedOn(
     RegionBranchOpInterface op,
     llvm::function_ref<void(OpOperand &from, ArrayRef<Value> to)> visit);

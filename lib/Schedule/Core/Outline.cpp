@@ -266,7 +266,9 @@ static gpu::GPUFuncOp createKernel(AttentionOp op, KernelContext &context,
   // Without a bound ptxas picks an occupancy of its own and spills for it.
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   b.getI32IntegerAttr(shape.ctasPerSM));
-  kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
+  if (shape.warps)
+    kernel->setAttr(AttnDialect::kWarpsAttr,
+                    b.getDenseI64ArrayAttr(*shape.warps));
   context.bindParameters(kernel);
   return kernel;
 }
@@ -358,7 +360,12 @@ LogicalResult attn::outlineAttention(const ProblemFacts &facts,
   context.b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(context.b);
   context.b.setInsertionPoint(end);
-  if (failed(emitBody(context, schedule, plan))) {
+  LogicalResult result = emitBody(context, schedule, plan);
+  if (succeeded(result) && !isTileKernel(kernel))
+    result = op.emitOpError("expected schedule '")
+             << schedule.getName()
+             << "' to give its kernel a grid of warps, or partitions";
+  if (failed(result)) {
     symbols.erase(kernel->getParentOp());
     return failure();
   }

@@ -277,7 +277,7 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
   else
     shape.grid = {tiles, heads, batch};
   shape.threads = plan.getThreads();
-  shape.warps = {plan.getWarps(), 1};
+  shape.warps = {{plan.getWarps(), 1}};
   return shape;
 }
 

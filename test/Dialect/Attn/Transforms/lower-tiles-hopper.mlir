@@ -131,27 +131,36 @@ gpu.module @kernels {
   // its warp when it arrives.
   // CHECK-LABEL: gpu.func @partitions
   // CHECK: %[[OWN:.*]] = nvvm.shfl.sync idx
-  // CHECK: %[[IS0:.*]] = arith.cmpi ult, %[[OWN]], %c8_i32
-  // CHECK: scf.if %[[IS0]] {
-  // CHECK:   nvvm.setmaxregister increase 168
-  // CHECK:   nvvm.bar.warp.sync
-  // CHECK: } else {
-  // CHECK:   %[[IS1:.*]] = arith.cmpi ult, %[[OWN]], %c12_i32
-  // CHECK:   scf.if %[[IS1]] {
+  // CHECK: cf.switch %[[OWN]] : i32, [
+  // CHECK-NEXT: default: ^[[PRODUCER:bb[0-9]+]],
+  // CHECK-NEXT: 0: ^[[CONSUMER:bb[0-9]+]],
+  // CHECK: 7: ^[[CONSUMER]],
+  // CHECK-NEXT: 8: ^[[HELPER:bb[0-9]+]],
+  // CHECK: 11: ^[[HELPER]]
+  // CHECK-NEXT: ]
+  // CHECK: ^[[CONSUMER]]:
+  // CHECK-NEXT: nvvm.setmaxregister increase 168
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: cf.br ^[[END:bb[0-9]+]]
+  // CHECK: ^[[HELPER]]:
   // CHECK-NOT: nvvm.setmaxregister
+  // CHECK: nvvm.mbarrier.arrive
+  // CHECK: cf.br ^[[END]]
+  // CHECK: ^[[PRODUCER]]:
+  // CHECK-NEXT: nvvm.setmaxregister decrease 48
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[OWN]], %c12_i32
+  // CHECK: scf.if %[[FIRST]] {
+  // CHECK:   %[[ELECTED:.*]] = nvvm.elect.sync -> i1
+  // CHECK:   scf.if %[[ELECTED]] {
+  // CHECK-NOT: nvvm.bar.warp.sync
   // CHECK:     nvvm.mbarrier.arrive
-  // CHECK:   } else {
-  // CHECK:     nvvm.setmaxregister decrease 48
-  // CHECK:     %[[FIRST:.*]] = arith.cmpi eq, %[[OWN]], %c12_i32
-  // CHECK:     scf.if %[[FIRST]] {
-  // CHECK:       %[[ELECTED:.*]] = nvvm.elect.sync -> i1
-  // CHECK:       scf.if %[[ELECTED]] {
-  // CHECK-NOT:     nvvm.bar.warp.sync
-  // CHECK:         nvvm.mbarrier.arrive
-  gpu.func @partitions(%i: i32) kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32} {
+  // CHECK: cf.br ^[[END]]
+  // CHECK: ^[[END]]:
+  // CHECK-NEXT: gpu.return
+  gpu.func @partitions(%i: i32) kernel attributes {known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32} {
     %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 168 {
+    partition "consumer" warps 8 tiles [8, 1] registers 168 {
       attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
     }
     partition "helper" warps 4 registers 128 {
@@ -165,15 +174,65 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Two partitions with tiles, each in a grid of its own that starts where the
+  // partition does; a warpgroup that three partitions share sets its registers
+  // once, in front of a switch of its own. The rows of a warp are those of its
+  // number in the partition: the low bits of its number in the CTA where the
+  // partition starts at a multiple of its warps.
+  // CHECK-LABEL: gpu.func @grids
+  // CHECK: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
+  // CHECK: %[[WARP:.*]] = arith.shrui %[[THREAD]], %c5_i32
+  // CHECK: %[[OWN:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[WARP]]
+  // CHECK: arith.andi %[[WARP]], %c3_i32
+  // CHECK: %[[IN2:.*]] = arith.subi %[[WARP]], %c9_i32
+  // CHECK: arith.andi %[[IN2]], %c1_i32
+  // CHECK: cf.switch %[[OWN]] : i32, [
+  // CHECK-NEXT: default: ^[[SHARED:bb[0-9]+]],
+  // CHECK: ^[[SHARED]]:
+  // CHECK-NEXT: nvvm.setmaxregister decrease 40
+  // CHECK-NEXT: cf.switch %[[OWN]] : i32, [
+  // CHECK-NEXT: default: ^[[LOAD:bb[0-9]+]],
+  // CHECK-NEXT: 8: ^[[MMA:bb[0-9]+]],
+  // CHECK-NEXT: 9: ^[[SUM:bb[0-9]+]],
+  // CHECK-NEXT: 10: ^[[SUM]]
+  // CHECK-NEXT: ]
+  // CHECK: ^[[MMA]]:
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NOT: nvvm.setmaxregister
+  // CHECK: ^[[LOAD]]:
+  gpu.func @grids(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %g = attn.global_view %p[%off] rows %n stride %stride : !attn.global<?x8xf32>
+    %zero = arith.constant 0 : i32
+    attn.warp_specialize
+    partition "left" warps 4 tiles [4, 1] registers 168 {
+      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+      attn.global_store %t, %g[%zero] : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>, !attn.global<?x8xf32>
+    }
+    partition "right" warps 4 tiles [4, 1] registers 168 {
+      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+      attn.global_store %t, %g[%zero] : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>, !attn.global<?x8xf32>
+    }
+    partition "mma" warps 1 registers 40 {
+      gpu.barrier
+    }
+    partition "sum" warps 2 tiles [2, 1] registers 40 {
+      %t = tensor.splat %x : tensor<32x8xf32, #attn.mma<warps = [2, 1]>>
+      attn.global_store %t, %g[%zero] : tensor<32x8xf32, #attn.mma<warps = [2, 1]>>, !attn.global<?x8xf32>
+    }
+    partition "load" warps 1 registers 40 {
+    }
+    gpu.return
+  }
+
   // A partition that is the whole CTA keeps what the kernel starts with, which is
   // more than a thread can have.
   // CHECK-LABEL: gpu.func @alone
   // CHECK-NOT: nvvm.setmaxregister
   // CHECK: nvvm.mbarrier.arrive
-  gpu.func @alone(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @alone(%i: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
     %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
     attn.warp_specialize
-    partition "all" warps 4 registers 256 {
+    partition "all" warps 4 tiles [4, 1] registers 256 {
       attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
     }
     gpu.return
@@ -192,12 +251,12 @@ gpu.module @kernels {
   // CHECK: llvm.inline_asm has_side_effects "@$0 cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$1], [$2, {$3, $4, $5}], [$6];", "b,r,l,r,r,r,r,~{memory}" %[[ELECTED]],
   // CHECK: llvm.inline_asm has_side_effects "@$0 cp.async.bulk.tensor.3d
   // CHECK-NOT: nvvm.cp.async.bulk
-  gpu.func @elected(%map: !map, %i: i32, %parity: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @elected(%map: !map, %i: i32, %parity: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
     %full = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
     %empty = attn.mbarrier.alloc {offset = 80 : i64} : !attn.mbarriers<2>
     %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x128xf16, #span128, shared>
     attn.warp_specialize
-    partition "all" warps 4 registers 256 {
+    partition "all" warps 4 tiles [4, 1] registers 256 {
       attn.elect {
         attn.mbarrier.wait %empty[%i] parity %parity : !attn.mbarriers<2>
         attn.mbarrier.expect_tx %full[%i] {bytes = 16384} : !attn.mbarriers<2>
@@ -211,9 +270,9 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @bounded
   // CHECK: nvvm.setmaxregister increase 104
   // CHECK: nvvm.setmaxregister decrease 40
-  gpu.func @bounded() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.maxnreg = 79 : i32, nvvm.minctasm = 1 : i32} {
+  gpu.func @bounded() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.maxnreg = 79 : i32, nvvm.minctasm = 1 : i32} {
     attn.warp_specialize
-    partition "consumer" warps 4 registers 104 {
+    partition "consumer" warps 4 tiles [4, 1] registers 104 {
     }
     partition "producer" warps 4 registers 40 {
     }
@@ -414,12 +473,12 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
   // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %[[PART]], box[%{{.*}}, %[[ROW]], %{{.*}}]
   // CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[PART]][16384]
   // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %[[NEXT]], box[%{{.*}}, %[[ROW]], %{{.*}}]
-  gpu.func @warpgroups(%map: !map, %row: i32) kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @warpgroups(%map: !map, %row: i32) kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
     %zero = arith.constant 0 : i32
     %id = arith.constant 3 : i32
     %b = attn.alloc {offset = 0 : i64} : !attn.buffer<128x128xf16, #span128, shared>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       attn.named_barrier %id {threads = 128, each_warpgroup}
       attn.elect each_warpgroup {
         attn.tma.store %b, %map[%zero, %row, %zero] {warpgroups = 2} : !attn.buffer<128x128xf16, #span128, shared>, !map

@@ -1,5 +1,5 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
-// RUN: sed 's/array<i64: 8, 1>/array<i64: 4, 1>/; s/warps 8/warps 4/; s/384/256/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s --check-prefix=ONE
+// RUN: sed 's/warps 8 tiles .8/warps 4 tiles [4/; s/384/256/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s --check-prefix=ONE
 
 // Each warpgroup has a barrier of its own, at which it meets the one before;
 // the last one gives the first turn. One warpgroup needs no turns.
@@ -16,9 +16,9 @@
 // ONE-LABEL: gpu.func @turns
 // ONE-NOT: llvm.nvvm.barrier
 gpu.module @kernels {
-  gpu.func @turns() kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @turns() kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       attn.turn.start 2
       attn.turn.take 2
       attn.turn.pass 2

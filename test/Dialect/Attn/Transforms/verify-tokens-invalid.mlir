@@ -1,10 +1,10 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-verify-tokens))' --split-input-file -verify-diagnostics
 
 gpu.module @kernels {
-  gpu.func @not_released() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @not_released() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-error@below {{expected a use of the token on each path, got none}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -19,10 +19,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @released_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @released_twice() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -41,10 +41,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @released_on_one_path(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @released_on_one_path(%cond: i1) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -66,7 +66,7 @@ gpu.module @kernels {
 !q = !attn.buffer<64x16xf16, #attn.swizzled<span = 32>, shared>
 !k = !attn.buffer<16x8xf16, #attn.rows, shared>
 gpu.module @kernels {
-  gpu.func @awaited_in_a_rare_region(%f: f32, %q: !q, %k: !k) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @awaited_in_a_rare_region(%f: f32, %q: !q, %k: !k) kernel {
     // expected-note@below {{the accumulator in flight is made here}}
     %s = attn.wgmma %q, %k : !q, !k -> !acc
     %p = arith.constant dense<true> : tensor<64x8xi1, #attn.auto>
@@ -82,10 +82,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @released_in_a_loop(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @released_in_a_loop(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -105,10 +105,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @carried_and_released(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @carried_and_released(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -130,10 +130,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @lost_by_an_iteration(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @lost_by_an_iteration(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       // expected-error@below {{expected a use of the token on each path, got none}}
@@ -154,10 +154,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @selected(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @selected(%cond: i1) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -179,11 +179,11 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @load_after_release(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @load_after_release(%map: !map, %x: i32) kernel {
     %a = attn.alloc {name = "a"} : !slot
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -202,10 +202,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @never_acquired() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @never_acquired() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %n = attn.cursor.advance %c on %k : !attn.channel<2>
@@ -220,10 +220,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquired_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquired_twice() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{it is used here}}
@@ -243,10 +243,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @advanced_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @advanced_twice() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -266,10 +266,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquired_again_by_an_iteration(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquired_again_by_an_iteration(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %r = scf.for %j = %x to %x step %x iter_args(
           // expected-note@below {{the cursor is made here}}
@@ -290,10 +290,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquired_after_passing_on(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquired_after_passing_on(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{it is used here}}
@@ -314,10 +314,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @dropped_behind_a_loop(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @dropped_behind_a_loop(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %n = attn.cursor.advance %c on %k : !attn.channel<2>
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
@@ -338,10 +338,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @accumulator_not_awaited(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @accumulator_not_awaited(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel {
 
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected a use of the accumulator in flight on each path, got none}}
       %s = attn.wgmma %a, %a : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
     }
@@ -355,10 +355,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @accumulator_awaited_twice(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @accumulator_awaited_twice(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel {
 
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the accumulator in flight is made here}}
       %s = attn.wgmma %a, %a : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
       // expected-note@below {{it is used here}}
@@ -376,10 +376,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @accumulator_of_two(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @accumulator_of_two(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %cond: i1) kernel {
 
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the accumulator in flight is made here}}
       %s = attn.wgmma %a, %a : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
       // expected-error@below {{expected the same uses of the accumulator in flight on both paths}}
@@ -419,10 +419,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @part_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @part_twice() kernel {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
@@ -443,10 +443,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @part_left() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @part_left() kernel {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
@@ -463,11 +463,11 @@ gpu.module @kernels {
 
 !ring = !attn.buffer<2xi32, #attn.rows, shared>
 gpu.module @kernels {
-  gpu.func @send_after_release(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @send_after_release(%x: i32) kernel {
     %ring = attn.alloc {name = "tile"} : !ring
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {

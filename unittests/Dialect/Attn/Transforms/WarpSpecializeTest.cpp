@@ -14,7 +14,7 @@ constexpr int64_t kM = 128, kN = 64, kBlock = 64, kDepth = 2;
 /// C (128 x 64) = A B over blocks of 64 of the contraction: a producer fills a
 /// ring of two slots of A and B, two warpgroups consume it. They wait for each
 /// product, or keep one in flight.
-std::string ringKernel(bool inFlight) {
+std::string ringKernel(bool inFlight, bool warpAlone) {
   // One block's product in flight: a slot is released one block later.
   std::string consumer = inFlight ? R"(
       %a0 = attn.slot %a[%zero] : !a_ring -> !a
@@ -54,32 +54,9 @@ std::string ringKernel(bool inFlight) {
         scf.yield %sum, %slot_next, %phase_next : tensor<128x64xf32, #attn.auto>, i32, i32
       }
 )";
-  return R"(
-!a_map = !attn.tensor_map<128x64xbf16, swizzle = 128>
-!b_map = !attn.tensor_map<64x64xbf16, swizzle = 128>
-!a = !attn.buffer<128x64xbf16, #attn.swizzled<span = 128>, shared>
-!b = !attn.buffer<64x64xbf16, #attn.swizzled<span = 128>, shared>
-!a_ring = !attn.buffer<2x128x64xbf16, #attn.swizzled<span = 128>, shared>
-!b_ring = !attn.buffer<2x64x64xbf16, #attn.swizzled<span = 128>, shared>
-gpu.module @kernels [#attn.target<chip = "sm_90a">] {
-  gpu.func @ring(%amap: !a_map, %bmap: !b_map, %out: !llvm.ptr<1>, %blocks: i32) kernel
-      attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
-    %zero = arith.constant 0 : i32
-    %one = arith.constant 1 : i32
-    %width = arith.constant 64 : i32
-    %a = attn.alloc {offset = 0 : i64} : !a_ring
-    %b = attn.alloc {offset = 32768 : i64} : !b_ring
-    %full = attn.mbarrier.alloc {offset = 49152 : i64} : !attn.mbarriers<2>
-    %empty = attn.mbarrier.alloc {offset = 49168 : i64} : !attn.mbarriers<2>
-    attn.elect {
-      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<2>
-      attn.mbarrier.init %empty {count = 8} : !attn.mbarriers<2>
-      attn.mbarrier.fence_init
-    }
-    gpu.barrier
-    attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {)" +
-         consumer + R"(
+  std::string consumers = R"(
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {)" +
+                          consumer + R"(
       %id = arith.constant 1 : i32
       attn.named_barrier %id {threads = 256}
       %offset = arith.constant 0 : i64
@@ -88,7 +65,8 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {
       %view = attn.global_view %out[%offset] rows %rows stride %stride : !attn.global<?x64xf32>
       attn.global_store %c, %view[%zero] : tensor<128x64xf32, #attn.auto>, !attn.global<?x64xf32>
     }
-    partition "producer" warps 4 registers 24 {
+)";
+  std::string producer = R"({
       attn.elect {
         %slot, %phase = scf.for %j = %zero to %blocks step %one
             iter_args(%i = %zero, %p = %one) -> (i32, i32) : i32 {
@@ -107,13 +85,48 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {
         }
       }
     }
+)";
+  // A warp alone loads in front of the consumers, whose first warp is then no
+  // multiple of their number, or a warpgroup does behind them.
+  std::string partitions =
+      warpAlone
+          ? "partition \"load\" warps 1 registers 24 " + producer +
+                "partition \"idle\" warps 3 registers 24 {\n}\n" + consumers
+          : consumers + "partition \"producer\" warps 4 registers 24 " +
+                producer;
+  return R"(
+!a_map = !attn.tensor_map<128x64xbf16, swizzle = 128>
+!b_map = !attn.tensor_map<64x64xbf16, swizzle = 128>
+!a = !attn.buffer<128x64xbf16, #attn.swizzled<span = 128>, shared>
+!b = !attn.buffer<64x64xbf16, #attn.swizzled<span = 128>, shared>
+!a_ring = !attn.buffer<2x128x64xbf16, #attn.swizzled<span = 128>, shared>
+!b_ring = !attn.buffer<2x64x64xbf16, #attn.swizzled<span = 128>, shared>
+gpu.module @kernels [#attn.target<chip = "sm_90a">] {
+  gpu.func @ring(%amap: !a_map, %bmap: !b_map, %out: !llvm.ptr<1>, %blocks: i32) kernel
+      attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %width = arith.constant 64 : i32
+    %a = attn.alloc {offset = 0 : i64} : !a_ring
+    %b = attn.alloc {offset = 32768 : i64} : !b_ring
+    %full = attn.mbarrier.alloc {offset = 49152 : i64} : !attn.mbarriers<2>
+    %empty = attn.mbarrier.alloc {offset = 49168 : i64} : !attn.mbarriers<2>
+    attn.elect {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<2>
+      attn.mbarrier.init %empty {count = 8} : !attn.mbarriers<2>
+      attn.mbarrier.fence_init
+    }
+    gpu.barrier
+    attn.warp_specialize
+)" + partitions +
+         R"(
     gpu.return
   }
 })";
 }
 
-void runRing(bool inFlight) {
-  KernelRunner kernel(ringKernel(inFlight));
+void runRing(bool inFlight, bool warpAlone) {
+  KernelRunner kernel(ringKernel(inFlight, warpAlone));
   if (!kernel)
     return;
   // ptxas honours setmaxnreg only beside these.
@@ -148,8 +161,14 @@ void runRing(bool inFlight) {
   }
 }
 
-TEST(WarpSpecialize, Ring) { runRing(/*inFlight=*/false); }
+TEST(WarpSpecialize, Ring) { runRing(/*inFlight=*/false, /*warpAlone=*/false); }
 
-TEST(WarpSpecialize, RingWithProductsInFlight) { runRing(/*inFlight=*/true); }
+TEST(WarpSpecialize, RingWithProductsInFlight) {
+  runRing(/*inFlight=*/true, /*warpAlone=*/false);
+}
+
+TEST(WarpSpecialize, RingOfAWarpAlone) {
+  runRing(/*inFlight=*/true, /*warpAlone=*/true);
+}
 
 } // namespace

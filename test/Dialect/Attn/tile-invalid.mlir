@@ -1,0 +1,266 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What the ops on register tiles refuse.
+
+func.func @f(%t: tensor<128xf32, #attn.auto>) {
+  // expected-error @below {{expected a source of rank 2, got 'tensor<128xf32, #attn.auto>'}}
+  %r = attn.reduce max %t : tensor<128xf32, #attn.auto> -> tensor<128xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected the element type 'f32' of the source, got 'f16'}}
+  %r = attn.reduce max %t : tensor<128x64xf32, #attn.auto> -> tensor<128xf16, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected a result of rank 1, got 'tensor<128x64xf32, #attn.auto>'}}
+  %r = attn.reduce max %t : tensor<128x64xf32, #attn.auto> -> tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected 128 rows, got 64}}
+  %r = attn.reduce max %t : tensor<128x64xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected the result's columns to divide 64, got 3}}
+  %r = attn.reduce max %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x3xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected partial sums in a layout #attn.partial, got 'tensor<128x4xf32, #attn.auto>'}}
+  %r = attn.reduce max %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x4xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected a source of rank 1 and a result of rank 2, got}}
+  %r = attn.broadcast %t : tensor<128x64xf32, #attn.auto> -> tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128xf16, #attn.auto>) {
+  // expected-error @below {{expected the element type 'f16' of the source, got 'f32'}}
+  %r = attn.broadcast %t : tensor<128xf16, #attn.auto> -> tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128xf32, #attn.auto>) {
+  // expected-error @below {{expected 128 rows, got 64}}
+  %r = attn.broadcast %t : tensor<128xf32, #attn.auto> -> tensor<64x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected the source's shape and element type, got 'tensor<64x64xf32, #attn.auto>'}}
+  %r = attn.convert_layout %t : tensor<128x64xf32, #attn.auto> -> tensor<64x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf16, #attn.auto>) {
+  // expected-error @below {{expected f32 elements, got 'tensor<128x64xf16, #attn.auto>'}}
+  %r = attn.exp2 %t : tensor<128x64xf16, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected 0 to 16 polynomial elements of 16, got 17}}
+  %r = attn.exp2 %t {polynomial = 17 : i64} : tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128xf32, #attn.auto>, %i: i32) {
+  // expected-error @below {{expected a float tile of rank 2, got 'tensor<128xf32, #attn.auto>'}}
+  %r = attn.apply_mask %t[%i, %i] limit %i : tensor<128xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>, %i: i32) {
+  // expected-error @below {{expected at least one of limit, lower and upper}}
+  %r = attn.apply_mask %t[%i, %i] : tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>, %i: i32) {
+  // expected-error @below {{expected region arguments ('f32', i32, i32), got ('f32', 'i32')}}
+  %r = attn.map_elements %t[%i, %i] : tensor<128x64xf32, #attn.auto> {
+  ^bb0(%x: f32, %q: i32):
+    attn.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>, %i: i32) {
+  %r = attn.map_elements %t[%i, %i] : tensor<128x64xf32, #attn.auto> {
+  ^bb0(%x: f32, %q: i32, %k: i32):
+    // expected-error @below {{expected one value of type 'f32', got ('i32')}}
+    attn.yield %q : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf16, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x64xf32, #attn.auto>, %c: f32) {
+  // expected-error @below {{expected 'm' to be an f32 tile of rank 1, got 'tensor<128xf16, #attn.auto>'}}
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf16, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected a finite 'offset' of at least 0, got -1}}
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %c {offset = -1.0 : f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<64x64xf32, #attn.auto>, %c: f32) {
+  // expected-error @below {{expected 'o' to have the 128 rows of 's', got 64}}
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>) {
+  // expected-error @below {{expected a condition of i1, got 'tensor<64x8xf32, #attn.auto>'}}
+  %r = attn.rare any %x default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xf32, #attn.auto> {
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, %i: i32) {
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected the defaults' types ('tensor<64x8xf32, #attn.auto>'), got ('i32')}}
+    attn.yield %i : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-note @below {{the path is here}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{'gpu.barrier' op expected no operation of unknown effects on a path that only some warps take}}
+    gpu.barrier
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-note @below {{the path is here}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected no collective operation on a path that only some warps take}}
+    attn.cp_async.commit
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, %b: !attn.buffer<64x8xf32, #attn.auto, shared>) {
+  // expected-note @below {{the path is here}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected no memory access on a path that only some warps take}}
+    attn.local_store %x, %b : tensor<64x8xf32, #attn.auto>, !attn.buffer<64x8xf32, #attn.auto, shared>
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, %o: !attn.inflight<64x8xf32>) {
+  // expected-note @below {{the path needs 'each_warpgroup'}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected a path that the warps of a warpgroup take together}}
+    %y = attn.wgmma.wait %o {pending = 0} : !attn.inflight<64x8xf32> -> tensor<64x8xf32, #attn.auto>
+    attn.yield %y : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-error @below {{expected 'each_warpgroup' beside a barrier}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) {barrier = 2 : i64} : tensor<64x8xi1, #attn.auto> {
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-error @below {{expected a named barrier from 1 to 15, got 16}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) {barrier = 16 : i64, each_warpgroup} : tensor<64x8xi1, #attn.auto> {
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<64x24xf32, #attn.auto>, %i: i32) {
+  // expected-error @below {{expected a tile with a multiple of 16 columns for 'quads', got 'tensor<64x24xf32, #attn.auto>'}}
+  %r = attn.apply_mask %s[%i, %i] limit %i {quads} : tensor<64x24xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<64xf32, #attn.auto>, %i: i32) {
+  // expected-error @below {{expected a tile with a multiple of 16 columns for 'quads', got 'tensor<64xf32, #attn.auto>'}}
+  %r = attn.map_elements %s[%i, %i] {quads} : tensor<64xf32, #attn.auto> {
+  ^bb0(%x: f32, %q: i32, %k: i32):
+    attn.yield %x : f32
+  }
+  return
+}
