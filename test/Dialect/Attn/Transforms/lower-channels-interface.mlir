@@ -19,7 +19,7 @@ gpu.module @kernels {
   // CHECK:           attn.mbarrier.wait %[[CONSUMER]]
   // CHECK:           attn.mbarrier.expect_tx %[[PRODUCER]][%[[INDEX:.*]]] {bytes = 8192 : i64}
   // CHECK:           test_attn.async_fill %{{.*}} barrier %[[PRODUCER]][%[[INDEX]]]
-  gpu.func @fill(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @fill(%n: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
