@@ -7,10 +7,9 @@ using namespace mlir;
 using namespace mlir::attn;
 
 std::string attn::describe(Owner owner) {
-  std::string text =
-      llvm::formatv("role '{0}' of channel '{1}'",
-                    owner.channel.getRole(owner.role).getPartition(),
-                    owner.channel.getName());
+  std::string text = llvm::formatv("role '{0}' of channel '{1}'",
+                                   owner.channel.getRole(owner.role).getName(),
+                                   owner.channel.getName());
   if (owner.part == Owner::kOwnPart)
     return text + " (each warpgroup's part)";
   if (owner.part > 0)
@@ -35,17 +34,22 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
   ChannelInfo info;
   info.cluster = cluster;
   for (auto role : op.getRoles().getAsRange<RoleAttr>()) {
-    if (!partitions.findPartition(
-            ChannelCreateOp::getPartitionOf(role.getPartition()))) {
-      InFlightDiagnostic diag =
-          op.emitOpError("expected a partition for role '")
-          << role.getPartition() << "', got none";
-      diag.attachNote(partitions.getLoc()) << "the partitions are here";
-      return diag;
-    }
     info.roles.emplace_back();
-    info.roles.back().released.resize(op.getNumParts());
-    info.roles.back().count = getChannelSignal(role.getSignal()).arrivals;
+    for (StringAttr name : role.getPartitions()) {
+      std::optional<unsigned> partition = partitions.findPartition(name);
+      if (!partition) {
+        InFlightDiagnostic diag = op.emitOpError("expected partition ")
+                                  << name << " of role '" << role.getName()
+                                  << "', got none";
+        diag.attachNote(partitions.getLoc()) << "the partitions are here";
+        return diag;
+      }
+      Participant participant;
+      participant.partition = *partition;
+      participant.released.resize(op.getNumParts());
+      participant.count = getChannelSignal(role.getSignal()).arrivals;
+      info.roles.back().participants.push_back(participant);
+    }
   }
   channels.insert({op, std::move(info)});
   return success();
@@ -84,7 +88,7 @@ FailureOr<int> ChannelAnalysis::getPart(ChannelUserOpInterface acquire,
   }
   if (acquire.usesOwnParts()) {
     auto [parent, index] = getPartition(acquire);
-    int64_t groups = parent.getWarps()[index] / 4;
+    int64_t groups = parent.getWarps()[index] / kWarpgroupWarps;
     if (groups != channel.getNumParts())
       return fail("as many parts as warpgroups, got " +
                   Twine(channel.getNumParts()) + " and " + Twine(groups));
@@ -103,16 +107,19 @@ FailureOr<Owner> ChannelAnalysis::checkPlace(ChannelUserOpInterface op) {
   FailureOr<Owner> owner = getOwner(op, op.getUsedChannel(), op.getUsedRole());
   if (failed(owner))
     return failure();
-  StringRef expected = ChannelCreateOp::getPartitionOf(op.getUsedRole());
+  RoleAttr role = owner->channel.getRole(owner->role);
   auto [parent, index] = getPartition(op);
-  if (!parent)
-    return op->emitOpError("expected to stand in partition '")
-           << expected << "', got no partition";
-  auto name = cast<StringAttr>(parent.getNames()[index]);
-  if (name.getValue() != expected)
-    return op->emitOpError("expected to stand in partition '")
-           << expected << "', got partition " << name;
-  return owner;
+  if (parent &&
+      role.hasPartition(cast<StringAttr>(parent.getNames()[index]).getValue()))
+    return owner;
+  InFlightDiagnostic diag = op->emitOpError("expected to stand in partition ");
+  llvm::interleave(role.getPartitions(), diag, " or ");
+  diag << " of role '" << role.getName() << "', got ";
+  if (parent)
+    diag << "partition " << parent.getNames()[index];
+  else
+    diag << "no partition";
+  return diag;
 }
 
 //===----------------------------------------------------------------------===//
@@ -296,29 +303,35 @@ LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
 LogicalResult ChannelAnalysis::countRelease(ChannelUserOpInterface op) {
   Owner owner = owners.find(op.getUsedHandle()->get())->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
+  auto [parent, index] = getPartition(op);
+  Participant &participant = *llvm::find_if(
+      role.participants, [index = index](const Participant &candidate) {
+        return candidate.partition == index;
+      });
   bool each = owner.part == Owner::kOwnPart;
   if (each)
-    role.released.set();
+    participant.released.set();
   else
-    role.released.set(owner.part);
+    participant.released.set(owner.part);
   if (owner.getSignal().arrivals != 0) {
-    role.release = op;
+    participant.release = op;
     return success();
   }
-  auto [parent, index] = getPartition(op);
   // A part of each warpgroup is released by that one's warps.
-  int64_t warps = each ? 4 : parent.getWarps()[index], count = warps;
+  int64_t warps = each ? kWarpgroupWarps : parent.getWarps()[index];
+  int64_t count = warps;
   if (auto elect = op->getParentOfType<ElectOp>())
-    count = elect.getEachWarpgroup() ? warps / 4 : 1;
-  if (role.release && role.count != count) {
+    count = elect.getEachWarpgroup() ? warps / kWarpgroupWarps : 1;
+  if (participant.release && participant.count != count) {
     InFlightDiagnostic diag =
         op->emitOpError("expected as many arrivals at each release, got ")
-        << count << " here and " << role.count << " elsewhere";
-    diag.attachNote(role.release->getLoc()) << "the other release is here";
+        << count << " here and " << participant.count << " elsewhere";
+    diag.attachNote(participant.release->getLoc())
+        << "the other release is here";
     return diag;
   }
-  role.count = count;
-  role.release = op;
+  participant.count = count;
+  participant.release = op;
   return success();
 }
 
@@ -478,25 +491,35 @@ LogicalResult ChannelAnalysis::run() {
   return failure(walk.wasInterrupted() || failed(checkCluster()));
 }
 
+LogicalResult ChannelAnalysis::checkReleases(Owner owner,
+                                             const Participant &participant) {
+  ChannelCreateOp channel = owner.channel;
+  auto fail = [&](const Twine &expected, const Twine &got) -> LogicalResult {
+    InFlightDiagnostic diag = channel.emitOpError("expected ")
+                              << expected << " by " << describe(owner);
+    // Only where the name of the role does not say it.
+    if (channel.getRole(owner.role).getPartitions().size() > 1)
+      diag << " in partition " << partitions.getNames()[participant.partition];
+    diag << ", got " << got;
+    diag.attachNote(partitions.getLoc())
+        << "so the role after it would wait forever";
+    return diag;
+  };
+  if (!participant.release)
+    return fail("a release", "none");
+  int part = participant.released.find_first_unset();
+  if (part < 0)
+    return success();
+  auto name = cast<StringAttr>((*channel.getParts())[part]);
+  return fail("a release of each part", "none of \"" + name.getValue() + "\"");
+}
+
 LogicalResult ChannelAnalysis::checkReleases() {
   for (auto &[channel, info] : channels)
     for (auto [index, role] : llvm::enumerate(info.roles))
-      if (!role.release) {
-        InFlightDiagnostic diag = channel.emitOpError("expected a release by ")
-                                  << describe({channel, unsigned(index)})
-                                  << ", got none";
-        diag.attachNote(partitions.getLoc())
-            << "so the role after it would wait forever";
-        return diag;
-      } else if (int part = role.released.find_first_unset(); part >= 0) {
-        InFlightDiagnostic diag =
-            channel.emitOpError("expected a release of each part by ")
-            << describe({channel, unsigned(index)}) << ", got none of "
-            << (*ChannelCreateOp(channel).getParts())[part];
-        diag.attachNote(partitions.getLoc())
-            << "so the role after it would wait forever";
-        return diag;
-      }
+      for (const Participant &participant : role.participants)
+        if (failed(checkReleases({channel, unsigned(index)}, participant)))
+          return failure();
   return success();
 }
 

@@ -13,8 +13,11 @@ func.func @create() {
   // CHECK: %[[Q:.*]] = attn.channel.create {name = "q", parts = ["upper", "lower"], roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : <1>
   %q = attn.channel.create {name = "q", parts = ["upper", "lower"], roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
   // A partition with two roles names the second one.
-  // CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"producer.transposer", arrive>, #attn.role<"consumer", arrive>]} : <3>
-  %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"producer.transposer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<3>
+  // CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"transposer" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : <3>
+  %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"transposer" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<3>
+  // Several partitions may have a role together.
+  // CHECK: attn.channel.create {name = "s", roles = [#attn.role<"mma", tx>, #attn.role<"softmax" in ["softmax0", "softmax1"], arrive>]} : <1>
+  %s = attn.channel.create {name = "s", roles = [#attn.role<"mma" in ["mma"], tx>, #attn.role<"softmax" in ["softmax0", "softmax1"], arrive>]} : !attn.channel<1>
   return
 }
 

@@ -423,3 +423,66 @@ bool attn::isTile(Type type) {
          isa_and_nonnull<TileLayoutAttrInterface, AutoLayoutAttr>(
              tensor.getEncoding());
 }
+
+//===----------------------------------------------------------------------===//
+// Roles of channels
+//===----------------------------------------------------------------------===//
+
+bool RoleAttr::hasPartition(StringRef name) const {
+  return llvm::any_of(getPartitions(), [&](StringAttr partition) {
+    return partition.getValue() == name;
+  });
+}
+
+LogicalResult RoleAttr::verify(EmitErrorFn emitError, StringRef name,
+                               SignalKind, ArrayRef<StringAttr> partitions) {
+  if (name.empty())
+    return emitError() << "expected a role with a name, got none";
+  if (partitions.empty())
+    return emitError() << "expected at least one partition for role '" << name
+                       << "', got none";
+  for (auto [index, partition] : llvm::enumerate(partitions))
+    if (llvm::is_contained(partitions.take_front(index), partition))
+      return emitError() << "expected partitions of different names for role '"
+                         << name << "', got " << partition << " twice";
+  return success();
+}
+
+Attribute RoleAttr::parse(AsmParser &parser, Type) {
+  std::string name;
+  SmallVector<StringAttr> partitions;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseString(&name))
+    return {};
+  auto parsePartition = [&]() -> ParseResult {
+    std::string partition;
+    if (parser.parseString(&partition))
+      return failure();
+    partitions.push_back(StringAttr::get(parser.getContext(), partition));
+    return success();
+  };
+  if (failed(parser.parseOptionalKeyword("in")))
+    partitions.push_back(StringAttr::get(parser.getContext(), name));
+  else if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                          parsePartition))
+    return {};
+  FailureOr<SignalKind> signal = failure();
+  if (parser.parseComma() ||
+      failed(signal = FieldParser<SignalKind>::parse(parser)) ||
+      parser.parseGreater())
+    return {};
+  return parser.getChecked<RoleAttr>(loc, parser.getContext(), name, *signal,
+                                     partitions);
+}
+
+void RoleAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printer.printString(getName());
+  if (getPartitions().size() != 1 || !hasPartition(getName())) {
+    printer << " in [";
+    llvm::interleaveComma(getPartitions(), printer,
+                          [&](StringAttr name) { printer << name; });
+    printer << "]";
+  }
+  printer << ", " << stringifySignalKind(getSignal()) << ">";
+}

@@ -40,10 +40,10 @@ LogicalResult ChannelCreateOp::verify() {
     return emitOpError("expected at least 2 roles, got ") << getRoles().size();
   for (auto [index, role] : llvm::enumerate(getRoles().getAsRange<RoleAttr>()))
     for (unsigned earlier = 0; earlier < index; ++earlier)
-      if (getRole(earlier).getPartition() == role.getPartition())
-        return emitOpError("expected one role for each partition, got two "
-                           "for '")
-               << role.getPartition() << "'";
+      if (getRole(earlier).getName() == role.getName())
+        return emitOpError(
+                   "expected roles of different names, got two called '")
+               << role.getName() << "'";
   if (getParts() && (getNumParts() < 2 || getNumParts() > kMostParts))
     return emitOpError("expected from 2 to ")
            << kMostParts << " parts, got " << getNumParts();
@@ -71,9 +71,9 @@ LogicalResult ChannelAcquireOp::verify() {
   return success();
 }
 
-std::optional<unsigned> ChannelCreateOp::findRole(StringRef partition) {
+std::optional<unsigned> ChannelCreateOp::findRole(StringRef name) {
   for (auto [index, role] : llvm::enumerate(getRoles().getAsRange<RoleAttr>()))
-    if (role.getPartition() == partition)
+    if (role.getName() == name)
       return index;
   return std::nullopt;
 }

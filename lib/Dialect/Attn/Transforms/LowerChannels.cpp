@@ -113,7 +113,7 @@ void ChannelRewriter::makeBarriers() {
     auto type = MBarriersType::get(
         b.getContext(), channel.getType().getDepth() * channel.getNumParts());
     for (auto role : channel.getRoles().getAsRange<RoleAttr>()) {
-      std::string name = (channel.getName() + "." + role.getPartition()).str();
+      std::string name = (channel.getName() + "." + role.getName()).str();
       barriers[channel].push_back(MBarrierAllocOp::create(
           b, channel.getLoc(), type, b.getStringAttr(name), IntegerAttr()));
     }
@@ -287,9 +287,9 @@ void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
   std::string counts, bytes;
   int64_t multicast = 1;
   for (auto [index, role] : llvm::enumerate(info.roles)) {
-    counts += llvm::formatv("{0}{1} {2}", counts.empty() ? "" : ", ",
-                            channel.getRole(index).getPartition(),
-                            info.getCount(index));
+    counts +=
+        llvm::formatv("{0}{1} {2}", counts.empty() ? "" : ", ",
+                      channel.getRole(index).getName(), info.getCount(index));
     multicast = std::max(multicast, role.multicast);
     for (int64_t announced : role.bytes)
       bytes += llvm::formatv("{0}{1}", bytes.empty() ? "" : ", ", announced);

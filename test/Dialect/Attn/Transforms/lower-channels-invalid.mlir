@@ -31,7 +31,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @unknown_role() kernel {
-    // expected-error@below {{expected a partition for role 'load', got none}}
+    // expected-error@below {{expected partition "load" of role 'load', got none}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     // expected-note@below {{the partitions are here}}
     attn.warp_specialize
@@ -106,7 +106,7 @@ gpu.module @kernels {
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "producer" : !attn.channel<2>
-      // expected-error@below {{expected to stand in partition 'producer', got partition "consumer"}}
+      // expected-error@below {{expected to stand in partition "producer" of role 'producer', got partition "consumer"}}
       %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
     }
     partition "producer" warps 4 registers 24 {
@@ -122,7 +122,7 @@ gpu.module @kernels {
   gpu.func @acquire_outside() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
-    // expected-error@below {{expected to stand in partition 'consumer', got no partition}}
+    // expected-error@below {{expected to stand in partition "consumer" of role 'consumer', got no partition}}
     %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
@@ -144,7 +144,7 @@ gpu.module @kernels {
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      // expected-error@below {{expected to stand in partition 'producer', got partition "consumer"}}
+      // expected-error@below {{expected to stand in partition "producer" of role 'producer', got partition "consumer"}}
       attn.channel.release %k, %t as "producer" : !attn.channel<2>
     }
     partition "producer" warps 4 registers 24 {
@@ -779,6 +779,50 @@ gpu.module @kernels {
         attn.scalar_send %x, %ring[%i] token %t : !ring
         attn.channel.release %c, %t as "producer" : !attn.channel<2>
       }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @one_of_two() kernel {
+    // expected-error@below {{expected a release by role 'use' of channel 'k' in partition "right", got none}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"load", arrive>, #attn.role<"use" in ["left", "right"], arrive>]} : !attn.channel<1>
+    // expected-note@below {{so the role after it would wait forever}}
+    attn.warp_specialize
+    partition "left" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "use" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %k[%c] as "use" : !attn.channel<1>
+      attn.channel.release %k, %t as "use" : !attn.channel<1>
+    }
+    partition "right" warps 4 registers 96 {
+    }
+    partition "load" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "load" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %k[%c] as "load" : !attn.channel<1>
+      attn.channel.release %k, %t as "load" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @elsewhere() kernel {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"load", arrive>, #attn.role<"use" in ["left", "right"], arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "left" warps 4 registers 96 {
+    }
+    partition "right" warps 4 registers 96 {
+    }
+    partition "load" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "use" : !attn.channel<1>
+      // expected-error@below {{expected to stand in partition "left" or "right" of role 'use', got partition "load"}}
+      %i, %t = attn.channel.acquire %k[%c] as "use" : !attn.channel<1>
+      attn.channel.release %k, %t as "use" : !attn.channel<1>
     }
     gpu.return
   }

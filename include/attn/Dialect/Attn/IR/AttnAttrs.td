@@ -222,21 +222,36 @@ def Attn_TransposedLayoutAttr
 def Attn_RoleAttr : Attn_Attr<"Role", "role"> {
   let summary = "one station of a channel's cycle";
   let description = [{
-    The partition that acquires and releases slots in this role, and the signal
-    of its release. A partition that has a second role of one channel calls it
-    `partition.name`: its elected thread may load what all of its warps read.
+    Who acquires and releases slots in this role, and the signal of its release.
+    Its participants are the partitions named behind `in`, or the one that is
+    called as the role is. Each of them comes to every slot, and a slot is handed
+    on when all have released it. A partition may have several roles of one
+    channel: its elected thread may load what all of its warps read.
 
-    - `arrive`: one lane of each of its warps arrives (so the count is the
-      number of the partition's warps);
+    - `arrive`: one lane of each warp of the participants arrives (so the count
+      is the number of their warps);
     - `tx`: the slot is complete when the bytes of the copies started for it
       have arrived.
 
-    Example: `#attn.role<"producer", tx>`.
+    Example: `#attn.role<"producer", tx>`, `#attn.role<"loader" in ["consumer"], tx>`.
   }];
   let parameters = (ins
-    StringRefParameter<"name of a partition">:$partition,
-    EnumParameter<Attn_SignalKind>:$signal);
-  let assemblyFormat = "`<` $partition `,` $signal `>`";
+    StringRefParameter<"its name in the channel">:$name,
+    EnumParameter<Attn_SignalKind>:$signal,
+    ArrayRefParameter<"::mlir::StringAttr", "the partitions that take part">:$partitions);
+  let builders = [
+    // A role of the partition of its name.
+    AttrBuilder<(ins "::llvm::StringRef":$name,
+                     "::mlir::attn::SignalKind":$signal), [{
+      return $_get($_ctxt, name, signal,
+                   ::llvm::ArrayRef(::mlir::StringAttr::get($_ctxt, name)));
+    }]>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// True if the partition `name` takes part.
+    bool hasPartition(::llvm::StringRef name) const;
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD

@@ -43,12 +43,8 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The index of the role of a partition, or nothing.
-    std::optional<unsigned> findRole(::llvm::StringRef partition);
-    /// The partition of a role: its name up to the first dot.
-    static ::llvm::StringRef getPartitionOf(::llvm::StringRef role) {
-      return role.split('.').first;
-    }
+    /// The index of the role called `name`, or nothing.
+    std::optional<unsigned> findRole(::llvm::StringRef name);
     ::mlir::attn::RoleAttr getRole(unsigned index) {
       return ::llvm::cast<::mlir::attn::RoleAttr>(getRoles()[index]);
     }
