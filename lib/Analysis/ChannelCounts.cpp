@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/ChannelAnalysis.h"
+#include "attn/Analysis/RegionPaths.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -117,32 +118,34 @@ FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
                                      "used by loads and its release only");
       continue;
     }
-    if (!isa<scf::IfOp, ElectOp, ClusterLeaderOp>(group.op)) {
+    if (!isBranch(group.op)) {
       InFlightDiagnostic diag = group.op->emitOpError(
           "expected loads outside of loops, since their bytes are announced "
           "when the slot is acquired");
       diag.attachNote(token.getLoc()) << "the slot is acquired here";
       return diag;
     }
-    std::optional<int64_t> bytes;
+    SmallVector<int64_t, 2> paths;
     for (Region &region : group.op->getRegions()) {
-      FailureOr<int64_t> own = 0;
-      if (!region.empty())
-        own = sumBytes(token, &region.front());
+      if (region.empty())
+        continue;
+      FailureOr<int64_t> own = sumBytes(token, &region.front());
       if (failed(own))
         return failure();
-      if (bytes && *bytes != *own) {
-        InFlightDiagnostic diag =
-            group.op->emitOpError("expected loads of as many bytes on both "
-                                  "paths, got ")
-            << *bytes << " and " << *own;
-        diag.attachNote(token.getLoc())
-            << "the bytes are announced here, where the slot is acquired";
-        return diag;
-      }
-      bytes = own;
+      paths.push_back(*own);
     }
-    total += *bytes;
+    if (maySkipRegions(group.op))
+      paths.push_back(0);
+    if (!llvm::all_equal(paths)) {
+      InFlightDiagnostic diag =
+          group.op->emitOpError("expected loads of as many bytes on both "
+                                "paths, got ")
+          << paths.front() << " and " << paths.back();
+      diag.attachNote(token.getLoc())
+          << "the bytes are announced here, where the slot is acquired";
+      return diag;
+    }
+    total += paths.front();
   }
   return total;
 }

@@ -165,6 +165,19 @@ std::optional<MutableArrayRef<OpOperand>> KVLoopOp::getYieldedValuesMutable() {
 
 std::optional<ResultRange> KVLoopOp::getLoopResults() { return getResults(); }
 
+// Blocks and tiles are counted, by 1.
+using LoopBounds = std::optional<SmallVector<OpFoldResult>>;
+
+static LoopBounds makeBound(MLIRContext *context, int64_t value) {
+  return {{IntegerAttr::get(IntegerType::get(context, 32), value)}};
+}
+
+LoopBounds KVLoopOp::getLoopLowerBounds() { return {{getBegin()}}; }
+
+LoopBounds KVLoopOp::getLoopUpperBounds() { return {{getEnd()}}; }
+
+LoopBounds KVLoopOp::getLoopSteps() { return makeBound(getContext(), 1); }
+
 OperandRange KVLoopOp::getEntrySuccessorOperands(RegionSuccessor) {
   return getInits();
 }
@@ -236,6 +249,14 @@ TileLoopOp::getYieldedValuesMutable() {
 }
 
 std::optional<ResultRange> TileLoopOp::getLoopResults() { return getResults(); }
+
+LoopBounds TileLoopOp::getLoopLowerBounds() {
+  return makeBound(getContext(), 0);
+}
+
+LoopBounds TileLoopOp::getLoopUpperBounds() { return {{getCount()}}; }
+
+LoopBounds TileLoopOp::getLoopSteps() { return makeBound(getContext(), 1); }
 
 OperandRange TileLoopOp::getEntrySuccessorOperands(RegionSuccessor) {
   return getInits();

@@ -211,23 +211,46 @@ LogicalResult RareOp::verify() {
   return success();
 }
 
+/// What an op does that a path cannot have which only some warps take; empty if
+/// it computes only. Ops in its regions are asked for themselves.
+static StringRef findObstacle(Operation *op) {
+  // A fence orders what its own thread did. Waits are looked at apart.
+  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+      isa<ProductWaitOpInterface, FenceProxyOp>(op))
+    return "";
+  auto memory = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!memory)
+    return "operation of unknown effects";
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  memory.getEffects(effects);
+  // Operands of a product that is there at once are read as registers are.
+  auto product = dyn_cast<ProductOpInterface>(op);
+  bool multiplies =
+      product && product.getCompletion() == ProductCompletion::AtOnce;
+  for (const MemoryEffects::EffectInstance &effect : effects) {
+    if (multiplies && isa<MemoryEffects::Read>(effect.getEffect()))
+      continue;
+    bool isMemory = effect.getValue() ||
+                    effect.getResource() == SideEffects::DefaultResource::get();
+    return isMemory ? "memory access" : "collective operation";
+  }
+  return "";
+}
+
 LogicalResult RareOp::verifyRegions() {
   WalkResult result = getBody().walk([&](Operation *op) {
-    if (isa<WgmmaWaitOp>(op) && !getEachWarpgroup()) {
+    auto wait = dyn_cast<ProductWaitOpInterface>(op);
+    if (wait && wait.isOfWarpgroup() && !getEachWarpgroup()) {
       auto diag = op->emitOpError("expected a path that the warps of a "
                                   "warpgroup take together");
       diag.attachNote(getLoc()) << "the path needs 'each_warpgroup'";
       return WalkResult::interrupt();
     }
-    bool collective = isa<gpu::BarrierOp, CpAsyncOp, CpAsyncCommitOp,
-                          CpAsyncWaitOp, KVLoopOp, StageOp>(op);
-    bool memory = isa<LocalLoadOp, LocalStoreOp, GlobalLoadOp, GlobalStoreOp,
-                      CopyOutOp, StoreResultOp, AllocOp>(op);
-    if (!collective && !memory)
+    StringRef obstacle = findObstacle(op);
+    if (obstacle.empty())
       return WalkResult::advance();
     auto diag = op->emitOpError("expected no ")
-                << (collective ? "collective operation" : "memory access")
-                << " on a path that only some warps take";
+                << obstacle << " on a path that only some warps take";
     diag.attachNote(getLoc()) << "the path is here";
     return WalkResult::interrupt();
   });
