@@ -139,6 +139,33 @@ class IncludeCircles(unittest.TestCase):
         self.assertEqual(found, [("a, b", ""), ("", "c")])
 
 
+class OpNames(unittest.TestCase):
+    def setUp(self):
+        self.problems_of = load("check-op-names").problems_of
+
+    def test_passes_ask(self):
+        text = "if (isa<WgmmaOp>(op))\n  TmaWaitOp::create(b);"
+        self.assertEqual(len(self.problems_of("lib/Analysis/X.cpp", text)), 2)
+
+    def test_schedules_create(self):
+        text = "TmaLoadOp::create(b);\nisa<TmaLoadOp>(op);"
+        self.assertEqual(len(self.problems_of("lib/Schedule/X.cpp", text)), 1)
+
+    def test_channel_users_are_created(self):
+        text = "ChannelAcquireOp::create(b);\ncast<ChannelAcquireOp>(op);"
+        self.assertEqual(len(self.problems_of("lib/Dialect/Attn/Transforms/X.cpp", text)), 1)
+
+    def test_homes(self):
+        for path in ("Dialect/Attn/IR/X.cpp", "Dialect/Attn/Transforms/LowerTiles/Wgmma.cpp"):
+            self.assertEqual(self.problems_of(f"lib/{path}", "isa<WgmmaOp>(op)"), [])
+        other = "lib/Dialect/Attn/Transforms/LowerTiles/Rows.cpp"
+        self.assertEqual(len(self.problems_of(other, "isa<WgmmaOp>(op)")), 1)
+
+    def test_other_names(self):
+        text = "NVVM::MmaOp op; // a WgmmaOp\nMmaOperand x;"
+        self.assertEqual(self.problems_of("lib/Target/X.cpp", text), [])
+
+
 class Whitespace(unittest.TestCase):
     def test_all_kinds(self):
         problems = load("check-whitespace").problems_of("a", "x \n\ty\nz")
@@ -165,11 +192,10 @@ class BannedWords(unittest.TestCase):
 
 
 class Docs(unittest.TestCase):
-    def test_hidden_lines(self):
+    def test_examples(self):
         docs = load("doc_examples")
-        page = "text\n```mlir\n// hidden: func.func @f() {\n%a = x\n// hidden: }\n```\n"
-        self.assertEqual(docs.shown(page), "text\n```mlir\n%a = x\n```\n")
-        self.assertEqual(docs.examples(page)[0].code, "func.func @f() {\n%a = x\n}\n")
+        example = docs.examples("# Op\n\n```mlir\nfunc.func @f()\n```\n")[0]
+        self.assertEqual((example.title, example.code), ("Op", "func.func @f()\n"))
 
     def test_doctest(self):
         docs = load("doc_examples")

@@ -10,6 +10,7 @@
 
 #include "attn/Analysis/BufferLiveness.h"
 #include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/RegionPaths.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -59,10 +60,10 @@ Event LivenessBuilder::makeEvent(const SharedAccess &access) const {
   WarpSpecializeOp partitions = getPartition(access.op).first;
   Block *home = access.alloc->getBlock();
   event.isUnconditional = touched->getBlock() == home;
-  // Only an scf.if runs at most once.
+  // Only a branch runs at most once.
   for (Operation *op = access.op; op->getBlock() != home;) {
     op = op->getParentOp();
-    if (!isa<scf::IfOp>(op))
+    if (!isBranch(op))
       touched = op;
   }
   if (partitions)

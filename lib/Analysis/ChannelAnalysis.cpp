@@ -6,15 +6,14 @@ using namespace mlir;
 using namespace mlir::attn;
 
 std::string attn::describe(Owner owner) {
-  std::string text =
-      llvm::formatv("role '{0}' of channel '{1}'",
-                    owner.channel.getRole(owner.role).getPartition(),
-                    owner.channel.getName());
+  std::string text = llvm::formatv("role '{0}' of channel '{1}'",
+                                   owner.channel.getRole(owner.role).getName(),
+                                   owner.channel.getName());
   if (owner.part == Owner::kOwnPart)
     return text + " (each warpgroup's part)";
-  if (owner.part > 0)
-    return llvm::formatv("{0} (part {1})", text,
-                         (*owner.channel.getParts())[owner.part]);
+  if (!owner.parts.empty())
+    return llvm::formatv("{0} (part \"{1}\")", text,
+                         owner.parts[owner.part].getValue());
   return text;
 }
 
@@ -34,17 +33,31 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
   ChannelInfo info;
   info.cluster = cluster;
   for (auto role : op.getRoles().getAsRange<RoleAttr>()) {
-    if (!partitions.findPartition(
-            ChannelCreateOp::getPartitionOf(role.getPartition()))) {
-      InFlightDiagnostic diag =
-          op.emitOpError("expected a partition for role '")
-          << role.getPartition() << "', got none";
-      diag.attachNote(partitions.getLoc()) << "the partitions are here";
-      return diag;
-    }
+    RoleAttr before = op.getRoleBefore(info.roles.size());
+    // Bytes are announced where the slot is acquired.
+    if (getChannelSignal(role.getSignal()).countsBytes &&
+        role.getParts() != before.getParts())
+      return op.emitOpError("expected role '")
+             << role.getName()
+             << "', which signals by tx, to hand slots on in the parts of role "
+                "'"
+             << before.getName() << "' before it";
     info.roles.emplace_back();
-    info.roles.back().released.resize(op.getNumParts());
-    info.roles.back().count = getChannelSignal(role.getSignal()).arrivals;
+    for (StringAttr name : role.getPartitions()) {
+      std::optional<unsigned> partition = partitions.findPartition(name);
+      if (!partition) {
+        InFlightDiagnostic diag = op.emitOpError("expected partition ")
+                                  << name << " of role '" << role.getName()
+                                  << "', got none";
+        diag.attachNote(partitions.getLoc()) << "the partitions are here";
+        return diag;
+      }
+      Participant participant;
+      participant.partition = *partition;
+      participant.released.resize(role.getNumParts());
+      participant.count = getChannelSignal(role.getSignal()).arrivals;
+      info.roles.back().participants.push_back(participant);
+    }
   }
   channels.insert({op, std::move(info)});
   return success();
@@ -75,24 +88,27 @@ FailureOr<int> ChannelAnalysis::getPart(ChannelUserOpInterface acquire,
     diag.attachNote(channel.getLoc()) << "the channel is here";
     return diag;
   };
-  if (!channel.getParts()) {
+  RoleAttr before = channel.getRoleBefore(owner.role);
+  if (before.getParts().empty()) {
     if (name || acquire.usesOwnParts())
       return fail("no part of channel '" + channel.getName() +
-                  "', which has none");
+                  "', whose slots role '" + before.getName() +
+                  "' hands on as a whole");
     return 0;
   }
   if (acquire.usesOwnParts()) {
     auto [parent, index] = getPartition(acquire);
-    int64_t groups = parent.getWarps()[index] / 4;
-    if (groups != channel.getNumParts())
+    int64_t groups = parent.getWarps()[index] / kWarpgroupWarps;
+    if (groups != before.getNumParts())
       return fail("as many parts as warpgroups, got " +
-                  Twine(channel.getNumParts()) + " and " + Twine(groups));
+                  Twine(before.getNumParts()) + " and " + Twine(groups));
     return Owner::kOwnPart;
   }
   if (!name)
     return fail("a part of channel '" + channel.getName() + "', got none");
-  if (std::optional<unsigned> part = channel.findPart(*name))
-    return *part;
+  for (auto [index, part] : llvm::enumerate(before.getParts()))
+    if (part.getValue() == *name)
+      return index;
   return fail("a part of channel '" + channel.getName() + "', got '" + *name +
               "'");
 }
@@ -102,16 +118,19 @@ FailureOr<Owner> ChannelAnalysis::checkPlace(ChannelUserOpInterface op) {
   FailureOr<Owner> owner = getOwner(op, op.getUsedChannel(), op.getUsedRole());
   if (failed(owner))
     return failure();
-  StringRef expected = ChannelCreateOp::getPartitionOf(op.getUsedRole());
+  RoleAttr role = owner->channel.getRole(owner->role);
   auto [parent, index] = getPartition(op);
-  if (!parent)
-    return op->emitOpError("expected to stand in partition '")
-           << expected << "', got no partition";
-  auto name = cast<StringAttr>(parent.getNames()[index]);
-  if (name.getValue() != expected)
-    return op->emitOpError("expected to stand in partition '")
-           << expected << "', got partition " << name;
-  return owner;
+  if (parent &&
+      role.hasPartition(cast<StringAttr>(parent.getNames()[index]).getValue()))
+    return owner;
+  InFlightDiagnostic diag = op->emitOpError("expected to stand in partition ");
+  llvm::interleave(role.getPartitions(), diag, " or ");
+  diag << " of role '" << role.getName() << "', got ";
+  if (parent)
+    diag << "partition " << parent.getNames()[index];
+  else
+    diag << "no partition";
+  return diag;
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,6 +163,7 @@ LogicalResult ChannelAnalysis::collectMade() {
       FailureOr<int> part = getPart(op, *owner);
       if (failed(part))
         return failure();
+      owner->parts = owner->channel.getRoleBefore(owner->role).getParts();
       owner->part = *part;
     } else {
       return WalkResult::advance();
@@ -154,6 +174,22 @@ LogicalResult ChannelAnalysis::collectMade() {
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
+}
+
+/// What splits and joins make.
+LogicalResult ChannelAnalysis::setParts(ChannelUserOpInterface op,
+                                        Owner owner) {
+  owner.parts = {};
+  owner.part = 0;
+  if (op.getChannelUse() == ChannelUse::Join)
+    return setOwner(op.getMadeHandle(), owner, op);
+  owner.parts = owner.channel.getRole(owner.role).getParts();
+  for (auto [index, token] : llvm::enumerate(op->getResults())) {
+    owner.part = index;
+    if (failed(setOwner(token, owner, op)))
+      return failure();
+  }
+  return success();
 }
 
 /// From the ops that make cursors and tokens along control flow.
@@ -167,6 +203,11 @@ LogicalResult ChannelAnalysis::propagate() {
       auto user = dyn_cast<ChannelUserOpInterface>(op);
       if (user && user.getChannelUse() == ChannelUse::Advance &&
           failed(setOwner(user.getMadeHandle(), owner, op)))
+        return failure();
+      if (user &&
+          (user.getChannelUse() == ChannelUse::Split ||
+           user.getChannelUse() == ChannelUse::Join) &&
+          failed(setParts(user, owner)))
         return failure();
       if (isa<arith::SelectOp>(op)) {
         if (failed(setOwner(op->getResult(0), owner, op)))
@@ -256,11 +297,65 @@ LogicalResult ChannelAnalysis::checkRelease(ChannelUserOpInterface op) {
     return failure();
   // The part is the token's own.
   Value token = op.getUsedHandle()->get();
-  if (auto found = owners.find(token); found != owners.end())
+  RoleAttr role = owner->channel.getRole(owner->role);
+  owner->parts = role.getParts();
+  if (auto found = owners.find(token); found != owners.end()) {
     owner->part = found->second.part;
+    if (found->second.parts != owner->parts) {
+      InFlightDiagnostic diag = op->emitOpError("expected a token of ");
+      if (owner->parts.empty())
+        diag << "a whole slot, as role '" << role.getName()
+             << "' hands it on, got one of a part";
+      else
+        diag << "a part in which role '" << role.getName()
+             << "' hands a slot on, got one of "
+             << (found->second.parts.empty() ? "a whole slot" : "another part");
+      diag.attachNote(owner->channel.getLoc())
+          << "the channel's roles are here";
+      return diag;
+    }
+  }
   if (failed(checkOwner(op, token, *owner)) || failed(checkLeader(op, *owner)))
     return failure();
   return countRelease(op);
+}
+
+LogicalResult ChannelAnalysis::checkSplit(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = checkPlace(op);
+  if (failed(owner))
+    return failure();
+  RoleAttr role = owner->channel.getRole(owner->role);
+  if (op->getNumResults() != role.getParts().size())
+    return op->emitOpError("expected a result for each of ")
+           << role.getParts().size() << " parts of role '" << role.getName()
+           << "', got " << op->getNumResults();
+  return checkOwner(op, op.getUsedHandle()->get(), *owner);
+}
+
+/// All parts in which the slot was acquired, each once.
+LogicalResult ChannelAnalysis::checkJoin(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = checkPlace(op);
+  if (failed(owner))
+    return failure();
+  owner->parts = owner->channel.getRoleBefore(owner->role).getParts();
+  llvm::SmallBitVector joined(owner->parts.size());
+  unsigned count = 0;
+  for (Value token : op->getOperands()) {
+    if (!isHandle(token.getType()))
+      continue;
+    ++count;
+    auto found = owners.find(token);
+    owner->part = found == owners.end() ? 0 : found->second.part;
+    if (failed(checkOwner(op, token, *owner)))
+      return failure();
+    if (owner->part != Owner::kOwnPart && !owner->parts.empty())
+      joined.set(owner->part);
+  }
+  if (count == owner->parts.size() && joined.all())
+    return success();
+  return op->emitOpError("expected each of ")
+         << owner->parts.size() << " parts once, got " << joined.count()
+         << " of them in " << count << " tokens";
 }
 
 LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
@@ -275,9 +370,14 @@ LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
     Owner owner = owners.find(op.getMadeHandle())->second;
     if (failed(checkLeader(op, owner)))
       return failure();
+    owner.parts = {};
     owner.part = 0;
     return checkOwner(op, op.getUsedHandle()->get(), owner);
   }
+  case ChannelUse::Split:
+    return checkSplit(op);
+  case ChannelUse::Join:
+    return checkJoin(op);
   case ChannelUse::Release:
     return checkRelease(op);
   case ChannelUse::Fill:
@@ -287,156 +387,8 @@ LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Counts and bytes
+// The whole kernel
 //===----------------------------------------------------------------------===//
-
-/// Every warp that comes to an arrive arrives once, in an elect for those that
-/// do not come to it.
-LogicalResult ChannelAnalysis::countRelease(ChannelUserOpInterface op) {
-  Owner owner = owners.find(op.getUsedHandle()->get())->second;
-  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  bool each = owner.part == Owner::kOwnPart;
-  if (each)
-    role.released.set();
-  else
-    role.released.set(owner.part);
-  if (owner.getSignal().arrivals != 0) {
-    role.release = op;
-    return success();
-  }
-  auto [parent, index] = getPartition(op);
-  // A part of each warpgroup is released by that one's warps.
-  int64_t warps = each ? 4 : parent.getWarps()[index], count = warps;
-  if (auto elect = op->getParentOfType<ElectOp>())
-    count = elect.getEachWarpgroup() ? warps / 4 : 1;
-  if (role.release && role.count != count) {
-    InFlightDiagnostic diag =
-        op->emitOpError("expected as many arrivals at each release, got ")
-        << count << " here and " << role.count << " elsewhere";
-    diag.attachNote(role.release->getLoc()) << "the other release is here";
-    return diag;
-  }
-  role.count = count;
-  role.release = op;
-  return success();
-}
-
-/// All loads of a role go to as many CTAs.
-LogicalResult ChannelAnalysis::countCTAs(ChannelUserOpInterface op) {
-  std::optional<int64_t> filled = op.getFilledCTAs();
-  if (!filled)
-    return success();
-  int64_t ctas = *filled;
-  Owner owner = owners.find(op.getUsedHandle()->get())->second;
-  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  if (role.isLeader)
-    return op->emitOpError(
-               "expected a load in all CTAs of the cluster, got one "
-               "by ")
-           << describe(owner) << ", which is the leader's";
-  if (role.fill && role.multicast != ctas) {
-    InFlightDiagnostic diag = op->emitOpError("expected all loads of ")
-                              << describe(owner)
-                              << " to go to as many CTAs, got " << ctas
-                              << " here and " << role.multicast << " elsewhere";
-    diag.attachNote(role.fill->getLoc()) << "the other load is here";
-    return diag;
-  }
-  role.fill = op;
-  role.multicast = ctas;
-  return success();
-}
-
-bool ChannelAnalysis::crossesCTAs() const {
-  return llvm::any_of(
-      channels, [](const auto &entry) { return entry.second.crossesCTAs(); });
-}
-
-/// Multicast loads go to all CTAs of the cluster, and releases come from all.
-LogicalResult ChannelAnalysis::checkCluster() {
-  for (auto &[channel, info] : channels)
-    for (auto [index, role] : llvm::enumerate(info.roles)) {
-      if (role.multicast != 1 && role.multicast != cluster) {
-        InFlightDiagnostic diag =
-            role.fill->emitOpError("expected a cluster of ")
-            << role.multicast << " CTAs, got " << cluster;
-        diag.attachNote(kernel.getLoc())
-            << "the kernel's known_cluster_size says so";
-        return diag;
-      }
-      // Bytes that CTAs copy for themselves cannot count in others.
-      if (!role.isLeader && info.getTarget(index) != SignalTarget::Own &&
-          Owner{channel, unsigned(index)}.getSignal().countsBytes)
-        return ChannelCreateOp(channel).emitOpError(
-                   "expected a role that signals by arrive before one ")
-               << (info.getTarget(index) == SignalTarget::Leader
-                       ? "of the cluster's leader"
-                       : "with multicast loads")
-               << ", got " << describe({channel, unsigned(index)});
-    }
-  return success();
-}
-
-/// Bytes of the loads with `token` in and below `block`.
-FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
-  int64_t total = 0;
-  for (UseGroup &group : groupUses(token, block)) {
-    if (group.nested.empty()) {
-      auto user = dyn_cast<ChannelUserOpInterface>(group.op);
-      ChannelUse use = user ? user.getChannelUse() : ChannelUse::None;
-      if (use == ChannelUse::Fill)
-        total += user.getFilledBytes();
-      else if (use != ChannelUse::Release)
-        return group.op->emitOpError("expected the token of a tx role to be "
-                                     "used by loads and its release only");
-      continue;
-    }
-    if (!isa<scf::IfOp, ElectOp, ClusterLeaderOp>(group.op)) {
-      InFlightDiagnostic diag = group.op->emitOpError(
-          "expected loads outside of loops, since their bytes are announced "
-          "when the slot is acquired");
-      diag.attachNote(token.getLoc()) << "the slot is acquired here";
-      return diag;
-    }
-    std::optional<int64_t> bytes;
-    for (Region &region : group.op->getRegions()) {
-      FailureOr<int64_t> own = 0;
-      if (!region.empty())
-        own = sumBytes(token, &region.front());
-      if (failed(own))
-        return failure();
-      if (bytes && *bytes != *own) {
-        InFlightDiagnostic diag =
-            group.op->emitOpError("expected loads of as many bytes on both "
-                                  "paths, got ")
-            << *bytes << " and " << *own;
-        diag.attachNote(token.getLoc())
-            << "the bytes are announced here, where the slot is acquired";
-        return diag;
-      }
-      bytes = own;
-    }
-    total += *bytes;
-  }
-  return total;
-}
-
-LogicalResult ChannelAnalysis::countBytes(ChannelUserOpInterface acquire) {
-  Value token = acquire.getMadeHandle();
-  Owner owner = owners.find(token)->second;
-  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  if (!owner.getSignal().countsBytes)
-    return success();
-  if (!acquire->getParentOfType<ElectOp>())
-    return acquire->emitOpError("expected to stand in an attn.elect, since one "
-                                "thread announces the bytes of a tx role");
-  FailureOr<int64_t> bytes = sumBytes(token, acquire->getBlock());
-  if (failed(bytes))
-    return failure();
-  role.bytes.push_back(*bytes);
-  announced[acquire] = *bytes;
-  return success();
-}
 
 /// Nothing is known of an op that takes a channel and does not answer.
 static LogicalResult checkChannelUsers(
@@ -473,28 +425,6 @@ LogicalResult ChannelAnalysis::run() {
     return countBytes(op);
   });
   return failure(walk.wasInterrupted() || failed(checkCluster()));
-}
-
-LogicalResult ChannelAnalysis::checkReleases() {
-  for (auto &[channel, info] : channels)
-    for (auto [index, role] : llvm::enumerate(info.roles))
-      if (!role.release) {
-        InFlightDiagnostic diag = channel.emitOpError("expected a release by ")
-                                  << describe({channel, unsigned(index)})
-                                  << ", got none";
-        diag.attachNote(partitions.getLoc())
-            << "so the role after it would wait forever";
-        return diag;
-      } else if (int part = role.released.find_first_unset(); part >= 0) {
-        InFlightDiagnostic diag =
-            channel.emitOpError("expected a release of each part by ")
-            << describe({channel, unsigned(index)}) << ", got none of "
-            << (*ChannelCreateOp(channel).getParts())[part];
-        diag.attachNote(partitions.getLoc())
-            << "so the role after it would wait forever";
-        return diag;
-      }
-  return success();
 }
 
 std::optional<int64_t> ChannelAnalysis::getBytes(Operation *acquire) const {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/ClusterUniformity.h"
+#include "attn/Analysis/RegionPaths.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -28,24 +29,40 @@ static bool isFunctionOfOperands(Operation *op) {
 }
 
 /// The operands that decide how often the regions of `op` run in all; nothing
-/// if that is not known.
+/// if that is not known. Another operand that is not passed on only says which
+/// block needs which mask, or how the CTAs of a cluster learn of their tiles,
+/// which are the same.
 static std::optional<SmallVector<Value>> getControls(Operation *op) {
-  if (isa<WarpSpecializeOp, ElectOp>(op))
-    return SmallVector<Value>();
-  if (auto loop = dyn_cast<TileLoopOp>(op))
-    return SmallVector<Value>{loop.getCount()};
-  // The other bounds only say which of the blocks need which mask.
-  if (auto loop = dyn_cast<KVLoopOp>(op))
-    return SmallVector<Value>{loop.getBegin(), loop.getEnd()};
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return SmallVector<Value>{loop.getLowerBound(), loop.getUpperBound(),
-                              loop.getStep()};
-  if (auto branch = dyn_cast<scf::IfOp>(op))
-    return SmallVector<Value>{branch.getCondition()};
-  return std::nullopt;
+  auto branch = dyn_cast<RegionBranchOpInterface>(op);
+  // One CTA runs what is the leader's.
+  if (!branch || isa<ClusterLeaderOp>(op))
+    return std::nullopt;
+  SmallVector<Value> controls;
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
+    for (auto bounds : {loop.getLoopLowerBounds(), loop.getLoopUpperBounds(),
+                        loop.getLoopSteps()}) {
+      if (!bounds)
+        return std::nullopt;
+      for (OpFoldResult bound : *bounds)
+        if (auto value = dyn_cast<Value>(bound))
+          controls.push_back(value);
+    }
+    return controls;
+  }
+  RegionBranchSuccessorMapping mapping;
+  branch.getSuccessorOperandInputMapping(mapping, RegionBranchPoint::parent());
+  for (OpOperand &operand : op->getOpOperands())
+    if (!mapping.contains(&operand))
+      controls.push_back(operand.get());
+  return controls;
 }
 
 ClusterUniformity::ClusterUniformity(gpu::GPUFuncOp kernel) : kernel(kernel) {
+  kernel.getBody().walk([&](RegionBranchOpInterface op) {
+    forEachPassedOn(op, [&](OpOperand &from, ArrayRef<Value> to) {
+      flow[&from].assign(to.begin(), to.end());
+    });
+  });
   kernel.getBody().walk([&](Operation *op) {
     if (op->getNumRegions() != 0 && getControls(op))
       return;
@@ -72,31 +89,18 @@ void ClusterUniformity::add(Value value, Operation *source) {
 
 void ClusterUniformity::propagate(OpOperand &use, Operation *source) {
   Operation *op = use.getOwner();
-  // What a loop carries by its position, from before it and from its end.
-  auto addCarried = [&](Operation *loop, unsigned position) {
-    add(loop->getResult(position), source);
-    Block &body = loop->getRegion(0).front();
-    unsigned first = body.getNumArguments() - loop->getNumResults();
-    add(body.getArgument(first + position), source);
-  };
-  if (op->hasTrait<OpTrait::IsTerminator>()) {
-    Operation *parent = op->getParentOp();
-    if (isa<TileLoopOp, KVLoopOp, scf::ForOp>(parent))
-      addCarried(parent, use.getOperandNumber());
-    else if (parent->getNumResults() > use.getOperandNumber())
-      add(parent->getResult(use.getOperandNumber()), source);
+  if (auto targets = flow.find(&use); targets != flow.end()) {
+    for (Value target : targets->second)
+      add(target, source);
     return;
   }
-  if (isa<TileLoopOp, KVLoopOp, scf::ForOp>(op)) {
-    unsigned controls = op->getNumOperands() - op->getNumResults();
-    if (use.getOperandNumber() >= controls)
-      return addCarried(op, use.getOperandNumber() - controls);
-    // A cluster's tiles are dealt to all of its CTAs, whatever hands them over.
-    if (auto loop = dyn_cast<TileLoopOp>(op);
-        loop && use.get() != loop.getCount())
+  if (op->getNumRegions() != 0) {
+    if (auto controls = getControls(op);
+        controls && !llvm::is_contained(*controls, use.get()))
       return;
-    for (Value argument : op->getRegion(0).getArguments())
-      add(argument, source);
+    for (Region &region : op->getRegions())
+      for (Value argument : region.getArguments())
+        add(argument, source);
   }
   for (Value result : op->getResults())
     add(result, source);

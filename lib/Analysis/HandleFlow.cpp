@@ -1,6 +1,7 @@
 //===- HandleFlow.cpp - Where cursors, tokens and accumulators go ---------===//
 
 #include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/RegionPaths.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -11,34 +12,12 @@ bool attn::isHandle(Type type) {
 
 HandleFlow attn::collectHandleFlow(Operation *root) {
   HandleFlow flow;
-  auto add = [&](OpOperand &from, Value to) {
-    if (isHandle(to.getType()))
-      flow[&from].push_back(to);
-  };
-  root->walk([&](Operation *op) {
-    // The loop may run no iteration, and each iteration may be the last one.
-    auto addLoop = [&](auto loop) {
-      Operation *yield = loop.getBody().front().getTerminator();
-      for (auto [init, next, argument, result] :
-           llvm::zip(loop.getInitsMutable(), yield->getOpOperands(),
-                     loop.getIterArgs(), loop.getResults()))
-        for (OpOperand *from : {&init, &next}) {
-          add(*from, argument);
-          add(*from, result);
-        }
-    };
-    if (auto loop = dyn_cast<KVLoopOp>(op))
-      return addLoop(loop);
-    if (auto loop = dyn_cast<TileLoopOp>(op))
-      return addLoop(loop);
-    auto branch = dyn_cast<RegionBranchOpInterface>(op);
-    if (!branch)
-      return;
-    RegionBranchSuccessorMapping mapping;
-    branch.getSuccessorOperandInputMapping(mapping);
-    for (auto &[from, targets] : mapping)
+  root->walk([&](RegionBranchOpInterface op) {
+    forEachPassedOn(op, [&](OpOperand &from, ArrayRef<Value> targets) {
       for (Value to : targets)
-        add(*from, to);
+        if (isHandle(to.getType()))
+          flow[&from].push_back(to);
+    });
   });
   return flow;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/ProxyFences.h"
+#include "attn/Analysis/RegionPaths.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -38,6 +39,7 @@ public:
 
 private:
   State visitOp(Operation &op, State state);
+  State visitBranch(Operation &op, State state);
   State visitRegions(Operation &op, State state);
   bool isTouched(const SharedAccess &access);
   /// Clears `state` by a fence before `op`, if it needs one.
@@ -97,7 +99,18 @@ static bool isRelease(Operation &op) {
              MBarrierExpectTxOp>(op);
 }
 
-/// Each region runs any number of times, or, for a branch, once or not at all.
+State ProxyFenceFinder::visitBranch(Operation &op, State state) {
+  State result;
+  if (maySkipRegions(&op))
+    result = state;
+  for (Region &region : op.getRegions())
+    if (!region.empty())
+      result.join(visit(region.front(), state));
+  return result;
+}
+
+/// Each region runs any number of times, or, if it is of no loop, once or not
+/// at all.
 State ProxyFenceFinder::visitRegions(Operation &op, State state) {
   State result = state;
   while (true) {
@@ -130,11 +143,6 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
     state.join(visit(elect.getBody().front(), state));
     return state;
   }
-  if (auto branch = dyn_cast<scf::IfOp>(op)) {
-    State result = visit(*branch.thenBlock(), state);
-    result.join(branch.elseBlock() ? visit(*branch.elseBlock(), state) : state);
-    return result;
-  }
   if (auto rare = dyn_cast<RareOp>(op)) {
     // On the path itself, not at the release behind it, which all come to.
     Block &body = rare.getBody().front();
@@ -144,6 +152,8 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
     state.join(taken);
     return state;
   }
+  if (isBranch(&op) && !runsInSomeThreads(&op))
+    return visitBranch(op, state);
   if (op.getNumRegions() != 0)
     return visitRegions(op, state);
   if (auto async = dyn_cast<AsyncOpInterface>(op))

@@ -21,6 +21,7 @@
 
 #include "attn/Analysis/SharedHazards.h"
 #include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/RegionPaths.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -73,17 +74,18 @@ private:
   /// Of an op that one thread or one CTA runs.
   Result visitBody(Operation &op, State &state);
   Result visitPartitions(WarpSpecializeOp op, State &state);
-  /// Of an scf.if or an attn.rare.
   Result visitBranch(Operation *op, State &state);
-  Result visitFor(scf::ForOp op, State &state);
-  Result visitWhile(scf::WhileOp op, State &state);
+  /// Of one region.
+  Result visitLoop(LoopLikeOpInterface op, State &state);
+  /// Of several regions.
+  Result visitWhile(LoopLikeOpInterface op, State &state);
   /// Runs the body until nothing new is pending at its head.
-  Result runToFixpoint(scf::ForOp op, State &head);
+  Result runToFixpoint(LoopLikeOpInterface op, State &head);
 
   Value getCursor(SlotOp slot);
-  Position enter(scf::ForOp loop, const Pending &pending);
-  Position iterate(scf::ForOp loop, const Pending &pending);
-  Position leave(scf::ForOp loop, const Pending &pending);
+  Position enter(LoopLikeOpInterface loop, const Pending &pending);
+  Position iterate(LoopLikeOpInterface loop, const Pending &pending);
+  Position leave(LoopLikeOpInterface loop, const Pending &pending);
 
   /// What `getSharedAccesses` says, kept from one call to the next.
   FailureOr<ArrayRef<SharedAccess>> getAccesses(Operation &op);
@@ -159,10 +161,24 @@ static int64_t wrap(int64_t distance, int64_t depth) {
   return ((distance % depth) + depth) % depth;
 }
 
+/// The region of a loop that rings are walked by.
+static Region &getBody(LoopLikeOpInterface loop) {
+  return *loop.getLoopRegions().front();
+}
+
+/// The innermost loop of one region around a slot: one that a ring is walked
+/// by.
+static LoopLikeOpInterface getRingLoop(SlotOp slot) {
+  for (Operation *op = slot->getParentOp(); op; op = op->getParentOp())
+    if (isSequentialLoop(op) && op->getNumRegions() == 1)
+      return cast<LoopLikeOpInterface>(op);
+  return {};
+}
+
 /// The one carried value of the enclosing loop from which the slot's index is
 /// computed, or null.
 Value HazardFinder::getCursor(SlotOp slot) {
-  auto loop = slot->getParentOfType<scf::ForOp>();
+  LoopLikeOpInterface loop = getRingLoop(slot);
   if (!loop)
     return {};
   if (auto found = cursors.find(slot); found != cursors.end())
@@ -174,7 +190,7 @@ Value HazardFinder::getCursor(SlotOp slot) {
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
     if (!seen.insert(value).second ||
-        !loop.getRegion().isAncestor(value.getParentRegion()))
+        !getBody(loop).isAncestor(value.getParentRegion()))
       continue;
     if (Operation *def = value.getDefiningOp()) {
       llvm::append_range(worklist, def->getOperands());
@@ -187,13 +203,13 @@ Value HazardFinder::getCursor(SlotOp slot) {
 }
 
 /// The cursor of the ring's slots directly in `loop`, if there is just one.
-static Value getRingCursor(scf::ForOp loop, Value ring,
+static Value getRingCursor(LoopLikeOpInterface loop, Value ring,
                            llvm::function_ref<Value(SlotOp)> getCursor) {
   Value cursor;
   bool isUnique = true;
-  loop.walk([&](SlotOp slot) {
+  loop->walk([&](SlotOp slot) {
     if (slot.getSource() != ring || !slot.getDistance() ||
-        slot->getParentOfType<scf::ForOp>() != loop)
+        getRingLoop(slot) != loop)
       return;
     Value own = getCursor(slot);
     isUnique &= own && (!cursor || cursor == own);
@@ -202,7 +218,7 @@ static Value getRingCursor(scf::ForOp loop, Value ring,
   return isUnique ? cursor : Value();
 }
 
-Position HazardFinder::enter(scf::ForOp loop, const Pending &pending) {
+Position HazardFinder::enter(LoopLikeOpInterface loop, const Pending &pending) {
   Position position = pending.position;
   SlotOp slot = pending.access.slot;
   if (!slot)
@@ -223,10 +239,11 @@ Position HazardFinder::enter(scf::ForOp loop, const Pending &pending) {
   return position;
 }
 
-Position HazardFinder::iterate(scf::ForOp loop, const Pending &pending) {
+Position HazardFinder::iterate(LoopLikeOpInterface loop,
+                               const Pending &pending) {
   Position position = pending.position;
   if (!position.cursor ||
-      !loop.getRegion().isAncestor(position.cursor.getParentRegion()))
+      !getBody(loop).isAncestor(position.cursor.getParentRegion()))
     return position;
   SlotOp slot = pending.access.slot;
   Value own = getRingCursor(loop, slot.getSource(),
@@ -242,13 +259,13 @@ Position HazardFinder::iterate(scf::ForOp loop, const Pending &pending) {
   return {};
 }
 
-Position HazardFinder::leave(scf::ForOp loop, const Pending &pending) {
+Position HazardFinder::leave(LoopLikeOpInterface loop, const Pending &pending) {
   Position position = pending.position;
   if (!position.cursor ||
-      !loop.getRegion().isAncestor(position.cursor.getParentRegion()))
+      !getBody(loop).isAncestor(position.cursor.getParentRegion()))
     return position;
   auto argument = dyn_cast<BlockArgument>(position.cursor);
-  if (argument && argument.getOwner() == loop.getBody() &&
+  if (argument && argument.getOwner() == &getBody(loop).front() &&
       loop.getTiedLoopInit(argument))
     return {loop.getTiedLoopResult(argument), position.distance};
   return {};
@@ -378,20 +395,20 @@ HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
       commit(state, async.getAsyncEngine());
     return visitAccesses(op, state);
   }
-  if (isa<ElectOp, ClusterLeaderOp>(op))
+  if (runsInSomeThreads(&op))
     return visitBody(op, state);
   if (auto partitions = dyn_cast<WarpSpecializeOp>(op))
     return visitPartitions(partitions, state);
-  if (isa<scf::IfOp>(op) || (isa<RareOp>(op) && touchesShared(&op)))
+  if (op.getNumRegions() == 0 || !touchesShared(&op))
+    return visitAccesses(op, state);
+  if (isBranch(&op))
     return visitBranch(&op, state);
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return visitFor(loop, state);
-  if (auto loop = dyn_cast<scf::WhileOp>(op))
-    return visitWhile(loop, state);
-  if (op.getNumRegions() != 0 && touchesShared(&op))
-    return op.emitOpError("expected accesses to shared memory in scf.for, "
-                          "scf.while, scf.if and attn.rare only");
-  return visitAccesses(op, state);
+  if (!isSequentialLoop(&op))
+    return op.emitOpError("expected accesses to shared memory in branches and "
+                          "in loops that run one iteration after the other");
+  auto loop = cast<LoopLikeOpInterface>(op);
+  return op.getNumRegions() == 1 ? visitLoop(loop, state)
+                                 : visitWhile(loop, state);
 }
 
 HazardFinder::Result HazardFinder::run(Block &block, State &state) {
@@ -472,7 +489,7 @@ HazardFinder::Result HazardFinder::visitPartitions(WarpSpecializeOp op,
 
 HazardFinder::Result HazardFinder::visitBranch(Operation *op, State &state) {
   State result;
-  if (isa<RareOp>(op))
+  if (maySkipRegions(op))
     result = state;
   for (Region &region : op->getRegions()) {
     State inner = state;
@@ -497,10 +514,11 @@ HazardFinder::Result HazardFinder::visitBranch(Operation *op, State &state) {
   return {std::nullopt};
 }
 
-HazardFinder::Result HazardFinder::runToFixpoint(scf::ForOp op, State &head) {
+HazardFinder::Result HazardFinder::runToFixpoint(LoopLikeOpInterface op,
+                                                 State &head) {
   while (true) {
     State inner = head;
-    Result hazard = run(*op.getBody(), inner);
+    Result hazard = run(getBody(op).front(), inner);
     if (failed(hazard) || *hazard)
       return hazard;
     State next = mapPositions(
@@ -510,7 +528,8 @@ HazardFinder::Result HazardFinder::runToFixpoint(scf::ForOp op, State &head) {
   }
 }
 
-HazardFinder::Result HazardFinder::visitFor(scf::ForOp op, State &state) {
+HazardFinder::Result HazardFinder::visitLoop(LoopLikeOpInterface op,
+                                             State &state) {
   State steady;
   Result hazard = runToFixpoint(op, steady);
   if (failed(hazard) || *hazard)
@@ -537,9 +556,11 @@ HazardFinder::Result HazardFinder::visitFor(scf::ForOp op, State &state) {
   return {std::nullopt};
 }
 
-/// What is known about slots of rings inside is forgotten at its ends: no ring
-/// is walked by such a loop itself.
-HazardFinder::Result HazardFinder::visitWhile(scf::WhileOp op, State &state) {
+/// Such a loop runs its regions in turn and is left behind the first one. What
+/// is known about slots of rings inside is forgotten at its ends: no ring is
+/// walked by it.
+HazardFinder::Result HazardFinder::visitWhile(LoopLikeOpInterface op,
+                                              State &state) {
   auto forget = [&](const Pending &pending) -> Position {
     Value cursor = pending.position.cursor;
     bool isInside =
@@ -549,13 +570,15 @@ HazardFinder::Result HazardFinder::visitWhile(scf::WhileOp op, State &state) {
   State head = state;
   while (true) {
     State inner = head;
-    Result hazard = run(*op.getBeforeBody(), inner);
+    Result hazard = run(getBody(op).front(), inner);
     if (failed(hazard) || *hazard)
       return hazard;
     State end = inner;
-    hazard = run(*op.getAfterBody(), end);
-    if (failed(hazard) || *hazard)
-      return hazard;
+    for (Region *region : llvm::drop_begin(op.getLoopRegions())) {
+      hazard = run(region->front(), end);
+      if (failed(hazard) || *hazard)
+        return hazard;
+    }
     if (!join(head, mapPositions(end, forget))) {
       state = mapPositions(inner, forget);
       return {std::nullopt};

@@ -243,6 +243,8 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
             "\"\"");
   EXPECT_EQ(failure("[128, 1, 1]", "[128, 1]"),
             "launch record: block: expected 3 elements, got 2");
+  EXPECT_EQ(failure("[128, 1, 1]", "128"),
+            "launch record: block: expected an array, got 128");
   EXPECT_EQ(failure("[128, 1, 1]", "[0, 1, 1]"),
             "launch record: block[0]: expected an integer of at least 1, got "
             "0");

@@ -14,14 +14,22 @@
 
 namespace mlir::attn {
 
-/// One role of a channel.
-struct RoleInfo {
-  /// Arrivals that complete a phase; 0 until a release says.
+/// A partition that takes part in a role.
+struct Participant {
+  /// Its index in the kernel's attn.warp_specialize.
+  unsigned partition = 0;
+  /// Its arrivals in a phase; 0 until a release says.
   int64_t count = 0;
   /// A release from which `count` is derived.
   Operation *release = nullptr;
   /// The parts that some release hands on, by their indices.
   llvm::SmallBitVector released;
+};
+
+/// One role of a channel.
+struct RoleInfo {
+  /// In the order of the role's attribute.
+  SmallVector<Participant, 1> participants;
   /// Bytes of a phase in the order of the text, one number for each acquire.
   SmallVector<int64_t> bytes;
   /// A fill that says to how many CTAs it goes, and their number.
@@ -31,6 +39,14 @@ struct RoleInfo {
   /// a kernel with clusters.
   Operation *place = nullptr;
   bool isLeader = false;
+
+  /// Arrivals of all participants that complete a phase.
+  int64_t getCount() const {
+    int64_t count = 0;
+    for (const Participant &participant : participants)
+      count += participant.count;
+    return count;
+  }
 };
 
 /// The CTAs of a cluster in which a signal arrives.
@@ -60,7 +76,7 @@ struct ChannelInfo {
   int64_t getCount(unsigned role) const {
     bool fromAll =
         !roles[role].isLeader && getTarget(role) != SignalTarget::Own;
-    return roles[role].count * (fromAll ? cluster : 1);
+    return roles[role].getCount() * (fromAll ? cluster : 1);
   }
 };
 
@@ -71,11 +87,14 @@ struct Owner {
 
   ChannelCreateOp channel;
   unsigned role = 0;
-  /// Of tokens: the index of the part, 0 without parts.
+  /// Of tokens: the names of the parts of which it is one, none if it is for a
+  /// whole slot, and its index among them.
+  ArrayRef<StringAttr> parts = {};
   int part = 0;
 
   bool operator==(const Owner &other) const {
-    return channel == other.channel && role == other.role && part == other.part;
+    return channel == other.channel && role == other.role &&
+           parts == other.parts && part == other.part;
   }
   bool operator!=(const Owner &other) const { return !(*this == other); }
   /// How the role signals.
@@ -112,6 +131,9 @@ private:
   LogicalResult addChannel(ChannelCreateOp op);
   FailureOr<Owner> getOwner(Operation *op, Value channel, StringRef role);
   FailureOr<int> getPart(ChannelUserOpInterface acquire, Owner owner);
+  LogicalResult setParts(ChannelUserOpInterface op, Owner owner);
+  LogicalResult checkSplit(ChannelUserOpInterface op);
+  LogicalResult checkJoin(ChannelUserOpInterface op);
   FailureOr<Owner> checkPlace(ChannelUserOpInterface op);
   LogicalResult setOwner(Value value, Owner owner, Operation *op);
   LogicalResult collectMade();
@@ -123,6 +145,7 @@ private:
   LogicalResult checkLeader(Operation *op, Owner owner);
   LogicalResult checkFill(ChannelUserOpInterface op);
   LogicalResult countRelease(ChannelUserOpInterface op);
+  LogicalResult checkReleases(Owner owner, const Participant &participant);
   LogicalResult countCTAs(ChannelUserOpInterface op);
   LogicalResult checkCluster();
   LogicalResult countBytes(ChannelUserOpInterface acquire);

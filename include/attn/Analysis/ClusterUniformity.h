@@ -33,6 +33,8 @@ private:
   void propagate(OpOperand &use, Operation *source);
 
   gpu::GPUFuncOp kernel;
+  /// Where region ops pass values on to.
+  llvm::DenseMap<OpOperand *, SmallVector<Value>> flow;
   llvm::DenseMap<Value, Operation *> sources;
   SmallVector<Value> worklist;
 };

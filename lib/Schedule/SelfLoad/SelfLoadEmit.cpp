@@ -30,9 +30,9 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// The roles.
-static constexpr llvm::StringLiteral kConsumer("consumer");
-static constexpr llvm::StringLiteral kLoader("consumer.loader");
-static constexpr llvm::StringLiteral kTransposer("consumer.transposer");
+static constexpr Role kConsumer{"consumer", "consumer"};
+static constexpr Role kLoader{"loader", "consumer"};
+static constexpr Role kTransposer{"transposer", "consumer"};
 
 namespace {
 
@@ -90,7 +90,7 @@ public:
 
 private:
   /// Who reads the slots of v.
-  StringRef getValueRole() const {
+  Role getValueRole() const {
     return needsTransposer(facts) ? kTransposer : kConsumer;
   }
   TileState emitInits();

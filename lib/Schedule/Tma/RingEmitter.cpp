@@ -6,17 +6,18 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-Value RingEmitter::makeChannel(
-    StringRef name, int64_t stages,
-    ArrayRef<std::pair<StringRef, SignalKind>> roles) {
+Value RingEmitter::makeChannel(StringRef name, int64_t stages,
+                               ArrayRef<std::pair<Role, SignalKind>> roles) {
   MLIRContext *mlir = b.getContext();
   SmallVector<Attribute> attributes;
   for (auto [role, signal] : roles)
-    attributes.push_back(RoleAttr::get(mlir, role, signal));
+    attributes.push_back(
+        RoleAttr::get(mlir, role.name, signal,
+                      ArrayRef(StringAttr::get(mlir, role.partition)),
+                      /*parts=*/{}));
   return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
                                  b.getStringAttr(name),
-                                 b.getArrayAttr(attributes),
-                                 /*parts=*/ArrayAttr());
+                                 b.getArrayAttr(attributes));
 }
 
 Ring RingEmitter::makeRing(const RingSpec &spec) {
@@ -47,7 +48,7 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
   return ring;
 }
 
-Ring RingEmitter::makeValueRing(int64_t stages, StringRef from, StringRef to) {
+Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
   RingSpec spec = {"v",
                    RingRows::Keys,
                    stages,

@@ -16,6 +16,13 @@ namespace mlir::attn {
 /// of packed ones.
 enum class RingRows { Queries, Keys };
 
+/// A role of channels, and the partition that has it.
+struct Role {
+  llvm::StringLiteral name, partition;
+
+  operator StringRef() const { return name; }
+};
+
 /// A ring to be made.
 struct RingSpec {
   /// The tensor that fills it, or what the ring is called.
@@ -23,7 +30,7 @@ struct RingSpec {
   RingRows holds;
   int64_t stages, rows, columns;
   /// The roles that fill and read its slots.
-  StringRef from, to;
+  Role from, to;
   /// True if TMA fills it.
   bool isLoaded = true;
   TensorMapView view = TensorMapView::Whole;
@@ -44,12 +51,12 @@ protected:
 
   /// A channel between roles.
   Value makeChannel(StringRef name, int64_t stages,
-                    ArrayRef<std::pair<StringRef, SignalKind>> roles);
+                    ArrayRef<std::pair<Role, SignalKind>> roles);
   /// A ring between two roles, and its map if TMA fills it.
   Ring makeRing(const RingSpec &spec);
   /// The ring of values as they lie in memory: keys x columns, or columns x
   /// keys where the keys are contiguous.
-  Ring makeValueRing(int64_t stages, StringRef from, StringRef to);
+  Ring makeValueRing(int64_t stages, Role from, Role to);
   /// A map by which TMA stores the rows of one warpgroup.
   Value makeResultMap();
   /// Memory for a tile of results.

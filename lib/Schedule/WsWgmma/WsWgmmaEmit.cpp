@@ -7,6 +7,7 @@
 
 #include "FirstBlockKeys.h"
 #include "WsWgmmaEmitter.h"
+#include "attn/Dialect/Attn/IR/BulkStores.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -217,7 +218,7 @@ FailureOr<TileCursors> WsWgmmaEmitter::emitConsumerTile(TileCursors cursors) {
     auto elect = ElectOp::create(b, /*each_warpgroup=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&elect.getBody());
-    TmaWaitOp::create(b, /*pending=*/0, /*read=*/true);
+    awaitBulkStores(b, b.getLoc());
     release(q, queryToken, kConsumer);
     YieldOp::create(b, ValueRange());
   }

@@ -22,10 +22,10 @@
 namespace mlir::attn {
 
 /// The roles. The last two are further roles of the producer's partition.
-inline constexpr llvm::StringLiteral kConsumer("consumer");
-inline constexpr llvm::StringLiteral kProducer("producer");
-inline constexpr llvm::StringLiteral kTransposer("producer.transposer");
-inline constexpr llvm::StringLiteral kTileReader("producer.reader");
+inline constexpr Role kConsumer{"consumer", "consumer"};
+inline constexpr Role kProducer{"producer", "producer"};
+inline constexpr Role kTransposer{"transposer", "producer"};
+inline constexpr Role kTileReader{"reader", "producer"};
 
 /// How the counter's tiles reach all roles.
 struct TileDealer {

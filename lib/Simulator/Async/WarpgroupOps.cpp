@@ -34,7 +34,7 @@ struct WgmmaAux {
 };
 
 /// One warp's part of a wgmma in flight.
-struct WgmmaOp : WarpProduct {
+struct WarpgroupProduct : WarpProduct {
   const Inst *inst = nullptr;
   uint32_t pc = 0;
   uint32_t epoch = 0;
@@ -57,11 +57,11 @@ struct WgmmaOp : WarpProduct {
   void finish(Exec &x) override;
 };
 
-WgmmaOp &get(const std::shared_ptr<WarpProduct> &product) {
-  return static_cast<WgmmaOp &>(*product);
+WarpgroupProduct &get(const std::shared_ptr<WarpProduct> &product) {
+  return static_cast<WarpgroupProduct &>(*product);
 }
 
-void readOperands(Exec &x, WgmmaOp &op) {
+void readOperands(Exec &x, WarpgroupProduct &op) {
   if (op.dataRead)
     return;
   op.dataRead = true;
@@ -109,7 +109,7 @@ bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
          get(w.wgmma.products[first]).finished)
     ++first;
   for (size_t i = first; i < w.wgmma.products.size(); ++i) {
-    WgmmaOp &next = get(w.wgmma.products[i]);
+    WarpgroupProduct &next = get(w.wgmma.products[i]);
     unsigned count = next.before.size(), at = r;
     if (r >= count || next.inst->ops[r].meta != meta)
       for (at = 0; at < count && next.inst->ops[at].meta != meta;)
@@ -122,8 +122,8 @@ bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
   return false;
 }
 
-void WgmmaOp::finish(Exec &x) {
-  WgmmaOp &op = *this;
+void WarpgroupProduct::finish(Exec &x) {
+  WarpgroupProduct &op = *this;
   if (op.finished)
     return;
   op.finished = true;
@@ -224,7 +224,7 @@ void execWgmma(Exec &x, const Inst &I) {
   const Operand &aOp = I.ops[o.dRegs];
   const Operand &bOp = I.ops[o.dRegs + (o.aInRegisters ? o.aRegs : 1)];
   const Operand &scale = I.ops[o.dRegs + (o.aInRegisters ? o.aRegs : 1) + 1];
-  auto op = std::make_shared<WgmmaOp>();
+  auto op = std::make_shared<WarpgroupProduct>();
   op->inst = &I;
   op->pc = x.pc;
   if (!o.aInRegisters)
@@ -305,7 +305,7 @@ void execWgmmaWait(Exec &x, const Inst &I) {
   Warp &w = *x.warp;
   uint32_t done = 0;
   while (!w.wgmma.products.empty() && x.action != Action::Fault) {
-    WgmmaOp &op = get(w.wgmma.products.front());
+    WarpgroupProduct &op = get(w.wgmma.products.front());
     if (op.group == ~0u || int64_t(op.group) >= int64_t(w.wgmma.groups) - I.imm)
       break;
     op.finish(x);

@@ -183,8 +183,20 @@ func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>, 
 func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
   // expected-note @below {{the path is here}}
   %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
-    // expected-error @below {{expected no collective operation on a path that only some warps take}}
+    // expected-error @below {{'gpu.barrier' op expected no operation of unknown effects on a path that only some warps take}}
     gpu.barrier
+    attn.yield %x : tensor<64x8xf32, #attn.auto>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf32, #attn.auto>, %c: tensor<64x8xi1, #attn.auto>) {
+  // expected-note @below {{the path is here}}
+  %r = attn.rare any %c default(%x : tensor<64x8xf32, #attn.auto>) : tensor<64x8xi1, #attn.auto> {
+    // expected-error @below {{expected no collective operation on a path that only some warps take}}
+    attn.cp_async.commit
     attn.yield %x : tensor<64x8xf32, #attn.auto>
   }
   return

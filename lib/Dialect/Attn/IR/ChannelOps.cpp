@@ -5,9 +5,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// A CTA has at most 16 warpgroups of which each may have a part.
-static constexpr unsigned kMostParts = 16;
-
 //===----------------------------------------------------------------------===//
 // Signals
 //===----------------------------------------------------------------------===//
@@ -40,29 +37,11 @@ LogicalResult ChannelCreateOp::verify() {
     return emitOpError("expected at least 2 roles, got ") << getRoles().size();
   for (auto [index, role] : llvm::enumerate(getRoles().getAsRange<RoleAttr>()))
     for (unsigned earlier = 0; earlier < index; ++earlier)
-      if (getRole(earlier).getPartition() == role.getPartition())
-        return emitOpError("expected one role for each partition, got two "
-                           "for '")
-               << role.getPartition() << "'";
-  if (getParts() && (getNumParts() < 2 || getNumParts() > kMostParts))
-    return emitOpError("expected from 2 to ")
-           << kMostParts << " parts, got " << getNumParts();
-  for (unsigned index = 0; getParts() && index < getNumParts(); ++index) {
-    auto name = cast<StringAttr>((*getParts())[index]);
-    if (*findPart(name) != index)
-      return emitOpError("expected one part of each name, got two named ")
-             << name;
-  }
+      if (getRole(earlier).getName() == role.getName())
+        return emitOpError(
+                   "expected roles of different names, got two called '")
+               << role.getName() << "'";
   return success();
-}
-
-std::optional<unsigned> ChannelCreateOp::findPart(StringRef name) {
-  if (getParts())
-    for (auto [index, part] :
-         llvm::enumerate(getParts()->getAsRange<StringAttr>()))
-      if (part.getValue() == name)
-        return index;
-  return std::nullopt;
 }
 
 LogicalResult ChannelAcquireOp::verify() {
@@ -71,9 +50,9 @@ LogicalResult ChannelAcquireOp::verify() {
   return success();
 }
 
-std::optional<unsigned> ChannelCreateOp::findRole(StringRef partition) {
+std::optional<unsigned> ChannelCreateOp::findRole(StringRef name) {
   for (auto [index, role] : llvm::enumerate(getRoles().getAsRange<RoleAttr>()))
-    if (role.getPartition() == partition)
+    if (role.getName() == name)
       return index;
   return std::nullopt;
 }

@@ -1,6 +1,8 @@
 //===- LoopOps.cpp - The loop over key blocks -----------------------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -136,6 +138,18 @@ LogicalResult KVLoopOp::verify() {
   return success();
 }
 
+LogicalResult KVLoopOp::canonicalize(KVLoopOp op, PatternRewriter &rewriter) {
+  APInt begin, end;
+  bool isEmpty =
+      op.getBegin() == op.getEnd() ||
+      (matchPattern(op.getBegin(), m_ConstantInt(&begin)) &&
+       matchPattern(op.getEnd(), m_ConstantInt(&end)) && end.sle(begin));
+  if (!isEmpty)
+    return failure();
+  rewriter.replaceOp(op, op.getInits());
+  return success();
+}
+
 void KVLoopOp::getAsmBlockArgumentNames(Region &region,
                                         OpAsmSetValueNameFn setName) {
   nameLoopArguments(region.front(), "key", setName);
@@ -150,6 +164,19 @@ std::optional<MutableArrayRef<OpOperand>> KVLoopOp::getYieldedValuesMutable() {
 }
 
 std::optional<ResultRange> KVLoopOp::getLoopResults() { return getResults(); }
+
+// Blocks and tiles are counted, by 1.
+using LoopBounds = std::optional<SmallVector<OpFoldResult>>;
+
+static LoopBounds makeBound(MLIRContext *context, int64_t value) {
+  return {{IntegerAttr::get(IntegerType::get(context, 32), value)}};
+}
+
+LoopBounds KVLoopOp::getLoopLowerBounds() { return {{getBegin()}}; }
+
+LoopBounds KVLoopOp::getLoopUpperBounds() { return {{getEnd()}}; }
+
+LoopBounds KVLoopOp::getLoopSteps() { return makeBound(getContext(), 1); }
 
 OperandRange KVLoopOp::getEntrySuccessorOperands(RegionSuccessor) {
   return getInits();
@@ -193,6 +220,18 @@ LogicalResult TileLoopOp::verify() {
   return success();
 }
 
+LogicalResult TileLoopOp::canonicalize(TileLoopOp op,
+                                       PatternRewriter &rewriter) {
+  // Dynamic loops hand tiles to each other, and the counter back.
+  APInt count;
+  if (op.getScheduler() == TileScheduler::Dynamic ||
+      !matchPattern(op.getCount(), m_ConstantInt(&count)) ||
+      count.isStrictlyPositive())
+    return failure();
+  rewriter.replaceOp(op, op.getInits());
+  return success();
+}
+
 void TileLoopOp::getAsmBlockArgumentNames(Region &region,
                                           OpAsmSetValueNameFn setName) {
   nameLoopArguments(region.front(), "tile", setName);
@@ -210,6 +249,14 @@ TileLoopOp::getYieldedValuesMutable() {
 }
 
 std::optional<ResultRange> TileLoopOp::getLoopResults() { return getResults(); }
+
+LoopBounds TileLoopOp::getLoopLowerBounds() {
+  return makeBound(getContext(), 0);
+}
+
+LoopBounds TileLoopOp::getLoopUpperBounds() { return {{getCount()}}; }
+
+LoopBounds TileLoopOp::getLoopSteps() { return makeBound(getContext(), 1); }
 
 OperandRange TileLoopOp::getEntrySuccessorOperands(RegionSuccessor) {
   return getInits();

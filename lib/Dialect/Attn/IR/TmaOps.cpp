@@ -1,6 +1,7 @@
 //===- TmaOps.cpp - Bulk tensor copies ------------------------------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/BulkStores.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -129,4 +130,15 @@ void TmaStoreOp::getEffects(
         &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
   effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
+}
+
+void attn::startBulkStore(OpBuilder &builder, Location loc, Value buffer,
+                          Value map, ValueRange start, int64_t warpgroups) {
+  TmaStoreOp::create(builder, loc, buffer, map, start,
+                     builder.getI64IntegerAttr(warpgroups));
+  TmaCommitOp::create(builder, loc);
+}
+
+void attn::awaitBulkStores(OpBuilder &builder, Location loc) {
+  TmaWaitOp::create(builder, loc, /*pending=*/0, /*read=*/true);
 }

@@ -25,6 +25,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InferBuffers.h"
+#include "attn/Analysis/RegionPaths.h"
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Layout/Convert.h"
@@ -144,31 +145,11 @@ void LayoutInference::seed(Value value, Attribute layout, Operation *op) {
 
 void LayoutInference::collectLinks() {
   kernel.walk([&](Operation *op) {
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-      for (auto [init, argument, yielded, result] :
-           llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
-                     yield.getOperands(), loop.getResults())) {
-        link(argument, result, op);
-        link(argument, yielded, op);
-        link(argument, init, op);
-      }
-    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      for (Region &region : op->getRegions()) {
-        if (region.empty() || op->getNumResults() == 0)
-          continue;
-        for (auto [result, yielded] :
-             llvm::zip(op->getResults(),
-                       region.front().getTerminator()->getOperands()))
-          link(result, yielded, op);
-      }
-    } else if (auto rare = dyn_cast<RareOp>(op)) {
-      Operation *yield = rare.getBody().front().getTerminator();
-      for (auto [result, fallback, yielded] : llvm::zip(
-               rare.getResults(), rare.getDefaults(), yield->getOperands())) {
-        link(result, fallback, op);
-        link(result, yielded, op);
-      }
+    if (auto branch = dyn_cast<RegionBranchOpInterface>(op)) {
+      forEachPassedOn(branch, [&](OpOperand &from, ArrayRef<Value> to) {
+        for (Value target : to)
+          link(target, from.get(), op);
+      });
     } else if (isElementwiseOnTiles(op) && op->getNumResults() == 1) {
       for (Value operand : op->getOperands())
         link(op->getResult(0), operand, op);
@@ -362,33 +343,17 @@ LogicalResult LayoutInference::convertUses() {
   SmallVector<Operation *> ops;
   kernel.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops) {
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      Operation *yield = loop.getBody()->getTerminator();
-      for (auto [index, argument] : llvm::enumerate(loop.getRegionIterArgs())) {
-        if (!hasTile(argument))
-          continue;
-        Attribute layout = encodingOf(argument);
-        require(op, loop.getInitArgsMutable()[index], layout);
-        require(yield, yield->getOpOperand(index), layout);
-        loop.getResult(index).setType(argument.getType());
-      }
-    } else if (isa<scf::IfOp>(op)) {
-      for (Region &region : op->getRegions()) {
-        if (region.empty())
-          continue;
-        Operation *yield = region.front().getTerminator();
-        for (auto [index, result] : llvm::enumerate(op->getResults()))
-          if (hasTile(result))
-            require(yield, yield->getOpOperand(index), encodingOf(result));
-      }
-    } else if (auto rare = dyn_cast<RareOp>(op)) {
-      Operation *yield = rare.getBody().front().getTerminator();
-      for (auto [index, result] : llvm::enumerate(rare.getResults())) {
-        if (!hasTile(result))
-          continue;
-        require(op, rare.getDefaultsMutable()[index], encodingOf(result));
-        require(yield, yield->getOpOperand(index), encodingOf(result));
-      }
+    if (auto branch = dyn_cast<RegionBranchOpInterface>(op)) {
+      forEachPassedOn(branch, [&](OpOperand &from, ArrayRef<Value> to) {
+        if (!hasTile(from.get()))
+          return;
+        // What a loop carries has one type, that of the body's argument.
+        const Value *argument = llvm::find_if(to, llvm::IsaPred<BlockArgument>);
+        Type type = (argument == to.end() ? to.front() : *argument).getType();
+        for (Value target : to)
+          target.setType(type);
+        require(from.getOwner(), from, encodingOf(to.front()));
+      });
     } else if (isElementwiseOnTiles(op) && op->getNumResults() == 1 &&
                hasTile(op->getResult(0))) {
       for (OpOperand &operand : op->getOpOperands())

@@ -102,12 +102,12 @@ LogicalResult DealtLoop::check() {
     partition = cast<StringAttr>(partitions.getNames()[index]).getValue();
   for (auto [index, role] :
        llvm::enumerate(channel.getRoles().getAsRange<RoleAttr>())) {
-    if (ChannelCreateOp::getPartitionOf(role.getPartition()) != partition)
+    if (!role.hasPartition(partition))
       continue;
     if (reader)
       return fail("one role of partition '" + partition +
-                  "' that reads indices, got '" + reader.getPartition() +
-                  "' and '" + role.getPartition() + "'");
+                  "' that reads indices, got '" + reader.getName() + "' and '" +
+                  role.getName() + "'");
     (index == 0 ? dealer : reader) = role;
   }
   if (!dealer && !reader)
@@ -146,7 +146,7 @@ Value DealtLoop::deal(Value number, Value cursor) {
       b, LLVM::AtomicBinOp::uinc_wrap, loop.getCounter(), last,
       LLVM::AtomicOrdering::monotonic, /*syncscope=*/"device");
   Value next = arith::AddIOp::create(b, number, dealt);
-  StringRef role = dealer.getPartition();
+  StringRef role = dealer.getName();
   auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
   if (getChannelSignal(dealer.getSignal()).countsBytes)
     ScalarSendOp::create(b, next, loop.getRing(), slot.getIndex(),
@@ -159,7 +159,7 @@ Value DealtLoop::deal(Value number, Value cursor) {
 }
 
 Value DealtLoop::read(Value cursor) {
-  StringRef role = reader.getPartition();
+  StringRef role = reader.getName();
   auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
   Value next = ScalarLoadOp::create(b, loop.getRing(), slot.getIndex());
   ChannelReleaseOp::create(b, channel, slot.getToken(), role);
@@ -170,7 +170,7 @@ Operation *DealtLoop::lower(Value own, Value number) {
   SmallVector<Value> inits = {own};
   for (RoleAttr role : {dealer, reader})
     if (role)
-      inits.push_back(CursorStartOp::create(b, channel, role.getPartition()));
+      inits.push_back(CursorStartOp::create(b, channel, role.getName()));
   size_t extra = inits.size();
   llvm::append_range(inits, loop.getInits());
   TypeRange types = ValueRange(inits).getTypes();

@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/HandleFlow.h"
+#include "attn/Dialect/Attn/IR/BulkStores.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Remarks.h"
@@ -210,14 +211,12 @@ LogicalResult AttnSelectEpiloguePass::emitTma(StoreResultOp op,
   Location loc = op.getLoc();
   Value buffer = getStaging(builder, op, facts);
   auto emitWait = [](ImplicitLocOpBuilder &b) {
-    TmaWaitOp::create(b, /*pending=*/0, /*read=*/true);
+    awaitBulkStores(b, b.getLoc());
   };
   emitElected(builder, loc, emitWait);
   LocalStoreOp::create(builder, loc, op.getValue(), buffer);
   emitElected(builder, loc, [&](ImplicitLocOpBuilder &b) {
-    TmaStoreOp::create(b, buffer, op.getMap(), op.getCoords(),
-                       b.getI64IntegerAttr(warpgroups));
-    TmaCommitOp::create(b);
+    startBulkStore(b, loc, buffer, op.getMap(), op.getCoords(), warpgroups);
   });
   // Shared memory must be there until the last copy has read it.
   Region &region = partitions.getPartitions()[index];

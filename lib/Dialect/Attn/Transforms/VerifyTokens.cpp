@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/RegionPaths.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -82,12 +83,17 @@ static bool isCursor(Value handle) { return isa<CursorType>(handle.getType()); }
 /// The rights to acquire all parts of a slot, and those that an op takes.
 static std::pair<Rights, Rights> getParts(ChannelUserOpInterface acquire) {
   auto channel = acquire.getUsedChannel().getDefiningOp<ChannelCreateOp>();
-  unsigned count = channel ? channel.getNumParts() : 1;
-  Rights all = ((Rights(1) << count) - 1) * kAcquire;
-  std::optional<unsigned> part;
-  if (std::optional<StringRef> name = acquire.getUsedPart(); channel && name)
-    part = channel.findPart(*name);
-  return {all, part ? kAcquire << *part : all};
+  std::optional<unsigned> role;
+  if (channel)
+    role = channel.findRole(acquire.getUsedRole());
+  if (!role)
+    return {kAcquire, kAcquire};
+  RoleAttr before = channel.getRoleBefore(*role);
+  Rights all = ((Rights(1) << before.getNumParts()) - 1) * kAcquire;
+  for (auto [index, part] : llvm::enumerate(before.getParts()))
+    if (part.getValue() == acquire.getUsedPart())
+      return {all, kAcquire << index};
+  return {all, all};
 }
 
 static std::string getKind(Value handle) {
@@ -169,7 +175,7 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
 /// what is left.
 FailureOr<Rights> HandleVerifier::followBranch(const UseGroup &group,
                                                Rights left, Rights otherwise) {
-  if (!isa<scf::IfOp, RareOp, ElectOp, ClusterLeaderOp>(group.op)) {
+  if (!isBranch(group.op)) {
     if (failed(fail(group.nested.front()->getOwner(),
                     "expected the region to make or carry the " +
                         getKind(handle) + ", got one from outside",
@@ -178,13 +184,12 @@ FailureOr<Rights> HandleVerifier::followBranch(const UseGroup &group,
     return left;
   }
   std::optional<Rights> merged;
-  // Without an else region, or on the way that is not rare, nothing happens.
-  if (isa<RareOp>(group.op))
+  if (maySkipRegions(group.op))
     merged = otherwise;
   for (Region &region : group.op->getRegions()) {
-    FailureOr<Rights> end = left;
-    if (!region.empty())
-      end = follow(&region.front(), left);
+    if (region.empty())
+      continue;
+    FailureOr<Rights> end = follow(&region.front(), left);
     if (failed(end))
       return failure();
     if (merged && *merged != *end &&
@@ -205,12 +210,13 @@ FailureOr<Rights> HandleVerifier::follow(Block *block, Rights left) {
         return failure();
       left = *next;
     }
-    // A default and a use on the rare path are on different paths.
-    bool rare = isa<RareOp>(group.op);
-    bool usedByDefault = rare && !isCursor(handle) && before != left;
-    if (group.nested.empty() && !usedByDefault)
+    // What a branch passes on around its regions and a use in one of them are
+    // on different paths.
+    bool skips = isBranch(group.op) && maySkipRegions(group.op);
+    bool usedAround = skips && !isCursor(handle) && before != left;
+    if (group.nested.empty() && !usedAround)
       continue;
-    FailureOr<Rights> next = followBranch(group, rare ? before : left, left);
+    FailureOr<Rights> next = followBranch(group, skips ? before : left, left);
     if (failed(next))
       return failure();
     left = *next;

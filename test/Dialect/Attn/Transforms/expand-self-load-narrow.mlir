@@ -7,29 +7,29 @@
 
 // CHECK-LABEL: func.func @under_qk
 // CHECK: attn.alloc {name = "v"} : <2x64x128x
-// CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"consumer.loader", tx>, #attn.role<"consumer.transposer", arrive>]} : <2>
+// CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"loader" in ["consumer"], tx>, #attn.role<"transposer" in ["consumer"], arrive>]} : <2>
 // CHECK: %[[VT:.*]] = attn.alloc {name = "vt"} : <128x64x
 // CHECK: partition "consumer" warps 4 tiles [4, 1] registers 256
-// CHECK-DAG: attn.cursor.start %[[V]] as "consumer.loader"
-// CHECK-DAG: attn.cursor.start %[[V]] as "consumer.transposer"
+// CHECK-DAG: attn.cursor.start %[[V]] as "loader"
+// CHECK-DAG: attn.cursor.start %[[V]] as "transposer"
 
 // Both slots of V are loaded in front of the first block.
 // CHECK: attn.tile_loop
 // CHECK: scf.for
 // CHECK: %[[LOADS:.*]] = arith.minsi %{{.*}}, %c2_i32
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[LOADS]]
-// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer.loader"
+// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "loader"
 
 // CHECK: attn.kv_loop
 // CHECK: attn.wgmma
-// CHECK: %[[INDEX:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[V]][%{{.*}}] as "consumer.transposer"
+// CHECK: %[[INDEX:.*]], %[[TOKEN:.*]] = attn.channel.acquire %[[V]][%{{.*}}] as "transposer"
 // CHECK: %[[SLOT:.*]] = attn.slot %{{.*}}[%[[INDEX]]]
 // CHECK: attn.local_transpose %[[SLOT]], %[[VT]]
-// CHECK: attn.channel.release %[[V]], %[[TOKEN]] as "consumer.transposer"
+// CHECK: attn.channel.release %[[V]], %[[TOKEN]] as "transposer"
 // CHECK: attn.wgmma.wait
 // CHECK: %[[P:.*]], %{{.*}}, %{{.*}}, %{{.*}} = attn.online_softmax
 // CHECK: arith.constant 128 : i32
-// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer.loader"
+// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "loader"
 // CHECK: %[[A:.*]] = attn.narrow_operand %[[P]] :
 // CHECK: %[[B:.*]] = attn.transpose %[[VT]]
 // CHECK: attn.wgmma %[[A]], %[[B]]
@@ -51,13 +51,13 @@ func.func @under_qk(%q: !q, %o: memref<1x8x256x128xf16>) {
 // CHECK: scf.for
 // CHECK: %[[LOADS:.*]] = arith.minsi %{{.*}}, %c1_i32
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[LOADS]]
-// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer.loader"
+// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "loader"
 // CHECK: attn.kv_loop {{.*}} qk_ahead
 // CHECK: attn.wgmma
 // CHECK-NOT: attn.local_transpose
 // CHECK: attn.online_softmax
-// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer.loader"
-// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer.transposer"
+// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "loader"
+// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "transposer"
 // CHECK: attn.local_transpose
 // CHECK: attn.wgmma
 !q = memref<1x8x256x128xf8E4M3FN>
@@ -79,7 +79,7 @@ func.func @behind_softmax(%q: !q, %o: memref<1x8x256x128xf16>) {
 // CHECK-SAME: tensor = "v", view = "transposed"}
 // CHECK: attn.alloc {name = "k"} : <2x64x128x
 // CHECK: attn.alloc {name = "v"} : <2x128x64x
-// CHECK: attn.channel.create {name = "v", roles = [#attn.role<"consumer.loader", tx>, #attn.role<"consumer", arrive>]} : <2>
+// CHECK: attn.channel.create {name = "v", roles = [#attn.role<"loader" in ["consumer"], tx>, #attn.role<"consumer", arrive>]} : <2>
 // CHECK-NOT: attn.alloc
 // CHECK: attn.tile_loop
 // CHECK: %[[QUAD:.*]] = arith.divui %{{.*}}, %c4_i32

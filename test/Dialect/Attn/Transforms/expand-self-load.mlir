@@ -11,28 +11,28 @@
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK-SAME: nvvm.minctasm = 3 : i32
 // CHECK: attn.alloc {name = "q"} : <1x64x64xf16
-// CHECK: %[[Q:.*]] = attn.channel.create {name = "q", roles = [#attn.role<"consumer.loader", tx>, #attn.role<"consumer", arrive>]} : <1>
+// CHECK: %[[Q:.*]] = attn.channel.create {name = "q", roles = [#attn.role<"loader" in ["consumer"], tx>, #attn.role<"consumer", arrive>]} : <1>
 // CHECK: attn.alloc {name = "k"} : <2x96x64xf16
-// CHECK: %[[K:.*]] = attn.channel.create {name = "k", roles = [#attn.role<"consumer.loader", tx>, #attn.role<"consumer", arrive>]} : <2>
+// CHECK: %[[K:.*]] = attn.channel.create {name = "k", roles = [#attn.role<"loader" in ["consumer"], tx>, #attn.role<"consumer", arrive>]} : <2>
 // CHECK: attn.alloc {name = "v"} : <3x96x64xf16
-// CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"consumer.loader", tx>, #attn.role<"consumer", arrive>]} : <3>
+// CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"loader" in ["consumer"], tx>, #attn.role<"consumer", arrive>]} : <3>
 // CHECK: attn.warp_specialize
 // CHECK-NEXT: partition "consumer" warps 4 tiles [4, 1] registers 168
 // CHECK: attn.tile_loop %{{.*}} scheduler snake
 
 // The first loads of a tile: Q, two blocks of K and two of V.
 // CHECK: attn.elect
-// CHECK-NEXT: attn.channel.acquire %[[Q]][%{{.*}}] as "consumer.loader"
+// CHECK-NEXT: attn.channel.acquire %[[Q]][%{{.*}}] as "loader"
 // CHECK: attn.tma.load
 // CHECK: attn.channel.release %[[Q]]
 // CHECK: %[[FIRST:.*]] = arith.constant 2 : i32
 // CHECK: %[[LOADS:.*]] = arith.minsi %{{.*}}, %[[FIRST]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[LOADS]]
-// CHECK: attn.channel.acquire %[[K]][%{{.*}}] as "consumer.loader"
+// CHECK: attn.channel.acquire %[[K]][%{{.*}}] as "loader"
 // CHECK: %[[OTHERS:.*]] = arith.constant 2 : i32
 // CHECK: %[[LOADS:.*]] = arith.minsi %{{.*}}, %[[OTHERS]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[LOADS]]
-// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer.loader"
+// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "loader"
 
 // Then the results of the tile before, if there was one.
 // CHECK: %[[SOME:.*]] = arith.cmpi sge
@@ -52,12 +52,12 @@
 // CHECK: %[[EXISTS:.*]] = arith.cmpi sge, %[[NEXT]]
 // CHECK: scf.if %[[EXISTS]]
 // CHECK: attn.elect
-// CHECK-NEXT: attn.channel.acquire %[[K]][%{{.*}}] as "consumer.loader"
+// CHECK-NEXT: attn.channel.acquire %[[K]][%{{.*}}] as "loader"
 // CHECK: attn.tma.load %{{.*}}[%{{.*}}, %{{.*}}, %[[NEXT]], %{{.*}}]
 // CHECK: %[[KEYS:.*]] = arith.constant 192 : i32
 // CHECK: arith.subi %{{.*}}, %[[KEYS]]
 // CHECK: scf.if
-// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer.loader"
+// CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "loader"
 // CHECK: attn.channel.acquire %[[V]][%{{.*}}] as "consumer"
 // CHECK: attn.wgmma
 // CHECK: attn.channel.release %[[V]], %{{.*}} as "consumer"

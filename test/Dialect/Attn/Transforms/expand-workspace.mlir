@@ -35,7 +35,7 @@ func.func @dealt(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 
 // CHECK-LABEL: func.func @transposed
 // CHECK: attn.channel.create {name = "tile"
-// CHECK-SAME: [#attn.role<"producer", arrive>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]
+// CHECK-SAME: [#attn.role<"producer", arrive>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]
 // CHECK: partition "producer"
 // CHECK: attn.elect {
 // CHECK: }
@@ -50,7 +50,7 @@ func.func @transposed(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xf16
 
 // CHECK-LABEL: func.func @cluster
 // CHECK: attn.channel.create {name = "tile"
-// CHECK-SAME: [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]
+// CHECK-SAME: [#attn.role<"producer", tx>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]
 // CHECK: attn.tile_loop %{{.*}} scheduler dynamic
 func.func @cluster(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)

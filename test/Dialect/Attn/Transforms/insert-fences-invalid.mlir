@@ -120,12 +120,12 @@ gpu.module @kernels {
 !tile = tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
 !b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 gpu.module @kernels {
-  gpu.func @region(%t: !tile, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @region(%t: !tile, %i: index) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %a = attn.alloc {name = "a"} : !b
-    // expected-error@below {{expected accesses to shared memory in scf.for, scf.while, scf.if and attn.rare only}}
-    scf.execute_region {
+    // expected-error@below {{expected accesses to shared memory in branches and in loops that run one iteration after the other}}
+    scf.parallel (%j) = (%i) to (%i) step (%i) {
       attn.local_store %t, %a : !tile, !b
-      scf.yield
+      scf.reduce
     }
     gpu.return
   }

@@ -5,7 +5,7 @@
 
 !ch = !attn.channel<1>
 gpu.module @kernels {
-  gpu.func @channel() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @channel() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"a", arrive>, #attn.role<"b", arrive>]} : !ch
     attn.warp_specialize
     partition "a" warps 4 registers 96 {
@@ -22,7 +22,7 @@ gpu.module @kernels {
 
 !ch = !attn.channel<1>
 gpu.module @kernels {
-  gpu.func @token() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @token() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"a", arrive>, #attn.role<"b", arrive>]} : !ch
     attn.warp_specialize
     partition "a" warps 4 registers 96 {
@@ -41,7 +41,7 @@ gpu.module @kernels {
 
 !ch = !attn.channel<1>
 gpu.module @kernels {
-  gpu.func @cursor() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @cursor() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"a", arrive>, #attn.role<"b", arrive>]} : !ch
     attn.warp_specialize
     partition "a" warps 4 registers 96 {
@@ -62,7 +62,7 @@ gpu.module @kernels {
 
 !ch = !attn.channel<1>
 gpu.module @kernels {
-  gpu.func @later(%n: i32, %counter: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @later(%n: i32, %counter: !llvm.ptr<1>) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"a", arrive>, #attn.role<"b", arrive>]} : !ch
     %ring = attn.alloc {name = "ring"} : !attn.buffer<1xi32, #attn.auto, shared>
     attn.warp_specialize
@@ -74,6 +74,42 @@ gpu.module @kernels {
       }
     }
     partition "b" warps 4 registers 96 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// All cases of a switch bring as many bytes, since they were announced before.
+
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!ch = !attn.channel<1>
+gpu.module @kernels {
+  gpu.func @cases(%c: index) kernel {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"a", tx>, #attn.role<"b", arrive>]} : !ch
+    %slot = attn.alloc {name = "k"} : !slot
+    attn.warp_specialize
+    partition "a" warps 4 registers 96 {
+      attn.elect {
+        %cursor = attn.cursor.start %k as "a" : !ch
+        // expected-note @below {{the bytes are announced here, where the slot is acquired}}
+        %i, %t = attn.channel.acquire %k[%cursor] as "a" : !ch
+        // expected-error @below {{expected loads of as many bytes on both paths, got 0 and 8192}}
+        scf.index_switch %c
+        case 1 {
+          test_attn.async_fill %slot token %t : !slot
+          scf.yield
+        }
+        default {
+        }
+        attn.channel.release %k, %t as "a" : !ch
+      }
+    }
+    partition "b" warps 4 registers 96 {
+      %cursor = attn.cursor.start %k as "b" : !ch
+      %i, %t = attn.channel.acquire %k[%cursor] as "b" : !ch
+      attn.channel.release %k, %t as "b" : !ch
     }
     gpu.return
   }

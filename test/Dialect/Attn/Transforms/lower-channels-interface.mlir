@@ -19,21 +19,21 @@ gpu.module @kernels {
   // CHECK:           attn.mbarrier.wait %[[CONSUMER]]
   // CHECK:           attn.mbarrier.expect_tx %[[PRODUCER]][%[[INDEX:.*]]] {bytes = 8192 : i64}
   // CHECK:           test_attn.async_fill %{{.*}} barrier %[[PRODUCER]][%[[INDEX]]]
-  gpu.func @fill(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @fill(%n: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
     partition "consumer" warps 4 registers 96 {
       %c = attn.cursor.start %k as "consumer" : !ch
-      %t, %i = test_attn.take %k[%c] "consumer" : !ch
-      test_attn.give %t to %k "consumer" : !ch
+      %i, %t = test_attn.take %k[%c] as "consumer" : !ch
+      test_attn.give %k, %t as "consumer" : !ch
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {
         %c = attn.cursor.start %k as "producer" : !ch
-        %t, %i = test_attn.take %k[%c] "producer" : !ch
+        %i, %t = test_attn.take %k[%c] as "producer" : !ch
         test_attn.async_fill %slot token %t : !slot
-        test_attn.give %t to %k "producer" : !ch
+        test_attn.give %k, %t as "producer" : !ch
       }
     }
     gpu.return

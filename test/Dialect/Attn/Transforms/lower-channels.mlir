@@ -273,7 +273,7 @@ gpu.module @kernels {
 
 // CHECK-LABEL: gpu.func @two_roles
 // CHECK:         %[[FULL:.*]] = attn.mbarrier.alloc {name = "v.producer"} : <2>
-// CHECK:         %[[FREE:.*]] = attn.mbarrier.alloc {name = "v.producer.reader"} : <2>
+// CHECK:         %[[FREE:.*]] = attn.mbarrier.alloc {name = "v.reader"} : <2>
 // CHECK:         attn.mbarrier.init %[[FULL]] {count = 1 : i64}
 // CHECK:         attn.mbarrier.init %[[FREE]] {count = 4 : i64}
 // CHECK:         attn.elect
@@ -282,26 +282,26 @@ gpu.module @kernels {
 // CHECK:           attn.tma.load
 // CHECK:         attn.mbarrier.wait %[[FULL]]
 // CHECK:         attn.mbarrier.arrive %[[FREE]]
-// REMARK: counts="producer 1, producer.reader 4"
+// REMARK: counts="producer 1, reader 4"
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
   gpu.func @two_roles(%map: !map, %x: i32) kernel {
     %v = attn.alloc {name = "v"} : !attn.buffer<2x64x64xf16, #attn.auto, shared>
-    %ch = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>]} : !attn.channel<2>
+    %ch = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"reader" in ["producer"], arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       %load = attn.cursor.start %ch as "producer" : !attn.channel<2>
-      %read = attn.cursor.start %ch as "producer.reader" : !attn.channel<2>
+      %read = attn.cursor.start %ch as "reader" : !attn.channel<2>
       attn.elect {
         %index, %token = attn.channel.acquire %ch[%load] as "producer" : !attn.channel<2>
         %slot = attn.slot %v[%index] : !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
         attn.tma.load %map[%x, %x], %slot token %token : !map, !attn.buffer<64x64xf16, #attn.auto, shared>
         attn.channel.release %ch, %token as "producer" : !attn.channel<2>
       }
-      %index, %token = attn.channel.acquire %ch[%read] as "producer.reader" : !attn.channel<2>
-      attn.channel.release %ch, %token as "producer.reader" : !attn.channel<2>
+      %index, %token = attn.channel.acquire %ch[%read] as "reader" : !attn.channel<2>
+      attn.channel.release %ch, %token as "reader" : !attn.channel<2>
     }
     gpu.return
   }
@@ -360,7 +360,7 @@ gpu.module @kernels {
 // REMARK-SAME: barriers=8, bytes="8192, 16384", counts="producer 1, consumer 4", depth=2, multicast=1, parts=2
 gpu.module @kernels {
   gpu.func @parts(%map: !map, %i: i32) kernel {
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<2>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<2>
     %a = attn.alloc {name = "a"} : !slot
     %b = attn.alloc {name = "b"} : !slot
     %d = attn.alloc {name = "d"} : !slot
@@ -394,7 +394,7 @@ gpu.module @kernels {
 
 // CHECK-LABEL: gpu.func @leader
 // CHECK:         %[[P:.*]] = attn.mbarrier.alloc {name = "tile.producer"}
-// CHECK:         %[[R:.*]] = attn.mbarrier.alloc {name = "tile.producer.reader"}
+// CHECK:         %[[R:.*]] = attn.mbarrier.alloc {name = "tile.reader"}
 // CHECK:         %[[C:.*]] = attn.mbarrier.alloc {name = "tile.consumer"}
 // CHECK:         attn.mbarrier.init %[[P]] {count = 1 : i64}
 // CHECK:         attn.mbarrier.init %[[R]] {count = 1 : i64}
@@ -414,11 +414,11 @@ gpu.module @kernels {
 // CHECK:         attn.cluster_barrier
 // CHECK-NEXT:    gpu.return
 // REMARK: channel 'tile' becomes mbarriers
-// REMARK-SAME: barriers=6, bytes=4, counts="producer 1, producer.reader 1, consumer 8", depth=2
+// REMARK-SAME: barriers=6, bytes=4, counts="producer 1, reader 1, consumer 8", depth=2
 gpu.module @kernels {
   gpu.func @leader(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.rows, shared>
-    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
@@ -428,14 +428,14 @@ gpu.module @kernels {
     partition "producer" warps 4 registers 24 {
       attn.elect {
         %p = attn.cursor.start %c as "producer" : !attn.channel<2>
-        %r = attn.cursor.start %c as "producer.reader" : !attn.channel<2>
+        %r = attn.cursor.start %c as "reader" : !attn.channel<2>
         attn.cluster_leader {
           %i, %t = attn.channel.acquire %c[%p] as "producer" : !attn.channel<2>
           attn.scalar_send %x, %ring[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
           attn.channel.release %c, %t as "producer" : !attn.channel<2>
         }
-        %i, %t = attn.channel.acquire %c[%r] as "producer.reader" : !attn.channel<2>
-        attn.channel.release %c, %t as "producer.reader" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %c[%r] as "reader" : !attn.channel<2>
+        attn.channel.release %c, %t as "reader" : !attn.channel<2>
       }
     }
     gpu.return
@@ -472,6 +472,92 @@ gpu.module @kernels {
           attn.channel.release %c, %t as "producer" : !attn.channel<2>
         }
       }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Partitions that have a role together: a slot is free again when all warps of
+// both have arrived, and each of them waits for it alone.
+// CHECK-LABEL: gpu.func @together
+// CHECK: %[[FULL:.*]] = attn.mbarrier.alloc {name = "k.load"} : <2>
+// CHECK: %[[FREE:.*]] = attn.mbarrier.alloc {name = "k.use"} : <2>
+// CHECK: attn.mbarrier.init %[[FULL]] {count = 1 : i64}
+// CHECK: attn.mbarrier.init %[[FREE]] {count = 6 : i64}
+// CHECK: partition "left" warps 4
+// CHECK: attn.mbarrier.wait %[[FULL]]
+// CHECK: attn.mbarrier.arrive %[[FREE]]
+// CHECK: partition "right" warps 2
+// CHECK: attn.mbarrier.wait %[[FULL]]
+// CHECK: attn.mbarrier.arrive %[[FREE]]
+// REMARK: counts="load 1, use 6"
+gpu.module @kernels {
+  gpu.func @together() kernel {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"load", arrive>, #attn.role<"use" in ["left", "right"], arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "left" warps 4 registers 96 {
+      %c = attn.cursor.start %k as "use" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "use" : !attn.channel<2>
+      attn.channel.release %k, %t as "use" : !attn.channel<2>
+    }
+    partition "right" warps 2 registers 24 {
+      %c = attn.cursor.start %k as "use" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %k[%c] as "use" : !attn.channel<2>
+      attn.channel.release %k, %t as "use" : !attn.channel<2>
+    }
+    partition "load" warps 2 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "load" : !attn.channel<2>
+        %i, %t = attn.channel.acquire %k[%c] as "load" : !attn.channel<2>
+        attn.channel.release %k, %t as "load" : !attn.channel<2>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A role that takes slots as a whole and hands them on in two parts, and one
+// that takes the parts and hands the slot on as a whole: only the array between
+// them has mbarriers for each part. Tokens of parts are the slot's position.
+// CHECK-LABEL: gpu.func @own_parts
+// CHECK: %[[S:.*]] = attn.mbarrier.alloc {name = "s.mma"} : <2>
+// CHECK: %[[P:.*]] = attn.mbarrier.alloc {name = "s.softmax"} : <4>
+// CHECK: attn.mbarrier.init %[[S]] {count = 1 : i64} : <2>
+// CHECK: attn.mbarrier.init %[[P]] {count = 4 : i64} : <4>
+// CHECK: partition "softmax"
+// CHECK: attn.mbarrier.wait %[[S]][%[[SLOT:.*]]] parity
+// CHECK-NEXT: attn.mbarrier.arrive %[[P]][%[[SLOT]]]
+// CHECK-NEXT: attn.mbarrier.arrive %[[P]][%[[BACK:.*]]] : <4>
+// CHECK: partition "mma"
+// CHECK: attn.mbarrier.wait %[[P]][%[[FIRST:.*]]] parity
+// CHECK-NEXT: attn.mbarrier.wait %[[P]][%[[SECOND:.*]]] parity
+// CHECK-NEXT: attn.mbarrier.arrive %[[S]][%[[FIRST]]]
+// REMARK: counts="mma 1, softmax 4", depth=2, multicast=1, parts=2
+gpu.module @kernels {
+  gpu.func @own_parts(%n: i32) kernel {
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<2>
+      %front, %back = attn.channel.split %s, %t as "softmax" : !attn.channel<2> -> !attn.token, !attn.token
+      attn.channel.release %s, %front as "softmax" : !attn.channel<2>
+      attn.channel.release %s, %back as "softmax" : !attn.channel<2>
+    }
+    partition "mma" warps 1 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %s as "mma" : !attn.channel<2>
+        %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<2>
+        %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<2>
+        %t = attn.channel.join %s, %front, %back as "mma" : !attn.channel<2>
+        attn.channel.release %s, %t as "mma" : !attn.channel<2>
+      }
+    }
+    partition "idle" warps 3 registers 24 {
     }
     gpu.return
   }

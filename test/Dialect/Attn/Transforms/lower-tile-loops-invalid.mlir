@@ -83,7 +83,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @signal(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel {
     // expected-note@below {{the roles are here}}
-    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
@@ -105,10 +105,10 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @readers(%count: i32, %counter: !llvm.ptr<1>, %ring: !ring) kernel {
     // expected-note@below {{the roles are here}}
-    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>, #attn.role<"consumer.other", arrive>]} : !attn.channel<2>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>, #attn.role<"other" in ["consumer"], arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
-      // expected-error@below {{expected one role of partition 'consumer' that reads indices, got 'consumer' and 'consumer.other'}}
+      // expected-error@below {{expected one role of partition 'consumer' that reads indices, got 'consumer' and 'other'}}
       attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
       ^bb0(%tile: i32):
         attn.yield

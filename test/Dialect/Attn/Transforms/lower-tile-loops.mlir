@@ -147,7 +147,7 @@ gpu.module @kernels {
   // CHECK: partition "producer"
   // CHECK-NOT: attn.elect
   // CHECK: %[[DEALS:.*]] = attn.cursor.start %[[C]] as "producer"
-  // CHECK: %[[READS:.*]] = attn.cursor.start %[[C]] as "producer.reader"
+  // CHECK: %[[READS:.*]] = attn.cursor.start %[[C]] as "reader"
   // CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %[[DEALS]], %{{.*}} = %[[READS]])
   // CHECK: ^bb0(%[[TILE:.*]]: i32, %[[D:.*]]: !attn.cursor, %[[R:.*]]: !attn.cursor):
   // CHECK: gpu.printf
@@ -158,15 +158,15 @@ gpu.module @kernels {
   // CHECK: attn.scalar_store %[[TAKEN]], %[[RING]][%[[I]]]
   // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "producer"
   // CHECK-NEXT: }
-  // CHECK: %[[J:.*]], %[[OWN:.*]] = attn.channel.acquire %[[C]][%[[R]]] as "producer.reader"
+  // CHECK: %[[J:.*]], %[[OWN:.*]] = attn.channel.acquire %[[C]][%[[R]]] as "reader"
   // CHECK: %[[NEXT:.*]] = attn.scalar_load %[[RING]][%[[J]]]
-  // CHECK: attn.channel.release %[[C]], %[[OWN]] as "producer.reader"
+  // CHECK: attn.channel.release %[[C]], %[[OWN]] as "reader"
   // CHECK-DAG: %[[D2:.*]] = attn.cursor.advance %[[D]] on %[[C]]
   // CHECK-DAG: %[[R2:.*]] = attn.cursor.advance %[[R]] on %[[C]]
   // CHECK: scf.yield %[[NEXT]], %[[D2]], %[[R2]]
   gpu.func @readers(%count: i32, %counter: !llvm.ptr<1>) kernel {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
-    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
@@ -199,12 +199,12 @@ gpu.module @kernels {
   // CHECK: attn.scalar_send
   // CHECK: attn.channel.release %{{.*}} as "producer" :
   // CHECK-NEXT: }
-  // CHECK: attn.channel.acquire %{{.*}} as "producer.reader"
+  // CHECK: attn.channel.acquire %{{.*}} as "reader"
   // CHECK: attn.scalar_load
-  // CHECK: attn.channel.release %{{.*}} as "producer.reader"
+  // CHECK: attn.channel.release %{{.*}} as "reader"
   gpu.func @dealt_cluster(%count: i32, %counter: !llvm.ptr<1>) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
-    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }

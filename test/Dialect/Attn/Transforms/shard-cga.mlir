@@ -697,7 +697,7 @@ gpu.module @kernels {
   gpu.func @dealt(%map: !map, %count: i32, %counter: !llvm.ptr<1>) kernel
       attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
-    %tile = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>]} : !attn.channel<2>
+    %tile = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"reader" in ["producer"], arrive>]} : !attn.channel<2>
     %ring = attn.alloc {name = "tile"} : !ring
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot

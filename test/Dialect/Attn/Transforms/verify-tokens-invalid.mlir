@@ -62,23 +62,18 @@ gpu.module @kernels {
 
 // -----
 
+!acc = !attn.inflight<64x8xf32>
+!q = !attn.buffer<64x16xf16, #attn.swizzled<span = 32>, shared>
+!k = !attn.buffer<16x8xf16, #attn.rows, shared>
 gpu.module @kernels {
-  gpu.func @released_in_a_rare_region(%f: f32) kernel {
-    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
-    attn.warp_specialize
-    partition "consumer" warps 4 tiles [4, 1] registers 96 {
-      %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
-      // expected-note@below {{the token is made here}}
-      %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
-      %p = arith.constant dense<true> : tensor<64x8xi1, #attn.auto>
-      // expected-error@below {{expected the same uses of the token on both paths}}
-      %r = attn.rare any %p default(%f : f32) : tensor<64x8xi1, #attn.auto> {
-        attn.channel.release %k, %t as "consumer" : !attn.channel<2>
-        attn.yield %f : f32
-      }
-    }
-    partition "producer" warps 4 registers 24 {
-
+  gpu.func @awaited_in_a_rare_region(%f: f32, %q: !q, %k: !k) kernel {
+    // expected-note@below {{the accumulator in flight is made here}}
+    %s = attn.wgmma %q, %k : !q, !k -> !acc
+    %p = arith.constant dense<true> : tensor<64x8xi1, #attn.auto>
+    // expected-error@below {{expected the same uses of the accumulator in flight on both paths}}
+    %r = attn.rare any %p default(%f : f32) {each_warpgroup} : tensor<64x8xi1, #attn.auto> {
+      %t = attn.wgmma.wait %s {pending = 0} : !acc -> tensor<64x8xf32, #attn.auto>
+      attn.yield %f : f32
     }
     gpu.return
   }
@@ -425,7 +420,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @part_twice() kernel {
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
@@ -449,7 +444,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @part_left() kernel {
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}

@@ -88,8 +88,8 @@ def TestAttn_TakeOp
   let summary = "waits for a slot of a channel";
   let arguments = (ins Attn_CursorType:$cursor, Attn_ChannelType:$channel,
                        StrAttr:$role);
-  let results = (outs Attn_TokenType:$token, I32:$slot);
-  let assemblyFormat = "$channel `[` $cursor `]` $role attr-dict `:` type($channel)";
+  let results = (outs I32:$slot, Attn_TokenType:$token);
+  let assemblyFormat = "$channel `[` $cursor `]` `as` $role attr-dict `:` type($channel)";
   let extraClassDeclaration = [{
     ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Acquire; }
     ::mlir::Value getUsedChannel() { return getChannel(); }
@@ -105,7 +105,7 @@ def TestAttn_GiveOp
   let summary = "hands a slot on";
   let arguments = (ins Attn_TokenType:$token, Attn_ChannelType:$channel,
                        StrAttr:$role);
-  let assemblyFormat = "$token `to` $channel $role attr-dict `:` type($channel)";
+  let assemblyFormat = "$channel `,` $token `as` $role attr-dict `:` type($channel)";
   let extraClassDeclaration = [{
     ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Release; }
     ::mlir::Value getUsedChannel() { return getChannel(); }

@@ -223,21 +223,49 @@ def Attn_TransposedLayoutAttr
 def Attn_RoleAttr : Attn_Attr<"Role", "role"> {
   let summary = "one station of a channel's cycle";
   let description = [{
-    The partition that acquires and releases slots in this role, and the signal
-    of its release. A partition that has a second role of one channel calls it
-    `partition.name`: its elected thread may load what all of its warps read.
+    Who acquires and releases slots in this role, and the signal of its release.
+    Its participants are the partitions named behind `in`, or the one that is
+    called as the role is. Each of them comes to every slot, and a slot is handed
+    on when all have released it. A partition may have several roles of one
+    channel: its elected thread may load what all of its warps read.
 
-    - `arrive`: one lane of each of its warps arrives (so the count is the
-      number of the partition's warps);
+    With `parts` the role hands a slot on in parts, one by one, each with
+    mbarriers of its own. The role after it acquires these parts, and may itself
+    hand the slot on in other parts or as a whole (`attn.channel.split`,
+    `attn.channel.join`). So the rows of a warpgroup can be awaited, or free
+    again, before those of another one.
+
+    - `arrive`: one lane of each warp of the participants arrives (so the count
+      is the number of their warps);
     - `tx`: the slot is complete when the bytes of the copies started for it
       have arrived.
 
-    Example: `#attn.role<"producer", tx>`.
+    Example: `#attn.role<"producer", tx>`, `#attn.role<"loader" in ["consumer"], tx>`,
+    `#attn.role<"softmax", arrive, parts = ["front", "back"]>`.
   }];
   let parameters = (ins
-    StringRefParameter<"name of a partition">:$partition,
-    EnumParameter<Attn_SignalKind>:$signal);
-  let assemblyFormat = "`<` $partition `,` $signal `>`";
+    StringRefParameter<"its name in the channel">:$name,
+    EnumParameter<Attn_SignalKind>:$signal,
+    ArrayRefParameter<"::mlir::StringAttr", "the partitions that take part">:$partitions,
+    OptionalArrayRefParameter<"::mlir::StringAttr", "names of the parts in which it hands slots on; without them as a whole">:$parts);
+  let builders = [
+    // A role of the partition of its name.
+    AttrBuilder<(ins "::llvm::StringRef":$name,
+                     "::mlir::attn::SignalKind":$signal), [{
+      return $_get($_ctxt, name, signal,
+                   ::llvm::ArrayRef(::mlir::StringAttr::get($_ctxt, name)),
+                   ::llvm::ArrayRef<::mlir::StringAttr>());
+    }]>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// True if the partition `name` takes part.
+    bool hasPartition(::llvm::StringRef name) const;
+    /// How often the role releases a slot: 1 without parts.
+    unsigned getNumParts() const {
+      return getParts().empty() ? 1 : getParts().size();
+    }
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD

@@ -15,7 +15,8 @@ include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     RecursiveMemoryEffects,
     DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getRegionIterArgs",
-      "getYieldedValuesMutable", "getLoopResults"]>,
+      "getYieldedValuesMutable", "getLoopResults", "getLoopLowerBounds",
+      "getLoopUpperBounds", "getLoopSteps"]>,
     DeclareOpInterfaceMethods<RegionBranchOpInterface,
       ["getEntrySuccessorOperands"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
@@ -68,6 +69,8 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     `second` states in which phase the block executed next is in each execution
     of the loop that has one; without it that block keeps all masks.
 
+    Canonical form: a loop that is known to have no block is its initial values.
+
     Example:
 
     ```mlir
@@ -109,6 +112,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     "int64_t":$block, "int64_t":$stages, "::mlir::ValueRange":$inits,
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
   let skipDefaultBuilders = 0;
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The key index of the block, the body's first argument.
@@ -122,7 +126,8 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
 def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     RecursiveMemoryEffects, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getRegionIterArgs",
-      "getYieldedValuesMutable", "getLoopResults"]>,
+      "getYieldedValuesMutable", "getLoopResults", "getLoopLowerBounds",
+      "getLoopUpperBounds", "getLoopSteps"]>,
     DeclareOpInterfaceMethods<RegionBranchOpInterface,
       ["getEntrySuccessorOperands"]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
@@ -155,6 +160,9 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     holds 0 again at its end: `count` additions are made in all, of which the last
     one wraps around.
 
+    Canonical form: a loop over no tiles, other than a `dynamic` one, is its
+    initial values.
+
     Example:
 
     ```mlir
@@ -186,6 +194,7 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
   let builders = [OpBuilder<(ins "::mlir::Value":$count,
     "::mlir::attn::TileScheduler":$scheduler, "::mlir::ValueRange":$inits,
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::attn::ChannelUse getChannelUse() {
