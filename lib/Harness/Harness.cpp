@@ -9,6 +9,7 @@
 
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"
+#include "HarnessSteps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -90,11 +91,9 @@ public:
   Expected<HarnessReport> run();
 
 private:
-  LaunchShape shape;
-  Expected<RunReport> runOnce(LaunchConfig config,
-                              std::vector<HarnessTensor> &tensors,
-                              std::vector<std::string> &problems);
-  Error checkProgram();
+  Expected<std::vector<HarnessStep>>
+  runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
+          std::vector<std::string> &problems);
   Error checkWorkspaces(ArrayRef<HarnessTensor> tensors);
   Error computeReferenceOf(ArrayRef<HarnessTensor> tensors);
   Error compare(HarnessReport &report);
@@ -116,24 +115,11 @@ private:
 
 } // namespace
 
-Error Runner::checkProgram() {
-  const KernelInfo *kernel = program.findKernel(record.kernel);
-  if (!kernel)
-    return createStringError(program.getName() + ": expected a kernel \"" +
-                             record.kernel +
-                             "\" as in the launch record, got none");
-  if (program.getTarget() != record.chip)
-    return createStringError(program.getName() + ": expected target " +
-                             record.chip + " as in the launch record, got " +
-                             program.getTarget());
-  return checkParameters(*kernel, resolved.parameters);
-}
-
 /// Workspaces have sizes of their own, beside the tensors.
 Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
   std::vector<HostBuffer> buffers;
   for (auto [index, bytes] : llvm::enumerate(resolved.workspaceBytes))
-    buffers.push_back({("workspace " + Twine(index)).str(),
+    buffers.push_back({record.describeWorkspace(index),
                        getHostBytes(bytes, TensorAccess::Write)});
   for (const HarnessTensor &tensor : tensors)
     buffers.push_back(
@@ -244,109 +230,74 @@ void Runner::checkWrites(const HarnessTensor &tensor,
 }
 
 /// A launch that shares the workspace would not find what it needs.
-static void checkRestored(size_t index, const Allocation &allocation,
+static void checkRestored(const std::string &name, const Allocation &allocation,
                           std::vector<std::string> &problems) {
   size_t left =
       llvm::count_if(allocation.bytes, [](uint8_t byte) { return byte != 0; });
   if (left)
-    problems.push_back(llvm::formatv(
-        "workspace {0}: expected zeros behind the kernel, got {1} "
-        "bytes that are not 0",
-        index, left));
+    problems.push_back(
+        llvm::formatv("{0}: expected zeros behind the kernel, got {1} bytes "
+                      "that are not 0",
+                      name, left));
 }
 
-/// Bytes of the elements alone.
-static uint64_t getElementBytes(const TensorArgument &argument) {
-  uint64_t bytes = getByteWidth(argument.dtype);
-  for (int64_t extent : argument.shape)
-    bytes *= uint64_t(extent);
-  return bytes;
+/// Gives a tensor its place in memory, with the contents of one that is read.
+static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
+  TensorArgument &argument = tensor.argument;
+  uint64_t bytes = cantFail(
+      getExtentBytes(argument.shape, argument.strides, argument.dtype));
+  argument.address = memory.allocate(bytes, argument.name);
+  if (tensor.access != TensorAccess::Read)
+    return Error::success();
+  // Element by element: what lies between them stays uninitialised.
+  Error error = Error::success();
+  unsigned width = getByteWidth(argument.dtype);
+  forEachElement(argument, [&](int64_t offset) {
+    if (!error)
+      error = memory.write(argument.address + offset,
+                           ArrayRef(tensor.bytes).slice(offset, width));
+  });
+  if (error || !bytes)
+    return error;
+  return memory.setAccess(argument.address, Access::Read);
 }
 
-Expected<RunReport> Runner::runOnce(LaunchConfig config,
-                                    std::vector<HarnessTensor> &tensors,
-                                    std::vector<std::string> &problems) {
-  Memory memory;
-  std::vector<TensorArgument> arguments;
+Expected<std::vector<HarnessStep>>
+Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
+                std::vector<std::string> &problems) {
+  LaunchMemory place;
   for (HarnessTensor &tensor : tensors) {
-    TensorArgument &argument = tensor.argument;
-    uint64_t bytes = cantFail(
-        getExtentBytes(argument.shape, argument.strides, argument.dtype));
-    argument.address = memory.allocate(bytes, argument.name);
-    if (tensor.access == TensorAccess::Read) {
-      // Element by element: what lies between them stays uninitialised.
-      Error error = Error::success();
-      unsigned width = getByteWidth(argument.dtype);
-      forEachElement(argument, [&](int64_t offset) {
-        if (!error)
-          error = memory.write(argument.address + offset,
-                               ArrayRef(tensor.bytes).slice(offset, width));
-      });
-      if (error)
-        return std::move(error);
-      if (bytes)
-        if (Error error = memory.setAccess(argument.address, Access::Read))
-          return std::move(error);
-    }
-    arguments.push_back(argument);
-  }
-  std::vector<uint64_t> workspaces;
-  for (auto [index, bytes] : llvm::enumerate(resolved.workspaceBytes)) {
-    workspaces.push_back(
-        memory.allocate(bytes, ("workspace" + Twine(index)).str()));
-    if (record.workspaces[index].zeroed && bytes)
-      if (Error error = memory.fill(workspaces.back(), bytes, 0))
-        return std::move(error);
-  }
-  Expected<BoundParameters> bound =
-      bindParameters(record, resolved, arguments, options.scalars, workspaces);
-  if (!bound)
-    return bound.takeError();
-  for (const TensorMapParameter &map : bound->tensorMaps)
-    if (Error error = writeTensorMap(map, bound->bytes))
+    if (Error error = placeTensor(tensor, place.memory))
       return std::move(error);
-
-  RunReport report;
-  report.completed = true;
-  if (llvm::all_of(resolved.grid, [](uint32_t extent) { return extent > 0; })) {
-    config.kernel = record.kernel;
-    config.grid = resolved.grid;
-    for (unsigned axis : {0, 1, 2}) {
-      config.block[axis] = record.block[axis];
-      config.cluster[axis] = record.cluster[axis];
-    }
-    config.dynamicShared = record.sharedBytes;
-    config.params = std::move(bound->bytes);
-    config.progress = &progress;
-    for (const TensorArgument &argument : arguments)
-      if (record.tensors[&argument - arguments.data()].access ==
-          TensorAccess::Write)
-        config.expectedStores += getElementBytes(argument);
-    if (const KernelInfo *kernel = program.findKernel(record.kernel))
-      shape = getShape(config, *kernel);
-    Expected<RunReport> result = sim::run(program, memory, config);
-    if (!result)
-      return result.takeError();
-    report = std::move(*result);
+    place.tensors.push_back(tensor.argument);
   }
+  if (Error error = placeWorkspaces(record, resolved, place))
+    return std::move(error);
+  config.progress = &progress;
+  Expected<std::vector<HarnessStep>> steps =
+      runSteps(record, resolved, program, config, options.scalars, place);
+  if (!steps)
+    return steps.takeError();
+  bool completed = llvm::all_of(
+      *steps, [](const HarnessStep &step) { return step.run.completed; });
   for (HarnessTensor &tensor : tensors) {
     if (tensor.access != TensorAccess::Write)
       continue;
-    const Allocation *allocation = memory.find(tensor.argument.address);
+    const Allocation *allocation = place.memory.find(tensor.argument.address);
     tensor.bytes.clear();
     if (!allocation)
       continue;
     tensor.bytes = allocation->bytes;
     // A run that stopped early left its outputs unfinished in any case.
-    if (report.completed)
+    if (completed)
       checkWrites(tensor, *allocation, problems);
   }
-  if (report.completed)
-    for (auto [index, address] : llvm::enumerate(workspaces))
-      if (const Allocation *allocation = memory.find(address);
+  if (completed)
+    for (auto [index, address] : llvm::enumerate(place.workspaces))
+      if (const Allocation *allocation = place.memory.find(address);
           allocation && record.workspaces[index].restored)
-        checkRestored(index, *allocation, problems);
-  return std::move(report);
+        checkRestored(record.describeWorkspace(index), *allocation, problems);
+  return steps;
 }
 
 double sim::getDefaultTolerance(DType q, DType o) {
@@ -401,14 +352,15 @@ Error Runner::runCorners(HarnessReport &report) {
                    seconds, seconds * double(corners.size() - index - 1));
     std::vector<HarnessTensor> tensors = report.tensors;
     std::vector<std::string> problems;
-    Expected<RunReport> result = runOnce(corner, tensors, problems);
-    if (!result)
-      return result.takeError();
+    Expected<std::vector<HarnessStep>> steps =
+        runOnce(corner, tensors, problems);
+    if (!steps)
+      return steps.takeError();
+    RunReport result = joinReports(*steps);
     ++report.runs;
     std::string name = describeConfig(corner);
-    if (!result->isClean())
-      report.problems.push_back("under " + name + ": " +
-                                getFirstError(*result));
+    if (!result.isClean())
+      report.problems.push_back("under " + name + ": " + getFirstError(result));
     for (const std::string &problem : problems)
       report.problems.push_back("under " + name + ": " + problem);
     for (auto [first, second] : llvm::zip_equal(report.tensors, tensors)) {
@@ -441,11 +393,11 @@ Error Runner::runLostBets(HarnessReport &report) {
   enlargeScores(*record.problem, second.tensors);
   if (Error error = computeReferenceOf(second.tensors))
     return error;
-  Expected<RunReport> result =
+  Expected<std::vector<HarnessStep>> steps =
       runOnce(options.config, second.tensors, second.problems);
-  if (!result)
-    return result.takeError();
-  second.run = std::move(*result);
+  if (!steps)
+    return steps.takeError();
+  second.run = joinReports(*steps);
   if (Error error = compare(second))
     return error;
   if (!second.run.isClean())
@@ -472,7 +424,6 @@ Error Runner::runLostBets(HarnessReport &report) {
 
 Expected<HarnessReport> Runner::run() {
   HarnessReport report;
-  report.kernel = record.kernel;
   report.chip = record.chip;
   Expected<std::vector<HarnessTensor>> tensors =
       makeTensors(record, options, progress);
@@ -482,14 +433,19 @@ Expected<HarnessReport> Runner::run() {
   std::vector<TensorArgument> arguments;
   for (const HarnessTensor &tensor : report.tensors)
     arguments.push_back(tensor.argument);
-  Expected<ResolvedLaunch> launch = resolveLaunch(record, arguments);
+  std::optional<int64_t> multiprocessors;
+  if (Expected<const TargetRow &> target = lookupTarget(record.chip))
+    multiprocessors = target->smCount;
+  else
+    llvm::consumeError(target.takeError());
+  Expected<ResolvedLaunch> launch =
+      resolveLaunch(record, arguments, multiprocessors);
   if (!launch)
     return launch.takeError();
   resolved = std::move(*launch);
-  report.grid = resolved.grid;
   if (Error error = checkWorkspaces(report.tensors))
     return std::move(error);
-  if (Error error = checkProgram())
+  if (Error error = sim::checkProgram(record, resolved, program))
     return std::move(error);
   Effort effort = estimateEffort(record, report.tensors, options);
   double corners = options.corners ? 8 * effort.simulation : 0;
@@ -499,13 +455,13 @@ Expected<HarnessReport> Runner::run() {
     return std::move(error);
   if (!progress.begin("simulation", effort.simulation, corners))
     return progress.takeError();
-  Expected<RunReport> result =
+  Expected<std::vector<HarnessStep>> steps =
       runOnce(options.config, report.tensors, report.problems);
-  if (!result)
-    return result.takeError();
-  report.run = std::move(*result);
+  if (!steps)
+    return steps.takeError();
+  report.steps = std::move(*steps);
+  report.run = joinReports(report.steps);
   report.runs = 1;
-  report.shape = shape;
   if (Error error = compare(report))
     return std::move(error);
   if (options.corners && report.run.completed)

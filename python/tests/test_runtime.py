@@ -447,7 +447,7 @@ def test_bundle_of_a_compiled_kernel(tmp_path):
         )
     launch = attn.record.Binder(kernel.launch).resolve(views)
     simulated = kernel.simulate(sizes={"q.dim0": 3, "q.dim2": 200, "k.dim2": 200}, verify=False)
-    assert list(launch.grid) == simulated.report["grid"]
+    assert list(launch.steps[0].grid) == simulated.report["grid"]
 
 
 class FakeTorchTensor:

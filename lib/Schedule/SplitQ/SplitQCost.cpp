@@ -134,6 +134,10 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   }
   estimate.tiles = groups * int64_t(std::ceil(queries / blockM));
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  if (facts.splits > 1) {
+    estimate.tiles *= facts.splits;
+    estimate.blocks /= double(facts.splits);
+  }
 
   double columns = extents.keyColumns + extents.valueColumns;
   double softmax =

@@ -41,6 +41,18 @@ static LogicalResult checkFactor(Operation *op, StringRef name, FloatAttr attr,
          << name << "' above zero, got " << text;
 }
 
+/// A name that PTX, C and MLIR take as it is.
+static LogicalResult checkKernelName(Operation *op, StringRef name) {
+  auto isLetter = [](char c) { return llvm::isAlpha(c) || c == '_'; };
+  if (!name.empty() && isLetter(name.front()) &&
+      llvm::all_of(name,
+                   [&](char c) { return isLetter(c) || llvm::isDigit(c); }))
+    return success();
+  return op->emitOpError("expected 'kernel' to be letters, digits and "
+                         "underscores that begin with no digit, got ")
+         << StringAttr::get(op->getContext(), name);
+}
+
 //===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
@@ -58,7 +70,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
         /*softcap=*/FloatAttr(), /*max_seqlen_q=*/IntegerAttr(),
         /*page_size=*/IntegerAttr(), /*kv_splits=*/IntegerAttr(),
         /*rope_dim=*/IntegerAttr(), /*out_scale=*/FloatAttr(),
-        /*plan=*/PlanAttrInterface());
+        /*kernel=*/StringAttr(), /*plan=*/PlanAttrInterface());
 }
 
 MutableOperandRange AttentionOp::getDpsInitsMutable() {
@@ -403,6 +415,9 @@ LogicalResult AttentionOp::verify() {
       failed(checkFactor(*this, "out_scale", getOutScaleAttr(),
                          /*allowNegative=*/false)))
     return failure();
+  // attention_c36
+  if (failed(checkKernelName(*this, getKernel())))
+    return failure();
   // attention_c29
   return checkResults(*this, {{"o", getO()}, {"lse", getLse()}});
 }
@@ -521,6 +536,9 @@ LogicalResult CombineOp::verify() {
   }
   Extent valueDim(*this, "value dimension");
   if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
+    return failure();
+  // combine_c8
+  if (failed(checkKernelName(*this, getKernel())))
     return failure();
   // combine_c7
   return checkResults(*this, {o, lse});

@@ -172,8 +172,7 @@ FailureOr<Rung> PlaceFinder::run() {
     }
     if (!isa<AttentionOp, CombineOp>(op))
       return WalkResult::advance();
-    auto attention = dyn_cast<AttentionOp>(op);
-    isPlanned &= attention && attention.getPlanAttr();
+    isPlanned &= op->hasAttr("plan");
     return add({op, Rung::Problem});
   });
   if (walk.wasInterrupted())

@@ -35,7 +35,7 @@ def Attn_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// Dictionary attribute on a kernel: its launch record.
+    /// `#attn.launch` on a kernel: how it is launched.
     static constexpr llvm::StringLiteral kLaunchAttr = "attn.launch";
     /// Attribute on a kernel: the grid of warps over (rows, columns).
     static constexpr llvm::StringLiteral kWarpsAttr = "attn.warps";
