@@ -74,6 +74,7 @@ run_lints() {
   step "include circles" "$PYTHON" scripts/check-include-circles.py
   step "include guards" "$PYTHON" scripts/check-include-guards.py
   step "folder mirror" "$PYTHON" scripts/check-folder-mirror.py
+  step "test names" "$PYTHON" scripts/check-test-names.py
   step "expected flags" "$PYTHON" scripts/check-expected-flags.py
   step "spec ids" "$PYTHON" scripts/check-spec-ids.py
   step "messages tested" "$PYTHON" scripts/check-messages-tested.py

@@ -157,6 +157,30 @@ class Docs(unittest.TestCase):
         self.assertNotIn("CHECK", page)
 
 
+class TestNames(unittest.TestCase):
+    def setUp(self):
+        self.lint = load("check-test-names")
+
+    def test_families(self):
+        families = {"tma", "warp-specialize"}
+        for good in ("tma-ops", "tma-boxes-invalid", "warp-specialize-ops"):
+            self.assertIsNone(self.lint.family_problem(good, families), good)
+        self.assertIn("starts with a family", self.lint.family_problem("tmas-ops", families))
+        self.assertIn("ends with", self.lint.family_problem("tma-boxes", families))
+        self.assertIn("kebab", self.lint.family_problem("tma_boxes-ops", families))
+
+    def test_passes(self):
+        passes = {"plan", "lower-tiles"}
+        for good in ("plan", "plan-invalid", "lower-tiles-hopper-invalid"):
+            self.assertIsNone(self.lint.pass_problem(good, passes), good)
+        self.assertIsNotNone(self.lint.pass_problem("attn-plan", passes))
+        self.assertIsNotNone(self.lint.pass_problem("lower", passes))
+
+    def test_ops_of_a_family(self):
+        td = 'def A : Attn_Op<"x.y", [T]> {\nclass B<string m> : Attn_Op<"turn." # m,\ndef C : B<"go"> {'
+        self.assertEqual(self.lint.op_names(td), ["x.y", "turn.go"])
+
+
 class Excerpts(unittest.TestCase):
     def problems(self, fence: str) -> list[str]:
         module = load("check-doc-excerpts")

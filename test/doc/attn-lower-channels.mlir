@@ -5,13 +5,13 @@
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 
 gpu.module @kernels {
-  gpu.func @kernel(%map: !map, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @kernel(%map: !map, %n: i32) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %ring = attn.alloc {name = "k"} : !ring
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       %first = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %last = scf.for %i = %zero to %n step %one iter_args(%c = %first) -> !attn.cursor : i32 {
         %index, %token = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>

@@ -7,7 +7,7 @@
 gpu.module @kernels {
   // Two CTAs work on tiles of their own with the same keys.
   gpu.func @kernel(%q_map: !map, %k_map: !map, %tiles: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %two = arith.constant 2 : i32
     %rows = arith.constant 64 : i32
@@ -18,7 +18,7 @@ gpu.module @kernels {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       %q_first = attn.cursor.start %q as "consumer" : !attn.channel<2>
       %k_first = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %end:2 = attn.tile_loop %tiles scheduler strided iter_args(%q_first, %k_first : !attn.cursor, !attn.cursor) {

@@ -4,10 +4,10 @@
 // CHECK: note: the token is made here
 
 gpu.module @kernels {
-  gpu.func @kernel(%last: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @kernel(%last: i1) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %index, %token = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       scf.if %last {

@@ -58,6 +58,6 @@ KernelShape attn::getCombineShape(const CombineFacts &facts,
                         plan.getThreads()),
       1, 1};
   shape.threads = plan.getThreads();
-  shape.warps = {plan.getWarps(), 1};
+  shape.warps = {{plan.getWarps(), 1}};
   return shape;
 }

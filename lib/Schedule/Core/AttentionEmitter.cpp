@@ -159,14 +159,21 @@ Value AttentionEmitter::emitAbsentRows(Value m) {
   return arith::MaxNumFOp::create(b, m, least);
 }
 
+/// Lanes that share a row of an accumulator, each with a partial sum of its own
+/// (PTX ISA, matrix fragments of mma.m16n8k16 and of wgmma).
+static constexpr int64_t kRowOwners = 4;
+
 RunningState AttentionEmitter::emitInitialState(bool bets) {
   Value m = splat(f32Tile({blockM}), -std::numeric_limits<double>::infinity());
   bool whole = !facts.varlen && !ShapedType::isDynamic(facts.queries) &&
                facts.queries % blockM == 0;
   if (bets && !whole)
     m = emitAbsentRows(m);
-  return {m, splat(f32Tile({blockM, 4}), 0),
-          splat(f32Tile({blockM, facts.valueDim}), 0)};
+  auto partial = RankedTensorType::get(
+      {blockM, kRowOwners}, b.getF32Type(),
+      PartialLayoutAttr::get(b.getContext(),
+                             AutoLayoutAttr::get(b.getContext())));
+  return {m, splat(partial, 0), splat(f32Tile({blockM, facts.valueDim}), 0)};
 }
 
 RunningState AttentionEmitter::emitFinalState(RunningState carried) {

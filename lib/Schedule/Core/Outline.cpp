@@ -49,7 +49,9 @@ static gpu::GPUFuncOp createKernel(gpu::GPUModuleOp module, StringRef name,
   // Without a bound ptxas picks an occupancy of its own and spills for it.
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   b.getI32IntegerAttr(shape.ctasPerSM));
-  kernel->setAttr(AttnDialect::kWarpsAttr, b.getDenseI64ArrayAttr(shape.warps));
+  if (shape.warps)
+    kernel->setAttr(AttnDialect::kWarpsAttr,
+                    b.getDenseI64ArrayAttr(*shape.warps));
   frame.bindParameters(kernel);
   b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(b);

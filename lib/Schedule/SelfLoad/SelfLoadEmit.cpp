@@ -286,6 +286,7 @@ LogicalResult SelfLoadEmitter::run() {
   emitExtents();
   auto op = WarpSpecializeOp::create(
       b, b.getStrArrayAttr({kConsumer}), b.getDenseI64ArrayAttr({blockM / 16}),
+      b.getDenseI64ArrayAttr({blockM / 16, 1}),
       b.getDenseI64ArrayAttr({getThreadRegisters(plan)}),
       /*partitionsCount=*/1);
   OpBuilder::InsertionGuard guard(b);

@@ -131,7 +131,6 @@ KernelShape SelfLoadSchedule::getKernelShape(const ProblemFacts &,
   // number is right.
   shape.grid = {target.smCount * plan.getCtasPerSm(), 1, 1};
   shape.threads = plan.getThreads();
-  shape.warps = {kSelfLoadRows / 16, 1};
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;
 }

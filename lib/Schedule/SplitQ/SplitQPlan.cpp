@@ -292,7 +292,7 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
   if (facts.splits > 1)
     shape.grid[2] = shape.grid[2] * facts.splits;
   shape.threads = plan.getThreads();
-  shape.warps = {plan.getWarps(), 1};
+  shape.warps = {{plan.getWarps(), 1}};
   return shape;
 }
 

@@ -257,7 +257,8 @@ LogicalResult WsWgmmaEmitter::run() {
   RegisterBudget budget = getRegisterBudget(facts, plan);
   auto op = WarpSpecializeOp::create(
       b, b.getStrArrayAttr({kConsumer, kProducer}),
-      b.getDenseI64ArrayAttr({blockM / 16, 4}),
+      b.getDenseI64ArrayAttr({blockM / 16, kWarpgroupWarps}),
+      b.getDenseI64ArrayAttr({blockM / 16, 1, 0, 0}),
       b.getDenseI64ArrayAttr({budget.consumer, budget.producer}),
       /*partitionsCount=*/2);
   for (auto [region, emit] : llvm::zip(

@@ -329,6 +329,5 @@ KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
   shape.cluster = plan.getCluster();
   shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
   shape.threads = plan.getThreads();
-  shape.warps = {plan.getBlockM() / 16, 1};
   return shape;
 }

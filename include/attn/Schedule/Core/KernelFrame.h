@@ -23,8 +23,9 @@ struct KernelShape {
   std::array<SizeExpr, 3> grid;
   /// Threads of a CTA.
   int64_t threads = 0;
-  /// The grid of warps over (rows, columns).
-  std::array<int64_t, 2> warps = {1, 1};
+  /// The grid of warps over (rows, columns), where partitions have none of
+  /// their own.
+  std::optional<std::array<int64_t, 2>> warps;
   /// CTAs of a cluster, along x.
   int64_t cluster = 1;
   /// CTAs that an SM is to hold at once, which bounds their registers.

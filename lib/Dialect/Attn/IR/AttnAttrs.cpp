@@ -60,10 +60,6 @@ int64_t MaskAttr::leftBound() const { return -getLeft(); }
 // Layouts of register tiles
 //===----------------------------------------------------------------------===//
 
-/// Warps of a CTA, 32 threads each (CUDA programming guide, compute
-/// capabilities).
-static constexpr int64_t kMaxWarps = 32;
-
 /// Checks an encoding by building its layout.
 template <typename LayoutAttr>
 static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
@@ -81,6 +77,12 @@ static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
   if (!tile)
     return emitError() << llvm::toString(tile.takeError());
   return success();
+}
+
+bool attn::isAuto(Attribute layout) {
+  if (auto partial = dyn_cast_or_null<PartialLayoutAttr>(layout))
+    layout = partial.getParent();
+  return isa_and_nonnull<AutoLayoutAttr>(layout);
 }
 
 bool attn::isWarpGrid(ArrayRef<int64_t> warps) {
@@ -183,8 +185,10 @@ LogicalResult SliceLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
 
 LogicalResult PartialLayoutAttr::verify(EmitErrorFn emitError,
                                         Attribute parent) {
-  if (!isa<MmaLayoutAttr>(parent))
-    return emitError() << "expected the parent to be #attn.mma, got " << parent;
+  if (!isa<MmaLayoutAttr, AutoLayoutAttr>(parent))
+    return emitError() << "expected the parent to be #attn.mma or #attn.auto, "
+                          "got "
+                       << parent;
   return success();
 }
 
@@ -193,7 +197,10 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   if (shape.size() != 2)
     return makeError("expected a tile of rank 2 for #attn.partial, got rank " +
                      Twine(shape.size()));
-  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  auto parent = dyn_cast<MmaLayoutAttr>(getParent());
+  if (!parent)
+    return makeError("the parent's layout is not known yet");
+  WarpGrid grid = gridOf(parent);
   int64_t owners = 4 * grid.n;
   if (shape[1] != owners)
     return makeError("expected " + Twine(owners) +
@@ -228,6 +235,13 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
 LogicalResult PartialLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
                                                 Type elementType,
                                                 EmitErrorFn emitError) const {
+  if (isAuto(*this)) {
+    if (shape.size() != 2)
+      return emitError() << "expected a tile of rank 2 for #attn.partial, got "
+                            "rank "
+                         << shape.size();
+    return success();
+  }
   return verifyTile(*this, shape, elementType, emitError);
 }
 

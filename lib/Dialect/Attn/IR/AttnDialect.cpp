@@ -72,20 +72,28 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
-FailureOr<std::pair<int64_t, int64_t>>
-attn::getWarpGrid(gpu::GPUFuncOp kernel) {
-  auto grid = kernel->getAttrOfType<DenseI64ArrayAttr>(AttnDialect::kWarpsAttr);
+FailureOr<std::pair<int64_t, int64_t>> attn::getWarpGrid(Operation *op) {
+  Operation *place = op;
+  for (; !isa<FunctionOpInterface>(place); place = place->getParentOp()) {
+    auto partitions = dyn_cast<WarpSpecializeOp>(place->getParentOp());
+    if (!partitions)
+      continue;
+    unsigned index = place->getParentRegion()->getRegionNumber();
+    if (auto grid = partitions.getTileGrid(index))
+      return *grid;
+    return partitions.emitOpError("expected 'tiles' in partition ")
+           << partitions.getNames()[index] << ", which has register tiles";
+  }
+  auto grid = place->getAttrOfType<DenseI64ArrayAttr>(AttnDialect::kWarpsAttr);
   if (!grid)
-    return kernel.emitOpError(
+    return place->emitOpError(
         "expected the attribute 'attn.warps' on a kernel in tile IR");
   return std::pair<int64_t, int64_t>(grid[0], grid[1]);
 }
 
-FailureOr<int64_t> attn::getNumThreads(gpu::GPUFuncOp kernel) {
-  auto grid = getWarpGrid(kernel);
-  if (failed(grid))
-    return failure();
-  return grid->first * grid->second * 32;
+bool attn::isTileKernel(gpu::GPUFuncOp kernel) {
+  return kernel->hasAttr(AttnDialect::kWarpsAttr) ||
+         !kernel.getOps<WarpSpecializeOp>().empty();
 }
 
 void attn::registerAttnDialect(DialectRegistry &registry) {

@@ -14,6 +14,12 @@ static Attribute getEncoding(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getEncoding();
 }
 
+bool attn::isElementwiseOnTiles(Operation *op) {
+  auto tiles = dyn_cast<LayoutOpInterface>(op);
+  return OpTrait::hasElementwiseMappableTraits(op) ||
+         (tiles && tiles.isElementwiseOnTiles());
+}
+
 Attribute attn::followLink(Attribute layout, LayoutRelation relation) {
   MLIRContext *context = layout.getContext();
   switch (relation) {

@@ -25,6 +25,10 @@ LogicalResult ReduceOp::verify() {
   if (result.getShape()[0] != source.getShape()[0])
     return emitOpError("expected ")
            << source.getShape()[0] << " rows, got " << result.getShape()[0];
+  bool isPartial = isa_and_nonnull<PartialLayoutAttr>(result.getEncoding());
+  if (getPartial() && !isPartial)
+    return emitOpError("expected partial sums in a layout #attn.partial, got ")
+           << result;
   if (getPartial() && source.getShape()[1] % result.getShape()[1] != 0)
     return emitOpError("expected the result's columns to divide ")
            << source.getShape()[1] << ", got " << result.getShape()[1];

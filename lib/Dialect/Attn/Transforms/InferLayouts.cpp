@@ -11,12 +11,13 @@
 // 1. Buffers: a view has the layout that its source determines; an allocation
 //    takes the widest swizzle that divides its rows.
 // 2. Strong anchors seed a worklist: accumulators and written-out types.
-// Layouts
-//    travel along links, both ways, until nothing changes. The first layout
-//    that reaches a value stays; a later, different one is a conflict.
+//    Layouts travel along links, both ways, until nothing changes. The first
+//    layout that reaches a value stays; a later, different one is a conflict.
 // 3. Weak anchors (operands of matrix instructions) seed what is left: they
 //    name what one use wants, and a conversion at that use serves as well.
-// 4. What nothing reached gets the accumulator layout of the kernel's warps.
+// 4. What nothing reached gets the accumulator layout of the warps that hold
+// it:
+//    those of its partition, or the kernel's.
 // 5. Types are written; where a use needs another layout than its value has, an
 //    attn.convert_layout is put in front of the use. Constants are cloned in
 //    the layout that is needed.
@@ -24,6 +25,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InferBuffers.h"
+#include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Layout/Convert.h"
 #include "mlir/IR/Remarks.h"
@@ -71,12 +73,8 @@ private:
   /// Seeds what an op says that it gives, or what it wants.
   void seedAnchors(Operation *op, bool isStrong);
   void propagate();
-  /// True for a tile with one column for each owner of a row: an accumulator
-  /// has at least twice as many.
-  bool isPartial(Value value) const {
-    return cast<RankedTensorType>(value.getType()).getShape().back() ==
-           4 * accumulator.getWarps()[1];
-  }
+  /// The layout of accumulators where `op` stands, which has tiles.
+  MmaLayoutAttr getAccumulator(Operation *op) const;
   void seedWeakAnchors();
   LogicalResult writeTypes();
   LogicalResult convertUses();
@@ -87,7 +85,6 @@ private:
 
   gpu::GPUFuncOp kernel;
   bool assertTrivial;
-  MmaLayoutAttr accumulator;
   llvm::MapVector<Value, SmallVector<Link, 2>> links;
   llvm::DenseMap<Value, Choice> choices;
   SmallVector<Value> worklist;
@@ -97,15 +94,28 @@ private:
 
 static bool hasTile(Value value) { return isTile(value.getType()); }
 
-static bool isElementwise(Operation *op) {
-  auto tiles = dyn_cast<LayoutOpInterface>(op);
-  return OpTrait::hasElementwiseMappableTraits(op) ||
-         (tiles && tiles.isElementwiseOnTiles());
-}
-
 /// The encoding of a tile.
 static Attribute encodingOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getEncoding();
+}
+
+/// True for partial row sums, in a layout that is known or not.
+static bool isPartial(Value value) {
+  return isa<PartialLayoutAttr>(encodingOf(value));
+}
+
+/// True for an op that register tiles go into, come out of or pass through.
+static bool touchesTiles(Operation *op) {
+  auto isRegisters = [](Type type) {
+    return isTile(type) || isa<InFlightType>(type);
+  };
+  return llvm::any_of(op->getOperandTypes(), isRegisters) ||
+         llvm::any_of(op->getResultTypes(), isRegisters) ||
+         llvm::any_of(op->getRegions(), [&](Region &region) {
+           return llvm::any_of(region.getBlocks(), [&](Block &block) {
+             return llvm::any_of(block.getArgumentTypes(), isRegisters);
+           });
+         });
 }
 
 static RankedTensorType withLayout(Value value, Attribute layout) {
@@ -159,7 +169,7 @@ void LayoutInference::collectLinks() {
         link(result, fallback, op);
         link(result, yielded, op);
       }
-    } else if (isElementwise(op) && op->getNumResults() == 1) {
+    } else if (isElementwiseOnTiles(op) && op->getNumResults() == 1) {
       for (Value operand : op->getOperands())
         link(op->getResult(0), operand, op);
     }
@@ -179,12 +189,18 @@ void LayoutInference::collectLinks() {
   });
 }
 
+MmaLayoutAttr LayoutInference::getAccumulator(Operation *op) const {
+  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(op);
+  assert(succeeded(grid) && "run() has asked all ops with tiles");
+  return MmaLayoutAttr::get(op->getContext(), {grid->first, grid->second});
+}
+
 void LayoutInference::seedAnchors(Operation *op, bool isStrong) {
   auto tiles = dyn_cast<LayoutOpInterface>(op);
-  if (!tiles)
+  if (!tiles || !touchesTiles(op))
     return;
   SmallVector<LayoutAnchor> anchors;
-  tiles.getLayoutAnchors(accumulator, anchors);
+  tiles.getLayoutAnchors(getAccumulator(op), anchors);
   for (const LayoutAnchor &anchor : anchors)
     if (anchor.isStrong == isStrong)
       seed(anchor.value, anchor.layout, op);
@@ -218,10 +234,11 @@ void LayoutInference::seedWeakAnchors() {
   propagate();
   // Nothing fixes these: any layout serves, and this one needs no conversion
   // where they meet the others later.
-  auto fallback = [&](Value value) {
+  auto fallback = [&](Value value, Operation *op) {
     if (!hasTile(value) || choices.contains(value))
       return;
     auto type = cast<RankedTensorType>(value.getType());
+    MmaLayoutAttr accumulator = getAccumulator(op);
     Attribute layout = accumulator;
     if (type.getRank() == 1)
       layout = SliceLayoutAttr::get(kernel.getContext(), 1, accumulator);
@@ -232,11 +249,11 @@ void LayoutInference::seedWeakAnchors() {
   };
   kernel.walk([&](Operation *op) {
     for (Value result : op->getResults())
-      fallback(result);
+      fallback(result, op);
     for (Region &region : op->getRegions())
       for (Block &block : region)
         for (Value argument : block.getArguments())
-          fallback(argument);
+          fallback(argument, op);
   });
 }
 
@@ -372,14 +389,15 @@ LogicalResult LayoutInference::convertUses() {
         require(op, rare.getDefaultsMutable()[index], encodingOf(result));
         require(yield, yield->getOpOperand(index), encodingOf(result));
       }
-    } else if (isElementwise(op) && op->getNumResults() == 1 &&
+    } else if (isElementwiseOnTiles(op) && op->getNumResults() == 1 &&
                hasTile(op->getResult(0))) {
       for (OpOperand &operand : op->getOpOperands())
         require(op, operand, encodingOf(op->getResult(0)));
     } else if (auto tiles = dyn_cast<LayoutOpInterface>(op)) {
       for (OpOperand &operand : op->getOpOperands())
         if (hasTile(operand.get()))
-          if (Attribute layout = tiles.getOperandLayout(operand, accumulator))
+          if (Attribute layout =
+                  tiles.getOperandLayout(operand, getAccumulator(op)))
             require(op, operand, layout);
     }
   }
@@ -387,11 +405,13 @@ LogicalResult LayoutInference::convertUses() {
 }
 
 LogicalResult LayoutInference::run() {
-  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
-  if (failed(grid))
+  WalkResult grids = kernel.walk([&](Operation *op) {
+    return !touchesTiles(op) || succeeded(getWarpGrid(op))
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  if (grids.wasInterrupted())
     return failure();
-  accumulator =
-      MmaLayoutAttr::get(kernel.getContext(), {grid->first, grid->second});
   FailureOr<unsigned> numBuffers = inferBufferLayouts(kernel);
   if (failed(numBuffers))
     return failure();
@@ -421,7 +441,7 @@ struct AttnInferLayoutsPass
   using Base::Base;
   void runOnOperation() override {
     for (gpu::GPUFuncOp kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
-      if (!kernel->hasAttr(AttnDialect::kWarpsAttr))
+      if (!isTileKernel(kernel))
         continue;
       LayoutInference inference(kernel, assertTrivial);
       if (failed(inference.run()))

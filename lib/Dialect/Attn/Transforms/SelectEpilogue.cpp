@@ -97,7 +97,7 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   if (!kernel)
     return op.emitOpError("expected to stand in a gpu.func");
-  auto warps = getWarpGrid(kernel);
+  auto warps = getWarpGrid(op);
   if (failed(warps))
     return failure();
   facts.warps = *warps;

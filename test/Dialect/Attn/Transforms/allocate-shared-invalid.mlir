@@ -152,14 +152,14 @@ gpu.module @kernels {
 !map = !attn.tensor_map<128x64xf16, swizzle = 128>
 gpu.module @kernels {
   // expected-error@below {{shared memory does not fit: expected at most 166912 bytes on sm_80, got 180272 (q 2 x 65536 + k 16384 + v 16384 + w 16384 + mbarriers 6 x 8)}}
-  gpu.func @with_mbarriers(%t: tensor<128x256xf16, #attn.mma<warps = [4, 1]>>, %map: !map, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @with_mbarriers(%t: tensor<128x256xf16, #attn.mma<warps = [4, 1]>>, %map: !map, %i: i32) kernel {
     %q = attn.alloc {name = "q"} : !q
     %k = attn.alloc {name = "k"} : !b
     %v = attn.alloc {name = "v"} : !b
     %w = attn.alloc {name = "w"} : !b
     %full = attn.mbarrier.alloc {name = "full"} : !attn.mbarriers<6>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %slot = attn.slot %q[%i] : !q -> !s
       %0 = attn.local_load %slot : !s -> tensor<128x256xf16, #attn.mma<warps = [4, 1]>>
     }

@@ -28,7 +28,7 @@ gpu.module @kernels {
   // MAP: 16384     256  rows, live
   // MAP-NEXT: 16640      24  full, mbarriers
   // MAP-NEXT: 16664       8  mbarriers, mbarriers
-  gpu.func @partitions(%t: !tile, %r: !row, %map: !map, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @partitions(%t: !tile, %r: !row, %map: !map, %i: i32) kernel {
     %before = attn.alloc {name = "before"} : !b
     %a = attn.alloc {name = "a"} : !b
     %b = attn.alloc {name = "b"} : !b
@@ -37,7 +37,7 @@ gpu.module @kernels {
     attn.local_store %t, %before : !tile, !b
     %0 = attn.local_load %before : !b -> !tile
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %rows = attn.alloc {name = "rows"} : !rowb
       %ones = arith.constant dense<1.0> : !row
       attn.local_store %ones, %rows : !row, !rowb

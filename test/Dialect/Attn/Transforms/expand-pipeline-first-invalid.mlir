@@ -7,7 +7,7 @@
 !tile = tensor<128x64xf32, #attn.auto>
 !half = tensor<128x64xf16, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @groups(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32) kernel {
@@ -33,7 +33,7 @@ gpu.module @kernels {
 !tile = tensor<128x64xf32, #attn.auto>
 !half = tensor<128x64xf16, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @narrow(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !attn.buffer<128x64xf8E4M3FN, #attn.auto, shared>, %k: !attn.buffer<64x64xf8E4M3FN, #attn.auto, shared>, %scale: f32) kernel {
@@ -59,7 +59,7 @@ gpu.module @kernels {
 !tile = tensor<128x64xf32, #attn.auto>
 !half = tensor<128x64xf16, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @reduced(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32) kernel {
@@ -88,7 +88,7 @@ gpu.module @kernels {
 !tile = tensor<128x64xf32, #attn.auto>
 !half = tensor<128x64xf16, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @other_tile(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32, %bias: !tile) kernel {
@@ -115,7 +115,7 @@ gpu.module @kernels {
 !tile = tensor<128x64xf32, #attn.auto>
 !half = tensor<128x64xf16, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @quads(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32) kernel {
@@ -142,7 +142,7 @@ gpu.module @kernels {
 !tile = tensor<128x64xf32, #attn.auto>
 !half = tensor<128x64xf16, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @stored(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32) kernel {
@@ -168,7 +168,7 @@ gpu.module @kernels {
 !tile = tensor<128x64xf32, #attn.auto>
 !half = tensor<128x64xf16, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @no_sum(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !queries, %k: !slot, %scale: f32) kernel {

@@ -10,7 +10,7 @@
 !slot = !attn.buffer<64x64xf16, #attn.auto, shared>
 !tile = tensor<128x64xf32, #attn.auto>
 !rows = tensor<128xf32, #attn.auto>
-!sums = tensor<128x4xf32, #attn.auto>
+!sums = tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
 
 // The first block has a softmax for each size, under a branch on the warpgroup;
 // slots are acquired in front of it and released in it.
@@ -105,14 +105,14 @@
 // APART: scf.for {{.*}} step %c1
 // APART: scf.for {{.*}} step %c2
 gpu.module @kernels {
-  gpu.func @first(%full: i32, %end: i32, %row: i32, %keys: i32, %scale: f32) kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>} {
+  gpu.func @first(%full: i32, %end: i32, %row: i32, %keys: i32, %scale: f32) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
     %q = attn.alloc : !queries
     %k = attn.alloc : !ring
     %v = attn.alloc : !ring
     %kc = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %vc = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       %k0 = attn.cursor.start %kc as "consumer" : !attn.channel<2>
       %v0 = attn.cursor.start %vc as "consumer" : !attn.channel<2>
       %zero = arith.constant 0 : i32

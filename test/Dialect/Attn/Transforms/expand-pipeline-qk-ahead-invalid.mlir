@@ -21,7 +21,7 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.auto, shared>
 !tile = tensor<64x64xf32, #attn.auto>
 !rows = tensor<64xf32, #attn.auto>
-!sums = tensor<64x4xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @shared_wait(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !slot, %k: !slot, %p: tensor<64x64xf16, #attn.auto>, %scale: f32) kernel {
@@ -44,7 +44,7 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.auto, shared>
 !tile = tensor<64x64xf32, #attn.auto>
 !rows = tensor<64xf32, #attn.auto>
-!sums = tensor<64x4xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @stage(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !slot, %g: !attn.global<?x64xf16>, %ring: !ring, %p: tensor<64x64xf16, #attn.auto>, %scale: f32) kernel {
@@ -69,7 +69,7 @@ gpu.module @kernels {
 !tile = tensor<64x64xf32, #attn.auto>
 !half = tensor<64x64xf16, #attn.auto>
 !rows = tensor<64xf32, #attn.auto>
-!sums = tensor<64x4xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @shared_slice(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !slot, %ring: !attn.buffer<2x64x64xf16, #attn.auto, shared>, %p: !half, %scale: f32) kernel {
@@ -94,7 +94,7 @@ gpu.module @kernels {
 !tile = tensor<64x64xf32, #attn.auto>
 !half = tensor<64x64xf16, #attn.auto>
 !rows = tensor<64xf32, #attn.auto>
-!sums = tensor<64x4xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @not_carried(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !slot, %k: !slot, %v: !slot, %p: !half, %scale: f32) kernel {
@@ -117,7 +117,7 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.auto, shared>
 !tile = tensor<64x64xf32, #attn.auto>
 !rows = tensor<64xf32, #attn.auto>
-!sums = tensor<64x4xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   gpu.func @behind_exact(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !slot, %k: !slot, %scale: f32) kernel {

@@ -4,7 +4,7 @@
 !slot = !attn.buffer<64x64xf16, #attn.auto, shared>
 !tile = tensor<64x64xf32, #attn.auto>
 !rows = tensor<64xf32, #attn.auto>
-!sums = tensor<64x4xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 
 // Scores do not outlive the probabilities: a lost bet corrects these by the largest
 // one, and multiplies anew where that is beyond 2^100, from the slot of keys that
@@ -30,14 +30,14 @@
 // CHECK: attn.channel.release %[[K]]
 // CHECK: {attn.phase = #attn<kv_phase interior>}
 gpu.module @kernels {
-  gpu.func @rescore(%full: i32, %end: i32, %row: i32, %keys: i32, %scale: f32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>} {
+  gpu.func @rescore(%full: i32, %end: i32, %row: i32, %keys: i32, %scale: f32) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %q = attn.alloc : !slot
     %k = attn.alloc : !ring
     %v = attn.alloc : !ring
     %kc = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %vc = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       %k0 = attn.cursor.start %kc as "consumer" : !attn.channel<2>
       %v0 = attn.cursor.start %vc as "consumer" : !attn.channel<2>
       %zero = arith.constant 0 : i32

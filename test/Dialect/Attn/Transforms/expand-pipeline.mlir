@@ -58,20 +58,20 @@ gpu.module @kernels {
     %k = attn.alloc {name = "k"} : !attn.buffer<2x32x64xf16, #attn.auto, shared>
     %v = attn.alloc {name = "v"} : !attn.buffer<2x32x64xf16, #attn.auto, shared>
     %m0 = arith.constant dense<0xFF800000> : tensor<64xf32, #attn.auto>
-    %l0 = arith.constant dense<0.0> : tensor<64x4xf32, #attn.auto>
+    %l0 = arith.constant dense<0.0> : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
     %s0 = arith.constant dense<0.0> : tensor<64x32xf32, #attn.auto>
     %o0 = arith.constant dense<0.0> : tensor<64x64xf32, #attn.auto>
-    %m, %l, %o = attn.kv_loop %begin, %full_begin, %full_end, %end block 32 stages 2 iter_args(%m0, %l0, %o0 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>) {
-    ^bb0(%key: i32, %mi: tensor<64xf32, #attn.auto>, %li: tensor<64x4xf32, #attn.auto>, %oi: tensor<64x64xf32, #attn.auto>):
+    %m, %l, %o = attn.kv_loop %begin, %full_begin, %full_end, %end block 32 stages 2 iter_args(%m0, %l0, %o0 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>) {
+    ^bb0(%key: i32, %mi: tensor<64xf32, #attn.auto>, %li: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %oi: tensor<64x64xf32, #attn.auto>):
       %kb = attn.stage %gk[%key], %k : !attn.global<?x64xf16>, !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
       %vb = attn.stage %gv[%key], %v : !attn.global<?x64xf16>, !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
       %kt = attn.transpose %kb : !attn.buffer<32x64xf16, #attn.auto, shared> -> !attn.buffer<64x32xf16, #attn.auto, shared>
       %s = attn.mma %q, %kt, %s0 : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x32xf16, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
       %sm = attn.apply_mask %s[%r0, %key] limit %nk lower %lower upper %upper : tensor<64x32xf32, #attn.auto>
-      %p, %m1, %l1, %o1 = attn.online_softmax %sm, %mi, %li, %oi scale %scale : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+      %p, %m1, %l1, %o1 = attn.online_softmax %sm, %mi, %li, %oi scale %scale : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
       %ph = arith.truncf %p : tensor<64x32xf32, #attn.auto> to tensor<64x32xf16, #attn.auto>
       %o2 = attn.mma %ph, %vb, %o1 : tensor<64x32xf16, #attn.auto>, !attn.buffer<32x64xf16, #attn.auto, shared>, tensor<64x64xf32, #attn.auto>
-      attn.yield %m1, %l1, %o2 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+      attn.yield %m1, %l1, %o2 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
     }
     %keep = attn.reduce max %o : tensor<64x64xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
     %dest = attn.alloc {name = "dest"} : !attn.buffer<64xf32, #attn.auto, shared>
@@ -120,19 +120,19 @@ gpu.module @kernels {
     %k = attn.alloc {name = "k"} : !attn.buffer<1x64x64xf16, #attn.auto, shared>
     %v = attn.alloc {name = "v"} : !attn.buffer<1x64x64xf16, #attn.auto, shared>
     %m0 = arith.constant dense<0xFF800000> : tensor<64xf32, #attn.auto>
-    %l0 = arith.constant dense<0.0> : tensor<64x4xf32, #attn.auto>
+    %l0 = arith.constant dense<0.0> : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
     %o0 = arith.constant dense<0.0> : tensor<64x64xf32, #attn.auto>
-    %m, %l, %o = attn.kv_loop %begin, %begin, %full_end, %end block 64 stages 1 iter_args(%m0, %l0, %o0 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>) {
-    ^bb0(%key: i32, %mi: tensor<64xf32, #attn.auto>, %li: tensor<64x4xf32, #attn.auto>, %oi: tensor<64x64xf32, #attn.auto>):
+    %m, %l, %o = attn.kv_loop %begin, %begin, %full_end, %end block 64 stages 1 iter_args(%m0, %l0, %o0 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>) {
+    ^bb0(%key: i32, %mi: tensor<64xf32, #attn.auto>, %li: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %oi: tensor<64x64xf32, #attn.auto>):
       %kb = attn.stage %gk[%key], %k : !attn.global<?x64xf16>, !attn.buffer<1x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
       %vb = attn.stage %gv[%key], %v : !attn.global<?x64xf16>, !attn.buffer<1x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
       %kt = attn.transpose %kb : !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
       %s = attn.mma %q, %kt, %o0 : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared>, tensor<64x64xf32, #attn.auto>
       %sm = attn.apply_mask %s[%r0, %key] limit %nk : tensor<64x64xf32, #attn.auto>
-      %p, %m1, %l1, %o1 = attn.online_softmax %sm, %mi, %li, %oi scale %scale : tensor<64x64xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+      %p, %m1, %l1, %o1 = attn.online_softmax %sm, %mi, %li, %oi scale %scale : tensor<64x64xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
       %ph = arith.truncf %p : tensor<64x64xf32, #attn.auto> to tensor<64x64xf16, #attn.auto>
       %o2 = attn.mma %ph, %vb, %o1 : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x64xf16, #attn.auto, shared>, tensor<64x64xf32, #attn.auto>
-      attn.yield %m1, %l1, %o2 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+      attn.yield %m1, %l1, %o2 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
     }
     %dest = attn.alloc {name = "dest"} : !attn.buffer<64x64xf32, #attn.auto, shared>
     attn.local_store %o, %dest : tensor<64x64xf32, #attn.auto>, !attn.buffer<64x64xf32, #attn.auto, shared>
@@ -242,7 +242,7 @@ gpu.module @kernels {
 // CHECK: %[[D:.*]] = arith.subf %[[M]], %[[M1]]
 // CHECK: %[[F:.*]] = attn.exp2 %[[D]]
 // CHECK: %[[SUMS:.*]] = attn.reduce add %[[P]] partial
-// CHECK: %[[FL:.*]] = attn.broadcast %[[F]] : tensor<64xf32, #attn.auto> -> tensor<64x4xf32, #attn.auto>
+// CHECK: %[[FL:.*]] = attn.broadcast %[[F]] : tensor<64xf32, #attn.auto> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 // CHECK: math.fma %{{.*}}, %[[FL]], %[[SUMS]]
 // CHECK: %[[FO:.*]] = attn.broadcast %[[F]] : tensor<64xf32, #attn.auto> -> tensor<64x16xf32, #attn.auto>
 // CHECK: arith.mulf %{{.*}}, %[[FO]]
@@ -254,21 +254,21 @@ gpu.module @kernels {
   gpu.func @softmax(%bs: !attn.buffer<64x32xf32, #attn.auto, shared>, %bm: !attn.buffer<64xf32, #attn.auto, shared>, %bl: !attn.buffer<64x4xf32, #attn.auto, shared>, %bo: !attn.buffer<64x16xf32, #attn.auto, shared>, %x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = attn.local_load %bs : !attn.buffer<64x32xf32, #attn.auto, shared> -> tensor<64x32xf32, #attn.auto>
     %m = attn.local_load %bm : !attn.buffer<64xf32, #attn.auto, shared> -> tensor<64xf32, #attn.auto>
-    %l = attn.local_load %bl : !attn.buffer<64x4xf32, #attn.auto, shared> -> tensor<64x4xf32, #attn.auto>
+    %l = attn.local_load %bl : !attn.buffer<64x4xf32, #attn.auto, shared> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
     %o = attn.local_load %bo : !attn.buffer<64x16xf32, #attn.auto, shared> -> tensor<64x16xf32, #attn.auto>
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x16xf32, #attn.auto>
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x16xf32, #attn.auto>
     attn.local_store %p, %bs : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
     attn.local_store %m1, %bm : tensor<64xf32, #attn.auto>, !attn.buffer<64xf32, #attn.auto, shared>
-    attn.local_store %l1, %bl : tensor<64x4xf32, #attn.auto>, !attn.buffer<64x4xf32, #attn.auto, shared>
+    attn.local_store %l1, %bl : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, !attn.buffer<64x4xf32, #attn.auto, shared>
     attn.local_store %o1, %bo : tensor<64x16xf32, #attn.auto>, !attn.buffer<64x16xf32, #attn.auto, shared>
     gpu.return
   }
   gpu.func @softmax_finite(%bs: !attn.buffer<64x32xf32, #attn.auto, shared>, %bm: !attn.buffer<64xf32, #attn.auto, shared>, %bl: !attn.buffer<64x4xf32, #attn.auto, shared>, %bo: !attn.buffer<64x16xf32, #attn.auto, shared>, %x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = attn.local_load %bs : !attn.buffer<64x32xf32, #attn.auto, shared> -> tensor<64x32xf32, #attn.auto>
     %m = attn.local_load %bm : !attn.buffer<64xf32, #attn.auto, shared> -> tensor<64xf32, #attn.auto>
-    %l = attn.local_load %bl : !attn.buffer<64x4xf32, #attn.auto, shared> -> tensor<64x4xf32, #attn.auto>
+    %l = attn.local_load %bl : !attn.buffer<64x4xf32, #attn.auto, shared> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
     %o = attn.local_load %bo : !attn.buffer<64x16xf32, #attn.auto, shared> -> tensor<64x16xf32, #attn.auto>
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {finite} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>, tensor<64x16xf32, #attn.auto>
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {finite} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x16xf32, #attn.auto>
     attn.local_store %p, %bs : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
     gpu.return
   }

@@ -23,7 +23,7 @@ gpu.module @kernels {
     // CHECK: attn.reduce max {{.*}} -> tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
     %m = attn.reduce max %s : tensor<64x32xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
     // CHECK: attn.reduce add {{.*}} partial {{.*}} -> tensor<64x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>
-    %l = attn.reduce add %s partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.auto>
+    %l = attn.reduce add %s partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
     %mb = attn.broadcast %m : tensor<64xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>
     // CHECK: arith.subf {{.*}} : tensor<64x32xf32, #attn.mma<warps = [4, 1]>>
     %d = arith.subf %s, %mb : tensor<64x32xf32, #attn.auto>

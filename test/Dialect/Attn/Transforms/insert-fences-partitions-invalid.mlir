@@ -1,10 +1,10 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-insert-fences))' --split-input-file -verify-diagnostics
 
 gpu.module @kernels {
-  gpu.func @barrier_of_the_cta() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @barrier_of_the_cta() kernel {
     // expected-note@below {{the other partitions do not come to it}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected no barrier of all threads in partition "consumer", got one}}
       gpu.barrier
     }
@@ -18,11 +18,11 @@ gpu.module @kernels {
 
 !b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 gpu.module @kernels {
-  gpu.func @wgmma_reads() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @wgmma_reads() kernel {
     %q = attn.alloc {name = "q"} : !b
     %k = attn.alloc {name = "k"} : !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %o = arith.constant dense<0.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
       // expected-note@below {{it starts here; an attn.wgmma.wait has to cover it}}
       %f = attn.wgmma %q, %k : !b, !b -> !attn.inflight<64x64xf32>
@@ -43,10 +43,10 @@ gpu.module @kernels {
 !b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @store_reads(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @store_reads(%map: !map, %x: i32) kernel {
     %q = attn.alloc {name = "q"} : !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %o = arith.constant dense<0.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
       attn.elect {
         // expected-note@below {{it starts here; an attn.tma.wait has to cover its group}}
@@ -67,10 +67,10 @@ gpu.module @kernels {
 
 !b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 gpu.module @kernels {
-  gpu.func @unknown_id(%id: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @unknown_id(%id: i32) kernel {
     %q = attn.alloc {name = "q"} : !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %o = arith.constant dense<0.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
       attn.local_store %o, %q : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !b
       %0 = attn.local_load %q : !b -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
@@ -97,10 +97,10 @@ gpu.module @kernels {
 
 !b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 gpu.module @kernels {
-  gpu.func @no_id_left() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @no_id_left() kernel {
     %q = attn.alloc {name = "q"} : !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %i1 = arith.constant 1 : i32
       attn.named_barrier %i1 {threads = 64}
       %i2 = arith.constant 2 : i32

@@ -20,14 +20,14 @@ gpu.module @kernels {
   // CHECK-NOT: attn.named_barrier
   // CHECK-NOT: attn.fence
   // CHECK: gpu.return
-  gpu.func @channels(%map: !map, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @channels(%map: !map, %n: i32) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %k = attn.alloc {name = "k", offset = 0 : i64} : !ring
     %full = attn.mbarrier.alloc {name = "full", offset = 16384 : i64} : !attn.mbarriers<2>
     %empty = attn.mbarrier.alloc {name = "empty", offset = 16400 : i64} : !attn.mbarriers<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       scf.for %i = %zero to %n step %one : i32 {
         attn.mbarrier.wait %full[%zero] parity %zero : !attn.mbarriers<2>
         %s = attn.slot %k[%i] : !ring -> !b
@@ -71,12 +71,12 @@ gpu.module @kernels {
   // CHECK-NOT: attn.fence
   // CHECK-NOT: named_barrier
   // CHECK: gpu.return
-  gpu.func @staged(%map: !map, %t: f16, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @staged(%map: !map, %t: f16, %n: i32) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %q = attn.alloc {name = "q", offset = 0 : i64} : !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       %o = arith.constant dense<0.0> : !tile
       scf.for %i = %zero to %n step %one : i32 {
         %f = attn.wgmma %q, %q : !b, !b -> !flight
@@ -115,7 +115,7 @@ gpu.module @kernels {
   // CHECK: %[[ID2:.*]] = arith.constant 3 : i32
   // CHECK-NEXT: attn.named_barrier %[[ID2]] {threads = 256 : i64}
   // CHECK-NEXT: attn.cp_async %
-  gpu.func @ids(%map: !map, %g: !g, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @ids(%map: !map, %g: !g, %row: i32) kernel {
     %zero = arith.constant 0 : i32
     %x = attn.alloc {name = "x", offset = 0 : i64} : !b
     %y = attn.alloc {name = "y", offset = 8192 : i64} : !b
@@ -123,7 +123,7 @@ gpu.module @kernels {
     %full = attn.mbarrier.alloc {name = "full", offset = 24576 : i64} : !attn.mbarriers<1>
     %empty = attn.mbarrier.alloc {name = "empty", offset = 24584 : i64} : !attn.mbarriers<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %o = arith.constant dense<0.0> : !tile
       attn.local_store %o, %x : !tile, !b
       %id = arith.constant 1 : i32
@@ -158,7 +158,7 @@ gpu.module @kernels {
   // CHECK: partition "producer"
   // CHECK: gpu.barrier
   // CHECK-NEXT: attn.local_store
-  gpu.func @around(%t: !tile, %g: !g, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @around(%t: !tile, %g: !g, %row: i32) kernel {
     %a = attn.alloc {name = "a", offset = 0 : i64} : !b
     %c = attn.alloc {name = "c", offset = 8192 : i64} : !b
     attn.cp_async %g[%row], %a : !g, !b
@@ -166,7 +166,7 @@ gpu.module @kernels {
     attn.cp_async.wait {pending = 0}
     attn.local_store %t, %c : !tile, !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %f = attn.wgmma %a, %a : !b, !b -> !flight
       %r = attn.wgmma.wait %f {pending = 0} : !flight -> !acc
       %u = attn.local_load %c : !b -> !tile
@@ -191,7 +191,7 @@ gpu.module @kernels {
   // CHECK: attn.fence.proxy_async
   // CHECK-NEXT: gpu.barrier
   // CHECK-NEXT: attn.warp_specialize
-  gpu.func @fence_places(%map: !map, %t: !tile, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @fence_places(%map: !map, %t: !tile, %n: i32) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %a = attn.alloc {name = "a", offset = 0 : i64} : !b
@@ -205,7 +205,7 @@ gpu.module @kernels {
       attn.fence.proxy_async
     }
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       attn.elect {
         attn.tma.load %map[%n, %zero], %a barrier %full[%zero] : !attn.mbarriers<1> : !map, !b
       }
@@ -231,13 +231,13 @@ gpu.module @kernels {
   // CHECK-NEXT: attn.elect each_warpgroup
   // CHECK-NOT: named_barrier
   // CHECK: gpu.return
-  gpu.func @own_rows(%map: !map, %n: i32, %x: f16) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @own_rows(%map: !map, %n: i32, %x: f16) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %q = attn.alloc {name = "q", offset = 0 : i64} : !attn.buffer<2x128x128xf16, #s128, shared>
     %k = attn.alloc {name = "k", offset = 65536 : i64} : !attn.buffer<128x64xf16, #s128, shared>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       attn.turn.start 1
       %o = tensor.splat %x : tensor<128x64xf16, #attn.mma<warps = [8, 1]>>
       scf.for %i = %zero to %n step %one : i32 {
@@ -276,11 +276,11 @@ gpu.module @kernels {
   // CHECK: %[[EACH:.*]] = arith.constant 2 : i32
   // CHECK: attn.named_barrier %[[EACH]] {each_warpgroup, threads = 128 : i64}
   // CHECK-NEXT: attn.elect each_warpgroup
-  gpu.func @mixed_rows(%map: !map, %i: i32, %x: f16) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @mixed_rows(%map: !map, %i: i32, %x: f16) kernel {
     %q = attn.alloc {name = "q", offset = 0 : i64} : !attn.buffer<128x64xf16, #s128, shared>
     %c = attn.alloc {name = "c", offset = 65536 : i64} : !attn.buffer<128x64xf16, #s128, shared>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       %o = tensor.splat %x : tensor<128x32xf16, #attn.mma<warps = [8, 1]>>
       %p = tensor.splat %x : tensor<128x64xf16, #attn.mma<warps = [8, 1]>>
       %v = attn.transpose %q : !attn.buffer<128x64xf16, #s128, shared> -> !attn.buffer<64x128xf16, #attn.transposed<#s128>, shared>
@@ -312,10 +312,10 @@ gpu.module @kernels {
   // CHECK-NEXT: attn.local_store
   // CHECK-NOT: attn.named_barrier
   // CHECK: gpu.return
-  gpu.func @while(%x: f16, %n: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @while(%x: f16, %n: i1) kernel {
     %q = attn.alloc {name = "q", offset = 0 : i64} : !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       %o = tensor.splat %x : !tile
       scf.while : () -> () {
         %l = attn.local_load %q : !b -> !tile
@@ -337,9 +337,9 @@ gpu.module @kernels {
   // CHECK: attn.rare {{.*}} : tensor<128x8xf32, {{.*}}>) : tensor
   // CHECK: partition "single"
   // CHECK: attn.rare {{.*}} {barrier = 5 : i64, each_warpgroup}
-  gpu.func @votes(%x: f32, %c: i1) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @votes(%x: f32, %c: i1) kernel {
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       attn.turn.start 1
       attn.turn.take 1
       attn.turn.pass 1
@@ -379,14 +379,14 @@ gpu.module @kernels {
   // CHECK: attn.scalar_store
   // CHECK: attn.named_barrier
   // CHECK: attn.scalar_load
-  gpu.func @sent(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @sent(%x: i32) kernel {
     %zero = arith.constant 0 : i32
     %b = attn.alloc {name = "b", offset = 0 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
     %c = attn.alloc {name = "c", offset = 16 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
     %full = attn.mbarrier.alloc {name = "full", offset = 32 : i64} : !attn.mbarriers<1>
     %empty = attn.mbarrier.alloc {name = "empty", offset = 40 : i64} : !attn.mbarriers<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {
@@ -412,10 +412,10 @@ gpu.module @kernels {
   // CHECK-NEXT: %[[ID:.*]] = arith.constant 15 : i32
   // CHECK-NEXT: attn.named_barrier %[[ID]] {threads = 128 : i64}
   // CHECK-NEXT: attn.local_load
-  gpu.func @last_id() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @last_id() kernel {
     %x = attn.alloc {name = "x", offset = 0 : i64} : !b
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %o = arith.constant dense<0.0> : !tile
       attn.local_store %o, %x : !tile, !b
       %0 = attn.local_load %x : !b -> !tile
@@ -464,13 +464,13 @@ gpu.module @kernels {
   // CHECK-NEXT: attn.fence.proxy_async
   // CHECK-NEXT: attn.mbarrier.arrive
   // CHECK-NEXT: attn.mbarrier.arrive
-  gpu.func @copies_in_turn(%g: !g, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @copies_in_turn(%g: !g, %row: i32) kernel {
     %zero = arith.constant 0 : i32
     %a = attn.alloc {name = "a", offset = 0 : i64} : !b
     %c = attn.alloc {name = "c", offset = 8192 : i64} : !b
     %full = attn.mbarrier.alloc {name = "full", offset = 16384 : i64} : !attn.mbarriers<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       attn.mbarrier.wait %full[%zero] parity %zero : !attn.mbarriers<1>
       %f = attn.wgmma %a, %c : !b, !b -> !flight
       %r = attn.wgmma.wait %f {pending = 0} : !flight -> !acc

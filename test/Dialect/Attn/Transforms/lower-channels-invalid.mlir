@@ -2,7 +2,7 @@
 
 gpu.module @kernels {
   // expected-note@below {{this kernel has none}}
-  gpu.func @no_partitions() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @no_partitions() kernel {
     // expected-error@below {{expected a channel made before the kernel's attn.warp_specialize}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     gpu.return
@@ -12,15 +12,15 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @inside() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @inside() kernel {
 
     // expected-note@below {{which is here}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected a channel made before the kernel's attn.warp_specialize}}
       %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     }
-    partition "producer" warps 4 registers 24 {
+    partition "producer" warps 4 tiles [4, 1] registers 24 {
 
     }
     gpu.return
@@ -30,12 +30,12 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @unknown_role() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @unknown_role() kernel {
     // expected-error@below {{expected a partition for role 'load', got none}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     // expected-note@below {{the partitions are here}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
 
     }
     partition "producer" warps 4 registers 24 {
@@ -48,11 +48,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @no_such_role() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @no_such_role() kernel {
     // expected-note@below {{the channel's roles are here}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected a role of channel 'k', got 'load'}}
       %c = attn.cursor.start %k as "load" : !attn.channel<2>
     }
@@ -66,10 +66,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @foreign_channel(%k: !attn.channel<2>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @foreign_channel(%k: !attn.channel<2>) kernel {
 
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected the result of an attn.channel.create as its channel}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
     }
@@ -83,10 +83,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @advance_foreign_channel(%k2: !attn.channel<2>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @advance_foreign_channel(%k2: !attn.channel<2>) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-error@below {{expected the result of an attn.channel.create as its channel}}
       %n = attn.cursor.advance %c on %k2 : !attn.channel<2>
@@ -101,10 +101,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquire_elsewhere() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquire_elsewhere() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "producer" : !attn.channel<2>
       // expected-error@below {{expected to stand in partition 'producer', got partition "consumer"}}
       %i, %t = attn.channel.acquire %k[%c] as "producer" : !attn.channel<2>
@@ -119,13 +119,13 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquire_outside() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquire_outside() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
     // expected-error@below {{expected to stand in partition 'consumer', got no partition}}
     %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
 
     }
     partition "producer" warps 4 registers 24 {
@@ -138,10 +138,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @release_elsewhere() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @release_elsewhere() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       // expected-error@below {{expected to stand in partition 'producer', got partition "consumer"}}
@@ -157,11 +157,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @release_of_other_channel() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @release_of_other_channel() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       // expected-error@below {{expected a token of role 'consumer' of channel 'v', got one of role 'consumer' of channel 'k'}}
@@ -177,10 +177,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquire_of_other_role() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquire_of_other_role() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "producer" : !attn.channel<2>
       // expected-error@below {{expected a cursor of role 'consumer' of channel 'k', got one of role 'producer' of channel 'k'}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -195,11 +195,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @advance_on_other_channel() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @advance_on_other_channel() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-error@below {{expected a cursor of role 'consumer' of channel 'v', got one of role 'consumer' of channel 'k'}}
       %n = attn.cursor.advance %c on %v : !attn.channel<2>
@@ -214,10 +214,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @cursor_from_outside(%c: !attn.cursor) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @cursor_from_outside(%c: !attn.cursor) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected a cursor of role 'consumer' of channel 'k', got one from outside the kernel}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
     }
@@ -231,11 +231,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @channels_meet(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @channels_meet(%cond: i1) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %a = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %b = attn.cursor.start %v as "consumer" : !attn.channel<2>
       %c = scf.if %cond -> !attn.cursor {
@@ -257,12 +257,12 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @load_into_arrive_role(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @load_into_arrive_role(%map: !map, %x: i32) kernel {
     %a = attn.alloc {name = "a"} : !slot
     // expected-note@below {{the channel is here}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       // expected-error@below {{expected the token of a role that signals by tx, got role 'consumer' of channel 'k', which signals by arrive}}
@@ -280,10 +280,10 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @load_with_foreign_token(%map: !map, %x: i32, %t: !attn.token) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @load_with_foreign_token(%map: !map, %x: i32, %t: !attn.token) kernel {
     %a = attn.alloc {name = "a"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
 
     }
     partition "producer" warps 4 registers 24 {
@@ -297,10 +297,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @different_counts() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @different_counts() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c0 = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i0, %t0 = attn.channel.acquire %k[%c0] as "consumer" : !attn.channel<2>
       // expected-note@below {{the other release is here}}
@@ -326,10 +326,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @tx_by_all() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @tx_by_all() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -349,11 +349,11 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @different_bytes(%map: !map, %x: i32, %cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @different_bytes(%map: !map, %x: i32, %cond: i1) kernel {
     %a = attn.alloc {name = "a"} : !slot
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -379,11 +379,11 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @load_in_loop(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @load_in_loop(%map: !map, %x: i32) kernel {
     %a = attn.alloc {name = "a"} : !slot
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -407,10 +407,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @tx_token_passed_on(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @tx_token_passed_on(%cond: i1) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -435,12 +435,12 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @never_released() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @never_released() kernel {
     // expected-error@below {{expected a release by role 'consumer' of channel 'k', got none}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     // expected-note@below {{so the role after it would wait forever}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
 
     }
     partition "producer" warps 4 registers 24 {
@@ -460,11 +460,11 @@ gpu.module @kernels {
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
   // expected-note@below {{the kernel's known_cluster_size says so}}
-  gpu.func @cluster_too_small(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @cluster_too_small(%map: !map, %x: i32) kernel {
     %a = attn.alloc {name = "a"} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -487,12 +487,12 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @different_multicast(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @different_multicast(%map: !map, %x: i32) kernel {
     %a = attn.alloc {name = "a"} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
     %b = attn.alloc {name = "b"} : !slot
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %t as "consumer" : !attn.channel<2>
@@ -517,12 +517,12 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @tx_before_multicast(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>, attn.warps = array<i64: 4, 1>} {
+  gpu.func @tx_before_multicast(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %a = attn.alloc {name = "a"} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
     // expected-error@below {{expected a role that signals by arrive before one with multicast loads, got role 'consumer' of channel 'k'}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", tx>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       attn.elect {
         %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
         %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -544,11 +544,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @no_parts() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @no_parts() kernel {
     // expected-note@below {{the channel is here}}
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       // expected-error@below {{expected no part of channel 'q', which has none}}
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
@@ -562,11 +562,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @which_part() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @which_part() kernel {
     // expected-note@below {{the channel is here}}
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       // expected-error@below {{expected a part of channel 'q', got none}}
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" : !attn.channel<1>
@@ -580,11 +580,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @unknown_part() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @unknown_part() kernel {
     // expected-note@below {{the channel is here}}
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       // expected-error@below {{expected a part of channel 'q', got 'middle'}}
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "middle" : !attn.channel<1>
@@ -598,11 +598,11 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @part_of_each() kernel attributes {attn.warps = array<i64: 12, 1>} {
+  gpu.func @part_of_each() kernel {
     // expected-note@below {{the channel is here}}
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 12 registers 96 {
+    partition "consumer" warps 12 tiles [12, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       // expected-error@below {{expected as many parts as warpgroups, got 2 and 3}}
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" {each_warpgroup} : !attn.channel<1>
@@ -616,12 +616,12 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @one_released() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @one_released() kernel {
     // expected-error@below {{expected a release of each part by role 'consumer' of channel 'q', got none of "lower"}}
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     // expected-note@below {{so the role after it would wait forever}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
       attn.channel.release %q, %t0 as "consumer" : !attn.channel<1>
@@ -640,10 +640,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @mixed(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @mixed(%cond: i1) kernel {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
       %i1, %t1 = attn.channel.acquire %q[%c] as "consumer" part "lower" : !attn.channel<1>
@@ -665,11 +665,11 @@ gpu.module @kernels {
 !ring = !attn.buffer<2xi32, #attn.rows, shared>
 
 gpu.module @kernels {
-  gpu.func @sometimes_leader(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @sometimes_leader(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !ring
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
       attn.channel.release %c, %t as "consumer" : !attn.channel<2>
@@ -698,12 +698,12 @@ gpu.module @kernels {
 !ring = !attn.buffer<2xi32, #attn.rows, shared>
 
 gpu.module @kernels {
-  gpu.func @tx_before_leader(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @tx_before_leader(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !ring
     // expected-error@below {{expected a role that signals by arrive before one of the cluster's leader, got role 'consumer' of channel 'tile'}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", tx>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       attn.elect {
         %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
         %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
@@ -731,12 +731,12 @@ gpu.module @kernels {
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 
 gpu.module @kernels {
-  gpu.func @leader_loads(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @leader_loads(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !ring
     %a = attn.alloc {name = "a"} : !slot
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
       attn.channel.release %c, %t as "consumer" : !attn.channel<2>
@@ -761,12 +761,12 @@ gpu.module @kernels {
 !ring = !attn.buffer<2xi32, #attn.rows, shared>
 
 gpu.module @kernels {
-  gpu.func @send_by_arrive(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @send_by_arrive(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !ring
     // expected-note@below {{the channel is here}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
       attn.channel.release %c, %t as "consumer" : !attn.channel<2>

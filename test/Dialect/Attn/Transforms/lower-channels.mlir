@@ -31,12 +31,12 @@
 // REMARK: channel 'c' becomes mbarriers
 // REMARK-SAME: barriers=6, bytes=none, counts="producer 4, consumer 8", depth=3, multicast=1
 gpu.module @kernels {
-  gpu.func @positions(%n: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @positions(%n: i32) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %ch = attn.channel.create {name = "c", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<3>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 96 {
+    partition "consumer" warps 8 tiles [8, 1] registers 96 {
       %first = attn.cursor.start %ch as "consumer" : !attn.channel<3>
       %last = scf.for %i = %zero to %n step %one iter_args(%c = %first) -> !attn.cursor : i32 {
         %index, %token = attn.channel.acquire %ch[%c] as "consumer" : !attn.channel<3>
@@ -85,10 +85,10 @@ gpu.module @kernels {
 // REMARK: channel 's' becomes mbarriers
 // REMARK-SAME: barriers=3, bytes=none, counts="a 4, b 1, c 8", depth=1, multicast=1
 gpu.module @kernels {
-  gpu.func @cycle() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @cycle() kernel {
     %ch = attn.channel.create {name = "s", roles = [#attn.role<"a", arrive>, #attn.role<"b", arrive>, #attn.role<"c", arrive>]} : !attn.channel<1>
     attn.warp_specialize
-    partition "a" warps 4 registers 96 {
+    partition "a" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %ch as "a" : !attn.channel<1>
       %index, %token = attn.channel.acquire %ch[%c] as "a" : !attn.channel<1>
       attn.channel.release %ch, %token as "a" : !attn.channel<1>
@@ -143,14 +143,14 @@ gpu.module @kernels {
 !mw = !attn.tensor_map<128x64xf16, swizzle = 128>
 !mh = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @bytes(%mw: !mw, %mh: !mh, %n: i32, %cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @bytes(%mw: !mw, %mh: !mh, %n: i32, %cond: i1) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %a = attn.alloc {name = "a"} : !whole
     %b = attn.alloc {name = "b"} : !half
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c0 = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i0, %t0 = attn.channel.acquire %k[%c0] as "consumer" : !attn.channel<2>
       %c1 = attn.cursor.advance %c0 on %k : !attn.channel<2>
@@ -236,13 +236,13 @@ gpu.module @kernels {
 !half = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @multicast(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @multicast(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %a = attn.alloc {name = "a"} : !whole
     %b = attn.alloc {name = "b"} : !half
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !attn.channel<2>
       attn.channel.release %k, %kt as "consumer" : !attn.channel<2>
@@ -285,11 +285,11 @@ gpu.module @kernels {
 // REMARK: counts="producer 1, producer.reader 4"
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @two_roles(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @two_roles(%map: !map, %x: i32) kernel {
     %v = attn.alloc {name = "v"} : !attn.buffer<2x64x64xf16, #attn.auto, shared>
     %ch = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       %load = attn.cursor.start %ch as "producer" : !attn.channel<2>
@@ -315,10 +315,10 @@ gpu.module @kernels {
 // CHECK:         attn.mbarrier.init %{{.*}} {count = 4 : i64}
 // CHECK:         attn.mbarrier.init %{{.*}} {count = 2 : i64}
 gpu.module @kernels {
-  gpu.func @warpgroups() kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @warpgroups() kernel {
     %ch = attn.channel.create {name = "c", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 96 {
+    partition "consumer" warps 8 tiles [8, 1] registers 96 {
       %c = attn.cursor.start %ch as "consumer" : !attn.channel<1>
       %index, %token = attn.channel.acquire %ch[%c] as "consumer" : !attn.channel<1>
       attn.elect each_warpgroup {
@@ -359,13 +359,13 @@ gpu.module @kernels {
 // REMARK: channel 'q' becomes mbarriers
 // REMARK-SAME: barriers=8, bytes="8192, 16384", counts="producer 1, consumer 4", depth=2, multicast=1, parts=2
 gpu.module @kernels {
-  gpu.func @parts(%map: !map, %i: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @parts(%map: !map, %i: i32) kernel {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<2>
     %a = attn.alloc {name = "a"} : !slot
     %b = attn.alloc {name = "b"} : !slot
     %d = attn.alloc {name = "d"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 8 registers 96 {
+    partition "consumer" warps 8 tiles [8, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<2>
       %index, %token = attn.channel.acquire %q[%c] as "consumer" {each_warpgroup} : !attn.channel<2>
       attn.channel.release %q, %token as "consumer" : !attn.channel<2>
@@ -416,11 +416,11 @@ gpu.module @kernels {
 // REMARK: channel 'tile' becomes mbarriers
 // REMARK-SAME: barriers=6, bytes=4, counts="producer 1, producer.reader 1, consumer 8", depth=2
 gpu.module @kernels {
-  gpu.func @leader(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @leader(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.rows, shared>
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
       attn.channel.release %c, %t as "consumer" : !attn.channel<2>
@@ -454,11 +454,11 @@ gpu.module @kernels {
 // CHECK:         attn.mbarrier.expect_tx %{{.*}} {bytes = 4 : i64} : <2>
 // CHECK:         attn.scalar_send %{{.*}}, %{{.*}} barrier %{{.*}} : !attn.mbarriers<2> :
 gpu.module @kernels {
-  gpu.func @alone(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @alone(%x: i32) kernel {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.rows, shared>
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %p = attn.cursor.start %c as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %c[%p] as "consumer" : !attn.channel<2>
       attn.channel.release %c, %t as "consumer" : !attn.channel<2>

@@ -7,7 +7,7 @@ gpu.module @kernels {
     // expected-note@below {{the roles are here}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {
@@ -63,7 +63,7 @@ gpu.module @kernels {
     // expected-note@below {{the roles are here}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       // expected-error@below {{expected to stand in an attn.elect or a second role of partition 'producer', by which its threads read indices, got none}}
@@ -85,7 +85,7 @@ gpu.module @kernels {
     // expected-note@below {{the roles are here}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       // expected-error@below {{expected a first role that signals by arrive in clusters of 1 CTAs, got tx}}
@@ -107,7 +107,7 @@ gpu.module @kernels {
     // expected-note@below {{the roles are here}}
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>, #attn.role<"consumer.other", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected one role of partition 'consumer' that reads indices, got 'consumer' and 'consumer.other'}}
       attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !ring {
       ^bb0(%tile: i32):

@@ -114,11 +114,11 @@ gpu.module @kernels {
   // CHECK: attn.scalar_store %[[TAKEN]], %[[RING]][%[[I]]]
   // CHECK: attn.channel.release %[[C]], %[[TOKEN]] as "producer"
   // CHECK: scf.yield %[[TAKEN]], %{{.*}}
-  gpu.func @dynamic(%count: i32, %counter: !llvm.ptr<1>, %x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @dynamic(%count: i32, %counter: !llvm.ptr<1>, %x: f32) kernel {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %r = attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> iter_args(%x : f32) {
       ^bb0(%tile: i32, %v: f32):
         %y = arith.addf %v, %v : f32
@@ -164,11 +164,11 @@ gpu.module @kernels {
   // CHECK-DAG: %[[D2:.*]] = attn.cursor.advance %[[D]] on %[[C]]
   // CHECK-DAG: %[[R2:.*]] = attn.cursor.advance %[[R]] on %[[C]]
   // CHECK: scf.yield %[[NEXT]], %[[D2]], %[[R2]]
-  gpu.func @readers(%count: i32, %counter: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @readers(%count: i32, %counter: !llvm.ptr<1>) kernel {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       attn.tile_loop %count scheduler dynamic counter %counter channel %c ring %ring : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
       ^bb0(%tile: i32):
         gpu.printf "%d", %tile : i32
@@ -202,11 +202,11 @@ gpu.module @kernels {
   // CHECK: attn.channel.acquire %{{.*}} as "producer.reader"
   // CHECK: attn.scalar_load
   // CHECK: attn.channel.release %{{.*}} as "producer.reader"
-  gpu.func @dealt_cluster(%count: i32, %counter: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @dealt_cluster(%count: i32, %counter: !llvm.ptr<1>) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi32, #attn.auto, shared>
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {

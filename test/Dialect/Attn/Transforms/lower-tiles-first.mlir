@@ -41,9 +41,9 @@ gpu.module @kernels {
   // CHECK: %[[OWN:.*]] = arith.subi %[[WARP]], %c4
   // CHECK: %[[GROUP:.*]] = arith.shrui %[[OWN]], %c2
   // CHECK: arith.cmpi slt, %[[GROUP]], %c1
-  gpu.func @index() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @index() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
       %w = attn.warpgroup_index

@@ -135,10 +135,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @block_size() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @block_size() kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
     // expected-error @below {{expected 'known_block_size' to be the 256 threads of the partitions, got 128}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
     }
@@ -149,10 +149,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @no_block_size() kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @no_block_size() kernel attributes {nvvm.minctasm = 1 : i32} {
     // expected-error @below {{expected 'known_block_size' to be the 256 threads of the partitions, got none}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
     }
@@ -163,10 +163,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @grid() kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @grid() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
     // expected-error @below {{expected the kernel's grid of warps to be the 4 warps of the first partition, got 8}}
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
     }
@@ -178,9 +178,9 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   // expected-error @below {{expected 'nvvm.minctasm' from 1 to 32, got 0}}
-  gpu.func @no_cta() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 0 : i32} {
+  gpu.func @no_cta() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 0 : i32} {
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
     }
@@ -192,9 +192,9 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   // expected-error @below {{expected 'nvvm.minctasm' or 'nvvm.maxnreg' on a kernel whose partitions set their registers, got neither}}
-  gpu.func @no_bound() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>} {
+  gpu.func @no_bound() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
     }
@@ -205,9 +205,9 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @tile_in_producer(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @tile_in_producer(%x: f32) kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
       // expected-error @below {{expected to stand in the first partition, whose warps hold the register tiles}}
@@ -297,11 +297,11 @@ gpu.module @kernels {
 !v = !attn.buffer<32x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
 !vt = !attn.buffer<64x32xf8E4M3FN, #attn.swizzled<span = 32>, shared>
 gpu.module @kernels {
-  gpu.func @partition() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 768, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @partition() kernel attributes {known_block_size = array<i32: 768, 1, 1>, nvvm.minctasm = 1 : i32} {
     %v = attn.alloc {offset = 0 : i64} : !v
     %vt = attn.alloc {offset = 2048 : i64} : !vt
     attn.warp_specialize
-    partition "consumer" warps 4 registers 152 {
+    partition "consumer" warps 4 tiles [4, 1] registers 152 {
     }
     partition "producer" warps 4 registers 88 {
     }

@@ -148,10 +148,10 @@ gpu.module @kernels {
   // CHECK:       scf.if %[[ELECTED]] {
   // CHECK-NOT:     nvvm.bar.warp.sync
   // CHECK:         nvvm.mbarrier.arrive
-  gpu.func @partitions(%i: i32) kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @partitions(%i: i32) kernel attributes {known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32} {
     %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 168 {
+    partition "consumer" warps 8 tiles [8, 1] registers 168 {
       attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
     }
     partition "helper" warps 4 registers 128 {
@@ -170,10 +170,10 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @alone
   // CHECK-NOT: nvvm.setmaxregister
   // CHECK: nvvm.mbarrier.arrive
-  gpu.func @alone(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @alone(%i: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
     %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
     attn.warp_specialize
-    partition "all" warps 4 registers 256 {
+    partition "all" warps 4 tiles [4, 1] registers 256 {
       attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
     }
     gpu.return
@@ -192,12 +192,12 @@ gpu.module @kernels {
   // CHECK: llvm.inline_asm has_side_effects "@$0 cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$1], [$2, {$3, $4, $5}], [$6];", "b,r,l,r,r,r,r,~{memory}" %[[ELECTED]],
   // CHECK: llvm.inline_asm has_side_effects "@$0 cp.async.bulk.tensor.3d
   // CHECK-NOT: nvvm.cp.async.bulk
-  gpu.func @elected(%map: !map, %i: i32, %parity: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @elected(%map: !map, %i: i32, %parity: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
     %full = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
     %empty = attn.mbarrier.alloc {offset = 80 : i64} : !attn.mbarriers<2>
     %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x128xf16, #span128, shared>
     attn.warp_specialize
-    partition "all" warps 4 registers 256 {
+    partition "all" warps 4 tiles [4, 1] registers 256 {
       attn.elect {
         attn.mbarrier.wait %empty[%i] parity %parity : !attn.mbarriers<2>
         attn.mbarrier.expect_tx %full[%i] {bytes = 16384} : !attn.mbarriers<2>
@@ -211,9 +211,9 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @bounded
   // CHECK: nvvm.setmaxregister increase 104
   // CHECK: nvvm.setmaxregister decrease 40
-  gpu.func @bounded() kernel attributes {attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.maxnreg = 79 : i32, nvvm.minctasm = 1 : i32} {
+  gpu.func @bounded() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.maxnreg = 79 : i32, nvvm.minctasm = 1 : i32} {
     attn.warp_specialize
-    partition "consumer" warps 4 registers 104 {
+    partition "consumer" warps 4 tiles [4, 1] registers 104 {
     }
     partition "producer" warps 4 registers 40 {
     }
@@ -414,12 +414,12 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
   // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %[[PART]], box[%{{.*}}, %[[ROW]], %{{.*}}]
   // CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[PART]][16384]
   // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %[[NEXT]], box[%{{.*}}, %[[ROW]], %{{.*}}]
-  gpu.func @warpgroups(%map: !map, %row: i32) kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @warpgroups(%map: !map, %row: i32) kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
     %zero = arith.constant 0 : i32
     %id = arith.constant 3 : i32
     %b = attn.alloc {offset = 0 : i64} : !attn.buffer<128x128xf16, #span128, shared>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       attn.named_barrier %id {threads = 128, each_warpgroup}
       attn.elect each_warpgroup {
         attn.tma.store %b, %map[%zero, %row, %zero] {warpgroups = 2} : !attn.buffer<128x128xf16, #span128, shared>, !map

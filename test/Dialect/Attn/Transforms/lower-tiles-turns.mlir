@@ -16,9 +16,9 @@
 // ONE-LABEL: gpu.func @turns
 // ONE-NOT: llvm.nvvm.barrier
 gpu.module @kernels {
-  gpu.func @turns() kernel attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+  gpu.func @turns() kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       attn.turn.start 2
       attn.turn.take 2
       attn.turn.pass 2

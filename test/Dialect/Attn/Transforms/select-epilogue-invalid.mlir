@@ -52,10 +52,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @rows(%x: f16, %g: !attn.global<?x64xf16>, %row: i32, %map: !attn.tensor_map<32x64xf16, swizzle = 128>) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @rows(%x: f16, %g: !attn.global<?x64xf16>, %row: i32, %map: !attn.tensor_map<32x64xf16, swizzle = 128>) kernel {
     // expected-note@below {{the partition is here}}
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       %t = tensor.splat %x : tensor<128x64xf16, #attn.auto>
       // expected-error@below {{expected a map whose boxes have 128 rows in 2 warpgroups, got boxes of 32}}
       attn.store_result %t, %g[%row] map %map[%row, %row] : !attn.tensor_map<32x64xf16, swizzle = 128> {kind = #attn<epilogue_kind tma>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>

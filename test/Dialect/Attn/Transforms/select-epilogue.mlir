@@ -150,12 +150,12 @@ gpu.module @kernels {
   // CHECK-NEXT: }
   // CHECK-NEXT: partition "producer"
   // REMARK: Function=tma | Remark="the result is tma", kind=tma, row-alignment=16, row-bytes=128, scratch-bytes=16384, staged-bytes=16384
-  gpu.func @tma(%x: f16, %p: !llvm.ptr<1>, %off: i64, %n: i32, %map: !attn.tensor_map<64x64xf16, swizzle = 128>) kernel attributes {attn.warps = array<i64: 8, 1>} {
+  gpu.func @tma(%x: f16, %p: !llvm.ptr<1>, %off: i64, %n: i32, %map: !attn.tensor_map<64x64xf16, swizzle = 128>) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %o = attn.alloc {name = "o"} : !attn.buffer<128x64xf16, #attn.auto, shared>
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       %t = tensor.splat %x : tensor<128x64xf16, #attn.auto>
       %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
       scf.for %i = %zero to %n step %one : i32 {

@@ -7,7 +7,7 @@
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @rank(%map: !map) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     // expected-note @below {{it depends on this}}
     %id = gpu.cluster_block_id x
@@ -15,7 +15,7 @@ gpu.module @kernels {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -42,7 +42,7 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @branch(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     // expected-note @below {{they depend on this}}
     %id = gpu.cluster_block_id x
@@ -51,7 +51,7 @@ gpu.module @kernels {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -90,12 +90,12 @@ func.func @launches(%map: !map, %x: i32) {
 gpu.module @kernels {
   // expected-note @below {{for this kernel}}
   gpu.func @kernel(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -121,13 +121,13 @@ gpu.module @kernels {
 gpu.module @kernels {
   // expected-error @below {{'gpu.func' op expected argument 0 of the launch record to be a tensor map with box [64, 64], got array<i64: 64, 32>}}
   gpu.func @record(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>,
+      attributes {known_cluster_size = array<i32: 2, 1, 1>,
                   attn.launch = {args = [{box = array<i64: 64, 32>, kind = "tensor_map"}]}} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -152,13 +152,13 @@ gpu.module @kernels {
 gpu.module @kernels {
   // expected-error @below {{'gpu.func' op expected argument 0 of the launch record to be a tensor map with box [64, 64], got none}}
   gpu.func @record(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>,
+      attributes {known_cluster_size = array<i32: 2, 1, 1>,
                   attn.launch = {args = []}} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -183,13 +183,13 @@ gpu.module @kernels {
 gpu.module @kernels {
   // expected-error @below {{'gpu.func' op expected argument 0 of the launch record to be a tensor map with box [64, 64], got {kind = "scalar"}}}
   gpu.func @record(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>,
+      attributes {known_cluster_size = array<i32: 2, 1, 1>,
                   attn.launch = {args = [{kind = "scalar"}]}} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -215,7 +215,7 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   // expected-note @below {{this kernel has none}}
-  gpu.func @nowhere() kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @nowhere() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     // expected-error @below {{expected a channel made before the kernel's attn.warp_specialize}}
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     gpu.return

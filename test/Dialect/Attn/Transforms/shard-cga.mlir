@@ -28,13 +28,13 @@ func.func @launches(%tensor: memref<?x64xf16>, %x: i32) {
 }
 gpu.module @kernels {
   gpu.func @four(%x: i32, %map: !map) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 4, 1, 1>,
+      attributes {known_cluster_size = array<i32: 4, 1, 1>,
                   attn.launch = {args = [{kind = "scalar"}, {box = array<i64: 64, 64>, kind = "tensor_map"}]}} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -74,14 +74,14 @@ gpu.module @others {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @same(%map: !map, %n: i32, %lengths: !llvm.ptr<1>) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %v_slot = attn.alloc {name = "v"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -134,14 +134,14 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @rank(%map: !map) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %id = gpu.cluster_block_id x
     %rank = arith.index_cast %id : index to i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -172,14 +172,14 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @carried(%map: !map, %n: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %id = gpu.cluster_block_id x
     %rank = arith.index_cast %id : index to i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -211,14 +211,14 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @trips(%map: !map) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %id = gpu.cluster_block_id x
     %rank = arith.index_cast %id : index to i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -253,7 +253,7 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @branch(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %block = gpu.block_id x
     %cta = arith.index_cast %block : index to i32
@@ -261,7 +261,7 @@ gpu.module @kernels {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -295,12 +295,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @while(%map: !map, %x: i32, %cond: i1) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -348,12 +348,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @memory(%map: !map, %p: !llvm.ptr<1>, %s: !llvm.ptr<3>) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -382,12 +382,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @shared(%map: !map, %s: !llvm.ptr<3>) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -421,14 +421,14 @@ gpu.module @kernels {
 !map3 = !attn.tensor_map<8x8x64xf16, swizzle = 128>
 gpu.module @kernels {
   gpu.func @rows(%map: !map, %map3: !map3, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 8, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 8, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %v_slot = attn.alloc {name = "v"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -462,12 +462,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @odd(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 4, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 4, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -500,7 +500,7 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @mixed(%map: !map, %other: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %id = gpu.cluster_block_id x
     %rank = arith.index_cast %id : index to i32
@@ -511,7 +511,7 @@ gpu.module @kernels {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %q_slot = attn.alloc {name = "q"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -555,12 +555,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @stored(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -591,12 +591,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @stacked(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -626,12 +626,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @given(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -660,12 +660,12 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @alone(%map: !map, %x: i32) kernel
-      attributes {attn.warps = array<i64: 4, 1>} {
+      {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch
@@ -695,14 +695,14 @@ gpu.module @kernels {
 !ch = !attn.channel<1>
 gpu.module @kernels {
   gpu.func @dealt(%map: !map, %count: i32, %counter: !llvm.ptr<1>) kernel
-      attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+      attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %zero = arith.constant 0 : i32
     %tile = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"producer.reader", arrive>]} : !attn.channel<2>
     %ring = attn.alloc {name = "tile"} : !ring
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %kc = attn.cursor.start %k as "consumer" : !ch
       %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
       attn.channel.release %k, %kt as "consumer" : !ch

@@ -1,10 +1,10 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-verify-tokens))' --split-input-file -verify-diagnostics
 
 gpu.module @kernels {
-  gpu.func @not_released() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @not_released() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-error@below {{expected a use of the token on each path, got none}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -19,10 +19,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @released_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @released_twice() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -41,10 +41,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @released_on_one_path(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @released_on_one_path(%cond: i1) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -63,10 +63,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @released_in_a_rare_region(%f: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @released_in_a_rare_region(%f: f32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -87,10 +87,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @released_in_a_loop(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @released_in_a_loop(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -110,10 +110,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @carried_and_released(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @carried_and_released(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -135,10 +135,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @lost_by_an_iteration(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @lost_by_an_iteration(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
       // expected-error@below {{expected a use of the token on each path, got none}}
@@ -159,10 +159,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @selected(%cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @selected(%cond: i1) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -184,11 +184,11 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
-  gpu.func @load_after_release(%map: !map, %x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @load_after_release(%map: !map, %x: i32) kernel {
     %a = attn.alloc {name = "a"} : !slot
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{the token is made here}}
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -207,10 +207,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @never_acquired() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @never_acquired() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %n = attn.cursor.advance %c on %k : !attn.channel<2>
@@ -225,10 +225,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquired_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquired_twice() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{it is used here}}
@@ -248,10 +248,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @advanced_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @advanced_twice() kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
@@ -271,10 +271,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquired_again_by_an_iteration(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquired_again_by_an_iteration(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %r = scf.for %j = %x to %x step %x iter_args(
           // expected-note@below {{the cursor is made here}}
@@ -295,10 +295,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @acquired_after_passing_on(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @acquired_after_passing_on(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // expected-note@below {{it is used here}}
@@ -319,10 +319,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @dropped_behind_a_loop(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @dropped_behind_a_loop(%x: i32) kernel {
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
       %n = attn.cursor.advance %c on %k : !attn.channel<2>
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
@@ -343,10 +343,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @accumulator_not_awaited(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @accumulator_not_awaited(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel {
 
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected a use of the accumulator in flight on each path, got none}}
       %s = attn.wgmma %a, %a : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
     }
@@ -360,10 +360,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @accumulator_awaited_twice(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @accumulator_awaited_twice(%a: !attn.buffer<64x64xf16, #attn.auto, shared>) kernel {
 
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the accumulator in flight is made here}}
       %s = attn.wgmma %a, %a : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
       // expected-note@below {{it is used here}}
@@ -381,10 +381,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @accumulator_of_two(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @accumulator_of_two(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %cond: i1) kernel {
 
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the accumulator in flight is made here}}
       %s = attn.wgmma %a, %a : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
       // expected-error@below {{expected the same uses of the accumulator in flight on both paths}}
@@ -424,10 +424,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @part_twice() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @part_twice() kernel {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
@@ -448,10 +448,10 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @part_left() kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @part_left() kernel {
     %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
@@ -468,11 +468,11 @@ gpu.module @kernels {
 
 !ring = !attn.buffer<2xi32, #attn.rows, shared>
 gpu.module @kernels {
-  gpu.func @send_after_release(%x: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @send_after_release(%x: i32) kernel {
     %ring = attn.alloc {name = "tile"} : !ring
     %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 96 {
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
     }
     partition "producer" warps 4 registers 24 {
       attn.elect {

@@ -6,13 +6,13 @@
 !acc = !attn.inflight<64x64xf32>
 !tile = tensor<64x64xf32, #attn.auto>
 gpu.module @kernels {
-  gpu.func @kernel(%n: i32, %cond: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+  gpu.func @kernel(%n: i32, %cond: i1) kernel {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %a = attn.alloc {name = "a"} : !slot
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
     attn.warp_specialize
-    partition "consumer" warps 4 registers 240 {
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
       %c0 = attn.cursor.start %k as "consumer" : !attn.channel<2>
       // In one branch only: the cursor is passed on by the other one.
       %c1 = scf.if %cond -> !attn.cursor {

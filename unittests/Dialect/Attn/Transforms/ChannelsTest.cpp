@@ -43,7 +43,7 @@ std::string ProductKernel::getText() const {
 !cb = !attn.channel<$DB>
 gpu.module @kernels {
   gpu.func @product(%amap: !a_map, %bmap: !b_map, %cmap: !c_map, %blocks: i32, %tiles: i32) kernel
-      attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>,
+      attributes {known_block_size = array<i32: 384, 1, 1>,
                   $CLUSTERSIZE nvvm.minctasm = 1 : i32} {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
@@ -59,7 +59,7 @@ gpu.module @kernels {
     %ach = attn.channel.create {name = "a", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]$PARTS} : !ca
     %bch = attn.channel.create {name = "b", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !cb
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {
       %a0 = attn.cursor.start %ach as "consumer" : !ca
       %b0 = attn.cursor.start %bch as "consumer" : !cb
       %none = arith.constant dense<0.0> : !acc

@@ -63,7 +63,7 @@ std::string ringKernel(bool inFlight) {
 !b_ring = !attn.buffer<2x64x64xbf16, #attn.swizzled<span = 128>, shared>
 gpu.module @kernels [#attn.target<chip = "sm_90a">] {
   gpu.func @ring(%amap: !a_map, %bmap: !b_map, %out: !llvm.ptr<1>, %blocks: i32) kernel
-      attributes {attn.warps = array<i64: 8, 1>, known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+      attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %width = arith.constant 64 : i32
@@ -78,7 +78,7 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {
     }
     gpu.barrier
     attn.warp_specialize
-    partition "consumer" warps 8 registers 240 {)" +
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {)" +
          consumer + R"(
       %id = arith.constant 1 : i32
       attn.named_barrier %id {threads = 256}

@@ -76,6 +76,12 @@ struct WgmmaGroups : public SideEffects::Resource::Base<WgmmaGroups> {
 /// 32-bit registers of an SM, and so of a CTA.
 inline constexpr int64_t kRegisterFile = 65536;
 
+/// Warps of the largest CTA, on all chips.
+inline constexpr int64_t kMaxWarps = 32;
+
+/// Warps of a warpgroup (PTX ISA, setmaxnreg).
+inline constexpr int64_t kWarpgroupWarps = 4;
+
 /// Trait of ops that need at least compute capability `SM` (80 for sm_80):
 /// implements ArchOpInterface.
 template <int SM>
@@ -111,21 +117,22 @@ llvm::Expected<SharedLayout> getSharedLayout(BufferType type);
 /// True if the type is a register tile: a static tensor with an attn layout.
 bool isTile(Type type);
 
-/// True if the encoding or layout is #attn.auto.
-inline bool isAuto(Attribute layout) {
-  return llvm::isa_and_nonnull<AutoLayoutAttr>(layout);
-}
+/// True if attn-infer-layouts has yet to choose a layout: for #attn.auto, and
+/// for partial row sums of such tiles.
+bool isAuto(Attribute layout);
 
 /// True for a grid of warps over (rows, columns) that tiles can have: two
 /// powers of two, or any number of rows and one column.
 bool isWarpGrid(ArrayRef<int64_t> warps);
 
-/// The (rows, columns) grid of warps of a kernel, from its `attn.warps`. An
-/// error at the kernel if the attribute is missing.
-FailureOr<std::pair<int64_t, int64_t>> getWarpGrid(gpu::GPUFuncOp kernel);
+/// The (rows, columns) grid of warps that hold the register tiles where `op`
+/// stands: that of its partition, outside of partitions the kernel's
+/// `attn.warps`. An error at the partition or the kernel that states none.
+FailureOr<std::pair<int64_t, int64_t>> getWarpGrid(Operation *op);
 
-/// The number of threads of a kernel's CTA: 32 for each warp of its grid.
-FailureOr<int64_t> getNumThreads(gpu::GPUFuncOp kernel);
+/// True for a kernel whose program is that of a CTA's warps: it states
+/// `attn.warps`, or has partitions.
+bool isTileKernel(gpu::GPUFuncOp kernel);
 
 /// Checks that the chips in the targets of `module` have all ops in it that
 /// state what they need (ArchOpInterface). Errors at each op that is missing,

@@ -167,12 +167,13 @@ def Attn_PartialLayoutAttr : Attn_TileLayoutAttr<"PartialLayout", "partial"> {
     Rows as in `parent`; one column for each group of threads that owns
     different columns of the same row, so each thread holds one value a row.
     The extent along dimension 1 is the number of such groups (4 for
-    `#attn.mma<warps = [4, 1]>`).
+    `#attn.mma<warps = [4, 1]>`). With `#attn.auto` as parent,
+    `attn-infer-layouts` chooses it.
 
     Example: `tensor<128x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>`.
   }];
   let parameters = (ins
-    AttrParameter<"::mlir::Attribute", "#attn.mma, the layout of the rank-2 tile">:$parent);
+    AttrParameter<"::mlir::Attribute", "#attn.mma, the layout of the rank-2 tile, or #attn.auto">:$parent);
   let assemblyFormat = "`<` `parent` `=` $parent `>`";
   let genVerifyDecl = 1;
 }

@@ -37,7 +37,8 @@ def Attn_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// `#attn.launch` on a kernel: how it is launched.
     static constexpr llvm::StringLiteral kLaunchAttr = "attn.launch";
-    /// Attribute on a kernel: the grid of warps over (rows, columns).
+    /// Attribute on a kernel without partitions: the grid of warps over (rows,
+    /// columns).
     static constexpr llvm::StringLiteral kWarpsAttr = "attn.warps";
     /// Attribute on a kernel: bytes of dynamic shared memory, set by
     /// attn-allocate-shared.

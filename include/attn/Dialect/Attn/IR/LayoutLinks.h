@@ -9,9 +9,14 @@
 #define ATTN_DIALECT_ATTN_IR_LAYOUTLINKS_H
 
 #include "mlir/IR/Attributes.h"
+#include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
 
 namespace mlir::attn {
+
+/// True for an op that computes each element of its tiles from the same element
+/// of its operands.
+bool isElementwiseOnTiles(Operation *op);
 
 /// How the layouts of two tiles relate, seen from the first.
 enum class LayoutRelation { Same, RowsOf, PartialOf, TileOf, TileOfPartial };

@@ -26,10 +26,10 @@ def Attn_ReduceOp : Attn_Op<"reduce", [Pure,
     Example:
 
     ```mlir
-    func.func @rows(%t: tensor<128x64xf32, #attn.auto>) -> (tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>) {
+    func.func @rows(%t: tensor<128x64xf32, #attn.auto>) -> (tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>) {
       %m = attn.reduce max %t : tensor<128x64xf32, #attn.auto> -> tensor<128xf32, #attn.auto>
-      %l = attn.reduce add %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x4xf32, #attn.auto>
-      return %m, %l : tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>
+      %l = attn.reduce add %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+      return %m, %l : tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
     }
     ```
   }];
@@ -240,8 +240,8 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Example:
 
     ```mlir
-    func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.auto>, %o: tensor<128x128xf32, #attn.auto>, %c: f32) {
-      %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>, tensor<128x128xf32, #attn.auto>
+    func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x128xf32, #attn.auto>, %c: f32) {
+      %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x128xf32, #attn.auto>
       return
     }
     ```

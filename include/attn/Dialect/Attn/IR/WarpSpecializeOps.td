@@ -16,15 +16,20 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
   let summary = "gives each group of warps a program of its own";
   let description = [{
     The warps of the CTA, in order, are dealt to the partitions; each partition
-    runs its region, concurrently with the others. `registers` is the number of
-    registers that each thread of a partition asks for (PTX ISA, setmaxnreg);
-    the sum over all threads fits the register file. A partition that has the
-    CTA for itself keeps those that the kernel starts with.
+    runs its region, concurrently with the others. It is whole warpgroups, or
+    warps of one warpgroup that it shares with others.
 
-    Register tiles exist in the first partition only, whose warps are the
-    kernel's `attn.warps`. Values from above are captured if they are the same
-    in all threads of a warp: scalars, buffers, channels, views, but no tiles.
-    A kernel has at most one, at the top level of its body.
+    `registers` is the number of registers that each thread of a partition asks
+    for (PTX ISA, setmaxnreg, which acts on whole warpgroups: all partitions of
+    a warpgroup ask for the same); the sum over all threads fits the register
+    file. A partition that has the CTA for itself keeps those that the kernel
+    starts with.
+
+    A partition with `tiles [rows, columns]` has register tiles of its own, which
+    its warps hold in a grid of that many rows and columns; one without has
+    none. Values from above are captured if they are the same in all threads of
+    a warp: scalars, buffers, channels, views, but no tiles. A kernel has at
+    most one, at the top level of its body.
 
     Undefined behaviour: a barrier of the CTA inside.
 
@@ -32,11 +37,13 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
 
     ```mlir
     gpu.module @kernels {
-      gpu.func @kernel() kernel attributes {attn.warps = array<i64: 4, 1>} {
+      gpu.func @kernel() kernel {
         attn.warp_specialize
-        partition "consumer" warps 4 registers 240 {
+        partition "consumer" warps 4 tiles [4, 1] registers 240 {
         }
-        partition "producer" warps 4 registers 24 {
+        partition "mma" warps 1 registers 24 {
+        }
+        partition "load" warps 3 registers 24 {
         }
         gpu.return
       }
@@ -45,7 +52,8 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
   }];
   let arguments = (ins
     Described<StrArrayAttr, "of the partitions">:$names,
-    Described<DenseI64ArrayAttr, "of each partition, a multiple of 4">:$warps,
+    Described<DenseI64ArrayAttr, "of each partition">:$warps,
+    Described<DenseI64ArrayAttr, "rows and columns of each partition's grid of warps; 0 and 0 without register tiles">:$tiles,
     Described<DenseI64ArrayAttr, "that each thread of a partition asks for, 24 to 256, a multiple of 8">:$registers);
   let regions = (region VariadicRegion<SizedRegion<1>>:$partitions);
   let hasCustomAssemblyFormat = 1;
@@ -58,6 +66,9 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
     int64_t getFirstWarp(unsigned partition);
     /// Warps of all partitions.
     int64_t getTotalWarps();
+    /// The (rows, columns) grid of warps in which a partition holds register
+    /// tiles, or nothing if it holds none.
+    std::optional<std::pair<int64_t, int64_t>> getTileGrid(unsigned partition);
   }];
 }
 

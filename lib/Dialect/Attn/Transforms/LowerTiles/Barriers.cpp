@@ -1,6 +1,6 @@
 //===- Barriers.cpp - mbarriers, named barriers and fences ----------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -10,20 +10,22 @@ using namespace mlir::attn::lowering;
 /// Bytes of an mbarrier (PTX ISA, "Size and alignment of mbarrier object").
 static constexpr int64_t kBarrierBytes = 8;
 
-LogicalResult TileLowering::lowerBarriersAlloc(MBarrierAllocOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MBarrierAllocOp op) {
   if (!op.getOffset())
     return op.emitOpError(
         "expected an offset; attn-allocate-shared gives it one");
   if (*op.getOffset() % kBarrierBytes != 0)
     return op.emitOpError("expected an offset that is a multiple of ")
            << kBarrierBytes << ", got " << *op.getOffset();
-  barriers[op.getResult()] = sharedPointer(op.getLoc(), *op.getOffset());
+  kernel.barriers[op.getResult()] =
+      kernel.sharedPointer(op.getLoc(), *op.getOffset());
   return success();
 }
 
-Value TileLowering::barrierPointer(ImplicitLocOpBuilder &b, Value array,
-                                   Value index) {
-  Value base = barriers.lookup(array);
+Value PartitionLowering::barrierPointer(ImplicitLocOpBuilder &b, Value array,
+                                        Value index) {
+  Value base = kernel.barriers.lookup(array);
   IntegerAttr constant;
   if (matchPattern(index, m_Constant(&constant))) {
     int32_t offset = constant.getInt() * kBarrierBytes;
@@ -36,7 +38,8 @@ Value TileLowering::barrierPointer(ImplicitLocOpBuilder &b, Value array,
                              ValueRange{index});
 }
 
-LogicalResult TileLowering::lowerBarriersInit(MBarrierInitOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MBarrierInitOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value count = arith::ConstantIntOp::create(b, op.getCount(), 32);
   for (int64_t i = 0; i < op.getBarriers().getType().getCount(); ++i)
@@ -56,20 +59,23 @@ static void fenceProxy(ImplicitLocOpBuilder &b) {
                                  NVVM::SharedSpace::shared_cta));
 }
 
-LogicalResult TileLowering::lowerFenceInit(MBarrierFenceInitOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MBarrierFenceInitOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   NVVM::FenceMbarrierInitOp::create(b);
   fenceProxy(b);
   return success();
 }
 
-LogicalResult TileLowering::lowerFenceProxy(FenceProxyOp op) {
+template <>
+LogicalResult PartitionLowering::lower(FenceProxyOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   fenceProxy(b);
   return success();
 }
 
-LogicalResult TileLowering::lowerExpectTx(MBarrierExpectTxOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MBarrierExpectTxOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
   Value bytes = arith::ConstantIntOp::create(b, op.getBytes(), 32);
@@ -81,21 +87,21 @@ LogicalResult TileLowering::lowerExpectTx(MBarrierExpectTxOp op) {
   forEachCTA(b, op.getCtas(), [&](auto inCTA) {
     NVVM::MBarrierArriveExpectTxOp::create(
         b, /*res=*/Type(), inCTA(pointer), bytes,
-        op.getCtas() && clusterScope ? NVVM::MemScopeKind::CLUSTER
-                                     : NVVM::MemScopeKind::CTA,
+        op.getCtas() && kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
+                                            : NVVM::MemScopeKind::CTA,
         /*relaxed=*/false, /*predicate=*/Value());
   });
   return success();
 }
 
-Value TileLowering::remotePointer(ImplicitLocOpBuilder &b, Value pointer,
-                                  Value rank) {
+Value PartitionLowering::remotePointer(ImplicitLocOpBuilder &b, Value pointer,
+                                       Value rank) {
   auto type = LLVM::LLVMPointerType::get(
       b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
   return NVVM::MapaOp::create(b, type, pointer, rank);
 }
 
-void TileLowering::forEachCTA(
+void PartitionLowering::forEachCTA(
     ImplicitLocOpBuilder &b, std::optional<int64_t> ctas,
     function_ref<void(function_ref<Value(Value)>)> emit) {
   if (!ctas)
@@ -107,7 +113,8 @@ void TileLowering::forEachCTA(
     });
 }
 
-LogicalResult TileLowering::lowerArrive(MBarrierArriveOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MBarrierArriveOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
   bool isRemote = op.getCtas() || op.getLeader();
@@ -124,7 +131,8 @@ LogicalResult TileLowering::lowerArrive(MBarrierArriveOp op) {
     NVVM::MBarrierArriveOp::create(
         b, /*res=*/Type(), remotePointer(b, pointer, rank),
         /*count=*/Value(),
-        clusterScope ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA);
+        kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
+                            : NVVM::MemScopeKind::CTA);
   };
   // The one thread of an elect stands for its warp.
   if (inElect) {
@@ -142,7 +150,8 @@ LogicalResult TileLowering::lowerArrive(MBarrierArriveOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerWait(MBarrierWaitOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MBarrierWaitOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
   Value parity = op.getParity();
@@ -150,8 +159,8 @@ LogicalResult TileLowering::lowerWait(MBarrierWaitOp op) {
   b.createBlock(&loop.getBefore());
   Value complete = NVVM::MBarrierTryWaitOp::create(
       b, b.getI1Type(), pointer, parity, /*ticks=*/Value(),
-      op.getCluster() && clusterScope ? NVVM::MemScopeKind::CLUSTER
-                                      : NVVM::MemScopeKind::CTA);
+      op.getCluster() && kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
+                                             : NVVM::MemScopeKind::CTA);
   Value again =
       arith::XOrIOp::create(b, complete, arith::ConstantIntOp::create(b, 1, 1));
   scf::ConditionOp::create(b, again, ValueRange());
@@ -160,14 +169,16 @@ LogicalResult TileLowering::lowerWait(MBarrierWaitOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerClusterBarrier(ClusterBarrierOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ClusterBarrierOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   NVVM::ClusterArriveOp::create(b, /*aligned=*/UnitAttr());
   NVVM::ClusterWaitOp::create(b, /*aligned=*/UnitAttr());
   return success();
 }
 
-LogicalResult TileLowering::lowerNamedBarrier(NamedBarrierOp op) {
+template <>
+LogicalResult PartitionLowering::lower(NamedBarrierOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value threads = arith::ConstantIntOp::create(b, op.getThreads(), 32);
   Value id = op.getId();
@@ -183,11 +194,8 @@ LogicalResult TileLowering::lowerNamedBarrier(NamedBarrierOp op) {
 /// that passed it on.
 static constexpr int64_t kTurnThreads = 256;
 
-LogicalResult TileLowering::lowerTurn(Operation *op, int64_t id) {
-  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
-  if (failed(grid))
-    return failure();
-  int64_t groups = grid->first * grid->second / 4;
+LogicalResult PartitionLowering::lowerTurn(Operation *op, int64_t id) {
+  int64_t groups = warps / kWarpgroupWarps;
   if (groups < 2)
     return success();
   if (id + groups > 16)
@@ -198,17 +206,17 @@ LogicalResult TileLowering::lowerTurn(Operation *op, int64_t id) {
     return arith::ConstantIntOp::create(b, value, 32);
   };
   auto isLast = [&](ImplicitLocOpBuilder &b) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, uniformWarp(),
-                                 constant(b, 4 * (groups - 1)));
+    return arith::CmpIOp::create(
+        b, arith::CmpIPredicate::uge, kernel.uniformWarp(),
+        constant(b, firstWarp + kWarpgroupWarps * (groups - 1)));
   };
   // The numbers of a warpgroup do not change: they are computed once.
   auto cached = [&](StringRef name, auto make) -> Value {
-    Value &value = entryCache[(name + std::to_string(id)).str()];
+    Value &value =
+        kernel.entryCache[(threadKey() + name + std::to_string(id)).str()];
     if (!value) {
-      uniformWarp();
-      ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
-      Value group =
-          arith::ShRUIOp::create(entry, uniformWarp(), constant(entry, 2));
+      Value group = warpgroup();
+      ImplicitLocOpBuilder entry = kernel.entryBuilder();
       Value own = arith::AddIOp::create(entry, group, constant(entry, id));
       value = make(entry, own);
     }
@@ -237,4 +245,26 @@ LogicalResult TileLowering::lowerTurn(Operation *op, int64_t id) {
          }));
   }
   return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(TurnStartOp op) {
+  return lowerTurn(op, op.getId());
+}
+
+template <>
+LogicalResult PartitionLowering::lower(TurnTakeOp op) {
+  return lowerTurn(op, op.getId());
+}
+
+template <>
+LogicalResult PartitionLowering::lower(TurnPassOp op) {
+  return lowerTurn(op, op.getId());
+}
+
+void lowering::addBarrierLowerings(LoweringTable &table) {
+  table.addReplaced<MBarrierAllocOp, MBarrierInitOp, MBarrierFenceInitOp,
+                    MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp,
+                    ClusterBarrierOp, FenceProxyOp, NamedBarrierOp, TurnStartOp,
+                    TurnTakeOp, TurnPassOp>();
 }

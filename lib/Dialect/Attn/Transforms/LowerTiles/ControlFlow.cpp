@@ -1,7 +1,7 @@
 //===- ControlFlow.cpp - Loops, branches and rare paths -------------------===//
 
 #include "../RarePath.h"
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-bool TileLowering::isLastLoop(scf::ForOp op) {
+bool PartitionLowering::isLastLoop(scf::ForOp op) {
   auto hasTiles = [](Operation *other) {
     return isa<scf::ForOp>(other) &&
            llvm::any_of(other->getResultTypes(), isRegisters);
@@ -33,22 +33,8 @@ bool TileLowering::isLastLoop(scf::ForOp op) {
   return isa<gpu::GPUFuncOp>(parent);
 }
 
-void TileLowering::renewEntry(Operation *op) {
-  ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
-  b.setInsertionPointAfter(op);
-  auto thread = LLVM::InlineAsmOp::create(
-      b, TypeRange(b.getI32Type()), ValueRange(), "mov.u32 $0, %tid.x;", "=r",
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
-      ArrayAttr());
-  threadIdValue = thread->getResult(0);
-  laneValue = warpValue = uniformWarpValue = Value();
-  entryCache.clear();
-  entryEnd = arith::ConstantIntOp::create(b, 0, 1);
-  dead.push_back(entryEnd);
-}
-
-LogicalResult TileLowering::lowerFor(scf::ForOp op) {
+template <>
+LogicalResult PartitionLowering::lower(scf::ForOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<Value> inits;
   for (Value init : op.getInitArgs()) {
@@ -95,13 +81,14 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
   for (Value old : op.getResults())
     if (failed(bind(old, loop.getResults())))
       return failure();
-  dead.push_back(op);
-  if (kernel->hasAttr(kRenewEntryAttr) && !inPartitions && isLastLoop(op))
-    renewEntry(op);
+  kernel.dead.push_back(op);
+  if (kernel.func->hasAttr(kRenewEntryAttr) && !isPartition && isLastLoop(op))
+    kernel.renewEntry(op);
   return success();
 }
 
-LogicalResult TileLowering::lowerWhile(scf::WhileOp op) {
+template <>
+LogicalResult PartitionLowering::lower(scf::WhileOp op) {
   for (TypeRange types :
        {TypeRange(op.getOperandTypes()), TypeRange(op.getResultTypes())})
     if (llvm::any_of(types, isRegisters))
@@ -112,7 +99,8 @@ LogicalResult TileLowering::lowerWhile(scf::WhileOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerIf(scf::IfOp op) {
+template <>
+LogicalResult PartitionLowering::lower(scf::IfOp op) {
   bool hasTiles = llvm::any_of(op.getResultTypes(), isRegisters);
   if (!hasTiles) {
     for (Region &region : op->getRegions())
@@ -152,11 +140,11 @@ LogicalResult TileLowering::lowerIf(scf::IfOp op) {
     next += expanded->size();
     setTile(old, *layout, values);
   }
-  dead.push_back(op);
+  kernel.dead.push_back(op);
   return success();
 }
 
-FailureOr<Value> TileLowering::lowerVote(RareOp op) {
+FailureOr<Value> PartitionLowering::lowerVote(RareOp op) {
   FailureOr<TileValue> condition = tile(op, op.getCondition());
   if (failed(condition))
     return failure();
@@ -182,7 +170,8 @@ FailureOr<Value> TileLowering::lowerVote(RareOp op) {
       .getResult(0);
 }
 
-LogicalResult TileLowering::lowerRare(RareOp op) {
+template <>
+LogicalResult PartitionLowering::lower(RareOp op) {
   FailureOr<Value> taken = lowerVote(op);
   if (failed(taken))
     return failure();
@@ -224,8 +213,9 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
   };
   // On a path of a path nothing is to be ready in registers from the start.
   ++rareDepth;
-  LogicalResult lowered =
-      rareDepth > 1 ? withEntry(&thenBlock->front(), lowerBody) : lowerBody();
+  LogicalResult lowered = rareDepth > 1
+                              ? kernel.withEntry(&thenBlock->front(), lowerBody)
+                              : lowerBody();
   --rareDepth;
   if (failed(lowered))
     return failure();
@@ -234,7 +224,7 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
     return failure();
   b.setInsertionPointToEnd(thenBlock);
   scf::YieldOp::create(b, *yielded);
-  dead.push_back(yield);
+  kernel.dead.push_back(yield);
   b.setInsertionPointToEnd(branch.elseBlock());
   scf::YieldOp::create(b, *defaults);
 
@@ -252,11 +242,12 @@ LogicalResult TileLowering::lowerRare(RareOp op) {
     next += types->size();
     setTile(old, *layout, values);
   }
-  dead.push_back(op);
+  kernel.dead.push_back(op);
   return success();
 }
 
-LogicalResult TileLowering::lowerYield(scf::YieldOp op) {
+template <>
+LogicalResult PartitionLowering::lower(scf::YieldOp op) {
   SmallVector<Value> values;
   for (Value operand : op.getOperands()) {
     if (!isRegisters(operand.getType())) {
@@ -271,4 +262,8 @@ LogicalResult TileLowering::lowerYield(scf::YieldOp op) {
   OpBuilder b(op);
   op->setOperands(values);
   return success();
+}
+
+void lowering::addControlFlowLowerings(LoweringTable &table) {
+  table.addKept<scf::IfOp, scf::ForOp, scf::WhileOp, scf::YieldOp, RareOp>();
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -41,7 +41,7 @@ static unsigned chunkBytesOf(const ViewValue &view) {
   return bytes;
 }
 
-LogicalResult TileLowering::forEachChunk(
+LogicalResult PartitionLowering::forEachChunk(
     Operation *op, const ViewValue &view, const BufferValue &buffer, Value row,
     bool inBounds,
     function_ref<void(ImplicitLocOpBuilder &, const Chunk &)> visit) {
@@ -52,28 +52,29 @@ LogicalResult TileLowering::forEachChunk(
   if (bytes < 4)
     return op->emitOpError("expected rows aligned to at least 4 bytes, got ")
            << bytes;
-  llvm::Expected<CopyPlan> plan = planCopy(*memory, threads, bytes);
+  llvm::Expected<CopyPlan> plan = planCopy(*memory, 32 * warps, bytes);
   if (!plan)
     return op->emitOpError() << llvm::toString(plan.takeError());
   int64_t elementBytes = plan->chunkBytes / plan->chunkElements;
 
   // The thread's part, at the entry.
   Value thread = threadId();
-  std::string key = "copy" + std::to_string(plan->width) + "," +
+  std::string key = threadKey() + "copy" + std::to_string(plan->width) + "," +
                     std::to_string(plan->chunkElements);
-  Value &threadRow = entryCache[key + "row"];
-  Value &threadColumn = entryCache[key + "column"];
+  Value &threadRow = kernel.entryCache[key + "row"];
+  Value &threadColumn = kernel.entryCache[key + "column"];
   if (!threadRow) {
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
     Value width = arith::ConstantIntOp::create(b, plan->width, 32);
     threadRow = arith::DivUIOp::create(b, thread, width);
     threadColumn = arith::MulIOp::create(
         b, arith::RemUIOp::create(b, thread, width),
         arith::ConstantIntOp::create(b, plan->chunkElements, 32));
   }
-  Value &dividedOffset = entryCache[key + "," + std::to_string(plan->rowBytes)];
+  Value &dividedOffset =
+      kernel.entryCache[key + "," + std::to_string(plan->rowBytes)];
   if (plan->divided && !dividedOffset) {
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
     dividedOffset = arith::AddIOp::create(
         b,
         arith::MulIOp::create(
@@ -86,7 +87,7 @@ LogicalResult TileLowering::forEachChunk(
   Value start = threadBase(view, threadRow, threadColumn);
 
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  if (static_cast<int64_t>(plan->activeThreads) < threads) {
+  if (static_cast<int64_t>(plan->activeThreads) < 32 * warps) {
     Value active = arith::CmpIOp::create(
         b, arith::CmpIPredicate::ult, thread,
         arith::ConstantIntOp::create(b, plan->activeThreads, 32));
@@ -161,10 +162,11 @@ LogicalResult TileLowering::forEachChunk(
   return success();
 }
 
-LogicalResult TileLowering::lowerCpAsync(CpAsyncOp op) {
+template <>
+LogicalResult PartitionLowering::lower(CpAsyncOp op) {
   return forEachChunk(
-      op, views.lookup(op.getSource()), buffers.lookup(op.getDest()),
-      op.getRow(), op.getInBounds(),
+      op, kernel.views.lookup(op.getSource()),
+      kernel.buffers.lookup(op.getDest()), op.getRow(), op.getInBounds(),
       [](ImplicitLocOpBuilder &b, const Chunk &chunk) {
         // A source size of zero writes zeros and reads nothing.
         Value size;
@@ -180,10 +182,11 @@ LogicalResult TileLowering::lowerCpAsync(CpAsyncOp op) {
       });
 }
 
-LogicalResult TileLowering::lowerCopyOut(CopyOutOp op) {
+template <>
+LogicalResult PartitionLowering::lower(CopyOutOp op) {
   return forEachChunk(
-      op, views.lookup(op.getDest()), buffers.lookup(op.getSource()),
-      op.getRow(), /*inBounds=*/false,
+      op, kernel.views.lookup(op.getDest()),
+      kernel.buffers.lookup(op.getSource()), op.getRow(), /*inBounds=*/false,
       [](ImplicitLocOpBuilder &b, const Chunk &chunk) {
         Type type = VectorType::get(chunk.bytes / 4, b.getI32Type());
         auto branch =
@@ -193,4 +196,22 @@ LogicalResult TileLowering::lowerCopyOut(CopyOutOp op) {
         LLVM::StoreOp::create(b, loaded, chunk.global, chunk.bytes);
         b.setInsertionPointAfter(branch);
       });
+}
+
+template <>
+LogicalResult PartitionLowering::lower(CpAsyncCommitOp op) {
+  OpBuilder b(op);
+  NVVM::CpAsyncCommitGroupOp::create(b, op.getLoc());
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(CpAsyncWaitOp op) {
+  OpBuilder b(op);
+  NVVM::CpAsyncWaitGroupOp::create(b, op.getLoc(), op.getPending());
+  return success();
+}
+
+void lowering::addCopyLowerings(LoweringTable &table) {
+  table.addReplaced<CpAsyncOp, CpAsyncCommitOp, CpAsyncWaitOp, CopyOutOp>();
 }

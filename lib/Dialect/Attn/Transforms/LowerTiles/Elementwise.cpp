@@ -1,13 +1,14 @@
 //===- Elementwise.cpp - Constants, conversions and arithmetic ------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-LogicalResult TileLowering::lowerConstant(arith::ConstantOp op) {
+template <>
+LogicalResult PartitionLowering::lower(arith::ConstantOp op) {
   auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
   if (!splat)
     return op.emitOpError("expected a tile constant with equal elements");
@@ -31,7 +32,8 @@ LogicalResult TileLowering::lowerConstant(arith::ConstantOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerSplat(tensor::SplatOp op) {
+template <>
+LogicalResult PartitionLowering::lower(tensor::SplatOp op) {
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(layout))
     return failure();
@@ -98,7 +100,8 @@ static SmallVector<Value> extendFrom8(ImplicitLocOpBuilder &b,
   return scalars;
 }
 
-LogicalResult TileLowering::lowerTrunc(arith::TruncFOp op) {
+template <>
+LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   FailureOr<TileValue> source = tile(op, op.getIn());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -126,7 +129,8 @@ LogicalResult TileLowering::lowerTrunc(arith::TruncFOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerExt(arith::ExtFOp op) {
+template <>
+LogicalResult PartitionLowering::lower(arith::ExtFOp op) {
   FailureOr<TileValue> source = tile(op, op.getIn());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -202,7 +206,7 @@ static Value cloneFor(ImplicitLocOpBuilder &b, Operation *op,
   return b.create(state)->getResult(0);
 }
 
-LogicalResult TileLowering::lowerElementwise(Operation *op) {
+LogicalResult PartitionLowering::lowerElementwise(Operation *op) {
   FailureOr<TileLayout> layout = layoutOf(op, op->getResult(0).getType());
   if (failed(layout))
     return failure();
@@ -247,4 +251,9 @@ LogicalResult TileLowering::lowerElementwise(Operation *op) {
     results = pack(b, results, resultType);
   setTile(op->getResult(0), *layout, results);
   return success();
+}
+
+void lowering::addElementwiseLowerings(LoweringTable &table) {
+  table.addReplaced<tensor::SplatOp>();
+  table.addReplacedOnTiles<arith::ConstantOp, arith::TruncFOp, arith::ExtFOp>();
 }

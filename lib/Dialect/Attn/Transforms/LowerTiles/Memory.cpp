@@ -1,6 +1,6 @@
 //===- Memory.cpp - Buffers, shared loads and stores, global tiles --------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -11,44 +11,19 @@ using namespace mlir::attn::lowering;
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// The one symbol of dynamic shared memory. It is external so that LLVM keeps
-/// stores whose reader it cannot see.
-static LLVM::GlobalOp getSharedGlobal(gpu::GPUFuncOp kernel) {
-  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
-  constexpr StringLiteral name = "attn_shared";
-  if (auto global = module.lookupSymbol<LLVM::GlobalOp>(name))
-    return global;
-  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-  return LLVM::GlobalOp::create(
-      b, kernel.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
-      /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(),
-      /*alignment=*/1024, /*addrSpace=*/3);
-}
-
-Value TileLowering::sharedPointer(Location loc, int64_t offset) {
-  if (!sharedBase) {
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
-    sharedBase = LLVM::AddressOfOp::create(b, getSharedGlobal(kernel));
-  }
-  if (offset == 0)
-    return sharedBase;
-  ImplicitLocOpBuilder b = entryBuilder(loc);
-  return LLVM::GEPOp::create(
-      b, sharedBase.getType(), b.getI8Type(), sharedBase,
-      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-}
-
-LogicalResult TileLowering::lowerAlloc(AllocOp op) {
+template <>
+LogicalResult PartitionLowering::lower(AllocOp op) {
   if (!op.getOffset())
     return op.emitOpError(
         "expected an offset; attn-allocate-shared gives it one");
-  Value base = sharedPointer(op.getLoc(), *op.getOffset());
-  buffers[op.getResult()] = {base, op.getType(), base, Value(), 0};
+  Value base = kernel.sharedPointer(op.getLoc(), *op.getOffset());
+  kernel.buffers[op.getResult()] = {base, op.getType(), base, Value(), 0};
   return success();
 }
 
-LogicalResult TileLowering::lowerSlot(SlotOp op) {
-  BufferValue ring = buffers.lookup(op.getSource());
+template <>
+LogicalResult PartitionLowering::lower(SlotOp op) {
+  BufferValue ring = kernel.buffers.lookup(op.getSource());
   llvm::Expected<int64_t> bytes = ring.type.getSlotBytes();
   if (!bytes)
     return op.emitOpError() << llvm::toString(bytes.takeError());
@@ -57,16 +32,16 @@ LogicalResult TileLowering::lowerSlot(SlotOp op) {
       b, op.getIndex(), arith::ConstantIntOp::create(b, *bytes, 32));
   Value base = LLVM::GEPOp::create(b, ring.base.getType(), b.getI8Type(),
                                    ring.base, ValueRange{offset});
-  buffers[op.getResult()] = {base, op.getType(), ring.allocation, op.getIndex(),
-                             *bytes};
+  kernel.buffers[op.getResult()] = {base, op.getType(), ring.allocation,
+                                    op.getIndex(), *bytes};
   return success();
 }
 
-LogicalResult TileLowering::lowerView(Operation *op, Value source,
-                                      BufferType type) {
-  BufferValue view = buffers.lookup(source);
+LogicalResult PartitionLowering::lowerView(Operation *op, Value source,
+                                           BufferType type) {
+  BufferValue view = kernel.buffers.lookup(source);
   view.type = type;
-  buffers[op->getResult(0)] = view;
+  kernel.buffers[op->getResult(0)] = view;
   return success();
 }
 
@@ -74,10 +49,10 @@ LogicalResult TileLowering::lowerView(Operation *op, Value source,
 // Shared memory and register tiles
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> TileLowering::loadMatrices(ImplicitLocOpBuilder &b,
-                                              Value base,
-                                              const MatrixPlan &plan,
-                                              const MatrixAccess &access) {
+SmallVector<Value> PartitionLowering::loadMatrices(ImplicitLocOpBuilder &b,
+                                                   Value base,
+                                                   const MatrixPlan &plan,
+                                                   const MatrixAccess &access) {
   Value pointer = address(b, base, plan.forms, access.address);
   Type word = b.getI32Type();
   Type type = access.num == 1
@@ -103,9 +78,10 @@ static Type vectorType(Type elementType, unsigned count) {
   return count == 1 ? type : Type(VectorType::get(count, type));
 }
 
-LogicalResult TileLowering::lowerLocalLoad(LocalLoadOp op) {
+template <>
+LogicalResult PartitionLowering::lower(LocalLoadOp op) {
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
-  BufferValue buffer = buffers.lookup(op.getSource());
+  BufferValue buffer = kernel.buffers.lookup(op.getSource());
   FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
   if (failed(layout) || failed(memory))
     return failure();
@@ -171,18 +147,9 @@ static Value gather(ImplicitLocOpBuilder &b, const TileValue &tile,
   return vector;
 }
 
-bool TileLowering::targetsHave(Capability capability) {
-  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
-  ArrayAttr targets = module.getTargetsAttr();
-  return targets && llvm::all_of(targets, [&](Attribute attribute) {
-           auto target = dyn_cast<TargetAttr>(attribute);
-           return target && target.getRow().has(capability);
-         });
-}
-
-bool TileLowering::storeMatrices(ImplicitLocOpBuilder &b,
-                                 const TileValue &source, Value base,
-                                 const SharedLayout &memory) {
+bool PartitionLowering::storeMatrices(ImplicitLocOpBuilder &b,
+                                      const TileValue &source, Value base,
+                                      const SharedLayout &memory) {
   llvm::Expected<MatrixPlan> plan = planMatrixAccess(source.layout, memory);
   if (!plan) {
     llvm::consumeError(plan.takeError());
@@ -206,14 +173,15 @@ bool TileLowering::storeMatrices(ImplicitLocOpBuilder &b,
   return true;
 }
 
-LogicalResult TileLowering::lowerLocalStore(LocalStoreOp op) {
+template <>
+LogicalResult PartitionLowering::lower(LocalStoreOp op) {
   FailureOr<TileValue> source = tile(op, op.getValue());
-  BufferValue buffer = buffers.lookup(op.getDest());
+  BufferValue buffer = kernel.buffers.lookup(op.getDest());
   FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
   if (failed(source) || failed(memory))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  if (source->packing == 2 && targetsHave(Capability::StMatrix) &&
+  if (source->packing == 2 && kernel.targetsHave(Capability::StMatrix) &&
       storeMatrices(b, *source, buffer.base, *memory))
     return success();
   llvm::Expected<VectorPlan> plan = planSharedAccess(source->layout, *memory);
@@ -256,10 +224,12 @@ static Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
   return result ? op->getResult(0) : Value();
 }
 
-LogicalResult TileLowering::lowerScalarLoad(ScalarLoadOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ScalarLoadOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value address = addressOf(
-      b, scalarPointer(b, buffers.lookup(op.getSource()).base, op.getIndex()));
+  Value address =
+      addressOf(b, scalarPointer(b, kernel.buffers.lookup(op.getSource()).base,
+                                 op.getIndex()));
   Value value = emitOrdered(b, b.getI32Type(), "ld.shared.b32 $0, [$1];",
                             "=r,r,~{memory}", address);
   if (!inElect) {
@@ -275,22 +245,25 @@ LogicalResult TileLowering::lowerScalarLoad(ScalarLoadOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerScalarStore(ScalarStoreOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ScalarStoreOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value address = addressOf(
-      b, scalarPointer(b, buffers.lookup(op.getDest()).base, op.getIndex()));
+  Value address =
+      addressOf(b, scalarPointer(b, kernel.buffers.lookup(op.getDest()).base,
+                                 op.getIndex()));
   emitOrdered(b, Type(), "st.shared.b32 [$0], $1;", "r,r,~{memory}",
               ValueRange{address, op.getValue()});
   return success();
 }
 
-LogicalResult TileLowering::lowerScalarSend(ScalarSendOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ScalarSendOp op) {
   if (!op.getBarriers())
     return op.emitOpError("expected a barrier instead of a token; "
                           "attn-lower-channels makes it one");
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value element =
-      scalarPointer(b, buffers.lookup(op.getDest()).base, op.getIndex());
+      scalarPointer(b, kernel.buffers.lookup(op.getDest()).base, op.getIndex());
   Value barrier = barrierPointer(b, op.getBarriers(), op.getWhich());
   // An address in shared::cta is one in shared::cluster too.
   forEachCTA(b, op.getCtas(), [&](auto inCTA) {
@@ -308,10 +281,11 @@ LogicalResult TileLowering::lowerScalarSend(ScalarSendOp op) {
 // Global memory and register tiles
 //===----------------------------------------------------------------------===//
 
-LogicalResult TileLowering::lowerGlobalView(GlobalViewOp op) {
+template <>
+LogicalResult PartitionLowering::lower(GlobalViewOp op) {
   GlobalType type = op.getType();
   int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
-  views[op.getResult()] =
+  kernel.views[op.getResult()] =
       ViewValue{op.getBase(),
                 op.getOffset(),
                 op.getRows(),
@@ -322,8 +296,8 @@ LogicalResult TileLowering::lowerGlobalView(GlobalViewOp op) {
   return success();
 }
 
-Value TileLowering::rowBytes(const ViewValue &view, int64_t rowCount) {
-  Value &cached = rowDistances[{view.anchor, rowCount}];
+Value PartitionLowering::rowBytes(const ViewValue &view, int64_t rowCount) {
+  Value &cached = kernel.rowDistances[{view.anchor, rowCount}];
   if (cached)
     return cached;
   ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
@@ -334,8 +308,9 @@ Value TileLowering::rowBytes(const ViewValue &view, int64_t rowCount) {
   return cached;
 }
 
-Value TileLowering::threadBase(const ViewValue &view, Value row, Value column) {
-  Value &cached = threadBases[{view.anchor, row, column}];
+Value PartitionLowering::threadBase(const ViewValue &view, Value row,
+                                    Value column) {
+  Value &cached = kernel.threadBases[{view.anchor, row, column}];
   if (cached)
     return cached;
   ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
@@ -392,9 +367,10 @@ static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
   return result;
 }
 
-LogicalResult TileLowering::lowerGlobalStore(GlobalStoreOp op) {
+template <>
+LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   FailureOr<TileValue> source = tile(op, op.getValue());
-  ViewValue view = views.lookup(op.getDest());
+  ViewValue view = kernel.views.lookup(op.getDest());
   if (failed(source))
     return failure();
   FailureOr<RowAccess> plan = planRows(op, source->layout, view);
@@ -448,9 +424,10 @@ LogicalResult TileLowering::lowerGlobalStore(GlobalStoreOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerGlobalLoad(GlobalLoadOp op) {
+template <>
+LogicalResult PartitionLowering::lower(GlobalLoadOp op) {
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
-  ViewValue view = views.lookup(op.getSource());
+  ViewValue view = kernel.views.lookup(op.getSource());
   if (failed(layout))
     return failure();
   FailureOr<RowAccess> plan = planRows(op, *layout, view);
@@ -513,4 +490,20 @@ LogicalResult TileLowering::lowerGlobalLoad(GlobalLoadOp op) {
       return op.emitOpError("expected a layout whose registers hold no copies");
   setTile(op.getResult(), *layout, pack(b, scalars, elementType));
   return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(TransposeOp op) {
+  return lowerView(op, op.getSource(), op.getType());
+}
+
+template <>
+LogicalResult PartitionLowering::lower(ReinterpretOp op) {
+  return lowerView(op, op.getSource(), op.getType());
+}
+
+void lowering::addMemoryLowerings(LoweringTable &table) {
+  table.addReplaced<AllocOp, SlotOp, TransposeOp, ReinterpretOp, LocalLoadOp,
+                    LocalStoreOp, ScalarLoadOp, ScalarStoreOp, ScalarSendOp,
+                    GlobalViewOp, GlobalLoadOp, GlobalStoreOp>();
 }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -40,7 +40,8 @@ struct Instruction {
 
 } // namespace
 
-LogicalResult TileLowering::lowerMma(MmaOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MmaOp op) {
   auto accumulatorType = cast<RankedTensorType>(op.getType());
   auto parent = dyn_cast<MmaLayoutAttr>(accumulatorType.getEncoding());
   if (!parent)
@@ -88,7 +89,7 @@ LogicalResult TileLowering::lowerMma(MmaOp op) {
   const std::array<Value, 2> values = {op.getA(), op.getB()};
   for (auto [value, layout] : llvm::zip(values, layouts)) {
     if (isa<BufferType>(value.getType())) {
-      BufferValue buffer = buffers.lookup(value);
+      BufferValue buffer = kernel.buffers.lookup(value);
       FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
       if (failed(memory))
         return failure();
@@ -230,4 +231,8 @@ LogicalResult TileLowering::lowerMma(MmaOp op) {
   }
   setTile(op.getResult(), accumulator->layout, results);
   return success();
+}
+
+void lowering::addMmaLowerings(LoweringTable &table) {
+  table.addReplaced<MmaOp>();
 }

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -17,7 +17,8 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-LogicalResult TileLowering::lowerNarrowOperand(NarrowOperandOp op) {
+template <>
+LogicalResult PartitionLowering::lower(NarrowOperandOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -66,12 +67,12 @@ LogicalResult TileLowering::lowerNarrowOperand(NarrowOperandOp op) {
 /// one thread takes: thread t takes from 0, 2, 1, 3, then from 1, 3, 0, 2,
 /// which are in the order of columns for t < 2 and the other way round for the
 /// others.
-void TileLowering::gatherQuads(ImplicitLocOpBuilder &b,
-                               SmallVectorImpl<Value> &words) {
+void PartitionLowering::gatherQuads(ImplicitLocOpBuilder &b,
+                                    SmallVectorImpl<Value> &words) {
   Value id = lane();
   Value firstPairs, secondPairs, firstWord, secondWord, from, fromNext;
   {
-    ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder entry = kernel.entryBuilder();
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIntOp::create(entry, value, 32);
     };
@@ -129,20 +130,16 @@ void TileLowering::gatherQuads(ImplicitLocOpBuilder &b,
   }
 }
 
-LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {
-  BufferValue source = buffers.lookup(op.getSource());
-  BufferValue dest = buffers.lookup(op.getDest());
+template <>
+LogicalResult PartitionLowering::lower(LocalTransposeOp op) {
+  BufferValue source = kernel.buffers.lookup(op.getSource());
+  BufferValue dest = kernel.buffers.lookup(op.getDest());
   FailureOr<SharedLayout> from = layoutOf(op, source.type);
   FailureOr<SharedLayout> to = layoutOf(op, dest.type);
   if (failed(from) || failed(to))
     return failure();
-  // Addresses take the low bits of the warp's number in the CTA.
-  if (firstWarp % partitionWarps != 0)
-    return op.emitOpError("expected a partition of ")
-           << partitionWarps << " warps to start at a multiple of that, got "
-           << firstWarp;
   llvm::Expected<TransposeTiles> tiles =
-      transposeTiles(from->shape()[0], from->shape()[1], partitionWarps);
+      transposeTiles(from->shape()[0], from->shape()[1], warps);
   if (!tiles)
     return op.emitOpError() << llvm::toString(tiles.takeError());
   llvm::Expected<SharedLayout> rows = from->inPairs(), columns = to->inPairs();
@@ -164,7 +161,7 @@ LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {
   Value first, second;
   {
     Value id = lane();
-    ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder entry = kernel.entryBuilder();
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIntOp::create(entry, value, 32);
     };
@@ -216,4 +213,8 @@ LogicalResult TileLowering::lowerLocalTranspose(LocalTransposeOp op) {
         NVVM::MMALayout::row, shape, NVVM::LdStMatrixEltType::B16);
   }
   return success();
+}
+
+void lowering::addNarrowOperandLowerings(LoweringTable &table) {
+  table.addReplaced<NarrowOperandOp, LocalTransposeOp>();
 }

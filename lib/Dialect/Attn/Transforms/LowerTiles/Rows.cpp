@@ -1,6 +1,6 @@
 //===- Rows.cpp - Reductions, broadcasts, masks and layout conversions ----===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "attn/Layout/Convert.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/IRMapping.h"
@@ -45,7 +45,8 @@ static Value combine(ImplicitLocOpBuilder &b, ReduceKind kind, Value lhs,
   return arith::MaxNumFOp::create(b, lhs, rhs);
 }
 
-LogicalResult TileLowering::lowerReduce(ReduceOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ReduceOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -98,7 +99,8 @@ LogicalResult TileLowering::lowerReduce(ReduceOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerBroadcast(BroadcastOp op) {
+template <>
+LogicalResult PartitionLowering::lower(BroadcastOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -134,7 +136,8 @@ static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value lane,
   return narrow ? LLVM::BitcastOp::create(b, type, moved).getResult() : moved;
 }
 
-LogicalResult TileLowering::lowerConvert(ConvertLayoutOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ConvertLayoutOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -253,7 +256,8 @@ getColumnKeys(Operation *op, const TileLayout &layout, bool quads) {
   return keys;
 }
 
-LogicalResult TileLowering::lowerMask(ApplyMaskOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   if (failed(source))
     return failure();
@@ -315,7 +319,8 @@ LogicalResult TileLowering::lowerMask(ApplyMaskOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerMap(MapElementsOp op) {
+template <>
+LogicalResult PartitionLowering::lower(MapElementsOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   if (failed(source))
     return failure();
@@ -360,4 +365,9 @@ LogicalResult TileLowering::lowerMap(MapElementsOp op) {
   }
   setTile(op.getResult(), layout, pack(b, results, source->elementType));
   return success();
+}
+
+void lowering::addRowLowerings(LoweringTable &table) {
+  table.addReplaced<ReduceOp, BroadcastOp, ConvertLayoutOp, ApplyMaskOp,
+                    MapElementsOp>();
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -15,34 +15,20 @@ using namespace mlir::attn::lowering;
 /// Rows after which the swizzle of an address repeats.
 static constexpr int64_t kSwizzleRows = 8;
 
-LogicalResult TileLowering::checkTensorMap(Operation *op, Value map) {
+LogicalResult PartitionLowering::checkTensorMap(Operation *op, Value map) {
   auto argument = dyn_cast<BlockArgument>(map);
-  if (argument && argument.getOwner() == &kernel.getBody().front())
+  if (argument && argument.getOwner() == &kernel.func.getBody().front())
     return success();
   return op->emitOpError("expected a tensor map that is a parameter of the "
                          "kernel, got one from elsewhere");
 }
 
-void TileLowering::lowerTensorMaps() {
-  // The kernel's signature stays as the launch has it; convert-attn-to-nvvm
-  // makes the parameter the pointer that is cast to here.
-  auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
-  OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
-  for (BlockArgument argument : kernel.getBody().getArguments()) {
-    if (!isa<TensorMapType>(argument.getType()))
-      continue;
-    auto cast = UnrealizedConversionCastOp::create(b, kernel.getLoc(), pointer,
-                                                   argument);
-    argument.replaceAllUsesExcept(cast.getResult(0), cast);
-  }
-}
-
-LogicalResult TileLowering::forEachBox(
+LogicalResult PartitionLowering::forEachBox(
     Operation *op, Value map, ValueRange coords, Value memory, Value base,
     function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit) {
   if (failed(checkTensorMap(op, map)))
     return failure();
-  BufferValue buffer = buffers.lookup(memory);
+  BufferValue buffer = kernel.buffers.lookup(memory);
   FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
   if (failed(layout))
     return failure();
@@ -67,7 +53,8 @@ LogicalResult TileLowering::forEachBox(
   return success();
 }
 
-LogicalResult TileLowering::lowerTmaPrefetch(TmaPrefetchOp op) {
+template <>
+LogicalResult PartitionLowering::lower(TmaPrefetchOp op) {
   if (failed(checkTensorMap(op, op.getMap())))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
@@ -86,14 +73,15 @@ static FailureOr<int64_t> checkRowParts(Operation *op, TensorMapType map) {
   return rows;
 }
 
-LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
+template <>
+LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   if (!op.getBarriers())
     return op.emitOpError("expected a barrier instead of a token; "
                           "attn-lower-channels makes it one");
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
   SmallVector<Value> coords(op.getCoords());
-  BufferValue buffer = buffers.lookup(op.getDest());
+  BufferValue buffer = kernel.buffers.lookup(op.getDest());
   Value base = buffer.base, mask;
   if (std::optional<int64_t> ctas = op.getMulticast()) {
     // This CTA's part of the rows, to the same place in all CTAs.
@@ -169,9 +157,10 @@ LogicalResult TileLowering::lowerTmaLoad(TmaLoadOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerTmaStore(TmaStoreOp op) {
+template <>
+LogicalResult PartitionLowering::lower(TmaStoreOp op) {
   SmallVector<Value> coords(op.getCoords());
-  BufferValue buffer = buffers.lookup(op.getSource());
+  BufferValue buffer = kernel.buffers.lookup(op.getSource());
   Value base = buffer.base;
   if (op.getWarpgroups()) {
     // This warpgroup's part of the rows.
@@ -198,16 +187,23 @@ LogicalResult TileLowering::lowerTmaStore(TmaStoreOp op) {
       });
 }
 
-LogicalResult TileLowering::lowerTmaCommit(TmaCommitOp op) {
+template <>
+LogicalResult PartitionLowering::lower(TmaCommitOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   NVVM::CpAsyncBulkCommitGroupOp::create(b);
   return success();
 }
 
-LogicalResult TileLowering::lowerTmaWait(TmaWaitOp op) {
+template <>
+LogicalResult PartitionLowering::lower(TmaWaitOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   NVVM::CpAsyncBulkWaitGroupOp::create(
       b, static_cast<uint32_t>(op.getPending()),
       op.getRead() ? b.getUnitAttr() : UnitAttr());
   return success();
+}
+
+void lowering::addTmaLowerings(LoweringTable &table) {
+  table.addReplaced<TmaPrefetchOp, TmaLoadOp, TmaStoreOp, TmaCommitOp,
+                    TmaWaitOp>();
 }

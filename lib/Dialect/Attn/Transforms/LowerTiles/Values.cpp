@@ -1,8 +1,7 @@
 //===- Values.cpp - Registers and what a thread knows of itself -----------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -38,11 +37,11 @@ static Type elementTypeOf(Type type) {
   return getElementTypeOrSelf(type);
 }
 
-FailureOr<TileLayout> TileLowering::layoutOf(Operation *op, Type type) {
+FailureOr<TileLayout> PartitionLowering::layoutOf(Operation *op, Type type) {
   RankedTensorType tensor;
   if (auto inFlight = dyn_cast<InFlightType>(type)) {
-    // The fragments of wgmma are those of the kernel's accumulators.
-    FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
+    // The fragments of wgmma are those of the partition's accumulators.
+    FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(op);
     if (failed(grid))
       return failure();
     tensor = RankedTensorType::get(
@@ -59,7 +58,8 @@ FailureOr<TileLayout> TileLowering::layoutOf(Operation *op, Type type) {
   return std::move(*layout);
 }
 
-FailureOr<SharedLayout> TileLowering::layoutOf(Operation *op, BufferType type) {
+FailureOr<SharedLayout> PartitionLowering::layoutOf(Operation *op,
+                                                    BufferType type) {
   llvm::Expected<SharedLayout> layout = getSharedLayout(type);
   if (!layout) {
     op->emitOpError() << llvm::toString(layout.takeError()) << ", got " << type;
@@ -68,7 +68,7 @@ FailureOr<SharedLayout> TileLowering::layoutOf(Operation *op, BufferType type) {
   return std::move(*layout);
 }
 
-FailureOr<TileValue> TileLowering::tile(Operation *user, Value value) {
+FailureOr<TileValue> PartitionLowering::tile(Operation *user, Value value) {
   auto it = tiles.find(value);
   if (it == tiles.end())
     return user->emitOpError("expected a tile made by an op that can be "
@@ -77,16 +77,16 @@ FailureOr<TileValue> TileLowering::tile(Operation *user, Value value) {
   return it->second;
 }
 
-void TileLowering::setTile(Value value, TileLayout layout,
-                           SmallVector<Value> values) {
+void PartitionLowering::setTile(Value value, TileLayout layout,
+                                SmallVector<Value> values) {
   Type elementType = elementTypeOf(value.getType());
   unsigned packing = packingOf(elementType);
   tiles[value] =
       TileValue{std::move(layout), elementType, packing, std::move(values)};
 }
 
-SmallVector<Value> TileLowering::unpack(ImplicitLocOpBuilder &b,
-                                        const TileValue &tile) {
+SmallVector<Value> PartitionLowering::unpack(ImplicitLocOpBuilder &b,
+                                             const TileValue &tile) {
   if (tile.packing == 1)
     return tile.values;
   SmallVector<Value> scalars;
@@ -97,9 +97,9 @@ SmallVector<Value> TileLowering::unpack(ImplicitLocOpBuilder &b,
   return scalars;
 }
 
-SmallVector<Value> TileLowering::pack(ImplicitLocOpBuilder &b,
-                                      ArrayRef<Value> scalars,
-                                      Type elementType) {
+SmallVector<Value> PartitionLowering::pack(ImplicitLocOpBuilder &b,
+                                           ArrayRef<Value> scalars,
+                                           Type elementType) {
   unsigned packing = packingOf(elementType);
   if (packing == 1)
     return SmallVector<Value>(scalars);
@@ -115,8 +115,8 @@ SmallVector<Value> TileLowering::pack(ImplicitLocOpBuilder &b,
   return packed;
 }
 
-FailureOr<SmallVector<Type>> TileLowering::expandedTypes(Operation *op,
-                                                         Type type) {
+FailureOr<SmallVector<Type>> PartitionLowering::expandedTypes(Operation *op,
+                                                              Type type) {
   if (!isRegisters(type))
     return SmallVector<Type>{type};
   FailureOr<TileLayout> layout = layoutOf(op, type);
@@ -138,71 +138,51 @@ FailureOr<SmallVector<Type>> TileLowering::expandedTypes(Operation *op,
 // What depends on the thread
 //===----------------------------------------------------------------------===//
 
-ImplicitLocOpBuilder TileLowering::entryBuilder(Location loc) {
-  ImplicitLocOpBuilder b(loc, kernel.getContext());
-  b.setInsertionPoint(entryEnd);
-  return b;
+std::string PartitionLowering::threadKey() const {
+  return firstWarp == 0 ? "" : std::to_string(firstWarp) + ":";
 }
 
-LogicalResult TileLowering::withEntry(Operation *entry,
-                                      function_ref<LogicalResult()> lower) {
-  llvm::SaveAndRestore restoreEnd(entryEnd, entry);
-  llvm::SaveAndRestore restoreLane(laneValue, Value());
-  llvm::SaveAndRestore restoreWarp(warpValue, Value());
-  llvm::StringMap<Value> cache;
-  std::swap(cache, entryCache);
-  LogicalResult result = lower();
-  std::swap(cache, entryCache);
-  return result;
+/// The low bits of a warp's number in the CTA number it in its partition, where
+/// that starts at a multiple of its warps.
+static bool numbersPartition(int64_t firstWarp, int64_t warps) {
+  return firstWarp % llvm::PowerOf2Ceil(warps) == 0;
 }
 
-Value TileLowering::threadId() {
-  if (!threadIdValue) {
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
-    threadIdValue = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  }
-  return threadIdValue;
+std::string PartitionLowering::warpKey() const {
+  return numbersPartition(firstWarp, warps) ? "" : threadKey();
 }
 
-Value TileLowering::lane() {
-  if (!laneValue) {
-    Value thread = threadId();
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
-    laneValue = arith::AndIOp::create(b, thread,
-                                      arith::ConstantIntOp::create(b, 31, 32));
-  }
-  return laneValue;
-}
-
-Value TileLowering::warp() {
-  if (!warpValue) {
-    Value thread = threadId();
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
-    warpValue = arith::ShRUIOp::create(b, thread,
-                                       arith::ConstantIntOp::create(b, 5, 32));
-  }
-  return warpValue;
-}
-
-Value TileLowering::uniformWarp() {
-  if (!uniformWarpValue) {
-    Value own = warp();
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIntOp::create(b, value, 32);
-    };
-    uniformWarpValue = NVVM::ShflOp::create(
-        b, b.getI32Type(), constant(-1), own, constant(0), constant(31),
-        NVVM::ShflKind::idx, /*return_value_and_is_valid=*/UnitAttr());
-  }
-  return uniformWarpValue;
-}
-
-Value TileLowering::warpgroup() {
-  Value &value = entryCache["warpgroup" + std::to_string(firstWarp)];
+Value PartitionLowering::threadId() {
+  Value thread = kernel.threadId();
+  if (firstWarp == 0)
+    return thread;
+  Value &value = kernel.entryCache[threadKey() + "thread"];
   if (!value) {
-    Value own = uniformWarp();
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
+    value = arith::SubIOp::create(
+        b, thread, arith::ConstantIntOp::create(b, firstWarp * 32, 32));
+  }
+  return value;
+}
+
+Value PartitionLowering::warp() {
+  Value own = kernel.warp();
+  if (numbersPartition(firstWarp, warps))
+    return own;
+  Value &value = kernel.entryCache[threadKey() + "warp"];
+  if (!value) {
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
+    value = arith::SubIOp::create(
+        b, own, arith::ConstantIntOp::create(b, firstWarp, 32));
+  }
+  return value;
+}
+
+Value PartitionLowering::warpgroup() {
+  Value &value = kernel.entryCache[threadKey() + "warpgroup"];
+  if (!value) {
+    Value own = kernel.uniformWarp();
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
     auto constant = [&](int64_t number) -> Value {
       return arith::ConstantIntOp::create(b, number, 32);
     };
@@ -213,8 +193,8 @@ Value TileLowering::warpgroup() {
   return value;
 }
 
-Value TileLowering::linearForm(ImplicitLocOpBuilder &b, Value index,
-                               ArrayRef<int64_t> constants, bool forXor) {
+Value PartitionLowering::linearForm(ImplicitLocOpBuilder &b, Value index,
+                                    ArrayRef<int64_t> constants, bool forXor) {
   Value sum;
   for (const BitTerm &term : bitTerms(constants, forXor)) {
     if (term.scale == 0)
@@ -258,45 +238,47 @@ static std::string cacheKey(StringRef prefix,
   return key;
 }
 
-Value TileLowering::threadCoordinate(const TileLayout &layout, unsigned dim,
-                                     int64_t step) {
+Value PartitionLowering::threadCoordinate(const TileLayout &layout,
+                                          unsigned dim, int64_t step) {
   SmallVector<int64_t, 5> lanes = layout.laneBases(dim);
   SmallVector<int64_t, 4> warps = layout.warpBases(dim);
   for (int64_t &basis : lanes)
     basis *= step;
   for (int64_t &basis : warps)
     basis *= step;
-  Value &cached = entryCache[cacheKey("coord", {lanes, warps})];
+  Value &cached =
+      kernel.entryCache[cacheKey(warpKey() + "coord", {lanes, warps})];
   if (!cached) {
     Value laneId = lane(), warpId = warp();
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
     cached = arith::AddIOp::create(b, linearForm(b, laneId, lanes, false),
                                    linearForm(b, warpId, warps, false));
   }
   return cached;
 }
 
-Value TileLowering::formOffset(const AddressForm &form, int64_t xorConst) {
-  std::string formKey = cacheKey(
-      "form", {form.laneXor, form.warpXor, form.laneAdd, form.warpAdd});
+Value PartitionLowering::formOffset(const AddressForm &form, int64_t xorConst) {
+  std::string formKey =
+      cacheKey(warpKey() + "form",
+               {form.laneXor, form.warpXor, form.laneAdd, form.warpAdd});
   Value laneId = lane(), warpId = warp();
-  Value &xorPart = entryCache[formKey + "xor"];
+  Value &xorPart = kernel.entryCache[formKey + "xor"];
   if (!xorPart) {
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
     xorPart =
         arith::XOrIOp::create(b, linearForm(b, laneId, form.laneXor, true),
                               linearForm(b, warpId, form.warpXor, true));
   }
-  Value &addPart = entryCache[formKey + "add"];
+  Value &addPart = kernel.entryCache[formKey + "add"];
   if (!addPart) {
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
     addPart =
         arith::AddIOp::create(b, linearForm(b, laneId, form.laneAdd, false),
                               linearForm(b, warpId, form.warpAdd, false));
   }
-  Value &offset = entryCache[formKey + std::to_string(xorConst)];
+  Value &offset = kernel.entryCache[formKey + std::to_string(xorConst)];
   if (!offset) {
-    ImplicitLocOpBuilder b = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
     Value swizzled = xorPart;
     if (xorConst != 0)
       swizzled = arith::XOrIOp::create(
@@ -306,9 +288,9 @@ Value TileLowering::formOffset(const AddressForm &form, int64_t xorConst) {
   return offset;
 }
 
-Value TileLowering::address(ImplicitLocOpBuilder &b, Value base,
-                            ArrayRef<AddressForm> forms,
-                            const AccessAddress &access) {
+Value PartitionLowering::address(ImplicitLocOpBuilder &b, Value base,
+                                 ArrayRef<AddressForm> forms,
+                                 const AccessAddress &access) {
   Type pointer = base.getType();
   Value offset = formOffset(forms[access.form], access.xorConst);
   Value start =
@@ -320,8 +302,8 @@ Value TileLowering::address(ImplicitLocOpBuilder &b, Value base,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(access.addConst)});
 }
 
-Value TileLowering::copyPredicate(ImplicitLocOpBuilder &b, unsigned laneMask,
-                                  unsigned warpMask) {
+Value PartitionLowering::copyPredicate(ImplicitLocOpBuilder &b,
+                                       unsigned laneMask, unsigned warpMask) {
   Value predicate;
   auto require = [&](Value index, unsigned mask) {
     if (mask == 0)

@@ -1,6 +1,7 @@
 //===- WarpSpecialize.cpp - Partitions of a CTA ---------------------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -34,68 +35,128 @@ static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
   return llvm::alignDown(kRegisterFile / (threads * ctas.getInt()), 8);
 }
 
-LogicalResult TileLowering::lowerWarpSpecialize(WarpSpecializeOp op) {
+namespace {
+
+/// Warps of the CTA, one behind the other.
+struct WarpRange {
+  int64_t first, count;
+};
+
+/// Partitions that share a warpgroup, or one that has warpgroups of its own.
+struct PartitionGroup {
+  unsigned first, count;
+};
+
+} // namespace
+
+static SmallVector<PartitionGroup> groupPartitions(WarpSpecializeOp op) {
+  SmallVector<PartitionGroup> groups;
+  for (unsigned index = 0; index < op.getPartitions().size(); ++index)
+    if (op.getFirstWarp(index) % kWarpgroupWarps == 0)
+      groups.push_back({index, 1});
+    else
+      ++groups.back().count;
+  return groups;
+}
+
+/// Sends each warp that comes to the end of `from` to the block of its range,
+/// in front of `behind`, to which all of them go then. The last range's takes
+/// all other warps.
+static SmallVector<Block *> dispatch(Location loc, Block *from, Block *behind,
+                                     Value warp, ArrayRef<WarpRange> ranges) {
+  OpBuilder b = OpBuilder::atBlockEnd(from);
+  if (ranges.size() == 1) {
+    cf::BranchOp::create(b, loc, behind);
+    return {from};
+  }
+  SmallVector<Block *> blocks, targets;
+  SmallVector<int32_t> cases;
+  for (const WarpRange &range : ranges) {
+    blocks.push_back(b.createBlock(behind));
+    cf::BranchOp::create(b, loc, behind);
+    if (blocks.size() == ranges.size())
+      break;
+    for (int64_t i = 0; i < range.count; ++i) {
+      cases.push_back(range.first + i);
+      targets.push_back(blocks.back());
+    }
+  }
+  b.setInsertionPointToEnd(from);
+  cf::SwitchOp::create(b, loc, warp, blocks.back(), ValueRange(), cases,
+                       targets, SmallVector<ValueRange>(targets.size()));
+  return blocks;
+}
+
+/// Checks that the kernel has the threads of its partitions.
+static LogicalResult checkThreads(WarpSpecializeOp op, gpu::GPUFuncOp kernel) {
   int64_t total = op.getTotalWarps() * 32;
   std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-  if (!block || llvm::product_of(*block) != total) {
-    InFlightDiagnostic diag =
-        op.emitOpError("expected 'known_block_size' to be the ")
-        << total << " threads of the partitions, got ";
-    if (block)
-      diag << llvm::product_of(*block);
-    else
-      diag << "none";
-    return diag;
-  }
-  if (op.getWarps().front() * 32 != threads)
-    return op.emitOpError("expected the kernel's grid of warps to be the ")
-           << op.getWarps().front() << " warps of the first partition, got "
-           << threads / 32;
-  FailureOr<int64_t> launch = getLaunchRegisters(kernel, total);
+  if (block && llvm::product_of(*block) == total)
+    return success();
+  InFlightDiagnostic diag =
+      op.emitOpError("expected 'known_block_size' to be the ")
+      << total << " threads of the partitions, got ";
+  if (block)
+    diag << llvm::product_of(*block);
+  else
+    diag << "none";
+  return diag;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
+  if (failed(checkThreads(op, kernel.func)))
+    return failure();
+  FailureOr<int64_t> launch =
+      getLaunchRegisters(kernel.func, op.getTotalWarps() * 32);
   if (failed(launch))
     return failure();
 
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value own = uniformWarp();
-  llvm::SaveAndRestore<bool> restore(inPartitions, true);
-  for (auto [index, region] : llvm::enumerate(op.getPartitions())) {
-    bool last = index + 1 == op.getPartitions().size();
-    Block *body = nullptr;
-    if (last) {
-      body = b.getInsertionBlock();
-    } else {
-      Value end =
-          arith::ConstantIntOp::create(b, op.getFirstWarp(index + 1), 32);
-      Value mine =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, end);
-      auto branch = scf::IfOp::create(b, mine, /*withElseRegion=*/true);
-      body = branch.thenBlock();
-      b.setInsertionPointToStart(body);
-    }
+  Location loc = op.getLoc();
+  Value own = kernel.uniformWarp();
+  SmallVector<PartitionGroup> groups = groupPartitions(op);
+  SmallVector<WarpRange> ranges;
+  for (PartitionGroup group : groups) {
+    int64_t first = op.getFirstWarp(group.first);
+    ranges.push_back(
+        {first, op.getFirstWarp(group.first + group.count) - first});
+  }
+  Block *start = op->getBlock();
+  Block *behind = start->splitBlock(op->getIterator());
+  SmallVector<Block *> blocks = dispatch(loc, start, behind, own, ranges);
+  for (auto [group, block] : llvm::zip(groups, blocks)) {
     // A partition that is the whole CTA keeps what it starts with.
-    int64_t registers = op.getRegisters()[index];
+    int64_t registers = op.getRegisters()[group.first];
+    OpBuilder b(block->getTerminator());
     if (op.getPartitions().size() > 1 && registers != *launch)
       NVVM::SetMaxRegisterOp::create(
-          b, registers,
+          b, loc, registers,
           registers > *launch ? NVVM::SetMaxRegisterAction::increase
                               : NVVM::SetMaxRegisterAction::decrease);
-    partition = index;
-    firstWarp = op.getFirstWarp(index);
-    partitionWarps = op.getWarps()[index];
-    if (failed(lowerRegion(region, b)))
-      return failure();
-    if (!last)
-      b.setInsertionPointToStart(
-          cast<scf::IfOp>(body->getParentOp()).elseBlock());
+    ranges.clear();
+    for (unsigned index = group.first; index < group.first + group.count;
+         ++index)
+      ranges.push_back({op.getFirstWarp(index), op.getWarps()[index]});
+    if (group.count > 1)
+      block->getTerminator()->erase();
+    SmallVector<Block *> bodies =
+        group.count > 1 ? dispatch(loc, block, behind, own, ranges)
+                        : SmallVector<Block *>{block};
+    for (auto [offset, body] : llvm::enumerate(bodies)) {
+      unsigned index = group.first + offset;
+      PartitionLowering partition(kernel, op.getFirstWarp(index),
+                                  op.getWarps()[index], /*isPartition=*/true,
+                                  op.getTileGrid(index).has_value());
+      ImplicitLocOpBuilder inner(loc, body->getTerminator());
+      if (failed(partition.lowerRegion(op.getPartitions()[index], inner)))
+        return failure();
+    }
   }
-  partition = 0;
-  firstWarp = 0;
-  partitionWarps = threads / 32;
   return success();
 }
 
-LogicalResult TileLowering::lowerRegion(Region &region,
-                                        ImplicitLocOpBuilder &b) {
+LogicalResult PartitionLowering::lowerRegion(Region &region,
+                                             ImplicitLocOpBuilder &b) {
   Operation *yield = region.front().getTerminator();
   SmallVector<Operation *> ops;
   for (Operation &op : region.front().without_terminator())
@@ -128,8 +189,8 @@ static bool waitsAndLoads(ElectOp op) {
   return loads && !op.getEachWarpgroup();
 }
 
-LogicalResult TileLowering::lowerElectedLoads(ElectOp op,
-                                              ImplicitLocOpBuilder &b) {
+LogicalResult PartitionLowering::lowerElectedLoads(ElectOp op,
+                                                   ImplicitLocOpBuilder &b) {
   // Behind the first wait: ptxas knows the predicate of an elect next to it.
   Operation *first = nullptr;
   for (Operation &nested : op.getBody().front())
@@ -142,8 +203,8 @@ LogicalResult TileLowering::lowerElectedLoads(ElectOp op,
   return lowerRegion(op.getBody(), b);
 }
 
-void TileLowering::emitElected(ImplicitLocOpBuilder &b, StringRef text,
-                               ValueRange operands) {
+void PartitionLowering::emitElected(ImplicitLocOpBuilder &b, StringRef text,
+                                    ValueRange operands) {
   SmallVector<Value> all = {elected};
   std::string constraints = "b";
   for (Value operand : operands) {
@@ -161,15 +222,19 @@ void TileLowering::emitElected(ImplicitLocOpBuilder &b, StringRef text,
                             LLVM::AsmDialectAttr(), ArrayAttr());
 }
 
-LogicalResult TileLowering::lowerElect(ElectOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ElectOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 32);
   };
-  Value own = uniformWarp();
+  Value own = kernel.uniformWarp();
   int64_t leader = firstWarp;
   if (op.getEachWarpgroup()) {
-    // Partitions are whole warpgroups.
+    if (firstWarp % kWarpgroupWarps != 0 || warps % kWarpgroupWarps != 0)
+      return op.emitOpError("expected whole warpgroups beside "
+                            "'each_warpgroup', got ")
+             << warps << " warps from warp " << firstWarp << " on";
     own = arith::AndIOp::create(b, own, constant(3));
     leader = 0;
   }
@@ -177,7 +242,7 @@ LogicalResult TileLowering::lowerElect(ElectOp op) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, constant(leader));
   auto warpBranch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
   b.setInsertionPointToStart(warpBranch.thenBlock());
-  if (inPartitions && partition == 0 && waitsAndLoads(op))
+  if (isPartition && holdsTiles && waitsAndLoads(op))
     return lowerElectedLoads(op, b);
   Value elected =
       NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value());
@@ -187,9 +252,10 @@ LogicalResult TileLowering::lowerElect(ElectOp op) {
   return lowerRegion(op.getBody(), b);
 }
 
-LogicalResult TileLowering::lowerClusterLeader(ClusterLeaderOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ClusterLeaderOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  std::optional<ArrayRef<int32_t>> size = kernel.func.getKnownClusterSize();
   if (!size || llvm::product_of(*size) == 1)
     return lowerRegion(op.getBody(), b);
   Value rank = NVVM::ClusterId::create(b, b.getI32Type());
@@ -199,4 +265,15 @@ LogicalResult TileLowering::lowerClusterLeader(ClusterLeaderOp op) {
   auto branch = scf::IfOp::create(b, isLeader, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   return lowerRegion(op.getBody(), b);
+}
+
+template <>
+LogicalResult PartitionLowering::lower(WarpgroupIndexOp op) {
+  op.getResult().replaceAllUsesWith(warpgroup());
+  return success();
+}
+
+void lowering::addPartitionLowerings(LoweringTable &table) {
+  table.addReplaced<WarpSpecializeOp, WarpgroupIndexOp, ElectOp,
+                    ClusterLeaderOp>();
 }

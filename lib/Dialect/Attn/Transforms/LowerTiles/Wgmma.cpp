@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileLowering.h"
+#include "PartitionLowering.h"
 #include "attn/Layout/MatrixDescriptor.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -17,14 +17,15 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-Value TileLowering::descriptorWord(ImplicitLocOpBuilder &b,
-                                   const BufferValue &buffer, uint32_t fields) {
+Value PartitionLowering::descriptorWord(ImplicitLocOpBuilder &b,
+                                        const BufferValue &buffer,
+                                        uint32_t fields) {
   auto constant = [](ImplicitLocOpBuilder &b, int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 32);
   };
-  Value &word = descriptorWords[{buffer.allocation, fields}];
+  Value &word = kernel.descriptorWords[{buffer.allocation, fields}];
   if (!word) {
-    ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
+    ImplicitLocOpBuilder entry = kernel.entryBuilder();
     Value address =
         LLVM::PtrToIntOp::create(entry, entry.getI32Type(), buffer.allocation);
     // The upper bits of an address are the CTA's rank in its cluster.
@@ -126,14 +127,15 @@ static FailureOr<MatrixOperand> describe(WgmmaOp op, const SharedLayout &layout,
   return operand;
 }
 
-LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
+template <>
+LogicalResult PartitionLowering::lower(WgmmaOp op) {
   auto accumulatorType = cast<InFlightType>(op.getType());
   int64_t m = accumulatorType.getShape()[0], n = accumulatorType.getShape()[1];
   auto shapeB = op.getB().getType().getShape();
   int64_t contraction =
       op.getDepth() ? static_cast<int64_t>(*op.getDepth()) : shapeB[0];
   Type typeB = op.getB().getType().getElementType();
-  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(kernel);
+  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(op);
   if (failed(grid))
     return failure();
   if (grid->second != 1 || m != grid->first * 16)
@@ -194,16 +196,15 @@ LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
     a = describe(op, *layoutA, contraction, step);
     if (failed(a))
       return failure();
-    Value word = descriptorWord(builder, buffers.lookup(op.getA()),
+    Value word = descriptorWord(builder, kernel.buffers.lookup(op.getA()),
                                 a->descriptor.fields());
     if (groups > 1) {
       Value &offset =
-          entryCache["warpgroup" + std::to_string(layoutA->offset({64, 0}))];
+          kernel.entryCache[threadKey() + "warpgroup rows" +
+                            std::to_string(layoutA->offset({64, 0}))];
       if (!offset) {
-        Value own = uniformWarp();
-        ImplicitLocOpBuilder entry = entryBuilder(kernel.getLoc());
-        Value group = arith::ShRUIOp::create(
-            entry, own, arith::ConstantIntOp::create(entry, 2, 32));
+        Value group = warpgroup();
+        ImplicitLocOpBuilder entry = kernel.entryBuilder();
         offset = arith::MulIOp::create(
             entry, group,
             arith::ConstantIntOp::create(entry, layoutA->offset({64, 0}) / 16,
@@ -233,9 +234,10 @@ LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
       fragments.push_back(statement.input(
           LLVM::BitcastOp::create(builder, builder.getI32Type(), value), "r"));
   }
-  b->word = statement.input(descriptorWord(builder, buffers.lookup(op.getB()),
-                                           b->descriptor.fields()),
-                            "r");
+  b->word =
+      statement.input(descriptorWord(builder, kernel.buffers.lookup(op.getB()),
+                                     b->descriptor.fields()),
+                      "r");
 
   llvm::raw_string_ostream os(statement.text);
   os << "{\n.reg .b32 t;\n.reg .b64 da, db;\n"
@@ -277,7 +279,8 @@ LogicalResult TileLowering::lowerWgmma(WgmmaOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerWgmmaWait(WgmmaWaitOp op) {
+template <>
+LogicalResult PartitionLowering::lower(WgmmaWaitOp op) {
   SmallVector<Value> values;
   SmallVector<TileValue, 1> sources;
   for (Value source : op.getSources()) {
@@ -312,7 +315,8 @@ LogicalResult TileLowering::lowerWgmmaWait(WgmmaWaitOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerWgmmaResume(WgmmaResumeOp op) {
+template <>
+LogicalResult PartitionLowering::lower(WgmmaResumeOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -327,7 +331,8 @@ LogicalResult TileLowering::lowerWgmmaResume(WgmmaResumeOp op) {
   return success();
 }
 
-LogicalResult TileLowering::lowerExtendColumns(ExtendColumnsOp op) {
+template <>
+LogicalResult PartitionLowering::lower(ExtendColumnsOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
@@ -350,4 +355,8 @@ LogicalResult TileLowering::lowerExtendColumns(ExtendColumnsOp op) {
                 arith::ConstantOp::create(b, b.getZeroAttr(held)));
   setTile(op.getResult(), *layout, values);
   return success();
+}
+
+void lowering::addWgmmaLowerings(LoweringTable &table) {
+  table.addReplaced<WgmmaOp, WgmmaWaitOp, WgmmaResumeOp, ExtendColumnsOp>();
 }

@@ -1,4 +1,4 @@
-//===- TileLowering.h - State of the lowering of tiles ----------*- C++ -*-===//
+//===- PartitionLowering.h - A kernel's tiles become scalars ----*- C++ -*-===//
 //
 // One kernel on its way from tiles to the scalars of one thread. A tile becomes
 // as many values as a thread holds registers of it; elements of 16 bits (8
@@ -9,10 +9,14 @@
 // What depends on the thread only (its lane, its warp, and the address forms of
 // docs/Layouts.md) is computed once at the kernel's entry.
 //
+// A kernel has one lowering for what its warps share, and one for each
+// partition of them, which holds the tiles of that partition in its own grid of
+// warps.
+//
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
-#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_PARTITIONLOWERING_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_PARTITIONLOWERING_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Layout/Access.h"
@@ -72,102 +76,162 @@ SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
 /// a library or cannot be selected.
 Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
 
-class TileLowering {
+class PartitionLowering;
+
+/// How the ops of a kernel are lowered. Each file of this folder adds its own
+/// ops; an op that is not in the table stays as it is, unless it has tiles.
+class LoweringTable {
+public:
+  struct Entry {
+    LogicalResult (*lower)(PartitionLowering &partition, Operation *op);
+    /// Whether what the op was replaced by makes it dead.
+    bool isReplaced;
+    /// Whether the op stays where it has no tiles.
+    bool onTilesOnly;
+  };
+
+  /// Ops that are erased at the end, since others take their place.
+  template <typename... Ops>
+  void addReplaced() {
+    (add<Ops>(/*isReplaced=*/true, /*onTilesOnly=*/false), ...);
+  }
+  /// The same for upstream's ops, which stay where they have no tiles.
+  template <typename... Ops>
+  void addReplacedOnTiles() {
+    (add<Ops>(/*isReplaced=*/true, /*onTilesOnly=*/true), ...);
+  }
+  /// Ops that stay with their operands or regions changed, or that their
+  /// lowering gives to the kernel's dead ones.
+  template <typename... Ops>
+  void addKept() {
+    (add<Ops>(/*isReplaced=*/false, /*onTilesOnly=*/false), ...);
+  }
+  /// The entry of an op, or null.
+  const Entry *find(Operation *op) const {
+    auto it = entries.find(op->getName().getTypeID());
+    return it == entries.end() ? nullptr : &it->second;
+  }
+
+private:
+  template <typename Op>
+  void add(bool isReplaced, bool onTilesOnly);
+  DenseMap<TypeID, Entry> entries;
+};
+
+void addBarrierLowerings(LoweringTable &table);
+void addControlFlowLowerings(LoweringTable &table);
+void addCopyLowerings(LoweringTable &table);
+void addElementwiseLowerings(LoweringTable &table);
+void addMemoryLowerings(LoweringTable &table);
+void addMmaLowerings(LoweringTable &table);
+void addNarrowOperandLowerings(LoweringTable &table);
+void addPartitionLowerings(LoweringTable &table);
+void addRowLowerings(LoweringTable &table);
+void addTmaLowerings(LoweringTable &table);
+void addWgmmaLowerings(LoweringTable &table);
+
+/// What the partitions of a kernel share: its memory, and what is computed once
+/// at its entry.
+class KernelLowering {
 public:
   /// With `clusterScope` signals between CTAs of a cluster say so.
-  TileLowering(gpu::GPUFuncOp kernel, bool clusterScope)
-      : kernel(kernel), clusterScope(clusterScope) {}
+  KernelLowering(gpu::GPUFuncOp func, bool clusterScope);
 
   /// Lowers the whole kernel.
   LogicalResult run();
 
+  /// True if all targets of the kernel have a capability.
+  bool targetsHave(Capability capability);
+
+  /// A builder at the entry, at the kernel's own location or at `loc`.
+  ImplicitLocOpBuilder entryBuilder() { return entryBuilder(func.getLoc()); }
+  ImplicitLocOpBuilder entryBuilder(Location loc);
+  /// Runs `lower` with what depends on the thread computed in front of `entry`
+  /// instead of at the kernel's.
+  LogicalResult withEntry(Operation *entry,
+                          function_ref<LogicalResult()> lower);
+  /// Computes what depends on the thread anew for all that follows `op`, the
+  /// kernel's last loop. What only the results need would else take registers
+  /// in the loops, whatever it costs to compute again.
+  void renewEntry(Operation *op);
+
+  /// The thread and the warp in the CTA, and the lane, at the entry.
+  Value threadId();
+  Value warp();
+  Value lane();
+  /// The warp, in a form in which ptxas sees that it is the same in all lanes.
+  Value uniformWarp();
+  /// The first byte of shared memory of an allocation, at the entry.
+  Value sharedPointer(Location loc, int64_t offset);
+
+  gpu::GPUFuncOp func;
+  const bool clusterScope;
+  LoweringTable table;
+  DenseMap<Value, BufferValue> buffers;
+  DenseMap<Value, ViewValue> views;
+  /// !llvm.ptr<3> to the first of an array of mbarriers.
+  DenseMap<Value, Value> barriers;
+  DenseMap<std::pair<Value, uint32_t>, Value> descriptorWords;
+  /// What the entry computes, by what it depends on.
+  llvm::StringMap<Value> entryCache;
+  DenseMap<std::tuple<Operation *, Value, Value>, Value> threadBases;
+  DenseMap<std::pair<Operation *, int64_t>, Value> rowDistances;
+  /// Ops that others have replaced, users before definitions.
+  SmallVector<Operation *> dead;
+
 private:
-  // The driver (LowerTiles.cpp).
-  LogicalResult lowerBlock(Block &block);
+  /// Makes pointers of the kernel's tensor maps, when no typed use is left.
+  void lowerTensorMaps();
+
+  Value sharedBase;
+  Value threadIdValue, laneValue, warpValue, uniformWarpValue;
+  Operation *entryEnd = nullptr;
+};
+
+/// The lowering of what one group of warps runs: a partition, or the code
+/// outside of partitions, which all warps run.
+class PartitionLowering {
+public:
+  /// The warps of the CTA from `firstWarp` on. `isPartition` tells a partition
+  /// from what all warps run, `holdsTiles` whether it may have register tiles.
+  PartitionLowering(KernelLowering &kernel, int64_t firstWarp, int64_t warps,
+                    bool isPartition, bool holdsTiles)
+      : kernel(kernel), firstWarp(firstWarp), warps(warps),
+        isPartition(isPartition), holdsTiles(holdsTiles) {}
+
+  /// Lowers an op as the table says.
   LogicalResult lowerOp(Operation *op);
-  LogicalResult lowerFor(scf::ForOp op);
-  LogicalResult lowerWhile(scf::WhileOp op);
-  LogicalResult lowerIf(scf::IfOp op);
+  /// Lowers all ops of a block, in order.
+  LogicalResult lowerBlock(Block &block);
+  /// Moves the ops of a region to the insertion point and lowers them.
+  LogicalResult lowerRegion(Region &region, ImplicitLocOpBuilder &b);
+
+  /// The lowering of one kind of op, in the file that adds it to the table.
+  template <typename OpT>
+  LogicalResult lower(OpT op);
+
+  /// True for values that become registers: tiles and accumulators in flight.
+  static bool isRegisters(Type type) {
+    return isTile(type) || isa<InFlightType>(type);
+  }
+
+private:
+  LogicalResult lowerElementwise(Operation *op);
   /// Whether the warp, or its warpgroup, takes a rare path.
   FailureOr<Value> lowerVote(RareOp op);
-  LogicalResult lowerRare(RareOp op);
-  LogicalResult lowerYield(scf::YieldOp op);
-  LogicalResult lowerElementwise(Operation *op);
-  LogicalResult lowerConstant(arith::ConstantOp op);
-  LogicalResult lowerSplat(tensor::SplatOp op);
-  LogicalResult lowerTrunc(arith::TruncFOp op);
-  LogicalResult lowerExt(arith::ExtFOp op);
-
-  // Row operations and masks (Rows.cpp).
-  LogicalResult lowerReduce(ReduceOp op);
-  LogicalResult lowerBroadcast(BroadcastOp op);
-  LogicalResult lowerConvert(ConvertLayoutOp op);
-  LogicalResult lowerMask(ApplyMaskOp op);
-  LogicalResult lowerMap(MapElementsOp op);
-
-  // Memory (Memory.cpp, Copies.cpp).
-  LogicalResult lowerAlloc(AllocOp op);
-  LogicalResult lowerSlot(SlotOp op);
   LogicalResult lowerView(Operation *op, Value source, BufferType type);
-  LogicalResult lowerLocalLoad(LocalLoadOp op);
-  LogicalResult lowerLocalStore(LocalStoreOp op);
-  LogicalResult lowerScalarLoad(ScalarLoadOp op);
-  LogicalResult lowerScalarStore(ScalarStoreOp op);
-  LogicalResult lowerScalarSend(ScalarSendOp op);
-  LogicalResult lowerGlobalView(GlobalViewOp op);
-  LogicalResult lowerGlobalLoad(GlobalLoadOp op);
-  LogicalResult lowerGlobalStore(GlobalStoreOp op);
-  LogicalResult lowerCpAsync(CpAsyncOp op);
-  LogicalResult lowerCopyOut(CopyOutOp op);
-
-  // Matrix instructions (Mma.cpp, Wgmma.cpp).
-  LogicalResult lowerMma(MmaOp op);
-  LogicalResult lowerWgmma(WgmmaOp op);
-  LogicalResult lowerWgmmaWait(WgmmaWaitOp op);
-  LogicalResult lowerWgmmaResume(WgmmaResumeOp op);
-  LogicalResult lowerExtendColumns(ExtendColumnsOp op);
-
-  // 8-bit operands (NarrowOperands.cpp).
-  LogicalResult lowerNarrowOperand(NarrowOperandOp op);
+  LogicalResult lowerTurn(Operation *op, int64_t id);
+  /// The same as lower(ElectOp) for a body that waits and loads, in a partition
+  /// that has tiles: all lanes of the warp run it, and one of them starts the
+  /// loads.
+  LogicalResult lowerElectedLoads(ElectOp op, ImplicitLocOpBuilder &b);
   /// Moves elements of words of four between threads, so that columns keep
   /// their order.
   void gatherQuads(ImplicitLocOpBuilder &b, SmallVectorImpl<Value> &words);
-  LogicalResult lowerLocalTranspose(LocalTransposeOp op);
-
-  // Tensor copies (Tma.cpp).
-  /// Makes pointers of the kernel's tensor maps, when no typed use is left.
-  void lowerTensorMaps();
   LogicalResult checkTensorMap(Operation *op, Value map);
   LogicalResult forEachBox(
       Operation *op, Value map, ValueRange coords, Value memory, Value base,
       function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit);
-  LogicalResult lowerTmaPrefetch(TmaPrefetchOp op);
-  LogicalResult lowerTmaLoad(TmaLoadOp op);
-  LogicalResult lowerTmaStore(TmaStoreOp op);
-  LogicalResult lowerTmaCommit(TmaCommitOp op);
-  LogicalResult lowerTmaWait(TmaWaitOp op);
-
-  // mbarriers, named barriers and fences (Barriers.cpp).
-  LogicalResult lowerBarriersAlloc(MBarrierAllocOp op);
-  LogicalResult lowerBarriersInit(MBarrierInitOp op);
-  LogicalResult lowerFenceInit(MBarrierFenceInitOp op);
-  LogicalResult lowerExpectTx(MBarrierExpectTxOp op);
-  LogicalResult lowerArrive(MBarrierArriveOp op);
-  LogicalResult lowerWait(MBarrierWaitOp op);
-  LogicalResult lowerFenceProxy(FenceProxyOp op);
-  LogicalResult lowerNamedBarrier(NamedBarrierOp op);
-  LogicalResult lowerTurn(Operation *op, int64_t id);
-  LogicalResult lowerClusterBarrier(ClusterBarrierOp op);
-
-  // Partitions of the CTA (WarpSpecialize.cpp).
-  LogicalResult lowerWarpSpecialize(WarpSpecializeOp op);
-  LogicalResult lowerElect(ElectOp op);
-  LogicalResult lowerClusterLeader(ClusterLeaderOp op);
-  /// The same for a body that waits and loads, in the partition that has tiles:
-  /// all lanes of the warp run it, and one of them starts the loads.
-  LogicalResult lowerElectedLoads(ElectOp op, ImplicitLocOpBuilder &b);
-  /// Moves the ops of a region to the insertion point and lowers them.
-  LogicalResult lowerRegion(Region &region, ImplicitLocOpBuilder &b);
 
   //===--------------------------------------------------------------------===//
   // Values
@@ -184,12 +248,6 @@ private:
   SmallVector<Value> pack(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
                           Type elementType);
   void setTile(Value value, TileLayout layout, SmallVector<Value> values);
-  /// True if all targets of the kernel have a capability.
-  bool targetsHave(Capability capability);
-  /// True for values that become registers: tiles and accumulators in flight.
-  static bool isRegisters(Type type) {
-    return isTile(type) || isa<InFlightType>(type);
-  }
   /// The types that a value is replaced by: itself unless it is registers.
   FailureOr<SmallVector<Type>> expandedTypes(Operation *op, Type type);
 
@@ -197,25 +255,20 @@ private:
   // What depends on the thread
   //===--------------------------------------------------------------------===//
 
-  ImplicitLocOpBuilder entryBuilder(Location loc);
-  /// Runs `lower` with what depends on the thread computed in front of `entry`
-  /// instead of at the kernel's.
-  LogicalResult withEntry(Operation *entry,
-                          function_ref<LogicalResult()> lower);
   /// True if no loop on tiles follows, and what follows in the loop's block is
   /// all that the kernel still does.
   static bool isLastLoop(scf::ForOp op);
-  /// Computes what depends on the thread anew for all that follows `op`, the
-  /// kernel's last loop. What only the results need would else take registers
-  /// in the loops, whatever it costs to compute again.
-  void renewEntry(Operation *op);
+  /// The thread's number among those of the partition, at the entry.
   Value threadId();
-  Value lane();
+  Value lane() { return kernel.lane(); }
+  /// The warp's number in the partition; bits above those that number the
+  /// partition's warps may be set.
   Value warp();
-  /// The warp, in a form in which ptxas sees that it is the same in all lanes.
-  Value uniformWarp();
-  /// The warpgroup of the partition that is being lowered, at the entry, the
-  /// same in all lanes.
+  /// Prefixes of keys of the entry's cache, for what depends on threadId() and
+  /// on warp().
+  std::string threadKey() const;
+  std::string warpKey() const;
+  /// The warpgroup of the partition, at the entry, the same in all lanes.
   Value warpgroup();
   /// Sum (or XOR) over the set bits of `index` of the constants.
   Value linearForm(ImplicitLocOpBuilder &b, Value index,
@@ -233,8 +286,6 @@ private:
   Value copyPredicate(ImplicitLocOpBuilder &b, unsigned laneMask,
                       unsigned warpMask);
 
-  /// The first byte of shared memory of an allocation, at the entry.
-  Value sharedPointer(Location loc, int64_t offset);
   /// The low word of the matrix descriptor of a buffer, i32.
   Value descriptorWord(ImplicitLocOpBuilder &b, const BufferValue &buffer,
                        uint32_t fields);
@@ -280,16 +331,9 @@ private:
                Value row, bool inBounds,
                function_ref<void(ImplicitLocOpBuilder &, const Chunk &)> visit);
 
-  gpu::GPUFuncOp kernel;
-  bool clusterScope;
-  /// Threads that hold tiles: those of the first partition, or all.
-  int64_t threads = 0;
-  /// The partition that is being lowered, and its first warp.
-  unsigned partition = 0;
-  bool inPartitions = false;
-  int64_t firstWarp = 0;
-  /// Its warps; all of the kernel's outside of partitions.
-  int64_t partitionWarps = 0;
+  KernelLowering &kernel;
+  const int64_t firstWarp, warps;
+  const bool isPartition, holdsTiles;
   /// In the region of an attn.elect.
   bool inElect = false;
   /// The number of attn.rare around.
@@ -297,21 +341,17 @@ private:
   /// True in the lane that starts loads, where all lanes of a warp come to
   /// them.
   Value elected;
-  Value sharedBase;
-  Value threadIdValue, laneValue, warpValue, uniformWarpValue;
-  Operation *entryEnd = nullptr;
   DenseMap<Value, TileValue> tiles;
-  DenseMap<Value, BufferValue> buffers;
-  DenseMap<Value, ViewValue> views;
-  /// !llvm.ptr<3> to the first of an array of mbarriers.
-  DenseMap<Value, Value> barriers;
-  DenseMap<std::pair<Value, uint32_t>, Value> descriptorWords;
-  llvm::StringMap<Value> entryCache;
-  DenseMap<std::tuple<Operation *, Value, Value>, Value> threadBases;
-  DenseMap<std::pair<Operation *, int64_t>, Value> rowDistances;
-  SmallVector<Operation *> dead;
 };
+
+template <typename Op>
+void LoweringTable::add(bool isReplaced, bool onTilesOnly) {
+  auto lower = [](PartitionLowering &partition, Operation *op) {
+    return partition.lower(cast<Op>(op));
+  };
+  entries[TypeID::get<Op>()] = {lower, isReplaced, onTilesOnly};
+}
 
 } // namespace mlir::attn::lowering
 
-#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_TILELOWERING_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_PARTITIONLOWERING_H

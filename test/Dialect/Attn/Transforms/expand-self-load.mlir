@@ -8,7 +8,7 @@
 // CHECK: %[[GRID:.*]] = arith.constant 396 : index
 // CHECK: gpu.launch_func @problem_kernels::@attn_fwd blocks in (%[[GRID]],
 // CHECK: gpu.func @attn_fwd
-// CHECK-SAME: attn.warps = array<i64: 4, 1>
+// CHECK-SAME:
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK-SAME: nvvm.minctasm = 3 : i32
 // CHECK: attn.alloc {name = "q"} : <1x64x64xf16
@@ -18,7 +18,7 @@
 // CHECK: attn.alloc {name = "v"} : <3x96x64xf16
 // CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"consumer.loader", tx>, #attn.role<"consumer", arrive>]} : <3>
 // CHECK: attn.warp_specialize
-// CHECK-NEXT: partition "consumer" warps 4 registers 168
+// CHECK-NEXT: partition "consumer" warps 4 tiles [4, 1] registers 168
 // CHECK: attn.tile_loop %{{.*}} scheduler snake
 
 // The first loads of a tile: Q, two blocks of K and two of V.

@@ -2,7 +2,7 @@
 
 !s = tensor<64x32xf32, #attn.auto>
 !m = tensor<64xf32, #attn.auto>
-!l = tensor<64x4xf32, #attn.auto>
+!l = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 
 gpu.module @kernels {
   // The maximum is known; l and o change on the rare path only.

@@ -22,11 +22,11 @@ gpu.module @kernels {
     // CHECK: arith.constant dense<0xFF800000> : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
     %m0 = arith.constant dense<0xFF800000> : tensor<64xf32, #attn.auto>
     %s0 = arith.constant dense<0.0> : tensor<64x32xf32, #attn.auto>
-    %l0 = arith.constant dense<0.0> : tensor<64x4xf32, #attn.auto>
+    %l0 = arith.constant dense<0.0> : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
     // CHECK: scf.for
     // CHECK-SAME: tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
     // CHECK-SAME: tensor<64x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>
-    %r:2 = scf.for %i = %zero to %n step %one iter_args(%m = %m0, %l = %l0) -> (tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>) : i32 {
+    %r:2 = scf.for %i = %zero to %n step %one iter_args(%m = %m0, %l = %l0) -> (tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>) : i32 {
       // CHECK: %[[S:.*]] = attn.mma {{.*}} tensor<64x32xf32, #attn.mma<warps = [4, 1]>>
       %s = attn.mma %q, %kt, %s0 : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x32xf16, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
       %bm = attn.reduce max %s : tensor<64x32xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
@@ -36,9 +36,9 @@ gpu.module @kernels {
       %p = attn.exp2 %d : tensor<64x32xf32, #attn.auto>
       // CHECK: attn.reduce add {{.*}} partial
       // CHECK-SAME: -> tensor<64x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>
-      %lb = attn.reduce add %p partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.auto>
-      %l1 = arith.addf %l, %lb : tensor<64x4xf32, #attn.auto>
-      scf.yield %m1, %l1 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.auto>
+      %lb = attn.reduce add %p partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
+      %l1 = arith.addf %l, %lb : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
+      scf.yield %m1, %l1 : tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
     }
     // CHECK: attn.local_store {{.*}} : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>, <64xf32, #attn.rows, shared>
     attn.local_store %r#0, %rows : tensor<64xf32, #attn.auto>, !attn.buffer<64xf32, #attn.auto, shared>

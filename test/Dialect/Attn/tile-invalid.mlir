@@ -128,25 +128,25 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>, %i: i32) {
 
 // -----
 
-func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf16, #attn.auto>, %l: tensor<128x4xf32, #attn.auto>, %o: tensor<128x64xf32, #attn.auto>, %c: f32) {
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf16, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x64xf32, #attn.auto>, %c: f32) {
   // expected-error @below {{expected 'm' to be an f32 tile of rank 1, got 'tensor<128xf16, #attn.auto>'}}
-  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf16, #attn.auto>, tensor<128x4xf32, #attn.auto>, tensor<128x64xf32, #attn.auto>
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf16, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
   return
 }
 
 // -----
 
-func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.auto>, %c: f32) {
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
   // expected-error @below {{expected a finite 'offset' of at least 0, got -1}}
-  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %c {offset = -1.0 : f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>, tensor<128x64xf32, #attn.auto>
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %c {offset = -1.0 : f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
   return
 }
 
 // -----
 
-func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.auto>, %o: tensor<64x64xf32, #attn.auto>, %c: f32) {
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<64x64xf32, #attn.auto>, %c: f32) {
   // expected-error @below {{expected 'o' to have the 128 rows of 's', got 64}}
-  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
   return
 }
 

@@ -15,7 +15,7 @@
 // CHECK: attn.alloc {name = "k"} : <2x128x128x
 // CHECK: attn.alloc {name = "v"} : <2x64x128x
 // CHECK-NOT: attn.alloc
-// CHECK: partition "consumer" warps 8 registers 240
+// CHECK: partition "consumer" warps 8 tiles [8, 1] registers 240
 // CHECK: attn.apply_mask {{.*}} {quads}
 // CHECK: %[[P:.*]], %{{.*}}, %{{.*}}, %{{.*}} = attn.online_softmax
 // CHECK: attn.narrow_operand %[[P]] {order = #attn<key_order quads>}

@@ -28,7 +28,7 @@ gpu.module @m {
   gpu.func @names() kernel {
     // expected-error @below {{expected partitions of different names, got 'a' twice}}
     attn.warp_specialize
-    partition "a" warps 4 registers 128 {
+    partition "a" warps 4 tiles [4, 1] registers 128 {
     }
     partition "a" warps 4 registers 128 {
     }
@@ -42,7 +42,7 @@ gpu.module @m {
   gpu.func @warps() kernel {
     // expected-error @below {{expected whole warpgroups of 4 warps in partition 'b', got 1 warps}}
     attn.warp_specialize
-    partition "a" warps 4 registers 128 {
+    partition "a" warps 4 tiles [4, 1] registers 128 {
     }
     partition "b" warps 1 registers 128 {
     }
@@ -56,7 +56,7 @@ gpu.module @m {
   gpu.func @registers() kernel {
     // expected-error @below {{expected 24 to 256 registers, a multiple of 8, in partition 'b', got 20}}
     attn.warp_specialize
-    partition "a" warps 4 registers 128 {
+    partition "a" warps 4 tiles [4, 1] registers 128 {
     }
     partition "b" warps 4 registers 20 {
     }
@@ -70,7 +70,7 @@ gpu.module @m {
   gpu.func @multiple() kernel {
     // expected-error @below {{expected 24 to 256 registers, a multiple of 8, in partition 'a', got 28}}
     attn.warp_specialize
-    partition "a" warps 4 registers 28 {
+    partition "a" warps 4 tiles [4, 1] registers 28 {
     }
     gpu.return
   }
@@ -82,7 +82,7 @@ gpu.module @m {
   gpu.func @sum() kernel {
     // expected-error @below {{expected at most 65536 registers in all, got 66560 (a 8 x 32 x 240 + b 4 x 32 x 40)}}
     attn.warp_specialize
-    partition "a" warps 8 registers 240 {
+    partition "a" warps 8 tiles [8, 1] registers 240 {
     }
     partition "b" warps 4 registers 40 {
     }
@@ -98,7 +98,7 @@ gpu.module @m {
     scf.if %c {
       // expected-error @below {{expected to stand at the top level of a kernel}}
       attn.warp_specialize
-      partition "a" warps 4 registers 128 {
+      partition "a" warps 4 tiles [4, 1] registers 128 {
       }
       partition "b" warps 4 registers 128 {
       }
@@ -113,13 +113,13 @@ gpu.module @m {
   gpu.func @two() kernel {
     // expected-note @below {{another one is here}}
     attn.warp_specialize
-    partition "a" warps 4 registers 128 {
+    partition "a" warps 4 tiles [4, 1] registers 128 {
     }
     partition "b" warps 4 registers 128 {
     }
     // expected-error @below {{expected to be the only one}}
     attn.warp_specialize
-    partition "a" warps 4 registers 128 {
+    partition "a" warps 4 tiles [4, 1] registers 128 {
     }
     partition "b" warps 4 registers 128 {
     }
@@ -134,7 +134,7 @@ gpu.module @m {
     // expected-note @below {{the tile is made here}}
     %t = arith.constant dense<0.0> : tensor<64x64xf32, #attn.auto>
     attn.warp_specialize
-    partition "a" warps 4 registers 128 {
+    partition "a" warps 4 tiles [4, 1] registers 128 {
       // expected-error @below {{expected no register tile from outside the partition}}
       %u = arith.addf %t, %t : tensor<64x64xf32, #attn.auto>
     }

@@ -9,7 +9,7 @@
 // CHECK: attn.alloc {name = "v"} : <2x64x128x
 // CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"consumer.loader", tx>, #attn.role<"consumer.transposer", arrive>]} : <2>
 // CHECK: %[[VT:.*]] = attn.alloc {name = "vt"} : <128x64x
-// CHECK: partition "consumer" warps 4 registers 256
+// CHECK: partition "consumer" warps 4 tiles [4, 1] registers 256
 // CHECK-DAG: attn.cursor.start %[[V]] as "consumer.loader"
 // CHECK-DAG: attn.cursor.start %[[V]] as "consumer.transposer"
 

@@ -1,0 +1,200 @@
+//===- KernelLowering.cpp - What the partitions of a kernel share ---------===//
+//
+// Walks a kernel once, in order, and puts the instructions of one thread beside
+// each op on tiles. Structured control flow gets one carried value for each
+// register. Everything replaced is erased at the end, users before definitions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartitionLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
+    : func(func), clusterScope(clusterScope) {
+  addBarrierLowerings(table);
+  addControlFlowLowerings(table);
+  addCopyLowerings(table);
+  addElementwiseLowerings(table);
+  addMemoryLowerings(table);
+  addMmaLowerings(table);
+  addNarrowOperandLowerings(table);
+  addPartitionLowerings(table);
+  addRowLowerings(table);
+  addTmaLowerings(table);
+  addWgmmaLowerings(table);
+}
+
+/// Warps of the CTA: those of its partitions, or of the kernel's grid.
+static FailureOr<int64_t> countWarps(gpu::GPUFuncOp func) {
+  for (WarpSpecializeOp partitions : func.getOps<WarpSpecializeOp>())
+    return partitions.getTotalWarps();
+  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(func);
+  if (failed(grid))
+    return failure();
+  return grid->first * grid->second;
+}
+
+LogicalResult KernelLowering::run() {
+  FailureOr<int64_t> warps = countWarps(func);
+  if (failed(warps))
+    return failure();
+  Block &entry = func.getBody().front();
+  // A marker that keeps the entry's computations in front of everything else.
+  OpBuilder b = OpBuilder::atBlockBegin(&entry);
+  auto marker = arith::ConstantIntOp::create(b, func.getLoc(), 0, 1);
+  entryEnd = marker;
+  // Lowering moves ops to blocks of their own.
+  SmallVector<Operation *> ops;
+  for (Block &block : func.getBody())
+    for (Operation &op : block)
+      if (&op != entryEnd)
+        ops.push_back(&op);
+  PartitionLowering all(*this, /*firstWarp=*/0, *warps, /*isPartition=*/false,
+                        /*holdsTiles=*/true);
+  for (Operation *op : ops)
+    if (failed(all.lowerOp(op)))
+      return failure();
+  // An old loop's arguments may be used by ops that moved out of it.
+  for (Operation *op : dead)
+    op->dropAllReferences();
+  for (Operation *op : dead)
+    op->erase();
+  marker.erase();
+  lowerTensorMaps();
+  return success();
+}
+
+bool KernelLowering::targetsHave(Capability capability) {
+  auto module = func->getParentOfType<gpu::GPUModuleOp>();
+  ArrayAttr targets = module.getTargetsAttr();
+  return targets && llvm::all_of(targets, [&](Attribute attribute) {
+           auto target = dyn_cast<TargetAttr>(attribute);
+           return target && target.getRow().has(capability);
+         });
+}
+
+void KernelLowering::lowerTensorMaps() {
+  // The kernel's signature stays as the launch has it; convert-attn-to-nvvm
+  // makes the parameter the pointer that is cast to here.
+  auto pointer = LLVM::LLVMPointerType::get(func.getContext());
+  OpBuilder b = OpBuilder::atBlockBegin(&func.getBody().front());
+  for (BlockArgument argument : func.getBody().getArguments()) {
+    if (!isa<TensorMapType>(argument.getType()))
+      continue;
+    auto cast = UnrealizedConversionCastOp::create(b, func.getLoc(), pointer,
+                                                   argument);
+    argument.replaceAllUsesExcept(cast.getResult(0), cast);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The entry
+//===----------------------------------------------------------------------===//
+
+ImplicitLocOpBuilder KernelLowering::entryBuilder(Location loc) {
+  ImplicitLocOpBuilder b(loc, func.getContext());
+  b.setInsertionPoint(entryEnd);
+  return b;
+}
+
+LogicalResult
+KernelLowering::withEntry(Operation *entry,
+                          function_ref<LogicalResult()> lower) {
+  llvm::SaveAndRestore restoreEnd(entryEnd, entry);
+  llvm::SaveAndRestore restoreLane(laneValue, Value());
+  llvm::SaveAndRestore restoreWarp(warpValue, Value());
+  llvm::StringMap<Value> cache;
+  std::swap(cache, entryCache);
+  LogicalResult result = lower();
+  std::swap(cache, entryCache);
+  return result;
+}
+
+void KernelLowering::renewEntry(Operation *op) {
+  ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
+  b.setInsertionPointAfter(op);
+  auto thread = LLVM::InlineAsmOp::create(
+      b, TypeRange(b.getI32Type()), ValueRange(), "mov.u32 $0, %tid.x;", "=r",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+      ArrayAttr());
+  threadIdValue = thread->getResult(0);
+  laneValue = warpValue = uniformWarpValue = Value();
+  entryCache.clear();
+  entryEnd = arith::ConstantIntOp::create(b, 0, 1);
+  dead.push_back(entryEnd);
+}
+
+Value KernelLowering::threadId() {
+  if (!threadIdValue) {
+    ImplicitLocOpBuilder b = entryBuilder();
+    threadIdValue = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  }
+  return threadIdValue;
+}
+
+Value KernelLowering::lane() {
+  if (!laneValue) {
+    Value thread = threadId();
+    ImplicitLocOpBuilder b = entryBuilder();
+    laneValue = arith::AndIOp::create(b, thread,
+                                      arith::ConstantIntOp::create(b, 31, 32));
+  }
+  return laneValue;
+}
+
+Value KernelLowering::warp() {
+  if (!warpValue) {
+    Value thread = threadId();
+    ImplicitLocOpBuilder b = entryBuilder();
+    warpValue = arith::ShRUIOp::create(b, thread,
+                                       arith::ConstantIntOp::create(b, 5, 32));
+  }
+  return warpValue;
+}
+
+Value KernelLowering::uniformWarp() {
+  if (!uniformWarpValue) {
+    Value own = warp();
+    ImplicitLocOpBuilder b = entryBuilder();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(b, value, 32);
+    };
+    uniformWarpValue = NVVM::ShflOp::create(
+        b, b.getI32Type(), constant(-1), own, constant(0), constant(31),
+        NVVM::ShflKind::idx, /*return_value_and_is_valid=*/UnitAttr());
+  }
+  return uniformWarpValue;
+}
+
+/// The one symbol of dynamic shared memory. It is external so that LLVM keeps
+/// stores whose reader it cannot see.
+static LLVM::GlobalOp getSharedGlobal(gpu::GPUFuncOp func) {
+  auto module = func->getParentOfType<gpu::GPUModuleOp>();
+  constexpr StringLiteral name = "attn_shared";
+  if (auto global = module.lookupSymbol<LLVM::GlobalOp>(name))
+    return global;
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::GlobalOp::create(
+      b, func.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+      /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(),
+      /*alignment=*/1024, /*addrSpace=*/3);
+}
+
+Value KernelLowering::sharedPointer(Location loc, int64_t offset) {
+  if (!sharedBase) {
+    ImplicitLocOpBuilder b = entryBuilder();
+    sharedBase = LLVM::AddressOfOp::create(b, getSharedGlobal(func));
+  }
+  if (offset == 0)
+    return sharedBase;
+  ImplicitLocOpBuilder b = entryBuilder(loc);
+  return LLVM::GEPOp::create(
+      b, sharedBase.getType(), b.getI8Type(), sharedBase,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}

@@ -1,0 +1,53 @@
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+// RUN: attn-opt %s -mlir-print-op-generic | attn-opt | FileCheck %s
+// RUN: attn-opt %s -emit-bytecode | attn-opt | FileCheck %s
+
+// Hand-over between partitions. The forms are those that the printer writes:
+// attributes that have their default are not there.
+
+// Channels in whole, in parts, and in parts by warpgroup.
+// CHECK-LABEL: func.func @create(
+func.func @create() {
+  // CHECK: %[[K:.*]] = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : <2>
+  %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+  // CHECK: %[[Q:.*]] = attn.channel.create {name = "q", parts = ["upper", "lower"], roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : <1>
+  %q = attn.channel.create {name = "q", parts = ["upper", "lower"], roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
+  // A partition with two roles names the second one.
+  // CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"producer.transposer", arrive>, #attn.role<"consumer", arrive>]} : <3>
+  %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"producer.transposer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<3>
+  return
+}
+
+// CHECK-LABEL: func.func @cursors(
+// CHECK-SAME: %[[K:.*]]: !attn.channel<2>
+func.func @cursors(%k: !attn.channel<2>) -> !attn.cursor {
+  // CHECK: %[[C:.*]] = attn.cursor.start %[[K]] as "consumer" : <2>
+  %c = attn.cursor.start %k as "consumer" : !attn.channel<2>
+  // CHECK: %[[N:.*]] = attn.cursor.advance %[[C]] on %[[K]] : <2>
+  %n = attn.cursor.advance %c on %k : !attn.channel<2>
+  return %n : !attn.cursor
+}
+
+// CHECK-LABEL: func.func @slots(
+// CHECK-SAME: %[[K:.*]]: !attn.channel<2>, %[[C:.*]]: !attn.cursor
+func.func @slots(%k: !attn.channel<2>, %c: !attn.cursor) {
+  // CHECK: %[[I:.*]], %[[T:.*]] = attn.channel.acquire %[[K]][%[[C]]] as "consumer" : <2>
+  %i, %t = attn.channel.acquire %k[%c] as "consumer" : !attn.channel<2>
+  // CHECK: attn.channel.release %[[K]], %[[T]] as "consumer" : <2>
+  attn.channel.release %k, %t as "consumer" : !attn.channel<2>
+  return
+}
+
+// CHECK-LABEL: func.func @parts(
+// CHECK-SAME: %[[Q:.*]]: !attn.channel<1>, %[[C:.*]]: !attn.cursor
+func.func @parts(%q: !attn.channel<1>, %c: !attn.cursor) {
+  // CHECK: %[[I:.*]], %[[T:.*]] = attn.channel.acquire %[[Q]][%[[C]]] as "consumer" part "upper" : <1>
+  %i, %t = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
+  // CHECK: attn.channel.release %[[Q]], %[[T]] as "consumer" : <1>
+  attn.channel.release %q, %t as "consumer" : !attn.channel<1>
+  // CHECK: %[[J:.*]], %[[U:.*]] = attn.channel.acquire %[[Q]][%[[C]]] as "consumer" {each_warpgroup} : <1>
+  %j, %u = attn.channel.acquire %q[%c] as "consumer" {each_warpgroup} : !attn.channel<1>
+  // CHECK: attn.channel.release %[[Q]], %[[U]] as "consumer" : <1>
+  attn.channel.release %q, %u as "consumer" : !attn.channel<1>
+  return
+}

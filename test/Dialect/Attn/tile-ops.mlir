@@ -1,0 +1,108 @@
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+// RUN: attn-opt %s -mlir-print-op-generic | attn-opt | FileCheck %s
+// RUN: attn-opt %s -emit-bytecode | attn-opt | FileCheck %s
+
+// Register tiles. The forms are those that the printer writes: attributes
+// that have their default are not there.
+
+!s = tensor<64x32xf32, #attn.auto>
+!m = tensor<64xf32, #attn.auto>
+!l = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
+!o = tensor<64x64xf32, #attn.auto>
+
+// CHECK-LABEL: func.func @rows(
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>
+func.func @rows(%s: !s) {
+  // CHECK: %[[M:.*]] = attn.reduce max %[[S]] : tensor<64x32xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
+  %m = attn.reduce max %s : !s -> !m
+  // CHECK: %[[L:.*]] = attn.reduce add %[[S]] partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
+  %l = attn.reduce add %s partial : !s -> !l
+  // CHECK: %[[B:.*]] = attn.broadcast %[[M]] : tensor<64xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>
+  %b = attn.broadcast %m : !m -> !s
+  return
+}
+
+// CHECK-LABEL: func.func @layouts(
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf16, #attn.mma<warps = [4, 1]>>
+func.func @layouts(%s: tensor<64x32xf16, #attn.mma<warps = [4, 1]>>) {
+  // CHECK: %[[P:.*]] = attn.convert_layout %[[S]] : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+  %p = attn.convert_layout %s : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+  return
+}
+
+// CHECK-LABEL: func.func @powers(
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[X:.*]]: f32
+func.func @powers(%s: !s, %x: f32) {
+  // No element by a polynomial is the default, which is left out.
+  // CHECK: %[[E:.*]] = attn.exp2 %[[S]] : tensor<64x32xf32, #attn.auto>
+  %e = attn.exp2 %s {polynomial = 0 : i64} : !s
+  // CHECK: %[[P:.*]] = attn.exp2 %[[S]] {polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>
+  %p = attn.exp2 %s {polynomial = 4 : i64} : !s
+  // CHECK: %[[SCALAR:.*]] = attn.exp2 %[[X]] : f32
+  %scalar = attn.exp2 %x : f32
+  return
+}
+
+// CHECK-LABEL: func.func @masks(
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[I:.*]]: i32, %[[J:.*]]: i32, %[[LIMIT:.*]]: i32, %[[LOWER:.*]]: i32, %[[UPPER:.*]]: i32
+func.func @masks(%s: !s, %i: i32, %j: i32, %limit: i32, %lower: i32, %upper: i32) {
+  // CHECK: %[[KEYS:.*]] = attn.apply_mask %[[S]][%[[I]], %[[J]]] limit %[[LIMIT]] : tensor<64x32xf32, #attn.auto>
+  %keys = attn.apply_mask %s[%i, %j] limit %limit : !s
+  // CHECK: %[[LEFT:.*]] = attn.apply_mask %[[S]][%[[I]], %[[J]]] lower %[[LOWER]] : tensor<64x32xf32, #attn.auto>
+  %left = attn.apply_mask %s[%i, %j] lower %lower : !s
+  // CHECK: %[[RIGHT:.*]] = attn.apply_mask %[[S]][%[[I]], %[[J]]] upper %[[UPPER]] : tensor<64x32xf32, #attn.auto>
+  %right = attn.apply_mask %s[%i, %j] upper %upper : !s
+  // CHECK: %[[ALL:.*]] = attn.apply_mask %[[S]][%[[I]], %[[J]]] limit %[[LIMIT]] lower %[[LOWER]] upper %[[UPPER]] {quads} : tensor<64x32xf32, #attn.auto>
+  %all = attn.apply_mask %s[%i, %j] limit %limit lower %lower upper %upper {quads} : !s
+  return
+}
+
+// CHECK-LABEL: func.func @elements(
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[I:.*]]: i32, %[[J:.*]]: i32
+func.func @elements(%s: !s, %i: i32, %j: i32) {
+  // CHECK: %[[R:.*]] = attn.map_elements %[[S]][%[[I]], %[[J]]] : tensor<64x32xf32, #attn.auto> {
+  %r = attn.map_elements %s[%i, %j] : !s {
+  // CHECK: ^bb0(%[[X:.*]]: f32, %[[Q:.*]]: i32, %[[K:.*]]: i32):
+  ^bb0(%x: f32, %q: i32, %k: i32):
+    // CHECK: attn.yield %[[X]] : f32
+    attn.yield %x : f32
+  }
+  // CHECK: %[[QUADS:.*]] = attn.map_elements %[[S]][%[[I]], %[[J]]] {quads} : tensor<64x32xf32, #attn.auto> {
+  %quads = attn.map_elements %s[%i, %j] {quads} : !s {
+  // CHECK: ^bb0(%[[X:.*]]: f32, %[[Q:.*]]: i32, %[[K:.*]]: i32):
+  ^bb0(%x: f32, %q: i32, %k: i32):
+    // CHECK: attn.yield %[[X]] : f32
+    attn.yield %x : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @softmax(
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[M:.*]]: tensor<64xf32, #attn.auto>, %[[L:.*]]: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %[[O:.*]]: tensor<64x64xf32, #attn.auto>, %[[C:.*]]: f32
+func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
+  // All defaults are left out.
+  // CHECK: %[[P:.*]], %[[M1:.*]], %[[L1:.*]], %[[O1:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c {policy = #attn<softmax_policy exact>, offset = 0.0 : f32, growth = 8.0 : f32, limit = 16.0 : f32} : !s, !m, !l, !o
+  // CHECK: %[[P2:.*]], %[[M2:.*]], %[[L2:.*]], %[[O2:.*]] = attn.online_softmax %[[S]], %[[M1]], %[[L1]], %[[O1]] scale %[[C]] {finite, growth = 4.000000e+00 : f32, policy = #attn<softmax_policy threshold>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
+  %p2, %m2, %l2, %o2 = attn.online_softmax %s, %m1, %l1, %o1 scale %c {finite, growth = 4.0 : f32, policy = #attn<softmax_policy threshold>} : !s, !m, !l, !o
+  // CHECK: %[[P3:.*]], %[[M3:.*]], %[[L3:.*]], %[[O3:.*]] = attn.online_softmax %[[S]], %[[M2]], %[[L2]], %[[O2]] scale %[[C]] {limit = 8.000000e+00 : f32, offset = 6.000000e+00 : f32, policy = #attn<softmax_policy optimistic>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
+  %p3, %m3, %l3, %o3 = attn.online_softmax %s, %m2, %l2, %o2 scale %c {limit = 8.0 : f32, offset = 6.0 : f32, policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !o
+  return
+}
+
+// CHECK-LABEL: func.func @rare(
+// CHECK-SAME: %[[X:.*]]: tensor<64x32xf32, #attn.auto>, %[[Y:.*]]: tensor<64xf32, #attn.auto>, %[[BIG:.*]]: tensor<64x32xi1, #attn.auto>
+func.func @rare(%x: !s, %y: !m, %big: tensor<64x32xi1, #attn.auto>) {
+  // CHECK: %[[R:.*]] = attn.rare any %[[BIG]] default(%[[X]] : tensor<64x32xf32, #attn.auto>) : tensor<64x32xi1, #attn.auto> {
+  %r = attn.rare any %big default(%x : !s) : tensor<64x32xi1, #attn.auto> {
+    %z = arith.mulf %x, %x : !s
+    // CHECK: attn.yield %{{.*}} : tensor<64x32xf32, #attn.auto>
+    attn.yield %z : !s
+  }
+  // CHECK: %[[BOTH:.*]]:2 = attn.rare any %[[BIG]] default(%[[X]], %[[Y]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>) {barrier = 3 : i64, each_warpgroup, leave_loop} : tensor<64x32xi1, #attn.auto> {
+  %both:2 = attn.rare any %big default(%x, %y : !s, !m) {barrier = 3 : i64, each_warpgroup, leave_loop} : tensor<64x32xi1, #attn.auto> {
+    // CHECK: attn.yield %[[X]], %[[Y]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>
+    attn.yield %x, %y : !s, !m
+  }
+  return
+}

@@ -1,0 +1,55 @@
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+// RUN: attn-opt %s -mlir-print-op-generic | attn-opt | FileCheck %s
+// RUN: attn-opt %s -emit-bytecode | attn-opt | FileCheck %s
+
+// Tensor maps and bulk copies. The forms are those that the printer writes:
+// attributes that have their default are not there.
+
+!map = !attn.tensor_map<1x1x128x64xf16, swizzle = 128>
+!b = !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>
+!two = !attn.buffer<256x128xf16, #attn.swizzled<span = 128>, shared>
+
+// CHECK-LABEL: func.func @encode(
+// CHECK-SAME: %[[K:.*]]: memref<1x8x?x128xf16>
+func.func @encode(%k: memref<1x8x?x128xf16>) {
+  // CHECK: %[[MAP:.*]] = attn.encode_tensor_map %[[K]] : memref<1x8x?x128xf16> -> <1x1x128x64xf16, swizzle = 128>
+  %map = attn.encode_tensor_map %k : memref<1x8x?x128xf16> -> !map
+  // CHECK: %[[PACKED:.*]] = attn.encode_tensor_map packed %[[K]] : memref<1x8x?x128xf16> -> <1x1x128x64xf16, swizzle = 128>
+  %packed = attn.encode_tensor_map packed %k : memref<1x8x?x128xf16> -> !map
+  return
+}
+
+// CHECK-LABEL: func.func @load(
+// CHECK-SAME: %[[MAP:.*]]: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>, %[[B:.*]]: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>, %[[TWO:.*]]: !attn.buffer<256x128xf16, #attn.swizzled<span = 128>, shared>, %[[X:.*]]: i32, %[[TOKEN:.*]]: !attn.token, %[[BARRIERS:.*]]: !attn.mbarriers<2>
+func.func @load(%map: !map, %b: !b, %two: !two, %x: i32, %token: !attn.token, %barriers: !attn.mbarriers<2>) {
+  // CHECK: attn.tma.prefetch %[[MAP]] : <1x1x128x64xf16, swizzle = 128>
+  attn.tma.prefetch %map : !map
+  // CHECK: attn.tma.load %[[MAP]][%[[X]], %[[X]], %[[X]], %[[X]]], %[[B]] token %[[TOKEN]] : <1x1x128x64xf16, swizzle = 128>, <128x128xf16, #attn.swizzled<span = 128>, shared>
+  attn.tma.load %map[%x, %x, %x, %x], %b token %token : !map, !b
+  // CHECK: attn.tma.load %[[MAP]][%[[X]], %[[X]], %[[X]], %[[X]]], %[[B]] barrier %[[BARRIERS]][%[[X]]] : !attn.mbarriers<2> : <1x1x128x64xf16, swizzle = 128>, <128x128xf16, #attn.swizzled<span = 128>, shared>
+  attn.tma.load %map[%x, %x, %x, %x], %b barrier %barriers[%x] : !attn.mbarriers<2> : !map, !b
+  // CHECK: attn.tma.load %[[MAP:.*]][%[[X:.*]], %[[X]], %[[X]], %[[X]]], %[[TWO:.*]] token %[[TOKEN:.*]] {multicast = 2 : i64} : <1x1x128x64xf16, swizzle = 128>, <256x128xf16, #attn.swizzled<span = 128>, shared>
+  attn.tma.load %map[%x, %x, %x, %x], %two token %token {multicast = 2 : i64} : !map, !two
+  // CHECK: attn.tma.load %[[MAP:.*]][%[[X:.*]], %[[X]], %[[X]], %[[X]]], %[[TWO:.*]] token %[[TOKEN:.*]] {stacked = 2 : i64} : <1x1x128x64xf16, swizzle = 128>, <256x128xf16, #attn.swizzled<span = 128>, shared>
+  attn.tma.load %map[%x, %x, %x, %x], %two token %token {stacked = 2 : i64} : !map, !two
+  return
+}
+
+// CHECK-LABEL: func.func @store(
+// CHECK-SAME: %[[MAP:.*]]: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>, %[[B:.*]]: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>, %[[TWO:.*]]: !attn.buffer<256x128xf16, #attn.swizzled<span = 128>, shared>, %[[X:.*]]: i32
+func.func @store(%map: !map, %b: !b, %two: !two, %x: i32) {
+  // CHECK: attn.tma.store %[[B]], %[[MAP]][%[[X]], %[[X]], %[[X]], %[[X]]] : <128x128xf16, #attn.swizzled<span = 128>, shared>, <1x1x128x64xf16, swizzle = 128>
+  attn.tma.store %b, %map[%x, %x, %x, %x] : !b, !map
+  // CHECK: attn.elect each_warpgroup {
+  attn.elect each_warpgroup {
+    // CHECK: attn.tma.store %[[TWO:.*]], %[[MAP:.*]][%[[X:.*]], %[[X]], %[[X]], %[[X]]] {warpgroups = 2 : i64} : <256x128xf16, #attn.swizzled<span = 128>, shared>, <1x1x128x64xf16, swizzle = 128>
+    attn.tma.store %two, %map[%x, %x, %x, %x] {warpgroups = 2 : i64} : !two, !map
+  }
+  // CHECK: attn.tma.commit
+  attn.tma.commit
+  // CHECK: attn.tma.wait {pending = 0 : i64}
+  attn.tma.wait {pending = 0 : i64}
+  // CHECK: attn.tma.wait {pending = 1 : i64, read}
+  attn.tma.wait {pending = 1 : i64, read}
+  return
+}
