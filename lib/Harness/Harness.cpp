@@ -10,6 +10,7 @@
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"
 #include "HarnessSteps.h"
+#include "attn/Harness/PartialResults.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -22,26 +23,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
-
-Error sim::checkParameters(const KernelInfo &kernel,
-                           ArrayRef<ParameterSlot> slots) {
-  if (kernel.params.size() != slots.size())
-    return createStringError(
-        "kernel \"" + kernel.name + "\" has " + Twine(kernel.params.size()) +
-        " parameters, the launch record gives " + Twine(slots.size()));
-  for (auto [index, pair] : llvm::enumerate(llvm::zip(kernel.params, slots))) {
-    auto [declared, given] = pair;
-    if (declared.offset != given.offset || declared.size != given.size)
-      return createStringError(
-          llvm::formatv("args[{0}]: expected {1} bytes at offset {2}, as "
-                        "kernel \"{3}\" declares \"{4}\", got {5} bytes at "
-                        "offset {6}",
-                        index, declared.size, declared.offset, kernel.name,
-                        declared.name, given.size, given.offset)
-              .str());
-  }
-  return Error::success();
-}
 
 static StringRef describeTiming(AsyncTiming timing) {
   switch (timing) {
@@ -97,6 +78,12 @@ private:
   Error checkWorkspaces(ArrayRef<HarnessTensor> tensors);
   Error computeReferenceOf(ArrayRef<HarnessTensor> tensors);
   Error compare(HarnessReport &report);
+  /// True for an attn.combine by itself, whose inputs are all that there is.
+  bool mergesPartialResults() const {
+    return !record.problem && record.findTensor("partial_o") &&
+           record.findTensor("partial_lse") && record.findTensor("o");
+  }
+  Error computeMerged(ArrayRef<HarnessTensor> tensors);
   void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
                    std::vector<std::string> &problems);
   Error runCorners(HarnessReport &report);
@@ -132,6 +119,8 @@ Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
 Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   if (!options.verify)
     return Error::success();
+  if (mergesPartialResults())
+    return computeMerged(tensors);
   if (!record.problem)
     return createStringError("launch record: expected a problem to verify, got "
                              "none");
@@ -174,8 +163,18 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   return Error::success();
 }
 
+Error Runner::computeMerged(ArrayRef<HarnessTensor> tensors) {
+  Expected<AttentionResult> result = mergePartialResults(
+      tensors[*record.findTensor("partial_o")].getView(),
+      tensors[*record.findTensor("partial_lse")].getView());
+  if (!result)
+    return result.takeError();
+  reference = std::move(*result);
+  return Error::success();
+}
+
 bool Runner::isOwned(const HarnessTensor &tensor, int64_t element) const {
-  if (!reference || !record.problem->varlen)
+  if (!reference || !record.problem || !record.problem->varlen)
     return true;
   if (tensor.argument.name == "lse")
     return reference->defined[element];
@@ -315,18 +314,31 @@ Error Runner::compare(HarnessReport &report) {
   if (!reference || !report.run.completed)
     return Error::success();
   const HarnessTensor *o = report.findTensor("o");
+  const HarnessTensor *q = report.findTensor("q");
   report.outputTolerance =
       options.outputTolerance >= 0
           ? options.outputTolerance
-          : getDefaultTolerance(report.findTensor("q")->argument.dtype,
+          : getDefaultTolerance(q ? q->argument.dtype : o->argument.dtype,
                                 o->argument.dtype);
   report.lseTolerance = options.lseTolerance >= 0 ? options.lseTolerance : 1e-3;
-  Expected<Deviation> output = compareOutput(o->getView(), *reference);
+  const HarnessTensor *lse = report.findTensor("lse");
+  std::optional<AttentionResult> merged;
+  // Partial results are right if they merge to the whole.
+  if (lse && o->argument.shape.size() == 5) {
+    Expected<AttentionResult> result =
+        mergePartialResults(o->getView(), lse->getView());
+    if (!result)
+      return result.takeError();
+    merged = std::move(*result);
+  }
+  Expected<Deviation> output =
+      compareOutput(merged ? viewOutput(*merged) : o->getView(), *reference);
   if (!output)
     return output.takeError();
   report.output = std::move(*output);
-  if (const HarnessTensor *lse = report.findTensor("lse")) {
-    Expected<Deviation> deviation = compareLSE(lse->getView(), *reference);
+  if (lse) {
+    Expected<Deviation> deviation =
+        compareLSE(merged ? viewLSE(*merged) : lse->getView(), *reference);
     if (!deviation)
       return deviation.takeError();
     report.lse = std::move(*deviation);
@@ -380,7 +392,8 @@ Error Runner::runCorners(HarnessReport &report) {
 /// The second run is a report of its own, of which the first one takes what it
 /// prints.
 Error Runner::runLostBets(HarnessReport &report) {
-  if (!options.verify || !report.run.completed || options.inputs.count("q") ||
+  if (!options.verify || !record.problem || !report.run.completed ||
+      options.inputs.count("q") ||
       options.inputs.count("k") || !options.losesBets.value_or(true))
     return Error::success();
   if (!options.losesBets &&

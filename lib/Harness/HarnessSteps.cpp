@@ -9,17 +9,37 @@
 #include "HarnessSteps.h"
 
 #include "HarnessInputs.h"
-#include "attn/Harness/Harness.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
+using llvm::ArrayRef;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 using llvm::Twine;
+
+Error sim::checkParameters(const KernelInfo &kernel,
+                           ArrayRef<ParameterSlot> slots) {
+  if (kernel.params.size() != slots.size())
+    return createStringError(
+        "kernel \"" + kernel.name + "\" has " + Twine(kernel.params.size()) +
+        " parameters, the launch record gives " + Twine(slots.size()));
+  for (auto [index, pair] : llvm::enumerate(llvm::zip(kernel.params, slots))) {
+    auto [declared, given] = pair;
+    if (declared.offset != given.offset || declared.size != given.size)
+      return createStringError(
+          llvm::formatv("args[{0}]: expected {1} bytes at offset {2}, as "
+                        "kernel \"{3}\" declares \"{4}\", got {5} bytes at "
+                        "offset {6}",
+                        index, declared.size, declared.offset, kernel.name,
+                        declared.name, given.size, given.offset)
+              .str());
+  }
+  return Error::success();
+}
 
 /// How a step runs: what the record says about it.
 static LaunchConfig makeStepConfig(const LaunchStep &step,

@@ -8,6 +8,10 @@
 
 namespace mlir::attn::sim {
 
+/// Checks that parameters at these places are what the kernel declares.
+llvm::Error checkParameters(const KernelInfo &kernel,
+                            llvm::ArrayRef<ParameterSlot> slots);
+
 /// Fails where the program lacks a step's kernel or is for another chip, where
 /// parameters do not fit, and where a step asks for what the simulator cannot
 /// give: more CTAs of a cooperative launch than the chip holds at once, or a

@@ -3,6 +3,7 @@
 
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"
+#include "HarnessSteps.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

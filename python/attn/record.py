@@ -11,8 +11,10 @@ import math
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from ._problem_sizes import check_sizes
+from ._tensor_map import MAP_VIEWS, TensorMap, TensorView, make_map
 from .arrays import CARRIERS
 from .errors import ArgumentError, RecordError
 
@@ -24,10 +26,6 @@ DYNAMIC = -1
 #: bytes.
 _ROW_ALIGNMENT = 16
 _ROW_TENSORS = ("q", "k", "v", "o", "partial_o")
-#: As what tensor maps may describe their tensors, and the dimensions that this
-#: adds.
-#: The least rank of a tensor in each view of a map, and dimensions in addition.
-_MAP_VIEWS = {"whole": (1, 0), "transposed": (2, 0), "quads": (2, 1), "packed": (3, 0)}
 #: Most CTAs in x, y, z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
@@ -162,35 +160,6 @@ class SizeExpr:
         return node
 
 
-class TensorView(NamedTuple):
-    """A tensor in device memory. Every launch makes some, so that it is cheap."""
-
-    dtype: str
-    #: Elements.
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    #: Of the first element.
-    address: int = 0
-    #: Ordinal of the CUDA device.
-    device: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class TensorMap:
-    """A tensor map that the driver has to encode. Dimension 0 is the innermost."""
-
-    offset: int
-    tensor: str
-    element: str
-    swizzle: str
-    dims: tuple[int, ...]
-    #: Bytes, from dimension 1 on.
-    strides: tuple[int, ...]
-    box: tuple[int, ...]
-    #: Bytes by which element 0 of all dimensions lies in front of the tensor.
-    before: int = 0
-
-
 @dataclasses.dataclass(frozen=True)
 class LaunchStep:
     """What follows for one step."""
@@ -251,11 +220,6 @@ def _get_integers(container: Any, key: str, path: str, count: int | None = None)
         wanted = "integers" if count is None else f"{count} integers"
         raise RecordError(f"launch record: {path}{key}: expected {wanted}, got {values!r}")
     return tuple(values)
-
-
-def _partial(dim: int) -> tuple[tuple[str, int], ...]:
-    """A dimension of the partial results that a kernel reads."""
-    return ("partial_o", dim), ("partial_lse", dim)
 
 
 def _get_flag(container: Any, key: str, path: str) -> bool:
@@ -463,9 +427,9 @@ class Binder:
                     raise RecordError(f"launch record: {path}dim: no such size")
             if kind == "tensor_map":
                 view = arg.get("view", "whole")
-                if view not in _MAP_VIEWS or rank < _MAP_VIEWS[view][0]:
+                if view not in MAP_VIEWS or rank < MAP_VIEWS[view][0]:
                     raise RecordError(f"launch record: {path}view: unknown {view!r}")
-                _get_integers(arg, "box", path, rank + _MAP_VIEWS[view][1])
+                _get_integers(arg, "box", path, rank + MAP_VIEWS[view][1])
                 _get(arg, "swizzle", str, path)
                 if _get(arg, "element", str, path) not in CARRIERS:
                     raise RecordError(f"launch record: {path}element: unknown type")
@@ -534,7 +498,7 @@ class Binder:
             if self._is_attention and name in self._rows:
                 self._check_open_strides(name, view)
         if self._is_attention:
-            self._check_sizes(views)
+            check_sizes(self.kernel, views)
 
         def lookup(tensor: str, is_stride: bool, index: int) -> int:
             if not tensor:
@@ -579,37 +543,11 @@ class Binder:
         values = {index: each.evaluate(lookup) for index, each in step.expressions.items()}
         parameters = self._fill(step, views, scalars, values)
         maps = tuple(
-            self._make_map(arg, offset, views[arg["tensor"]])
+            make_map(step.kernel, arg, offset, views[arg["tensor"]])
             for arg, offset in zip(step.args, step.offsets, strict=True)
             if arg["kind"] == "tensor_map"
         )
         return LaunchStep((grid[0], grid[1], grid[2]), parameters, maps)
-
-    def _check_sizes(self, views: Mapping[str, TensorView]) -> None:
-        """Sizes that an attention problem has in several tensors agree."""
-        # Partial results have their run in front of the batch.
-        lead = 1 if "o" in views and len(views["o"].shape) == 5 else 0
-        groups: tuple[tuple[tuple[str, int], ...], ...] = (
-            (("q", 0), ("k", 0), ("v", 0), ("o", lead), ("lse", lead), *_partial(1)),
-            (("q", 1), ("o", lead + 1), ("lse", lead + 1), ("sinks", 0), *_partial(2)),
-            (("k", 1), ("v", 1)),
-            (("q", 2), ("o", lead + 2), ("lse", lead + 2), *_partial(3)),
-            (("k", 2), ("v", 2)),
-            (("q", 3), ("k", 3)),
-            (("v", 3), ("o", lead + 3), ("partial_o", 4)),
-            (("cu_seqlens_q", 0), ("cu_seqlens_k", 0)),
-            _partial(0),
-        )
-        for group in groups:
-            known = [(n, d) for n, d in group if n in views and d < len(views[n].shape)]
-            for name, dim in known[1:]:
-                first, axis = known[0]
-                want, got = views[first].shape[axis], views[name].shape[dim]
-                if want != got:
-                    raise ArgumentError(
-                        f'kernel {self.kernel}: tensor "{name}": dimension {dim}: expected '
-                        f"{want} as in dimension {axis} of {first}, got {got}"
-                    )
 
     def _fill(
         self,
@@ -650,51 +588,3 @@ class Binder:
                     f"got {value}"
                 ) from None
         return bytes(buffer)
-
-    def _make_map(self, arg: Mapping[str, Any], offset: int, view: TensorView) -> TensorMap:
-        name, width = arg["tensor"], CARRIERS[arg["element"]][1]
-
-        def fail(message: str) -> ArgumentError:
-            return ArgumentError(
-                f'kernel {self.kernel}: tensor "{name}": its tensor map expects {message}'
-            )
-
-        # The map's dimensions, the innermost first.
-        shape, steps = list(reversed(view.shape)), list(reversed(view.strides))
-        before = 0
-        form = arg.get("view", "whole")
-        if form == "transposed":
-            shape[:2], steps[:2] = shape[1::-1], steps[1::-1]
-        elif form == "quads":
-            if shape[1] % 4:
-                raise fail(f"rows of a multiple of 4, got {shape[1]}")
-            shape[1:2] = [4, shape[1] // 4]
-            steps[1:2] = [steps[1], 4 * steps[1]]
-        elif form == "packed":
-            # The last row of a sequence is the last one of the map, so that
-            # nothing behind it is inside.
-            if shape[-1] != 1:
-                raise fail(f"one batch of packed sequences, got {shape[-1]}")
-            shape[-1], steps[-1] = shape[1] + 1, steps[1]
-            before = shape[1] * steps[1] * width
-        # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
-        strides = []
-        for extent, stride in zip(shape, steps, strict=True):
-            if not 1 <= extent <= 2**32:
-                raise fail(f"extents from 1 to 2^32, got {extent}")
-            strides.append((16 // width if extent == 1 else stride) * width)
-        if shape[0] > 1 and steps[0] != 1:
-            raise fail(f"an innermost stride of 1, got {steps[0]}")
-        for stride in strides[1:]:
-            if stride % 16 or not 0 <= stride < 2**40:
-                raise fail(f"strides of a multiple of 16 bytes below 2^40, got {stride} bytes")
-        return TensorMap(
-            offset,
-            name,
-            arg["element"],
-            arg["swizzle"],
-            tuple(shape),
-            tuple(strides[1:]),
-            tuple(arg["box"]),
-            before,
-        )

@@ -257,5 +257,5 @@ LaunchAttr attn::buildLaunchAttr(KernelFrame &frame, const KernelShape &shape,
                         : DenseI64ArrayAttr(),
       b.getArrayAttr(lists.tensors), b.getArrayAttr(lists.args),
       lists.workspaces.empty() ? ArrayAttr() : b.getArrayAttr(lists.workspaces),
-      /*cooperative=*/false, /*programmatic=*/false, problem);
+      shape.cooperative, shape.programmatic, problem);
 }

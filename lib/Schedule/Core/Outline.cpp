@@ -231,6 +231,13 @@ LogicalResult Outliner::outline(CombineOp op) {
     partial->workspace = writer->result.workspace;
     partial->extents = writer->result.extents;
   }
+  if (!writer && op.getPartialO().getDefiningOp<memref::AllocOp>() &&
+      llvm::none_of(op.getPartialO().getUsers(), [&](Operation *user) {
+        return user->getBlock() == op->getBlock() &&
+               user->isBeforeInBlock(op) && !isa<CombineOp, memref::DimOp>(user);
+      }))
+    return op.emitOpError("expected partial results that something in front of "
+                          "the op writes");
   if (facts->partialO.isWorkspace() != facts->partialLse.isWorkspace())
     return op.emitOpError("expected both partial results from one attention, "
                           "got one of them");

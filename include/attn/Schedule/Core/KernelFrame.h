@@ -30,6 +30,11 @@ struct KernelShape {
   int64_t cluster = 1;
   /// CTAs that an SM is to hold at once, which bounds their registers.
   int64_t ctasPerSM = 1;
+  /// All CTAs have to be on the device at once.
+  bool cooperative = false;
+  /// The kernel awaits the step in front of it by itself, and may start before
+  /// that has ended.
+  bool programmatic = false;
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.
