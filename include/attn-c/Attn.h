@@ -147,13 +147,12 @@ ATTN_C_EXPORTED void attnRequestSetText(AttnRequest *request,
                                         AttnStringRef fileName);
 
 /** Sets an option. Names and values are those of attn-compile's flags without
- * the dashes: q, kv-heads, kv-len, dv, causal, window, softcap, scale,
- * out-type, layout, varlen, sinks, descales, lse, dynamic for a problem that is
- * not given as text; chip, schedule, set, plan-table, shipped-plans, epilogue,
+ * the dashes: those of a problem that is not given as text (docs/spec.md,
+ * "Options"); chip, schedule, set, plan-table, shipped-plans, epilogue,
  * debug-lines for the compilation; emit for the last rung. `set` adds up;
  * another option that is set twice has its last value. A value of true, false
- * or nothing (true) goes with sinks, descales, lse, dynamic, shipped-plans and
- * debug-lines. Wrong names and values are found by attnCompile. */
+ * or nothing (true) goes with what is there or not, such as lse, shipped-plans
+ * and debug-lines. Wrong names and values are found by attnCompile. */
 ATTN_C_EXPORTED void attnRequestSetOption(AttnRequest *request,
                                           AttnStringRef name,
                                           AttnStringRef value);

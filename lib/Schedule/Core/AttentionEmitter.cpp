@@ -9,11 +9,24 @@ using namespace mlir::attn;
 static constexpr double kLog2E = 1.4426950408889634;
 static constexpr double kLn2 = 0.6931471805599453;
 
+ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
+  ScoreCost cost;
+  if (facts.softcap != 0) {
+    cost.registers += 6;
+    cost.instructions += 8;
+  }
+  if (facts.hasScoreMod() || facts.hasMaskMod()) {
+    cost.registers += 16;
+    cost.instructions += 10;
+  }
+  return cost;
+}
+
 AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM)
     : context(context), facts(context.facts), blockM(blockM), b(context.b) {}
 
 bool AttentionEmitter::hasNaturalScores() const {
-  return facts.softcap || needsIndices();
+  return facts.softcap != 0 || needsIndices();
 }
 
 Value AttentionEmitter::emitDescale(StringRef name, Value head) {
@@ -87,8 +100,8 @@ void AttentionEmitter::emitRun() {
   };
   Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
   Value length = arith::DivUIOp::create(
-      b, arith::AddIOp::create(b, blocks, context.i32(facts.splits - 1)),
-      context.i32(facts.splits));
+      b, arith::AddIOp::create(b, blocks, context.i32(facts.kvSplits - 1)),
+      context.i32(facts.kvSplits));
   Value first = arith::AddIOp::create(
       b, bounds.begin, arith::MulIOp::create(b, at.split, length));
   Value end = bounds.end;
@@ -109,7 +122,7 @@ Value AttentionEmitter::emitView(StringRef name, Value head, Value start,
   };
   const TensorFacts &tensor = context.getTensor(name);
   // Partial results have their run in front.
-  unsigned lead = facts.splits && tensor.written ? 1 : 0;
+  unsigned lead = facts.kvSplits && tensor.written ? 1 : 0;
   Value rowStride = context.getStride(name, lead + 2);
   Value offset = mul(context.widen(head), context.getStride(name, lead + 1));
   offset = add(offset, start ? mul(start, rowStride)
@@ -199,10 +212,10 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
   if (scoreDescale && hasNaturalScores())
     scores = arith::MulFOp::create(
         lb, scores, tensor::SplatOp::create(lb, scoreDescale, type));
-  if (facts.softcap) {
-    scaleBy(facts.scale / *facts.softcap);
+  if (facts.softcap != 0) {
+    scaleBy(facts.scale / facts.softcap);
     scores = math::TanhOp::create(lb, scores);
-    scaleBy(*facts.softcap);
+    scaleBy(facts.softcap);
   } else if (needsIndices()) {
     scaleBy(facts.scale);
   } else if (facts.scale < 0) {

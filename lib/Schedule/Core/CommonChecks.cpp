@@ -24,7 +24,7 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
   };
   if (op.getPageTable())
     return unsupported("paged keys");
-  if (facts.splits && !allowsSplits)
+  if (facts.kvSplits && !allowsSplits)
     return unsupported("split keys with partial results");
   if (op.getRopeDim())
     return unsupported("the absorbed latent form ('rope_dim')");

@@ -35,7 +35,7 @@ void KernelContext::collectDescriptorArgs() {
   }
   // Partial results have their run in front of the batch.
   auto isPartial = [&](const TensorFacts &tensor) {
-    return facts.splits && tensor.written;
+    return facts.kvSplits && tensor.written;
   };
   for (auto [index, tensor] : llvm::enumerate(tensors))
     for (auto [dim, stride] : llvm::enumerate(tensor.strides)) {

@@ -144,7 +144,7 @@ static void makeWorkspaces(ProblemFacts &facts) {
                                         : SizeExpr(known);
   };
   std::vector<SizeExpr> extents = {
-      SizeExpr(facts.splits), extent(facts.batch, "q", 0),
+      SizeExpr(facts.kvSplits), extent(facts.batch, "q", 0),
       extent(facts.heads, "q", 1), extent(facts.queries, "q", 2)};
   facts.lse.workspace = "partial_lse";
   facts.lse.extents = extents;
@@ -196,9 +196,13 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     symbols.erase(module);
     return failure();
   }
-  kernel->setAttr(
-      AttnDialect::kLaunchAttr,
-      buildLaunchAttr(context, shape, buildProblemAttr(context.b, facts)));
+  // The reference needs the numbers of heads; with dynamic ones there is none.
+  DictionaryAttr problem;
+  if (!ShapedType::isDynamic(facts.heads) &&
+      !ShapedType::isDynamic(facts.kvHeads))
+    problem = buildProblemAttr(context.b, facts);
+  kernel->setAttr(AttnDialect::kLaunchAttr,
+                  buildLaunchAttr(context, shape, problem));
   emitHostLaunch(op, context, kernel, shape);
   for (const TensorFacts *result : {&facts.o, &facts.lse})
     if (result->isWorkspace())

@@ -75,9 +75,9 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
   // Runs of a tile's keys are the fastest part of z.
   auto batchId = [&]() -> Value {
     Value z = blockId(gpu::Dimension::z);
-    if (facts.splits <= 1)
+    if (facts.kvSplits <= 1)
       return z;
-    Value splits = context.i32(facts.splits);
+    Value splits = context.i32(facts.kvSplits);
     result.split = arith::RemUIOp::create(b, z, splits);
     return arith::DivUIOp::create(b, z, splits);
   };
@@ -90,7 +90,7 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
           b, x,
           arith::MulIOp::create(b, batchId(),
                                 context.i32(plan.getGroupHeads())));
-    else if (facts.splits > 1)
+    else if (facts.kvSplits > 1)
       batchId();
     result.head = arith::RemUIOp::create(b, x, heads);
     result.batch = arith::DivUIOp::create(b, x, heads);

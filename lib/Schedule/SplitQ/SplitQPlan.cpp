@@ -1,5 +1,6 @@
 //===- SplitQPlan.cpp - Plans of split_q: legality and parameters ---------===//
 
+#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "SplitQ.h"
 #include "llvm/ADT/StringExtras.h"
@@ -28,10 +29,7 @@ SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
   dynamicStrides = false;
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
-  if (facts.softcap)
-    scoreRegisters += 6;
-  if (facts.hasScoreMod() || facts.hasMaskMod())
-    scoreRegisters += 16;
+  scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
 }
@@ -153,7 +151,7 @@ static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
     --group;
   // The grid has a limit along its third dimension.
   int64_t groups =
-      facts.heads / group * batch * std::max<int64_t>(1, facts.splits);
+      facts.heads / group * batch * std::max<int64_t>(1, facts.kvSplits);
   return groups <= kGridLimit ? group : 0;
 }
 
@@ -205,7 +203,7 @@ llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
   if (llvm::Error error = checkCommon(getName(), facts, /*allowsNarrow=*/false,
                                       /*allowsSplits=*/true))
     return error;
-  if (facts.splits && facts.varlen)
+  if (facts.kvSplits && facts.varlen)
     return makeUnsupported(getName(),
                            "split keys of packed sequences, since attn.combine "
                            "would write rows that no sequence owns");
@@ -243,7 +241,7 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
         extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
   };
   // Runs of keys are a factor of z.
-  int64_t splits = std::max<int64_t>(1, facts.splits);
+  int64_t splits = std::max<int64_t>(1, facts.kvSplits);
   if (int64_t group = plan.getGroupHeads()) {
     // Groups of one batch only: batches may be many at the launch.
     if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)
@@ -289,8 +287,8 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
     shape.grid = {heads * batch, tiles, 1};
   else
     shape.grid = {tiles, heads, batch};
-  if (facts.splits > 1)
-    shape.grid[2] = shape.grid[2] * facts.splits;
+  if (facts.kvSplits > 1)
+    shape.grid[2] = shape.grid[2] * facts.kvSplits;
   shape.threads = plan.getThreads();
   shape.warps = {{plan.getWarps(), 1}};
   return shape;

@@ -4,7 +4,6 @@
 #define ATTN_SCHEDULE_CORE_LAUNCHATTRBUILDER_H
 
 #include "attn/Schedule/Core/KernelFrame.h"
-#include "attn/Schedule/Problem/ProblemFacts.h"
 
 namespace mlir::attn {
 
@@ -14,11 +13,6 @@ namespace mlir::attn {
 LaunchAttr buildLaunchAttr(KernelFrame &frame, const KernelShape &shape,
                            DictionaryAttr problem,
                            ArrayRef<TensorFacts> others = {});
-
-/// The problem as the launch record states it: the fields of
-/// docs/LaunchRecord.md under the same names. Null for numbers of heads that only
-/// the launch decides.
-DictionaryAttr buildProblemAttr(Builder &builder, const ProblemFacts &facts);
 
 } // namespace mlir::attn
 

@@ -8,6 +8,7 @@ include "attn/Dialect/Attn/IR/AttnEnums.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "attn/Dialect/Attn/IR/AttnPlans.td"
 include "attn/Dialect/Attn/IR/AttnTargetAttr.td"
+include "attn/Problem/MaskEnums.td"
 include "mlir/IR/TensorEncoding.td"
 
 //===----------------------------------------------------------------------===//
