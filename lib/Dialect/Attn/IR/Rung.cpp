@@ -140,6 +140,12 @@ LogicalResult PlaceFinder::placeKernels(gpu::GPUModuleOp kernels) {
                         ? Rung::Barrier
                         : Rung::Tile;
     }
+    // A kernel without tiles reads the same wherever there are kernels of one
+    // thread's scalars: it is where the module or the kernels in front of it are.
+    std::optional<Rung> others = said ? said : shown;
+    if (place->rung == Rung::Thread &&
+        (others == Rung::Tile || others == Rung::Barrier))
+      place->rung = *others;
     if (said && *said != place->rung) {
       InFlightDiagnostic diag = place->op->emitError("expected '")
                                 << stringifyRung(*said) << "', which '"
