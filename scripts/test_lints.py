@@ -70,6 +70,22 @@ class IncludeGuards(unittest.TestCase):
         self.assertEqual(wanted(path("include/attn-c/A.h")), "ATTN_C_A_H")
 
 
+class OptionNames(unittest.TestCase):
+    def setUp(self):
+        self.module = load("check-option-names")
+
+    def test_rows(self):
+        table = 'ATTN_FACTOR(softCap, "soft_cap", "C",\nATTN_EXTENT(batch, "batch")\n#define ATTN_X(A)'
+        self.assertEqual(self.module.ROW.findall(table), [("softCap", "soft_cap")])
+
+    def test_spellings(self):
+        pattern = self.module.spellings("softCap", "soft_cap")
+        for text in ("soft_cap = 1", "--soft-cap", "facts.softCap", "op.getSoftCapAttr()"):
+            self.assertTrue(pattern.search(text), text)
+        for text in ("soft_caps", "a softcap", "mySoftCap"):
+            self.assertFalse(pattern.search(text), text)
+
+
 class FunctionLength(unittest.TestCase):
     def setUp(self):
         self.functions = load("check-function-length").functions

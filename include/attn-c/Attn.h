@@ -35,7 +35,7 @@
 
 /** Version of this interface. It grows when something is added; a change that
  * breaks callers also changes the library's soname. */
-#define ATTN_C_API_VERSION 3
+#define ATTN_C_API_VERSION 4
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN_C_EXPORTED __attribute__((visibility("default")))
@@ -131,6 +131,17 @@ ATTN_C_EXPORTED AttnTarget attnGetTarget(size_t index);
 
 /** A string that ends with a zero byte as an AttnStringRef; NULL is empty. */
 ATTN_C_EXPORTED AttnStringRef attnStringFromC(const char *text);
+
+/** The value of an expression of a launch record, such as an extent of the grid
+ * (docs/LaunchRecord.md), for a launch where the size, stride or number of the
+ * device called `names[i]` (q.dim2, q.stride0, sms) is `values[i]`. Returns
+ * true and sets `result`. Returns false for what is no expression, names
+ * something else, divides by zero or overflows 64 bits; `error` then says so,
+ * until the thread's next call of this function. */
+ATTN_C_EXPORTED bool attnEvaluateSize(AttnStringRef expression,
+                                      const AttnStringRef *names,
+                                      const int64_t *values, size_t count,
+                                      int64_t *result, AttnStringRef *error);
 
 /*===----------------------------------------------------------------------===*\
 |* Compilation                                                                *|

@@ -75,9 +75,9 @@ struct Problem {
   int64_t getValuePitch() const { return (keys + 15) / 16 * 16; }
 };
 
-/// Reads the flags. Errors name the flag: `--softcap: expected a finite number
-/// above zero, got 'nan'`. What the verifier of attn.attention checks is left
-/// to it.
+/// Reads the flags. Errors name the flag: `--scale: expected a finite number
+/// other than zero, got 'nan'`. What the verifier of attn.attention checks is
+/// left to it.
 llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,

@@ -192,7 +192,12 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     return failure();
   gpu::GPUModuleOp module = createModule(op);
   gpu::GPUFuncOp kernel = createKernel(module, op.getKernel(), context, shape);
-  if (failed(emitBody(context, schedule, plan))) {
+  LogicalResult result = emitBody(context, schedule, plan);
+  if (succeeded(result) && !isTileKernel(kernel))
+    result = op.emitOpError("expected schedule '")
+             << schedule.getName()
+             << "' to give its kernel a grid of warps, or partitions";
+  if (failed(result)) {
     symbols.erase(module);
     return failure();
   }

@@ -67,8 +67,13 @@ func.func private @f(tensor<128x64xf32, #attn.slice<dim = 1, parent = #attn.mma<
 
 // -----
 
-// expected-error @below {{expected the parent to be #attn.mma, got #attn.auto}}
-func.func private @f(tensor<128x4xf32, #attn.partial<parent = #attn.auto>>)
+// expected-error @below {{expected the parent to be #attn.mma or #attn.auto, got #attn.rows}}
+func.func private @f(tensor<128x4xf32, #attn.partial<parent = #attn.rows>>)
+
+// -----
+
+// expected-error @below {{expected a tile of rank 2 for #attn.partial, got rank 1}}
+func.func private @f(tensor<128xf32, #attn.partial<parent = #attn.auto>>)
 
 // -----
 

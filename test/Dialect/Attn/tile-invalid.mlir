@@ -36,7 +36,15 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
 
 func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
   // expected-error @below {{expected the result's columns to divide 64, got 3}}
-  %r = attn.reduce max %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x3xf32, #attn.auto>
+  %r = attn.reduce max %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x3xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected partial sums in a layout #attn.partial, got 'tensor<128x4xf32, #attn.auto>'}}
+  %r = attn.reduce max %t partial : tensor<128x64xf32, #attn.auto> -> tensor<128x4xf32, #attn.auto>
   return
 }
 

@@ -12,8 +12,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @attributes() kernel {
-    // expected-error @below {{expected a name, warps and registers for each of 2 partitions, got 2, 1 and 2}}
-    "attn.warp_specialize"() <{names = ["a", "b"], warps = array<i64: 4>, registers = array<i64: 24, 24>}> ({
+    // expected-error @below {{expected a name, warps, two extents of tiles and registers for each of 2 partitions, got 2, 1, 2 and 2}}
+    "attn.warp_specialize"() <{names = ["a", "b"], warps = array<i64: 4>, tiles = array<i64: 4, 1>, registers = array<i64: 24, 24>}> ({
       attn.yield
     }, {
       attn.yield
@@ -40,11 +40,95 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @warps() kernel {
-    // expected-error @below {{expected whole warpgroups of 4 warps in partition 'b', got 1 warps}}
+    // expected-error @below {{expected 1 to 32 warps in partition 'b', got 0}}
     attn.warp_specialize
     partition "a" warps 4 tiles [4, 1] registers 128 {
     }
-    partition "b" warps 1 registers 128 {
+    partition "b" warps 0 registers 128 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @two_warpgroups() kernel {
+    // expected-error @below {{expected partition 'b' to be whole warpgroups of 4 warps, or to lie in one, got warps 2 to 5}}
+    attn.warp_specialize
+    partition "a" warps 2 registers 128 {
+    }
+    partition "b" warps 4 registers 128 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @part_of_warpgroup() kernel {
+    // expected-error @below {{expected whole warpgroups of 4 warps in all, got 6 warps; a partition without ops may take the rest}}
+    attn.warp_specialize
+    partition "a" warps 4 tiles [4, 1] registers 128 {
+    }
+    partition "b" warps 2 registers 128 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @two_budgets() kernel {
+    // expected-error @below {{expected one number of registers for the partitions of a warpgroup, got 80 in "b" and 64 in "c"}}
+    attn.warp_specialize
+    partition "a" warps 4 tiles [4, 1] registers 128 {
+    }
+    partition "b" warps 1 registers 80 {
+    }
+    partition "c" warps 3 registers 64 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @grid() kernel {
+    // expected-error @below {{expected the grid of partition 'a' to deal its 8 warps to two powers of two (rows, columns), or to any number of rows and 1, got [4, 1]}}
+    attn.warp_specialize
+    partition "a" warps 8 tiles [4, 1] registers 128 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @odd_grid() kernel {
+    // expected-error @below {{expected the grid of partition 'a' to deal its 12 warps to two powers of two (rows, columns), or to any number of rows and 1, got [6, 2]}}
+    attn.warp_specialize
+    partition "a" warps 12 tiles [6, 2] registers 128 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @no_grid(%x: f32) kernel {
+    // expected-note @below {{expected 'tiles [rows, columns]' behind the partition's warps here}}
+    attn.warp_specialize
+    partition "a" warps 4 tiles [4, 1] registers 128 {
+    }
+    partition "b" warps 4 registers 128 {
+      // expected-error @below {{expected no register tile in partition "b", whose grid of warps nothing states}}
+      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
     }
     gpu.return
   }

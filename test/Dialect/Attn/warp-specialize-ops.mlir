@@ -10,16 +10,19 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @partitions(
   // CHECK-SAME: %[[X:.*]]: i32
   gpu.func @partitions(%x: i32) kernel {
-    // Names, warps and registers are attributes; terminators are left out.
+    // Names, warps, grids and registers are attributes; terminators are left out.
     // CHECK: attn.warp_specialize attributes {attn.note = "kept"}
     attn.warp_specialize attributes {attn.note = "kept"}
-    // CHECK: partition "consumer" warps 8 tiles [8, 1] registers 240 {
-    partition "consumer" warps 8 registers 240 {
+    // CHECK: partition "consumer" warps 8 tiles [4, 2] registers 240 {
+    partition "consumer" warps 8 tiles [4, 2] registers 240 {
       // CHECK: %[[W:.*]] = attn.warpgroup_index
       %w = attn.warpgroup_index
     }
-    // CHECK: partition "producer" warps 4 registers 24 {
-    partition "producer" warps 4 registers 24 {
+    // CHECK: partition "mma" warps 1 registers 24 {
+    partition "mma" warps 1 registers 24 {
+    }
+    // CHECK: partition "load" warps 3 registers 24 {
+    partition "load" warps 3 registers 24 {
     }
     gpu.return
   }
@@ -29,7 +32,7 @@ gpu.module @kernels {
     // CHECK: attn.warp_specialize
     attn.warp_specialize
     // CHECK: partition "all" warps 4 tiles [4, 1] registers 168 {
-    partition "all" warps 4 registers 168 {
+    partition "all" warps 4 tiles [4, 1] registers 168 {
     }
     gpu.return
   }

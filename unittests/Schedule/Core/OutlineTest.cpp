@@ -44,7 +44,7 @@ public:
     KernelShape shape;
     shape.grid = grid;
     shape.threads = threads;
-    shape.warps = {4, 1};
+    shape.warps = warps;
     shape.cluster = 2;
     return shape;
   }
@@ -62,6 +62,7 @@ public:
 
   std::array<SizeExpr, 3> grid = {1, 1, 1};
   int64_t threads = 128;
+  std::optional<std::array<int64_t, 2>> warps = {{4, 1}};
   bool givesUp = false;
 };
 
@@ -250,6 +251,12 @@ TEST_F(Outline, SchedulesWithoutAnAnswerAreNamed) {
   schedule.grid[2] = 1;
   schedule.threads = 0;
   EXPECT_EQ(refuse(schedule), message);
+  schedule.threads = 128;
+  schedule.givesUp = false;
+  schedule.warps = std::nullopt;
+  EXPECT_EQ(refuse(schedule),
+            "'attn.attention' op expected schedule 'tensor_maps' to give its "
+            "kernel a grid of warps, or partitions");
 }
 
 } // namespace

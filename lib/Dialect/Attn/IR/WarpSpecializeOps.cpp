@@ -100,7 +100,8 @@ static LogicalResult verifyPartition(WarpSpecializeOp op, unsigned index) {
            << kMaxWarps << " warps in partition '" << name << "', got "
            << warps;
   bool isWhole = first % kWarpgroupWarps == 0 && warps % kWarpgroupWarps == 0;
-  if (!isWhole && first / kWarpgroupWarps != (first + warps - 1) / kWarpgroupWarps)
+  if (!isWhole &&
+      first / kWarpgroupWarps != (first + warps - 1) / kWarpgroupWarps)
     return op.emitOpError("expected partition '")
            << name << "' to be whole warpgroups of " << kWarpgroupWarps
            << " warps, or to lie in one, got warps " << first << " to "

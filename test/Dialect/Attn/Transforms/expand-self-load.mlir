@@ -8,7 +8,6 @@
 // CHECK: %[[GRID:.*]] = arith.constant 396 : index
 // CHECK: gpu.launch_func @problem_kernels::@attn_fwd blocks in (%[[GRID]],
 // CHECK: gpu.func @attn_fwd
-// CHECK-SAME:
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK-SAME: nvvm.minctasm = 3 : i32
 // CHECK: attn.alloc {name = "q"} : <1x64x64xf16

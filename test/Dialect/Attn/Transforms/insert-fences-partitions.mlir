@@ -355,7 +355,7 @@ gpu.module @kernels {
         attn.yield %t : tensor<128x8xf32, #attn.mma<warps = [8, 1]>>
       }
     }
-    partition "single" warps 4 registers 24 {
+    partition "single" warps 4 tiles [4, 1] registers 24 {
       %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
       %b = tensor.splat %c : tensor<64x8xi1, #attn.mma<warps = [4, 1]>>
       %r = attn.rare any %b default(%t : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>) {each_warpgroup} : tensor<64x8xi1, #attn.mma<warps = [4, 1]>> {

@@ -163,20 +163,6 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @grid() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
-    // expected-error @below {{expected the kernel's grid of warps to be the 4 warps of the first partition, got 8}}
-    attn.warp_specialize
-    partition "consumer" warps 4 tiles [4, 1] registers 240 {
-    }
-    partition "producer" warps 4 registers 24 {
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels {
   // expected-error @below {{expected 'nvvm.minctasm' from 1 to 32, got 0}}
   gpu.func @no_cta() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 0 : i32} {
     attn.warp_specialize
@@ -197,21 +183,6 @@ gpu.module @kernels {
     partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }
     partition "producer" warps 4 registers 24 {
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels {
-  gpu.func @tile_in_producer(%x: f32) kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
-    attn.warp_specialize
-    partition "consumer" warps 4 tiles [4, 1] registers 240 {
-    }
-    partition "producer" warps 4 registers 24 {
-      // expected-error @below {{expected to stand in the first partition, whose warps hold the register tiles}}
-      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
     }
     gpu.return
   }
@@ -294,27 +265,6 @@ gpu.module @kernels {
 
 // -----
 
-!v = !attn.buffer<32x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
-!vt = !attn.buffer<64x32xf8E4M3FN, #attn.swizzled<span = 32>, shared>
-gpu.module @kernels {
-  gpu.func @partition() kernel attributes {known_block_size = array<i32: 768, 1, 1>, nvvm.minctasm = 1 : i32} {
-    %v = attn.alloc {offset = 0 : i64} : !v
-    %vt = attn.alloc {offset = 2048 : i64} : !vt
-    attn.warp_specialize
-    partition "consumer" warps 4 tiles [4, 1] registers 152 {
-    }
-    partition "producer" warps 4 registers 88 {
-    }
-    partition "transposer" warps 16 registers 40 {
-      // expected-error @below {{expected a partition of 16 warps to start at a multiple of that, got 8}}
-      attn.local_transpose %v, %vt : !v, !vt
-    }
-    gpu.return
-  }
-}
-
-// -----
-
 gpu.module @kernels {
   gpu.func @while(%n: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %o = arith.constant dense<0.0> : tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
@@ -364,6 +314,36 @@ gpu.module @kernels {
     attn.elect {
       // expected-error @below {{expected a barrier instead of a token; attn-lower-channels makes it one}}
       attn.scalar_send %i, %b[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+    }
+    gpu.return
+  }
+}
+// -----
+
+!b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+gpu.module @kernels {
+  gpu.func @product_outside() kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %b = attn.alloc {offset = 0 : i64} : !b
+    // expected-error @below {{expected a grid of warps for register tiles, which warps outside of partitions do not have here}}
+    %t = attn.wgmma %b, %b : !b, !b -> !attn.inflight<64x64xf32>
+    attn.warp_specialize
+    partition "all" warps 4 tiles [4, 1] registers 256 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @each_warpgroup() kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
+    attn.warp_specialize
+    partition "one" warps 1 registers 256 {
+      // expected-error @below {{expected whole warpgroups beside 'each_warpgroup', got 1 warps from warp 0 on}}
+      attn.elect each_warpgroup {
+      }
+    }
+    partition "others" warps 3 registers 256 {
     }
     gpu.return
   }

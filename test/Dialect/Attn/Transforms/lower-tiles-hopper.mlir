@@ -131,23 +131,32 @@ gpu.module @kernels {
   // its warp when it arrives.
   // CHECK-LABEL: gpu.func @partitions
   // CHECK: %[[OWN:.*]] = nvvm.shfl.sync idx
-  // CHECK: %[[IS0:.*]] = arith.cmpi ult, %[[OWN]], %c8_i32
-  // CHECK: scf.if %[[IS0]] {
-  // CHECK:   nvvm.setmaxregister increase 168
-  // CHECK:   nvvm.bar.warp.sync
-  // CHECK: } else {
-  // CHECK:   %[[IS1:.*]] = arith.cmpi ult, %[[OWN]], %c12_i32
-  // CHECK:   scf.if %[[IS1]] {
+  // CHECK: cf.switch %[[OWN]] : i32, [
+  // CHECK-NEXT: default: ^[[PRODUCER:bb[0-9]+]],
+  // CHECK-NEXT: 0: ^[[CONSUMER:bb[0-9]+]],
+  // CHECK: 7: ^[[CONSUMER]],
+  // CHECK-NEXT: 8: ^[[HELPER:bb[0-9]+]],
+  // CHECK: 11: ^[[HELPER]]
+  // CHECK-NEXT: ]
+  // CHECK: ^[[CONSUMER]]:
+  // CHECK-NEXT: nvvm.setmaxregister increase 168
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: cf.br ^[[END:bb[0-9]+]]
+  // CHECK: ^[[HELPER]]:
   // CHECK-NOT: nvvm.setmaxregister
+  // CHECK: nvvm.mbarrier.arrive
+  // CHECK: cf.br ^[[END]]
+  // CHECK: ^[[PRODUCER]]:
+  // CHECK-NEXT: nvvm.setmaxregister decrease 48
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[OWN]], %c12_i32
+  // CHECK: scf.if %[[FIRST]] {
+  // CHECK:   %[[ELECTED:.*]] = nvvm.elect.sync -> i1
+  // CHECK:   scf.if %[[ELECTED]] {
+  // CHECK-NOT: nvvm.bar.warp.sync
   // CHECK:     nvvm.mbarrier.arrive
-  // CHECK:   } else {
-  // CHECK:     nvvm.setmaxregister decrease 48
-  // CHECK:     %[[FIRST:.*]] = arith.cmpi eq, %[[OWN]], %c12_i32
-  // CHECK:     scf.if %[[FIRST]] {
-  // CHECK:       %[[ELECTED:.*]] = nvvm.elect.sync -> i1
-  // CHECK:       scf.if %[[ELECTED]] {
-  // CHECK-NOT:     nvvm.bar.warp.sync
-  // CHECK:         nvvm.mbarrier.arrive
+  // CHECK: cf.br ^[[END]]
+  // CHECK: ^[[END]]:
+  // CHECK-NEXT: gpu.return
   gpu.func @partitions(%i: i32) kernel attributes {known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32} {
     %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
     attn.warp_specialize
@@ -161,6 +170,56 @@ gpu.module @kernels {
       attn.elect {
         attn.mbarrier.arrive %b[%i] : !attn.mbarriers<2>
       }
+    }
+    gpu.return
+  }
+
+  // Two partitions with tiles, each in a grid of its own that starts where the
+  // partition does; a warpgroup that three partitions share sets its registers
+  // once, in front of a switch of its own. The rows of a warp are those of its
+  // number in the partition: the low bits of its number in the CTA where the
+  // partition starts at a multiple of its warps.
+  // CHECK-LABEL: gpu.func @grids
+  // CHECK: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
+  // CHECK: %[[WARP:.*]] = arith.shrui %[[THREAD]], %c5_i32
+  // CHECK: %[[OWN:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[WARP]]
+  // CHECK: arith.andi %[[WARP]], %c3_i32
+  // CHECK: %[[IN2:.*]] = arith.subi %[[WARP]], %c9_i32
+  // CHECK: arith.andi %[[IN2]], %c1_i32
+  // CHECK: cf.switch %[[OWN]] : i32, [
+  // CHECK-NEXT: default: ^[[SHARED:bb[0-9]+]],
+  // CHECK: ^[[SHARED]]:
+  // CHECK-NEXT: nvvm.setmaxregister decrease 40
+  // CHECK-NEXT: cf.switch %[[OWN]] : i32, [
+  // CHECK-NEXT: default: ^[[LOAD:bb[0-9]+]],
+  // CHECK-NEXT: 8: ^[[MMA:bb[0-9]+]],
+  // CHECK-NEXT: 9: ^[[SUM:bb[0-9]+]],
+  // CHECK-NEXT: 10: ^[[SUM]]
+  // CHECK-NEXT: ]
+  // CHECK: ^[[MMA]]:
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NOT: nvvm.setmaxregister
+  // CHECK: ^[[LOAD]]:
+  gpu.func @grids(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %g = attn.global_view %p[%off] rows %n stride %stride : !attn.global<?x8xf32>
+    %zero = arith.constant 0 : i32
+    attn.warp_specialize
+    partition "left" warps 4 tiles [4, 1] registers 168 {
+      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+      attn.global_store %t, %g[%zero] : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>, !attn.global<?x8xf32>
+    }
+    partition "right" warps 4 tiles [4, 1] registers 168 {
+      %t = tensor.splat %x : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>
+      attn.global_store %t, %g[%zero] : tensor<64x8xf32, #attn.mma<warps = [4, 1]>>, !attn.global<?x8xf32>
+    }
+    partition "mma" warps 1 registers 40 {
+      gpu.barrier
+    }
+    partition "sum" warps 2 tiles [2, 1] registers 40 {
+      %t = tensor.splat %x : tensor<32x8xf32, #attn.mma<warps = [2, 1]>>
+      attn.global_store %t, %g[%zero] : tensor<32x8xf32, #attn.mma<warps = [2, 1]>>, !attn.global<?x8xf32>
+    }
+    partition "load" warps 1 registers 40 {
     }
     gpu.return
   }

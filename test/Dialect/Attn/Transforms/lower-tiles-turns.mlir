@@ -1,5 +1,5 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
-// RUN: sed 's/array<i64: 8, 1>/array<i64: 4, 1>/; s/warps 8/warps 4/; s/384/256/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s --check-prefix=ONE
+// RUN: sed 's/warps 8 tiles .8/warps 4 tiles [4/; s/384/256/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s --check-prefix=ONE
 
 // Each warpgroup has a barrier of its own, at which it meets the one before;
 // the last one gives the first turn. One warpgroup needs no turns.

@@ -14,7 +14,7 @@ constexpr int64_t kM = 128, kN = 64, kBlock = 64, kDepth = 2;
 /// C (128 x 64) = A B over blocks of 64 of the contraction: a producer fills a
 /// ring of two slots of A and B, two warpgroups consume it. They wait for each
 /// product, or keep one in flight.
-std::string ringKernel(bool inFlight) {
+std::string ringKernel(bool inFlight, bool warpAlone) {
   // One block's product in flight: a slot is released one block later.
   std::string consumer = inFlight ? R"(
       %a0 = attn.slot %a[%zero] : !a_ring -> !a
@@ -54,6 +54,46 @@ std::string ringKernel(bool inFlight) {
         scf.yield %sum, %slot_next, %phase_next : tensor<128x64xf32, #attn.auto>, i32, i32
       }
 )";
+  std::string consumers = R"(
+    partition "consumer" warps 8 tiles [8, 1] registers 240 {)" +
+                          consumer + R"(
+      %id = arith.constant 1 : i32
+      attn.named_barrier %id {threads = 256}
+      %offset = arith.constant 0 : i64
+      %rows = arith.constant 128 : i32
+      %stride = arith.constant 64 : i64
+      %view = attn.global_view %out[%offset] rows %rows stride %stride : !attn.global<?x64xf32>
+      attn.global_store %c, %view[%zero] : tensor<128x64xf32, #attn.auto>, !attn.global<?x64xf32>
+    }
+)";
+  std::string producer = R"({
+      attn.elect {
+        %slot, %phase = scf.for %j = %zero to %blocks step %one
+            iter_args(%i = %zero, %p = %one) -> (i32, i32) : i32 {
+          attn.mbarrier.wait %empty[%i] parity %p : !attn.mbarriers<2>
+          %aj = attn.slot %a[%i] : !a_ring -> !a
+          %bj = attn.slot %b[%i] : !b_ring -> !b
+          %k = arith.muli %j, %width : i32
+          attn.mbarrier.expect_tx %full[%i] {bytes = 24576} : !attn.mbarriers<2>
+          attn.tma.load %amap[%zero, %k], %aj barrier %full[%i] : !attn.mbarriers<2> : !a_map, !a
+          attn.tma.load %bmap[%k, %zero], %bj barrier %full[%i] : !attn.mbarriers<2> : !b_map, !b
+          %wraps = arith.cmpi eq, %i, %one : i32
+          %flip = arith.extui %wraps : i1 to i32
+          %phase_next = arith.xori %p, %flip : i32
+          %slot_next = arith.subi %one, %i : i32
+          scf.yield %slot_next, %phase_next : i32, i32
+        }
+      }
+    }
+)";
+  // A warp alone loads in front of the consumers, whose first warp is then no
+  // multiple of their number, or a warpgroup does behind them.
+  std::string partitions =
+      warpAlone
+          ? "partition \"load\" warps 1 registers 24 " + producer +
+                "partition \"idle\" warps 3 registers 24 {\n}\n" + consumers
+          : consumers + "partition \"producer\" warps 4 registers 24 " +
+                producer;
   return R"(
 !a_map = !attn.tensor_map<128x64xbf16, swizzle = 128>
 !b_map = !attn.tensor_map<64x64xbf16, swizzle = 128>
@@ -78,42 +118,15 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {
     }
     gpu.barrier
     attn.warp_specialize
-    partition "consumer" warps 8 tiles [8, 1] registers 240 {)" +
-         consumer + R"(
-      %id = arith.constant 1 : i32
-      attn.named_barrier %id {threads = 256}
-      %offset = arith.constant 0 : i64
-      %rows = arith.constant 128 : i32
-      %stride = arith.constant 64 : i64
-      %view = attn.global_view %out[%offset] rows %rows stride %stride : !attn.global<?x64xf32>
-      attn.global_store %c, %view[%zero] : tensor<128x64xf32, #attn.auto>, !attn.global<?x64xf32>
-    }
-    partition "producer" warps 4 registers 24 {
-      attn.elect {
-        %slot, %phase = scf.for %j = %zero to %blocks step %one
-            iter_args(%i = %zero, %p = %one) -> (i32, i32) : i32 {
-          attn.mbarrier.wait %empty[%i] parity %p : !attn.mbarriers<2>
-          %aj = attn.slot %a[%i] : !a_ring -> !a
-          %bj = attn.slot %b[%i] : !b_ring -> !b
-          %k = arith.muli %j, %width : i32
-          attn.mbarrier.expect_tx %full[%i] {bytes = 24576} : !attn.mbarriers<2>
-          attn.tma.load %amap[%zero, %k], %aj barrier %full[%i] : !attn.mbarriers<2> : !a_map, !a
-          attn.tma.load %bmap[%k, %zero], %bj barrier %full[%i] : !attn.mbarriers<2> : !b_map, !b
-          %wraps = arith.cmpi eq, %i, %one : i32
-          %flip = arith.extui %wraps : i1 to i32
-          %phase_next = arith.xori %p, %flip : i32
-          %slot_next = arith.subi %one, %i : i32
-          scf.yield %slot_next, %phase_next : i32, i32
-        }
-      }
-    }
+)" + partitions +
+         R"(
     gpu.return
   }
 })";
 }
 
-void runRing(bool inFlight) {
-  KernelRunner kernel(ringKernel(inFlight));
+void runRing(bool inFlight, bool warpAlone) {
+  KernelRunner kernel(ringKernel(inFlight, warpAlone));
   if (!kernel)
     return;
   // ptxas honours setmaxnreg only beside these.
@@ -148,8 +161,14 @@ void runRing(bool inFlight) {
   }
 }
 
-TEST(WarpSpecialize, Ring) { runRing(/*inFlight=*/false); }
+TEST(WarpSpecialize, Ring) { runRing(/*inFlight=*/false, /*warpAlone=*/false); }
 
-TEST(WarpSpecialize, RingWithProductsInFlight) { runRing(/*inFlight=*/true); }
+TEST(WarpSpecialize, RingWithProductsInFlight) {
+  runRing(/*inFlight=*/true, /*warpAlone=*/false);
+}
+
+TEST(WarpSpecialize, RingOfAWarpAlone) {
+  runRing(/*inFlight=*/true, /*warpAlone=*/true);
+}
 
 } // namespace

@@ -412,10 +412,11 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
   let description = [{
     Each register tile becomes as many scalars as a thread holds of it; copies,
     matrix instructions, barriers and reductions become instructions of one
-    thread. Partitions become branches by warp; each sets its registers unless
-    they are those that the kernel starts with: 65536 divided by its threads
-    and `nvvm.minctasm`, rounded down to 8, or `nvvm.maxnreg`. Tensor maps
-    become pointers to parameters.
+    thread. Partitions become blocks to which a `cf.switch` over the warp leads;
+    each warpgroup sets its registers unless they are those that the kernel
+    starts with: 65536 divided by its threads and `nvvm.minctasm`, rounded down
+    to 8, or `nvvm.maxnreg`. A warpgroup that several partitions share has a
+    second switch behind that. Tensor maps become pointers to parameters.
 
     Signals between CTAs of a cluster get the scope of the CTA, and what they
     order rests on what hardware was seen to do
@@ -431,7 +432,8 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::scf::SCFDialect",
+    "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect"];
 }
 

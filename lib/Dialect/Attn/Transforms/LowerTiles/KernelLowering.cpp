@@ -29,20 +29,16 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addWgmmaLowerings(table);
 }
 
-/// Warps of the CTA: those of its partitions, or of the kernel's grid.
-static FailureOr<int64_t> countWarps(gpu::GPUFuncOp func) {
-  for (WarpSpecializeOp partitions : func.getOps<WarpSpecializeOp>())
-    return partitions.getTotalWarps();
-  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(func);
-  if (failed(grid))
-    return failure();
-  return grid->first * grid->second;
-}
-
 LogicalResult KernelLowering::run() {
-  FailureOr<int64_t> warps = countWarps(func);
-  if (failed(warps))
-    return failure();
+  // Partitions have grids of their own, and tiles are theirs alone.
+  std::optional<std::pair<int64_t, int64_t>> grid;
+  int64_t warps = 0;
+  for (WarpSpecializeOp partitions : func.getOps<WarpSpecializeOp>())
+    warps = partitions.getTotalWarps();
+  if (warps == 0) {
+    grid = *getWarpGrid(func);
+    warps = grid->first * grid->second;
+  }
   Block &entry = func.getBody().front();
   // A marker that keeps the entry's computations in front of everything else.
   OpBuilder b = OpBuilder::atBlockBegin(&entry);
@@ -54,8 +50,8 @@ LogicalResult KernelLowering::run() {
     for (Operation &op : block)
       if (&op != entryEnd)
         ops.push_back(&op);
-  PartitionLowering all(*this, /*firstWarp=*/0, *warps, /*isPartition=*/false,
-                        /*holdsTiles=*/true);
+  PartitionLowering all(*this, /*firstWarp=*/0, warps, /*isPartition=*/false,
+                        grid);
   for (Operation *op : ops)
     if (failed(all.lowerOp(op)))
       return failure();
@@ -86,8 +82,8 @@ void KernelLowering::lowerTensorMaps() {
   for (BlockArgument argument : func.getBody().getArguments()) {
     if (!isa<TensorMapType>(argument.getType()))
       continue;
-    auto cast = UnrealizedConversionCastOp::create(b, func.getLoc(), pointer,
-                                                   argument);
+    auto cast =
+        UnrealizedConversionCastOp::create(b, func.getLoc(), pointer, argument);
     argument.replaceAllUsesExcept(cast.getResult(0), cast);
   }
 }
@@ -102,9 +98,8 @@ ImplicitLocOpBuilder KernelLowering::entryBuilder(Location loc) {
   return b;
 }
 
-LogicalResult
-KernelLowering::withEntry(Operation *entry,
-                          function_ref<LogicalResult()> lower) {
+LogicalResult KernelLowering::withEntry(Operation *entry,
+                                        function_ref<LogicalResult()> lower) {
   llvm::SaveAndRestore restoreEnd(entryEnd, entry);
   llvm::SaveAndRestore restoreLane(laneValue, Value());
   llvm::SaveAndRestore restoreWarp(warpValue, Value());

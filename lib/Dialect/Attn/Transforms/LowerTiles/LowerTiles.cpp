@@ -8,6 +8,7 @@
 #include "PartitionLowering.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNLOWERTILESPASS

@@ -192,12 +192,14 @@ private:
 /// outside of partitions, which all warps run.
 class PartitionLowering {
 public:
-  /// The warps of the CTA from `firstWarp` on. `isPartition` tells a partition
-  /// from what all warps run, `holdsTiles` whether it may have register tiles.
+  /// The warps of the CTA from `firstWarp` on, with the (rows, columns) grid in
+  /// which they hold register tiles, if they do. `isPartition` tells a
+  /// partition from what all warps run.
   PartitionLowering(KernelLowering &kernel, int64_t firstWarp, int64_t warps,
-                    bool isPartition, bool holdsTiles)
+                    bool isPartition,
+                    std::optional<std::pair<int64_t, int64_t>> grid)
       : kernel(kernel), firstWarp(firstWarp), warps(warps),
-        isPartition(isPartition), holdsTiles(holdsTiles) {}
+        isPartition(isPartition), grid(grid) {}
 
   /// Lowers an op as the table says.
   LogicalResult lowerOp(Operation *op);
@@ -241,6 +243,8 @@ private:
   /// none, which is a bug in the order of passes.
   FailureOr<TileValue> tile(Operation *user, Value value);
   FailureOr<TileLayout> layoutOf(Operation *op, Type type);
+  /// The grid of warps for register tiles; an error at `op` without one.
+  FailureOr<std::pair<int64_t, int64_t>> getGrid(Operation *op);
   FailureOr<SharedLayout> layoutOf(Operation *op, BufferType type);
   /// One scalar for each register, packed ones taken apart.
   SmallVector<Value> unpack(ImplicitLocOpBuilder &b, const TileValue &tile);
@@ -333,7 +337,8 @@ private:
 
   KernelLowering &kernel;
   const int64_t firstWarp, warps;
-  const bool isPartition, holdsTiles;
+  const bool isPartition;
+  const std::optional<std::pair<int64_t, int64_t>> grid;
   /// In the region of an attn.elect.
   bool inElect = false;
   /// The number of attn.rare around.

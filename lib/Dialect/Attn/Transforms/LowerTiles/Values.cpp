@@ -37,11 +37,19 @@ static Type elementTypeOf(Type type) {
   return getElementTypeOrSelf(type);
 }
 
+FailureOr<std::pair<int64_t, int64_t>>
+PartitionLowering::getGrid(Operation *op) {
+  if (grid)
+    return *grid;
+  return op->emitOpError("expected a grid of warps for register tiles, which "
+                         "warps outside of partitions do not have here");
+}
+
 FailureOr<TileLayout> PartitionLowering::layoutOf(Operation *op, Type type) {
   RankedTensorType tensor;
   if (auto inFlight = dyn_cast<InFlightType>(type)) {
     // The fragments of wgmma are those of the partition's accumulators.
-    FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(op);
+    FailureOr<std::pair<int64_t, int64_t>> grid = getGrid(op);
     if (failed(grid))
       return failure();
     tensor = RankedTensorType::get(

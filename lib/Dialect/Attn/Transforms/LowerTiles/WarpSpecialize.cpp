@@ -69,19 +69,26 @@ static SmallVector<Block *> dispatch(Location loc, Block *from, Block *behind,
     cf::BranchOp::create(b, loc, behind);
     return {from};
   }
-  SmallVector<Block *> blocks, targets;
-  SmallVector<int32_t> cases;
-  for (const WarpRange &range : ranges) {
+  SmallVector<Block *> blocks;
+  for (size_t i = 0; i < ranges.size(); ++i) {
     blocks.push_back(b.createBlock(behind));
     cf::BranchOp::create(b, loc, behind);
-    if (blocks.size() == ranges.size())
-      break;
-    for (int64_t i = 0; i < range.count; ++i) {
-      cases.push_back(range.first + i);
-      targets.push_back(blocks.back());
-    }
   }
   b.setInsertionPointToEnd(from);
+  if (ranges.size() == 2) {
+    Value end = arith::ConstantIntOp::create(b, loc, ranges[1].first, 32);
+    Value isFirst =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, warp, end);
+    cf::CondBranchOp::create(b, loc, isFirst, blocks[0], blocks[1]);
+    return blocks;
+  }
+  SmallVector<Block *> targets;
+  SmallVector<int32_t> cases;
+  for (auto [range, block] : llvm::zip(ranges.drop_back(), blocks))
+    for (int64_t i = 0; i < range.count; ++i) {
+      cases.push_back(range.first + i);
+      targets.push_back(block);
+    }
   cf::SwitchOp::create(b, loc, warp, blocks.back(), ValueRange(), cases,
                        targets, SmallVector<ValueRange>(targets.size()));
   return blocks;
@@ -146,7 +153,7 @@ LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
       unsigned index = group.first + offset;
       PartitionLowering partition(kernel, op.getFirstWarp(index),
                                   op.getWarps()[index], /*isPartition=*/true,
-                                  op.getTileGrid(index).has_value());
+                                  op.getTileGrid(index));
       ImplicitLocOpBuilder inner(loc, body->getTerminator());
       if (failed(partition.lowerRegion(op.getPartitions()[index], inner)))
         return failure();
@@ -242,7 +249,7 @@ LogicalResult PartitionLowering::lower(ElectOp op) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own, constant(leader));
   auto warpBranch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
   b.setInsertionPointToStart(warpBranch.thenBlock());
-  if (isPartition && holdsTiles && waitsAndLoads(op))
+  if (isPartition && grid && waitsAndLoads(op))
     return lowerElectedLoads(op, b);
   Value elected =
       NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value());

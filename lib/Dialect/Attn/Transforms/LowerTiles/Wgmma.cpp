@@ -135,7 +135,7 @@ LogicalResult PartitionLowering::lower(WgmmaOp op) {
   int64_t contraction =
       op.getDepth() ? static_cast<int64_t>(*op.getDepth()) : shapeB[0];
   Type typeB = op.getB().getType().getElementType();
-  FailureOr<std::pair<int64_t, int64_t>> grid = getWarpGrid(op);
+  FailureOr<std::pair<int64_t, int64_t>> grid = getGrid(op);
   if (failed(grid))
     return failure();
   if (grid->second != 1 || m != grid->first * 16)
