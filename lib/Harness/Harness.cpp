@@ -164,9 +164,9 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
 }
 
 Error Runner::computeMerged(ArrayRef<HarnessTensor> tensors) {
-  Expected<AttentionResult> result = mergePartialResults(
-      tensors[*record.findTensor("partial_o")].getView(),
-      tensors[*record.findTensor("partial_lse")].getView());
+  Expected<AttentionResult> result =
+      mergePartialResults(tensors[*record.findTensor("partial_o")].getView(),
+                          tensors[*record.findTensor("partial_lse")].getView());
   if (!result)
     return result.takeError();
   reference = std::move(*result);
@@ -393,8 +393,8 @@ Error Runner::runCorners(HarnessReport &report) {
 /// prints.
 Error Runner::runLostBets(HarnessReport &report) {
   if (!options.verify || !record.problem || !report.run.completed ||
-      options.inputs.count("q") ||
-      options.inputs.count("k") || !options.losesBets.value_or(true))
+      options.inputs.count("q") || options.inputs.count("k") ||
+      !options.losesBets.value_or(true))
     return Error::success();
   if (!options.losesBets &&
       report.run.counters.warpInstructions > kMostForSecondRun) {

@@ -80,7 +80,8 @@ static Error checkCooperative(const LaunchRecord &record, unsigned index,
 }
 
 Error sim::checkProgram(const LaunchRecord &record,
-                      const ResolvedLaunch &resolved, const Program &program) {
+                        const ResolvedLaunch &resolved,
+                        const Program &program) {
   for (auto [index, step] : llvm::enumerate(record.steps)) {
     const KernelInfo *kernel = program.findKernel(step.kernel);
     if (!kernel)
@@ -91,7 +92,8 @@ Error sim::checkProgram(const LaunchRecord &record,
       return createStringError(program.getName() + ": expected target " +
                                record.chip + " as in the launch record, got " +
                                program.getTarget());
-    if (Error error = checkParameters(*kernel, resolved.steps[index].parameters))
+    if (Error error =
+            checkParameters(*kernel, resolved.steps[index].parameters))
       return error;
     if (step.programmatic && kernel->unawaitedLine)
       return createStringError(
@@ -116,8 +118,7 @@ Error sim::placeWorkspaces(const LaunchRecord &record,
         bytes, workspace.name.empty() ? ("workspace" + Twine(index)).str()
                                       : workspace.name));
     if (workspace.zeroed && bytes)
-      if (Error error =
-              memory.memory.fill(memory.workspaces.back(), bytes, 0))
+      if (Error error = memory.memory.fill(memory.workspaces.back(), bytes, 0))
         return error;
   }
   return Error::success();

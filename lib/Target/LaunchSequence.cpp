@@ -1,7 +1,7 @@
 //===- LaunchSequence.cpp - steps of one launch ---------------------------===//
 //
-// Kernels are compiled with a record each. Joining them finds what they share by
-// name, and refuses what they do not agree on.
+// Kernels are compiled with a record each. Joining them finds what they share
+// by name, and refuses what they do not agree on.
 //
 //===----------------------------------------------------------------------===//
 #include "attn/Target/LaunchRecord.h"
@@ -17,20 +17,19 @@ using llvm::StringRef;
 
 /// A workspace in words that show what two steps may disagree on.
 static std::string describe(const LaunchWorkspace &workspace) {
-  StringRef state = workspace.restored   ? ", restored"
-                    : workspace.zeroed   ? ", zeroed"
-                                         : "";
+  StringRef state = workspace.restored ? ", restored"
+                    : workspace.zeroed ? ", zeroed"
+                                       : "";
   return llvm::formatv("{0} bytes{1}{2}", workspace.bytes.getText(), state,
                        workspace.persistent ? ", persistent" : "");
 }
 
 static std::string describe(const LaunchTensor &tensor) {
-  return llvm::formatv("{0} of shape [{1:$[, ]}] and strides [{2:$[, ]}]",
-                       stringifyDType(tensor.dtype),
-                       llvm::make_range(tensor.shape.begin(),
-                                        tensor.shape.end()),
-                       llvm::make_range(tensor.strides.begin(),
-                                        tensor.strides.end()));
+  return llvm::formatv(
+      "{0} of shape [{1:$[, ]}] and strides [{2:$[, ]}]",
+      stringifyDType(tensor.dtype),
+      llvm::make_range(tensor.shape.begin(), tensor.shape.end()),
+      llvm::make_range(tensor.strides.begin(), tensor.strides.end()));
 }
 
 namespace {
@@ -78,11 +77,10 @@ Expected<unsigned> Joiner::addWorkspace(const LaunchWorkspace &workspace,
     return record.workspaces.size() - 1;
   }
   if (*known != workspace)
-    return createStringError(
-        llvm::formatv("workspace \"{0}\": expected {1} as in the steps before, "
-                      "got {2} in {3}",
-                      workspace.name, describe(*known), describe(workspace),
-                      step));
+    return createStringError(llvm::formatv(
+        "workspace \"{0}\": expected {1} as in the steps before, "
+        "got {2} in {3}",
+        workspace.name, describe(*known), describe(workspace), step));
   return known - record.workspaces.begin();
 }
 

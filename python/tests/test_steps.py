@@ -3,6 +3,8 @@
 import ctypes
 import struct
 
+import attn
+import numpy as np
 from attn import _driver, bundle, runtime
 from test_record import RECORD, make_views
 
@@ -102,3 +104,27 @@ def test_steps(monkeypatch):
     assert read(first[1], 0) == read(second[1], 0) != 0x2000
     assert read(first[0], 3) == read(first[1], 3) == 0x3000
     assert struct.unpack("<i", first[0][2][:4])[0] == 20
+
+
+def test_split_keys():
+    """The kernels of split keys run in order, from Python too, and merge to the
+    whole."""
+    kernel = attn.compile(q=(1, 4, 3, 64), dtype="float16", kv_heads=2, kv_len=200, kv_splits=3)
+    assert kernel.name == "attn_fwd, attn_combine" and kernel.launch["version"] == 2
+    simulated = kernel.simulate(corners=True)
+    assert simulated.passed
+    assert [step["kernel"] for step in simulated.report["steps"]] == ["attn_fwd", "attn_combine"]
+    binder = attn.record.Binder(kernel.launch)
+    assert list(binder.tensors) == ["q", "k", "v", "o", "lse"]
+    read = bundle.parse(kernel.bundle(cubin=False))
+    assert read.launch == kernel.launch
+    random = np.random.default_rng(0)
+    q, k, v = (
+        random.standard_normal((1, heads, rows, 64)).astype(np.float16)
+        for heads, rows in ((4, 3), (2, 200), (2, 200))
+    )
+    o = kernel.run(q=q, k=k, v=v)["o"]
+    s = q.astype(float) @ k.repeat(2, 1).astype(float).swapaxes(2, 3) / 8
+    p = np.exp(s)
+    expected = p @ v.repeat(2, 1) / p.sum(-1, keepdims=True)
+    assert np.abs(o - expected).max() < 2e-3

@@ -28,8 +28,7 @@ struct Floats {
 TEST(PartialResults, AreWeightedByTheirSums) {
   // Two rows of two columns; the second row has keys in the second run only.
   Floats o({2, 1, 1, 2, 2}, {1, 2, NAN, NAN, 5, 6, 7, 8});
-  Floats lse({2, 1, 1, 2},
-             {std::log(3.0f), -INFINITY, std::log(1.0f), 2.0f});
+  Floats lse({2, 1, 1, 2}, {std::log(3.0f), -INFINITY, std::log(1.0f), 2.0f});
   llvm::Expected<AttentionResult> merged =
       mergePartialResults(o.view, lse.view);
   ASSERT_TRUE(bool(merged)) << llvm::toString(merged.takeError());

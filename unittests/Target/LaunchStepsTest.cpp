@@ -90,7 +90,9 @@ TEST(LaunchSteps, OneStepIsVersion1UnlessItIsNew) {
   record.workspaces[1] = {"", 4, /*zeroed=*/true, /*restored=*/true, false};
   record.steps[0].args[0].access = WorkspaceAccess::Update;
   LaunchRecord plain = record;
-  auto version = [&] { return *toJSON(record).getAsObject()->getInteger("version"); };
+  auto version = [&] {
+    return *toJSON(record).getAsObject()->getInteger("version");
+  };
   EXPECT_EQ(version(), 1);
   EXPECT_EQ(toJSON(parse(llvm::formatv("{0}", toJSON(record)).str())),
             toJSON(record));
@@ -101,21 +103,15 @@ TEST(LaunchSteps, OneStepIsVersion1UnlessItIsNew) {
   };
   EXPECT_TRUE(becomesNew([&] { record.steps[0].cooperative = true; }));
   EXPECT_TRUE(becomesNew([&] { record.workspaces[0].name = "x"; }));
-  EXPECT_TRUE(becomesNew([&] {
-    record.workspaces[0].persistent = true;
-  }));
-  EXPECT_TRUE(becomesNew([&] {
-    record.workspaces[0].bytes = SizeExpr::getMultiprocessors();
-  }));
-  EXPECT_TRUE(becomesNew([&] {
-    record.steps[0].grid[1] = SizeExpr::getMultiprocessors() * 2;
-  }));
-  EXPECT_TRUE(becomesNew([&] {
-    record.steps[0].args[0].access = WorkspaceAccess::Write;
-  }));
-  EXPECT_TRUE(becomesNew([&] {
-    record.steps[0].args[0].kind = ArgKind::Expression;
-  }));
+  EXPECT_TRUE(becomesNew([&] { record.workspaces[0].persistent = true; }));
+  EXPECT_TRUE(becomesNew(
+      [&] { record.workspaces[0].bytes = SizeExpr::getMultiprocessors(); }));
+  EXPECT_TRUE(becomesNew(
+      [&] { record.steps[0].grid[1] = SizeExpr::getMultiprocessors() * 2; }));
+  EXPECT_TRUE(becomesNew(
+      [&] { record.steps[0].args[0].access = WorkspaceAccess::Write; }));
+  EXPECT_TRUE(
+      becomesNew([&] { record.steps[0].args[0].kind = ArgKind::Expression; }));
 }
 
 TEST(LaunchSteps, Rejects) {
@@ -208,7 +204,8 @@ TEST_F(BoundSteps, ErrorsNameTheStep) {
   EXPECT_EQ(fail(1), "steps[1].grid[0]: expected a multiple of the cluster's "
                      "7, got 300");
   record = parse();
-  record.steps[0].args[2].expression = llvm::cantFail(SizeExpr::parse("1 / (sms - 1)"));
+  record.steps[0].args[2].expression =
+      llvm::cantFail(SizeExpr::parse("1 / (sms - 1)"));
   EXPECT_EQ(fail(1), "steps[0].args[2].value: division by zero in \"1 / (sms - "
                      "1)\"");
   record.steps[0].args[2].expression = int64_t(1) << 40;

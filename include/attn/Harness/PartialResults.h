@@ -9,8 +9,8 @@ namespace mlir::attn::sim {
 
 /// Merges partial results over runs of keys in float64: o of shape (run, batch,
 /// head, query, dv) and lse of shape (run, batch, head, query), natural
-/// logarithm. What has an lse of -inf counts for nothing, whatever its o. Errors:
-/// shapes that do not fit each other.
+/// logarithm. What has an lse of -inf counts for nothing, whatever its o.
+/// Errors: shapes that do not fit each other.
 llvm::Expected<AttentionResult> mergePartialResults(const TensorView &o,
                                                     const TensorView &lse);
 

@@ -116,8 +116,8 @@ Value CombineEmitter::emitRows(Type type) {
     Value value = frame.getExtent({{"o", dim}}, known);
     return type.isInteger(64) ? frame.widen(value) : value;
   };
-  Value rows = arith::MulIOp::create(b, extent(0, facts.batch),
-                                     extent(1, facts.heads));
+  Value rows =
+      arith::MulIOp::create(b, extent(0, facts.batch), extent(1, facts.heads));
   return arith::MulIOp::create(b, rows, extent(2, facts.queries));
 }
 
@@ -153,9 +153,9 @@ Value CombineEmitter::emitOffset(StringRef name, unsigned first,
                                        frame.getStride(name, first + dim));
     offset = offset ? arith::AddIOp::create(b, offset, part).getResult() : part;
   }
-  return hasColumns ? arith::AddIOp::create(b, offset, wide(place.column))
-                          .getResult()
-                    : offset;
+  return hasColumns
+             ? arith::AddIOp::create(b, offset, wide(place.column)).getResult()
+             : offset;
 }
 
 Value CombineEmitter::emitAddress(ImplicitLocOpBuilder &lb, StringRef name,
@@ -192,8 +192,7 @@ SmallVector<Value> CombineEmitter::loadColumns(ImplicitLocOpBuilder &lb,
   SmallVector<Value> values;
   for (int64_t column = 0; column < columns; ++column)
     values.push_back(LLVM::ExtractElementOp::create(
-        lb, loaded,
-        arith::ConstantIntOp::create(lb, column, 32).getResult()));
+        lb, loaded, arith::ConstantIntOp::create(lb, column, 32).getResult()));
   return values;
 }
 
@@ -202,16 +201,15 @@ void CombineEmitter::storeColumns(ArrayRef<Value> values, Value offset) {
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   SmallVector<Value> rounded;
   for (Value value : values)
-    rounded.push_back(type.isF32()
-                          ? value
-                          : arith::TruncFOp::create(b, type, value).getResult());
+    rounded.push_back(
+        type.isF32() ? value
+                     : arith::TruncFOp::create(b, type, value).getResult());
   Value address = emitAddress(b, "o", offset);
   if (columns == 1) {
     LLVM::StoreOp::create(b, rounded.front(), address, bytes);
     return;
   }
-  Value vector =
-      LLVM::UndefOp::create(b, VectorType::get({columns}, type));
+  Value vector = LLVM::UndefOp::create(b, VectorType::get({columns}, type));
   for (auto [column, value] : llvm::enumerate(rounded))
     vector = LLVM::InsertElementOp::create(b, vector, value,
                                            frame.i32(int64_t(column)));
@@ -221,8 +219,7 @@ void CombineEmitter::storeColumns(ArrayRef<Value> values, Value offset) {
 SmallVector<Value> CombineEmitter::forEachSplit(ArrayRef<Value> init,
                                                 Step step) {
   SmallVector<Value> state(init);
-  if (!ShapedType::isDynamic(facts.splits) &&
-      facts.splits <= kUnrolledSplits) {
+  if (!ShapedType::isDynamic(facts.splits) && facts.splits <= kUnrolledSplits) {
     for (int64_t split = 0; split < facts.splits; ++split)
       state = step(b, frame.i64(split), state);
     return state;
@@ -241,13 +238,12 @@ SmallVector<Value> CombineEmitter::forEachSplit(ArrayRef<Value> init,
 void CombineEmitter::emitRow(const Place &place) {
   Value lseOffset = emitOffset("partial_lse", 1, place, false);
   Value oOffset = emitOffset("partial_o", 1, place, true);
-  Value m = forEachSplit(
-      {f32(b, -kInfinity)},
-      [&](ImplicitLocOpBuilder &lb, Value split,
-          ValueRange carried) -> SmallVector<Value> {
-        return {arith::MaximumFOp::create(lb, carried[0],
-                                          loadLse(lb, lseOffset, split))};
-      })[0];
+  Value m = forEachSplit({f32(b, -kInfinity)},
+                         [&](ImplicitLocOpBuilder &lb, Value split,
+                             ValueRange carried) -> SmallVector<Value> {
+                           return {arith::MaximumFOp::create(
+                               lb, carried[0], loadLse(lb, lseOffset, split))};
+                         })[0];
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
                                         f32(b, -kInfinity));
@@ -257,8 +253,8 @@ void CombineEmitter::emitRow(const Place &place) {
       init,
       [&](ImplicitLocOpBuilder &lb, Value split,
           ValueRange carried) -> SmallVector<Value> {
-        Value difference = arith::SubFOp::create(
-            lb, loadLse(lb, lseOffset, split), shift);
+        Value difference =
+            arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
         Value weight =
             call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
                  arith::MulFOp::create(lb, difference, f32(lb, kLog2E)));
@@ -267,16 +263,15 @@ void CombineEmitter::emitRow(const Place &place) {
         // What has no weight may be anything.
         Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
                                              weight, f32(lb, 0));
-        for (auto [value, sum] : llvm::zip(loadColumns(lb, oOffset, split),
-                                           carried.drop_front())) {
-          Value term =
-              arith::SelectOp::create(lb, counts, value, f32(lb, 0));
+        for (auto [value, sum] :
+             llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
+          Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
           next.push_back(math::FmaOp::create(lb, weight, term, sum));
         }
         return next;
       });
-  Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0],
-                                     f32(b, 0));
+  Value some =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
   Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));
   Value inverse = arith::DivFOp::create(b, f32(b, 1), divisor);
   SmallVector<Value> results;
@@ -285,9 +280,9 @@ void CombineEmitter::emitRow(const Place &place) {
   storeColumns(results, emitOffset("o", 0, place, true));
   if (!facts.lse)
     return;
-  Value isFirst = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq, place.column,
-      integer(place.column.getType(), 0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place.column,
+                            integer(place.column.getType(), 0));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -301,8 +296,8 @@ void CombineEmitter::emitRow(const Place &place) {
 void CombineEmitter::run() {
   Type type = hasShortNumbers(facts) ? b.getI32Type() : b.getI64Type();
   Value number = emitNumber(type);
-  Value count = arith::MulIOp::create(
-      b, emitRows(type), integer(type, facts.valueDim / columns));
+  Value count = arith::MulIOp::create(b, emitRows(type),
+                                      integer(type, facts.valueDim / columns));
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number, count);
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);

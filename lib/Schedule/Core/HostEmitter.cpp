@@ -50,8 +50,8 @@ private:
 memref::ExtractStridedMetadataOp HostEmitter::metadata(unsigned tensor) {
   memref::ExtractStridedMetadataOp &op = cache[tensor];
   if (!op)
-    op = memref::ExtractStridedMetadataOp::create(
-        b, frame.tensors[tensor].value);
+    op = memref::ExtractStridedMetadataOp::create(b,
+                                                  frame.tensors[tensor].value);
   return op;
 }
 

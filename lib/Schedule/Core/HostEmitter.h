@@ -7,7 +7,8 @@
 
 namespace mlir::attn {
 
-/// Emits the launch of `kernel`, which was emitted in `frame`, in front of `op`.
+/// Emits the launch of `kernel`, which was emitted in `frame`, in front of
+/// `op`.
 void emitHostLaunch(Operation *op, const KernelFrame &frame,
                     gpu::GPUFuncOp kernel, const KernelShape &shape);
 

@@ -109,7 +109,7 @@ Value KernelFrame::getRows(StringRef name) {
 }
 
 Value KernelFrame::getTensorMap(StringRef name, ArrayRef<int64_t> box,
-                                  int64_t swizzle, TensorMapView view) {
+                                int64_t swizzle, TensorMapView view) {
   const TensorFacts *tensor = findTensor(name);
   unsigned index = tensor - tensors.data();
   auto type =

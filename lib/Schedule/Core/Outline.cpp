@@ -243,7 +243,8 @@ LogicalResult Outliner::outline(CombineOp op) {
   if (!writer && op.getPartialO().getDefiningOp<memref::AllocOp>() &&
       llvm::none_of(op.getPartialO().getUsers(), [&](Operation *user) {
         return user->getBlock() == op->getBlock() &&
-               user->isBeforeInBlock(op) && !isa<CombineOp, memref::DimOp>(user);
+               user->isBeforeInBlock(op) &&
+               !isa<CombineOp, memref::DimOp>(user);
       }))
     return op.emitOpError("expected partial results that something in front of "
                           "the op writes");

@@ -83,8 +83,9 @@ SizeExpr TensorFacts::getStrideExpr(unsigned dim) const {
     stride = isKnown ? extents[inner] : stride * extents[inner];
     isKnown = false;
   }
-  return isKnown ? SizeExpr(known)
-         : known == 1 ? stride : stride * SizeExpr(known);
+  return isKnown      ? SizeExpr(known)
+         : known == 1 ? stride
+                      : stride * SizeExpr(known);
 }
 
 SizeExpr TensorFacts::getBytesExpr() const {
@@ -94,7 +95,7 @@ SizeExpr TensorFacts::getBytesExpr() const {
   // Static sizes are one number.
   if (rows.getSymbols().empty())
     return SizeExpr(llvm::cantFail(rows.evaluate(
-               [](const SizeSymbol &) { return std::nullopt; })) *
-           shape[0] * width);
+                        [](const SizeSymbol &) { return std::nullopt; })) *
+                    shape[0] * width);
   return rows * bytes;
 }

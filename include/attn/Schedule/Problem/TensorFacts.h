@@ -22,8 +22,8 @@ struct TensorFacts {
   Type elementType;
   bool written = false;
   /// The name of the workspace that it is, empty for a tensor that the caller
-  /// of the launch has: an allocation that only problems of one launch use. Then
-  /// its extents, in what the launch knows.
+  /// of the launch has: an allocation that only problems of one launch use.
+  /// Then its extents, in what the launch knows.
   std::string workspace;
   std::vector<SizeExpr> extents;
 

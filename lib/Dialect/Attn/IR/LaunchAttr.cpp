@@ -77,10 +77,9 @@ static llvm::Error checkText(const LaunchFields &fields) {
           << StringAttr::get(fields.grid.getContext(), text);
   };
   check(fields.chip);
-  for (Attribute attr :
-       {Attribute(fields.grid), Attribute(fields.tensors),
-        Attribute(fields.args), Attribute(fields.workspaces),
-        Attribute(fields.problem)})
+  for (Attribute attr : {Attribute(fields.grid), Attribute(fields.tensors),
+                         Attribute(fields.args), Attribute(fields.workspaces),
+                         Attribute(fields.problem)})
     if (attr)
       attr.walk([&](StringAttr text) { check(text.getValue()); });
   if (bad.empty())
@@ -134,12 +133,13 @@ LaunchAttr LaunchAttr::withArgs(ArrayAttr args) const {
              getCooperative(), getProgrammatic(), getProblem());
 }
 
-LogicalResult
-LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef chip,
-                   int64_t ptx, ArrayAttr grid, DenseI64ArrayAttr block,
-                   DenseI64ArrayAttr cluster, ArrayAttr tensors, ArrayAttr args,
-                   ArrayAttr workspaces, bool cooperative, bool programmatic,
-                   DictionaryAttr problem) {
+LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef chip, int64_t ptx, ArrayAttr grid,
+                                 DenseI64ArrayAttr block,
+                                 DenseI64ArrayAttr cluster, ArrayAttr tensors,
+                                 ArrayAttr args, ArrayAttr workspaces,
+                                 bool cooperative, bool programmatic,
+                                 DictionaryAttr problem) {
   llvm::Expected<LaunchRecord> record =
       makeRecord({chip, ptx, grid, block, cluster, tensors, args, workspaces,
                   cooperative, programmatic, problem},

@@ -141,7 +141,8 @@ LogicalResult PlaceFinder::placeKernels(gpu::GPUModuleOp kernels) {
                         : Rung::Tile;
     }
     // A kernel without tiles reads the same wherever there are kernels of one
-    // thread's scalars: it is where the module or the kernels in front of it are.
+    // thread's scalars: it is where the module or the kernels in front of it
+    // are.
     std::optional<Rung> others = said ? said : shown;
     if (place->rung == Rung::Thread &&
         (others == Rung::Tile || others == Rung::Barrier))

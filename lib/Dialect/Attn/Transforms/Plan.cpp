@@ -146,8 +146,9 @@ LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
 
 FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
                                             const TargetRow &target) {
-  // What options ask for comes before what was measured.
-  if (!schedule.empty() || !parameters.empty())
+  // What options ask for comes before what was measured, and tables know whole
+  // problems only.
+  if (!schedule.empty() || !parameters.empty() || facts.kvSplits != 0)
     return false;
   SmallVector<const PlanTable *> tables;
   if (table)
