@@ -30,6 +30,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+
+from tool_util import progress  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENV_PYTHON = ROOT / ".venv/bin/python"
 WORKER = ROOT / "benchmarks/triton_worker.py"
@@ -38,14 +42,6 @@ LIMIT = 0.1
 
 def set_up() -> None:
     subprocess.run([ROOT / "scripts/install-deps.sh", "--with-python"], check=True)
-
-
-def progress(done: int, total: int, what: str) -> None:
-    if sys.stderr.isatty():
-        bar = "#" * (30 * done // total)
-        print(f"\r[{bar:<30}] {done}/{total} {what:<12}", end="", file=sys.stderr)
-        if done == total:
-            print(file=sys.stderr)
 
 
 def child_seconds() -> float:

@@ -25,16 +25,12 @@ import sys
 
 import gpu_cells
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+
+from tool_util import progress  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLANNED = "planned"
-
-
-def progress(done: int, total: int, what: str) -> None:
-    if sys.stderr.isatty():
-        bar = "#" * (30 * done // total)
-        print(f"\r[{bar:<30}] {done}/{total} {what:<34}", end="", file=sys.stderr)
-        if done == total:
-            print(file=sys.stderr)
 
 
 def run(options: argparse.Namespace, cell: gpu_cells.Cell, *more: str) -> tuple[str, str]:

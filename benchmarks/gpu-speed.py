@@ -41,6 +41,10 @@ import torch
 import attn
 import attn.runtime
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+
+from tool_util import progress  # noqa: E402
+
 L2_BYTES = 60 << 20
 #: Calls of a graph are repeated until one replay takes about this long.
 REPLAY_SECONDS = 4e-3
@@ -242,14 +246,6 @@ def measure(options, cell: gpu_cells.Cell, entries: list[dict], monitor: Monitor
     for side, contestant in contestants:
         row[side].setdefault(contestant.name, {}).update(contestant.get_result(cell.flops))
     return row
-
-
-def progress(done: int, total: int, what: str) -> None:
-    if sys.stderr.isatty():
-        bar = "#" * (30 * done // total)
-        print(f"\r[{bar:<30}] {done}/{total} {what:<34}", end="", file=sys.stderr)
-        if done == total:
-            print(file=sys.stderr)
 
 
 def format_row(row: dict) -> str:

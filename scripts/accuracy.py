@@ -35,18 +35,11 @@ import accuracy_inputs  # noqa: E402
 import gpu_inputs  # noqa: E402
 import numpy as np  # noqa: E402
 from attn import bundle  # noqa: E402
+from tool_util import progress  # noqa: E402
 
 EXACT, PLANNED = "exact", "planned"
 #: Smaller errors count as this: O of a row with one key may have none.
 LEAST = 1e-6
-
-
-def progress(done: int, total: int, what: str) -> None:
-    if sys.stderr.isatty():
-        filled = "#" * (30 * done // max(total, 1))
-        print(f"\r[{filled:<30}] {done}/{total} {what:<34}", end="", file=sys.stderr)
-        if done == total:
-            print(file=sys.stderr)
 
 
 def make(options: argparse.Namespace) -> int:

@@ -17,19 +17,22 @@ sm_103a is no such name: its machine code was always another one than that of
 sm_100a. One in 32 of the cells that take over a verdict is assembled all the
 same; it fails if ptxas takes other registers, stack or spills.
 
-usage: scripts/plan-sweep.py [--only=REGEX] [--limit=SECONDS] [--count=N]
+usage: scripts/plan-sweep.py [--only=REGEX] [--limit=SECONDS] [--from=N] [--count=N]
            [--workers=2] [--bin=build/bin] [--state=build/plan-sweep.jsonl]
            [--list] [--again]
   --only     cells whose names match
   --limit    start none after this time
+  --from     leave out this many cells, the most telling ones
   --count    take this many cells, the most telling ones first
   --list     print the names of the cells, and nothing else
   --again    forget what the state says
 
 What is done stays in the state, a line of JSON each, so that the next call goes
 on there; lines of another attn-compile are done again, but what ptxas said of a
-kernel stays true. The whole takes about 0.4 s of a core for each cell, 4.5 core
-hours together. The last line is "N cells: N good, N refused by the planner, N
+kernel stays true. At its end each call adds a line that says which cells it was
+asked for and how many of them it left: --from and --count part a sweep among
+machines, and their states put one behind the other are that of the whole. The whole takes about 0.4 s of a core for each cell, 4.5 core
+hours together. The last line is "N cells (A to B of all): N good, N refused by the planner, N
 failed, N left". The exit status is 1 when a cell failed.
 """
 
@@ -49,6 +52,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from tool_util import find_ptxas, progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHIPS = ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_100f")
@@ -125,17 +130,6 @@ def make_cells() -> list[Cell]:
     return sorted(cells, key=Cell.rank)
 
 
-def find_ptxas() -> str | None:
-    """As the programs look for it."""
-    for folder in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
-        if folder and os.access(f"{folder}/bin/ptxas", os.X_OK):
-            return f"{folder}/bin/ptxas"
-    for folder in os.get_exec_path():
-        if os.access(f"{folder}/ptxas", os.X_OK):
-            return f"{folder}/ptxas"
-    return None
-
-
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
@@ -157,6 +151,8 @@ class State:
         self.file = path.open("a", encoding="utf-8")
 
     def _take(self, line: dict) -> None:
+        if "sweep" in line:
+            return  # for readers
         if "cell" in line:
             if line["compiler"] == self.marks["compiler"]:
                 self.cells[line["cell"]] = line
@@ -164,7 +160,7 @@ class State:
             self.kernels[line["kernel"]] = line
 
     def add(self, line: dict) -> None:
-        mark = "compiler" if "cell" in line else "assembler"
+        mark = "assembler" if "registers" in line else "compiler"
         line[mark] = self.marks[mark]
         self._take(line)
         self.file.write(json.dumps(line) + "\n")
@@ -258,13 +254,6 @@ class Sweep:
         return kernel["warnings"][0] if kernel["warnings"] else ""
 
 
-def progress(done: int, total: int, failed: int, start: float) -> None:
-    if sys.stderr.isatty():
-        bar = "#" * (30 * done // max(total, 1))
-        rate = done / max(time.monotonic() - start, 1e-9)
-        print(f"\r[{bar:<30}] {done}/{total}, {failed} failed, {rate:.1f}/s ", end="", file=sys.stderr)
-
-
 def sweep(options: argparse.Namespace, cells: list[Cell], state: State, ptxas: str | None) -> None:
     """Does what the state does not know yet."""
     worker, start = Sweep(options, state, ptxas), time.monotonic()
@@ -292,11 +281,12 @@ def sweep(options: argparse.Namespace, cells: list[Cell], state: State, ptxas: s
                 if line["verdict"] == "failed":
                     failed += 1
                     print(f"{line['cell']}: {line['why']}; {line['plan']}", flush=True)
-                progress(finished, total, failed, start)
+                rate = finished / max(time.monotonic() - start, 1e-9)
+                progress(finished, total, f"{failed} failed, {rate:.1f}/s")
     worker.scratch.rmdir()
 
 
-def summarise(cells: list[Cell], state: State, seconds: float) -> int:
+def summarise(cells: list[Cell], span: str, state: State, seconds: float) -> int:
     """Prints why cells were refused, and the counts; how many failed."""
     known = [state.cells[cell.name] for cell in cells if cell.name in state.cells]
     refused: dict[str, int] = {}
@@ -316,7 +306,7 @@ def summarise(cells: list[Cell], state: State, seconds: float) -> int:
         f"{usage.ru_utime + usage.ru_stime:.0f} s of a core"
     )
     print(
-        f"{len(cells)} cells: {verdicts.count('good')} good, {verdicts.count('refused')} refused "
+        f"{len(cells)} cells{span}: {verdicts.count('good')} good, {verdicts.count('refused')} refused "
         f"by the planner, {failed} failed, {len(cells) - len(known)} left"
     )
     return failed
@@ -326,6 +316,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--limit", type=float, default=float("inf"), metavar="SECONDS")
+    parser.add_argument("--from", type=int, default=0, metavar="N", dest="first")
     parser.add_argument("--count", type=int, metavar="N")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
@@ -333,7 +324,10 @@ def main() -> int:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
-    cells = [cell for cell in make_cells() if re.search(options.only, cell.name)][: options.count]
+    named = [cell for cell in make_cells() if re.search(options.only, cell.name)]
+    if options.first < 0 or (options.count is not None and options.count < 0):
+        parser.error(f"expected --from and --count of at least 0, got {options.first} and {options.count}")
+    cells = named[options.first :][: options.count]
     if options.list:
         print("\n".join(cell.name for cell in cells))
         return 0
@@ -352,7 +346,14 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted; the state is kept")
         return 130
-    return 1 if summarise(cells, state, time.monotonic() - start) else 0
+    finally:
+        left = sum(cell.name not in state.cells for cell in cells)
+        last = options.first + len(cells)
+        covered = {"only": options.only, "from": options.first, "to": last, "of": len(named)}
+        state.add({"sweep": covered | {"left": left}})
+    part = len(cells) < len(named) and cells
+    span = f" ({options.first + 1} to {last} of {len(named)})" if part else ""
+    return 1 if summarise(cells, span, state, time.monotonic() - start) else 0
 
 
 if __name__ == "__main__":

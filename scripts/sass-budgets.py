@@ -25,6 +25,8 @@ import subprocess
 import sys
 import tempfile
 
+from tool_util import find_ptxas
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGETS = ROOT / "test/Tools/attn-lint-sass/Inputs/sass-budgets.json"
 # What scripts/install-deps.sh --with-nvdisasm installs.
@@ -44,17 +46,6 @@ def kernels() -> dict[str, list[str]]:
                         flags.append("--causal")
                     found[f"{chip}-{dtype}-d{dim}{causal}"] = flags
     return found
-
-
-def find_ptxas() -> str | None:
-    """As the programs look for it."""
-    for folder in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
-        if folder and os.access(f"{folder}/bin/ptxas", os.X_OK):
-            return f"{folder}/bin/ptxas"
-    for folder in os.get_exec_path():
-        if os.access(f"{folder}/ptxas", os.X_OK):
-            return f"{folder}/ptxas"
-    return None
 
 
 def ptxas_version(ptxas: str) -> str:

@@ -80,6 +80,8 @@ run_lints() {
   step "option names" "$PYTHON" scripts/check-option-names.py
   step "messages tested" "$PYTHON" scripts/check-messages-tested.py
   step "lint self-test" "$PYTHON" scripts/test_lints.py
+  step "prose" "$PYTHON" scripts/check-prose.py
+  step "rationale" "$PYTHON" scripts/check-rationale.py
   step "links in docs" "$PYTHON" scripts/check-links.py
   step "excerpts in docs" "$PYTHON" scripts/check-doc-excerpts.py
 }

@@ -173,6 +173,73 @@ class Docs(unittest.TestCase):
         self.assertNotIn("CHECK", page)
 
 
+class Rationale(unittest.TestCase):
+    def setUp(self):
+        self.lint = load("check-rationale")
+
+    def test_head(self):
+        page = "# One\n\nStatus: in use, at 2.5. Date: 2026-11-22. Subject:\n[Two](../Two.md).\n\nText.\n"
+        head = self.lint.head_of(page)
+        self.assertEqual(head["title"], "One")
+        self.assertEqual(head["status"], "in use, at 2.5")
+        self.assertEqual(head["subject"], "Two")
+        self.assertIsNone(self.lint.head_of("# One\n\nText.\n"))
+
+    def test_table(self):
+        head = self.lint.head_of("# One\n\nStatus: in use. Date: 2026-11-22.\n")
+        part = self.lint.table([("a/b.md", head)])
+        self.assertIn("| [One](a/b.md) | in use | 2026-11-22 |", part)
+        page = "x\n" + self.lint.BEGIN + "old" + self.lint.END
+        self.assertIn(part, self.lint.with_table(page, part))
+        self.assertIsNone(self.lint.with_table("x", part))
+
+
+class Prose(unittest.TestCase):
+    def setUp(self):
+        self.lint = load("check-prose")
+
+    def test_finds_long_prose(self):
+        long = "word " * 30
+        self.assertEqual(len(self.lint.problems("a.md", f"# {long}\n\n{long}\n")), 1)
+        for page in (f"| {long} |", f"```\n{long}\n```", "[a](" + "x" * 120 + ")", "`" + long + "`"):
+            self.assertEqual(self.lint.problems("a.md", page), [], page)
+
+    def test_wraps_paragraphs_and_items(self):
+        long = "word " * 30
+        fixed = self.lint.fix(f"- {long}\n  end\n- next\n\nshort\nlines\n")
+        self.assertEqual(self.lint.problems("a.md", fixed), [])
+        self.assertIn("\n  word", fixed)
+        self.assertTrue(fixed.endswith("\n- next\n\nshort\nlines\n"))
+
+    def test_wraps_without_making_lists_or_breaking_code(self):
+        text = "a" * 89 + " - b " + "c" * 20 + " `d " + "e" * 60 + " f`"
+        fixed = self.lint.fix(text)
+        self.assertNotIn("\n- ", fixed)
+        self.assertIn("`d " + "e" * 60 + " f`", fixed)
+
+
+class IRExcerpts(unittest.TestCase):
+    FILE = ["%k_3 = attn.x %arg4, %c1_i32 : <2>", "%7 = attn.y %k_3", "gpu.return"]
+
+    def problems(self, *lines: str) -> list[str]:
+        module = load("check-ir-excerpts")
+        page = "\n".join(["```mlir", *lines, "```", ""])
+        return module.check(page, [module.normalize(line) for line in self.FILE])[0]
+
+    def test_names_and_starts(self):
+        self.assertEqual(self.problems("%k = attn.x %map, %one ...", "  %s = attn.y %k"), [])
+        self.assertEqual(self.problems("// why", "%k = attn.x %a, %b : <2>", "...", "gpu.return"), [])
+
+    def test_what_is_not_there(self):
+        for lines in (
+            ["%v = attn.x %a, %b : <2>"],
+            ["%k = attn.x %a, %b"],
+            ["%k = attn.x %a, %b ...", "gpu.return"],
+            ["gpu.return", "...", "%s = attn.y %k"],
+        ):
+            self.assertEqual(len(self.problems(*lines)), 1, lines)
+
+
 class TestNames(unittest.TestCase):
     def setUp(self):
         self.lint = load("check-test-names")

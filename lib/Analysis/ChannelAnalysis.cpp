@@ -44,8 +44,7 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
     }
     info.roles.emplace_back();
     info.roles.back().released.resize(op.getNumParts());
-    if (role.getSignal() == SignalKind::Tx)
-      info.roles.back().count = 1;
+    info.roles.back().count = getChannelSignal(role.getSignal()).arrivals;
   }
   channels.insert({op, std::move(info)});
   return success();
@@ -67,28 +66,29 @@ FailureOr<Owner> ChannelAnalysis::getOwner(Operation *op, Value channel,
 }
 
 /// The part that an acquire takes.
-FailureOr<int> ChannelAnalysis::getPart(ChannelAcquireOp op, Owner owner) {
+FailureOr<int> ChannelAnalysis::getPart(ChannelUserOpInterface acquire,
+                                        Owner owner) {
   ChannelCreateOp channel = owner.channel;
+  std::optional<StringRef> name = acquire.getUsedPart();
   auto fail = [&](const Twine &expected) -> FailureOr<int> {
-    InFlightDiagnostic diag = op.emitOpError("expected ") << expected;
+    InFlightDiagnostic diag = acquire->emitOpError("expected ") << expected;
     diag.attachNote(channel.getLoc()) << "the channel is here";
     return diag;
   };
   if (!channel.getParts()) {
-    if (op.getPart() || op.getEachWarpgroup())
+    if (name || acquire.usesOwnParts())
       return fail("no part of channel '" + channel.getName() +
                   "', which has none");
     return 0;
   }
-  if (op.getEachWarpgroup()) {
-    auto [parent, index] = getPartition(op);
+  if (acquire.usesOwnParts()) {
+    auto [parent, index] = getPartition(acquire);
     int64_t groups = parent.getWarps()[index] / 4;
     if (groups != channel.getNumParts())
       return fail("as many parts as warpgroups, got " +
                   Twine(channel.getNumParts()) + " and " + Twine(groups));
     return Owner::kOwnPart;
   }
-  std::optional<StringRef> name = op.getPart();
   if (!name)
     return fail("a part of channel '" + channel.getName() + "', got none");
   if (std::optional<unsigned> part = channel.findPart(*name))
@@ -98,12 +98,11 @@ FailureOr<int> ChannelAnalysis::getPart(ChannelAcquireOp op, Owner owner) {
 }
 
 /// For an acquire or a release: its owner, if it stands where the role runs.
-FailureOr<Owner> ChannelAnalysis::checkPlace(Operation *op, Value channel,
-                                             StringRef role) {
-  FailureOr<Owner> owner = getOwner(op, channel, role);
+FailureOr<Owner> ChannelAnalysis::checkPlace(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = getOwner(op, op.getUsedChannel(), op.getUsedRole());
   if (failed(owner))
     return failure();
-  StringRef expected = ChannelCreateOp::getPartitionOf(role);
+  StringRef expected = ChannelCreateOp::getPartitionOf(op.getUsedRole());
   auto [parent, index] = getPartition(op);
   if (!parent)
     return op->emitOpError("expected to stand in partition '")
@@ -119,6 +118,10 @@ FailureOr<Owner> ChannelAnalysis::checkPlace(Operation *op, Value channel,
 // Cursors and tokens
 //===----------------------------------------------------------------------===//
 
+static StringRef getKind(Value handle) {
+  return isa<CursorType>(handle.getType()) ? "cursor" : "token";
+}
+
 LogicalResult ChannelAnalysis::setOwner(Value value, Owner owner,
                                         Operation *op) {
   auto [entry, isNew] = owners.insert({value, owner});
@@ -129,41 +132,55 @@ LogicalResult ChannelAnalysis::setOwner(Value value, Owner owner,
          << describe(entry->second) << " and " << describe(owner);
 }
 
-/// From the ops that make cursors and tokens along control flow.
-LogicalResult ChannelAnalysis::propagate() {
-  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
-    if (auto start = dyn_cast<CursorStartOp>(op)) {
-      FailureOr<Owner> owner =
-          getOwner(op, start.getChannel(), start.getRole());
-      if (failed(owner))
+/// What starts and acquires make.
+LogicalResult ChannelAnalysis::collectMade() {
+  WalkResult walk = kernel.walk([&](ChannelUserOpInterface op) -> WalkResult {
+    FailureOr<Owner> owner;
+    if (op.getChannelUse() == ChannelUse::Start) {
+      owner = getOwner(op, op.getUsedChannel(), op.getUsedRole());
+    } else if (op.getChannelUse() == ChannelUse::Acquire) {
+      if (failed(owner = checkPlace(op)))
         return failure();
-      owners.insert({start.getResult(), *owner});
-    }
-    if (auto acquire = dyn_cast<ChannelAcquireOp>(op)) {
-      FailureOr<Owner> owner =
-          checkPlace(op, acquire.getChannel(), acquire.getRole());
-      if (failed(owner))
-        return failure();
-      FailureOr<int> part = getPart(acquire, *owner);
+      FailureOr<int> part = getPart(op, *owner);
       if (failed(part))
         return failure();
       owner->part = *part;
-      owners.insert({acquire.getToken(), *owner});
+    } else {
+      return WalkResult::advance();
     }
+    if (failed(owner))
+      return failure();
+    owners.insert({op.getMadeHandle(), *owner});
     return WalkResult::advance();
   });
-  if (walk.wasInterrupted())
-    return failure();
+  return failure(walk.wasInterrupted());
+}
+
+/// From the ops that make cursors and tokens along control flow.
+LogicalResult ChannelAnalysis::propagate() {
   HandleFlow flow = collectHandleFlow(kernel);
   // `owners` grows while it is walked.
   for (size_t next = 0; next < owners.size(); ++next) {
     auto [value, owner] = *(owners.begin() + next);
     for (OpOperand &use : value.getUses()) {
       Operation *op = use.getOwner();
-      if (isa<CursorAdvanceOp, arith::SelectOp>(op) &&
-          failed(setOwner(op->getResult(0), owner, op)))
+      auto user = dyn_cast<ChannelUserOpInterface>(op);
+      if (user && user.getChannelUse() == ChannelUse::Advance &&
+          failed(setOwner(user.getMadeHandle(), owner, op)))
         return failure();
-      for (Value target : flow.lookup(&use))
+      if (isa<arith::SelectOp>(op)) {
+        if (failed(setOwner(op->getResult(0), owner, op)))
+          return failure();
+        continue;
+      }
+      auto targets = flow.find(&use);
+      if (targets == flow.end()) {
+        if (!user)
+          return op->emitOpError("does not say what it does with its ")
+                 << getKind(value);
+        continue;
+      }
+      for (Value target : targets->second)
         if (failed(setOwner(target, owner, op)))
           return failure();
     }
@@ -174,15 +191,14 @@ LogicalResult ChannelAnalysis::propagate() {
 LogicalResult ChannelAnalysis::checkOwner(Operation *op, Value handle,
                                           Owner expected) {
   auto found = owners.find(handle);
-  StringRef kind = isa<CursorType>(handle.getType()) ? "cursor" : "token";
   if (found == owners.end())
     return op->emitOpError("expected a ")
-           << kind << " of " << describe(expected)
+           << getKind(handle) << " of " << describe(expected)
            << ", got one from outside the kernel";
   if (found->second == expected)
     return success();
   return op->emitOpError("expected a ")
-         << kind << " of " << describe(expected) << ", got one of "
+         << getKind(handle) << " of " << describe(expected) << ", got one of "
          << describe(found->second);
 }
 
@@ -204,16 +220,16 @@ LogicalResult ChannelAnalysis::checkLeader(Operation *op, Owner owner) {
   return success();
 }
 
-/// What fills slots and signals by tx.
-LogicalResult ChannelAnalysis::checkFill(Operation *op, Value token) {
-  auto found = owners.find(token);
+/// What fills slots goes to roles whose signal counts bytes.
+LogicalResult ChannelAnalysis::checkFill(ChannelUserOpInterface op) {
+  auto found = owners.find(op.getUsedHandle()->get());
   if (found == owners.end())
     return op->emitOpError(
         "expected a token of a channel of the kernel, got one from outside");
   Owner owner = found->second;
+  if (owner.getSignal().countsBytes)
+    return countCTAs(op);
   SignalKind signal = owner.channel.getRole(owner.role).getSignal();
-  if (signal == SignalKind::Tx)
-    return success();
   InFlightDiagnostic diag = op->emitOpError("expected the token of a role "
                                             "that signals by tx, got ")
                             << describe(owner) << ", which signals by "
@@ -222,48 +238,52 @@ LogicalResult ChannelAnalysis::checkFill(Operation *op, Value token) {
   return diag;
 }
 
-LogicalResult ChannelAnalysis::checkCursors() {
-  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
-    if (auto acquire = dyn_cast<ChannelAcquireOp>(op)) {
-      Owner owner = owners.find(acquire.getToken())->second;
-      if (failed(checkLeader(op, owner)))
-        return failure();
-      owner.part = 0;
-      return checkOwner(op, acquire.getCursor(), owner);
-    }
-    if (auto advance = dyn_cast<CursorAdvanceOp>(op)) {
-      // The role is the cursor's own.
-      auto found = owners.find(advance.getCursor());
-      unsigned role = found == owners.end() ? 0 : found->second.role;
-      auto create = advance.getChannel().getDefiningOp<ChannelCreateOp>();
-      if (!create)
-        return WalkResult(op->emitOpError(
-            "expected the result of an attn.channel.create as its channel"));
-      return checkOwner(op, advance.getCursor(), Owner{create, role});
-    }
-    if (auto release = dyn_cast<ChannelReleaseOp>(op)) {
-      FailureOr<Owner> owner =
-          checkPlace(op, release.getChannel(), release.getRole());
-      if (failed(owner))
-        return failure();
-      // The part is the token's own.
-      if (auto found = owners.find(release.getToken()); found != owners.end())
-        owner->part = found->second.part;
-      if (failed(checkOwner(op, release.getToken(), *owner)) ||
-          failed(checkLeader(op, *owner)))
-        return failure();
-      return countRelease(release);
-    }
-    if (auto send = dyn_cast<ScalarSendOp>(op); send && send.getToken())
-      return checkFill(op, send.getToken());
-    auto load = dyn_cast<TmaLoadOp>(op);
-    if (!load || !load.getToken())
-      return WalkResult::advance();
-    if (failed(checkFill(op, load.getToken())))
+LogicalResult ChannelAnalysis::checkAdvance(ChannelUserOpInterface op) {
+  // The role is the cursor's own.
+  Value cursor = op.getUsedHandle()->get();
+  auto found = owners.find(cursor);
+  unsigned role = found == owners.end() ? 0 : found->second.role;
+  auto create = op.getUsedChannel().getDefiningOp<ChannelCreateOp>();
+  if (!create)
+    return op->emitOpError(
+        "expected the result of an attn.channel.create as its channel");
+  return checkOwner(op, cursor, Owner{create, role});
+}
+
+LogicalResult ChannelAnalysis::checkRelease(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = checkPlace(op);
+  if (failed(owner))
+    return failure();
+  // The part is the token's own.
+  Value token = op.getUsedHandle()->get();
+  if (auto found = owners.find(token); found != owners.end())
+    owner->part = found->second.part;
+  if (failed(checkOwner(op, token, *owner)) || failed(checkLeader(op, *owner)))
+    return failure();
+  return countRelease(op);
+}
+
+LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
+  switch (op.getChannelUse()) {
+  case ChannelUse::None:
+  case ChannelUse::Start:
+  case ChannelUse::Later:
+    return success();
+  case ChannelUse::Advance:
+    return checkAdvance(op);
+  case ChannelUse::Acquire: {
+    Owner owner = owners.find(op.getMadeHandle())->second;
+    if (failed(checkLeader(op, owner)))
       return failure();
-    return countCTAs(load);
-  });
-  return failure(walk.wasInterrupted());
+    owner.part = 0;
+    return checkOwner(op, op.getUsedHandle()->get(), owner);
+  }
+  case ChannelUse::Release:
+    return checkRelease(op);
+  case ChannelUse::Fill:
+    return checkFill(op);
+  }
+  llvm_unreachable("covered switch");
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,15 +292,15 @@ LogicalResult ChannelAnalysis::checkCursors() {
 
 /// Every warp that comes to an arrive arrives once, in an elect for those that
 /// do not come to it.
-LogicalResult ChannelAnalysis::countRelease(ChannelReleaseOp op) {
-  Owner owner = owners.find(op.getToken())->second;
+LogicalResult ChannelAnalysis::countRelease(ChannelUserOpInterface op) {
+  Owner owner = owners.find(op.getUsedHandle()->get())->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
   bool each = owner.part == Owner::kOwnPart;
   if (each)
     role.released.set();
   else
     role.released.set(owner.part);
-  if (owner.channel.getRole(owner.role).getSignal() == SignalKind::Tx) {
+  if (owner.getSignal().arrivals != 0) {
     role.release = op;
     return success();
   }
@@ -291,9 +311,9 @@ LogicalResult ChannelAnalysis::countRelease(ChannelReleaseOp op) {
     count = elect.getEachWarpgroup() ? warps / 4 : 1;
   if (role.release && role.count != count) {
     InFlightDiagnostic diag =
-        op.emitOpError("expected as many arrivals at each release, got ")
+        op->emitOpError("expected as many arrivals at each release, got ")
         << count << " here and " << role.count << " elsewhere";
-    diag.attachNote(role.release.getLoc()) << "the other release is here";
+    diag.attachNote(role.release->getLoc()) << "the other release is here";
     return diag;
   }
   role.count = count;
@@ -302,23 +322,27 @@ LogicalResult ChannelAnalysis::countRelease(ChannelReleaseOp op) {
 }
 
 /// All loads of a role go to as many CTAs.
-LogicalResult ChannelAnalysis::countCTAs(TmaLoadOp op) {
-  Owner owner = owners.find(op.getToken())->second;
+LogicalResult ChannelAnalysis::countCTAs(ChannelUserOpInterface op) {
+  std::optional<int64_t> filled = op.getFilledCTAs();
+  if (!filled)
+    return success();
+  int64_t ctas = *filled;
+  Owner owner = owners.find(op.getUsedHandle()->get())->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
   if (role.isLeader)
-    return op.emitOpError("expected a load in all CTAs of the cluster, got one "
-                          "by ")
+    return op->emitOpError(
+               "expected a load in all CTAs of the cluster, got one "
+               "by ")
            << describe(owner) << ", which is the leader's";
-  int64_t ctas = op.getMulticast().value_or(1);
-  if (role.load && role.multicast != ctas) {
-    InFlightDiagnostic diag = op.emitOpError("expected all loads of ")
+  if (role.fill && role.multicast != ctas) {
+    InFlightDiagnostic diag = op->emitOpError("expected all loads of ")
                               << describe(owner)
                               << " to go to as many CTAs, got " << ctas
                               << " here and " << role.multicast << " elsewhere";
-    diag.attachNote(role.load.getLoc()) << "the other load is here";
+    diag.attachNote(role.fill->getLoc()) << "the other load is here";
     return diag;
   }
-  role.load = op;
+  role.fill = op;
   role.multicast = ctas;
   return success();
 }
@@ -334,7 +358,7 @@ LogicalResult ChannelAnalysis::checkCluster() {
     for (auto [index, role] : llvm::enumerate(info.roles)) {
       if (role.multicast != 1 && role.multicast != cluster) {
         InFlightDiagnostic diag =
-            TmaLoadOp(role.load).emitOpError("expected a cluster of ")
+            role.fill->emitOpError("expected a cluster of ")
             << role.multicast << " CTAs, got " << cluster;
         diag.attachNote(kernel.getLoc())
             << "the kernel's known_cluster_size says so";
@@ -342,7 +366,7 @@ LogicalResult ChannelAnalysis::checkCluster() {
       }
       // Bytes that CTAs copy for themselves cannot count in others.
       if (!role.isLeader && info.getTarget(index) != SignalTarget::Own &&
-          ChannelCreateOp(channel).getRole(index).getSignal() == SignalKind::Tx)
+          Owner{channel, unsigned(index)}.getSignal().countsBytes)
         return ChannelCreateOp(channel).emitOpError(
                    "expected a role that signals by arrive before one ")
                << (info.getTarget(index) == SignalTarget::Leader
@@ -358,16 +382,13 @@ FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
   int64_t total = 0;
   for (UseGroup &group : groupUses(token, block)) {
     if (group.nested.empty()) {
-      if (auto load = dyn_cast<TmaLoadOp>(group.op)) {
-        BufferType type = load.getDest().getType();
-        total += ShapedType::getNumElements(type.getShape()) *
-                 type.getElementType().getIntOrFloatBitWidth() / 8;
-      } else if (isa<ScalarSendOp>(group.op)) {
-        total += 4;
-      } else if (!isa<ChannelReleaseOp>(group.op)) {
+      auto user = dyn_cast<ChannelUserOpInterface>(group.op);
+      ChannelUse use = user ? user.getChannelUse() : ChannelUse::None;
+      if (use == ChannelUse::Fill)
+        total += user.getFilledBytes();
+      else if (use != ChannelUse::Release)
         return group.op->emitOpError("expected the token of a tx role to be "
                                      "used by loads and its release only");
-      }
       continue;
     }
     if (!isa<scf::IfOp, ElectOp, ClusterLeaderOp>(group.op)) {
@@ -400,19 +421,30 @@ FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
   return total;
 }
 
-LogicalResult ChannelAnalysis::countBytes(ChannelAcquireOp op) {
-  Owner owner = owners.find(op.getToken())->second;
+LogicalResult ChannelAnalysis::countBytes(ChannelUserOpInterface acquire) {
+  Value token = acquire.getMadeHandle();
+  Owner owner = owners.find(token)->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  if (owner.channel.getRole(owner.role).getSignal() != SignalKind::Tx)
+  if (!owner.getSignal().countsBytes)
     return success();
-  if (!op->getParentOfType<ElectOp>())
-    return op.emitOpError("expected to stand in an attn.elect, since one "
-                          "thread announces the bytes of a tx role");
-  FailureOr<int64_t> bytes = sumBytes(op.getToken(), op->getBlock());
+  if (!acquire->getParentOfType<ElectOp>())
+    return acquire->emitOpError("expected to stand in an attn.elect, since one "
+                                "thread announces the bytes of a tx role");
+  FailureOr<int64_t> bytes = sumBytes(token, acquire->getBlock());
   if (failed(bytes))
     return failure();
   role.bytes.push_back(*bytes);
-  announced[op] = *bytes;
+  announced[acquire] = *bytes;
+  return success();
+}
+
+/// Nothing is known of an op that takes a channel and does not answer.
+static LogicalResult checkChannelUsers(
+    const llvm::MapVector<ChannelCreateOp, ChannelInfo> &channels) {
+  for (const auto &[channel, info] : channels)
+    for (Operation *user : channel->getUsers())
+      if (!isa<ChannelUserOpInterface>(user))
+        return user->emitOpError("does not say what it does with its channel");
   return success();
 }
 
@@ -428,10 +460,18 @@ LogicalResult ChannelAnalysis::run() {
     return channels.contains(op) ? WalkResult::advance()
                                  : WalkResult(addChannel(op));
   });
-  if (nested.wasInterrupted() || failed(propagate()) || failed(checkCursors()))
+  if (nested.wasInterrupted() || failed(checkChannelUsers(channels)) ||
+      failed(collectMade()) || failed(propagate()))
     return failure();
   WalkResult walk = kernel.walk(
-      [&](ChannelAcquireOp op) { return WalkResult(countBytes(op)); });
+      [&](ChannelUserOpInterface op) { return WalkResult(checkUser(op)); });
+  if (walk.wasInterrupted())
+    return failure();
+  walk = kernel.walk([&](ChannelUserOpInterface op) -> WalkResult {
+    if (op.getChannelUse() != ChannelUse::Acquire)
+      return WalkResult::advance();
+    return countBytes(op);
+  });
   return failure(walk.wasInterrupted() || failed(checkCluster()));
 }
 
@@ -457,8 +497,8 @@ LogicalResult ChannelAnalysis::checkReleases() {
   return success();
 }
 
-std::optional<int64_t> ChannelAnalysis::getBytes(ChannelAcquireOp op) const {
-  auto found = announced.find(op);
+std::optional<int64_t> ChannelAnalysis::getBytes(Operation *acquire) const {
+  auto found = announced.find(acquire);
   if (found == announced.end())
     return std::nullopt;
   return found->second;

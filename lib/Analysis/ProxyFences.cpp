@@ -91,8 +91,10 @@ static bool startsAsyncProxy(Operation &op) {
 
 /// True for ops that let another thread go on.
 static bool isRelease(Operation &op) {
+  if (auto user = dyn_cast<ChannelUserOpInterface>(op))
+    return user.getChannelUse() == ChannelUse::Release;
   return isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp, MBarrierArriveOp,
-             MBarrierExpectTxOp, ChannelReleaseOp>(op);
+             MBarrierExpectTxOp>(op);
 }
 
 /// Each region runs any number of times, or, for a branch, once or not at all.

@@ -37,6 +37,10 @@ import gpu_inputs
 import numpy
 from attn import _driver, bundle
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+from tool_util import progress  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOLERANCES = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 2e-3, "f8E4M3FN": 8e-2, "f8E5M2": 8e-2}
 #: The tensor cores add products of 8-bit numbers with about 13 digits: of the
@@ -463,14 +467,6 @@ def sanitize(options: argparse.Namespace) -> int:
             print("\n".join(line for line in text.splitlines() if line.startswith("="))[:4000])
     print(f"{time.monotonic() - start:.0f} s")
     return 1 if failed else 0
-
-
-def progress(done: int, total: int, what: str) -> None:
-    if sys.stderr.isatty():
-        filled = "#" * (30 * done // max(total, 1))
-        print(f"\r[{filled:<30}] {done}/{total} {what:<34}", end="", file=sys.stderr)
-        if done == total:
-            print(file=sys.stderr)
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 //===- ChannelAnalysis.h - What a kernel's channels need --------*- C++ -*-===//
 //
 // Counts, bytes and CTAs of the channels of a kernel, derived from its
-// partitions and loads.
+// partitions and from what its ops say of themselves (ChannelUserOpInterface).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,13 +19,13 @@ struct RoleInfo {
   /// Arrivals that complete a phase; 0 until a release says.
   int64_t count = 0;
   /// A release from which `count` is derived.
-  ChannelReleaseOp release;
+  Operation *release = nullptr;
   /// The parts that some release hands on, by their indices.
   llvm::SmallBitVector released;
   /// Bytes of a phase in the order of the text, one number for each acquire.
   SmallVector<int64_t> bytes;
-  /// A load of a tx role, and the CTAs that its loads go to.
-  TmaLoadOp load;
+  /// A fill that says to how many CTAs it goes, and their number.
+  Operation *fill = nullptr;
   int64_t multicast = 1;
   /// An acquire or release, and whether all stand in an attn.cluster_leader of
   /// a kernel with clusters.
@@ -78,6 +78,10 @@ struct Owner {
     return channel == other.channel && role == other.role && part == other.part;
   }
   bool operator!=(const Owner &other) const { return !(*this == other); }
+  /// How the role signals.
+  const ChannelSignal &getSignal() const {
+    return getChannelSignal(ChannelCreateOp(channel).getRole(role).getSignal());
+  }
 };
 
 /// The channels of one kernel.
@@ -99,26 +103,29 @@ public:
   }
   /// All cursors and tokens, with what they belong to.
   const llvm::MapVector<Value, Owner> &getOwners() const { return owners; }
-  /// The bytes that an acquire of a tx role announces; nothing for others.
-  std::optional<int64_t> getBytes(ChannelAcquireOp op) const;
+  /// The bytes that an acquire announces if its role's signal counts bytes.
+  std::optional<int64_t> getBytes(Operation *acquire) const;
   /// True if CTAs signal or copy to each other in some channel.
   bool crossesCTAs() const;
 
 private:
   LogicalResult addChannel(ChannelCreateOp op);
   FailureOr<Owner> getOwner(Operation *op, Value channel, StringRef role);
-  FailureOr<int> getPart(ChannelAcquireOp op, Owner owner);
-  FailureOr<Owner> checkPlace(Operation *op, Value channel, StringRef role);
+  FailureOr<int> getPart(ChannelUserOpInterface acquire, Owner owner);
+  FailureOr<Owner> checkPlace(ChannelUserOpInterface op);
   LogicalResult setOwner(Value value, Owner owner, Operation *op);
+  LogicalResult collectMade();
   LogicalResult propagate();
   LogicalResult checkOwner(Operation *op, Value handle, Owner expected);
-  LogicalResult checkCursors();
+  LogicalResult checkUser(ChannelUserOpInterface op);
+  LogicalResult checkAdvance(ChannelUserOpInterface op);
+  LogicalResult checkRelease(ChannelUserOpInterface op);
   LogicalResult checkLeader(Operation *op, Owner owner);
-  LogicalResult checkFill(Operation *op, Value token);
-  LogicalResult countRelease(ChannelReleaseOp op);
-  LogicalResult countCTAs(TmaLoadOp op);
+  LogicalResult checkFill(ChannelUserOpInterface op);
+  LogicalResult countRelease(ChannelUserOpInterface op);
+  LogicalResult countCTAs(ChannelUserOpInterface op);
   LogicalResult checkCluster();
-  LogicalResult countBytes(ChannelAcquireOp op);
+  LogicalResult countBytes(ChannelUserOpInterface acquire);
   FailureOr<int64_t> sumBytes(Value token, Block *block);
 
   gpu::GPUFuncOp kernel;
@@ -128,7 +135,8 @@ private:
   llvm::MapVector<ChannelCreateOp, ChannelInfo> channels;
   /// For cursors and tokens.
   llvm::MapVector<Value, Owner> owners;
-  DenseMap<ChannelAcquireOp, int64_t> announced;
+  /// For acquires.
+  DenseMap<Operation *, int64_t> announced;
 };
 
 /// "role 'consumer' of channel 'k'".

@@ -169,7 +169,7 @@ KernelShape ExampleSchedule::getKernelShape(const ProblemFacts &,
            batch = SizeExpr::getDim("q", 0);
   shape.grid = {SizeExpr::ceilDiv(queries, 16 * plan.getWarps()), heads, batch};
   shape.threads = plan.getThreads();
-  shape.warps = {plan.getWarps(), 1};
+  shape.warps = {{plan.getWarps(), 1}};
   return shape;
 }
 

@@ -194,6 +194,24 @@ LogicalResult ScalarSendOp::verify() {
   return verifyElected(*this, getDest().getType());
 }
 
+ChannelUse ScalarSendOp::getChannelUse() {
+  return getToken() ? ChannelUse::Fill : ChannelUse::None;
+}
+
+OpOperand *ScalarSendOp::getUsedHandle() {
+  return getToken() ? &*getTokenMutable().begin() : nullptr;
+}
+
+int64_t ScalarSendOp::getFilledBytes() { return 4; }
+
+void ScalarSendOp::setFillBarrier(Value barriers, Value index,
+                                  IntegerAttr ctas) {
+  getBarriersMutable().assign(barriers);
+  getWhichMutable().assign(index);
+  getTokenMutable().clear();
+  setCtasAttr(ctas);
+}
+
 void ScalarSendOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {

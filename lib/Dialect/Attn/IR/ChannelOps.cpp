@@ -8,6 +8,33 @@ using namespace mlir::attn;
 /// A CTA has at most 16 warpgroups of which each may have a part.
 static constexpr unsigned kMostParts = 16;
 
+//===----------------------------------------------------------------------===//
+// Signals
+//===----------------------------------------------------------------------===//
+
+const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
+  static const ChannelSignal arrive = {
+      /*arrivals=*/0, /*countsBytes=*/false,
+      [](OpBuilder &builder, Location loc, Value barriers, Value index,
+         IntegerAttr ctas, bool leader) {
+        MBarrierArriveOp::create(builder, loc, barriers, index, ctas, leader);
+      }};
+  // The thread that announces the bytes arrives.
+  static const ChannelSignal tx = {/*arrivals=*/1, /*countsBytes=*/true,
+                                   /*emitRelease=*/nullptr};
+  switch (kind) {
+  case SignalKind::Arrive:
+    return arrive;
+  case SignalKind::Tx:
+    return tx;
+  }
+  llvm_unreachable("covered switch");
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
 LogicalResult ChannelCreateOp::verify() {
   if (getRoles().size() < 2)
     return emitOpError("expected at least 2 roles, got ") << getRoles().size();

@@ -68,9 +68,11 @@ static std::optional<MutableArrayRef<OpOperand>> getYielded(LoopOp loop) {
 static StringRef getCarriedName(Value value) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    if (auto acquire = dyn_cast<ChannelAcquireOp>(user);
-        acquire && acquire.getCursor() == value)
-      if (auto create = acquire.getChannel().getDefiningOp<ChannelCreateOp>())
+    if (auto acquire = dyn_cast<ChannelUserOpInterface>(user);
+        acquire && acquire.getChannelUse() == ChannelUse::Acquire &&
+        acquire.getUsedHandle() == &use)
+      if (auto create =
+              acquire.getUsedChannel().getDefiningOp<ChannelCreateOp>())
         return create.getName();
     if (auto softmax = dyn_cast<OnlineSoftmaxOp>(user))
       for (auto [operand, name] :

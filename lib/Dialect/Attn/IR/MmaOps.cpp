@@ -54,6 +54,16 @@ int MmaOp::getMinimumSM() {
   return describe(getA()).second.getIntOrFloatBitWidth() == 8 ? 89 : 80;
 }
 
+Value MmaOp::getAccumulator() { return getC(); }
+
+Value MmaOp::getProduct() { return getResult(); }
+
+ProductCompletion MmaOp::getCompletion() { return ProductCompletion::AtOnce; }
+
+int64_t MmaOp::getDepthStep() {
+  return describe(getA()).second.getIntOrFloatBitWidth() == 8 ? 32 : 16;
+}
+
 void MmaOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {

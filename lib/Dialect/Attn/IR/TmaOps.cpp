@@ -94,6 +94,24 @@ void TmaLoadOp::getEffects(
   effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
 }
 
+ChannelUse TmaLoadOp::getChannelUse() {
+  return getToken() ? ChannelUse::Fill : ChannelUse::None;
+}
+
+OpOperand *TmaLoadOp::getUsedHandle() {
+  return getToken() ? &*getTokenMutable().begin() : nullptr;
+}
+
+int64_t TmaLoadOp::getFilledBytes() {
+  return cast<BulkCopyOpInterface>(getOperation()).getCopiedBytes();
+}
+
+void TmaLoadOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {
+  getBarriersMutable().assign(barriers);
+  getIndexMutable().assign(index);
+  getTokenMutable().clear();
+}
+
 LogicalResult TmaStoreOp::verify() {
   int64_t parts = getWarpgroups().value_or(1);
   if (parts < 1)

@@ -59,7 +59,7 @@ LogicalResult WgmmaOp::verify() {
     return emitOpError("expected operands of f16, bf16, f8E4M3FN or f8E5M2, "
                        "got ")
            << typeA;
-  int64_t depth = fp8 ? 32 : 16;
+  int64_t depth = getDepthStep();
   if (shape[0] % 64 != 0 || shape[1] % 8 != 0 || shape[1] > 256 ||
       contraction % depth != 0)
     return emitOpError("expected M x N x K with M a multiple of 64, N of 8 up "
@@ -67,6 +67,33 @@ LogicalResult WgmmaOp::verify() {
            << depth << ", got " << shape[0] << " x " << shape[1] << " x "
            << contraction;
   return success();
+}
+
+Value WgmmaOp::getAccumulator() { return getC(); }
+
+Value WgmmaOp::getProduct() { return getResult(); }
+
+ProductCompletion WgmmaOp::getCompletion() { return ProductCompletion::Wait; }
+
+int64_t WgmmaOp::getDepthStep() {
+  return isFloat8(getB().getType().getElementType()) ? 32 : 16;
+}
+
+int64_t WgmmaOp::getWarpgroups() { return getType().getShape()[0] / 64; }
+
+/// By mma.sync, which is not given 8-bit operands in shared memory or a part of
+/// the factors.
+bool WgmmaOp::canRepeatInWarp() {
+  auto a = dyn_cast<BufferType>(getA().getType());
+  return a && a.getElementType().getIntOrFloatBitWidth() == 16 &&
+         !getColumns() && !getDepth();
+}
+
+Value WgmmaOp::repeatInWarp(OpBuilder &builder, Location loc,
+                            RankedTensorType tile) {
+  Value zero = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(tile, builder.getF32FloatAttr(0)));
+  return MmaOp::create(builder, loc, tile, getA(), getB(), zero);
 }
 
 void WgmmaOp::getEffects(
@@ -97,6 +124,15 @@ LogicalResult WgmmaWaitOp::verify() {
     if (failed(verifyTile(*this, source.getType(), result.getType())))
       return failure();
   return success();
+}
+
+void WgmmaWaitOp::setPendingGroups(int64_t groups) { setPending(groups); }
+
+Value WgmmaWaitOp::resume(OpBuilder &builder, Location loc, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  auto inFlight =
+      InFlightType::get(getContext(), type.getShape(), type.getElementType());
+  return WgmmaResumeOp::create(builder, loc, inFlight, tile);
 }
 
 LogicalResult WgmmaResumeOp::verify() {

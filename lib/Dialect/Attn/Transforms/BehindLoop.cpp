@@ -27,6 +27,11 @@ SmallVector<Value> BehindState::flatten() const {
   return values;
 }
 
+/// What a release gives back.
+static Value getToken(Operation *release) {
+  return cast<ChannelUserOpInterface>(release).getUsedHandle()->get();
+}
+
 BehindState RotatedExpander::startBehind(Value iteration, ValueRange carried,
                                          bool isFirst) {
   unsigned others = loop.getNumResults() - 1;
@@ -40,11 +45,10 @@ BehindState RotatedExpander::startBehind(Value iteration, ValueRange carried,
   waitForQK(/*pending=*/1, mapping);
   BehindState state;
   llvm::append_range(state.carried, carried.take_front(others));
-  state.scores = mapping.lookup(qkWait.getResult(0));
-  state.accumulator = previous.lookup(pv.getResult());
+  state.scores = mapping.lookup(qkWait->getResult(0));
+  state.accumulator = previous.lookup(pv.getProduct());
   for (Operation *release : releasesC)
-    state.tokens.push_back(
-        previous.lookup(cast<ChannelReleaseOp>(release).getToken()));
+    state.tokens.push_back(previous.lookup(getToken(release)));
   return state;
 }
 
@@ -52,12 +56,11 @@ SmallVector<Value>
 RotatedExpander::emitBehindSoftmax(Value iteration, const BehindState &state) {
   IRMapping mapping;
   bindIteration(iteration, state.carried, mapping);
-  mapping.map(qkWait.getResult(0), state.scores);
+  mapping.map(qkWait->getResult(0), state.scores);
   // The softmax takes a tile; its expansion moves the wait to the rare path.
-  Value ready = WgmmaWaitOp::create(builder, loc, pvWait.getResultTypes(),
-                                    state.accumulator, /*pending=*/0)
-                    .getResult(0);
-  mapping.map(loop.getIterArgs()[accumulator], ready);
+  ProductWaitOpInterface ready =
+      cloneWait(pvWait, state.accumulator, /*pending=*/0);
+  mapping.map(loop.getIterArgs()[accumulator], ready->getResult(0));
   behind.push_back(emitSoftmaxPart(KVPhase::Interior, mapping));
   SmallVector<Value> carried = collectCarried(mapping);
   llvm::append_range(carried, lookupAll(inputsC, mapping));
@@ -69,7 +72,7 @@ RotatedExpander::releaseTokens(ArrayRef<Value> tokens) {
   SmallVector<Operation *> releases;
   for (auto [release, token] : llvm::zip(releasesC, tokens)) {
     IRMapping mapping;
-    mapping.map(cast<ChannelReleaseOp>(release).getToken(), token);
+    mapping.map(getToken(release), token);
     releases.push_back(builder.clone(*release, mapping));
   }
   return releases;
@@ -107,13 +110,12 @@ SmallVector<Value> RotatedExpander::emitBehindBlocks(Value begin, Value end,
   ValueRange results = pairs.getResults();
   IRMapping mapping;
   bindIteration(last, results, mapping);
-  mapping.map(qkWait.getResult(0), results[others]);
+  mapping.map(qkWait->getResult(0), results[others]);
   LateWait late;
-  late.wait = WgmmaWaitOp::create(builder, loc, pvWait.getResultTypes(),
-                                  results[others + 1], /*pending=*/0);
+  late.wait = cloneWait(pvWait, results[others + 1], /*pending=*/0);
   late.releases =
       releaseTokens(llvm::to_vector(results.drop_front(others + 2)));
-  mapping.map(loop.getIterArgs()[accumulator], late.wait.getResult(0));
+  mapping.map(loop.getIterArgs()[accumulator], late.wait->getResult(0));
   late.softmax = emitSoftmaxPart(KVPhase::Interior, mapping);
   Operation *before = late.softmax;
   late.wait->moveBefore(before);

@@ -43,6 +43,11 @@ using namespace mlir::attn;
 /// to here.
 static constexpr float kMostCorrected = 0x1p100f;
 
+/// True for the product that a wait returns.
+static bool isAwaited(Value tile) {
+  return static_cast<bool>(tile.getDefiningOp<ProductWaitOpInterface>());
+}
+
 namespace {
 
 /// Emits the pieces of one step.
@@ -182,23 +187,22 @@ public:
   }
 
   /// With `wait`, the accumulator stays in flight unless the rare path waits.
-  SmallVector<Value, 4> optimistic(WgmmaWaitOp wait) {
+  SmallVector<Value, 4> optimistic(ProductWaitOpInterface wait) {
     Value p = probabilities(op.getM());
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
                                         sums, constant(partial, op.getLimit()));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
     Operation *narrowing = findNarrowing(wait);
-    Value kept = wait ? wait.getSources()[0] : o;
+    Value kept = wait ? wait.getAwaited()[0] : o;
     ValueRange results =
         rare(large, {narrowed(p, narrowing), op.getM(), l, kept}, wait, [&]() {
           if (wait)
-            o = cast<WgmmaWaitOp>(builder.clone(*wait)).getResult(0);
+            o = builder.clone(*wait)->getResult(0);
           SmallVector<Value, 4> step = exact();
           step[0] = narrowed(step[0], narrowing);
           if (wait)
-            step[3] =
-                WgmmaResumeOp::create(builder, loc, kept.getType(), step[3]);
+            step[3] = wait.resume(builder, loc, step[3]);
           return step;
         });
     return SmallVector<Value, 4>(results);
@@ -208,7 +212,7 @@ public:
   /// follows from the largest probability, and what was computed with m is
   /// corrected by 2^(m - m'); from 2^128 on it is infinite, so that scores are
   /// needed again.
-  SmallVector<Value, 4> correcting(WgmmaOp product) {
+  SmallVector<Value, 4> correcting(ProductOpInterface product) {
     Value p = probabilities(op.getM());
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
@@ -232,7 +236,8 @@ public:
               constant(row, APFloat(kMostCorrected)));
           ValueRange step = rare(huge, {corrected, grown},
                                  /*eachWarpgroup=*/false, [&]() {
-                                   Value scores = multiply(product);
+                                   Value scores =
+                                       product.repeatInWarp(builder, loc, tile);
                                    Value maximum = grownMaximum(scores);
                                    return SmallVector<Value, 4>{
                                        probabilities(scores, maximum), maximum};
@@ -245,14 +250,6 @@ public:
         /*leavesLoop=*/true));
   }
 
-  /// The scores, by mma.sync: single warps cannot run wgmma.
-  Value multiply(WgmmaOp product) {
-    Value zero = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(tile, builder.getF32FloatAttr(0)));
-    return MmaOp::create(builder, loc, tile, product.getA(), product.getB(),
-                         zero);
-  }
-
   /// The op that all uses of p are, if it makes p narrower; null if there is
   /// none. Scores and probabilities are both live at the vote of `optimistic`,
   /// where narrow ones take half of the registers, or a quarter. 16-bit ones
@@ -261,7 +258,7 @@ public:
   /// whose registers the narrow ones are to take. 8-bit ones can have other
   /// registers.
   Operation *findNarrowing(bool behind) {
-    bool awaited = !behind && op.getO().getDefiningOp<WgmmaWaitOp>();
+    bool awaited = !behind && isAwaited(op.getO());
     Operation *narrowing = nullptr;
     for (Operation *user : op.getP().getUsers()) {
       if (!isa<arith::TruncFOp, NarrowOperandOp>(user) ||
@@ -326,21 +323,19 @@ private:
 } // namespace
 
 /// True if `op` can be expanded with scores that do not outlive p: they are a
-/// product of 16-bit numbers in shared memory, all columns and all of the
-/// depth.
-static bool canMultiplyAgain(OnlineSoftmaxOp op, WgmmaOp product) {
-  auto wait = op.getS().getDefiningOp<WgmmaWaitOp>();
-  if (!product || !wait || wait.getSources()[0] != product.getResult() ||
-      op.getPolicy() != SoftmaxPolicy::Optimistic)
-    return false;
-  auto a = dyn_cast<BufferType>(product.getA().getType());
-  return a && a.getElementType().getIntOrFloatBitWidth() == 16 &&
-         !product.getColumns() && !product.getDepth();
+/// product that a warp can compute anew.
+static bool canMultiplyAgain(OnlineSoftmaxOp op, ProductOpInterface product) {
+  auto wait = op.getS().getDefiningOp<ProductWaitOpInterface>();
+  return product && wait && wait.getAwaited()[0] == product.getProduct() &&
+         op.getPolicy() == SoftmaxPolicy::Optimistic &&
+         product.canRepeatInWarp();
 }
 
 LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
-                                        WgmmaOp product) {
-  auto wait = inFlight ? op.getO().getDefiningOp<WgmmaWaitOp>() : WgmmaWaitOp();
+                                        ProductOpInterface product) {
+  ProductWaitOpInterface wait;
+  if (inFlight)
+    wait = op.getO().getDefiningOp<ProductWaitOpInterface>();
   OpBuilder builder(op);
   SoftmaxStep step(builder, op);
   SmallVector<Value, 4> results;
@@ -351,7 +346,7 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
   case SoftmaxPolicy::Threshold:
     if (step.isFirst())
       results = step.first();
-    else if (op.getO().getDefiningOp<WgmmaWaitOp>())
+    else if (isAwaited(op.getO()))
       results = step.thresholdAwaited();
     else
       results = step.threshold();
@@ -376,6 +371,6 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
       result.replaceAllUsesWith(value);
   op.erase();
   if (wait)
-    wait.erase();
+    wait->erase();
   return success();
 }

@@ -38,7 +38,8 @@ static bool isColumnwise(Operation *op) {
       narrow && narrow.getOrder() == KeyOrder::Quads)
     return false;
   return OpTrait::hasElementwiseMappableTraits(op) ||
-         isa<WgmmaWaitOp, ApplyMaskOp, MapElementsOp, NarrowOperandOp>(op);
+         isa<ProductWaitOpInterface, ApplyMaskOp, MapElementsOp,
+             NarrowOperandOp>(op);
 }
 
 /// True for a tile of equal elements, which has any width.
@@ -54,7 +55,7 @@ static bool isUniform(Value value) {
 
 LogicalResult RotatedExpander::followScores() {
   dependents.insert(qk);
-  narrowed.insert(qk.getResult());
+  narrowed.insert(qk.getProduct());
   for (Operation &op : body.without_terminator()) {
     if (&op != qkWait && !llvm::is_contained(partB, &op))
       continue;
@@ -107,23 +108,25 @@ LogicalResult RotatedExpander::checkOutputs() {
       return value.getDefiningOp()->emitOpError(
           "with first expected state and probabilities alone to leave the "
           "block");
-  if (!pv.getC())
-    return pv.emitOpError("with first expected PV to add to an accumulator");
+  if (!pv.getAccumulator())
+    return pv->emitOpError("with first expected PV to add to an accumulator");
   return success();
 }
 
 LogicalResult RotatedExpander::analyzeFirst() {
   ArrayRef<int64_t> sizes = *loop.getFirst();
-  int64_t groups = qk.getType().getShape()[0] / 64;
+  for (ProductOpInterface product : {qk, pv})
+    if (!product.hasLimits())
+      return product->emitOpError(
+          "with first expected a product that can leave columns and depth out");
+  int64_t groups = qk.getWarpgroups(), step = pv.getDepthStep();
   if (sizes.size() != 1 && static_cast<int64_t>(sizes.size()) != groups)
     return loop.emitOpError("expected one number in first or one for each of ")
            << groups << " warpgroups, got " << sizes.size();
-  Type element = pv.getB().getType().getElementType();
   for (auto [index, keys] : llvm::enumerate(sizes)) {
-    if (element.getIntOrFloatBitWidth() == 8 && keys % 32 != 0)
-      return loop.emitOpError("expected multiples of 32 in first with 8-bit "
-                              "operands, got ")
-             << keys;
+    if (keys % step != 0)
+      return loop.emitOpError("expected multiples of ")
+             << step << " in first, as PV takes keys, got " << keys;
     if (runs.empty() || runs.back().keys != keys)
       runs.push_back({0, keys});
     runs.back().end = index + 1;
@@ -176,7 +179,7 @@ void RotatedExpander::cloneNarrowed(Operation *op, int64_t keys,
     if (narrowed.contains(from))
       to.setType(withColumns(from.getType(), keys));
   if (op == qk)
-    cast<WgmmaOp>(clone).setColumns(keys);
+    cast<ProductOpInterface>(clone).limitColumns(keys);
   if (!isColumnwise(op) || !narrowed.contains(op->getResult(0)))
     return;
   OpBuilder::InsertionGuard guard(builder);
@@ -212,8 +215,8 @@ SmallVector<Value> RotatedExpander::emitFirstScores(int64_t keys,
   } else {
     cloneNarrowed(qk, keys, mapping);
     cloneNarrowed(qkWait, keys, mapping);
-    cast<WgmmaWaitOp>(mapping.lookup(qkWait.getResult(0)).getDefiningOp())
-        .setPending(0);
+    Operation *wait = mapping.lookup(qkWait->getResult(0)).getDefiningOp();
+    cast<ProductWaitOpInterface>(wait).setPendingGroups(0);
     cloneAll(releasesA, mapping);
   }
   for (Operation *op : partB) {
@@ -284,14 +287,13 @@ void RotatedExpander::startProduct(IRMapping &mapping, bool isFirst) {
       builder.clone(*op, mapping);
   // A warpgroup without keys multiplies zeros: ptxas serialises products where
   // one way has none (C7514), and the waits count each warpgroup's groups.
-  Type element = pv.getB().getType().getElementType();
-  int64_t least = element.getIntOrFloatBitWidth() == 8 ? 32 : 16;
+  int64_t least = pv.getDepthStep();
   auto emit = [&](int64_t keys) -> SmallVector<Value> {
     IRMapping own = mapping;
-    auto product = cast<WgmmaOp>(builder.clone(*pv, own));
+    auto product = cast<ProductOpInterface>(builder.clone(*pv, own));
     if (keys != static_cast<int64_t>(loop.getBlock()))
-      product.setDepth(std::max(keys, least));
-    return {product.getResult()};
+      product.limitDepth(std::max(keys, least));
+    return {product.getProduct()};
   };
-  mapping.map(pv.getResult(), emitByRun(pv->getResultTypes(), emit).front());
+  mapping.map(pv.getProduct(), emitByRun(pv->getResultTypes(), emit).front());
 }

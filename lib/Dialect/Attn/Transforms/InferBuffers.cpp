@@ -42,14 +42,10 @@ FailureOr<unsigned> attn::inferBufferLayouts(gpu::GPUFuncOp kernel) {
     ++count;
     return setLayout(op, buffer, layout);
   };
-  // What TMA copies lies as the tensor map says.
-  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
-    Value buffer, map;
-    if (auto load = dyn_cast<TmaLoadOp>(op))
-      std::tie(buffer, map) = std::pair(load.getDest(), load.getMap());
-    else if (auto store = dyn_cast<TmaStoreOp>(op))
-      std::tie(buffer, map) = std::pair(store.getSource(), store.getMap());
-    else
+  // What is copied in boxes lies as the tensor map says.
+  WalkResult walk = kernel.walk([&](BulkCopyOpInterface op) -> WalkResult {
+    Value buffer = op.getCopiedBuffer();
+    if (!buffer)
       return WalkResult::advance();
     if (auto slot = buffer.getDefiningOp<SlotOp>())
       buffer = slot.getSource();
@@ -57,7 +53,7 @@ FailureOr<unsigned> attn::inferBufferLayouts(gpu::GPUFuncOp kernel) {
     if (!buffer.getDefiningOp<AllocOp>() || !isAuto(type.getLayout()))
       return WalkResult::advance();
     return resolve(op, buffer,
-                   getBoxLayout(cast<TensorMapType>(map.getType())));
+                   getBoxLayout(cast<TensorMapType>(op.getMap().getType())));
   });
   if (walk.wasInterrupted())
     return failure();

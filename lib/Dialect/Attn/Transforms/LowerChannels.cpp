@@ -40,12 +40,11 @@ public:
 private:
   void makeBarriers();
   void initialize();
-  void rewriteLoad(TmaLoadOp op);
-  void rewriteSend(ScalarSendOp op);
-  void rewriteStart(CursorStartOp op);
-  void rewriteAdvance(CursorAdvanceOp op);
-  void rewriteAcquire(ChannelAcquireOp op);
-  void rewriteRelease(ChannelReleaseOp op);
+  void rewriteFill(ChannelUserOpInterface op);
+  void rewriteStart(ChannelUserOpInterface op);
+  void rewriteAdvance(ChannelUserOpInterface op);
+  void rewriteAcquire(ChannelUserOpInterface op);
+  void rewriteRelease(ChannelUserOpInterface op);
 
   Owner ownerOf(Value handle) {
     return analysis.getOwners().find(handle)->second;
@@ -68,8 +67,18 @@ private:
   /// The array of each role.
   DenseMap<ChannelCreateOp, SmallVector<Value, 2>> barriers;
   /// What releases belong to, whose tokens become positions before them.
-  DenseMap<ChannelReleaseOp, Owner> releases;
+  DenseMap<Operation *, Owner> releases;
 };
+
+/// What becomes acquires and releases has become them.
+LogicalResult checkLowered(gpu::GPUFuncOp kernel) {
+  WalkResult walk = kernel.walk([](ChannelUserOpInterface op) -> WalkResult {
+    if (op.getChannelUse() != ChannelUse::Later)
+      return WalkResult::advance();
+    return op->emitOpError("expected to be lowered before its channel");
+  });
+  return failure(walk.wasInterrupted());
+}
 
 struct AttnLowerChannelsPass
     : attn::impl::AttnLowerChannelsPassBase<AttnLowerChannelsPass> {
@@ -78,7 +87,8 @@ struct AttnLowerChannelsPass
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
       ChannelAnalysis analysis(kernel);
-      if (failed(analysis.run()) || failed(analysis.checkReleases()))
+      if (failed(checkLowered(kernel)) || failed(analysis.run()) ||
+          failed(analysis.checkReleases()))
         return signalPassFailure();
       for (auto [channel, info] : analysis.getChannels())
         report(kernel, channel, info);
@@ -161,56 +171,44 @@ Value ChannelRewriter::makeIndex(ImplicitLocOpBuilder &b, Value slot,
   return arith::AddIOp::create(b, slot, first);
 }
 
-void ChannelRewriter::rewriteLoad(TmaLoadOp op) {
+void ChannelRewriter::rewriteFill(ChannelUserOpInterface op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  Owner owner = ownerOf(op.getToken());
-  op.getBarriersMutable().assign(barriersOf(owner));
-  op.getIndexMutable().assign(
-      makeIndex(b, makeSlot(b, op.getToken(), owner), owner));
-  op.getTokenMutable().clear();
+  Value token = op.getUsedHandle()->get();
+  Owner owner = ownerOf(token);
+  Value index = makeIndex(b, makeSlot(b, token, owner), owner);
+  op.setFillBarrier(barriersOf(owner), index, getCTAs(b, owner));
 }
 
-void ChannelRewriter::rewriteSend(ScalarSendOp op) {
+void ChannelRewriter::rewriteStart(ChannelUserOpInterface op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  Owner owner = ownerOf(op.getToken());
-  op.getBarriersMutable().assign(barriersOf(owner));
-  op.getWhichMutable().assign(
-      makeIndex(b, makeSlot(b, op.getToken(), owner), owner));
-  op.getTokenMutable().clear();
-  op.setCtasAttr(getCTAs(b, owner));
-}
-
-void ChannelRewriter::rewriteStart(CursorStartOp op) {
-  ImplicitLocOpBuilder b(op->getLoc(), op);
-  int64_t first = ownerOf(op.getResult()).role == 0 ? kParityBit : 0;
+  int64_t first = ownerOf(op.getMadeHandle()).role == 0 ? kParityBit : 0;
   Value position = arith::ConstantIntOp::create(b, first, 32);
-  op.replaceAllUsesWith(position);
+  op.getMadeHandle().replaceAllUsesWith(position);
 }
 
-void ChannelRewriter::rewriteAdvance(CursorAdvanceOp op) {
+void ChannelRewriter::rewriteAdvance(ChannelUserOpInterface op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  int64_t depth = op.getChannel().getType().getDepth();
+  int64_t depth = cast<ChannelType>(op.getUsedChannel().getType()).getDepth();
   auto constant = [&](int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   };
   // Past the last slot the slot's bits are those of the depth.
-  Value next =
-      arith::AddIOp::create(b, op.getCursorMutable().get(), constant(1));
+  Value next = arith::AddIOp::create(b, op.getUsedHandle()->get(), constant(1));
   Value slot = arith::AndIOp::create(b, next, constant(kSlotMask));
   Value isLast =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, constant(depth));
   Value wrapped = arith::XOrIOp::create(b, next, constant(kParityBit | depth));
   Value position = arith::SelectOp::create(b, isLast, wrapped, next);
-  op.replaceAllUsesWith(position);
+  op.getMadeHandle().replaceAllUsesWith(position);
 }
 
-void ChannelRewriter::rewriteAcquire(ChannelAcquireOp op) {
+void ChannelRewriter::rewriteAcquire(ChannelUserOpInterface op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  Owner owner = ownerOf(op.getToken());
+  Owner owner = ownerOf(op.getMadeHandle());
   const ChannelInfo &info = infoOf(owner);
   unsigned count = info.roles.size();
   Owner before{owner.channel, (owner.role + count - 1) % count};
-  Value cursor = op.getCursorMutable().get();
+  Value cursor = op.getUsedHandle()->get();
   Value slot = makeSlot(b, cursor, owner);
   Value index = makeIndex(b, slot, owner);
   Value shift = arith::ConstantIntOp::create(b, kParityShift, 32);
@@ -220,20 +218,20 @@ void ChannelRewriter::rewriteAcquire(ChannelAcquireOp op) {
   if (std::optional<int64_t> bytes = analysis.getBytes(op))
     MBarrierExpectTxOp::create(b, barriersOf(owner), index,
                                b.getI64IntegerAttr(*bytes), getCTAs(b, owner));
-  op.getIndex().replaceAllUsesWith(slot);
-  op.getToken().replaceAllUsesWith(cursor);
+  op.getSlotIndex().replaceAllUsesWith(slot);
+  op.getMadeHandle().replaceAllUsesWith(cursor);
 }
 
-void ChannelRewriter::rewriteRelease(ChannelReleaseOp op) {
+void ChannelRewriter::rewriteRelease(ChannelUserOpInterface op) {
   Owner owner = releases.find(op)->second;
-  if (owner.channel.getRole(owner.role).getSignal() != SignalKind::Arrive)
+  auto emit = owner.getSignal().emitRelease;
+  if (!emit)
     return;
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  MBarrierArriveOp::create(
-      b, barriersOf(owner),
-      makeIndex(b, makeSlot(b, op.getTokenMutable().get(), owner), owner),
-      getCTAs(b, owner),
-      infoOf(owner).getTarget(owner.role) == SignalTarget::Leader);
+  Value slot = makeSlot(b, op.getUsedHandle()->get(), owner);
+  Value index = makeIndex(b, slot, owner);
+  emit(b, op->getLoc(), barriersOf(owner), index, getCTAs(b, owner),
+       infoOf(owner).getTarget(owner.role) == SignalTarget::Leader);
 }
 
 void ChannelRewriter::run() {
@@ -241,35 +239,43 @@ void ChannelRewriter::run() {
     return;
   makeBarriers();
   initialize();
-  // Loads first: they are found by their tokens.
-  SmallVector<Operation *> ops;
+  // Fills first: they are found by their tokens.
+  SmallVector<ChannelUserOpInterface> users;
   gpu::GPUFuncOp kernel = analysis.getKernel();
-  kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<TmaLoadOp>(op); load && load.getToken())
-      rewriteLoad(load);
-    if (auto send = dyn_cast<ScalarSendOp>(op); send && send.getToken())
-      rewriteSend(send);
-    if (isa<CursorStartOp, CursorAdvanceOp, ChannelAcquireOp, ChannelReleaseOp>(
-            op))
-      ops.push_back(op);
-    if (auto release = dyn_cast<ChannelReleaseOp>(op))
-      releases.insert({release, ownerOf(release.getToken())});
+  kernel.walk([&](ChannelUserOpInterface op) {
+    ChannelUse use = op.getChannelUse();
+    if (use == ChannelUse::Fill)
+      return rewriteFill(op);
+    if (use == ChannelUse::Release)
+      releases.insert({op, ownerOf(op.getUsedHandle()->get())});
+    if (use != ChannelUse::None)
+      users.push_back(op);
   });
+  DenseSet<Value> made;
+  for (ChannelUserOpInterface user : users)
+    made.insert(user.getMadeHandle());
   Type i32 = IntegerType::get(kernel.getContext(), 32);
   for (auto [value, owner] : analysis.getOwners())
-    if (!isa_and_nonnull<CursorStartOp, CursorAdvanceOp, ChannelAcquireOp>(
-            value.getDefiningOp()))
+    if (!made.contains(value))
       value.setType(i32);
-  for (Operation *op : ops) {
-    if (auto start = dyn_cast<CursorStartOp>(op))
-      rewriteStart(start);
-    else if (auto advance = dyn_cast<CursorAdvanceOp>(op))
-      rewriteAdvance(advance);
-    else if (auto acquire = dyn_cast<ChannelAcquireOp>(op))
-      rewriteAcquire(acquire);
-    else
-      rewriteRelease(cast<ChannelReleaseOp>(op));
-    op->erase();
+  for (ChannelUserOpInterface user : users) {
+    switch (user.getChannelUse()) {
+    case ChannelUse::Start:
+      rewriteStart(user);
+      break;
+    case ChannelUse::Advance:
+      rewriteAdvance(user);
+      break;
+    case ChannelUse::Acquire:
+      rewriteAcquire(user);
+      break;
+    case ChannelUse::Release:
+      rewriteRelease(user);
+      break;
+    default:
+      llvm_unreachable("other users stay, or were refused");
+    }
+    user->erase();
   }
   for (auto [channel, info] : analysis.getChannels())
     channel->erase();

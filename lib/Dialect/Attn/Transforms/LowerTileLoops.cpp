@@ -148,7 +148,7 @@ Value DealtLoop::deal(Value number, Value cursor) {
   Value next = arith::AddIOp::create(b, number, dealt);
   StringRef role = dealer.getPartition();
   auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
-  if (dealer.getSignal() == SignalKind::Tx)
+  if (getChannelSignal(dealer.getSignal()).countsBytes)
     ScalarSendOp::create(b, next, loop.getRing(), slot.getIndex(),
                          slot.getToken(), /*barriers=*/Value(),
                          /*which=*/Value(), /*ctas=*/IntegerAttr());

@@ -30,14 +30,16 @@ using namespace mlir::attn;
 // Analysis
 //===----------------------------------------------------------------------===//
 
-void RotatedExpander::addSlice(Value value, DenseSet<Operation *> &part,
-                               SmallVectorImpl<ChannelAcquireOp> &acquires) {
+void RotatedExpander::addSlice(
+    Value value, DenseSet<Operation *> &part,
+    SmallVectorImpl<ChannelUserOpInterface> &acquires) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
     Operation *def = worklist.pop_back_val().getDefiningOp();
     if (!def || def->getBlock() != &body)
       continue;
-    if (auto acquire = dyn_cast<ChannelAcquireOp>(def)) {
+    if (auto acquire = dyn_cast<ChannelUserOpInterface>(def);
+        acquire && acquire.getChannelUse() == ChannelUse::Acquire) {
       if (!llvm::is_contained(acquires, acquire))
         acquires.push_back(acquire);
       continue;
@@ -48,33 +50,46 @@ void RotatedExpander::addSlice(Value value, DenseSet<Operation *> &part,
 }
 
 SmallVector<Operation *>
-RotatedExpander::findReleases(ArrayRef<ChannelAcquireOp> acquires) {
+RotatedExpander::findReleases(ArrayRef<ChannelUserOpInterface> acquires) {
   SmallVector<Operation *> releases;
-  for (auto release : body.getOps<ChannelReleaseOp>())
-    if (auto acquire = release.getToken().getDefiningOp<ChannelAcquireOp>();
-        acquire && llvm::is_contained(acquires, acquire))
-      releases.push_back(release);
+  for (auto user : body.getOps<ChannelUserOpInterface>()) {
+    if (user.getChannelUse() != ChannelUse::Release)
+      continue;
+    Operation *acquire = user.getUsedHandle()->get().getDefiningOp();
+    if (acquire && llvm::is_contained(acquires, acquire))
+      releases.push_back(user);
+  }
   return releases;
 }
 
-LogicalResult RotatedExpander::analyze() {
-  SmallVector<WgmmaOp> products(body.getOps<WgmmaOp>());
+LogicalResult RotatedExpander::findProducts() {
+  SmallVector<ProductOpInterface> products(body.getOps<ProductOpInterface>());
   SmallVector<OnlineSoftmaxOp> softmaxes(body.getOps<OnlineSoftmaxOp>());
   bool ordered = products.size() == 2 && softmaxes.size() == 1 &&
                  products[0]->isBeforeInBlock(softmaxes[0]) &&
                  softmaxes[0]->isBeforeInBlock(products[1]);
   if (!ordered)
-    return loop.emitOpError("with qk_ahead expected two attn.wgmma with an "
+    return loop.emitOpError("with qk_ahead expected two products with an "
                             "attn.online_softmax between them, got ")
-           << products.size() << " attn.wgmma and " << softmaxes.size()
+           << products.size() << " products and " << softmaxes.size()
            << " attn.online_softmax";
   qk = products[0], pv = products[1], softmax = softmaxes[0];
-  for (auto [product, wait] : {std::pair(qk, &qkWait), std::pair(pv, &pvWait)})
+  for (auto [product, wait] :
+       {std::pair(qk, &qkWait), std::pair(pv, &pvWait)}) {
+    if (product.getCompletion() != ProductCompletion::Wait)
+      return product->emitOpError(
+          "with qk_ahead expected a product in flight, in registers");
     if (!product->hasOneUse() ||
-        !(*wait = dyn_cast<WgmmaWaitOp>(*product->user_begin())) ||
+        !(*wait = dyn_cast<ProductWaitOpInterface>(*product->user_begin())) ||
         (*wait)->getNumResults() != 1)
-      return product.emitOpError(
-          "with qk_ahead expected an attn.wgmma.wait of its own");
+      return product->emitOpError("with qk_ahead expected a wait of its own");
+  }
+  return success();
+}
+
+LogicalResult RotatedExpander::analyze() {
+  if (failed(findProducts()))
+    return failure();
   if (!body.getOps<StageOp>().empty())
     return loop.emitOpError(
         "with qk_ahead expected slots of channels, got attn.stage");
@@ -83,12 +98,23 @@ LogicalResult RotatedExpander::analyze() {
     return softmax.emitOpError("with pv_behind expected the policy "
                                "'optimistic', got '")
            << stringifySoftmaxPolicy(softmax.getPolicy()) << "'";
+  if (failed(divide()))
+    return failure();
+  Operation *yield = body.getTerminator();
+  auto position = llvm::find(yield->getOperands(), pvWait->getResult(0));
+  if (position == yield->operand_end())
+    return pvWait->emitOpError(
+        "with qk_ahead expected the accumulator to be carried");
+  accumulator = position - yield->operand_begin();
+  return loop.getFirst() ? analyzeFirst() : success();
+}
 
+LogicalResult RotatedExpander::divide() {
   DenseSet<Operation *> sliceA = {qk}, sliceC = {pv};
-  SmallVector<ChannelAcquireOp> acquiresA, shared;
+  SmallVector<ChannelUserOpInterface> acquiresA, shared;
   for (Value operand : qk->getOperands())
     addSlice(operand, sliceA, acquiresA);
-  for (ChannelAcquireOp acquire : acquiresA) {
+  for (ChannelUserOpInterface acquire : acquiresA) {
     sliceA.insert(acquire);
     for (Value operand : acquire->getOperands())
       addSlice(operand, sliceA, shared);
@@ -104,11 +130,12 @@ LogicalResult RotatedExpander::analyze() {
   // which must not write registers that PV reads.
   // With one slot the producer waits for the release behind the late wait.
   early = softmax.getPolicy() == SoftmaxPolicy::Exact &&
-          llvm::all_of(acquiresC, [](ChannelAcquireOp acquire) {
-            return acquire.getChannel().getType().getDepth() > 1;
+          llvm::all_of(acquiresC, [](ChannelUserOpInterface acquire) {
+            auto type = cast<ChannelType>(acquire.getUsedChannel().getType());
+            return type.getDepth() > 1;
           });
   if (!early)
-    for (ChannelAcquireOp acquire : acquiresC) {
+    for (ChannelUserOpInterface acquire : acquiresC) {
       sliceC.insert(acquire);
       for (Value operand : acquire->getOperands())
         addSlice(operand, sliceC, shared);
@@ -137,17 +164,10 @@ LogicalResult RotatedExpander::analyze() {
         inputs.insert(operand);
     }
   if (early)
-    for (ChannelAcquireOp acquire : acquiresC)
-      inputs.insert(acquire.getToken());
+    for (ChannelUserOpInterface acquire : acquiresC)
+      inputs.insert(acquire.getMadeHandle());
   inputsC = inputs.takeVector();
-
-  Operation *yield = body.getTerminator();
-  auto position = llvm::find(yield->getOperands(), pvWait->getResult(0));
-  if (position == yield->operand_end())
-    return pvWait.emitOpError(
-        "with qk_ahead expected the accumulator to be carried");
-  accumulator = position - yield->operand_begin();
-  return loop.getFirst() ? analyzeFirst() : success();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,13 +185,22 @@ SmallVector<Value> RotatedExpander::lookupAll(ArrayRef<Value> values,
       values, [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
+ProductWaitOpInterface RotatedExpander::cloneWait(ProductWaitOpInterface wait,
+                                                  Value inFlight,
+                                                  int64_t pending) {
+  IRMapping mapping;
+  mapping.map(wait.getAwaited()[0], inFlight);
+  auto clone = cast<ProductWaitOpInterface>(builder.clone(*wait, mapping));
+  clone.setPendingGroups(pending);
+  return clone;
+}
+
 LateWait RotatedExpander::startPV(ValueRange inputs, bool isFirst) {
   IRMapping mapping;
   mapping.map(inputsC, inputs);
   startProduct(mapping, isFirst);
   LateWait late;
-  late.wait = cast<WgmmaWaitOp>(builder.clone(*pvWait, mapping));
-  late.wait.setPending(0);
+  late.wait = cloneWait(pvWait, mapping.lookup(pv.getProduct()), 0);
   for (Operation *release : releasesC)
     late.releases.push_back(builder.clone(*release, mapping));
   return late;
@@ -179,8 +208,9 @@ LateWait RotatedExpander::startPV(ValueRange inputs, bool isFirst) {
 
 void RotatedExpander::waitForQK(int64_t pending, IRMapping &mapping,
                                 bool releases) {
-  auto wait = cast<WgmmaWaitOp>(builder.clone(*qkWait, mapping));
-  wait.setPending(pending);
+  ProductWaitOpInterface wait =
+      cloneWait(qkWait, mapping.lookup(qk.getProduct()), pending);
+  mapping.map(qkWait->getResult(0), wait->getResult(0));
   if (releases)
     cloneAll(releasesA, mapping);
 }
@@ -225,13 +255,14 @@ SmallVector<Value> RotatedExpander::emitIteration(KVPhase phase,
   startQK(mapping);
   LateWait late = startPV(carried.drop_front(others), isFirst);
   passTurn();
-  mapping.map(loop.getIterArgs()[accumulator], late.wait.getResult(0));
+  mapping.map(loop.getIterArgs()[accumulator], late.wait->getResult(0));
   // PV's group is younger than QK's.
   bool rescores = loop.getRescore() && phase == KVPhase::Interior;
   waitForQK(/*pending=*/1, mapping, /*releases=*/!rescores);
   late.softmax = emitSoftmaxPart(phase, mapping);
   if (rescores) {
-    late.scores = cast<WgmmaOp>(mapping.lookup(qk.getResult()).getDefiningOp());
+    late.scores = cast<ProductOpInterface>(
+        mapping.lookup(qk.getProduct()).getDefiningOp());
     cloneAll(releasesA, mapping);
   }
   // The wait for QK comes first.
@@ -240,9 +271,9 @@ SmallVector<Value> RotatedExpander::emitIteration(KVPhase phase,
   for (Operation *release : late.releases)
     release->moveBefore(before);
   if (early)
-    for (ChannelAcquireOp acquire : acquiresC)
+    for (ChannelUserOpInterface acquire : acquiresC)
       late.acquires.push_back(
-          mapping.lookup(acquire.getToken()).getDefiningOp());
+          mapping.lookup(acquire.getMadeHandle()).getDefiningOp());
   lateWaits.push_back(late);
 
   SmallVector<Value> results = collectCarried(mapping);
@@ -318,7 +349,7 @@ SmallVector<KVPhase> RotatedExpander::emitBlocks(SmallVector<Value> &carried) {
   LateWait last =
       startPV(ValueRange(carried).drop_front(others), /*isFirst=*/false);
   carried.resize(others);
-  carried.insert(carried.begin() + accumulator, last.wait.getResult(0));
+  carried.insert(carried.begin() + accumulator, last.wait->getResult(0));
   return kinds;
 }
 

@@ -17,8 +17,8 @@ namespace mlir::attn {
 struct LateWait {
   OnlineSoftmaxOp softmax;
   /// QK, where the softmax may multiply scores once more.
-  WgmmaOp scores;
-  WgmmaWaitOp wait;
+  ProductOpInterface scores;
+  ProductWaitOpInterface wait;
   /// Releases of the slots that the awaited product read.
   SmallVector<Operation *> releases;
   /// Acquires of the slots that the next product reads, if they go before.
@@ -53,6 +53,10 @@ public:
 
 private:
   LogicalResult analyze();
+  /// The two products, their waits and the softmax between them.
+  LogicalResult findProducts();
+  /// The ops of the three parts, and what passes between them.
+  LogicalResult divide();
   /// Fills `runs` and what stands on the way of the first block's scores.
   LogicalResult analyzeFirst();
   LogicalResult followScores();
@@ -60,9 +64,10 @@ private:
   /// Adds the ops of the body that `value` is computed by; acquires go to
   /// `acquires`.
   void addSlice(Value value, DenseSet<Operation *> &part,
-                SmallVectorImpl<ChannelAcquireOp> &acquires);
+                SmallVectorImpl<ChannelUserOpInterface> &acquires);
   /// The releases of the slots that were acquired.
-  SmallVector<Operation *> findReleases(ArrayRef<ChannelAcquireOp> acquires);
+  SmallVector<Operation *>
+  findReleases(ArrayRef<ChannelUserOpInterface> acquires);
 
   Value constant(int64_t value) {
     return arith::ConstantIntOp::create(builder, loc, value, 32);
@@ -72,6 +77,9 @@ private:
     for (Operation *op : ops)
       builder.clone(*op, mapping);
   }
+  /// A wait like `wait` for another accumulator in flight.
+  ProductWaitOpInterface cloneWait(ProductWaitOpInterface wait, Value inFlight,
+                                   int64_t pending);
   /// Starts QK. `mapping` holds the loop's arguments.
   void startQK(IRMapping &mapping) { cloneAll(partA, mapping); }
   /// Where QK and PV start together, warpgroups may take turns.
@@ -138,14 +146,14 @@ private:
   Block &body;
   OpBuilder builder;
   Location loc;
-  WgmmaOp qk, pv;
-  WgmmaWaitOp qkWait, pvWait;
+  ProductOpInterface qk, pv;
+  ProductWaitOpInterface qkWait, pvWait;
   OnlineSoftmaxOp softmax;
   /// Ops of the three parts in order. Releases stand apart: partA and partC end
   /// with a product, and `releases` follow the product's wait.
   SmallVector<Operation *> partA, partB, partC, releasesA, releasesC;
   /// Acquires of the slots that part C reads, and whether part B has them.
-  SmallVector<ChannelAcquireOp> acquiresC;
+  SmallVector<ChannelUserOpInterface> acquiresC;
   bool early = false;
   /// What part C takes from part B or from the loop's arguments.
   SmallVector<Value> inputsC;

@@ -27,7 +27,7 @@ namespace {
 
 /// The loads of a role that signals by tx.
 struct LoadGroup {
-  SmallVector<TmaLoadOp> loads;
+  SmallVector<BulkCopyOpInterface> loads;
   /// Why each CTA loads for itself; empty if all load together.
   std::string reason;
   /// True if somebody made the loads multicasts before.
@@ -48,8 +48,10 @@ public:
   int64_t numShared = 0, numOwn = 0;
 
 private:
-  LogicalResult checkGiven(TmaLoadOp load);
-  std::string findReason(TmaLoadOp load);
+  LogicalResult addLoad(BulkCopyOpInterface load,
+                        const ChannelAnalysis &channels);
+  LogicalResult checkGiven(BulkCopyOpInterface load);
+  std::string findReason(BulkCopyOpInterface load);
   void dropMixedMaps();
   LogicalResult checkRecord(BlockArgument map);
   LogicalResult collectEncodings(BlockArgument map);
@@ -109,12 +111,13 @@ struct AttnShardCGAPass : attn::impl::AttnShardCGAPassBase<AttnShardCGAPass> {
 //===----------------------------------------------------------------------===//
 
 /// A load that somebody made a multicast has to be one.
-LogicalResult KernelSharder::checkGiven(TmaLoadOp load) {
-  for (auto [index, coordinate] : llvm::enumerate(load.getCoords()))
+LogicalResult KernelSharder::checkGiven(BulkCopyOpInterface load) {
+  for (auto [index, coordinate] : llvm::enumerate(load.getBoxStart()))
     if (Operation *source = uniformity.getSource(coordinate)) {
       InFlightDiagnostic diag =
-          load.emitOpError("expected coordinates that are the same in all CTAs "
-                           "of the cluster to multicast, got coordinate ")
+          load->emitOpError(
+              "expected coordinates that are the same in all CTAs "
+              "of the cluster to multicast, got coordinate ")
           << index << " that may differ";
       diag.attachNote(source->getLoc()) << "it depends on this";
       return diag;
@@ -123,20 +126,22 @@ LogicalResult KernelSharder::checkGiven(TmaLoadOp load) {
   if (!source)
     return success();
   InFlightDiagnostic diag =
-      load.emitOpError("expected all CTAs of the cluster to multicast equally "
-                       "often, got a load under conditions that may differ");
+      load->emitOpError("expected all CTAs of the cluster to multicast equally "
+                        "often, got a load under conditions that may differ");
   diag.attachNote(source->getLoc()) << "they depend on this";
   return diag;
 }
 
 /// Why `load` cannot be a multicast; empty if it can.
-std::string KernelSharder::findReason(TmaLoadOp load) {
+std::string KernelSharder::findReason(BulkCopyOpInterface load) {
   auto print = [](Operation *op) { return op->getName().getStringRef(); };
-  if (load.getMulticast())
+  if (load.getMulticastCTAs())
     return "it is a multicast already";
-  if (load.getStacked())
+  if (!load.canMulticast())
+    return llvm::formatv("{0} has no multicast", print(load));
+  if (load.getStackedBoxes() != 1)
     return "a load is of stacked boxes";
-  for (auto [index, coordinate] : llvm::enumerate(load.getCoords()))
+  for (auto [index, coordinate] : llvm::enumerate(load.getBoxStart()))
     if (Operation *source = uniformity.getSource(coordinate))
       return llvm::formatv("coordinate {0} of a load depends on {1}", index,
                            print(source));
@@ -145,7 +150,7 @@ std::string KernelSharder::findReason(TmaLoadOp load) {
   auto argument = dyn_cast<BlockArgument>(load.getMap());
   if (!argument || argument.getOwner() != &kernel.getBody().front())
     return "a load's tensor map is no parameter of the kernel";
-  TensorMapType map = load.getMap().getType();
+  auto map = cast<TensorMapType>(load.getMap().getType());
   int64_t rows = map.getRows();
   if (map.getBox()[map.getRank() - 2] != rows ||
       rows % (ctas * kSwizzleRows) != 0)
@@ -159,13 +164,16 @@ std::string KernelSharder::findReason(TmaLoadOp load) {
 void KernelSharder::dropMixedMaps() {
   // A user that needs the whole box.
   auto isOther = [&](Operation *user) {
-    return !isa<TmaPrefetchOp>(user) && llvm::none_of(groups, [&](auto &entry) {
-      return entry.second.isShared() &&
-             llvm::is_contained(entry.second.loads, user);
+    auto copy = dyn_cast<BulkCopyOpInterface>(user);
+    if (copy && !copy.getCopiedBuffer())
+      return false;
+    return llvm::none_of(groups, [&](auto &entry) {
+      return entry.second.isShared() && copy &&
+             llvm::is_contained(entry.second.loads, copy);
     });
   };
   auto findOther = [&](const LoadGroup &group) -> Operation * {
-    for (TmaLoadOp load : group.loads)
+    for (BulkCopyOpInterface load : group.loads)
       for (Operation *user : load.getMap().getUsers())
         if (isOther(user))
           return user;
@@ -287,24 +295,33 @@ void KernelSharder::rewriteMap(BlockArgument map) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// Groups the load with the others of its role, if a channel's slot counts it.
+LogicalResult KernelSharder::addLoad(BulkCopyOpInterface load,
+                                     const ChannelAnalysis &channels) {
+  if (load.getMulticastCTAs() && failed(checkGiven(load)))
+    return failure();
+  auto fill = dyn_cast<ChannelUserOpInterface>(load.getOperation());
+  if (!fill || fill.getChannelUse() != ChannelUse::Fill)
+    return success();
+  auto found = channels.getOwners().find(fill.getUsedHandle()->get());
+  if (found == channels.getOwners().end())
+    return success();
+  Owner owner = found->second;
+  LoadGroup &group = groups[{owner.channel, owner.role}];
+  group.loads.push_back(load);
+  group.isGiven |= load.getMulticastCTAs().has_value();
+  if (group.isShared())
+    group.reason = findReason(load);
+  return success();
+}
+
 LogicalResult KernelSharder::run() {
   ChannelAnalysis channels(kernel);
   if (failed(channels.run()))
     return failure();
-  WalkResult walk = kernel.walk([&](TmaLoadOp load) -> WalkResult {
-    if (load.getMulticast() && failed(checkGiven(load)))
-      return failure();
-    auto found = load.getToken() ? channels.getOwners().find(load.getToken())
-                                 : channels.getOwners().end();
-    if (found == channels.getOwners().end())
-      return WalkResult::advance();
-    Owner owner = found->second;
-    LoadGroup &group = groups[{owner.channel, owner.role}];
-    group.loads.push_back(load);
-    group.isGiven |= load.getMulticast().has_value();
-    if (group.isShared())
-      group.reason = findReason(load);
-    return WalkResult::advance();
+  WalkResult walk = kernel.walk([&](BulkCopyOpInterface copy) {
+    return copy.isBulkLoad() ? WalkResult(addLoad(copy, channels))
+                             : WalkResult::advance();
   });
   if (walk.wasInterrupted())
     return failure();
@@ -312,7 +329,7 @@ LogicalResult KernelSharder::run() {
 
   for (auto &[key, group] : groups)
     if (group.isShared())
-      for (TmaLoadOp load : group.loads) {
+      for (BulkCopyOpInterface load : group.loads) {
         auto map = cast<BlockArgument>(load.getMap());
         if (!encodings.contains(map) &&
             (failed(checkRecord(map)) || failed(collectEncodings(map))))
@@ -327,8 +344,8 @@ LogicalResult KernelSharder::run() {
       continue;
     }
     ++numShared;
-    for (TmaLoadOp load : group.loads)
-      load.setMulticast(ctas);
+    for (BulkCopyOpInterface load : group.loads)
+      load.setMulticastCTAs(ctas);
   }
   for (auto &[map, operands] : encodings)
     rewriteMap(cast<BlockArgument>(map));
@@ -347,11 +364,11 @@ void KernelSharder::report(Owner owner, const LoadGroup &group) {
         << remark::reason("{0}", group.reason);
     return;
   }
-  TmaLoadOp load = group.loads.front();
-  TensorMapType map = load.getMap().getType();
-  ArrayRef<int64_t> slot = load.getDest().getType().getShape();
-  int64_t bytes = ShapedType::getNumElements(slot) *
-                  map.getElementType().getIntOrFloatBitWidth() / 8;
+  BulkCopyOpInterface load = group.loads.front();
+  auto map = cast<TensorMapType>(load.getMap().getType());
+  ArrayRef<int64_t> slot =
+      cast<BufferType>(load.getCopiedBuffer().getType()).getShape();
+  int64_t bytes = load.getCopiedBytes();
   remark::passed(owner.channel.getLoc(), remark::RemarkOpts::name("multicast")
                                              .category("attn.shard-cga")
                                              .function(kernel.getName()))

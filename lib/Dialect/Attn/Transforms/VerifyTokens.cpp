@@ -80,13 +80,13 @@ struct AttnVerifyTokensPass
 static bool isCursor(Value handle) { return isa<CursorType>(handle.getType()); }
 
 /// The rights to acquire all parts of a slot, and those that an op takes.
-static std::pair<Rights, Rights> getParts(ChannelAcquireOp op) {
-  auto channel = op.getChannel().getDefiningOp<ChannelCreateOp>();
+static std::pair<Rights, Rights> getParts(ChannelUserOpInterface acquire) {
+  auto channel = acquire.getUsedChannel().getDefiningOp<ChannelCreateOp>();
   unsigned count = channel ? channel.getNumParts() : 1;
   Rights all = ((Rights(1) << count) - 1) * kAcquire;
   std::optional<unsigned> part;
-  if (channel && op.getPart())
-    part = channel.findPart(*op.getPart());
+  if (std::optional<StringRef> name = acquire.getUsedPart(); channel && name)
+    part = channel.findPart(*name);
   return {all, part ? kAcquire << *part : all};
 }
 
@@ -133,16 +133,18 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
       return failure();
     return left;
   }
-  if (auto async = dyn_cast<AsyncOpInterface>(op);
-      async && async.getSlotToken() == operand.get()) {
+  auto onChannel = dyn_cast<ChannelUserOpInterface>(op);
+  ChannelUse channelUse =
+      onChannel ? onChannel.getChannelUse() : ChannelUse::None;
+  if (channelUse == ChannelUse::Fill) {
     if (!(left & kUse) &&
         failed(fail(op, "expected loads with a token before its release", user,
                     "it is used here")))
       return failure();
     return left;
   }
-  if (auto acquire = dyn_cast<ChannelAcquireOp>(op)) {
-    auto [all, wanted] = getParts(acquire);
+  if (channelUse == ChannelUse::Acquire) {
+    auto [all, wanted] = getParts(onChannel);
     left &= all | ~kAcquireAll;
     if ((left & wanted) != wanted &&
         failed(fail(op, "expected one acquire of a position, got another one",
@@ -151,7 +153,7 @@ FailureOr<Rights> HandleVerifier::use(OpOperand &operand, Rights left) {
     user = op;
     return left & ~wanted;
   }
-  if (isa<CursorAdvanceOp>(op))
+  if (channelUse == ChannelUse::Advance)
     return take(kAdvance, "expected one advance from a position, got another "
                           "one");
   passOn(operand, left);

@@ -37,7 +37,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @narrow(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !attn.buffer<128x64xf8E4M3FN, #attn.auto, shared>, %k: !attn.buffer<64x64xf8E4M3FN, #attn.auto, shared>, %scale: f32) kernel {
-    // expected-error @below {{expected multiples of 32 in first with 8-bit operands, got 16}}
+    // expected-error @below {{expected multiples of 32 in first, as PV takes keys, got 16}}
     %r:3 = attn.kv_loop %n, %n, %n, %n block 64 stages 1 qk_ahead first [16, 64] iter_args(%m, %l, %o : !rows, !sums, !tile) {
     ^bb0(%key: i32, %m0: !rows, %l0: !sums, %o0: !tile):
       %s = attn.wgmma %q, %k : !attn.buffer<128x64xf8E4M3FN, #attn.auto, shared>, !attn.buffer<64x64xf8E4M3FN, #attn.auto, shared> -> !attn.inflight<128x64xf32>

@@ -7,7 +7,7 @@
 
 gpu.module @kernels {
   gpu.func @no_products(%n: i32, %o: !tile) kernel {
-    // expected-error @below {{with qk_ahead expected two attn.wgmma with an attn.online_softmax between them, got 0 attn.wgmma and 0 attn.online_softmax}}
+    // expected-error @below {{with qk_ahead expected two products with an attn.online_softmax between them, got 0 products and 0 attn.online_softmax}}
     %r = attn.kv_loop %n, %n, %n, %n block 64 stages 1 qk_ahead iter_args(%o : !tile) {
     ^bb0(%key: i32, %o0: !tile):
       attn.yield %o0 : !tile
@@ -30,7 +30,7 @@ gpu.module @kernels {
       %s = attn.wgmma %q, %k : !slot, !slot -> !attn.inflight<64x64xf32>
       %s1 = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> !tile
       %p0, %m1, %l1, %o1 = attn.online_softmax %s1, %m0, %l0, %o0 scale %scale : !tile, !rows, !sums, !tile
-      // expected-error @below {{with qk_ahead expected an attn.wgmma.wait of its own}}
+      // expected-error @below {{with qk_ahead expected a wait of its own}}
       %a = attn.wgmma %p, %k acc %o1 : !tile : tensor<64x64xf16, #attn.auto>, !slot -> !attn.inflight<64x64xf32>
       attn.yield %m1, %l1, %o1 : !rows, !sums, !tile
     }

@@ -14,6 +14,16 @@ inline constexpr AsyncEngine kTestEngine = {
     "which a test_attn.async_read still reads",
     "it starts here; a test_attn.async_wait has to cover its group",
     /*isAsyncProxy=*/true, AsyncEngine::Completion::Groups};
+/// Products in registers.
+inline constexpr AsyncEngine kTestProducts = {
+    "which a test_attn.product still reads",
+    "it starts here; a test_attn.product_wait has to cover it",
+    /*isAsyncProxy=*/true, AsyncEngine::Completion::Groups};
+/// Products in buffers.
+inline constexpr AsyncEngine kTestBufferProducts = {
+    "which a test_attn.buffer_product still touches",
+    "it starts here; its mbarrier has to be awaited",
+    /*isAsyncProxy=*/true, AsyncEngine::Completion::Barrier};
 
 } // namespace mlir::attn::test
 

@@ -9,8 +9,10 @@
 #define ATTN_DIALECT_ATTN_IR_ATTN_H
 
 #include "attn/Dialect/Attn/IR/AsyncEngine.h"
+#include "attn/Dialect/Attn/IR/ChannelUse.h"
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/IR/PlanParameters.h"
+#include "attn/Dialect/Attn/IR/ProductCompletion.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TileLayout.h"
 #include "attn/Problem/Mask.h"

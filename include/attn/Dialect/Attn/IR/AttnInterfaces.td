@@ -55,10 +55,6 @@ def Attn_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
       first warpgroup the first part.
     }], "bool", "touchesOwnRows", (ins "::mlir::OpOperand &":$operand), "",
       "return false;">,
-    InterfaceMethod<[{
-      Returns the token of the channel's slot that the accesses go to and that
-      counts their bytes, or null.
-    }], "::mlir::Value", "getSlotToken", (ins), "", "return {};">,
   ];
 }
 
@@ -72,6 +68,181 @@ class Attn_AsyncBy<string engine>
 /// say of Attn_AsyncOpInterface stands in its class.
 class AttnAsync<string engine>
     : TraitList<[Attn_AsyncOpInterface, Attn_AsyncBy<engine>]>;
+
+def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op that acts on a channel: which one, in which role, and how. An op with
+    an operand of a channel, a cursor or a token has to answer, unless it only
+    passes the cursor or token on. `attn-lower-channels` replaces starts,
+    advances, acquires and releases; fills stay and get an mbarrier.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Returns what the op does. An op that can do without a channel may answer
+      `None`.
+    }], "::mlir::attn::ChannelUse", "getChannelUse">,
+    InterfaceMethod<[{
+      Returns the channel, where an operand names it; a fill's follows from its
+      token.
+    }], "::mlir::Value", "getUsedChannel", (ins), "", "return {};">,
+    InterfaceMethod<[{
+      Returns the role that a start, an acquire or a release names.
+    }], "::llvm::StringRef", "getUsedRole", (ins), "", "return {};">,
+    InterfaceMethod<[{
+      Returns the operand with the cursor that an advance or an acquire takes, or
+      the token of a release or a fill; null for others.
+    }], "::mlir::OpOperand *", "getUsedHandle", (ins), "", "return nullptr;">,
+    InterfaceMethod<[{
+      Returns the cursor that a start or an advance makes, or the token of an
+      acquire; null for others.
+    }], "::mlir::Value", "getMadeHandle", (ins), "", "return {};">,
+    InterfaceMethod<"Returns the i32 result of an acquire that is the slot's index.",
+      "::mlir::Value", "getSlotIndex", (ins), "", "return {};">,
+    InterfaceMethod<"Returns the part of the slot that an acquire names, if it does.",
+      "::std::optional<::llvm::StringRef>", "getUsedPart", (ins), "",
+      "return ::std::nullopt;">,
+    InterfaceMethod<[{
+      True if an acquire takes in each warpgroup the part of its number.
+    }], "bool", "usesOwnParts", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Returns how many bytes of a fill the slot counts, in each CTA that gets
+      them.
+    }], "int64_t", "getFilledBytes", (ins), "", "return 0;">,
+    InterfaceMethod<[{
+      Returns the number of CTAs that get a fill's bytes, if the op says so; else
+      they are those that the role's signal goes to, of which `setFillBarrier`
+      hears.
+    }], "::std::optional<int64_t>", "getFilledCTAs", (ins), "",
+      "return ::std::nullopt;">,
+    InterfaceMethod<[{
+      Makes barrier `index` of `barriers` count a fill's bytes in place of the
+      token's slot, in all of `ctas` CTAs of the cluster if that is not null.
+    }], "void", "setFillBarrier",
+      (ins "::mlir::Value":$barriers, "::mlir::Value":$index,
+           "::mlir::IntegerAttr":$ctas), "",
+      "llvm_unreachable(\"a fill says how it gets its barrier\");">,
+  ];
+}
+
+def Attn_BulkCopyOpInterface : OpInterface<"BulkCopyOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op on a tensor map: a copy of boxes between the tensor and shared memory,
+    or one that does not look at the box, such as a hint. A user of a map that is
+    neither has to be taken for one that needs the box as it is.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the tensor map.", "::mlir::Value", "getMap">,
+    InterfaceMethod<[{
+      Returns the buffer that boxes fill or come from; null if none is copied.
+    }], "::mlir::Value", "getCopiedBuffer", (ins), "", "return {};">,
+    InterfaceMethod<"True if the buffer is the destination.", "bool",
+      "isBulkLoad", (ins), "", "return false;">,
+    InterfaceMethod<"Returns the first element, one index for each dimension.",
+      "::mlir::OperandRange", "getBoxStart", (ins), "",
+      "return $_op->getOperands().take_front(0);">,
+    InterfaceMethod<[{
+      Returns how many boxes of the map lie one below the other in the buffer,
+      all from this CTA.
+    }], "int64_t", "getStackedBoxes", (ins), "", "return 1;">,
+    InterfaceMethod<[{
+      True for a load that the CTAs of a cluster may share, each bringing a part
+      of the rows to all of them.
+    }], "bool", "canMulticast", (ins), "", "return false;">,
+    InterfaceMethod<"Returns the number of CTAs that share the load, if they do.",
+      "::std::optional<int64_t>", "getMulticastCTAs", (ins), "",
+      "return ::std::nullopt;">,
+    InterfaceMethod<"Makes `ctas` CTAs share the load; only if `canMulticast`.",
+      "void", "setMulticastCTAs", (ins "int64_t":$ctas), "",
+      "llvm_unreachable(\"a load that can be a multicast becomes one\");">,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Bytes of the buffer that is copied.
+    int64_t getCopiedBytes() {
+      auto type = ::llvm::cast<::mlir::attn::BufferType>(
+          $_op.getCopiedBuffer().getType());
+      return ::mlir::ShapedType::getNumElements(type.getShape()) *
+             type.getElementType().getIntOrFloatBitWidth() / 8;
+    }
+  }];
+}
+
+def Attn_ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    A matrix product a (M x K) times b (K x N), to which an accumulator may be
+    added. The product is a result in registers, or is written to a buffer.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the first factor, M x K.", "::mlir::Value", "getA">,
+    InterfaceMethod<"Returns the second factor, K x N.", "::mlir::Value", "getB">,
+    InterfaceMethod<[{
+      Returns what the product is added to; null if nothing. A product that adds
+      to its buffer returns that.
+    }], "::mlir::Value", "getAccumulator">,
+    InterfaceMethod<[{
+      Returns the value that holds the product: a result, or the buffer.
+    }], "::mlir::Value", "getProduct">,
+    InterfaceMethod<"Returns when the product may be read.",
+      "::mlir::attn::ProductCompletion", "getCompletion">,
+    InterfaceMethod<[{
+      Returns how many elements of K an instruction takes: what K is a multiple
+      of.
+    }], "int64_t", "getDepthStep">,
+    InterfaceMethod<[{
+      Returns the number of warpgroups that share the M rows, each a part of its
+      own, the first one the first part; 0 if rows are dealt in another way.
+    }], "int64_t", "getWarpgroups", (ins), "", "return 0;">,
+    InterfaceMethod<[{
+      True if `limitColumns` and `limitDepth` can leave a part of the factors out.
+    }], "bool", "hasLimits", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Makes the product one with the first `columns` columns of b. The type of
+      what holds it is the caller's business.
+    }], "void", "limitColumns", (ins "int64_t":$columns), "",
+      "llvm_unreachable(\"a product with limits sets them\");">,
+    InterfaceMethod<[{
+      Makes the contraction go over the first `depth` columns of a and rows of b.
+    }], "void", "limitDepth", (ins "int64_t":$depth), "",
+      "llvm_unreachable(\"a product with limits sets them\");">,
+    InterfaceMethod<[{
+      True if a single warp can compute its rows of the same product anew, by an
+      instruction of its own.
+    }], "bool", "canRepeatInWarp", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Makes that product, without the accumulator, as a tile of type `tile`.
+    }], "::mlir::Value", "repeatInWarp",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::RankedTensorType":$tile), "",
+      "llvm_unreachable(\"a product that can be repeated is\");">,
+  ];
+}
+
+def Attn_ProductWaitOpInterface : OpInterface<"ProductWaitOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    A wait for products in flight: takes accumulators in flight and returns them
+    as tiles, one result for each operand. How many groups it leaves pending
+    says `getAwaitedGroups` of `AsyncOpInterface`.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the accumulators in flight.",
+      "::mlir::OperandRange", "getAwaited", (ins), "",
+      "return $_op->getOperands();">,
+    InterfaceMethod<"Makes it leave `groups` groups pending, the youngest ones.",
+      "void", "setPendingGroups", (ins "int64_t":$groups)>,
+    InterfaceMethod<[{
+      Makes an accumulator in flight of `tile`, one that nothing is pending of,
+      as an operand for a wait of this kind.
+    }], "::mlir::Value", "resume",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$tile)>,
+    InterfaceMethod<[{
+      True if the warps of a warpgroup have to execute it together.
+    }], "bool", "isOfWarpgroup", (ins), "", "return true;">,
+  ];
+}
 
 def Attn_LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
   let cppNamespace = "::mlir::attn";

@@ -225,6 +225,8 @@ def Attn_ScalarStoreOp : Attn_Op<"scalar_store"> {
 
 def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"kSends">,
     AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<Attn_ChannelUserOpInterface,
+      ["getUsedHandle", "getFilledBytes", "setFillBarrier"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a store of one element of shared memory";
   let description = [{
@@ -268,9 +270,6 @@ def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"k
     `:` type($dest)
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    ::mlir::Value getSlotToken() { return getToken(); }
-  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_BUFFEROPS_TD

@@ -62,7 +62,7 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
   }];
 }
 
-def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure,
+def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure, Attn_ChannelUserOpInterface,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the first position of a role in a channel";
   let description = [{
@@ -80,9 +80,15 @@ def Attn_CursorStartOp : Attn_Op<"cursor.start", [Pure,
   let arguments = (ins Arg<Attn_ChannelType, "the channel">:$channel, Described<StrAttr, "the position's role, as the channel names it">:$role);
   let results = (outs Res<Attn_CursorType, "the position">:$result);
   let assemblyFormat = "$channel `as` $role attr-dict `:` type($channel)";
+  let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Start; }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
+    ::llvm::StringRef getUsedRole() { return getRole(); }
+    ::mlir::Value getMadeHandle() { return getResult(); }
+  }];
 }
 
-def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure,
+def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure, Attn_ChannelUserOpInterface,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the next position in a channel";
   let description = [{
@@ -102,9 +108,15 @@ def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure,
     Arg<Attn_ChannelType, "the channel">:$channel);
   let results = (outs Res<Attn_CursorType, "the next position">:$result);
   let assemblyFormat = "$cursor `on` $channel attr-dict `:` type($channel)";
+  let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Advance; }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
+    ::mlir::OpOperand *getUsedHandle() { return &getCursorMutable(); }
+    ::mlir::Value getMadeHandle() { return getResult(); }
+  }];
 }
 
-def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>,
+def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "waits for a slot of a channel";
@@ -145,9 +157,19 @@ def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>,
       build($_builder, $_state, channel, cursor, role, ::mlir::StringAttr(),
             /*each_warpgroup=*/false);
     }]>];
+  let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Acquire; }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
+    ::llvm::StringRef getUsedRole() { return getRole(); }
+    ::mlir::OpOperand *getUsedHandle() { return &getCursorMutable(); }
+    ::mlir::Value getMadeHandle() { return getToken(); }
+    ::mlir::Value getSlotIndex() { return getIndex(); }
+    ::std::optional<::llvm::StringRef> getUsedPart() { return getPart(); }
+    bool usesOwnParts() { return getEachWarpgroup(); }
+  }];
 }
 
-def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>,
+def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "gives a slot to the next role";
   let description = [{
@@ -164,6 +186,12 @@ def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>,
     Arg<Attn_TokenType, "the token of the acquire">:$token,
     Described<StrAttr, "who hands it on, as the channel names it">:$role);
   let assemblyFormat = "$channel `,` $token `as` $role attr-dict `:` type($channel)";
+  let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Release; }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
+    ::llvm::StringRef getUsedRole() { return getRole(); }
+    ::mlir::OpOperand *getUsedHandle() { return &getTokenMutable(); }
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_CHANNELOPS_TD

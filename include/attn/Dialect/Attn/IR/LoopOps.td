@@ -41,11 +41,11 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     body names what is loaded for a block; the pipeline starts these loads
     ahead, `stages` says how far.
 
-    With `qk_ahead` the `attn.wgmma` that feeds the softmax of block i + 1 (QK)
-    starts before the one that uses the probabilities of block i (PV), and the
-    softmax runs while the latter is on its way. Each of the two has an
-    `attn.wgmma.wait` of its own, and at most one channel slot, acquired before
-    it and released behind its wait.
+    With `qk_ahead` the product that feeds the softmax of block i + 1 (QK) starts
+    before the one that uses the probabilities of block i (PV), and the softmax
+    runs while the latter is on its way. The two are products in flight
+    (`ProductOpInterface`, such as `attn.wgmma`). Each has a wait of its own, and
+    at most one channel slot, acquired before it and released behind its wait.
 
     With `pv_behind` as well, PV of block i is awaited together with QK of block
     i + 2: it has the whole softmax of block i + 1 to run under, whose
@@ -119,7 +119,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
   }];
 }
 
-def Attn_TileLoopOp : Attn_Op<"tile_loop", [
+def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     RecursiveMemoryEffects, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<LoopLikeOpInterface, ["getRegionIterArgs",
       "getYieldedValuesMutable", "getLoopResults"]>,
@@ -188,6 +188,10 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() {
+      return getChannel() ? ::mlir::attn::ChannelUse::Later : ::mlir::attn::ChannelUse::None;
+    }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
     /// The tile's index, the body's first argument.
     ::mlir::Value getTile() { return getBody().getArgument(0); }
     ::mlir::Block::BlockArgListType getIterArgs() {

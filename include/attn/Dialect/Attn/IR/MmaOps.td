@@ -14,6 +14,7 @@ def Attn_MmaOperand : AnyTypeOf<[AnyRankedTensor, Attn_BufferType],
 def Attn_MmaOp : Attn_Op<"mma", [
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks", "getLayoutAnchors", "getOperandLayout"]>,
     DeclareOpInterfaceMethods<Attn_ArchOpInterface>,
+    DeclareOpInterfaceMethods<Attn_ProductOpInterface>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     AllTypesMatch<["c", "result"]>]> {
   let summary = "matrix multiply-accumulate with mma.sync";

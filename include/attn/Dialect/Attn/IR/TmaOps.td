@@ -42,7 +42,7 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>,
+def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>, Attn_BulkCopyOpInterface,
     MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
   let summary = "brings a tensor map near";
   let description = [{
@@ -62,7 +62,9 @@ def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>,
 }
 
 def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLoads">,
-    AttrSizedOperandSegments,
+    AttrSizedOperandSegments, Attn_BulkCopyOpInterface,
+    DeclareOpInterfaceMethods<Attn_ChannelUserOpInterface,
+      ["getUsedHandle", "getFilledBytes", "setFillBarrier"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a copy of a box of a tensor to shared memory";
   let description = [{
@@ -115,11 +117,19 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    ::mlir::Value getSlotToken() { return getToken(); }
+    ::mlir::Value getCopiedBuffer() { return getDest(); }
+    bool isBulkLoad() { return true; }
+    ::mlir::OperandRange getBoxStart() { return getCoords(); }
+    int64_t getStackedBoxes() { return getStacked().value_or(1); }
+    bool canMulticast() { return true; }
+    ::std::optional<int64_t> getMulticastCTAs() { return getMulticast(); }
+    void setMulticastCTAs(int64_t ctas) { setMulticast(ctas); }
+    ::std::optional<int64_t> getFilledCTAs() { return getMulticast().value_or(1); }
   }];
 }
 
 def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>, AttnAsync<"kBulkStores">,
+    Attn_BulkCopyOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a copy of a buffer to a box of a tensor";
   let description = [{
@@ -159,6 +169,8 @@ def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>, AttnAsync<"kBulk
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool touchesOwnRows(::mlir::OpOperand &) { return getWarpgroups().has_value(); }
+    ::mlir::Value getCopiedBuffer() { return getSource(); }
+    ::mlir::OperandRange getBoxStart() { return getCoords(); }
   }];
 }
 

@@ -14,6 +14,7 @@ def Attn_WgmmaGroups : Resource<"::mlir::attn::WgmmaGroups">;
 
 def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups">,
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors", "getOperandLayout"]>,
+    DeclareOpInterfaceMethods<Attn_ProductOpInterface, ["getWarpgroups", "canRepeatInWarp", "repeatInWarp"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a matrix multiply-accumulate of warpgroups";
   let description = [{
@@ -61,11 +62,15 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
     bool touchesOwnRows(::mlir::OpOperand &operand) {
       return operand.getOperandNumber() == 0;
     }
+    bool hasLimits() { return true; }
+    void limitColumns(int64_t columns) { setColumns(columns); }
+    void limitDepth(int64_t depth) { setDepth(depth); }
   }];
 }
 
 def Attn_WgmmaWaitOp : Attn_Op<"wgmma.wait", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups">, SameVariadicResultSize,
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors"]>,
+    DeclareOpInterfaceMethods<Attn_ProductWaitOpInterface>,
     MemoryEffects<[MemRead<Attn_WgmmaGroups>, MemWrite<Attn_WgmmaGroups>]>]> {
   let summary = "waits for groups of wgmma and returns their accumulators";
   let description = [{

@@ -1,0 +1,56 @@
+//===- ChannelUse.h - What ops do with channels, and signals ----*- C++ -*-===//
+//
+// What ChannelUserOpInterface answers, and what analyses and lowerings have to
+// know of the ways in which a role signals. A new way is a case of SignalKind
+// and a row.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_CHANNELUSE_H
+#define ATTN_DIALECT_ATTN_IR_CHANNELUSE_H
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::attn {
+
+enum class SignalKind : uint32_t;
+
+/// What an op does with a channel.
+enum class ChannelUse {
+  /// Nothing: it could, but was given no channel.
+  None,
+  /// Makes the first cursor of a role.
+  Start,
+  /// Makes the next cursor from one.
+  Advance,
+  /// Waits for the slot at a cursor and makes its token.
+  Acquire,
+  /// Hands the slot of a token to the next role.
+  Release,
+  /// Starts accesses to the slot of a token, whose bytes the slot counts.
+  Fill,
+  /// Becomes such ops when a pass before `attn-lower-channels` lowers it.
+  Later
+};
+
+/// What a role's signal is for the mbarrier that counts it.
+struct ChannelSignal {
+  /// Arrivals that complete a phase; 0 if as many as threads come to the
+  /// releases, one of each warp or the elected ones.
+  int64_t arrivals;
+  /// True if an acquire announces the bytes of the fills started with its
+  /// token, which complete the phase.
+  bool countsBytes;
+  /// Makes the signal where a release stands, at barrier `index` of `barriers`:
+  /// in this CTA, in all of `ctas` if not null, or with `leader` in the
+  /// cluster's first one. Null if what was started before signals by itself.
+  void (*emitRelease)(OpBuilder &builder, Location loc, Value barriers,
+                      Value index, IntegerAttr ctas, bool leader);
+};
+
+/// The row of a kind of signal.
+const ChannelSignal &getChannelSignal(SignalKind kind);
+
+} // namespace mlir::attn
+
+#endif // ATTN_DIALECT_ATTN_IR_CHANNELUSE_H

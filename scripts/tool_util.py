@@ -1,0 +1,26 @@
+"""What the scripts that run tools for long share: ptxas, and a bar."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def find_ptxas() -> str | None:
+    """As the programs look for it: $CUDA_HOME, /usr/local/cuda, the PATH."""
+    for folder in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if folder and os.access(f"{folder}/bin/ptxas", os.X_OK):
+            return f"{folder}/bin/ptxas"
+    for folder in os.get_exec_path():
+        if os.access(f"{folder}/ptxas", os.X_OK):
+            return f"{folder}/ptxas"
+    return None
+
+
+def progress(done: int, total: int, what: str) -> None:
+    """Draws a bar over the last one, on a terminal only."""
+    if sys.stderr.isatty():
+        filled = "#" * (30 * done // max(total, 1))
+        print(f"\r[{filled:<30}] {done}/{total} {what:<34}", end="", file=sys.stderr)
+        if done == total:
+            print(file=sys.stderr)
