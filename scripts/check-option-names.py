@@ -5,7 +5,7 @@ The options are those of include/attn/Problem/Options.def. What can be derived f
 the table must be: a new option needs its row, its attribute in ODS, the code that
 computes it and the reference. Options that are operands, or change what the
 problem's tensors are, are named by more code; LIMITS has their numbers, which may
-only fall.
+only fall. The guides to attn-compile and to the Python package name all of them.
 
 usage: scripts/check-option-names.py [--list]
   --list   print how many files name each option, and which
@@ -29,7 +29,9 @@ LIMITS = {
 }
 #: Names that are words, or letters, of other things too.
 WORDS = {"q", "dv", "kv_len", "causal", "window", "scale", "out_type", "layout", "lse", "dynamic"}
-ROW = re.compile(r'^ATTN_(?:OPTION|FACTOR|COUNT|SWITCH|LENGTHS|REGION)\((\w+), "(\w+)"', re.M)
+#: Where each option stands, and how: NAME, or FLAG with dashes.
+GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME[`=]"}
+ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|REGION)\((\w+), "(\w+)"', re.M)
 FOLDERS = ("lib", "include", "tools", "python/attn")
 
 
@@ -40,11 +42,27 @@ def spellings(member: str, name: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{name}|{member}|[gs]et{capital}(?:Attr|Mutable)?|{dashed})\b")
 
 
+def find_missing(page: str, text: str, names: list[str]) -> list[str]:
+    """A problem for each option that the page does not name."""
+    problems = []
+    for name in names:
+        form = GUIDES[page].replace("NAME", name).replace("FLAG", name.replace("_", "-"))
+        if not re.search(form, text):
+            problems.append(f"{page}: expected a word on option {name}")
+    return problems
+
+
 def main() -> int:
     table = read_text("include/attn/Problem/Options.def") or ""
-    options = {name: member for member, name in ROW.findall(table) if name not in WORDS}
+    rows = ROW.findall(table)
+    options = {name: member for _, member, name in rows if name not in WORDS}
     texts = {str(path): read_text(path) or "" for path in tracked_files(*FOLDERS)}
     problems = [] if options else ["Options.def: found no options"]
+    for page in GUIDES:
+        # Regions have no flag.
+        has_regions = "FLAG" not in GUIDES[page]
+        names = [name for kind, _, name in rows if has_regions or kind != "REGION"]
+        problems += find_missing(page, read_text(page) or "", names)
     for name, member in options.items():
         pattern = spellings(member, name)
         files = sorted(path for path, text in texts.items() if pattern.search(text))

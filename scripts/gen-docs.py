@@ -4,7 +4,8 @@
 docs/Dialect/Attn.md and docs/Passes.md are generated in whole from the td
 files; docs/Pipelines.md and docs/Targets.md have one generated part each, taken
 from attn-opt and attn-targets. The options of a problem, which attn-compile lists,
-become a table in docs/spec.md and two modules of the Python package.
+become a table in docs/spec.md, fields of docs/launch-record.schema.json, and two
+modules of the Python package.
 
 usage: scripts/gen-docs.py [--check]
   --check   write nothing; fail when a page is not up to date
@@ -156,7 +157,13 @@ def spec_page() -> str:
     return with_part(SPEC, option_pages.make_spec_part(rows))
 
 
+def launch_schema() -> str:
+    rows = option_pages.read_options(build_folder())
+    return option_pages.make_schema(rows, SCHEMA.read_text(encoding="utf-8"))
+
+
 PIPELINES = ROOT / "docs/Pipelines.md"
+SCHEMA = ROOT / "docs/launch-record.schema.json"
 SPEC = ROOT / "docs/spec.md"
 TARGETS = ROOT / "docs/Targets.md"
 PAGES = {
@@ -165,6 +172,7 @@ PAGES = {
     PIPELINES: pipelines_page,
     TARGETS: targets_page,
     SPEC: spec_page,
+    SCHEMA: launch_schema,
     ROOT / "python/attn/_problem.py": problem_module,
     ROOT / "python/attn/_signatures.py": signature_module,
 }

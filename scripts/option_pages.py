@@ -1,5 +1,6 @@
 """What follows from the table of a problem's options, include/attn/Problem/Options.def:
-two modules of the Python package and a part of docs/spec.md. gen-docs.py writes them.
+two modules of the Python package, a part of docs/spec.md, and the fields of a problem in
+docs/launch-record.schema.json. gen-docs.py writes them.
 
 Python's types, defaults and sentences follow from an option's kind.
 """
@@ -298,6 +299,26 @@ def prepare(
         chip,
     )
 '''
+
+
+def make_schema(rows: list[dict], text: str) -> str:
+    """The schema of launch records with the recorded options in front of the heads."""
+    fields = {}
+    for row in rows:
+        if not row["recorded"]:
+            continue
+        schema = '{"type": "boolean"}'
+        if row["kind"] == "factor":
+            least = ', "minimum": 0' if row["sign"] == "positive" else ""
+            schema = f'{{"type": "number"{least}}}'
+        fields[row["name"]] = f'        "{row["name"]}": {schema},\n'
+    before, start, problem = text.partition('    "problem": {\n      "type": "object"')
+    names = "|".join(fields)
+    problem = re.sub(rf'^        "(?:{names})": {{"type".*\n', "", problem, flags=re.M)
+    heads = '        "heads": '
+    problem = problem.replace(heads, "".join(fields.values()) + heads, 1)
+    problem = re.sub(r",(\n      }\n)", r"\1", problem, count=1)
+    return before + start + problem
 
 
 def make_spec_part(rows: list[dict]) -> str:

@@ -76,7 +76,14 @@ class OptionNames(unittest.TestCase):
 
     def test_rows(self):
         table = 'ATTN_FACTOR(softCap, "soft_cap", "C",\nATTN_EXTENT(batch, "batch")\n#define ATTN_X(A)'
-        self.assertEqual(self.module.ROW.findall(table), [("softCap", "soft_cap")])
+        self.assertEqual(self.module.ROW.findall(table), [("FACTOR", "softCap", "soft_cap")])
+
+    def test_guides(self):
+        missing = self.module.find_missing
+        self.assertEqual(missing("docs/Python.md", "`soft_cap` and `lse=False`", ["soft_cap", "lse"]), [])
+        text = "| `--no-lse`, `--soft-cap-two` |"
+        problems = missing("docs/attn-compile.md", text, ["lse", "cap"])
+        self.assertEqual(problems, ["docs/attn-compile.md: expected a word on option cap"])
 
     def test_spellings(self):
         pattern = self.module.spellings("softCap", "soft_cap")

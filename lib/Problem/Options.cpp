@@ -7,13 +7,21 @@ using namespace mlir::attn;
 using llvm::StringRef;
 namespace json = llvm::json;
 
+// What the column RECORD holds.
+static constexpr bool InRecord = true, NotInRecord = false;
+
 static constexpr OptionRow kRows[] = {
 #define ATTN_OPTION(ID, NAME, KIND, VALUE, CONSTRAINTS, DOC)                   \
   {OptionKind::KIND, NAME, VALUE, CONSTRAINTS, DOC},
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  {OptionKind::Factor,  NAME,  VALUE,           CONSTRAINTS, DOC,              \
+   /*isRecorded=*/true, false, FactorSign::SIGN},
 #define ATTN_SWITCH(ID, NAME, DEFAULT, GIVEN, RECORD, CONSTRAINTS, DOC)        \
-  {OptionKind::Switch, NAME, "", CONSTRAINTS, DOC, DEFAULT},
+  {OptionKind::Switch, NAME, "", CONSTRAINTS, DOC, RECORD, DEFAULT},
+#define ATTN_LENGTHS(ID, NAME, VALUE, GIVEN, RECORD, CONSTRAINTS, DOC)         \
+  {OptionKind::Lengths, NAME, VALUE, CONSTRAINTS, DOC, RECORD},
 #define ATTN_REGION(ID, NAME, GIVEN, RECORD, CONSTRAINTS, DOC)                 \
-  {OptionKind::Region, NAME, "", CONSTRAINTS, DOC},
+  {OptionKind::Region, NAME, "", CONSTRAINTS, DOC, RECORD},
 #include "attn/Problem/Options.def"
 };
 
@@ -61,6 +69,7 @@ json::Value mlir::attn::describeOptions() {
     json::Object object{{"name", row.name},
                         {"kind", stringifyOptionKind(row.kind)},
                         {"value", row.value},
+                        {"recorded", row.isRecorded},
                         {"constraints", json::Array(constraints)},
                         {"doc", row.doc}};
     object["flag"] = row.kind == OptionKind::Region
@@ -68,6 +77,8 @@ json::Value mlir::attn::describeOptions() {
                          : json::Value(row.getFlag());
     if (row.kind == OptionKind::Switch)
       object["default"] = row.isOn;
+    if (row.kind == OptionKind::Factor)
+      object["sign"] = row.sign == FactorSign::Positive ? "positive" : "any";
     rows.push_back(std::move(object));
   }
   return rows;

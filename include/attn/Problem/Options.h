@@ -83,8 +83,13 @@ struct OptionRow {
   llvm::StringLiteral constraints;
   /// One sentence without full stop, about the flag.
   llvm::StringLiteral doc;
+  /// A field of this name stands in the problem of launch records: the number
+  /// of a factor, whether others are there.
+  bool isRecorded = false;
   /// A switch that is on unless it is written otherwise.
   bool isOn = false;
+  /// Of a factor.
+  FactorSign sign = FactorSign::Positive;
 
   /// The flag without the dashes in front: kv-heads.
   std::string getFlag() const;
@@ -97,7 +102,8 @@ llvm::StringRef stringifyOptionKind(OptionKind kind);
 llvm::ArrayRef<OptionRow> getProblemOptions();
 
 /// The options as an array of objects with name, flag (null for a region),
-/// kind, value, default (of a switch), constraints and doc.
+/// kind, value, default (of a switch), sign (of a factor: positive or any),
+/// recorded, constraints and doc.
 llvm::json::Value describeOptions();
 
 } // namespace mlir::attn

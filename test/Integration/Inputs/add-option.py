@@ -105,6 +105,9 @@ def main() -> None:
     print("module:", re.search(r'"temperature": .*', data)[0])
     for each in re.findall(r"^    (temperature: .*)", functions, re.M):
         print("argument:", each)
+    schema = (sources / "docs/launch-record.schema.json").read_text(encoding="utf-8")
+    made = json.loads(option_pages.make_schema(rows, schema))
+    print("record schema:", json.dumps(made["$defs"]["problem"]["properties"]["temperature"]))
     print("schema:", re.search(r"float\? temperature=None", data)[0])
 
 
