@@ -39,7 +39,7 @@ struct KernelShape {
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.
 struct DescriptorArg {
-  /// Index into KernelContext::tensors.
+  /// Index into KernelFrame::tensors.
   unsigned tensor;
   unsigned dim;
   bool isStride;
@@ -54,7 +54,7 @@ struct WorkspaceArg {
 
 /// A tensor map parameter of the kernel, behind all others.
 struct TensorMapArg {
-  /// Index into KernelContext::tensors.
+  /// Index into KernelFrame::tensors.
   unsigned tensor;
   TensorMapType type;
   TensorMapView view;
