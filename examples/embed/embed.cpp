@@ -65,20 +65,16 @@ static LogicalResult lower(ModuleOp module) {
   return manager.run(module);
 }
 
-/// Takes the PTX of each kernel module, and the record of each kernel.
+/// Takes the PTX and the launch record of each kernel module.
 static LogicalResult collect(ModuleOp module, std::string &ptx,
                              std::string &launch) {
   for (auto kernels : module.getOps<gpu::GPUModuleOp>()) {
     ptx += kernels->getAttrOfType<StringAttr>("attn.ptx").getValue();
-    for (Operation &kernel : kernels.getBodyRegion().front()) {
-      if (!kernel.hasAttr(attn::AttnDialect::kLaunchAttr))
-        continue;
-      llvm::Expected<attn::LaunchRecord> record =
-          attn::readLaunchRecord(&kernel);
-      if (!record)
-        return kernel.emitError(llvm::toString(record.takeError()));
-      launch += llvm::formatv("{0:2}\n", attn::toJSON(*record)).str();
-    }
+    llvm::Expected<attn::LaunchRecord> record =
+        attn::readLaunchSequence(kernels);
+    if (!record)
+      return kernels.emitError(llvm::toString(record.takeError()));
+    launch += llvm::formatv("{0:2}\n", attn::toJSON(*record)).str();
   }
   if (ptx.empty())
     return module.emitError("expected an attn.attention, got none");

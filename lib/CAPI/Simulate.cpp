@@ -212,7 +212,7 @@ static void fillReport(const sim::HarnessReport &report,
   result.json = llvm::formatv("{0:2}", json).str();
   llvm::raw_string_ostream text(result.text);
   costs.print(text);
-  report.print(text, report.kernel + ".ptx");
+  report.print(text, report.steps.front().kernel + ".ptx");
   for (const sim::HarnessTensor &tensor : report.tensors) {
     const TensorArgument &argument = tensor.argument;
     result.tensors.push_back(
@@ -304,8 +304,8 @@ static llvm::Error simulateLaunchInto(const std::string &ptx, StringRef json,
       sim::runRecorded(*launch, **program, options);
   if (!report)
     return report.takeError();
-  llvm::Expected<sim::CostReport> found = sim::computeCosts(
-      {report->kernel, report->chip, report->shape, report->run}, ptx, costs);
+  llvm::Expected<sim::CostReport> found =
+      sim::computeCosts(report->getMeasured(), ptx, costs);
   if (!found)
     return found.takeError();
   fillReport(*report, *found, result);

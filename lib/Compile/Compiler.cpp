@@ -280,23 +280,27 @@ std::string Compilation::printModule() {
 }
 
 LogicalResult Compilation::collectPlans() {
-  module.walk([&](AttentionOp op) {
-    if (!op.getPlanAttr())
+  module.walk([&](Operation *op) {
+    auto plan = op->getAttrOfType<PlanAttrInterface>("plan");
+    if (!isa<AttentionOp, CombineOp>(op) || !plan)
       return;
     std::string text;
-    llvm::raw_string_ostream(text) << op.getPlanAttr();
+    llvm::raw_string_ostream(text) << plan;
     result.plans.push_back(std::move(text));
   });
   return success();
 }
 
 LogicalResult Compilation::collectLaunches() {
-  WalkResult walk = module.walk([&](Operation *op) {
-    if (!op->hasAttr(AttnDialect::kLaunchAttr))
+  WalkResult walk = module.walk([&](gpu::GPUModuleOp kernels) {
+    bool hasLaunch = llvm::any_of(*kernels.getBody(), [](Operation &op) {
+      return op.hasAttr(AttnDialect::kLaunchAttr);
+    });
+    if (!hasLaunch)
       return WalkResult::advance();
-    llvm::Expected<LaunchRecord> record = readLaunchRecord(op);
+    llvm::Expected<LaunchRecord> record = readLaunchSequence(kernels);
     if (!record) {
-      op->emitError() << llvm::toString(record.takeError());
+      kernels.emitError() << llvm::toString(record.takeError());
       return WalkResult::interrupt();
     }
     result.launches.push_back(std::move(*record));

@@ -433,7 +433,8 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   }
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)
-    CombineOp::create(builder, loc, TypeRange(), partialO, partialLSE, o, lse);
+    CombineOp::create(builder, loc, TypeRange(), partialO, partialLSE, o, lse,
+                      /*kernel=*/StringAttr(), /*plan=*/PlanAttrInterface());
   func::ReturnOp::create(builder, loc);
   return module;
 }

@@ -295,7 +295,7 @@ llvm::Expected<sim::HarnessReport>
 attn::verifyKernel(const std::string &ptx, const LaunchRecord &launch,
                    const sim::HarnessOptions &options) {
   llvm::Expected<std::unique_ptr<sim::Program>> program =
-      sim::parsePTX(ptx, launch.kernel + ".ptx");
+      sim::parsePTX(ptx, launch.steps.front().kernel + ".ptx");
   if (!program)
     return program.takeError();
   return sim::runLaunch(launch, **program, options);

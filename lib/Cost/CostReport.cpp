@@ -37,9 +37,10 @@ static Error writeTimelines(const Trace &trace, const TargetRow &target,
   });
 }
 
-Expected<CostReport> mlir::attn::sim::computeCosts(const MeasuredLaunch &launch,
-                                                   StringRef ptx,
-                                                   const CostOptions &options) {
+/// What is known about one kernel.
+static Expected<CostReport> computeStep(const MeasuredLaunch &launch,
+                                        StringRef ptx,
+                                        const CostOptions &options) {
   CostReport costs;
   if (!options.sass && !options.needsTrace())
     return std::move(costs);
@@ -83,11 +84,51 @@ Expected<CostReport> mlir::attn::sim::computeCosts(const MeasuredLaunch &launch,
   return std::move(costs);
 }
 
+Expected<CostReport>
+mlir::attn::sim::computeCosts(llvm::ArrayRef<MeasuredLaunch> steps,
+                              StringRef ptx, const CostOptions &options) {
+  if (steps.size() == 1)
+    return computeStep(steps.front(), ptx, options);
+  if (!options.trace.empty() || !options.timeline.empty())
+    return createStringError("expected a launch of one kernel for a timeline, "
+                             "got " +
+                             llvm::Twine(steps.size()));
+  CostReport costs;
+  for (const MeasuredLaunch &step : steps) {
+    Expected<CostReport> found = computeStep(step, ptx, options);
+    if (!found)
+      return found.takeError();
+    found->kernel = step.kernel.str();
+    costs.steps.push_back(std::move(*found));
+  }
+  return std::move(costs);
+}
+
+double CostReport::getMicroseconds() const {
+  double sum = estimate ? estimate->microseconds : 0;
+  for (const CostReport &step : steps)
+    sum += step.getMicroseconds();
+  return sum;
+}
+
 void CostReport::addTo(llvm::json::Value &report) const {
+  llvm::json::Object &object = *report.getAsObject();
   if (sass)
-    (*report.getAsObject())["sass"] = sass->toJSON();
+    object["sass"] = sass->toJSON();
   if (estimate)
-    (*report.getAsObject())["estimate"] = estimate->toJSON();
+    object["estimate"] = estimate->toJSON();
+  llvm::json::Array counts, estimates;
+  for (const CostReport &step : steps) {
+    if (step.sass)
+      counts.push_back(step.sass->toJSON());
+    if (step.estimate)
+      estimates.push_back(step.estimate->toJSON());
+  }
+  if (!counts.empty())
+    object["sass"] = llvm::json::Object{{"steps", std::move(counts)}};
+  if (!estimates.empty())
+    object["estimate"] = llvm::json::Object{{"microseconds", getMicroseconds()},
+                                            {"steps", std::move(estimates)}};
 }
 
 void CostReport::print(llvm::raw_ostream &os) const {
@@ -95,4 +136,9 @@ void CostReport::print(llvm::raw_ostream &os) const {
     sass->print(os);
   if (estimate)
     estimate->print(os);
+  for (const CostReport &step : steps) {
+    if (step.sass || step.estimate)
+      os << "kernel " << step.kernel << ":\n";
+    step.print(os);
+  }
 }

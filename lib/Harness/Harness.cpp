@@ -9,6 +9,8 @@
 
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"
+#include "HarnessSteps.h"
+#include "attn/Harness/PartialResults.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -21,26 +23,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
-
-Error sim::checkParameters(const KernelInfo &kernel,
-                           ArrayRef<ParameterSlot> slots) {
-  if (kernel.params.size() != slots.size())
-    return createStringError(
-        "kernel \"" + kernel.name + "\" has " + Twine(kernel.params.size()) +
-        " parameters, the launch record gives " + Twine(slots.size()));
-  for (auto [index, pair] : llvm::enumerate(llvm::zip(kernel.params, slots))) {
-    auto [declared, given] = pair;
-    if (declared.offset != given.offset || declared.size != given.size)
-      return createStringError(
-          llvm::formatv("args[{0}]: expected {1} bytes at offset {2}, as "
-                        "kernel \"{3}\" declares \"{4}\", got {5} bytes at "
-                        "offset {6}",
-                        index, declared.size, declared.offset, kernel.name,
-                        declared.name, given.size, given.offset)
-              .str());
-  }
-  return Error::success();
-}
 
 static StringRef describeTiming(AsyncTiming timing) {
   switch (timing) {
@@ -90,14 +72,18 @@ public:
   Expected<HarnessReport> run();
 
 private:
-  LaunchShape shape;
-  Expected<RunReport> runOnce(LaunchConfig config,
-                              std::vector<HarnessTensor> &tensors,
-                              std::vector<std::string> &problems);
-  Error checkProgram();
+  Expected<std::vector<HarnessStep>>
+  runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
+          std::vector<std::string> &problems);
   Error checkWorkspaces(ArrayRef<HarnessTensor> tensors);
   Error computeReferenceOf(ArrayRef<HarnessTensor> tensors);
   Error compare(HarnessReport &report);
+  /// True for an attn.combine by itself, whose inputs are all that there is.
+  bool mergesPartialResults() const {
+    return !record.problem && record.findTensor("partial_o") &&
+           record.findTensor("partial_lse") && record.findTensor("o");
+  }
+  Error computeMerged(ArrayRef<HarnessTensor> tensors);
   void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
                    std::vector<std::string> &problems);
   Error runCorners(HarnessReport &report);
@@ -116,24 +102,11 @@ private:
 
 } // namespace
 
-Error Runner::checkProgram() {
-  const KernelInfo *kernel = program.findKernel(record.kernel);
-  if (!kernel)
-    return createStringError(program.getName() + ": expected a kernel \"" +
-                             record.kernel +
-                             "\" as in the launch record, got none");
-  if (program.getTarget() != record.chip)
-    return createStringError(program.getName() + ": expected target " +
-                             record.chip + " as in the launch record, got " +
-                             program.getTarget());
-  return checkParameters(*kernel, resolved.parameters);
-}
-
 /// Workspaces have sizes of their own, beside the tensors.
 Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
   std::vector<HostBuffer> buffers;
   for (auto [index, bytes] : llvm::enumerate(resolved.workspaceBytes))
-    buffers.push_back({("workspace " + Twine(index)).str(),
+    buffers.push_back({record.describeWorkspace(index),
                        getHostBytes(bytes, TensorAccess::Write)});
   for (const HarnessTensor &tensor : tensors)
     buffers.push_back(
@@ -146,6 +119,8 @@ Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
 Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   if (!options.verify)
     return Error::success();
+  if (mergesPartialResults())
+    return computeMerged(tensors);
   if (!record.problem)
     return createStringError("launch record: expected a problem to verify, got "
                              "none");
@@ -188,8 +163,18 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   return Error::success();
 }
 
+Error Runner::computeMerged(ArrayRef<HarnessTensor> tensors) {
+  Expected<AttentionResult> result =
+      mergePartialResults(tensors[*record.findTensor("partial_o")].getView(),
+                          tensors[*record.findTensor("partial_lse")].getView());
+  if (!result)
+    return result.takeError();
+  reference = std::move(*result);
+  return Error::success();
+}
+
 bool Runner::isOwned(const HarnessTensor &tensor, int64_t element) const {
-  if (!reference || !record.problem->varlen)
+  if (!reference || !record.problem || !record.problem->varlen)
     return true;
   if (tensor.argument.name == "lse")
     return reference->defined[element];
@@ -244,109 +229,74 @@ void Runner::checkWrites(const HarnessTensor &tensor,
 }
 
 /// A launch that shares the workspace would not find what it needs.
-static void checkRestored(size_t index, const Allocation &allocation,
+static void checkRestored(const std::string &name, const Allocation &allocation,
                           std::vector<std::string> &problems) {
   size_t left =
       llvm::count_if(allocation.bytes, [](uint8_t byte) { return byte != 0; });
   if (left)
-    problems.push_back(llvm::formatv(
-        "workspace {0}: expected zeros behind the kernel, got {1} "
-        "bytes that are not 0",
-        index, left));
+    problems.push_back(
+        llvm::formatv("{0}: expected zeros behind the kernel, got {1} bytes "
+                      "that are not 0",
+                      name, left));
 }
 
-/// Bytes of the elements alone.
-static uint64_t getElementBytes(const TensorArgument &argument) {
-  uint64_t bytes = getByteWidth(argument.dtype);
-  for (int64_t extent : argument.shape)
-    bytes *= uint64_t(extent);
-  return bytes;
+/// Gives a tensor its place in memory, with the contents of one that is read.
+static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
+  TensorArgument &argument = tensor.argument;
+  uint64_t bytes = cantFail(
+      getExtentBytes(argument.shape, argument.strides, argument.dtype));
+  argument.address = memory.allocate(bytes, argument.name);
+  if (tensor.access != TensorAccess::Read)
+    return Error::success();
+  // Element by element: what lies between them stays uninitialised.
+  Error error = Error::success();
+  unsigned width = getByteWidth(argument.dtype);
+  forEachElement(argument, [&](int64_t offset) {
+    if (!error)
+      error = memory.write(argument.address + offset,
+                           ArrayRef(tensor.bytes).slice(offset, width));
+  });
+  if (error || !bytes)
+    return error;
+  return memory.setAccess(argument.address, Access::Read);
 }
 
-Expected<RunReport> Runner::runOnce(LaunchConfig config,
-                                    std::vector<HarnessTensor> &tensors,
-                                    std::vector<std::string> &problems) {
-  Memory memory;
-  std::vector<TensorArgument> arguments;
+Expected<std::vector<HarnessStep>>
+Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
+                std::vector<std::string> &problems) {
+  LaunchMemory place;
   for (HarnessTensor &tensor : tensors) {
-    TensorArgument &argument = tensor.argument;
-    uint64_t bytes = cantFail(
-        getExtentBytes(argument.shape, argument.strides, argument.dtype));
-    argument.address = memory.allocate(bytes, argument.name);
-    if (tensor.access == TensorAccess::Read) {
-      // Element by element: what lies between them stays uninitialised.
-      Error error = Error::success();
-      unsigned width = getByteWidth(argument.dtype);
-      forEachElement(argument, [&](int64_t offset) {
-        if (!error)
-          error = memory.write(argument.address + offset,
-                               ArrayRef(tensor.bytes).slice(offset, width));
-      });
-      if (error)
-        return std::move(error);
-      if (bytes)
-        if (Error error = memory.setAccess(argument.address, Access::Read))
-          return std::move(error);
-    }
-    arguments.push_back(argument);
-  }
-  std::vector<uint64_t> workspaces;
-  for (auto [index, bytes] : llvm::enumerate(resolved.workspaceBytes)) {
-    workspaces.push_back(
-        memory.allocate(bytes, ("workspace" + Twine(index)).str()));
-    if (record.workspaces[index].zeroed && bytes)
-      if (Error error = memory.fill(workspaces.back(), bytes, 0))
-        return std::move(error);
-  }
-  Expected<BoundParameters> bound =
-      bindParameters(record, resolved, arguments, options.scalars, workspaces);
-  if (!bound)
-    return bound.takeError();
-  for (const TensorMapParameter &map : bound->tensorMaps)
-    if (Error error = writeTensorMap(map, bound->bytes))
+    if (Error error = placeTensor(tensor, place.memory))
       return std::move(error);
-
-  RunReport report;
-  report.completed = true;
-  if (llvm::all_of(resolved.grid, [](uint32_t extent) { return extent > 0; })) {
-    config.kernel = record.kernel;
-    config.grid = resolved.grid;
-    for (unsigned axis : {0, 1, 2}) {
-      config.block[axis] = record.block[axis];
-      config.cluster[axis] = record.cluster[axis];
-    }
-    config.dynamicShared = record.sharedBytes;
-    config.params = std::move(bound->bytes);
-    config.progress = &progress;
-    for (const TensorArgument &argument : arguments)
-      if (record.tensors[&argument - arguments.data()].access ==
-          TensorAccess::Write)
-        config.expectedStores += getElementBytes(argument);
-    if (const KernelInfo *kernel = program.findKernel(record.kernel))
-      shape = getShape(config, *kernel);
-    Expected<RunReport> result = sim::run(program, memory, config);
-    if (!result)
-      return result.takeError();
-    report = std::move(*result);
+    place.tensors.push_back(tensor.argument);
   }
+  if (Error error = placeWorkspaces(record, resolved, place))
+    return std::move(error);
+  config.progress = &progress;
+  Expected<std::vector<HarnessStep>> steps =
+      runSteps(record, resolved, program, config, options.scalars, place);
+  if (!steps)
+    return steps.takeError();
+  bool completed = llvm::all_of(
+      *steps, [](const HarnessStep &step) { return step.run.completed; });
   for (HarnessTensor &tensor : tensors) {
     if (tensor.access != TensorAccess::Write)
       continue;
-    const Allocation *allocation = memory.find(tensor.argument.address);
+    const Allocation *allocation = place.memory.find(tensor.argument.address);
     tensor.bytes.clear();
     if (!allocation)
       continue;
     tensor.bytes = allocation->bytes;
     // A run that stopped early left its outputs unfinished in any case.
-    if (report.completed)
+    if (completed)
       checkWrites(tensor, *allocation, problems);
   }
-  if (report.completed)
-    for (auto [index, address] : llvm::enumerate(workspaces))
-      if (const Allocation *allocation = memory.find(address);
+  if (completed)
+    for (auto [index, address] : llvm::enumerate(place.workspaces))
+      if (const Allocation *allocation = place.memory.find(address);
           allocation && record.workspaces[index].restored)
-        checkRestored(index, *allocation, problems);
-  return std::move(report);
+        checkRestored(record.describeWorkspace(index), *allocation, problems);
+  return steps;
 }
 
 double sim::getDefaultTolerance(DType q, DType o) {
@@ -364,18 +314,31 @@ Error Runner::compare(HarnessReport &report) {
   if (!reference || !report.run.completed)
     return Error::success();
   const HarnessTensor *o = report.findTensor("o");
+  const HarnessTensor *q = report.findTensor("q");
   report.outputTolerance =
       options.outputTolerance >= 0
           ? options.outputTolerance
-          : getDefaultTolerance(report.findTensor("q")->argument.dtype,
+          : getDefaultTolerance(q ? q->argument.dtype : o->argument.dtype,
                                 o->argument.dtype);
   report.lseTolerance = options.lseTolerance >= 0 ? options.lseTolerance : 1e-3;
-  Expected<Deviation> output = compareOutput(o->getView(), *reference);
+  const HarnessTensor *lse = report.findTensor("lse");
+  std::optional<AttentionResult> merged;
+  // Partial results are right if they merge to the whole.
+  if (lse && o->argument.shape.size() == 5) {
+    Expected<AttentionResult> result =
+        mergePartialResults(o->getView(), lse->getView());
+    if (!result)
+      return result.takeError();
+    merged = std::move(*result);
+  }
+  Expected<Deviation> output =
+      compareOutput(merged ? viewOutput(*merged) : o->getView(), *reference);
   if (!output)
     return output.takeError();
   report.output = std::move(*output);
-  if (const HarnessTensor *lse = report.findTensor("lse")) {
-    Expected<Deviation> deviation = compareLSE(lse->getView(), *reference);
+  if (lse) {
+    Expected<Deviation> deviation =
+        compareLSE(merged ? viewLSE(*merged) : lse->getView(), *reference);
     if (!deviation)
       return deviation.takeError();
     report.lse = std::move(*deviation);
@@ -401,14 +364,15 @@ Error Runner::runCorners(HarnessReport &report) {
                    seconds, seconds * double(corners.size() - index - 1));
     std::vector<HarnessTensor> tensors = report.tensors;
     std::vector<std::string> problems;
-    Expected<RunReport> result = runOnce(corner, tensors, problems);
-    if (!result)
-      return result.takeError();
+    Expected<std::vector<HarnessStep>> steps =
+        runOnce(corner, tensors, problems);
+    if (!steps)
+      return steps.takeError();
+    RunReport result = joinReports(*steps);
     ++report.runs;
     std::string name = describeConfig(corner);
-    if (!result->isClean())
-      report.problems.push_back("under " + name + ": " +
-                                getFirstError(*result));
+    if (!result.isClean())
+      report.problems.push_back("under " + name + ": " + getFirstError(result));
     for (const std::string &problem : problems)
       report.problems.push_back("under " + name + ": " + problem);
     for (auto [first, second] : llvm::zip_equal(report.tensors, tensors)) {
@@ -428,8 +392,9 @@ Error Runner::runCorners(HarnessReport &report) {
 /// The second run is a report of its own, of which the first one takes what it
 /// prints.
 Error Runner::runLostBets(HarnessReport &report) {
-  if (!options.verify || !report.run.completed || options.inputs.count("q") ||
-      options.inputs.count("k") || !options.losesBets.value_or(true))
+  if (!options.verify || !record.problem || !report.run.completed ||
+      options.inputs.count("q") || options.inputs.count("k") ||
+      !options.losesBets.value_or(true))
     return Error::success();
   if (!options.losesBets &&
       report.run.counters.warpInstructions > kMostForSecondRun) {
@@ -441,11 +406,11 @@ Error Runner::runLostBets(HarnessReport &report) {
   enlargeScores(*record.problem, second.tensors);
   if (Error error = computeReferenceOf(second.tensors))
     return error;
-  Expected<RunReport> result =
+  Expected<std::vector<HarnessStep>> steps =
       runOnce(options.config, second.tensors, second.problems);
-  if (!result)
-    return result.takeError();
-  second.run = std::move(*result);
+  if (!steps)
+    return steps.takeError();
+  second.run = joinReports(*steps);
   if (Error error = compare(second))
     return error;
   if (!second.run.isClean())
@@ -472,7 +437,6 @@ Error Runner::runLostBets(HarnessReport &report) {
 
 Expected<HarnessReport> Runner::run() {
   HarnessReport report;
-  report.kernel = record.kernel;
   report.chip = record.chip;
   Expected<std::vector<HarnessTensor>> tensors =
       makeTensors(record, options, progress);
@@ -482,14 +446,19 @@ Expected<HarnessReport> Runner::run() {
   std::vector<TensorArgument> arguments;
   for (const HarnessTensor &tensor : report.tensors)
     arguments.push_back(tensor.argument);
-  Expected<ResolvedLaunch> launch = resolveLaunch(record, arguments);
+  std::optional<int64_t> multiprocessors;
+  if (Expected<const TargetRow &> target = lookupTarget(record.chip))
+    multiprocessors = target->smCount;
+  else
+    llvm::consumeError(target.takeError());
+  Expected<ResolvedLaunch> launch =
+      resolveLaunch(record, arguments, multiprocessors);
   if (!launch)
     return launch.takeError();
   resolved = std::move(*launch);
-  report.grid = resolved.grid;
   if (Error error = checkWorkspaces(report.tensors))
     return std::move(error);
-  if (Error error = checkProgram())
+  if (Error error = sim::checkProgram(record, resolved, program))
     return std::move(error);
   Effort effort = estimateEffort(record, report.tensors, options);
   double corners = options.corners ? 8 * effort.simulation : 0;
@@ -499,13 +468,13 @@ Expected<HarnessReport> Runner::run() {
     return std::move(error);
   if (!progress.begin("simulation", effort.simulation, corners))
     return progress.takeError();
-  Expected<RunReport> result =
+  Expected<std::vector<HarnessStep>> steps =
       runOnce(options.config, report.tensors, report.problems);
-  if (!result)
-    return result.takeError();
-  report.run = std::move(*result);
+  if (!steps)
+    return steps.takeError();
+  report.steps = std::move(*steps);
+  report.run = joinReports(report.steps);
   report.runs = 1;
-  report.shape = shape;
   if (Error error = compare(report))
     return std::move(error);
   if (options.corners && report.run.completed)

@@ -252,17 +252,25 @@ Error TensorMaker::unify(ArrayRef<std::pair<StringRef, unsigned>> sizes,
 
 Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   using Sizes = std::vector<std::pair<StringRef, unsigned>>;
+  // Partial results have their run in front of the batch.
+  std::optional<unsigned> o = record.findTensor("o");
+  unsigned lead = o && record.tensors[*o].shape.size() == 5 ? 1 : 0;
   const std::pair<Sizes, int64_t> groups[] = {
-      {{{"q", 0}, {"k", 0}, {"v", 0}, {"o", 0}, {"lse", 0}}, kDynamicSize},
-      {{{"q", 1}, {"o", 1}, {"lse", 1}, {"sinks", 0}, {"q_descale", 1}},
+      {{{"q", 0}, {"k", 0}, {"v", 0}, {"o", lead}, {"lse", lead}},
+       kDynamicSize},
+      {{{"q", 1},
+        {"o", lead + 1},
+        {"lse", lead + 1},
+        {"sinks", 0},
+        {"q_descale", 1}},
        problem.heads},
       {{{"k", 1}, {"v", 1}, {"k_descale", 1}, {"v_descale", 1}},
        problem.kvHeads},
       {{{"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}}, kDynamicSize},
-      {{{"q", 2}, {"o", 2}, {"lse", 2}}, kDynamicSize},
+      {{{"q", 2}, {"o", lead + 2}, {"lse", lead + 2}}, kDynamicSize},
       {{{"k", 2}, {"v", 2}}, kDynamicSize},
       {{{"q", 3}, {"k", 3}}, problem.d},
-      {{{"v", 3}, {"o", 3}}, problem.dv},
+      {{{"v", 3}, {"o", lead + 3}}, problem.dv},
       {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};
   for (const auto &[sizes, value] : groups)
     if (Error error = unify(sizes, value))

@@ -23,6 +23,13 @@ const HarnessTensor *HarnessReport::findTensor(StringRef name) const {
   return found == tensors.end() ? nullptr : &*found;
 }
 
+std::vector<MeasuredLaunch> HarnessReport::getMeasured() const {
+  std::vector<MeasuredLaunch> measured;
+  for (const HarnessStep &step : steps)
+    measured.push_back({step.kernel, chip, step.shape, step.run});
+  return measured;
+}
+
 /// JSON has no infinity and no NaN.
 static json::Value toNumber(double value) {
   if (std::isnan(value))
@@ -48,14 +55,22 @@ json::Value HarnessReport::toJSON() const {
                      {"dtype", stringifyDType(tensor.argument.dtype)},
                      {"shape", json::Array(tensor.argument.shape)},
                      {"strides", json::Array(tensor.argument.strides)}});
-  json::Object object{{"kernel", kernel},
+  json::Object object{{"kernel", steps.front().kernel},
                       {"chip", chip},
-                      {"grid", json::Array(grid)},
+                      {"grid", json::Array(steps.front().grid)},
                       {"tensors", std::move(shapes)},
                       {"passed", hasPassed()},
                       {"problems", json::Array(problems)},
                       {"runs", runs},
                       {"run", run.toJSON()}};
+  if (steps.size() > 1) {
+    json::Array list;
+    for (const HarnessStep &step : steps)
+      list.push_back(json::Object{{"kernel", step.kernel},
+                                  {"grid", json::Array(step.grid)},
+                                  {"run", step.run.toJSON()}});
+    object["steps"] = std::move(list);
+  }
   if (output)
     object["output"] = ::toJSON(*output, outputTolerance);
   if (lse)
@@ -101,8 +116,13 @@ static void printCounters(llvm::raw_ostream &os, const Counters &counters) {
 }
 
 void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
-  os << llvm::formatv("kernel {0} for {1}, grid {2} x {3} x {4}\n", kernel,
-                      chip, grid[0], grid[1], grid[2]);
+  for (auto [index, step] : llvm::enumerate(steps)) {
+    if (steps.size() > 1)
+      os << llvm::formatv("step {0} of {1}: ", index + 1, steps.size());
+    os << llvm::formatv("kernel {0} for {1}, grid {2} x {3} x {4}\n",
+                        step.kernel, chip, step.grid[0], step.grid[1],
+                        step.grid[2]);
+  }
   for (const std::string &problem : problems)
     os << "error: " << problem << "\n";
   run.print(os, file);

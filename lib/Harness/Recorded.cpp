@@ -3,6 +3,7 @@
 
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"
+#include "HarnessSteps.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -267,9 +268,7 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     return std::move(error);
   Memory memory;
   HarnessReport report;
-  report.kernel = launch.kernel;
   report.chip = launch.chip;
-  report.grid = launch.grid;
   std::vector<uint64_t> addresses;
   for (const RecordedTensor &recorded : launch.tensors) {
     Expected<HarnessTensor> tensor = placeTensor(launch, recorded, memory);
@@ -286,11 +285,12 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
     return parameters.takeError();
   config.params = std::move(*parameters);
   Memory::Snapshot before = memory.save();
-  report.shape = getShape(config, *kernel);
+  LaunchShape shape = getShape(config, *kernel);
   Expected<RunReport> result = sim::run(program, memory, config);
   if (!result)
     return result.takeError();
   report.run = std::move(*result);
+  report.steps = {{launch.kernel, launch.grid, shape, report.run}};
   report.runs = 1;
   setTolerances(report, options);
   for (auto [tensor, recorded] :

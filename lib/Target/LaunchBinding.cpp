@@ -71,10 +71,9 @@ static Error checkTensor(const LaunchTensor &expected,
 }
 
 /// Offsets as the CUDA driver lays parameters out: each at its own alignment.
-static void layOutParameters(const LaunchRecord &record,
-                             ResolvedLaunch &resolved) {
+static void layOutParameters(const LaunchStep &step, ResolvedStep &resolved) {
   uint64_t offset = 0;
-  for (const LaunchArg &arg : record.args) {
+  for (const LaunchArg &arg : step.args) {
     uint64_t size = 8, align = 8;
     switch (arg.kind) {
     case ArgKind::Pointer:
@@ -83,6 +82,7 @@ static void layOutParameters(const LaunchRecord &record,
     case ArgKind::Size:
     case ArgKind::Stride:
     case ArgKind::Scalar:
+    case ArgKind::Expression:
       size = align = getByteWidth(arg.type);
       break;
     case ArgKind::TensorMap:
@@ -97,10 +97,49 @@ static void layOutParameters(const LaunchRecord &record,
   resolved.parameterBytes = offset;
 }
 
-Expected<ResolvedLaunch>
-mlir::attn::resolveLaunch(const LaunchRecord &record,
-                          ArrayRef<TensorArgument> tensors) {
-  ResolvedLaunch resolved;
+/// Where a step is in messages: nothing for the only one.
+static std::string getStepPrefix(const LaunchRecord &record, unsigned step) {
+  return record.steps.size() == 1 ? std::string()
+                                  : ("steps[" + Twine(step) + "].").str();
+}
+
+static Expected<ResolvedStep> resolveStep(const LaunchStep &step,
+                                          SizeExpr::Lookup lookup) {
+  ResolvedStep resolved;
+  // CUDA programming guide, "Technical Specifications per Compute Capability".
+  constexpr int64_t gridLimits[] = {INT32_MAX, 65535, 65535};
+  for (unsigned axis : {0, 1, 2}) {
+    Expected<int64_t> extent = step.grid[axis].evaluate(lookup);
+    if (!extent)
+      return createStringError("grid[" + Twine(axis) +
+                               "]: " + llvm::toString(extent.takeError()));
+    if (*extent < 0 || *extent > gridLimits[axis])
+      return createStringError(
+          "grid[" + Twine(axis) + "]: expected an extent from 0 to " +
+          Twine(gridLimits[axis]) + ", got " + Twine(*extent));
+    if (*extent % step.cluster[axis])
+      return createStringError(
+          "grid[" + Twine(axis) + "]: expected a multiple of the cluster's " +
+          Twine(step.cluster[axis]) + ", got " + Twine(*extent));
+    resolved.grid[axis] = *extent;
+  }
+  for (auto [index, arg] : llvm::enumerate(step.args)) {
+    resolved.values.push_back(0);
+    if (arg.kind != ArgKind::Expression)
+      continue;
+    Expected<int64_t> value = arg.expression.evaluate(lookup);
+    if (!value)
+      return createStringError("args[" + Twine(index) +
+                               "].value: " + llvm::toString(value.takeError()));
+    resolved.values.back() = *value;
+  }
+  layOutParameters(step, resolved);
+  return std::move(resolved);
+}
+
+/// For each tensor of the record its index among the caller's, which it fits.
+static Expected<llvm::SmallVector<unsigned, 8>>
+matchTensors(const LaunchRecord &record, ArrayRef<TensorArgument> tensors) {
   for (const TensorArgument &actual : tensors) {
     if (!record.findTensor(actual.name))
       return failTensor(actual.name,
@@ -110,6 +149,7 @@ mlir::attn::resolveLaunch(const LaunchRecord &record,
         }) > 1)
       return failTensor(actual.name, "expected one tensor, got two");
   }
+  llvm::SmallVector<unsigned, 8> indices;
   for (const LaunchTensor &expected : record.tensors) {
     const auto *actual = llvm::find_if(tensors, [&](const auto &candidate) {
       return candidate.name == expected.name;
@@ -118,10 +158,25 @@ mlir::attn::resolveLaunch(const LaunchRecord &record,
       return failTensor(expected.name, "missing");
     if (Error error = checkTensor(expected, *actual))
       return std::move(error);
-    resolved.tensors.push_back(actual - tensors.begin());
+    indices.push_back(actual - tensors.begin());
   }
+  return std::move(indices);
+}
+
+Expected<ResolvedLaunch>
+mlir::attn::resolveLaunch(const LaunchRecord &record,
+                          ArrayRef<TensorArgument> tensors,
+                          std::optional<int64_t> multiprocessors) {
+  ResolvedLaunch resolved;
+  Expected<llvm::SmallVector<unsigned, 8>> indices =
+      matchTensors(record, tensors);
+  if (!indices)
+    return indices.takeError();
+  resolved.tensors = std::move(*indices);
 
   auto lookup = [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+    if (symbol.isDevice())
+      return multiprocessors;
     std::optional<unsigned> index = record.findTensor(symbol.tensor);
     if (!index)
       return std::nullopt;
@@ -131,35 +186,25 @@ mlir::attn::resolveLaunch(const LaunchRecord &record,
       return std::nullopt;
     return values[symbol.index];
   };
-  // CUDA programming guide, "Technical Specifications per Compute Capability".
-  constexpr int64_t gridLimits[] = {INT32_MAX, 65535, 65535};
-  for (unsigned axis : {0, 1, 2}) {
-    Expected<int64_t> extent = record.grid[axis].evaluate(lookup);
-    if (!extent)
-      return createStringError("grid[" + Twine(axis) +
-                               "]: " + llvm::toString(extent.takeError()));
-    if (*extent < 0 || *extent > gridLimits[axis])
-      return createStringError(
-          "grid[" + Twine(axis) + "]: expected an extent from 0 to " +
-          Twine(gridLimits[axis]) + ", got " + Twine(*extent));
-    if (*extent % record.cluster[axis])
-      return createStringError(
-          "grid[" + Twine(axis) + "]: expected a multiple of the cluster's " +
-          Twine(record.cluster[axis]) + ", got " + Twine(*extent));
-    resolved.grid[axis] = *extent;
+  for (auto [index, step] : llvm::enumerate(record.steps)) {
+    Expected<ResolvedStep> found = resolveStep(step, lookup);
+    if (!found)
+      return createStringError(getStepPrefix(record, index) +
+                               llvm::toString(found.takeError()));
+    resolved.steps.push_back(std::move(*found));
   }
+  StringRef field = record.steps.size() == 1 ? "workspace" : "workspaces";
   for (auto [index, workspace] : llvm::enumerate(record.workspaces)) {
     Expected<int64_t> bytes = workspace.bytes.evaluate(lookup);
     if (!bytes)
-      return createStringError("workspace[" + Twine(index) +
+      return createStringError(field + "[" + Twine(index) +
                                "].bytes: " + llvm::toString(bytes.takeError()));
     if (*bytes < 0)
-      return createStringError("workspace[" + Twine(index) +
+      return createStringError(field + "[" + Twine(index) +
                                "].bytes: expected at least 0, got " +
                                Twine(*bytes));
     resolved.workspaceBytes.push_back(*bytes);
   }
-  layOutParameters(record, resolved);
   return std::move(resolved);
 }
 
@@ -273,14 +318,17 @@ static Error writeScalar(const LaunchArg &arg, std::optional<double> value,
 }
 
 Expected<BoundParameters> mlir::attn::bindParameters(
-    const LaunchRecord &record, const ResolvedLaunch &resolved,
+    const LaunchRecord &record, const ResolvedLaunch &resolved, unsigned step,
     ArrayRef<TensorArgument> tensors, const llvm::StringMap<double> &scalars,
     ArrayRef<uint64_t> workspaces) {
+  const ResolvedStep &layout = resolved.steps[step];
   BoundParameters bound;
-  bound.bytes.assign(resolved.parameterBytes, 0);
+  bound.bytes.assign(layout.parameterBytes, 0);
   for (const auto &scalar : scalars)
-    if (llvm::none_of(record.args, [&](const LaunchArg &arg) {
-          return arg.kind == ArgKind::Scalar && arg.name == scalar.getKey();
+    if (llvm::none_of(record.steps, [&](const LaunchStep &each) {
+          return llvm::any_of(each.args, [&](const LaunchArg &arg) {
+            return arg.kind == ArgKind::Scalar && arg.name == scalar.getKey();
+          });
         }))
       return createStringError("scalar \"" + scalar.getKey() +
                                "\": the launch record has no scalar of this "
@@ -288,8 +336,8 @@ Expected<BoundParameters> mlir::attn::bindParameters(
   if (workspaces.size() != record.workspaces.size())
     return createStringError("expected " + Twine(record.workspaces.size()) +
                              " workspaces, got " + Twine(workspaces.size()));
-  for (auto [index, arg] : llvm::enumerate(record.args)) {
-    uint8_t *bytes = bound.bytes.data() + resolved.parameters[index].offset;
+  for (auto [index, arg] : llvm::enumerate(record.steps[step].args)) {
+    uint8_t *bytes = bound.bytes.data() + layout.parameters[index].offset;
     Error error = Error::success();
     auto getTensor = [&, tensor = arg.tensor]() -> const TensorArgument & {
       return tensors[resolved.tensors[tensor]];
@@ -315,7 +363,7 @@ Expected<BoundParameters> mlir::attn::bindParameters(
     }
     case ArgKind::TensorMap: {
       Expected<TensorMapParameter> map =
-          makeTensorMap(arg, getTensor(), resolved.parameters[index]);
+          makeTensorMap(arg, getTensor(), layout.parameters[index]);
       if (map)
         bound.tensorMaps.push_back(std::move(*map));
       else
@@ -325,9 +373,13 @@ Expected<BoundParameters> mlir::attn::bindParameters(
     case ArgKind::Workspace:
       llvm::support::endian::write64le(bytes, workspaces[arg.workspace]);
       break;
+    case ArgKind::Expression:
+      error = writeInteger(arg.type, layout.values[index], bytes);
+      break;
     }
     if (error)
-      return createStringError("args[" + Twine(index) +
+      return createStringError(getStepPrefix(record, step) + "args[" +
+                               Twine(index) +
                                "]: " + llvm::toString(std::move(error)));
   }
   return std::move(bound);

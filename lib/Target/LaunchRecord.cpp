@@ -30,3 +30,47 @@ std::optional<unsigned> LaunchRecord::findTensor(StringRef name) const {
       return index;
   return std::nullopt;
 }
+
+std::string LaunchRecord::describeWorkspace(unsigned index) const {
+  StringRef name = workspaces[index].name;
+  return name.empty() ? "workspace " + std::to_string(index)
+                      : ("workspace \"" + name + "\"").str();
+}
+
+std::string LaunchRecord::describeStep(unsigned index) const {
+  std::string name = "kernel \"" + steps[index].kernel + "\"";
+  if (steps.size() == 1)
+    return name;
+  return "step " + std::to_string(index + 1) + ", " + name;
+}
+
+/// True if an expression needs a number that version 1 does not know.
+static bool usesDevice(const SizeExpr &expression) {
+  return llvm::any_of(expression.getSymbols(), [](const SizeSymbol &symbol) {
+    return symbol.isDevice();
+  });
+}
+
+int64_t LaunchRecord::getLeastVersion() const {
+  if (steps.size() != 1)
+    return 2;
+  const LaunchStep &step = steps.front();
+  bool isNew = step.cooperative || step.programmatic ||
+               llvm::any_of(step.grid, usesDevice) ||
+               llvm::any_of(step.args,
+                            [](const LaunchArg &arg) {
+                              return arg.kind == ArgKind::Expression ||
+                                     arg.access != WorkspaceAccess::Update;
+                            }) ||
+               llvm::any_of(workspaces, [](const LaunchWorkspace &workspace) {
+                 return !workspace.name.empty() || workspace.persistent ||
+                        usesDevice(workspace.bytes);
+               });
+  return isNew ? 2 : 1;
+}
+
+bool LaunchWorkspace::operator==(const LaunchWorkspace &other) const {
+  return name == other.name && bytes.getText() == other.bytes.getText() &&
+         zeroed == other.zeroed && restored == other.restored &&
+         persistent == other.persistent;
+}

@@ -19,10 +19,21 @@ inline constexpr NameEntry<DType> indexTypeNames[] = {{DType::I32, "i32"},
 inline constexpr NameEntry<TensorAccess> accessNames[] = {
     {TensorAccess::Read, "read"}, {TensorAccess::Write, "write"}};
 
-inline constexpr NameEntry<ArgKind> argKindNames[] = {
+inline constexpr NameEntry<ArgKind> argKindNamesOfVersion1[] = {
     {ArgKind::Pointer, "pointer"},      {ArgKind::Size, "size"},
     {ArgKind::Stride, "stride"},        {ArgKind::Scalar, "scalar"},
     {ArgKind::TensorMap, "tensor_map"}, {ArgKind::Workspace, "workspace"}};
+
+inline constexpr NameEntry<ArgKind> argKindNames[] = {
+    {ArgKind::Pointer, "pointer"},      {ArgKind::Size, "size"},
+    {ArgKind::Stride, "stride"},        {ArgKind::Scalar, "scalar"},
+    {ArgKind::TensorMap, "tensor_map"}, {ArgKind::Workspace, "workspace"},
+    {ArgKind::Expression, "expression"}};
+
+inline constexpr NameEntry<WorkspaceAccess> workspaceAccessNames[] = {
+    {WorkspaceAccess::Update, "update"},
+    {WorkspaceAccess::Read, "read"},
+    {WorkspaceAccess::Write, "write"}};
 
 inline constexpr NameEntry<TensorMapSwizzle> swizzleNames[] = {
     {TensorMapSwizzle::None, "none"},

@@ -40,14 +40,21 @@ private:
   void readRoot();
   void readTarget(const json::Value &value);
   void readTensor(const json::Value &value, std::string path);
-  void readArg(const json::Value &value, std::string path);
+  /// The fields of a step, which stand in the record itself in version 1.
+  void readStep(ObjectReader &reader);
+  void readWorkspaces(ObjectReader &reader, StringRef field);
+  void readArg(LaunchStep &step, const json::Value &value, std::string path);
   void readTensorMap(ObjectReader &reader, LaunchArg &arg);
   void readWorkspace(const json::Value &value, std::string path);
+  bool takeFlag(ObjectReader &reader, StringRef field) {
+    return reader.has(field) && reader.takeBool(field);
+  }
   unsigned readTensorName(ObjectReader &reader);
   void checkSymbols(const SizeExpr &expression, StringRef path);
 
   const json::Value &root;
   Failure failure;
+  int64_t version = 0;
   LaunchRecord record;
 };
 
@@ -64,25 +71,51 @@ void RecordReader::readRoot() {
   // The version comes first: it decides what else can be understood.
   if (!reader.has("version"))
     return reader.fail("version", "missing field; this is no launch record");
-  int64_t version = reader.takeInteger("version", 0);
-  if (!reader.failed() && version != LaunchRecord::currentVersion)
+  version = reader.takeInteger("version", 0);
+  if (!reader.failed() &&
+      (version < 1 || version > LaunchRecord::currentVersion))
     return reader.fail("version",
-                       llvm::formatv("expected {0}, got {1}",
+                       llvm::formatv("expected 1 to {0}, got {1}",
                                      LaunchRecord::currentVersion, version)
                            .str());
 
-  record.kernel = reader.takeString("kernel");
   if (const json::Value *target = reader.take("target"))
     readTarget(*target);
   reader.takeArray("tensors", [&](const json::Value &value, std::string path) {
     readTensor(value, std::move(path));
   });
+  readWorkspaces(reader, version == 1 ? "workspace" : "workspaces");
+  if (version == 1)
+    readStep(reader);
+  else
+    reader.takeArray("steps", [&](const json::Value &value, std::string path) {
+      ObjectReader step(value, std::move(path), failure);
+      readStep(step);
+      step.finish();
+    });
+  if (!failure && record.steps.empty())
+    reader.fail("steps", "expected at least one step, got none");
+  if (reader.has("problem"))
+    if (const json::Value *problem = reader.take("problem"))
+      record.problem = readProblem(*problem, failure);
+  reader.finish();
+}
+
+void RecordReader::readWorkspaces(ObjectReader &reader, StringRef field) {
+  reader.takeArray(field, [&](const json::Value &value, std::string path) {
+    readWorkspace(value, std::move(path));
+  });
+}
+
+void RecordReader::readStep(ObjectReader &reader) {
+  LaunchStep step;
+  step.kernel = reader.takeString("kernel");
   unsigned axis = 0;
   reader.takeArray(
       "grid",
       [&](const json::Value &value, std::string path) {
-        record.grid[axis] = reader.toExpression(value, path);
-        checkSymbols(record.grid[axis++], path);
+        step.grid[axis] = reader.toExpression(value, path);
+        checkSymbols(step.grid[axis++], path);
       },
       3);
   llvm::SmallVector<int64_t, 3> extents;
@@ -90,8 +123,8 @@ void RecordReader::readRoot() {
   reader.takeIntegers("cluster", extents, 1, 3);
   if (failure)
     return;
-  std::copy_n(extents.begin(), 3, record.block.begin());
-  std::copy_n(extents.begin() + 3, 3, record.cluster.begin());
+  std::copy_n(extents.begin(), 3, step.block.begin());
+  std::copy_n(extents.begin() + 3, 3, step.cluster.begin());
   // Limits of every target that the project knows (CUDA programming guide,
   // "Technical Specifications per Compute Capability").
   auto checkProduct = [&](StringRef field, ArrayRef<int64_t> extents,
@@ -103,20 +136,17 @@ void RecordReader::readRoot() {
     if (product > limit)
       reader.fail(field, "expected a product of at most " + Twine(limit));
   };
-  checkProduct("block", record.block, 1024);
-  checkProduct("cluster", record.cluster, 16);
-  record.sharedBytes = reader.takeInteger("shared_bytes", 0, 1 << 20);
-  reader.takeArray("workspace",
-                   [&](const json::Value &value, std::string path) {
-                     readWorkspace(value, std::move(path));
-                   });
+  checkProduct("block", step.block, 1024);
+  checkProduct("cluster", step.cluster, 16);
+  step.sharedBytes = reader.takeInteger("shared_bytes", 0, 1 << 20);
   reader.takeArray("args", [&](const json::Value &value, std::string path) {
-    readArg(value, std::move(path));
+    readArg(step, value, std::move(path));
   });
-  if (reader.has("problem"))
-    if (const json::Value *problem = reader.take("problem"))
-      record.problem = readProblem(*problem, failure);
-  reader.finish();
+  if (version > 1) {
+    step.cooperative = takeFlag(reader, "cooperative");
+    step.programmatic = takeFlag(reader, "programmatic");
+  }
+  record.steps.push_back(std::move(step));
 }
 
 void RecordReader::readTarget(const json::Value &value) {
@@ -156,10 +186,12 @@ unsigned RecordReader::readTensorName(ObjectReader &reader) {
   return index.value_or(0);
 }
 
-void RecordReader::readArg(const json::Value &value, std::string path) {
+void RecordReader::readArg(LaunchStep &step, const json::Value &value,
+                           std::string path) {
   ObjectReader reader(value, std::move(path), failure);
   LaunchArg arg;
-  arg.kind = reader.takeEnum("kind", argKindNames);
+  arg.kind = version == 1 ? reader.takeEnum("kind", argKindNamesOfVersion1)
+                          : reader.takeEnum("kind", argKindNames);
   if (reader.failed())
     return;
   switch (arg.kind) {
@@ -188,10 +220,19 @@ void RecordReader::readArg(const json::Value &value, std::string path) {
   case ArgKind::Workspace:
     arg.workspace =
         reader.takeInteger("index", 0, int64_t(record.workspaces.size()) - 1);
+    if (version > 1 && reader.has("access"))
+      arg.access = reader.takeEnum("access", workspaceAccessNames);
+    break;
+  case ArgKind::Expression:
+    if (const json::Value *text = reader.take("value")) {
+      arg.expression = reader.toExpression(*text, reader.at("value"));
+      checkSymbols(arg.expression, reader.at("value"));
+    }
+    arg.type = reader.takeEnum("type", indexTypeNames);
     break;
   }
   reader.finish();
-  record.args.push_back(std::move(arg));
+  step.args.push_back(std::move(arg));
 }
 
 void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
@@ -237,20 +278,38 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
 void RecordReader::readWorkspace(const json::Value &value, std::string path) {
   ObjectReader reader(value, path, failure);
   LaunchWorkspace workspace;
+  if (version > 1 && reader.has("name"))
+    workspace.name = reader.takeString("name");
+  if (!workspace.name.empty() &&
+      llvm::any_of(record.workspaces, [&](const LaunchWorkspace &other) {
+        return other.name == workspace.name;
+      }))
+    reader.fail("name", "expected distinct names, got \"" + workspace.name +
+                            "\" twice");
   if (const json::Value *bytes = reader.take("bytes")) {
     workspace.bytes = reader.toExpression(*bytes, reader.at("bytes"));
     checkSymbols(workspace.bytes, reader.at("bytes"));
   }
   workspace.zeroed = reader.takeBool("zeroed");
-  workspace.restored = reader.has("restored") && reader.takeBool("restored");
+  workspace.restored = takeFlag(reader, "restored");
+  workspace.persistent = version > 1 && takeFlag(reader, "persistent");
   if (workspace.restored && !workspace.zeroed)
     reader.fail("restored", "expected false without zeroed, got true");
+  if (workspace.restored && workspace.persistent)
+    reader.fail("restored", "expected false with persistent, got true");
   reader.finish();
   record.workspaces.push_back(std::move(workspace));
 }
 
 void RecordReader::checkSymbols(const SizeExpr &expression, StringRef path) {
   for (const SizeSymbol &symbol : expression.getSymbols()) {
+    if (symbol.isDevice() && version == 1) {
+      failure.report(path, "expected version 2 for \"sms\" in \"" +
+                               expression.getText() + "\", got 1");
+      return;
+    }
+    if (symbol.isDevice())
+      continue;
     std::optional<unsigned> tensor = record.findTensor(symbol.tensor);
     if (!tensor) {
       failure.report(path, "unknown tensor \"" + symbol.tensor + "\" in \"" +
@@ -267,10 +326,20 @@ void RecordReader::checkSymbols(const SizeExpr &expression, StringRef path) {
   }
 }
 
-Expected<LaunchRecord> mlir::attn::parseLaunchRecord(StringRef text) {
+Expected<LaunchRecord> mlir::attn::parseLaunchStep(StringRef text) {
   Expected<json::Value> root = parseJSON(text);
   if (!root)
     return createStringError("launch record: not JSON: " +
                              llvm::toString(root.takeError()));
   return RecordReader(*root).run();
+}
+
+Expected<LaunchRecord> mlir::attn::parseLaunchRecord(StringRef text) {
+  Expected<LaunchRecord> record = parseLaunchStep(text);
+  if (!record)
+    return record;
+  if (llvm::Error error = checkSteps(*record))
+    return createStringError("launch record: " +
+                             llvm::toString(std::move(error)));
+  return record;
 }

@@ -41,15 +41,51 @@ static json::Value writeArg(const LaunchRecord &record, const LaunchArg &arg) {
     break;
   case ArgKind::Workspace:
     object["index"] = arg.workspace;
+    if (arg.access != WorkspaceAccess::Update)
+      object["access"] = getName(workspaceAccessNames, arg.access);
+    break;
+  case ArgKind::Expression:
+    object["value"] = arg.expression.getText().str();
+    object["type"] = stringifyDType(arg.type);
     break;
   }
   return object;
 }
 
-json::Value mlir::attn::toJSON(const LaunchRecord &record) {
-  json::Array grid, tensors, args, workspaces;
-  for (const SizeExpr &extent : record.grid)
+/// Adds the fields of a step to `object`, which is the record in version 1.
+static void writeStep(const LaunchRecord &record, const LaunchStep &step,
+                      json::Object &object) {
+  json::Array grid, args;
+  for (const SizeExpr &extent : step.grid)
     grid.push_back(extent.getText().str());
+  for (const LaunchArg &arg : step.args)
+    args.push_back(writeArg(record, arg));
+  object["kernel"] = step.kernel;
+  object["grid"] = std::move(grid);
+  object["block"] = json::Array(step.block);
+  object["cluster"] = json::Array(step.cluster);
+  object["shared_bytes"] = step.sharedBytes;
+  object["args"] = std::move(args);
+  if (step.cooperative)
+    object["cooperative"] = true;
+  if (step.programmatic)
+    object["programmatic"] = true;
+}
+
+static json::Value writeWorkspace(const LaunchWorkspace &workspace) {
+  json::Object object{{"bytes", workspace.bytes.getText().str()},
+                      {"zeroed", workspace.zeroed}};
+  if (!workspace.name.empty())
+    object["name"] = workspace.name;
+  if (workspace.restored)
+    object["restored"] = true;
+  if (workspace.persistent)
+    object["persistent"] = true;
+  return object;
+}
+
+json::Value mlir::attn::toJSON(const LaunchRecord &record) {
+  json::Array tensors, workspaces;
   for (const LaunchTensor &tensor : record.tensors)
     tensors.push_back(
         json::Object{{"name", tensor.name},
@@ -57,26 +93,26 @@ json::Value mlir::attn::toJSON(const LaunchRecord &record) {
                      {"shape", json::Array(tensor.shape)},
                      {"strides", json::Array(tensor.strides)},
                      {"access", getName(accessNames, tensor.access)}});
-  for (const LaunchArg &arg : record.args)
-    args.push_back(writeArg(record, arg));
-  for (const LaunchWorkspace &workspace : record.workspaces) {
-    json::Object object{{"bytes", workspace.bytes.getText().str()},
-                        {"zeroed", workspace.zeroed}};
-    if (workspace.restored)
-      object["restored"] = true;
-    workspaces.push_back(std::move(object));
-  }
-  json::Object object{{"version", LaunchRecord::currentVersion},
-                      {"kernel", record.kernel},
+  for (const LaunchWorkspace &workspace : record.workspaces)
+    workspaces.push_back(writeWorkspace(workspace));
+  int64_t version = record.getLeastVersion();
+  json::Object object{{"version", version},
                       {"target", json::Object{{"chip", record.chip},
                                               {"ptx", record.ptxVersion}}},
-                      {"grid", std::move(grid)},
-                      {"block", json::Array(record.block)},
-                      {"cluster", json::Array(record.cluster)},
-                      {"shared_bytes", record.sharedBytes},
-                      {"tensors", std::move(tensors)},
-                      {"args", std::move(args)},
-                      {"workspace", std::move(workspaces)}};
+                      {"tensors", std::move(tensors)}};
+  if (version == 1) {
+    writeStep(record, record.steps.front(), object);
+    object["workspace"] = std::move(workspaces);
+  } else {
+    json::Array steps;
+    for (const LaunchStep &step : record.steps) {
+      json::Object written;
+      writeStep(record, step, written);
+      steps.push_back(std::move(written));
+    }
+    object["steps"] = std::move(steps);
+    object["workspaces"] = std::move(workspaces);
+  }
   if (record.problem)
     object["problem"] = writeProblem(*record.problem);
   return object;

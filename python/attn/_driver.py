@@ -27,8 +27,9 @@ from .errors import DriverError
 from .record import TensorMap, TensorView
 
 _CLUSTER_DIMENSION = 4
+_COOPERATIVE, _PROGRAMMATIC = 2, 6
 _MAX_DYNAMIC_SHARED = 8
-_COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED_OPTIN = 75, 76, 97
+_COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED_OPTIN, _MULTIPROCESSORS = 75, 76, 97, 16
 
 #: CUtensorMapDataType of each element type.
 _MAP_TYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9, "f8E4M3FN": 0, "f8E5M2": 0, "i8": 0}
@@ -147,12 +148,12 @@ class Device:
         device, self.context = c_int(), c_void_p()
         check(driver.cuDeviceGet(byref(device), ordinal), "cuDeviceGet", what)
         values = []
-        for attribute in (_COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED_OPTIN):
+        for attribute in (_COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED_OPTIN, _MULTIPROCESSORS):
             value = c_int()
             status = driver.cuDeviceGetAttribute(byref(value), attribute, device)
             check(status, "cuDeviceGetAttribute", what)
             values.append(value.value)
-        self.major, self.minor, self.shared_bytes = values
+        self.major, self.minor, self.shared_bytes, self.multiprocessors = values
         status = driver.cuDevicePrimaryCtxRetain(byref(self.context), device)
         check(status, "cuDevicePrimaryCtxRetain", what)
         self._get_current = driver.cuCtxGetCurrent
@@ -210,18 +211,28 @@ def _get_bindings() -> Any:
     return driver
 
 
+class Module:
+    """Machine code or PTX, loaded into a context."""
+
+    def __init__(self, image: bytes, what: str) -> None:
+        """Loads `image` into the current context."""
+        self.handle = c_void_p()
+        # PTX text has to end with a zero byte; a cubin does not mind.
+        status = load().cuModuleLoadData(byref(self.handle), image + b"\0")
+        check(status, "cuModuleLoadData", what)
+
+
 class Function:
     """A kernel in a loaded module of one device."""
 
-    def __init__(self, image: bytes, name: str, shared_bytes: int) -> None:
-        """Loads `image` into the current context."""
+    def __init__(self, image: Module | bytes, name: str, shared_bytes: int) -> None:
+        """Finds the kernel in a module, or in an image that is loaded into the
+        current context."""
         driver = load()
         what = f"kernel {name}"
-        module, self._function = c_void_p(), c_void_p()
-        # PTX text has to end with a zero byte; a cubin does not mind.
-        status = driver.cuModuleLoadData(byref(module), image + b"\0")
-        check(status, "cuModuleLoadData", what)
-        status = driver.cuModuleGetFunction(byref(self._function), module, name.encode())
+        module = Module(image, what) if isinstance(image, bytes) else image
+        self._function = c_void_p()
+        status = driver.cuModuleGetFunction(byref(self._function), module.handle, name.encode())
         check(status, "cuModuleGetFunction", what)
         status = driver.cuFuncSetAttribute(self._function, _MAX_DYNAMIC_SHARED, shared_bytes)
         check(status, "cuFuncSetAttribute", f"{what}: {shared_bytes} bytes of shared memory")
@@ -238,9 +249,11 @@ class Function:
         shared_bytes: int,
         stream: int,
         pointers: ctypes.Array[c_void_p],
+        cooperative: bool = False,
+        programmatic: bool = False,
     ) -> int:
         """Launches with an array of pointers to the parameters; the status."""
-        if cluster == (1, 1, 1):
+        if cluster == (1, 1, 1) and not cooperative and not programmatic:
             if self._bindings is not None:
                 address = ctypes.addressof(pointers)
                 (result,) = self._bindings.cuLaunchKernel(
@@ -252,15 +265,24 @@ class Function:
             )
             return status
         driver = load()
-        attribute = _Attribute(_CLUSTER_DIMENSION)
-        attribute.value[:3] = cluster
+        attributes = (_Attribute * 3)()
+        count = 0
+        if cluster != (1, 1, 1):
+            attributes[count].id = _CLUSTER_DIMENSION
+            attributes[count].value[:3] = cluster
+            count += 1
+        for wanted, number in ((cooperative, _COOPERATIVE), (programmatic, _PROGRAMMATIC)):
+            if wanted:
+                attributes[count].id = number
+                attributes[count].value[0] = 1
+                count += 1
         config = _Config(
             (c_uint * 3)(*grid),
             (c_uint * 3)(*block),
             shared_bytes,
             stream,
-            ctypes.pointer(attribute),
-            1,
+            attributes,
+            count,
         )
         status = driver.cuLaunchKernelEx(byref(config), self._function, pointers, None)
         return status

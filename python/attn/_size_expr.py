@@ -44,6 +44,8 @@ class SizeExpr:
     def __init__(self, text: str) -> None:
         """Parses `text`; RecordError with the column and what was expected."""
         self.text = text
+        #: Whether its value depends on the device, by its multiprocessors.
+        self.uses_device = False
         self._position = 0
         self._depth = 0
         self._node = self._sum()
@@ -139,6 +141,7 @@ class SizeExpr:
         if self._consume("("):
             return self._call(name, start)
         if name == "sms":
+            self.uses_device = True
             return self._read(name, "", False, 0)
         raise self._fail(f"expected '.' or '(' after \"{name}\"")
 

@@ -213,7 +213,9 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """The name of the PTX entry."""
+        """The name of the PTX entry; of several steps, all of their names."""
+        if "steps" in self.launch:
+            return ", ".join(str(step["kernel"]) for step in self.launch["steps"])
         return str(self.launch["kernel"])
 
     @property

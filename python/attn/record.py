@@ -10,68 +10,59 @@ import dataclasses
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ._size_expr import SizeExpr
+from ._problem_sizes import check_sizes
+from ._size_expr import Lookup, SizeExpr
+from ._tensor_map import MAP_VIEWS, TensorMap, TensorView, make_map
 from .arrays import CARRIERS
 from .errors import ArgumentError, RecordError
 
-VERSION = 1
+#: The last version that this package reads.
+VERSION = 2
 #: Stands for a size or stride that the launch decides.
 DYNAMIC = -1
 #: What every address and open stride of these tensors is a multiple of, in
 #: bytes.
 _ROW_ALIGNMENT = 16
-_ROW_TENSORS = ("q", "k", "v", "o")
-#: As what tensor maps may describe their tensors, and the dimensions that this
-#: adds.
-#: The least rank of a tensor in each view of a map, and dimensions in addition.
-_MAP_VIEWS = {"whole": (1, 0), "transposed": (2, 0), "quads": (2, 1), "packed": (3, 0)}
+_ROW_TENSORS = ("q", "k", "v", "o", "partial_o")
 #: Most CTAs in x, y, z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
 _FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d", "i8": "<b", "i32": "<i", "i64": "<q"}
 
 
-class TensorView(NamedTuple):
-    """A tensor in device memory. Every launch makes some, so that it is cheap."""
-
-    dtype: str
-    #: Elements.
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    #: Of the first element.
-    address: int = 0
-    #: Ordinal of the CUDA device.
-    device: int = 0
-
-
 @dataclasses.dataclass(frozen=True)
-class TensorMap:
-    """A tensor map that the driver has to encode. Dimension 0 is the innermost."""
+class LaunchStep:
+    """What follows for one step."""
 
-    offset: int
-    tensor: str
-    element: str
-    swizzle: str
-    dims: tuple[int, ...]
-    #: Bytes, from dimension 1 on.
-    strides: tuple[int, ...]
-    box: tuple[int, ...]
-    #: Bytes by which element 0 of all dimensions lies in front of the tensor.
-    before: int = 0
+    #: CTAs in x, y, z; a zero means that there is nothing to compute.
+    grid: tuple[int, int, int]
+    #: Parameters with sizes and strides; addresses are filled in by each call.
+    parameters: bytes
+    tensor_maps: tuple[TensorMap, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Launch:
     """What follows from a record and the shapes of its tensors."""
 
-    #: CTAs in x, y, z; a zero means that there is nothing to compute.
-    grid: tuple[int, int, int]
+    steps: tuple[LaunchStep, ...]
     workspace_bytes: tuple[int, ...]
-    #: Parameters with sizes and strides; addresses are filled in by each call.
-    parameters: bytes
-    tensor_maps: tuple[TensorMap, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Workspace:
+    """Memory of a launch beside its tensors, the same for all steps."""
+
+    bytes: SizeExpr
+    #: It has to hold zeros at the start, and with `persistent` at that of the
+    #: first call only.
+    zeroed: bool
+    #: It holds zeros again at the end.
+    restored: bool
+    #: What one call leaves is there for the next one.
+    persistent: bool
 
 
 def get_contiguous_axis(strides: Sequence[int]) -> int:
@@ -103,47 +94,141 @@ def _get_integers(container: Any, key: str, path: str, count: int | None = None)
     return tuple(values)
 
 
+def _get_flag(container: Any, key: str, path: str) -> bool:
+    """A flag that may be left out."""
+    return key in container and bool(_get(container, key, bool, path))
+
+
+class Step:
+    """One kernel of a record: how it is launched, and its parameters."""
+
+    def __init__(self, record: Mapping[str, Any], path: str, binder: Binder) -> None:
+        self.path = path
+        self.kernel: str = _get(record, "kernel", str, path)
+        self.block = _get_integers(record, "block", path, 3)
+        self.cluster = _get_integers(record, "cluster", path, 3)
+        self.shared_bytes: int = _get(record, "shared_bytes", int, path)
+        if min(*self.block, *self.cluster) < 1 or self.shared_bytes < 0:
+            raise RecordError("launch record: expected block and cluster of at least 1")
+        grid = _get(record, "grid", list, path)
+        if len(grid) != 3 or not all(isinstance(each, str) for each in grid):
+            raise RecordError(f"launch record: {path}grid: expected 3 expressions, got {grid!r}")
+        self.grid = [SizeExpr(text) for text in grid]
+        self.cooperative = _get_flag(record, "cooperative", path)
+        self.programmatic = _get_flag(record, "programmatic", path)
+        self.args = [
+            binder.read_arg(arg, f"{path}args[{index}].")
+            for index, arg in enumerate(_get(record, "args", list, path))
+        ]
+        #: Values of the parameters that are expressions.
+        self.expressions = {
+            index: SizeExpr(arg["value"])
+            for index, arg in enumerate(self.args)
+            if arg["kind"] == "expression"
+        }
+        self._lay_out()
+
+    @property
+    def uses_device(self) -> bool:
+        """Whether the launch depends on the device's multiprocessors."""
+        return any(each.uses_device for each in (*self.grid, *self.expressions.values()))
+
+    def _lay_out(self) -> None:
+        """Each parameter lies at its own alignment."""
+        #: Offset of each parameter; `parameter_bytes` is the end of the last.
+        self.offsets: list[int] = []
+        offset = 0
+        for arg in self.args:
+            size = align = 8
+            if arg["kind"] == "tensor_map":
+                size, align = 128, 64
+            elif arg["kind"] in ("size", "stride", "scalar", "expression"):
+                size = align = CARRIERS[arg["type"]][1]
+            offset = -(-offset // align) * align
+            self.offsets.append(offset)
+            offset += size
+        self.parameter_bytes = offset
+        places = list(zip(self.args, self.offsets, strict=True))
+        #: (tensor, offset) and (workspace, offset) of the addresses.
+        self.pointers = [(a["tensor"], o) for a, o in places if a["kind"] == "pointer"]
+        self.workspaces = [(a["index"], o) for a, o in places if a["kind"] == "workspace"]
+
+
 class Binder:
     """A record that was read and checked, ready for launches."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         version = _get(record, "version", int, "")
-        if version != VERSION:
-            raise RecordError(f"launch record: version: expected {VERSION}, got {version}")
-        self.kernel: str = _get(record, "kernel", str, "")
+        if not 1 <= version <= VERSION:
+            raise RecordError(f"launch record: version: expected 1 to {VERSION}, got {version}")
         self.chip: str = _get(_get(record, "target", dict, ""), "chip", str, "target.")
-        self.block = _get_integers(record, "block", "", 3)
-        self.cluster = _get_integers(record, "cluster", "", 3)
-        self.shared_bytes: int = _get(record, "shared_bytes", int, "")
-        if min(*self.block, *self.cluster) < 1 or self.shared_bytes < 0:
-            raise RecordError("launch record: expected block and cluster of at least 1")
-        grid = _get(record, "grid", list, "")
-        if len(grid) != 3 or not all(isinstance(each, str) for each in grid):
-            raise RecordError(f"launch record: grid: expected 3 expressions, got {grid!r}")
-        self._grid = [SizeExpr(text) for text in grid]
-        self._is_attention = "problem" in record
         self._read_tensors(_get(record, "tensors", list, ""))
-        self._workspaces = []
-        restored = []
-        for index, workspace in enumerate(_get(record, "workspace", list, "")):
-            path = f"workspace[{index}]."
-            text = _get(workspace, "bytes", str, path)
-            self._workspaces.append((SizeExpr(text), _get(workspace, "zeroed", bool, path)))
-            restored.append("restored" in workspace and _get(workspace, "restored", bool, path))
-        #: Whether each workspace has to hold zeros.
-        self.zeroed = tuple(zeroed for _, zeroed in self._workspaces)
-        #: Whether all workspaces hold zeros again behind the kernel.
-        self.restored = bool(restored) and all(restored)
-        self.args = [
-            self._read_arg(arg, f"args[{index}].")
-            for index, arg in enumerate(_get(record, "args", list, ""))
-        ]
-        self._lay_out()
+        #: A problem of attention, or partial results of one.
+        self._is_attention = "problem" in record or "partial_o" in self.tensors
+        field = "workspace" if version == 1 else "workspaces"
+        self.workspaces: list[Workspace] = []
+        for index, workspace in enumerate(_get(record, field, list, "")):
+            self._read_workspace(workspace, f"{field}[{index}].")
+        #: The kernels in their order; version 1 has one, in the record itself.
+        self.steps: list[Step] = []
+        if version == 1:
+            self.steps.append(Step(record, "", self))
+        else:
+            for index, step in enumerate(_get(record, "steps", list, "")):
+                self.steps.append(Step(step, f"steps[{index}].", self))
+        if not self.steps:
+            raise RecordError("launch record: steps: expected at least one step, got none")
+        self._check_steps()
+        #: The kernels' names, for messages.
+        self.kernel = ", ".join(step.kernel for step in self.steps)
+        #: Whether the launch depends on the device's multiprocessors.
+        self.uses_device = any(step.uses_device for step in self.steps) or any(
+            each.bytes.uses_device for each in self.workspaces
+        )
+        #: Whether all workspaces hold zeros again behind the launch.
+        self.restored = bool(self.workspaces) and all(each.restored for each in self.workspaces)
         # A tensor map checks the strides itself.
-        mapped = {arg["tensor"] for arg in self.args if arg["kind"] == "tensor_map"}
+        mapped = {
+            arg["tensor"]
+            for step in self.steps
+            for arg in step.args
+            if arg["kind"] == "tensor_map"
+        }
         self._rows = set(_ROW_TENSORS) - mapped
         #: Bytes of which each tensor's address has to be a multiple.
         self.alignments = {name: self._get_alignment(name) for name in self.tensors}
+
+    def _read_workspace(self, workspace: Any, path: str) -> None:
+        read = Workspace(
+            SizeExpr(_get(workspace, "bytes", str, path)),
+            _get(workspace, "zeroed", bool, path),
+            _get_flag(workspace, "restored", path),
+            _get_flag(workspace, "persistent", path),
+        )
+        if read.restored and (read.persistent or not read.zeroed):
+            raise RecordError(
+                f"launch record: {path}restored: expected a workspace that is zeroed and not "
+                "persistent"
+            )
+        self.workspaces.append(read)
+
+    def _check_steps(self) -> None:
+        """A step awaits one in front of it, and reads what was written there."""
+        first = self.steps[0]
+        if first.programmatic:
+            raise RecordError(
+                f"launch record: {first.path}programmatic: expected a step in front of it"
+            )
+        filled = {n for n, each in enumerate(self.workspaces) if each.zeroed or each.persistent}
+        for step in self.steps:
+            used = [(a["index"], a.get("access")) for a in step.args if a["kind"] == "workspace"]
+            for index, access in used:
+                if access == "read" and index not in filled:
+                    raise RecordError(
+                        f"launch record: {step.path}args: kernel {step.kernel} reads workspace "
+                        f"{index}, which no step before it writes and which is not zeroed"
+                    )
+            filled |= {index for index, access in used if access != "read"}
 
     def _get_alignment(self, name: str) -> int:
         """The rows of an attention's operands are read and written in pieces of
@@ -200,7 +285,8 @@ class Binder:
             if _get(tensor, "access", str, path) == "write":
                 self.written.add(name)
 
-    def _read_arg(self, arg: Any, path: str) -> dict[str, Any]:
+    def read_arg(self, arg: Any, path: str) -> dict[str, Any]:
+        """A parameter of a step, checked."""
         kind = _get(arg, "kind", str, path)
         if kind in ("pointer", "size", "stride", "tensor_map"):
             tensor = _get(arg, "tensor", str, path)
@@ -213,9 +299,9 @@ class Binder:
                     raise RecordError(f"launch record: {path}dim: no such size")
             if kind == "tensor_map":
                 view = arg.get("view", "whole")
-                if view not in _MAP_VIEWS or rank < _MAP_VIEWS[view][0]:
+                if view not in MAP_VIEWS or rank < MAP_VIEWS[view][0]:
                     raise RecordError(f"launch record: {path}view: unknown {view!r}")
-                _get_integers(arg, "box", path, rank + _MAP_VIEWS[view][1])
+                _get_integers(arg, "box", path, rank + MAP_VIEWS[view][1])
                 _get(arg, "swizzle", str, path)
                 if _get(arg, "element", str, path) not in CARRIERS:
                     raise RecordError(f"launch record: {path}element: unknown type")
@@ -224,31 +310,17 @@ class Binder:
             if _get(arg, "type", str, path) not in _FORMATS:
                 raise RecordError(f"launch record: {path}type: unknown {arg['type']!r}")
         elif kind == "workspace":
-            if not 0 <= _get(arg, "index", int, path) < len(self._workspaces):
+            if not 0 <= _get(arg, "index", int, path) < len(self.workspaces):
                 raise RecordError(f"launch record: {path}index: there is no such workspace")
+            if arg.get("access", "update") not in ("update", "read", "write"):
+                raise RecordError(f"launch record: {path}access: unknown {arg['access']!r}")
+        elif kind == "expression":
+            _get(arg, "value", str, path)
+            if _get(arg, "type", str, path) not in ("i32", "i64"):
+                raise RecordError(f"launch record: {path}type: unknown {arg['type']!r}")
         else:
             raise RecordError(f"launch record: {path}kind: unknown {kind!r}")
         return dict(arg)
-
-    def _lay_out(self) -> None:
-        """Each parameter lies at its own alignment."""
-        #: Offset of each parameter; `parameter_bytes` is the end of the last.
-        self.offsets: list[int] = []
-        offset = 0
-        for arg in self.args:
-            size = align = 8
-            if arg["kind"] == "tensor_map":
-                size, align = 128, 64
-            elif arg["kind"] in ("size", "stride", "scalar"):
-                size = align = CARRIERS[arg["type"]][1]
-            offset = -(-offset // align) * align
-            self.offsets.append(offset)
-            offset += size
-        self.parameter_bytes = offset
-        places = list(zip(self.args, self.offsets, strict=True))
-        #: (tensor, offset) and (workspace, offset) of the addresses.
-        self.pointers = [(a["tensor"], o) for a, o in places if a["kind"] == "pointer"]
-        self.workspaces = [(a["index"], o) for a, o in places if a["kind"] == "workspace"]
 
     def check(self, name: str, view: TensorView) -> None:
         """Raises ArgumentError unless `view` fits the record's tensor."""
@@ -284,80 +356,84 @@ class Binder:
                 raise ArgumentError(f'kernel {self.kernel}: tensor "{name}": missing')
 
     def resolve(
-        self, views: Mapping[str, TensorView], scalars: Mapping[str, float] | None = None
+        self,
+        views: Mapping[str, TensorView],
+        scalars: Mapping[str, float] | None = None,
+        multiprocessors: int | None = None,
     ) -> Launch:
-        """Checks all tensors and computes the launch. Their addresses are not
-        read. ArgumentError for tensors that do not fit."""
+        """Checks all tensors and computes the launch on a device of that many
+        multiprocessors. Addresses are not read. ArgumentError for tensors that do
+        not fit."""
         self.check_names(list(views))
         for name, view in views.items():
             self.check(name, view)
             if self._is_attention and name in self._rows:
                 self._check_open_strides(name, view)
         if self._is_attention:
-            self._check_sizes(views)
+            check_sizes(self.kernel, views)
 
         def lookup(tensor: str, is_stride: bool, index: int) -> int | None:
+            if not tensor:
+                return multiprocessors
             view = views.get(tensor)
             values = (view.strides if is_stride else view.shape) if view else ()
             return values[index] if index < len(values) else None
 
-        grid = []
-        for axis, expression in enumerate(self._grid):
-            extent = expression.evaluate(lookup)
-            if not 0 <= extent <= _GRID_LIMITS[axis] or extent % self.cluster[axis]:
-                raise ArgumentError(
-                    f"kernel {self.kernel}: grid[{axis}]: expected a multiple of "
-                    f"{self.cluster[axis]} from 0 to {_GRID_LIMITS[axis]}, got {extent}"
-                )
-            grid.append(extent)
-        sizes = tuple(expression.evaluate(lookup) for expression, _ in self._workspaces)
-        if min(sizes, default=0) < 0:
-            raise RecordError(f"workspace: expected at least 0 bytes, got {min(sizes)}")
-        parameters = self._fill(views, scalars or {})
-        maps = tuple(
-            self._make_map(arg, offset, views[arg["tensor"]])
-            for arg, offset in zip(self.args, self.offsets, strict=True)
-            if arg["kind"] == "tensor_map"
-        )
-        return Launch((grid[0], grid[1], grid[2]), sizes, parameters, maps)
-
-    def _check_sizes(self, views: Mapping[str, TensorView]) -> None:
-        """Sizes that an attention problem has in several tensors agree."""
-        groups = (
-            (("q", 0), ("k", 0), ("v", 0), ("o", 0), ("lse", 0)),
-            (("q", 1), ("o", 1), ("lse", 1), ("sinks", 0)),
-            (("k", 1), ("v", 1)),
-            (("q", 2), ("o", 2), ("lse", 2)),
-            (("k", 2), ("v", 2)),
-            (("q", 3), ("k", 3)),
-            (("v", 3), ("o", 3)),
-            (("cu_seqlens_q", 0), ("cu_seqlens_k", 0)),
-        )
-        for group in groups:
-            known = [(n, d) for n, d in group if n in views and d < len(views[n].shape)]
-            for name, dim in known[1:]:
-                first, axis = known[0]
-                want, got = views[first].shape[axis], views[name].shape[dim]
-                if want != got:
-                    raise ArgumentError(
-                        f'kernel {self.kernel}: tensor "{name}": dimension {dim}: expected '
-                        f"{want} as in dimension {axis} of {first}, got {got}"
-                    )
-
-    def _fill(self, views: Mapping[str, TensorView], scalars: Mapping[str, float]) -> bytes:
-        for name in scalars:
-            if not any(a["kind"] == "scalar" and a["name"] == name for a in self.args):
+        known = [a["name"] for step in self.steps for a in step.args if a["kind"] == "scalar"]
+        for name in scalars or {}:
+            if name not in known:
                 raise ArgumentError(
                     f'kernel {self.kernel}: scalar "{name}": the launch record has no scalar '
                     "of this name"
                 )
-        buffer = bytearray(self.parameter_bytes)
-        for arg, offset in zip(self.args, self.offsets, strict=True):
+        sizes = tuple(each.bytes.evaluate(lookup) for each in self.workspaces)
+        if min(sizes, default=0) < 0:
+            raise RecordError(f"workspace: expected at least 0 bytes, got {min(sizes)}")
+        steps = tuple(self._resolve_step(step, views, scalars or {}, lookup) for step in self.steps)
+        return Launch(steps, sizes)
+
+    def _resolve_step(
+        self,
+        step: Step,
+        views: Mapping[str, TensorView],
+        scalars: Mapping[str, float],
+        lookup: Lookup,
+    ) -> LaunchStep:
+        grid = []
+        for axis, expression in enumerate(step.grid):
+            extent = expression.evaluate(lookup)
+            if not 0 <= extent <= _GRID_LIMITS[axis] or extent % step.cluster[axis]:
+                raise ArgumentError(
+                    f"kernel {step.kernel}: grid[{axis}]: expected a multiple of "
+                    f"{step.cluster[axis]} from 0 to {_GRID_LIMITS[axis]}, got {extent}"
+                )
+            grid.append(extent)
+        values = {index: each.evaluate(lookup) for index, each in step.expressions.items()}
+        parameters = self._fill(step, views, scalars, values)
+        maps = tuple(
+            make_map(step.kernel, arg, offset, views[arg["tensor"]])
+            for arg, offset in zip(step.args, step.offsets, strict=True)
+            if arg["kind"] == "tensor_map"
+        )
+        return LaunchStep((grid[0], grid[1], grid[2]), parameters, maps)
+
+    def _fill(
+        self,
+        step: Step,
+        views: Mapping[str, TensorView],
+        scalars: Mapping[str, float],
+        values: Mapping[int, int],
+    ) -> bytes:
+        """The parameters of a step, but for addresses."""
+        buffer = bytearray(step.parameter_bytes)
+        for index, (arg, offset) in enumerate(zip(step.args, step.offsets, strict=True)):
             kind = arg["kind"]
             if kind in ("size", "stride"):
                 view = views[arg["tensor"]]
                 value: float = (view.shape if kind == "size" else view.strides)[arg["dim"]]
                 what = f'{kind} {arg["dim"]} of "{arg["tensor"]}"'
+            elif kind == "expression":
+                value, what = values[index], f'"{arg["value"]}"'
             elif kind == "scalar":
                 what = f'scalar "{arg["name"]}"'
                 given = scalars.get(arg["name"])
@@ -380,51 +456,3 @@ class Binder:
                     f"got {value}"
                 ) from None
         return bytes(buffer)
-
-    def _make_map(self, arg: Mapping[str, Any], offset: int, view: TensorView) -> TensorMap:
-        name, width = arg["tensor"], CARRIERS[arg["element"]][1]
-
-        def fail(message: str) -> ArgumentError:
-            return ArgumentError(
-                f'kernel {self.kernel}: tensor "{name}": its tensor map expects {message}'
-            )
-
-        # The map's dimensions, the innermost first.
-        shape, steps = list(reversed(view.shape)), list(reversed(view.strides))
-        before = 0
-        form = arg.get("view", "whole")
-        if form == "transposed":
-            shape[:2], steps[:2] = shape[1::-1], steps[1::-1]
-        elif form == "quads":
-            if shape[1] % 4:
-                raise fail(f"rows of a multiple of 4, got {shape[1]}")
-            shape[1:2] = [4, shape[1] // 4]
-            steps[1:2] = [steps[1], 4 * steps[1]]
-        elif form == "packed":
-            # The last row of a sequence is the last one of the map, so that
-            # nothing behind it is inside.
-            if shape[-1] != 1:
-                raise fail(f"one batch of packed sequences, got {shape[-1]}")
-            shape[-1], steps[-1] = shape[1] + 1, steps[1]
-            before = shape[1] * steps[1] * width
-        # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
-        strides = []
-        for extent, stride in zip(shape, steps, strict=True):
-            if not 1 <= extent <= 2**32:
-                raise fail(f"extents from 1 to 2^32, got {extent}")
-            strides.append((16 // width if extent == 1 else stride) * width)
-        if shape[0] > 1 and steps[0] != 1:
-            raise fail(f"an innermost stride of 1, got {steps[0]}")
-        for stride in strides[1:]:
-            if stride % 16 or not 0 <= stride < 2**40:
-                raise fail(f"strides of a multiple of 16 bytes below 2^40, got {stride} bytes")
-        return TensorMap(
-            offset,
-            name,
-            arg["element"],
-            arg["swizzle"],
-            tuple(shape),
-            tuple(strides[1:]),
-            tuple(arg["box"]),
-            before,
-        )

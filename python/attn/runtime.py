@@ -22,7 +22,7 @@ from typing import Any
 
 from . import _driver, _tensors, bundle
 from .errors import ArgumentError, DriverError
-from .record import Binder, Launch, TensorView
+from .record import Binder, Launch, LaunchStep, Step, TensorView
 
 #: Resolved launches that a kernel keeps.
 _KEPT_LAUNCHES = 256
@@ -38,19 +38,19 @@ _kept_lock = threading.Lock()
 class _Frame:
     """A parameter buffer and the places of the addresses in it."""
 
-    def __init__(self, binder: Binder, launch: Launch, names: Sequence[str]) -> None:
+    def __init__(self, step: Step, launch: LaunchStep, names: Sequence[str]) -> None:
         # Tensor maps lie at multiples of 64.
-        self._buffer = ctypes.create_string_buffer(binder.parameter_bytes + 64)
+        self._buffer = ctypes.create_string_buffer(step.parameter_bytes + 64)
         self.start = -(-ctypes.addressof(self._buffer) // 64) * 64
-        ctypes.memmove(self.start, launch.parameters, binder.parameter_bytes)
+        ctypes.memmove(self.start, launch.parameters, step.parameter_bytes)
 
         def get_slot(offset: int) -> ctypes.c_uint64:
             return ctypes.c_uint64.from_address(self.start + offset)
 
         # (index among the addresses, place).
-        pointers = [(names.index(name), offset) for name, offset in binder.pointers]
+        pointers = [(names.index(name), offset) for name, offset in step.pointers]
         self._slots = [(index, get_slot(offset)) for index, offset in pointers]
-        self.workspaces = [(index, get_slot(offset)) for index, offset in binder.workspaces]
+        self.workspaces = [(index, get_slot(offset)) for index, offset in step.workspaces]
         # The usual kernel has its pointers first, in the order of its tensors.
         count = len(names)
         self._pack: Callable[..., None] | None = None
@@ -59,8 +59,8 @@ class _Frame:
             packer = struct.Struct(f"={count}Q").pack_into
             self._pack = functools.partial(packer, self._buffer, skew)
         #: The array of pointers to parameters that the driver takes.
-        self.parameters = (ctypes.c_void_p * len(binder.offsets))(
-            *[self.start + offset for offset in binder.offsets]
+        self.parameters = (ctypes.c_void_p * len(step.offsets))(
+            *[self.start + offset for offset in step.offsets]
         )
 
     def fill(self, addresses: Sequence[int]) -> None:
@@ -72,78 +72,31 @@ class _Frame:
             slot.value = addresses[index]
 
 
-class PreparedLaunch:
-    """A kernel with tensors of known shapes, which only lacks their addresses.
-    Calls from several threads are fine."""
+class _PreparedStep:
+    """A kernel of a launch, which only lacks addresses."""
 
     def __init__(
-        self,
-        kernel: LoadedKernel,
-        views: Mapping[str, TensorView],
-        scalars: Mapping[str, float] | None = None,
+        self, step: Step, launch: LaunchStep, names: Sequence[str], views: Mapping[str, TensorView]
     ) -> None:
-        """Checks the tensors; ArgumentError for what the kernel cannot take."""
-        self._kernel = kernel
-        self._binder = binder = kernel.binder
-        self._names = tuple(views)
-        self._views = dict(views)
-        self._launch = launch = binder.resolve(views, scalars)
-        self._has_workspaces = bool(launch.workspace_bytes)
-        self._maps = [(self._names.index(each.tensor), each) for each in launch.tensor_maps]
+        self._step = step
+        self.launch = launch
+        self._names = names
+        self._views = views
+        self._maps = [(names.index(each.tensor), each) for each in launch.tensor_maps]
         #: Encoded tensor maps by (map, address).
         self._encoded: dict[tuple[int, int], bytes] = {}
-        self._is_empty = 0 in launch.grid
-        self._ordinal = next((view.device for view in views.values()), 0)
-        self._function: _driver.Function | None = None
-        # All are powers of two.
-        self._alignment = max([1, *[binder.alignments[name] for name in self._names]])
+        self.is_empty = 0 in launch.grid
+        self._is_plain = not step.cooperative and not step.programmatic
+        self.function: _driver.Function | None = None
         self._local = threading.local()
 
-    def __call__(self, addresses: Sequence[int], stream: int) -> None:
-        """Launches on tensors at these addresses, in the order of the views."""
-        bits = 0
-        for address in addresses:
-            bits |= address
-        if bits % self._alignment:
-            self._binder.check_addresses(dict(zip(self._names, addresses, strict=True)))
-        if self._is_empty:
-            return
-        function = self._function
-        if function is not None and not self._has_workspaces:
-            # Asking for the context at each call would cost more than a launch
-            # that fails without it.
-            status = self._start(function, self._fill(addresses), stream)
-            if not status:
-                return
-            if status not in _driver.WITHOUT_CONTEXT:
-                self._fail(status)
-        device = _driver.get_device(self._ordinal)
-        if device.is_current():
-            self._run(addresses, stream)
-        else:
-            with device:
-                self._run(addresses, stream)
-
-    def _run(self, addresses: Sequence[int], stream: int) -> None:
-        """Launches in the device's context."""
-        function = self._function
-        if function is None:
-            function = self._function = self._kernel.get_function(self._ordinal)
-        frame = self._fill(addresses)
-        if self._has_workspaces:
-            status = self._run_with_memory(function, frame, stream)
-        else:
-            status = self._start(function, frame, stream)
-        if status:
-            self._fail(status)
-
-    def _fill(self, addresses: Sequence[int]) -> _Frame:
+    def fill(self, addresses: Sequence[int]) -> _Frame:
         """This thread's frame with the addresses: the driver copies the
         parameters before a launch returns, so that the next one may overwrite
         them."""
         frame: _Frame | None = getattr(self._local, "frame", None)
         if frame is None:
-            frame = self._local.frame = _Frame(self._binder, self._launch, self._names)
+            frame = self._local.frame = _Frame(self._step, self.launch, self._names)
         frame.fill(addresses)
         if self._maps:
             self._fill_maps(frame, addresses)
@@ -157,52 +110,149 @@ class PreparedLaunch:
             encoded = self._encoded.get((number, address))
             if encoded is None:
                 view = self._views[parameter.tensor]._replace(address=address)
-                _driver.encode_tensor_map(parameter, view, target, self._binder.kernel)
+                _driver.encode_tensor_map(parameter, view, target, self._step.kernel)
                 if len(self._encoded) >= _KEPT_LAUNCHES:
                     self._encoded.clear()
                 self._encoded[number, address] = ctypes.string_at(target, _driver.TENSOR_MAP_BYTES)
             else:
                 ctypes.memmove(target, encoded, _driver.TENSOR_MAP_BYTES)
 
-    def _start(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
-        binder = self._binder
+    def start(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
+        """Launches; the status."""
+        step = self._step
+        if self._is_plain:
+            return function.launch(
+                self.launch.grid,
+                step.block,
+                step.cluster,
+                step.shared_bytes,
+                stream,
+                frame.parameters,
+            )
         return function.launch(
-            self._launch.grid,
-            binder.block,
-            binder.cluster,
-            binder.shared_bytes,
+            self.launch.grid,
+            step.block,
+            step.cluster,
+            step.shared_bytes,
             stream,
             frame.parameters,
+            step.cooperative,
+            step.programmatic,
         )
 
-    def _fail(self, status: int) -> None:
-        binder = self._binder
+    def fail(self, status: int, chip: str, launch_record: dict[str, Any]) -> None:
+        """Raises DriverError unless `status` is success."""
+        step = self._step
         shapes = ", ".join(f"{name} {list(view.shape)}" for name, view in self._views.items())
         _driver.check(
             status,
             "cuLaunchKernel",
-            f"kernel {binder.kernel}: grid {self._launch.grid}, block {binder.block}, cluster "
-            f"{binder.cluster}, {binder.shared_bytes} bytes of shared memory, on {shapes}; "
-            f"launch record for {binder.chip}",
-            self._kernel.launch_record,
+            f"kernel {step.kernel}: grid {self.launch.grid}, block {step.block}, cluster "
+            f"{step.cluster}, {step.shared_bytes} bytes of shared memory, on {shapes}; "
+            f"launch record for {chip}",
+            launch_record,
         )
 
-    def _run_with_memory(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
+
+class PreparedLaunch:
+    """A kernel, or several in order, with tensors of known shapes, which only
+    lack their addresses. Calls from several threads are fine."""
+
+    def __init__(
+        self,
+        kernel: LoadedKernel,
+        views: Mapping[str, TensorView],
+        scalars: Mapping[str, float] | None = None,
+    ) -> None:
+        """Checks the tensors; ArgumentError for what the kernel cannot take."""
+        self._kernel = kernel
+        self._binder = binder = kernel.binder
+        self._names = tuple(views)
+        self._ordinal = next((view.device for view in views.values()), 0)
+        sms = _driver.get_device(self._ordinal).multiprocessors if binder.uses_device else None
+        self._launch: Launch = binder.resolve(views, scalars, sms)
+        self._has_workspaces = bool(self._launch.workspace_bytes)
+        self._steps = [
+            _PreparedStep(step, launch, self._names, dict(views))
+            for step, launch in zip(binder.steps, self._launch.steps, strict=True)
+        ]
+        #: The step of a launch that has one and needs no memory.
+        self._single = (
+            self._steps[0] if len(self._steps) == 1 and not self._has_workspaces else None
+        )
+        self._is_empty = all(step.is_empty for step in self._steps)
+        # All are powers of two.
+        self._alignment = max([1, *[binder.alignments[name] for name in self._names]])
+        #: Workspaces that stay as long as this object, by index.
+        self._persistent: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, addresses: Sequence[int], stream: int) -> None:
+        """Launches on tensors at these addresses, in the order of the views."""
+        bits = 0
+        for address in addresses:
+            bits |= address
+        if bits % self._alignment:
+            self._binder.check_addresses(dict(zip(self._names, addresses, strict=True)))
+        if self._is_empty:
+            return
+        step = self._single
+        if step is not None and step.function is not None:
+            # Asking for the context at each call would cost more than a launch
+            # that fails without it.
+            status = step.start(step.function, step.fill(addresses), stream)
+            if not status:
+                return
+            if status not in _driver.WITHOUT_CONTEXT:
+                self._fail(step, status)
+        device = _driver.get_device(self._ordinal)
+        if device.is_current():
+            self._run(addresses, stream)
+        else:
+            with device:
+                self._run(addresses, stream)
+
+    def _run(self, addresses: Sequence[int], stream: int) -> None:
+        """Launches in the device's context."""
+        for number, step in enumerate(self._steps):
+            if step.function is None:
+                step.function = self._kernel.get_function(self._ordinal, number)
+        if self._has_workspaces:
+            self._run_with_memory(addresses, stream)
+        else:
+            self._start(addresses, (), stream)
+
+    def _start(
+        self, addresses: Sequence[int], workspaces: Sequence[int], stream: int
+    ) -> None:
+        """Launches the steps one after the other on the stream."""
+        for step in self._steps:
+            if step.is_empty:
+                continue
+            frame = step.fill(addresses)
+            for index, slot in frame.workspaces:
+                slot.value = workspaces[index]
+            assert step.function is not None
+            status = step.start(step.function, frame, stream)
+            if status:
+                self._fail(step, status)
+
+    def _fail(self, step: _PreparedStep, status: int) -> None:
+        step.fail(status, self._binder.chip, self._kernel.launch_record)
+
+    def _run_with_memory(self, addresses: Sequence[int], stream: int) -> None:
         """A launch with workspaces."""
         kept = self._find_kept(stream)
         if kept is not None:
-            for index, slot in frame.workspaces:
-                slot.value = kept[index]
-            return self._start(function, frame, stream)
+            self._start(addresses, kept, stream)
+            return
         workspaces = self._allocate(stream)
         try:
-            for index, slot in frame.workspaces:
-                slot.value = workspaces[index]
-            return self._start(function, frame, stream)
+            self._start(addresses, workspaces, stream)
         finally:
-            # In the stream's order, so that the kernel still has them.
-            for address in workspaces:
-                if address:
+            # In the stream's order, so that the kernels still have them.
+            for index, address in enumerate(workspaces):
+                if address and index not in self._persistent:
                     _driver.load().cuMemFreeAsync(address, stream)
 
     def _find_kept(self, stream: int) -> list[int] | None:
@@ -220,21 +270,30 @@ class PreparedLaunch:
         return kept
 
     def _allocate(self, stream: int) -> list[int]:
-        """Workspaces in the stream's order."""
-        driver = _driver.load()
+        """Workspaces in the stream's order; those that stay by the first call."""
         addresses: list[int] = []
         sizes = self._launch.workspace_bytes
-        for size, zeroed in zip(sizes, self._binder.zeroed, strict=True):
-            address = ctypes.c_uint64()
-            if size:
-                what = f"kernel {self._binder.kernel}: workspace of {size} bytes"
-                status = driver.cuMemAllocAsync(ctypes.byref(address), size, stream)
-                _driver.check(status, "cuMemAllocAsync", what)
-                if zeroed:
-                    status = driver.cuMemsetD8Async(address, 0, size, stream)
-                    _driver.check(status, "cuMemsetD8Async", what)
-            addresses.append(address.value)
+        for index, (size, each) in enumerate(zip(sizes, self._binder.workspaces, strict=True)):
+            if not each.persistent:
+                addresses.append(self._allocate_one(size, each.zeroed, stream))
+                continue
+            with self._lock:
+                if index not in self._persistent:
+                    self._persistent[index] = self._allocate_one(size, each.zeroed, stream)
+            addresses.append(self._persistent[index])
         return addresses
+
+    def _allocate_one(self, size: int, zeroed: bool, stream: int) -> int:
+        driver = _driver.load()
+        address = ctypes.c_uint64()
+        if size:
+            what = f"kernel {self._binder.kernel}: workspace of {size} bytes"
+            status = driver.cuMemAllocAsync(ctypes.byref(address), size, stream)
+            _driver.check(status, "cuMemAllocAsync", what)
+            if zeroed:
+                status = driver.cuMemsetD8Async(address, 0, size, stream)
+                _driver.check(status, "cuMemsetD8Async", what)
+        return address.value
 
 
 class LoadedKernel:
@@ -245,7 +304,8 @@ class LoadedKernel:
         self.bundle = contents
         #: The record, checked.
         self.binder = Binder(contents.launch)
-        self._functions: dict[int, _driver.Function] = {}
+        #: By device, in the order of the steps.
+        self._functions: dict[int, list[_driver.Function]] = {}
         self._prepared: dict[object, PreparedLaunch] = {}
         self._lock = threading.Lock()
 
@@ -254,7 +314,7 @@ class LoadedKernel:
 
     @property
     def name(self) -> str:
-        """The name of the kernel."""
+        """The name of the kernel; of several, all of them."""
         return self.binder.kernel
 
     @property
@@ -319,25 +379,30 @@ class LoadedKernel:
                 self._prepared.clear()
             return self._prepared.setdefault(key, prepared)
 
-    def get_function(self, ordinal: int) -> _driver.Function:
-        """The kernel on a device, loaded by the first call there. The device's
-        context is current."""
-        function = self._functions.get(ordinal)
-        if function is not None:
-            return function
+    def get_function(self, ordinal: int, step: int = 0) -> _driver.Function:
+        """The kernel of a step on a device, loaded by the first call there. The
+        device's context is current."""
+        functions = self._functions.get(ordinal)
+        if functions is not None:
+            return functions[step]
         with self._lock:
             if ordinal not in self._functions:
                 device = _driver.get_device(ordinal)
                 image = self.bundle.pick(device.major, device.minor)
-                if self.binder.shared_bytes > device.shared_bytes:
-                    raise DriverError(
-                        f"kernel {self.name}: it needs {self.binder.shared_bytes} bytes of "
-                        f"shared memory, device {ordinal} has {device.shared_bytes}"
-                    )
-                self._functions[ordinal] = _driver.Function(
-                    image.data, self.name, self.binder.shared_bytes
-                )
-            return self._functions[ordinal]
+                # Kernels of one image share what is loaded.
+                source: _driver.Module | bytes = image.data
+                if len(self.binder.steps) > 1:
+                    source = _driver.Module(image.data, f"kernel {self.name}")
+                loaded = []
+                for each in self.binder.steps:
+                    if each.shared_bytes > device.shared_bytes:
+                        raise DriverError(
+                            f"kernel {each.kernel}: it needs {each.shared_bytes} bytes of "
+                            f"shared memory, device {ordinal} has {device.shared_bytes}"
+                        )
+                    loaded.append(_driver.Function(source, each.kernel, each.shared_bytes))
+                self._functions[ordinal] = loaded
+            return self._functions[ordinal][step]
 
 
 def get_torch_stream(ordinal: int) -> int:

@@ -326,12 +326,13 @@ def measure_all():
     addresses = [q.data_ptr()] * 3 + [out.data_ptr()]
     call.launch(addresses, stream)
     prepared = call.prepared
-    function, frame = prepared._function, prepared._local.frame
+    step = prepared._steps[0]
+    function, frame = step.function, step._local.frame
     arguments = (
-        prepared._launch.grid,
-        prepared._binder.block,
-        prepared._binder.cluster,
-        prepared._binder.shared_bytes,
+        step.launch.grid,
+        step._step.block,
+        step._step.cluster,
+        step._step.shared_bytes,
         stream,
         frame.parameters,
     )

@@ -6,6 +6,8 @@ Needs torch and this package's sources, no compiler and no toolkit:
     PYTHONPATH=python python3 python/tests/gpu_check.py FOLDER
 
 Sizes that a record leaves open get --batch, --queries, --keys and --sequences.
+With --graph each launch is captured in a CUDA graph too, which is replayed on
+other contents of q, k and v.
 Prints a table; exit status 1 when a kernel is wrong or does not launch.
 """
 
@@ -184,6 +186,26 @@ def measure_host(call, calls: int = 200) -> float:
     return elapsed
 
 
+def compare_replay(call, tensors: dict[str, torch.Tensor], problem: dict) -> tuple[float, float | None]:
+    """The errors of a graph of the launch on contents that it was not captured
+    with."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    for name in "qkv":
+        tensor = tensors[name]
+        values = torch.randn(tensor.shape, device="cuda", dtype=torch.float32).to(tensor.dtype)
+        if tensor.dtype.itemsize == 1:
+            tensor.view(torch.uint8).copy_(values.view(torch.uint8))
+        else:
+            tensor.copy_(values)
+    # A second replay finds what the first one left.
+    graph.replay()
+    graph.replay()
+    torch.cuda.synchronize()
+    return compare(tensors, problem)
+
+
 def check(path: pathlib.Path, options: argparse.Namespace) -> tuple[bool, list[str]]:
     """Whether the kernel is right, and its row of the table."""
     kernel = attn.runtime.load(path)
@@ -218,6 +240,10 @@ def check(path: pathlib.Path, options: argparse.Namespace) -> tuple[bool, list[s
         for name in first
     )
     good &= repeatable
+    if options.graph:
+        replayed, replayed_lse = compare_replay(call, tensors, problem)
+        good &= replayed <= tolerance and (replayed_lse is None or replayed_lse <= LSE_TOLERANCE)
+        error = max(error, replayed)
     gpu, host = measure(call, options.repeats), measure_host(call)
     verdict = "ok" if good else "WRONG" if repeatable else "NOT REPEATABLE"
     lse_text = "-" if lse_error is None else f"{lse_error:.1e}"
@@ -232,6 +258,7 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=1000)
     parser.add_argument("--sequences", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--graph", action="store_true", help="replay a CUDA graph of it too")
     parser.add_argument("--padded", action="store_true", help="leave gaps between batch entries")
     options = parser.parse_args()
     paths = sorted(options.folder.glob("*.attn"))

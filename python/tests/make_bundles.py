@@ -11,7 +11,8 @@ import pathlib
 import subprocess
 import sys
 
-#: Flags of attn-compile by the bundle's name.
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+#: Flags of attn-compile, or a file, by the bundle's name.
 PROBLEMS = {
     "f16-d64": ["--q=2x8x1000x64xf16"],
     "f16-d128": ["--q=2x8x1000x128xf16"],
@@ -34,6 +35,15 @@ PROBLEMS = {
     "dv": ["--q=1x8x512x128xf16", "--dv=64"],
     "dynamic": ["--q=2x8x1000x64xf16", "--dynamic"],
     "dynamic-causal": ["--q=2x8x1000x128xbf16", "--dynamic", "--causal=bottom-right"],
+    "split-keys": [str(EXAMPLES / "split-keys.mlir")],
+    "split-causal-dynamic": [
+        "--q=2x8x100x128xbf16",
+        "--kv-heads=2",
+        "--kv-len=5000",
+        "--kv-splits=4",
+        "--causal=bottom-right",
+        "--dynamic",
+    ],
     "varlen": ["--q=1x8x906x64xf16", "--varlen=q:17,64,300,0,525", "--causal"],
     "varlen-dynamic": ["--q=1x8x700x128xf16", "--varlen=q:100,600/k:90,700", "--dynamic"],
 }

@@ -57,18 +57,20 @@ def make_views(**changes):
 
 def test_resolve():
     binder = Binder(RECORD)
-    assert binder.offsets == [0, 8, 16, 24, 28, 64, 192, 200] and binder.parameter_bytes == 208
-    assert binder.pointers == [("q", 0), ("o", 200)] and binder.zeroed == (True,)
+    assert binder.steps[0].offsets == [0, 8, 16, 24, 28, 64, 192, 200]
+    assert binder.steps[0].parameter_bytes == 208
+    assert binder.steps[0].pointers == [("q", 0), ("o", 200)] and binder.workspaces[0].zeroed
     assert not binder.restored
     launch = binder.resolve(make_views())
-    assert launch.grid == (3, 16, 1) and launch.workspace_bytes == (8192,)
-    assert struct.unpack_from("<Qi4xqfi", launch.parameters) == (0, 300, 300 * 64, 0.5, 7)
-    (map,) = launch.tensor_maps
+    (step,) = launch.steps
+    assert step.grid == (3, 16, 1) and launch.workspace_bytes == (8192,)
+    assert struct.unpack_from("<Qi4xqfi", step.parameters) == (0, 300, 300 * 64, 0.5, 7)
+    (map,) = step.tensor_maps
     assert (map.offset, map.tensor, map.swizzle) == (64, "k", "128B")
     assert map.dims == (64, 40, 8, 2) and map.box == (64, 128, 1, 1)
     assert map.strides == (128, 40 * 128, 8 * 40 * 128)
     changed = binder.resolve(make_views(), {"scale": 2, "n": -1})
-    assert struct.unpack_from("<fi", changed.parameters, 24) == (2.0, -1)
+    assert struct.unpack_from("<fi", changed.steps[0].parameters, 24) == (2.0, -1)
 
 
 def make_mapped(view, box):
@@ -81,7 +83,7 @@ def make_mapped(view, box):
 def test_views_of_tensor_maps():
     binder = make_mapped("transposed", [64, 64, 1, 1])
     keys = TensorView("f16", (2, 8, 40, 64), (8 * 64 * 48, 64 * 48, 1, 48))
-    (map,) = binder.resolve(make_views(k=keys)).tensor_maps
+    (map,) = binder.resolve(make_views(k=keys)).steps[0].tensor_maps
     assert map.dims == (40, 64, 8, 2) and map.strides == (96, 64 * 96, 8 * 64 * 96)
     narrow = keys._replace(strides=(8 * 64 * 40, 64 * 40, 1, 41))
     with pytest.raises(attn.ArgumentError, match="multiple of 16 bytes below .*, got 82 bytes"):
@@ -89,7 +91,7 @@ def test_views_of_tensor_maps():
     with pytest.raises(attn.ArgumentError, match="an innermost stride of 1, got 64"):
         binder.resolve(make_views())
     binder = make_mapped("quads", [64, 2, 32, 1, 1])
-    (map,) = binder.resolve(make_views()).tensor_maps
+    (map,) = binder.resolve(make_views()).steps[0].tensor_maps
     assert map.dims == (64, 4, 10, 8, 2) and map.box == (64, 2, 32, 1, 1)
     assert map.strides == (128, 512, 40 * 128, 8 * 40 * 128)
     with pytest.raises(attn.ArgumentError, match="rows of a multiple of 4, got 41"):
@@ -98,7 +100,7 @@ def test_views_of_tensor_maps():
     with pytest.raises(attn.ArgumentError, match="one batch of packed sequences, got 2"):
         binder.resolve(make_views())
     one = {name: make_view(batch=1) for name in ("q", "o")}
-    (map,) = binder.resolve(make_views(k=make_view(1, 40), **one)).tensor_maps
+    (map,) = binder.resolve(make_views(k=make_view(1, 40), **one)).steps[0].tensor_maps
     assert map.dims == (64, 40, 8, 41) and map.strides == (128, 40 * 128, 128)
     assert map.before == 40 * 128
 
@@ -113,7 +115,7 @@ def test_stride_of_extent_one_is_free():
     view = TensorView("f16", (1, 8, 1, 64), (5, 64, 3, 1))
     binder = Binder(RECORD)
     views = {"q": view, "o": view, "k": make_view(batch=1)}
-    assert binder.resolve(views).grid == (1, 8, 1)
+    assert binder.resolve(views).steps[0].grid == (1, 8, 1)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,8 @@ def test_missing_tensor_and_scalars():
 @pytest.mark.parametrize(
     "path, value, message",
     [
-        (["version"], 2, "version: expected 1, got 2"),
+        (["version"], 3, "version: expected 1 to 2, got 3"),
+        (["version"], 0, "version: expected 1 to 2, got 0"),
         (["kernel"], 3, "kernel: expected str, got int"),
         (["grid"], ["1"], "grid: expected 3 expressions"),
         (["block"], [1, 2], "block: expected 3 integers"),
@@ -194,3 +197,80 @@ def test_bad_records(path, value, message):
     place[path[-1]] = value
     with pytest.raises(attn.RecordError, match=message):
         Binder(record)
+
+
+def make_step(kernel, access, **fields):
+    """A step of SEQUENCE on its workspace."""
+    return {
+        "kernel": kernel,
+        "grid": ["q.dim0", "sms", "1"],
+        "block": [32, 1, 1],
+        "cluster": [1, 1, 1],
+        "shared_bytes": 0,
+        "args": [
+            {"kind": "pointer", "tensor": "q"},
+            {"kind": "workspace", "index": 0, "access": access},
+            {"kind": "expression", "value": "q.dim2 * sms", "type": "i64"},
+        ],
+        **fields,
+    }
+
+
+SEQUENCE = {
+    "version": 2,
+    "target": {"chip": "sm_80", "ptx": 80},
+    "tensors": RECORD["tensors"][:1],
+    "workspaces": [{"name": "part", "bytes": "q.dim0 * sms * 4", "zeroed": False}],
+    "steps": [
+        make_step("write", "write"),
+        make_step("read", "read", cooperative=True, programmatic=True),
+    ],
+}
+
+
+def test_steps():
+    binder = Binder(SEQUENCE)
+    assert binder.kernel == "write, read" and binder.uses_device
+    assert [step.programmatic for step in binder.steps] == [False, True]
+    assert [step.cooperative for step in binder.steps] == [False, True]
+    launch = binder.resolve({"q": make_view()}, multiprocessors=10)
+    assert launch.workspace_bytes == (80,)
+    for step, resolved in zip(binder.steps, launch.steps, strict=True):
+        assert resolved.grid == (2, 10, 1)
+        assert step.workspaces == [(0, 8)]
+        assert struct.unpack_from("<QQq", resolved.parameters) == (0, 0, 3000)
+    with pytest.raises(attn.RecordError, match='no value for "sms"'):
+        binder.resolve({"q": make_view()})
+
+
+@pytest.mark.parametrize(
+    "path, value, message",
+    [
+        (["steps"], [], "steps: expected at least one step, got none"),
+        (["steps", 1, "kernel"], 3, r"steps\[1\].kernel: expected str, got int"),
+        (["steps", 0, "programmatic"], True, r"steps\[0\].programmatic: expected a step in front"),
+        (["steps", 1, "cooperative"], 1, r"steps\[1\].cooperative: expected bool, got int"),
+        (["steps", 1, "args", 1, "index"], 1, r"steps\[1\].args\[1\].index: there is no such"),
+        (["steps", 1, "args", 0, "tensor"], "z", r"steps\[1\].args\[0\].tensor: there is no tensor"),
+        (["steps", 1, "args", 1, "access"], "x", r"steps\[1\].args\[1\].access: unknown 'x'"),
+        (["steps", 1, "args", 2, "type"], "f32", r"steps\[1\].args\[2\].type: unknown 'f32'"),
+        (["steps", 0, "args", 1, "access"], "read", "kernel write reads workspace 0, which no step"),
+        (["workspaces", 0, "restored"], True, r"workspaces\[0\].restored: expected a workspace"),
+    ],
+)
+def test_bad_sequences(path, value, message):
+    record = copy.deepcopy(SEQUENCE)
+    place = record
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(attn.RecordError, match=message):
+        Binder(record)
+
+
+@pytest.mark.parametrize("field", ["zeroed", "persistent"])
+def test_filled_workspaces_may_be_read_first(field):
+    record = copy.deepcopy(SEQUENCE)
+    record["steps"][0]["args"][1]["access"] = "read"
+    record["workspaces"][0][field] = True
+    assert getattr(Binder(record).workspaces[0], field)

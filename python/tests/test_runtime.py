@@ -127,7 +127,7 @@ def test_missing_file(tmp_path):
 
 
 def test_unknown_record_version():
-    with pytest.raises(attn.RecordError, match="version: expected 1, got 9"):
+    with pytest.raises(attn.RecordError, match="version: expected 1 to 2, got 9"):
         runtime.load(make_bytes(record={**RECORD, "version": 9}))
 
 
@@ -196,7 +196,7 @@ def place(views, addresses):
 def test_launch(driver):
     driver(stream=77, **place(make_views(), (0x1000, 0x2000, 0x3000)))
     driver(stream=78, **place(make_views(), (0x4000, 0x5000, 0x6000)))
-    function = driver._functions[0]
+    function = driver._functions[0][0]
     assert function.image == b"cubin for 90" and function.shared_bytes == 98304
     (first, second) = function.launches
     assert first[:5] == ((3, 16, 1), (128, 1, 1), (1, 1, 1), 98304, 77)
@@ -229,7 +229,7 @@ class FakeContext(FakeDevice):
 def test_launch_without_context(driver, monkeypatch):
     """Fails once, and is repeated inside of the context."""
     driver(**make_views())
-    function = driver._functions[0]
+    function = driver._functions[0][0]
     monkeypatch.setattr(_driver, "get_device", lambda ordinal: FakeContext())
     statuses = []
 
@@ -278,7 +278,7 @@ def test_tensor_maps_and_workspaces(driver, monkeypatch):
     index = next(i for i, arg in enumerate(RECORD["args"]) if arg["kind"] == "tensor_map")
     for address in (0x2000, 0x3000, 0x2000):
         mapped(stream=5, **place(make_views(), (0x1000, address, 0x4000)))
-        parameters = mapped._functions[0].launches[-1][5]
+        parameters = mapped._functions[0][0].launches[-1][5]
         assert parameters[index] == bytes([address >> 12] * 8)
     encoded = [call for call in calls if call[0] == "encode"]
     assert encoded == [("encode", "k", 0x2000), ("encode", "k", 0x3000)]
@@ -330,7 +330,7 @@ def test_restored_workspaces_stay(driver, monkeypatch):
 
     def launch(kernel, stream):
         kernel(stream=stream, **place(make_views(), (0x1000, 0x2000, 0x3000)))
-        return struct.unpack("<Q", kernel._functions[0].launches[-1][5][index])[0]
+        return struct.unpack("<Q", kernel._functions[0][0].launches[-1][5][index])[0]
 
     assert launch(kernel, 5) == launch(other, 5) == launch(kernel, 5) == 0x1000
     assert launch(kernel, 6) == 0x2000 and launch(kernel, 5) == 0x1000
@@ -447,7 +447,7 @@ def test_bundle_of_a_compiled_kernel(tmp_path):
         )
     launch = attn.record.Binder(kernel.launch).resolve(views)
     simulated = kernel.simulate(sizes={"q.dim0": 3, "q.dim2": 200, "k.dim2": 200}, verify=False)
-    assert list(launch.grid) == simulated.report["grid"]
+    assert list(launch.steps[0].grid) == simulated.report["grid"]
 
 
 class FakeTorchTensor:

@@ -9,7 +9,7 @@ func.func @attention(%q: memref<1x8x300x64xf16>, %k: memref<1x8x300x64xf16>,
 
 // CHECK: gpu.launch_func {{.*}} threads in {{.*}} args(
 // CHECK: gpu.module @attention_kernels [#attn.target<chip = "sm_80">] attributes {attn.rung = "tile"} {
-// CHECK:   gpu.func @attn_fwd({{.*}}) kernel attributes {attn.launch = {
+// CHECK:   gpu.func @attn_fwd({{.*}}) kernel attributes {attn.launch = #attn.launch<
 // CHECK:     attn.global_view
 // CHECK:     attn.alloc {name = "q"} : <128x64xf16, #attn.auto, shared>
 // CHECK:     attn.alloc {name = "k"} : <2x64x64xf16, #attn.auto, shared>

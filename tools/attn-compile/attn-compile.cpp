@@ -497,7 +497,7 @@ static LogicalResult run() {
   if (flagJSON)
     printJSON(result, &*report);
   else
-    report->print(llvm::outs(), report->kernel + ".ptx");
+    report->print(llvm::outs(), report->steps.front().kernel + ".ptx");
   return success(report->hasPassed());
 }
 

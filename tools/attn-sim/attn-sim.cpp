@@ -293,8 +293,7 @@ static Expected<bool> runTool() {
   if (!text)
     return text.takeError();
   Expected<CostReport> costs =
-      computeCosts({report->kernel, report->chip, report->shape, report->run},
-                   *text, getCostOptions());
+      computeCosts(report->getMeasured(), *text, getCostOptions());
   if (!costs)
     return costs.takeError();
   if (Error error = writeOutputs(*report))

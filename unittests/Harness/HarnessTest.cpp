@@ -87,7 +87,7 @@ static NpyArray makeArray(llvm::ArrayRef<int64_t> shape) {
 TEST_F(Harness, PropagatesSizesAndStrides) {
   HarnessReport report = run();
   EXPECT_TRUE(report.hasPassed());
-  EXPECT_THAT(report.grid, ElementsAre(0, 4, 1));
+  EXPECT_THAT(report.steps[0].grid, ElementsAre(0, 4, 1));
   EXPECT_THAT(report.findTensor("o")->argument.shape, ElementsAre(1, 4, 0, 16));
   EXPECT_THAT(report.findTensor("lse")->argument.shape, ElementsAre(1, 4, 0));
   const TensorArgument &v = report.findTensor("v")->argument;
@@ -257,14 +257,14 @@ TEST_F(Harness, EncodesTensorMaps) {
   map.kind = ArgKind::TensorMap;
   map.tensor = 1;
   map.box = {8, 16, 1, 1};
-  record.args.push_back(map);
+  record.steps[0].args.push_back(map);
   program.kernel.params.push_back({"p2", 64, 128, 64});
   program.kernel.paramBytes = 192;
   EXPECT_EQ(fail(), "no error");
   for (DType dtype : {DType::BF16, DType::F32, DType::F64, DType::F8E4M3FN,
                       DType::F8E5M2, DType::I8, DType::I32, DType::I64}) {
-    record.tensors[1].dtype = record.args.back().element = dtype;
-    record.args.back().box[0] = 16;
+    record.tensors[1].dtype = record.steps[0].args.back().element = dtype;
+    record.steps[0].args.back().box[0] = 16;
     record.tensors[1].strides[2] = 48;
     options.verify = false;
     options.sizes["k.dim2"] = 3;
@@ -306,7 +306,7 @@ TEST_F(Harness, NeedsAProblemToVerify) {
 
 TEST(HarnessReport, JudgesAndPrints) {
   HarnessReport report;
-  report.kernel = "attn_fwd";
+  report.steps.emplace_back().kernel = "attn_fwd";
   report.chip = "sm_80";
   report.run.completed = true;
   report.output = Deviation{1e-3, {0, 1}, 2.5, 2.0};

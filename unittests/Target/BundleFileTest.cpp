@@ -8,7 +8,7 @@ using namespace mlir::attn;
 
 static Bundle makeBundle() {
   Bundle bundle;
-  bundle.launch.kernel = "k";
+  bundle.launch.steps.emplace_back().kernel = "k";
   bundle.launch.chip = "sm_80";
   bundle.launch.ptxVersion = 80;
   bundle.images = {{BundleImage::Kind::Cubin, "sm_80", "some code"},
@@ -25,7 +25,7 @@ TEST(BundleFile, ReadsWhatItWrites) {
   EXPECT_TRUE(isBundle(bytes));
   auto bundle = readBundle(bytes);
   ASSERT_TRUE(bool(bundle)) << llvm::toString(bundle.takeError());
-  EXPECT_EQ(bundle->launch.kernel, "k");
+  EXPECT_EQ(bundle->launch.steps[0].kernel, "k");
   ASSERT_EQ(bundle->images.size(), 2u);
   EXPECT_EQ(bundle->images[0].kind, BundleImage::Kind::Cubin);
   EXPECT_EQ(bundle->images[0].bytes, "some code");

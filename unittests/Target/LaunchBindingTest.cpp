@@ -55,7 +55,7 @@ protected:
     if (!resolved)
       return llvm::toString(resolved.takeError());
     auto bound =
-        bindParameters(record, *resolved, tensors, scalars, workspaces);
+        bindParameters(record, *resolved, 0, tensors, scalars, workspaces);
     return bound ? "no error" : llvm::toString(bound.takeError());
   }
 
@@ -69,7 +69,7 @@ protected:
 TEST_F(LaunchBinding, EvaluatesGridAndWorkspaces) {
   auto resolved = resolveLaunch(record, tensors);
   ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
-  EXPECT_THAT(resolved->grid, ElementsAre(6, 3, 1));
+  EXPECT_THAT(resolved->steps[0].grid, ElementsAre(6, 3, 1));
   EXPECT_THAT(resolved->workspaceBytes, ElementsAre(3 * 4096));
   EXPECT_THAT(resolved->tensors, ElementsAre(1, 0));
 }
@@ -78,12 +78,13 @@ TEST_F(LaunchBinding, LaysOutAndFillsParameters) {
   auto resolved = resolveLaunch(record, tensors);
   ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
   std::vector<uint32_t> offsets;
-  for (ParameterSlot slot : resolved->parameters)
+  for (ParameterSlot slot : resolved->steps[0].parameters)
     offsets.push_back(slot.offset);
   EXPECT_THAT(offsets, ElementsAre(0, 8, 16, 64, 192, 200, 208, 216, 224));
-  EXPECT_EQ(resolved->parameterBytes, 232u);
+  EXPECT_EQ(resolved->steps[0].parameterBytes, 232u);
 
-  auto bound = bindParameters(record, *resolved, tensors, scalars, {0xabc000});
+  auto bound =
+      bindParameters(record, *resolved, 0, tensors, scalars, {0xabc000});
   ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
   const uint8_t *bytes = bound->bytes.data();
   EXPECT_EQ(bound->bytes.size(), 232u);
@@ -108,12 +109,12 @@ TEST_F(LaunchBinding, LaysOutAndFillsParameters) {
 
 TEST_F(LaunchBinding, MapsTransposedTensors) {
   record.tensors[0].strides = {kDynamicSize, kDynamicSize, kDynamicSize};
-  LaunchArg &arg = record.args[3];
+  LaunchArg &arg = record.steps[0].args[3];
   arg.view = TensorMapView::Transposed;
   tensors[1].strides = {64 * 304, 1, 304};
   auto resolved = resolveLaunch(record, tensors);
   ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
-  auto bound = bindParameters(record, *resolved, tensors, scalars, {0x100});
+  auto bound = bindParameters(record, *resolved, 0, tensors, scalars, {0x100});
   ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
   EXPECT_THAT(bound->tensorMaps[0].dims, ElementsAre(300, 64, 3));
   EXPECT_THAT(bound->tensorMaps[0].strides, ElementsAre(608, 64 * 608));
@@ -127,12 +128,12 @@ TEST_F(LaunchBinding, MapsTransposedTensors) {
 }
 
 TEST_F(LaunchBinding, MapsRowsInFours) {
-  LaunchArg &arg = record.args[3];
+  LaunchArg &arg = record.steps[0].args[3];
   arg.view = TensorMapView::Quads;
   arg.box = {64, 2, 32, 1};
   auto resolved = resolveLaunch(record, tensors);
   ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
-  auto bound = bindParameters(record, *resolved, tensors, scalars, {0x100});
+  auto bound = bindParameters(record, *resolved, 0, tensors, scalars, {0x100});
   ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
   EXPECT_THAT(bound->tensorMaps[0].dims, ElementsAre(64, 4, 75, 3));
   EXPECT_THAT(bound->tensorMaps[0].strides, ElementsAre(144, 576, 60000));
@@ -143,13 +144,13 @@ TEST_F(LaunchBinding, MapsRowsInFours) {
 }
 
 TEST_F(LaunchBinding, MapsPackedSequences) {
-  LaunchArg &arg = record.args[3];
+  LaunchArg &arg = record.steps[0].args[3];
   arg.view = TensorMapView::Packed;
   tensors[1].shape[0] = 1;
   tensors[1].address = 0x100000;
   auto resolved = resolveLaunch(record, tensors);
   ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
-  auto bound = bindParameters(record, *resolved, tensors, scalars, {0x100});
+  auto bound = bindParameters(record, *resolved, 0, tensors, scalars, {0x100});
   ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
   const TensorMapParameter &map = bound->tensorMaps[0];
   EXPECT_THAT(map.dims, ElementsAre(64, 300, 301));
@@ -169,7 +170,7 @@ TEST_F(LaunchBinding, CallerOverridesScalars) {
   scalars["x"] = 2.0;
   auto resolved = resolveLaunch(record, tensors);
   ASSERT_TRUE(bool(resolved));
-  auto bound = bindParameters(record, *resolved, tensors, scalars, {0x100});
+  auto bound = bindParameters(record, *resolved, 0, tensors, scalars, {0x100});
   ASSERT_TRUE(bool(bound));
   EXPECT_EQ(endian::read32le(bound->bytes.data() + 192), 0x40000000u);
 }
@@ -221,11 +222,11 @@ TEST_F(LaunchBinding, ChecksTheGrid) {
   EXPECT_EQ(resolveFailure(),
             "grid[1]: expected an extent from 0 to 65535, got 70000");
   SetUp();
-  record.cluster[0] = 4;
+  record.steps[0].cluster[0] = 4;
   EXPECT_EQ(resolveFailure(),
             "grid[0]: expected a multiple of the cluster's 4, got 6");
   SetUp();
-  record.grid[2] = cantFail(SizeExpr::parse("1 / (q.dim0 - 3)"));
+  record.steps[0].grid[2] = cantFail(SizeExpr::parse("1 / (q.dim0 - 3)"));
   EXPECT_THAT(resolveFailure(), HasSubstr("grid[2]: division by zero"));
   SetUp();
   record.workspaces[0].bytes = cantFail(SizeExpr::parse("0 - q.dim0"));

@@ -63,9 +63,10 @@ struct CompileResult {
   std::string output;
   /// The PTX, when the last rung is PTX or below.
   std::string ptx;
-  /// The plan of each attention, as it prints.
+  /// The plan of each problem, as it prints.
   std::vector<std::string> plans;
-  /// The launch record of each kernel, from the NVVM rung on.
+  /// The launch record of each gpu.module whose kernels have some, from the
+  /// NVVM rung on.
   std::vector<LaunchRecord> launches;
   std::vector<StageTime> times;
 };
@@ -80,9 +81,14 @@ void registerCompileDialects(DialectRegistry &registry);
 LogicalResult compile(ModuleOp module, const CompileOptions &options,
                       TimingScope &timing, CompileResult &result);
 
-/// The launch record that a kernel carries in `attn.launch`. The errors are
-/// those of parseLaunchRecord.
+/// The launch that a kernel carries in `attn.launch`, as a record of one step.
+/// An error for a kernel without, and what its record's reader refuses.
 llvm::Expected<LaunchRecord> readLaunchRecord(Operation *kernel);
+
+/// The launch record whose steps are the kernels of a gpu.module with
+/// `attn.launch`, in their order. The errors are those of readLaunchRecord and
+/// joinLaunches.
+llvm::Expected<LaunchRecord> readLaunchSequence(Operation *module);
 
 } // namespace mlir::attn
 

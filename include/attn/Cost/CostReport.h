@@ -34,7 +34,14 @@ struct CostOptions {
 struct CostReport {
   std::optional<SassCounts> sass;
   std::optional<Estimate> estimate;
+  /// Of a launch of several kernels: what was found out about each. The other
+  /// members are empty then.
+  std::vector<CostReport> steps;
+  /// The kernel that such a step runs.
+  std::string kernel;
 
+  /// Microseconds of all steps.
+  double getMicroseconds() const;
   /// Adds "sass" and "estimate" to the JSON form of a report.
   void addTo(llvm::json::Value &report) const;
   void print(llvm::raw_ostream &os) const;
@@ -47,10 +54,11 @@ struct MeasuredLaunch {
   const RunReport &run;
 };
 
-/// Computes it for a launch of `ptx`, and writes the files. Errors: an unknown
-/// chip, ptxas or nvdisasm that are needed and missing, a file that cannot be
-/// written, what replay refuses.
-llvm::Expected<CostReport> computeCosts(const MeasuredLaunch &launch,
+/// Computes it for the kernels of a launch of `ptx`, and writes the files.
+/// Errors: an unknown chip, ptxas or nvdisasm that are needed and missing, a
+/// file that cannot be written, a timeline of several kernels, what replay
+/// refuses.
+llvm::Expected<CostReport> computeCosts(llvm::ArrayRef<MeasuredLaunch> steps,
                                         llvm::StringRef ptx,
                                         const CostOptions &options);
 

@@ -24,10 +24,6 @@ llvm::Expected<HarnessReport> runLaunch(const LaunchRecord &record,
                                         const Program &program,
                                         const HarnessOptions &options);
 
-/// Checks that parameters at these places are what the kernel declares.
-llvm::Error checkParameters(const KernelInfo &kernel,
-                            llvm::ArrayRef<ParameterSlot> slots);
-
 /// The deviation of O that is accepted for these types of q and o.
 double getDefaultTolerance(DType q, DType o);
 

@@ -3,7 +3,7 @@
 #ifndef ATTN_HARNESS_HARNESSREPORT_H
 #define ATTN_HARNESS_HARNESSREPORT_H
 
-#include "attn/Cost/Timeline.h"
+#include "attn/Cost/CostReport.h"
 #include "attn/Harness/HarnessTensor.h"
 #include "attn/Simulator/Machine/Report.h"
 #include <optional>
@@ -17,14 +17,24 @@ struct LostBets {
   std::optional<Deviation> lse;
 };
 
-/// What came out of a launch.
-struct HarnessReport {
-  std::string kernel, chip;
+/// One kernel of a launch.
+struct HarnessStep {
+  std::string kernel;
   std::array<uint32_t, 3> grid = {0, 0, 0};
-  std::vector<HarnessTensor> tensors;
   /// What the cycle model needs; registers and instructions are not filled in.
   LaunchShape shape;
-  /// The first run's report; no counters when the grid is empty.
+  /// The first run's report; no counters when the grid is empty or a step in
+  /// front of it did not complete.
+  RunReport run;
+};
+
+/// What came out of a launch.
+struct HarnessReport {
+  std::string chip;
+  std::vector<HarnessStep> steps;
+  std::vector<HarnessTensor> tensors;
+  /// The first run's report: the findings of all steps, which name their step
+  /// where there are several, and the sums of their counters.
   RunReport run;
   /// What the harness itself found wrong, one sentence each.
   std::vector<std::string> problems;
@@ -41,6 +51,8 @@ struct HarnessReport {
   /// Nothing wrong: clean runs, no problem, deviations within tolerance.
   bool hasPassed() const;
   const HarnessTensor *findTensor(llvm::StringRef name) const;
+  /// The steps as computeCosts takes them; they refer to this report.
+  std::vector<MeasuredLaunch> getMeasured() const;
   llvm::json::Value toJSON() const;
   /// Prints the report; `file` names the PTX in findings.
   void print(llvm::raw_ostream &os, llvm::StringRef file) const;

@@ -4,8 +4,9 @@
 // the launch needs: grid, workspace sizes and parameter bytes. Two steps, since
 // workspaces are allocated in between:
 //
-//   resolveLaunch(record, tensors)  -> grid, workspace sizes, parameter layout
-//   bindParameters(...)             -> parameter bytes and tensor maps
+//   resolveLaunch(record, tensors)  -> grids, workspace sizes, parameter
+//   layouts bindParameters(...)             -> parameter bytes and tensor maps
+//   of a step
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_TARGET_LAUNCHBINDING_H
@@ -36,13 +37,20 @@ struct ParameterSlot {
   uint32_t size = 0;
 };
 
-/// What follows from a record and the shapes of its tensors.
-struct ResolvedLaunch {
+/// What follows for one step.
+struct ResolvedStep {
   /// CTAs in each dimension. Zero when there is nothing to compute.
   std::array<uint32_t, 3> grid = {0, 0, 0};
-  llvm::SmallVector<uint64_t, 2> workspaceBytes;
   llvm::SmallVector<ParameterSlot, 16> parameters;
   uint32_t parameterBytes = 0;
+  /// Values of the parameters that are expressions, zero for others.
+  llvm::SmallVector<int64_t, 16> values;
+};
+
+/// What follows from a record and the shapes of its tensors.
+struct ResolvedLaunch {
+  std::vector<ResolvedStep> steps;
+  llvm::SmallVector<uint64_t, 2> workspaceBytes;
   /// For each tensor of the record its index among the caller's tensors.
   llvm::SmallVector<unsigned, 8> tensors;
 };
@@ -70,19 +78,22 @@ struct BoundParameters {
 };
 
 /// Checks names, types, ranks, static shapes and strides of `tensors` against
-/// the record, in any order, and evaluates grid and workspaces. Errors name the
-/// tensor: `tensor "k": expected shape [2, 8, ?, 64], got [2, 4, 300, 64]`.
+/// the record, in any order, and evaluates grids, workspaces and expressions
+/// for a device of `multiprocessors`; without their number `sms` is an error.
+/// Errors name the tensor: `tensor "k": expected shape [2, 8, ?, 64], got [2,
+/// 4, 300, 64]`.
 llvm::Expected<ResolvedLaunch>
 resolveLaunch(const LaunchRecord &record,
-              llvm::ArrayRef<TensorArgument> tensors);
+              llvm::ArrayRef<TensorArgument> tensors,
+              std::optional<int64_t> multiprocessors = std::nullopt);
 
-/// Fills the parameter buffer. `scalars` gives the values of scalar parameters
-/// by name and overrides the record's; `workspaces` gives their addresses.
-/// Errors: a missing or unknown scalar, a value that its type cannot hold, a
-/// tensor that a tensor map cannot describe.
+/// Fills the parameter buffer of a step. `scalars` gives the values of scalar
+/// parameters by name and overrides the record's; `workspaces` gives their
+/// addresses. Errors: a missing or unknown scalar, a value that its type cannot
+/// hold, a tensor that a tensor map cannot describe.
 llvm::Expected<BoundParameters>
 bindParameters(const LaunchRecord &record, const ResolvedLaunch &resolved,
-               llvm::ArrayRef<TensorArgument> tensors,
+               unsigned step, llvm::ArrayRef<TensorArgument> tensors,
                const llvm::StringMap<double> &scalars,
                llvm::ArrayRef<uint64_t> workspaces);
 

@@ -1,9 +1,10 @@
 //===- LaunchRecord.h - what a launch of a kernel needs ---------*- C++ -*-===//
 //
-// The launch record goes with the PTX of a kernel and says everything that a
-// host needs to launch it: entry name, target, grid as expressions over tensor
-// sizes, block, cluster, dynamic shared memory, tensors, kernel parameters in
-// order, workspaces, and the attention problem that the kernel solves.
+// The launch record goes with PTX and says everything that a host needs to
+// launch its kernels: the target, the tensors, the workspaces that kernels
+// share, the steps in order (a kernel with its grid as expressions over tensor
+// sizes, block, cluster, dynamic shared memory and parameters), and the
+// attention problem that they solve together.
 //
 // Its JSON form is described in docs/LaunchRecord.md, with a schema in
 // docs/launch-record.schema.json. Reading is strict: an unknown field, a
@@ -17,6 +18,7 @@
 #include "attn/Problem/Options.h"
 #include "attn/Target/DType.h"
 #include "attn/Target/SizeExpr.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -74,7 +76,24 @@ enum class TensorMapView {
 unsigned getMapRank(TensorMapView view, unsigned tensorRank);
 
 /// What a kernel parameter carries.
-enum class ArgKind { Pointer, Size, Stride, Scalar, TensorMap, Workspace };
+enum class ArgKind {
+  Pointer,
+  Size,
+  Stride,
+  Scalar,
+  TensorMap,
+  Workspace,
+  Expression
+};
+
+/// What a step does with a workspace.
+enum class WorkspaceAccess {
+  /// Anything; what it finds there is its own matter.
+  Update,
+  /// Reads what an earlier step, an earlier call or zeroing has left.
+  Read,
+  Write
+};
 
 /// One kernel parameter.
 struct LaunchArg {
@@ -83,7 +102,7 @@ struct LaunchArg {
   unsigned tensor = 0;
   /// size, stride: dimension of the tensor. Strides are in elements.
   unsigned dim = 0;
-  /// size, stride: I32 or I64. scalar: any type.
+  /// size, stride, expression: I32 or I64. scalar: any type.
   DType type = DType::I32;
   /// scalar: its name, by which the caller supplies the value.
   std::string name;
@@ -98,16 +117,48 @@ struct LaunchArg {
   DType element = DType::F16;
   /// workspace: its index in the record.
   unsigned workspace = 0;
+  WorkspaceAccess access = WorkspaceAccess::Update;
+  /// expression: what the parameter's value is.
+  SizeExpr expression;
 };
 
-/// Global memory that the launch provides beside the tensors.
+/// Global memory that the launch provides beside the tensors, the same for all
+/// steps. Without a promise it holds anything at the start of a call.
 struct LaunchWorkspace {
+  /// How messages call it; empty for "workspace I".
+  std::string name;
   SizeExpr bytes;
-  /// True when the memory must hold zeros at the start.
+  /// True when the memory must hold zeros at the start of a call; with
+  /// `persistent` at the start of the first one.
   bool zeroed = false;
-  /// True when the kernel leaves zeros behind, so that launches one after the
-  /// other may share the memory. Only with `zeroed`.
+  /// True when the steps leave zeros behind, so that calls one after the other
+  /// may share the memory. Only with `zeroed`.
   bool restored = false;
+  /// True when what one call leaves is there for the next one of the same
+  /// sizes. Not with `restored`.
+  bool persistent = false;
+
+  bool operator==(const LaunchWorkspace &other) const;
+  bool operator!=(const LaunchWorkspace &other) const {
+    return !(*this == other);
+  }
+};
+
+/// One launch of a kernel.
+struct LaunchStep {
+  std::string kernel;
+  std::array<SizeExpr, 3> grid;
+  std::array<int64_t, 3> block = {1, 1, 1};
+  std::array<int64_t, 3> cluster = {1, 1, 1};
+  /// Dynamic shared memory of a CTA in bytes.
+  int64_t sharedBytes = 0;
+  std::vector<LaunchArg> args;
+  /// True when all CTAs have to be on the device at once: a cooperative launch.
+  bool cooperative = false;
+  /// True when the kernel may start before the step in front of it has ended,
+  /// whose results it awaits by griddepcontrol.wait: programmatic stream
+  /// serialization.
+  bool programmatic = false;
 };
 
 /// The attention problem that the kernel solves; docs/Reference.md has the
@@ -136,35 +187,52 @@ struct AttentionProblem {
 
 /// The whole record.
 struct LaunchRecord {
-  /// The version that this library reads and writes.
-  static constexpr int64_t currentVersion = 1;
+  /// The last version that this library reads and writes.
+  static constexpr int64_t currentVersion = 2;
 
-  std::string kernel;
   /// Target name (`sm_80`) and PTX version times ten (80 is PTX 8.0).
   std::string chip;
   int64_t ptxVersion = 0;
-  std::array<SizeExpr, 3> grid;
-  std::array<int64_t, 3> block = {1, 1, 1};
-  std::array<int64_t, 3> cluster = {1, 1, 1};
-  /// Dynamic shared memory of a CTA in bytes.
-  int64_t sharedBytes = 0;
   std::vector<LaunchTensor> tensors;
-  std::vector<LaunchArg> args;
   std::vector<LaunchWorkspace> workspaces;
-  /// Absent for a kernel that is not attention.
+  /// Launched in this order on one stream; at least one.
+  std::vector<LaunchStep> steps;
+  /// Absent where the steps are not attention.
   std::optional<AttentionProblem> problem;
 
   /// Index of the tensor called `name`, or nothing.
   std::optional<unsigned> findTensor(llvm::StringRef name) const;
+  /// How messages call a workspace: its name in quotes, or its index.
+  std::string describeWorkspace(unsigned index) const;
+  /// How messages call a step: its kernel, with its number if there are others.
+  std::string describeStep(unsigned index) const;
+  /// The least version that can say all of it.
+  int64_t getLeastVersion() const;
 };
 
 /// Reads a record from JSON text. Errors are of the form
 /// `launch record: args[3].kind: expected one of "pointer", ..., got "x"`.
 llvm::Expected<LaunchRecord> parseLaunchRecord(llvm::StringRef json);
 
-/// The record as a JSON value that parseLaunchRecord reads back. Number-valued
+/// The same for a step of a sequence, as a record with one step: what it reads
+/// of other steps is not judged.
+llvm::Expected<LaunchRecord> parseLaunchStep(llvm::StringRef json);
+
+/// The record as a JSON value that parseLaunchRecord reads back, in the least
+/// version that can say it: hosts of that version read it too. Number-valued
 /// fields of the problem must be finite.
 llvm::json::Value toJSON(const LaunchRecord &record);
+
+/// One record with the steps of all `parts`, in order, where tensors of one
+/// name are one tensor, and so are workspaces of one name. Errors: parts that
+/// disagree on the target, a tensor, a workspace or the problem; what
+/// checkSteps refuses.
+llvm::Expected<LaunchRecord> joinLaunches(llvm::ArrayRef<LaunchRecord> parts);
+
+/// Fails where a step reads a workspace that no earlier step writes and that
+/// neither zeroing nor an earlier call fills, and where the first step is
+/// programmatic, which has none to await.
+llvm::Error checkSteps(const LaunchRecord &record);
 
 } // namespace mlir::attn
 

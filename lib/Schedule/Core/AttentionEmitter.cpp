@@ -89,6 +89,28 @@ void AttentionEmitter::emitLengths() {
   keys = length("cu_seqlens_k", keyStart);
 }
 
+void AttentionEmitter::emitRun() {
+  if (!at.split)
+    return;
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto clamp = [&](Value x) -> Value {
+    return min(arith::MaxSIOp::create(b, x, bounds.begin), bounds.end);
+  };
+  Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
+  Value length = arith::DivUIOp::create(
+      b, arith::AddIOp::create(b, blocks, context.i32(facts.kvSplits - 1)),
+      context.i32(facts.kvSplits));
+  Value first = arith::AddIOp::create(
+      b, bounds.begin, arith::MulIOp::create(b, at.split, length));
+  Value end = bounds.end;
+  bounds.begin = min(first, end);
+  bounds.end = min(arith::AddIOp::create(b, bounds.begin, length), end);
+  bounds.fullBegin = clamp(bounds.fullBegin);
+  bounds.fullEnd = clamp(bounds.fullEnd);
+}
+
 Value AttentionEmitter::emitView(StringRef name, Value head, Value start,
                                  Value rows) {
   // Offsets may exceed 2^31 elements: 64 bits here, 32 inside of a tile.
@@ -98,19 +120,21 @@ Value AttentionEmitter::emitView(StringRef name, Value head, Value start,
   auto add = [&](Value x, Value y) -> Value {
     return arith::AddIOp::create(b, x, y);
   };
-  Value rowStride = context.getStride(name, 2);
-  Value offset = mul(context.widen(head), context.getStride(name, 1));
-  offset = add(
-      offset, start ? mul(start, rowStride)
-                    : mul(context.widen(at.batch), context.getStride(name, 0)));
-  const TensorFacts &tensor =
-      *llvm::find_if(context.tensors, [&](const TensorFacts &tensor) {
-        return tensor.name == name;
-      });
+  const TensorFacts &tensor = context.getTensor(name);
+  // Partial results have their run in front.
+  unsigned lead = facts.kvSplits && tensor.written ? 1 : 0;
+  Value rowStride = context.getStride(name, lead + 2);
+  Value offset = mul(context.widen(head), context.getStride(name, lead + 1));
+  offset = add(offset, start ? mul(start, rowStride)
+                             : mul(context.widen(at.batch),
+                                   context.getStride(name, lead)));
+  if (lead && at.split)
+    offset =
+        add(offset, mul(context.widen(at.split), context.getStride(name, 0)));
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   IntegerAttr alignment;
-  if (tensor.shape.size() == 4) {
-    shape.push_back(tensor.shape[3]);
+  if (tensor.shape.size() == lead + 4) {
+    shape.push_back(tensor.shape.back());
     alignment = b.getI64IntegerAttr(tensor.getRowAlignment());
   }
   return GlobalViewOp::create(
@@ -246,6 +270,14 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
 RunningState AttentionEmitter::emitSinks(RunningState state) {
   // All in exponents of two.
   Value sink = context.loadElement("sinks", context.widen(at.head));
+  // They count in run 0 only.
+  if (at.split) {
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.split,
+                                          context.i32(0));
+    sink = arith::SelectOp::create(
+        b, isFirst, sink,
+        context.f32(-std::numeric_limits<double>::infinity()));
+  }
   sink = splatRows(
       arith::MulFOp::create(b, sink, context.f32(kLog2E)).getResult());
   RankedTensorType rows = f32Tile({blockM});

@@ -19,6 +19,8 @@ namespace mlir::attn {
 /// Where a tile of queries is.
 struct TileCoordinates {
   Value tile, head, kvHead, batch;
+  /// The run of keys, i32; null where keys are whole or there is one run.
+  Value split;
 };
 
 /// Where TMA may store results: a map of their tensor, which ends where their
@@ -89,7 +91,11 @@ protected:
   Value emitExponentScale();
   /// Reads the lengths of the tile's sequences and where they start.
   void emitLengths();
-  /// Rows of one head of a rank-4 tensor, or of lse.
+  /// Narrows the bounds to those blocks that are the tile's run: an equal part
+  /// of them, in whole blocks, of which the last ones may be fewer or none.
+  void emitRun();
+  /// Rows of one head of a rank-4 tensor, or of lse; of a partial result those
+  /// of the tile's run.
   Value emitView(StringRef name, Value head, Value start, Value rows);
   /// Initial values of m, l and o. Under a policy that bets, rows beyond the
   /// last query start with a maximum that keeps their probabilities small: all

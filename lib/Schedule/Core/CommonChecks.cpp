@@ -16,14 +16,15 @@ llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
 }
 
 llvm::Error attn::checkCommon(llvm::StringRef schedule,
-                              const ProblemFacts &facts, bool allowsNarrow) {
+                              const ProblemFacts &facts, bool allowsNarrow,
+                              bool allowsSplits) {
   AttentionOp op = facts.op;
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
   if (op.getPageTable())
     return unsupported("paged keys");
-  if (op.getKvSplits())
+  if (facts.kvSplits && !allowsSplits)
     return unsupported("split keys with partial results");
   if (op.getRopeDim())
     return unsupported("the absorbed latent form ('rope_dim')");

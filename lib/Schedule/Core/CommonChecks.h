@@ -16,10 +16,10 @@ inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
 llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 
 /// Refuses problems in other forms than plain attention on f16 or bf16 (or
-/// 8-bit floats, if the schedule allows them), head dimensions other than
-/// multiples of 8 up to 256, and lengths from kLengthLimit on.
+/// 8-bit floats or split keys, if the schedule allows them), head dimensions
+/// other than multiples of 8 up to 256, and lengths from kLengthLimit on.
 llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
-                        bool allowsNarrow = false);
+                        bool allowsNarrow = false, bool allowsSplits = false);
 
 /// Refuses softmax policies that the code of a schedule does not have.
 llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);

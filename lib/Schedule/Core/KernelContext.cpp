@@ -6,9 +6,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-KernelContext::KernelContext(const ProblemFacts &facts, const TargetRow &target,
-                             Location loc)
-    : facts(facts), target(target), b(loc, loc->getContext()) {
+/// The tensors of an attention's launch, in parameter order.
+static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
+  SmallVector<TensorFacts> tensors;
   for (const TensorFacts *tensor :
        {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.sinks,
         &facts.cuSeqlensQ, &facts.cuSeqlensK, &facts.qDescale, &facts.kDescale,
@@ -16,104 +16,37 @@ KernelContext::KernelContext(const ProblemFacts &facts, const TargetRow &target,
     if (*tensor)
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
+  return tensors;
+}
+
+KernelContext::KernelContext(const ProblemFacts &facts, const TargetRow &target,
+                             Location loc)
+    : KernelFrame(target, loc, collectTensors(facts), facts.scalars),
+      facts(facts) {
   collectDescriptorArgs();
 }
 
 void KernelContext::collectDescriptorArgs() {
-  auto indexOf = [&](StringRef name) -> unsigned {
-    return findTensor(name) - tensors.data();
-  };
-  auto addSize = [&](StringRef name, unsigned dim, int64_t extent) {
-    if (ShapedType::isDynamic(extent))
-      descriptorArgs.push_back({indexOf(name), dim, /*isStride=*/false});
-  };
   addSize("q", 1, facts.heads);
   addSize("k", 1, facts.kvHeads);
   if (!facts.varlen) {
     addSize("q", 2, facts.queries);
     addSize("k", 2, facts.keys);
   }
+  // Partial results have their run in front of the batch.
+  auto isPartial = [&](const TensorFacts &tensor) {
+    return facts.kvSplits && tensor.written;
+  };
   for (auto [index, tensor] : llvm::enumerate(tensors))
     for (auto [dim, stride] : llvm::enumerate(tensor.strides)) {
       // Packed sequences have batch 1: its stride is never used.
-      bool isBatch = facts.varlen && dim == 0 && tensor.shape.size() >= 3 &&
+      bool isBatch = facts.varlen && dim == (isPartial(tensor) ? 1 : 0) &&
+                     tensor.shape.size() >= 3 &&
                      index < tensors.size() - facts.captures.size();
       if (ShapedType::isDynamic(stride) && !isBatch)
         descriptorArgs.push_back(
             {unsigned(index), unsigned(dim), /*isStride=*/true});
     }
-}
-
-SmallVector<Type> KernelContext::getParameterTypes() {
-  SmallVector<Type> types(
-      tensors.size(),
-      LLVM::LLVMPointerType::get(b.getContext(),
-                                 unsigned(NVVM::NVVMMemorySpace::Global)));
-  for (const DescriptorArg &arg : descriptorArgs)
-    types.push_back(arg.isStride ? b.getI64Type() : b.getI32Type());
-  for (Value scalar : facts.scalars)
-    types.push_back(scalar.getType().isIndex() ? b.getI64Type()
-                                               : scalar.getType());
-  return types;
-}
-
-void KernelContext::bindParameters(gpu::GPUFuncOp function) {
-  kernel = function;
-  ValueRange parameters = kernel.getArguments();
-  auto take = [&](SmallVector<Value> &list, size_t count) {
-    llvm::append_range(list, parameters.take_front(count));
-    parameters = parameters.drop_front(count);
-  };
-  take(pointers, tensors.size());
-  take(descriptors, descriptorArgs.size());
-  take(scalars, facts.scalars.size());
-}
-
-Value KernelContext::i32(int64_t value) {
-  return arith::ConstantIntOp::create(b, value, 32);
-}
-
-Value KernelContext::i64(int64_t value) {
-  return arith::ConstantIntOp::create(b, value, 64);
-}
-
-Value KernelContext::f32(double value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-}
-
-const TensorFacts *KernelContext::findTensor(StringRef name) const {
-  const auto *it = llvm::find_if(
-      tensors, [&](const TensorFacts &tensor) { return tensor.name == name; });
-  return it == tensors.end() ? nullptr : it;
-}
-
-Value KernelContext::getPointer(StringRef name) {
-  return pointers[findTensor(name) - tensors.data()];
-}
-
-Value KernelContext::getStride(StringRef name, unsigned dim) {
-  const TensorFacts *tensor = findTensor(name);
-  if (!ShapedType::isDynamic(tensor->strides[dim]))
-    return i64(tensor->strides[dim]);
-  unsigned index = tensor - tensors.data();
-  for (auto [arg, value] : llvm::zip(descriptorArgs, descriptors))
-    if (arg.isStride && arg.tensor == index && arg.dim == dim)
-      return value;
-  llvm_unreachable("a dynamic stride that is used is a parameter");
-}
-
-Value KernelContext::getExtent(
-    std::initializer_list<std::pair<StringRef, unsigned>> dims,
-    int64_t extent) {
-  if (!ShapedType::isDynamic(extent))
-    return i32(extent);
-  for (auto [name, dim] : dims) {
-    unsigned index = findTensor(name) - tensors.data();
-    for (auto [arg, value] : llvm::zip(descriptorArgs, descriptors))
-      if (!arg.isStride && arg.tensor == index && arg.dim == dim)
-        return value;
-  }
-  llvm_unreachable("a dynamic extent that is used is a parameter");
 }
 
 Value KernelContext::getHeads() { return getExtent({{"q", 1}}, facts.heads); }
@@ -123,70 +56,7 @@ Value KernelContext::getKVHeads() {
 Value KernelContext::getQueries() {
   return getExtent({{"q", 2}}, facts.queries);
 }
-Value KernelContext::getRows(StringRef name) {
-  const TensorFacts *tensor = findTensor(name);
-  int64_t rows = tensor->shape[2];
-  unsigned index = tensor - tensors.data();
-  bool isKnown = !ShapedType::isDynamic(rows) ||
-                 llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
-                   return !arg.isStride && arg.tensor == index && arg.dim == 2;
-                 });
-  if (!isKnown) {
-    unsigned position = tensors.size() + descriptorArgs.size();
-    LogicalResult inserted = kernel.insertArgument(position, b.getI32Type(),
-                                                   /*argAttrs=*/{}, b.getLoc());
-    assert(succeeded(inserted) && "kernels take any parameters");
-    (void)inserted;
-    descriptorArgs.push_back({index, 2, /*isStride=*/false});
-    descriptors.push_back(kernel.getArgument(position));
-  }
-  return getExtent({{name, 2}}, rows);
-}
 Value KernelContext::getKeys() { return getExtent({{"k", 2}}, facts.keys); }
-
-Value KernelContext::getTensorMap(StringRef name, ArrayRef<int64_t> box,
-                                  int64_t swizzle, TensorMapView view) {
-  const TensorFacts *tensor = findTensor(name);
-  unsigned index = tensor - tensors.data();
-  auto type =
-      TensorMapType::get(b.getContext(), box, tensor->elementType, swizzle);
-  for (auto [arg, value] : llvm::zip(tensorMapArgs, tensorMaps))
-    if (arg.tensor == index && arg.type == type && arg.view == view)
-      return value;
-  unsigned position = kernel.getNumArguments();
-  LogicalResult inserted =
-      kernel.insertArgument(position, type, /*argAttrs=*/{}, b.getLoc());
-  assert(succeeded(inserted) && "kernels take any parameters");
-  (void)inserted;
-  tensorMapArgs.push_back({index, type, view});
-  tensorMaps.push_back(kernel.getArgument(position));
-  return tensorMaps.back();
-}
-
-Value KernelContext::addWorkspace(WorkspaceArg workspace) {
-  unsigned position = kernel.getNumArguments() - tensorMaps.size();
-  auto type = LLVM::LLVMPointerType::get(
-      b.getContext(), unsigned(NVVM::NVVMMemorySpace::Global));
-  LogicalResult inserted =
-      kernel.insertArgument(position, type, /*argAttrs=*/{}, b.getLoc());
-  assert(succeeded(inserted) && "kernels take any parameters");
-  (void)inserted;
-  workspaceArgs.push_back(workspace);
-  return kernel.getArgument(position);
-}
-
-Value KernelContext::widen(Value value) {
-  return arith::ExtUIOp::create(b, b.getI64Type(), value);
-}
-
-Value KernelContext::loadElement(StringRef name, Value index) {
-  const TensorFacts *tensor = findTensor(name);
-  Value pointer = getPointer(name);
-  Value address = LLVM::GEPOp::create(b, pointer.getType(), tensor->elementType,
-                                      pointer, ValueRange{index});
-  return LLVM::LoadOp::create(b, tensor->elementType, address,
-                              tensor->elementType.getIntOrFloatBitWidth() / 8);
-}
 
 Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
                                 const TensorFacts &tensor, ValueRange indices,

@@ -1,6 +1,6 @@
 //===- LaunchAttrBuilder.cpp - The launch record of a kernel --------------===//
 
-#include "attn/Schedule/Core/Outline.h"
+#include "attn/Schedule/Core/LaunchAttrBuilder.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -92,24 +92,101 @@ static DictionaryAttr describeTensorMap(Builder &b, const TensorFacts &tensor,
   return fields.get();
 }
 
-DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
-                                     const KernelShape &shape) {
-  Builder &b = context.b;
-  const ProblemFacts &facts = context.facts;
-  SmallVector<Attribute> tensors, args, grid, workspaces;
-  for (const TensorFacts &tensor : context.tensors)
+/// What a parameter from a tensor's descriptor is. Of a workspace the launch
+/// has no tensor, only what its extents follow from.
+static DictionaryAttr describeDescriptor(Builder &b, const TensorFacts &tensor,
+                                         const DescriptorArg &arg) {
+  StringRef type = arg.isStride ? "i64" : "i32";
+  if (tensor.isWorkspace()) {
+    SizeExpr value = arg.isStride ? tensor.getStrideExpr(arg.dim)
+                                  : tensor.getExtentExpr(arg.dim);
+    return Fields(b)
+        .add("kind", "expression")
+        .add("value", value.getText())
+        .add("type", type)
+        .get();
+  }
+  return Fields(b)
+      .add("kind", arg.isStride ? "stride" : "size")
+      .add("tensor", tensor.name)
+      .add("dim", int64_t(arg.dim))
+      .add("type", type)
+      .get();
+}
+
+namespace {
+
+/// The tensors, parameters and workspaces of a kernel.
+class LaunchLists {
+public:
+  LaunchLists(KernelFrame &frame, ArrayRef<TensorFacts> others)
+      : frame(frame), b(frame.b), others(others) {}
+
+  void build();
+  SmallVector<Attribute> tensors, args, workspaces;
+
+private:
+  void addTensor(const TensorFacts &tensor);
+  void addWorkspace(const TensorFacts &tensor);
+  /// Adds the tensors of other steps whose extents an expression names.
+  void addSymbols(const SizeExpr &expression);
+  bool isListed(StringRef name) const;
+
+  KernelFrame &frame;
+  Builder &b;
+  ArrayRef<TensorFacts> others;
+};
+
+} // namespace
+
+bool LaunchLists::isListed(StringRef name) const {
+  return llvm::any_of(tensors, [&](Attribute attr) {
+    return cast<DictionaryAttr>(attr).getAs<StringAttr>("name") == name;
+  });
+}
+
+void LaunchLists::addTensor(const TensorFacts &tensor) {
+  if (!isListed(tensor.name))
     tensors.push_back(describeTensor(b, tensor));
-  for (const TensorFacts &tensor : context.tensors)
-    args.push_back(
-        Fields(b).add("kind", "pointer").add("tensor", tensor.name).get());
-  for (const DescriptorArg &arg : context.descriptorArgs)
-    args.push_back(Fields(b)
-                       .add("kind", arg.isStride ? "stride" : "size")
-                       .add("tensor", context.tensors[arg.tensor].name)
-                       .add("dim", int64_t(arg.dim))
-                       .add("type", arg.isStride ? "i64" : "i32")
-                       .get());
-  for (auto [index, scalar] : llvm::enumerate(facts.scalars)) {
+}
+
+void LaunchLists::addSymbols(const SizeExpr &expression) {
+  for (const SizeSymbol &symbol : expression.getSymbols())
+    for (const TensorFacts &tensor : others)
+      if (tensor.name == symbol.tensor && !tensor.isWorkspace())
+        addTensor(tensor);
+}
+
+void LaunchLists::addWorkspace(const TensorFacts &tensor) {
+  args.push_back(Fields(b)
+                     .add("kind", "workspace")
+                     .add("index", int64_t(workspaces.size()))
+                     .add("access", tensor.written ? "write" : "read")
+                     .get());
+  workspaces.push_back(Fields(b)
+                           .add("name", tensor.workspace)
+                           .add("bytes", tensor.getBytesExpr().getText())
+                           .addBool("zeroed", false)
+                           .get());
+}
+
+void LaunchLists::build() {
+  for (const TensorFacts &tensor : frame.tensors)
+    if (!tensor.isWorkspace())
+      addTensor(tensor);
+  for (const TensorFacts &tensor : frame.tensors) {
+    if (!tensor.isWorkspace()) {
+      args.push_back(
+          Fields(b).add("kind", "pointer").add("tensor", tensor.name).get());
+      continue;
+    }
+    addWorkspace(tensor);
+    for (const SizeExpr &extent : tensor.extents)
+      addSymbols(extent);
+  }
+  for (const DescriptorArg &arg : frame.descriptorArgs)
+    args.push_back(describeDescriptor(b, frame.tensors[arg.tensor], arg));
+  for (auto [index, scalar] : llvm::enumerate(frame.hostScalars)) {
     Type type = scalar.getType();
     args.push_back(Fields(b)
                        .add("kind", "scalar")
@@ -117,9 +194,11 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
                        .add("type", type.isIndex() ? "i64" : getTypeName(type))
                        .get());
   }
-  for (auto [index, workspace] : llvm::enumerate(context.workspaceArgs)) {
-    args.push_back(
-        Fields(b).add("kind", "workspace").add("index", int64_t(index)).get());
+  for (const WorkspaceArg &workspace : frame.workspaceArgs) {
+    args.push_back(Fields(b)
+                       .add("kind", "workspace")
+                       .add("index", int64_t(workspaces.size()))
+                       .get());
     Fields fields(b);
     fields.add("bytes", std::to_string(workspace.bytes))
         .addBool("zeroed", workspace.zeroed);
@@ -127,29 +206,25 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
       fields.addBool("restored", true);
     workspaces.push_back(fields.get());
   }
-  for (const TensorMapArg &arg : context.tensorMapArgs)
-    args.push_back(describeTensorMap(b, context.tensors[arg.tensor], arg));
+  for (const TensorMapArg &arg : frame.tensorMapArgs)
+    args.push_back(describeTensorMap(b, frame.tensors[arg.tensor], arg));
+}
+
+LaunchAttr attn::buildLaunchAttr(KernelFrame &frame, const KernelShape &shape,
+                                 DictionaryAttr problem,
+                                 ArrayRef<TensorFacts> others) {
+  Builder &b = frame.b;
+  LaunchLists lists(frame, others);
+  lists.build();
+  SmallVector<Attribute> grid;
   for (const SizeExpr &extent : shape.grid)
     grid.push_back(b.getStringAttr(extent.getText()));
-  DictionaryAttr targetAttr =
-      Fields(b)
-          .add("chip", context.target.chip)
-          .add("ptx", int64_t(context.target.defaultPTX))
-          .get();
-  Fields record(b);
-  record.add("version", int64_t(1))
-      .add("kernel", kernel)
-      .add("target", targetAttr)
-      .add("grid", b.getArrayAttr(grid))
-      .add("block", ArrayRef<int64_t>{shape.threads, 1, 1})
-      .add("cluster", ArrayRef<int64_t>{shape.cluster, 1, 1})
-      .add("shared_bytes", int64_t(0))
-      .add("tensors", b.getArrayAttr(tensors))
-      .add("args", b.getArrayAttr(args))
-      .add("workspace", b.getArrayAttr(workspaces));
-  // The reference needs the numbers of heads; with dynamic ones there is none.
-  if (!ShapedType::isDynamic(facts.heads) &&
-      !ShapedType::isDynamic(facts.kvHeads))
-    record.add("problem", buildProblemAttr(b, facts));
-  return record.get();
+  return LaunchAttr::get(
+      b.getContext(), frame.target.chip, int64_t(frame.target.defaultPTX),
+      b.getArrayAttr(grid), b.getDenseI64ArrayAttr({shape.threads, 1, 1}),
+      shape.cluster > 1 ? b.getDenseI64ArrayAttr({shape.cluster, 1, 1})
+                        : DenseI64ArrayAttr(),
+      b.getArrayAttr(lists.tensors), b.getArrayAttr(lists.args),
+      lists.workspaces.empty() ? ArrayAttr() : b.getArrayAttr(lists.workspaces),
+      shape.cooperative, shape.programmatic, problem);
 }

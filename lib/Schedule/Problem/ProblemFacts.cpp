@@ -3,77 +3,9 @@
 #include "attn/Schedule/Problem/ProblemFacts.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// What everything that only the launch decides is a multiple of, in bytes: by
-/// contract, since an address that is not faults and is never silently wrong.
-static constexpr int64_t kAssumedAlignment = 16;
-
-unsigned TensorFacts::getContiguousDim() const {
-  unsigned last = strides.size() - 1;
-  return last > 0 && strides[last] != 1 && strides[last - 1] == 1 ? last - 1
-                                                                  : last;
-}
-
-int64_t TensorFacts::getRowAlignment() const {
-  int64_t bytes = elementType.getIntOrFloatBitWidth() / 8;
-  int64_t alignment = kAssumedAlignment;
-  auto limit = [&](int64_t elements) {
-    if (elements == 0)
-      return;
-    uint64_t size = std::abs(elements) * bytes;
-    alignment =
-        std::min<int64_t>(alignment, int64_t(1) << llvm::countr_zero(size));
-  };
-  if (!ShapedType::isDynamic(offset))
-    limit(offset);
-  for (auto [dim, stride, extent] : llvm::enumerate(strides, shape))
-    if (dim != getContiguousDim() && !ShapedType::isDynamic(stride) &&
-        extent != 1)
-      limit(stride);
-  return alignment;
-}
-
-/// The facts of one operand; without value for an absent one.
-static FailureOr<TensorFacts> describeTensor(Operation *op, StringRef name,
-                                             Value value, bool written) {
-  TensorFacts facts;
-  facts.name = name.str();
-  facts.value = value;
-  facts.written = written;
-  if (!value)
-    return facts;
-  auto type = cast<ShapedType>(value.getType());
-  facts.elementType = type.getElementType();
-  facts.shape.assign(type.getShape().begin(), type.getShape().end());
-  if (auto memref = dyn_cast<MemRefType>(type)) {
-    if (failed(memref.getStridesAndOffset(facts.strides, facts.offset)))
-      return op->emitOpError("expected '")
-             << name << "' to have strides, got " << memref;
-    return facts;
-  }
-  facts.strides.assign(facts.shape.size(), 1);
-  for (size_t dim = facts.shape.size(); dim > 1; --dim) {
-    int64_t extent = facts.shape[dim - 1], inner = facts.strides[dim - 1];
-    facts.strides[dim - 2] =
-        ShapedType::isDynamic(extent) || ShapedType::isDynamic(inner)
-            ? ShapedType::kDynamic
-            : extent * inner;
-  }
-  return facts;
-}
-
-/// The first static extent among (tensor, dimension) pairs, else dynamic.
-static int64_t
-unify(std::initializer_list<std::pair<const TensorFacts *, unsigned>> extents) {
-  for (auto [tensor, dim] : extents)
-    if (*tensor && !ShapedType::isDynamic(tensor->shape[dim]))
-      return tensor->shape[dim];
-  return ShapedType::kDynamic;
-}
 
 bool ProblemFacts::isNarrow() const {
   return elementType.getIntOrFloatBitWidth() == 8;
@@ -98,7 +30,7 @@ static LogicalResult collectCaptures(AttentionOp op, ProblemFacts &facts) {
     getUsedValuesDefinedAbove(region, captured);
   for (Value value : captured) {
     if (isa<MemRefType>(value.getType())) {
-      FailureOr<TensorFacts> tensor = describeTensor(
+      FailureOr<TensorFacts> tensor = TensorFacts::get(
           op, "capture" + std::to_string(facts.captures.size()), value,
           /*written=*/false);
       if (failed(tensor))
@@ -142,7 +74,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
                    false),
         std::tuple(&facts.vDescale, "v_descale", Value(op.getVDescale()),
                    false)}) {
-    FailureOr<TensorFacts> tensor = describeTensor(op, name, value, written);
+    FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
     if (failed(tensor))
       return failure();
     *member = *tensor;
@@ -162,21 +94,22 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
 #include "attn/Problem/Options.def"
   facts.scale = op.getEffectiveScale();
   unsigned lead = facts.kvSplits != 0 ? 1 : 0;
-  facts.heads = unify({{&facts.q, 1},
-                       {&facts.o, lead + 1},
-                       {&facts.lse, lead + 1},
-                       {&facts.sinks, 0}});
-  facts.kvHeads = unify({{&facts.k, 1}, {&facts.v, 1}});
-  facts.keys = unify({{&facts.k, 2}, {&facts.v, 2}});
+  facts.heads = unifyExtents({{&facts.q, 1},
+                              {&facts.o, lead + 1},
+                              {&facts.lse, lead + 1},
+                              {&facts.sinks, 0}});
+  facts.kvHeads = unifyExtents({{&facts.k, 1}, {&facts.v, 1}});
+  facts.keys = unifyExtents({{&facts.k, 2}, {&facts.v, 2}});
   if (facts.varlen) {
-    int64_t entries = unify({{&facts.cuSeqlensQ, 0}, {&facts.cuSeqlensK, 0}});
+    int64_t entries =
+        unifyExtents({{&facts.cuSeqlensQ, 0}, {&facts.cuSeqlensK, 0}});
     facts.batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
     facts.queries = *op.getMaxSeqlenQ();
   } else {
-    facts.batch =
-        unify({{&facts.q, 0}, {&facts.k, 0}, {&facts.v, 0}, {&facts.o, lead}});
-    facts.queries =
-        unify({{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
+    facts.batch = unifyExtents(
+        {{&facts.q, 0}, {&facts.k, 0}, {&facts.v, 0}, {&facts.o, lead}});
+    facts.queries = unifyExtents(
+        {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
   }
   if (failed(collectCaptures(op, facts)))
     return failure();

@@ -132,6 +132,10 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   }
   estimate.tiles = groups * int64_t(std::ceil(queries / blockM));
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  if (facts.kvSplits > 1) {
+    estimate.tiles *= facts.kvSplits;
+    estimate.blocks /= double(facts.kvSplits);
+  }
 
   double columns = extents.keyColumns + extents.valueColumns;
   double softmax =

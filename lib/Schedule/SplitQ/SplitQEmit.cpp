@@ -72,6 +72,15 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
                                       gpu::BlockIdOp::create(b, dim));
   };
   TileCoordinates result;
+  // Runs of a tile's keys are the fastest part of z.
+  auto batchId = [&]() -> Value {
+    Value z = blockId(gpu::Dimension::z);
+    if (facts.kvSplits <= 1)
+      return z;
+    Value splits = context.i32(facts.kvSplits);
+    result.split = arith::RemUIOp::create(b, z, splits);
+    return arith::DivUIOp::create(b, z, splits);
+  };
   if (plan.getOrder() == TileOrder::LongestFirst) {
     // Under a causal mask the last tile has the most keys.
     Value x = blockId(gpu::Dimension::x), y = blockId(gpu::Dimension::y);
@@ -79,8 +88,10 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
     if (plan.getGroupHeads())
       x = arith::AddIOp::create(
           b, x,
-          arith::MulIOp::create(b, blockId(gpu::Dimension::z),
+          arith::MulIOp::create(b, batchId(),
                                 context.i32(plan.getGroupHeads())));
+    else if (facts.kvSplits > 1)
+      batchId();
     result.head = arith::RemUIOp::create(b, x, heads);
     result.batch = arith::DivUIOp::create(b, x, heads);
     Value tiles = arith::IndexCastOp::create(
@@ -90,7 +101,7 @@ TileCoordinates SplitQEmitter::emitCoordinates() {
   } else {
     result.tile = blockId(gpu::Dimension::x);
     result.head = blockId(gpu::Dimension::y);
-    result.batch = blockId(gpu::Dimension::z);
+    result.batch = batchId();
   }
   result.kvHead = emitKVHead(result.head);
   return result;
@@ -202,6 +213,7 @@ LogicalResult SplitQEmitter::emitTile() {
   from.q = emitQueries(qView);
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN);
+  emitRun();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
   LogicalResult status = success();

@@ -150,7 +150,9 @@ static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
   while (group > 1 && (facts.heads % group != 0 || bytes * group > limit))
     --group;
   // The grid has a limit along its third dimension.
-  return facts.heads / group * batch <= kGridLimit ? group : 0;
+  int64_t groups =
+      facts.heads / group * batch * std::max<int64_t>(1, facts.kvSplits);
+  return groups <= kGridLimit ? group : 0;
 }
 
 std::vector<PlanAttrInterface>
@@ -198,8 +200,13 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
-  if (llvm::Error error = checkCommon(getName(), facts))
+  if (llvm::Error error = checkCommon(getName(), facts, /*allowsNarrow=*/false,
+                                      /*allowsSplits=*/true))
     return error;
+  if (facts.kvSplits && facts.varlen)
+    return makeUnsupported(getName(),
+                           "split keys of packed sequences, since attn.combine "
+                           "would write rows that no sequence owns");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(),
                            "'v' whose keys are contiguous, expected a stride "
@@ -233,6 +240,8 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
         "does not fit: {0} {1} exceed {2} of a grid's y and z in order '{3}'",
         extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
   };
+  // Runs of keys are a factor of z.
+  int64_t splits = std::max<int64_t>(1, facts.kvSplits);
   if (int64_t group = plan.getGroupHeads()) {
     // Groups of one batch only: batches may be many at the launch.
     if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)
@@ -242,10 +251,12 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
                                              : std::to_string(facts.heads),
           group));
     if (!ShapedType::isDynamic(facts.batch))
-      if (llvm::Error error =
-              checkGrid("groups of heads", facts.heads / group * facts.batch))
+      if (llvm::Error error = checkGrid(
+              "groups of heads", facts.heads / group * facts.batch * splits))
         return error;
   }
+  if (llvm::Error error = checkGrid("runs of keys", splits))
+    return error;
   if (plan.getOrder() == TileOrder::LongestFirst)
     return checkGrid("tiles of queries",
                      ShapedType::isDynamic(facts.queries)
@@ -253,7 +264,9 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
                          : llvm::divideCeil(facts.queries, plan.getBlockM()));
   if (llvm::Error error = checkGrid("heads", facts.heads))
     return error;
-  return checkGrid("batches", facts.batch);
+  return checkGrid("batches", ShapedType::isDynamic(facts.batch)
+                                  ? facts.batch
+                                  : facts.batch * splits);
 }
 
 KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
@@ -274,6 +287,8 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
     shape.grid = {heads * batch, tiles, 1};
   else
     shape.grid = {tiles, heads, batch};
+  if (facts.kvSplits > 1)
+    shape.grid[2] = shape.grid[2] * facts.kvSplits;
   shape.threads = plan.getThreads();
   shape.warps = {{plan.getWarps(), 1}};
   return shape;

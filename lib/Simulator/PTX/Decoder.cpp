@@ -226,6 +226,23 @@ Error Decoder::decode(const AstInst &ast) {
   return Error::success();
 }
 
+/// What a kernel does before it has awaited the grid in front of it.
+static unsigned findUnawaited(const AstFunction &f) {
+  for (const AstInst &inst : f.insts) {
+    if (inst.base == "griddepcontrol" && llvm::is_contained(inst.mods, "wait"))
+      return inst.guard.empty() ? 0 : inst.line;
+    bool isHarmless =
+        llvm::is_contained(inst.mods, "param") ||
+        !(inst.base.starts_with("ld") || inst.base.starts_with("st") ||
+          inst.base.starts_with("cp") || inst.base.starts_with("bra") ||
+          inst.base == "brx" || inst.base == "call" || inst.base == "atom" ||
+          inst.base == "red" || inst.base == "ret" || inst.base == "exit");
+    if (!isHarmless)
+      return inst.line;
+  }
+  return 0;
+}
+
 /// Parameters of a kernel are in a buffer that the launch fills.
 Error Decoder::declareKernel(const AstFunction &f) {
   KernelInfo kernel;
@@ -267,6 +284,7 @@ Error Decoder::declareKernel(const AstFunction &f) {
   one = {};
   tuning("minnctapersm", one);
   kernel.minnctapersm = one[0];
+  kernel.unawaitedLine = findUnawaited(f);
   program.kernelEntry[kernel.name] = program.code.size();
   program.kernels.push_back(std::move(kernel));
   return Error::success();

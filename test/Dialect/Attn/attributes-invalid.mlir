@@ -78,12 +78,28 @@ func.func private @f() attributes {x = #attn.split_q<q_in_regs = 1>}
 // -----
 
 // expected-error @below {{'attn.launch' is for kernels only}}
-module attributes {attn.launch = {}} {}
+module attributes {attn.launch = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1, 1], tensors = [], args = []>} {}
 
 // -----
 
-// expected-error @below {{expected 'attn.launch' to be a dictionary, got 3}}
+// expected-error @below {{expected 'attn.launch' to be #attn.launch<...>, got 3}}
 func.func private @f() attributes {attn.launch = 3}
+
+// -----
+
+// The rules are those of the launch record.
+// expected-error @below {{launch record: steps[0].block: expected 3 elements, got 2}}
+func.func private @f() attributes {x = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1], tensors = [], args = []>}
+
+// -----
+
+// expected-error @below {{launch record: steps[0].args[0].index: expected an integer from 0 to -1, got 0}}
+func.func private @f() attributes {x = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1, 1], tensors = [], args = [{kind = "workspace", index = 0 : i64}]>}
+
+// -----
+
+// expected-error @below {{expected warps to be a power of two up to 32, got 3}}
+func.func private @f() attributes {x = #attn.combine<warps = 3>}
 
 // -----
 

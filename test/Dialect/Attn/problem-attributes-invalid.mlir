@@ -222,3 +222,12 @@ func.func private @attention_c30_unbounded() attributes {m = #attn.mask<kind = w
 
 // expected-error @below {{expected bounds with a window only, got left = 3 and right = -1 with causal}}
 func.func private @attention_c30_causal() attributes {m = #attn.mask<kind = causal, left = 3>}
+
+// -----
+
+func.func @attention_c36(%q: memref<2x8x300x64xf16>, %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'kernel' to be letters, digits and underscores that begin with no digit, got "8fwd"}}
+  attn.attention ins(%q, %q, %q : memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>)
+                 outs(%o : memref<2x8x300x64xf16>) {kernel = "8fwd"}
+  return
+}

@@ -147,3 +147,12 @@ func.func @combine_c7(
     outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>) -> tensor<2x8x300x64xf16>
   return
 }
+
+// -----
+
+func.func @combine_c8(%partial_o: memref<4x2x8x300x64xf32>, %partial_lse: memref<4x2x8x300xf32>, %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'kernel' to be letters, digits and underscores that begin with no digit, got "a-b"}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+               outs(%o : memref<2x8x300x64xf16>) {kernel = "a-b"}
+  return
+}

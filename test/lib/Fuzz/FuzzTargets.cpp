@@ -227,16 +227,17 @@ static bool runLaunchRecord(StringRef ptx, StringRef json) {
     llvm::report_fatal_error("round trip: a launch record that was written "
                              "cannot be read");
   // A long launch is no error, and takes long.
-  for (SizeExpr &extent : record->grid) {
-    llvm::Expected<int64_t> value = extent.evaluate(
-        [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
-          return symbol.isStride ? 1 : 64;
-        });
-    if (!value)
-      llvm::consumeError(value.takeError());
-    else if (*value > 2)
-      extent = SizeExpr(1);
-  }
+  for (LaunchStep &step : record->steps)
+    for (SizeExpr &extent : step.grid) {
+      llvm::Expected<int64_t> value = extent.evaluate(
+          [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+            return symbol.isStride ? 1 : 64;
+          });
+      if (!value)
+        llvm::consumeError(value.takeError());
+      else if (*value > 2)
+        extent = SizeExpr(1);
+    }
   sim::HarnessOptions options = makeHarnessOptions();
   options.verify =
       record->problem && record->problem->d < 300 && oneIn(16, json);

@@ -105,8 +105,8 @@ protected:
 
   LogicalResult outline(const Schedule &schedule) {
     SymbolTable symbols(*module);
-    return outlineAttention(facts, schedule, SplitQPlanAttr::get(&context, {}),
-                            llvm::cantFail(lookupTarget("sm_90a")), symbols);
+    return Outliner(llvm::cantFail(lookupTarget("sm_90a")), symbols)
+        .outline(facts, schedule, SplitQPlanAttr::get(&context, {}));
   }
 
   /// What is said about a schedule that is refused.
@@ -160,13 +160,13 @@ TEST_F(Outline, TensorMapsAreTheLastParameters) {
   EXPECT_EQ(encode.getSource(), facts.k.value);
   EXPECT_EQ(encode.getType(), k);
 
-  auto record = kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr);
+  auto record = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
   ASSERT_TRUE(record);
-  EXPECT_EQ(record.get("cluster"), DenseI64ArrayAttr::get(&context, {2, 1, 1}));
+  EXPECT_EQ(record.getCluster(), DenseI64ArrayAttr::get(&context, {2, 1, 1}));
   EXPECT_EQ(kernel.getKnownClusterSize(),
             std::optional<ArrayRef<int32_t>>({2, 1, 1}));
   EXPECT_TRUE(launch.hasClusterSize());
-  auto args = record.getAs<ArrayAttr>("args");
+  ArrayAttr args = record.getArgs();
   ASSERT_EQ(args.size(), 12u);
   auto text = [](Attribute attr) {
     std::string result;

@@ -1,4 +1,4 @@
-//===- Outline.h - An attention becomes a kernel ----------------*- C++ -*-===//
+//===- Outline.h - Problems become kernels ----------------------*- C++ -*-===//
 
 #ifndef ATTN_SCHEDULE_CORE_OUTLINE_H
 #define ATTN_SCHEDULE_CORE_OUTLINE_H
@@ -8,29 +8,38 @@
 
 namespace mlir::attn {
 
-/// Replaces a planned attention on memrefs by a gpu.launch_func of a kernel of
-/// its own, in a new gpu.module with a `#attn.target` for `target`. The
-/// schedule of the plan emits the body; the kernel carries its launch record.
-/// `symbols` is the table of the enclosing module. Errors are diagnostics at
-/// the op.
-LogicalResult outlineAttention(AttentionOp op, const TargetRow &target,
-                               SymbolTable &symbols);
+/// Turns the problems of a module into kernels, in the order in which it gets
+/// them. Each becomes a gpu.launch_func of a kernel with a launch, in a
+/// gpu.module with an `#attn.target`; a combine of partial results that the
+/// function allocates becomes a kernel of the module of the attention that
+/// writes them: the next step of its launch. Errors are diagnostics at the op.
+class Outliner {
+public:
+  /// `symbols` is the table of the module.
+  Outliner(const TargetRow &target, SymbolTable &symbols);
 
-/// The same with a schedule that need not be registered. The op of `facts` is
-/// erased.
-LogicalResult outlineAttention(const ProblemFacts &facts,
-                               const Schedule &schedule, PlanAttrInterface plan,
-                               const TargetRow &target, SymbolTable &symbols);
+  /// Replaces a planned problem on memrefs.
+  LogicalResult outline(AttentionOp op);
+  LogicalResult outline(CombineOp op);
+  /// The same with a schedule that need not be registered. The op of `facts` is
+  /// erased.
+  LogicalResult outline(ProblemFacts facts, const Schedule &schedule,
+                        PlanAttrInterface plan);
 
-/// Fails with a diagnostic at the first attn.combine: no schedule computes one,
-/// and what nobody lowers must not pass for compiled.
-LogicalResult refuseCombines(ModuleOp module);
+private:
+  /// Who writes a partial result that is a workspace.
+  struct Writer {
+    gpu::GPUModuleOp module;
+    TensorFacts result;
+    /// The tensors of the writer's launch.
+    SmallVector<TensorFacts> tensors;
+  };
+  gpu::GPUModuleOp createModule(Operation *op);
 
-/// The launch record of a kernel as the attribute `attn.launch`: the fields of
-/// docs/LaunchRecord.md under the same names. Shared memory is 0 until
-/// attn-allocate-shared has run.
-DictionaryAttr buildLaunchAttr(KernelContext &context, StringRef kernel,
-                               const KernelShape &shape);
+  const TargetRow &target;
+  SymbolTable &symbols;
+  llvm::DenseMap<Value, Writer> written;
+};
 
 } // namespace mlir::attn
 

@@ -9,38 +9,12 @@
 #ifndef ATTN_SCHEDULE_PROBLEM_PROBLEMFACTS_H
 #define ATTN_SCHEDULE_PROBLEM_PROBLEMFACTS_H
 
-#include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Problem/Options.h"
+#include "attn/Schedule/Problem/TensorFacts.h"
 #include "llvm/ADT/SetVector.h"
 #include <optional>
 
 namespace mlir::attn {
-
-/// A tensor of the launch: an operand of the op, or memory that a region reads.
-struct TensorFacts {
-  /// Its name in the launch record and in messages.
-  std::string name;
-  /// The value outside of the kernel. Null for an absent operand.
-  Value value;
-  /// Extents and strides in elements, ShapedType::kDynamic where the launch
-  /// decides. Strides of a tensor value are those of its dense form.
-  SmallVector<int64_t> shape;
-  SmallVector<int64_t> strides;
-  int64_t offset = 0;
-  Type elementType;
-  bool written = false;
-
-  explicit operator bool() const { return static_cast<bool>(value); }
-
-  /// The dimension along which neighbours follow each other in memory: the last
-  /// one, or the one before it.
-  unsigned getContiguousDim() const;
-  /// The largest power of two up to 16 that the address of every row along the
-  /// contiguous dimension is a multiple of, in bytes. By contract allocations,
-  /// dynamic strides and dynamic offsets are multiples of 16 bytes; static ones
-  /// count as they are.
-  int64_t getRowAlignment() const;
-};
 
 /// One attention problem.
 struct ProblemFacts {

@@ -35,6 +35,10 @@ struct KernelInfo {
   std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
   uint32_t maxnreg = 0;
   uint32_t minnctapersm = 0;
+  /// Line of the first instruction that touches memory other than parameters,
+  /// or branches, without a griddepcontrol.wait in front of it; 0 if there is
+  /// none.
+  unsigned unawaitedLine = 0;
 };
 
 /// A parsed and decoded PTX module. Immutable; may be run many times and from

@@ -50,8 +50,9 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
   if (name == kLaunchAttr) {
     if (!isa<FunctionOpInterface>(op))
       return op->emitOpError("'attn.launch' is for kernels only");
-    if (!isa<DictionaryAttr>(attribute.getValue()))
-      return op->emitOpError("expected 'attn.launch' to be a dictionary, got ")
+    if (!isa<LaunchAttr>(attribute.getValue()))
+      return op->emitOpError("expected 'attn.launch' to be #attn.launch<...>, "
+                             "got ")
              << attribute.getValue();
   }
   if (name == kWarpsAttr) {

@@ -107,3 +107,13 @@ LogicalResult SelfLoadPlanAttr::verify(EmitErrorFn emitError,
                        << p.ctasPerSm;
   return success();
 }
+
+int64_t CombinePlanAttr::getThreads() const { return 32 * getWarps(); }
+
+LogicalResult CombinePlanAttr::verify(EmitErrorFn emitError,
+                                      const Parameters &p) {
+  if (p.warps < 1 || p.warps > 32 || !llvm::isPowerOf2_64(p.warps))
+    return emitError() << "expected warps to be a power of two up to 32, got "
+                       << p.warps;
+  return success();
+}

@@ -44,6 +44,18 @@ static LogicalResult checkFactor(Operation *op, StringRef name,
          << name << "' above zero, got " << text;
 }
 
+/// A name that PTX, C and MLIR take as it is.
+static LogicalResult checkKernelName(Operation *op, StringRef name) {
+  auto isLetter = [](char c) { return llvm::isAlpha(c) || c == '_'; };
+  if (!name.empty() && isLetter(name.front()) &&
+      llvm::all_of(name,
+                   [&](char c) { return isLetter(c) || llvm::isDigit(c); }))
+    return success();
+  return op->emitOpError("expected 'kernel' to be letters, digits and "
+                         "underscores that begin with no digit, got ")
+         << StringAttr::get(op->getContext(), name);
+}
+
 //===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
@@ -413,6 +425,9 @@ LogicalResult AttentionOp::verify() {
   // attention_c26
   if (failed(checkFactor(*this, "out_scale", FactorSign::Positive)))
     return failure();
+  // attention_c36
+  if (failed(checkKernelName(*this, getKernel())))
+    return failure();
   // attention_c29
   return checkResults(*this, {{"o", getO()}, {"lse", getLse()}});
 }
@@ -531,6 +546,9 @@ LogicalResult CombineOp::verify() {
   }
   Extent valueDim(*this, "value dimension");
   if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
+    return failure();
+  // combine_c8
+  if (failed(checkKernelName(*this, getKernel())))
     return failure();
   // combine_c7
   return checkResults(*this, {o, lse});

@@ -140,6 +140,13 @@ LogicalResult PlaceFinder::placeKernels(gpu::GPUModuleOp kernels) {
                         ? Rung::Barrier
                         : Rung::Tile;
     }
+    // A kernel without tiles reads the same wherever there are kernels of one
+    // thread's scalars: it is where the module or the kernels in front of it
+    // are.
+    std::optional<Rung> others = said ? said : shown;
+    if (place->rung == Rung::Thread &&
+        (others == Rung::Tile || others == Rung::Barrier))
+      place->rung = *others;
     if (said && *said != place->rung) {
       InFlightDiagnostic diag = place->op->emitError("expected '")
                                 << stringifyRung(*said) << "', which '"
@@ -172,8 +179,7 @@ FailureOr<Rung> PlaceFinder::run() {
     }
     if (!isa<AttentionOp, CombineOp>(op))
       return WalkResult::advance();
-    auto attention = dyn_cast<AttentionOp>(op);
-    isPlanned &= attention && attention.getPlanAttr();
+    isPlanned &= op->hasAttr("plan");
     return add({op, Rung::Problem});
   });
   if (walk.wasInterrupted())

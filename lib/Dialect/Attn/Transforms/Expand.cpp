@@ -23,14 +23,19 @@ struct AttnExpandPass : attn::impl::AttnExpandPassBase<AttnExpandPass> {
       module.emitError() << llvm::toString(target.takeError());
       return signalPassFailure();
     }
-    if (failed(refuseCombines(module)))
-      return signalPassFailure();
     SymbolTable symbols(module);
-    SmallVector<AttentionOp> attentions;
-    module.walk([&](AttentionOp op) { attentions.push_back(op); });
-    for (AttentionOp op : attentions)
-      if (failed(outlineAttention(op, *target, symbols)))
+    Outliner outliner(*target, symbols);
+    SmallVector<Operation *> problems;
+    module.walk([&](Operation *op) {
+      if (isa<AttentionOp, CombineOp>(op))
+        problems.push_back(op);
+    });
+    for (Operation *op : problems) {
+      auto attention = dyn_cast<AttentionOp>(op);
+      if (failed(attention ? outliner.outline(attention)
+                           : outliner.outline(cast<CombineOp>(op))))
         return signalPassFailure();
+    }
   }
 };
 } // namespace

@@ -9,7 +9,7 @@
 
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
-#include "attn/Schedule/Core/Outline.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Core/PlanCandidates.h"
 #include "attn/Schedule/Core/PlanTable.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -32,6 +32,8 @@ struct AttnPlanPass : attn::impl::AttnPlanPassBase<AttnPlanPass> {
 
 private:
   LogicalResult planOne(AttentionOp op, const TargetRow &target);
+  /// Partial results are merged in one way; what options say is for attentions.
+  LogicalResult planCombine(CombineOp op);
   /// Checks a plan that is already there, with the options applied.
   LogicalResult checkPlan(const ProblemFacts &facts, const TargetRow &target);
   /// Takes the plan of a table if one has the problem; false if none has it.
@@ -147,8 +149,9 @@ LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
 
 FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
                                             const TargetRow &target) {
-  // What options ask for comes before what was measured.
-  if (!schedule.empty() || !parameters.empty())
+  // What options ask for comes before what was measured, and tables know whole
+  // problems only.
+  if (!schedule.empty() || !parameters.empty() || facts.kvSplits != 0)
     return false;
   SmallVector<const PlanTable *> tables;
   if (table)
@@ -241,6 +244,18 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   return success();
 }
 
+LogicalResult AttnPlanPass::planCombine(CombineOp op) {
+  FailureOr<CombineFacts> facts = CombineFacts::get(op);
+  if (failed(facts))
+    return failure();
+  if (!op.getPlanAttr())
+    op.setPlanAttr(getDefaultCombinePlan(&getContext()));
+  if (llvm::Error error = checkCombinePlan(*facts, op.getPlanAttr()))
+    return op.emitOpError("cannot be computed by plan ")
+           << op.getPlanAttr() << ": " << llvm::toString(std::move(error));
+  return success();
+}
+
 void AttnPlanPass::runOnOperation() {
   ModuleOp module = getOperation();
   llvm::Expected<const TargetRow &> target = lookupTarget(chip);
@@ -248,8 +263,6 @@ void AttnPlanPass::runOnOperation() {
     module.emitError() << llvm::toString(target.takeError());
     return signalPassFailure();
   }
-  if (failed(refuseCombines(module)))
-    return signalPassFailure();
   table.reset();
   if (!planTable.empty()) {
     llvm::Expected<PlanTable> read = PlanTable::read(planTable);
@@ -269,9 +282,13 @@ void AttnPlanPass::runOnOperation() {
     }
     parameters.push_back({name, value});
   }
-  WalkResult result = module.walk([&](AttentionOp op) {
-    return failed(planOne(op, *target)) ? WalkResult::interrupt()
-                                        : WalkResult::advance();
+  WalkResult result = module.walk([&](Operation *op) {
+    LogicalResult planned = success();
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      planned = planOne(attention, *target);
+    else if (auto combine = dyn_cast<CombineOp>(op))
+      planned = planCombine(combine);
+    return failed(planned) ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (result.wasInterrupted())
     signalPassFailure();

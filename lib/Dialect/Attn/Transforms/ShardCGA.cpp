@@ -213,15 +213,15 @@ static SmallVector<int64_t> getRecordBox(TensorMapType type) {
 }
 
 /// The entry of the launch record for `map`; null if there is none.
-static DictionaryAttr lookupRecord(DictionaryAttr launch, BlockArgument map) {
-  auto args = launch.getAs<ArrayAttr>("args");
-  if (!args || args.size() <= map.getArgNumber())
+static DictionaryAttr lookupRecord(LaunchAttr launch, BlockArgument map) {
+  ArrayAttr args = launch.getArgs();
+  if (args.size() <= map.getArgNumber())
     return {};
-  return dyn_cast<DictionaryAttr>(args[map.getArgNumber()]);
+  return cast<DictionaryAttr>(args[map.getArgNumber()]);
 }
 
 LogicalResult KernelSharder::checkRecord(BlockArgument map) {
-  auto launch = kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr);
+  auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
   if (!launch)
     return success();
   DictionaryAttr entry = lookupRecord(launch, map);
@@ -271,15 +271,14 @@ void KernelSharder::rewriteMap(BlockArgument map) {
   inputs[map.getArgNumber()] = part;
   kernel.setFunctionType(kernel.getFunctionType().clone(inputs, {}));
   if (auto launch =
-          kernel->getAttrOfType<DictionaryAttr>(AttnDialect::kLaunchAttr)) {
+          kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr)) {
     Builder b(kernel.getContext());
-    NamedAttrList record(launch), entry(lookupRecord(launch, map));
+    NamedAttrList entry(lookupRecord(launch, map));
     entry.set("box", b.getDenseI64ArrayAttr(getRecordBox(part)));
-    SmallVector<Attribute> args(launch.getAs<ArrayAttr>("args").getValue());
+    SmallVector<Attribute> args(launch.getArgs().getValue());
     args[map.getArgNumber()] = entry.getDictionary(b.getContext());
-    record.set("args", b.getArrayAttr(args));
     kernel->setAttr(AttnDialect::kLaunchAttr,
-                    record.getDictionary(b.getContext()));
+                    launch.withArgs(b.getArrayAttr(args)));
   }
   for (OpOperand *operand : encodings[map]) {
     auto encoding = operand->get().getDefiningOp<EncodeTensorMapOp>();

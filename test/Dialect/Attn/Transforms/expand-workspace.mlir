@@ -16,7 +16,7 @@
 // CHECK: gpu.func @attn_fwd
 // CHECK-SAME: %[[PARAMETER:[^:]*]]: !llvm.ptr<1>, %{{[^:]*}}: !attn.tensor_map
 // CHECK-SAME: {index = 0 : i64, kind = "workspace"}, {box =
-// CHECK-SAME: workspace = [{bytes = "4", restored = true, zeroed = true}]
+// CHECK-SAME: workspaces = [{bytes = "4", restored = true, zeroed = true}]
 // CHECK: %[[CHANNEL:.*]] = attn.channel.create {name = "tile"
 // CHECK-SAME: #attn.role<"producer", arrive>, #attn.role<"consumer", arrive>
 // CHECK: %[[RING:.*]] = attn.alloc {name = "tile"} : <2xi32

@@ -5,10 +5,10 @@
 // CHECK: gpu.launch_func @dense_kernels::@attn_fwd
 // CHECK: gpu.module @dense_kernels [#attn.target<chip = "sm_80">]
 // CHECK: gpu.func @attn_fwd(%[[Q:.*]]: !llvm.ptr<1>, %[[K:.*]]: !llvm.ptr<1>, %[[V:.*]]: !llvm.ptr<1>, %[[O:.*]]: !llvm.ptr<1>, %[[LSE:.*]]: !llvm.ptr<1>) kernel attributes
-// CHECK-SAME: args = [{kind = "pointer", tensor = "q"}, {kind = "pointer", tensor = "k"}, {kind = "pointer", tensor = "v"}, {kind = "pointer", tensor = "o"}, {kind = "pointer", tensor = "lse"}]
-// CHECK-SAME: block = array<i64: 128, 1, 1>
+// CHECK-SAME: #attn.launch<chip = "sm_80"
 // CHECK-SAME: grid = ["ceildiv(q.dim2, 64)", "q.dim1", "q.dim0"]
-// CHECK-SAME: kernel = "attn_fwd"
+// CHECK-SAME: block = [128, 1, 1]
+// CHECK-SAME: args = [{kind = "pointer", tensor = "q"}, {kind = "pointer", tensor = "k"}, {kind = "pointer", tensor = "v"}, {kind = "pointer", tensor = "o"}, {kind = "pointer", tensor = "lse"}]
 // CHECK-SAME: mask = {kind = "none"}
 // CHECK-SAME: attn.warps = array<i64: 4, 1>
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
@@ -46,8 +46,8 @@ func.func @dense(%q: memref<2x8x300x40xf16>, %k: memref<2x2x300x40xf16>, %v: mem
 // Causal masks and windows give the band's bounds; packed sequences read their
 // lengths, and tiles beyond a short one do nothing. Q stays in shared memory.
 // CHECK-LABEL: gpu.module @packed_kernels
-// CHECK: tensor = "cu_seqlens_q"
-// CHECK-SAME: grid = ["ceildiv(100, 64)", "q.dim1", "(cu_seqlens_q.dim0 - 1)"]
+// CHECK: grid = ["ceildiv(100, 64)", "q.dim1", "(cu_seqlens_q.dim0 - 1)"]
+// CHECK-SAME: tensor = "cu_seqlens_q"
 // CHECK-SAME: mask = {align = "bottom_right", kind = "window", left = 20 : i64, right = 3 : i64}
 // CHECK-SAME: max_seqlen_q = 100
 // CHECK-SAME: varlen = true
@@ -71,8 +71,8 @@ func.func @packed(%q: memref<1x2x300x64xf16>, %k: memref<1x2x300x64xf16>, %v: me
 // CHECK: memref.extract_strided_metadata
 // CHECK: gpu.module @dynamic_kernels
 // CHECK: gpu.func @attn_fwd({{.*}}, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64) kernel
-// CHECK-SAME: {dim = 2 : i64, kind = "size", tensor = "q", type = "i32"}, {dim = 2 : i64, kind = "size", tensor = "k", type = "i32"}, {dim = 0 : i64, kind = "stride", tensor = "q", type = "i64"}
 // CHECK-SAME: shape = array<i64: -1, 8, -1, 64>, strides = array<i64: -1, -1, -1, 1>
+// CHECK-SAME: {dim = 2 : i64, kind = "size", tensor = "q", type = "i32"}, {dim = 2 : i64, kind = "size", tensor = "k", type = "i32"}, {dim = 0 : i64, kind = "stride", tensor = "q", type = "i64"}
 func.func @dynamic(%q: memref<?x8x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>, %k: memref<2x8x?x64xf16, strided<[65536, 8192, 64, 1]>>, %v: memref<2x8x?x64xf16, strided<[65536, 8192, 64, 1]>>, %o: memref<2x8x?x64xf16, strided<[65536, 8192, 64, 1]>>) {
   attn.attention ins(%q, %k, %v : memref<?x8x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>, memref<2x8x?x64xf16, strided<[65536, 8192, 64, 1]>>, memref<2x8x?x64xf16, strided<[65536, 8192, 64, 1]>>)
                  outs(%o : memref<2x8x?x64xf16, strided<[65536, 8192, 64, 1]>>)

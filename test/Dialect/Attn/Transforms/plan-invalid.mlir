@@ -45,10 +45,30 @@ func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x16x64xf16>, %v: memref
 
 // -----
 
-func.func @splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
-  // expected-error@+1 {{schedule 'split_q' does not support split keys with partial results}}
-  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
-                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64}
+func.func @splits(%q: memref<1x8x20x64xf16>, %k: memref<1x8x16x64xf16>, %o: memref<3x1x8x20x64xf32>, %lse: memref<3x1x8x20xf32>, %s: memref<3xi32>) {
+  // expected-error@+1 {{schedule 'split_q' does not support split keys of packed sequences, since attn.combine would write rows that no sequence owns}}
+  attn.attention ins(%q, %k, %k : memref<1x8x20x64xf16>, memref<1x8x16x64xf16>, memref<1x8x16x64xf16>)
+                 outs(%o, %lse : memref<3x1x8x20x64xf32>, memref<3x1x8x20xf32>) cu_seqlens(%s, %s : memref<3xi32>, memref<3xi32>)
+                 {kv_splits = 3 : i64, max_seqlen_q = 20 : i64}
+  return
+}
+
+// -----
+
+func.func @runs(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<40000x2x8x1x64xf32>, %lse: memref<40000x2x8x1xf32>) {
+  // expected-error@+1 {{does not fit: 80000 batches exceed 65535 of a grid's y and z in order 'row_major'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o, %lse : memref<40000x2x8x1x64xf32>, memref<40000x2x8x1xf32>)
+                 {kv_splits = 40000 : i64, plan = #attn.split_q<>}
+  return
+}
+
+// -----
+
+func.func @combine(%po: memref<4x2x8x300x64xf32>, %pl: memref<4x2x8x300xf32>, %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{cannot be computed by plan #attn.split_q<>: expected a plan of schedule 'combine', got one of 'split_q'}}
+  attn.combine ins(%po, %pl : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+               outs(%o : memref<2x8x300x64xf16>) {plan = #attn.split_q<>}
   return
 }
 

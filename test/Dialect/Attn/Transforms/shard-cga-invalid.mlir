@@ -122,7 +122,9 @@ gpu.module @kernels {
   // expected-error @below {{'gpu.func' op expected argument 0 of the launch record to be a tensor map with box [64, 64], got array<i64: 64, 32>}}
   gpu.func @record(%map: !map, %x: i32) kernel
       attributes {known_cluster_size = array<i32: 2, 1, 1>,
-                  attn.launch = {args = [{box = array<i64: 64, 32>, kind = "tensor_map"}]}} {
+                  attn.launch = #attn.launch<chip = "sm_90a", ptx = 80, grid = ["2", "1", "1"], block = [256, 1, 1], cluster = [2, 1, 1],
+                    tensors = [{access = "read", dtype = "f16", name = "k", shape = array<i64: -1, 64>, strides = array<i64: 64, 1>}],
+                    args = [{box = array<i64: 64, 32>, element = "f16", kind = "tensor_map", rank = 2 : i64, swizzle = "128B", tensor = "k"}]>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
@@ -153,7 +155,9 @@ gpu.module @kernels {
   // expected-error @below {{'gpu.func' op expected argument 0 of the launch record to be a tensor map with box [64, 64], got none}}
   gpu.func @record(%map: !map, %x: i32) kernel
       attributes {known_cluster_size = array<i32: 2, 1, 1>,
-                  attn.launch = {args = []}} {
+                  attn.launch = #attn.launch<chip = "sm_90a", ptx = 80, grid = ["2", "1", "1"], block = [256, 1, 1], cluster = [2, 1, 1],
+                    tensors = [{access = "read", dtype = "f16", name = "k", shape = array<i64: -1, 64>, strides = array<i64: 64, 1>}],
+                    args = []>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot
@@ -181,10 +185,12 @@ gpu.module @kernels {
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !ch = !attn.channel<1>
 gpu.module @kernels {
-  // expected-error @below {{'gpu.func' op expected argument 0 of the launch record to be a tensor map with box [64, 64], got {kind = "scalar"}}}
+  // expected-error @below {{'gpu.func' op expected argument 0 of the launch record to be a tensor map with box [64, 64], got {kind = "scalar", name = "x", type = "i32"}}}
   gpu.func @record(%map: !map, %x: i32) kernel
       attributes {known_cluster_size = array<i32: 2, 1, 1>,
-                  attn.launch = {args = [{kind = "scalar"}]}} {
+                  attn.launch = #attn.launch<chip = "sm_90a", ptx = 80, grid = ["2", "1", "1"], block = [256, 1, 1], cluster = [2, 1, 1],
+                    tensors = [{access = "read", dtype = "f16", name = "k", shape = array<i64: -1, 64>, strides = array<i64: 64, 1>}],
+                    args = [{kind = "scalar", name = "x", type = "i32"}]>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot

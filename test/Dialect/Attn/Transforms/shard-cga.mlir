@@ -29,7 +29,9 @@ func.func @launches(%tensor: memref<?x64xf16>, %x: i32) {
 gpu.module @kernels {
   gpu.func @four(%x: i32, %map: !map) kernel
       attributes {known_cluster_size = array<i32: 4, 1, 1>,
-                  attn.launch = {args = [{kind = "scalar"}, {box = array<i64: 64, 64>, kind = "tensor_map"}]}} {
+                  attn.launch = #attn.launch<chip = "sm_90a", ptx = 80, grid = ["4", "1", "1"], block = [256, 1, 1], cluster = [4, 1, 1],
+                    tensors = [{access = "read", dtype = "f16", name = "k", shape = array<i64: -1, 64>, strides = array<i64: 64, 1>}],
+                    args = [{kind = "scalar", name = "x", type = "i32"}, {box = array<i64: 64, 64>, element = "f16", kind = "tensor_map", rank = 2 : i64, swizzle = "128B", tensor = "k"}]>} {
     %zero = arith.constant 0 : i32
     %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
     %k_slot = attn.alloc {name = "k"} : !slot

@@ -37,6 +37,10 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
+namespace mlir::attn {
+struct LaunchRecord;
+} // namespace mlir::attn
+
 #include "attn/Dialect/Attn/IR/AttnEnums.h.inc"
 
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.h.inc"

@@ -49,6 +49,53 @@ def Attn_MaskAttr : Attn_Attr<"Mask", "mask"> {
 }
 
 //===----------------------------------------------------------------------===//
+// The launch
+//===----------------------------------------------------------------------===//
+
+def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
+  let summary = "how a host launches a kernel";
+  let description = [{
+    One step of a launch record (docs/LaunchRecord.md), the attribute
+    `attn.launch` of a kernel. Its parameters have the names and the meanings of
+    the record's fields, and what the record's reader refuses is an error here.
+    The kernel's name is that of the function, and its shared memory stands in
+    `attn.shared_bytes`. The kernels of one `gpu.module` are the steps of one
+    record, in their order; tensors and workspaces of one name are the same.
+
+    Example:
+
+    ```
+    #attn.launch<chip = "sm_80", ptx = 70, grid = ["ceildiv(x.dim0, 128)", "1", "1"], block = [128, 1, 1],
+      tensors = [{access = "write", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>} ],
+      args = [{kind = "pointer", tensor = "x"}, {dim = 0 : i64, kind = "size", tensor = "x", type = "i32"} ]>
+    ```
+  }];
+  let parameters = (ins
+    StringRefParameter<"a target's name">:$chip,
+    "int64_t":$ptx,
+    AttrParameter<"::mlir::ArrayAttr", "CTAs in x, y and z, as expressions">:$grid,
+    AttrParameter<"::mlir::DenseI64ArrayAttr", "threads of a CTA in x, y and z">:$block,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr", "CTAs of a cluster; one without it">:$cluster,
+    AttrParameter<"::mlir::ArrayAttr", "dictionaries of the tensors">:$tensors,
+    AttrParameter<"::mlir::ArrayAttr", "dictionaries of the kernel's parameters">:$args,
+    OptionalParameter<"::mlir::ArrayAttr", "dictionaries of the workspaces">:$workspaces,
+    DefaultValuedParameter<"bool", "false">:$cooperative,
+    DefaultValuedParameter<"bool", "false">:$programmatic,
+    OptionalParameter<"::mlir::DictionaryAttr", "the attention problem">:$problem);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The record with this as its only step, the kernel `kernel` that takes
+    /// `sharedBytes` of dynamic shared memory. Errors are those of
+    /// parseLaunchRecord.
+    ::llvm::Expected<::mlir::attn::LaunchRecord>
+    getRecord(::llvm::StringRef kernel, int64_t sharedBytes) const;
+    /// The same with other parameters of the kernel.
+    LaunchAttr withArgs(::mlir::ArrayAttr args) const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Layouts of register tiles
 //===----------------------------------------------------------------------===//
 

@@ -41,7 +41,7 @@ def Attn_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
-    /// Dictionary attribute on a kernel: its launch record.
+    /// `#attn.launch` on a kernel: how it is launched.
     static constexpr llvm::StringLiteral kLaunchAttr = "attn.launch";
     /// Attribute on a kernel without partitions: the grid of warps over (rows,
     /// columns).

@@ -119,4 +119,14 @@ def Attn_SelfLoadPlanAttr : Attn_Plan<Attn_Dialect, "SelfLoadPlan", "self_load",
   }];
 }
 
+def Attn_CombinePlanAttr : Attn_Plan<Attn_Dialect, "CombinePlan", "combine", "combine", (ins
+    Attn_PlanInt<4, "Warps of a CTA, a power of two up to 32">:$warps)> {
+  let description = [{
+    A thread owns up to four columns of a row of the result and walks the partial
+    results of the row, whose weights it computes itself.
+
+    Example: `#attn.combine<warps = 8>`.
+  }];
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNPLANS_TD

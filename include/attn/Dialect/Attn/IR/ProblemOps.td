@@ -56,8 +56,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     With `kv_splits = S` the keys of each row are cut into S runs and o and lse
     become the partial results of each run, o (S, B, H, Nq, Dv) and lse (S, B,
-    H, Nq), both f32, for `attn.combine`. Runs are in order and may be empty;
-    their ends are the schedule's choice. Sinks count in run 0 only.
+    H, Nq), both f32, for `attn.combine`. Runs are in order and may be empty,
+    which gives 0 and -inf; their ends are the schedule's choice. Sinks count in
+    run 0 only. Partial results that a function allocates (`memref.alloc`) and
+    that only problems use become workspaces: the kernels of these problems are
+    the steps of one launch record.
 
     With `rope_dim = R` (multi-head latent attention, absorbed form) v is the
     first Dv = D - R columns of k: `v[b, 0, j, c]` and `k[b, 0, j, c]` are one
@@ -78,7 +81,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c35).
+    attention_c36).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -137,6 +140,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<I64Attr>, "columns of q and k that v does not have">:$rope_dim,
     /*attention_c26*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
+    /*attention_c36*/
+    Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_fwd\"">, "name of the kernel">:$kernel,
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*attention_c29*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
@@ -198,7 +203,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
 
     A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`.
 
-    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c7).
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c8).
 
     Undefined behaviour: o or lse overlapping an input or each other.
 
@@ -218,7 +223,10 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
-    Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse);
+    Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
+    /*combine_c8*/
+    Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_combine\"">, "name of the kernel">:$kernel,
+    Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*combine_c7*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
   let assemblyFormat = [{

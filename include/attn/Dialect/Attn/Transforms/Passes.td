@@ -10,8 +10,9 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
   let description = [{
     Gives each `attn.attention` a `plan` attribute: the schedule and parameters
     that the cost model expects to be fastest on `chip` among those that are
-    legal. A plan that is already there is checked and kept. `attn.combine`, which
-    no schedule computes yet, is an error.
+    legal. A plan that is already there is checked and kept. An `attn.combine`
+    without one gets the default of the schedule `combine`, the only one for it;
+    the options do not concern it.
 
     Where neither `schedule` nor `set` says what to take, a table of plans that
     were measured comes before the cost model: that of the file `plan-table`,
@@ -46,8 +47,14 @@ def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
     Outlines each planned `attn.attention` into a `gpu.func` in a `gpu.module`
     with an `#attn.target`, whose body the schedule emits in tile IR, and puts a
     `gpu.launch_func` in its place. The kernel carries its launch record in
-    `attn.launch`, and the gpu.module its rung in `attn.rung`. `attn.combine` is an
-    error.
+    `attn.launch`, and the gpu.module its rung in `attn.rung`. An `attn.combine`
+    becomes a kernel as well: of partial results that an attention of the same
+    function has written to memory of `memref.alloc`, one in the attention's
+    gpu.module, the next step of its launch.
+
+    Errors: partial results of which only one is allocated, that are not dense,
+    or that something else uses; two kernels of one name in a gpu.module; what
+    the schedule refuses.
 
     Example: test/doc/attn-expand.mlir
   }];

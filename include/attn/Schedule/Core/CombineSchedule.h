@@ -1,0 +1,39 @@
+//===- CombineSchedule.h - How partial results are merged -------*- C++ -*-===//
+//
+// The schedule `combine` of attn.combine: a thread owns up to four columns of a
+// row of the result and walks the row's partial results.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_CORE_COMBINESCHEDULE_H
+#define ATTN_SCHEDULE_CORE_COMBINESCHEDULE_H
+
+#include "attn/Schedule/Core/KernelFrame.h"
+#include "attn/Schedule/Problem/CombineFacts.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir::attn {
+
+/// The plan that a combine gets where it has none.
+CombinePlanAttr getDefaultCombinePlan(MLIRContext *context);
+
+/// Success if `plan` computes the combine; else the reason.
+llvm::Error checkCombinePlan(const CombineFacts &facts, PlanAttrInterface plan);
+
+/// The frame of the kernel: partial_o, partial_lse, o and lse, then extents and
+/// strides that only the launch decides.
+class CombineFrame : public KernelFrame {
+public:
+  CombineFrame(const CombineFacts &facts, const TargetRow &target);
+};
+
+/// Grid and block of the kernel.
+KernelShape getCombineShape(const CombineFacts &facts, CombinePlanAttr plan);
+
+/// Emits the kernel's body at the frame's builder.
+void emitCombine(CombineFrame &frame, const CombineFacts &facts,
+                 CombinePlanAttr plan);
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_CORE_COMBINESCHEDULE_H

@@ -1,0 +1,148 @@
+//===- KernelFrame.h - A kernel and what its parameters are -----*- C++ -*-===//
+//
+// The frame of a kernel while it is emitted: the builder, and what the kernel's
+// parameters stand for. Whoever emits asks for extents and strides here and
+// gets constants where they are static.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_CORE_KERNELFRAME_H
+#define ATTN_SCHEDULE_CORE_KERNELFRAME_H
+
+#include "attn/Schedule/Problem/TensorFacts.h"
+#include "attn/Target/LaunchRecord.h"
+#include "attn/Target/SizeExpr.h"
+#include "attn/Target/TargetTable.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::attn {
+
+/// The shape of a launch.
+struct KernelShape {
+  /// CTAs in x, y and z, from the extents of the launch's tensors.
+  std::array<SizeExpr, 3> grid;
+  /// Threads of a CTA.
+  int64_t threads = 0;
+  /// The grid of warps over (rows, columns), where partitions have none of
+  /// their own.
+  std::optional<std::array<int64_t, 2>> warps;
+  /// CTAs of a cluster, along x.
+  int64_t cluster = 1;
+  /// CTAs that an SM is to hold at once, which bounds their registers.
+  int64_t ctasPerSM = 1;
+  /// All CTAs have to be on the device at once.
+  bool cooperative = false;
+  /// The kernel awaits the step in front of it by itself, and may start before
+  /// that has ended.
+  bool programmatic = false;
+};
+
+/// A scalar parameter of the kernel that comes from a tensor's descriptor.
+struct DescriptorArg {
+  /// Index into KernelFrame::tensors.
+  unsigned tensor;
+  unsigned dim;
+  bool isStride;
+};
+
+/// Global memory beside the tensors, a parameter of the kernel.
+struct WorkspaceArg {
+  int64_t bytes;
+  /// It holds zeros when the kernel starts, and when it ends.
+  bool zeroed, restored;
+};
+
+/// A tensor map parameter of the kernel, behind all others.
+struct TensorMapArg {
+  /// Index into KernelFrame::tensors.
+  unsigned tensor;
+  TensorMapType type;
+  TensorMapView view;
+};
+
+/// A kernel that is being emitted.
+class KernelFrame {
+public:
+  /// A kernel at `loc` whose launch has these tensors, in parameter order, and
+  /// passes these values of the host.
+  KernelFrame(const TargetRow &target, Location loc,
+              ArrayRef<TensorFacts> tensors, ValueRange scalars);
+
+  const TargetRow &target;
+  /// Inserts into the kernel's body, at the location of the problem.
+  ImplicitLocOpBuilder b;
+  /// All tensors of the launch, in parameter order.
+  SmallVector<TensorFacts> tensors;
+  /// Scalars of the host that are parameters, behind sizes and strides.
+  SmallVector<Value> hostScalars;
+  /// Sizes (i32) and strides (i64) that are parameters, behind the pointers.
+  SmallVector<DescriptorArg> descriptorArgs;
+  /// Workspaces that the schedule asked for, in parameter order: behind the
+  /// scalars.
+  SmallVector<WorkspaceArg> workspaceArgs;
+
+  /// Tensor maps that the schedule asked for, in parameter order.
+  SmallVector<TensorMapArg> tensorMapArgs;
+
+  /// The types of the kernel's parameters: pointers, descriptor values,
+  /// captured scalars. Workspaces and tensor maps join them as the schedule
+  /// asks for them.
+  SmallVector<Type> getParameterTypes();
+  /// Says whose arguments the parameters are, before anything is emitted.
+  void bindParameters(gpu::GPUFuncOp kernel);
+
+  // Constants.
+
+  Value i32(int64_t value);
+  Value i64(int64_t value);
+  Value f32(double value);
+
+  // Parameters. `name` is the tensor's name in the launch record.
+
+  bool has(StringRef name) const { return findTensor(name) != nullptr; }
+  /// A tensor that the launch has.
+  const TensorFacts &getTensor(StringRef name) const {
+    return *findTensor(name);
+  }
+  /// Address of the first element, !llvm.ptr<1>.
+  Value getPointer(StringRef name);
+  /// Stride of a dimension in elements, i64.
+  Value getStride(StringRef name, unsigned dim);
+  /// Rows of a rank-4 tensor, i32: with packed sequences those of all of them,
+  /// a parameter on first use where the launch decides.
+  Value getRows(StringRef name);
+  /// `extent`, i32: a constant, or the parameter that has it, the extent of one
+  /// of these dimensions.
+  Value getExtent(std::initializer_list<std::pair<StringRef, unsigned>> dims,
+                  int64_t extent);
+
+  /// A tensor map of a tensor of the launch: one of TMA's instructions copies
+  /// `box` elements, given in the order of dimensions that the tensor has in
+  /// `view`, and permutes chunks in spans of `swizzle` bytes (0, 32, 64, 128).
+  /// Becomes a parameter of the kernel on first use.
+  Value getTensorMap(StringRef name, ArrayRef<int64_t> box, int64_t swizzle,
+                     TensorMapView view = TensorMapView::Whole);
+
+  /// The address of memory that the launch provides, !llvm.ptr<1>: a new
+  /// parameter of the kernel.
+  Value addWorkspace(WorkspaceArg workspace);
+
+  // Emission.
+
+  /// `value` (i32, not negative) as i64.
+  Value widen(Value value);
+  /// Loads element `index` (i64) of a rank-1 tensor.
+  Value loadElement(StringRef name, Value index);
+
+protected:
+  const TensorFacts *findTensor(StringRef name) const;
+  /// Makes the extent of a dimension a parameter if only the launch decides it.
+  void addSize(StringRef name, unsigned dim, int64_t extent);
+
+  gpu::GPUFuncOp kernel;
+  SmallVector<Value> pointers, descriptors, scalars, tensorMaps;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_CORE_KERNELFRAME_H

@@ -1,0 +1,23 @@
+//===- CombineFacts.h - What is asked about a combine -----------*- C++ -*-===//
+
+#ifndef ATTN_SCHEDULE_PROBLEM_COMBINEFACTS_H
+#define ATTN_SCHEDULE_PROBLEM_COMBINEFACTS_H
+
+#include "attn/Schedule/Problem/TensorFacts.h"
+
+namespace mlir::attn {
+
+/// One attn.combine. Extents are ShapedType::kDynamic where the launch decides.
+struct CombineFacts {
+  CombineOp op;
+  int64_t splits = 0, batch = 0, heads = 0, queries = 0;
+  int64_t valueDim = 0;
+  TensorFacts partialO, partialLse, o, lse;
+
+  /// Collects the facts. Errors are diagnostics at the op.
+  static FailureOr<CombineFacts> get(CombineOp op);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_PROBLEM_COMBINEFACTS_H

@@ -1,0 +1,63 @@
+//===- CombinePlan.cpp - The launch of a combine --------------------------===//
+
+#include "CombineColumns.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+CombinePlanAttr attn::getDefaultCombinePlan(MLIRContext *context) {
+  return CombinePlanAttr::get(context, {});
+}
+
+llvm::Error attn::checkCombinePlan(const CombineFacts &facts,
+                                   PlanAttrInterface plan) {
+  if (!isa<CombinePlanAttr>(plan))
+    return llvm::createStringError(
+        "expected a plan of schedule 'combine', got one of '" +
+        plan.getSchedule() + "'");
+  return llvm::Error::success();
+}
+
+int64_t attn::getCombineColumns(const CombineFacts &facts) {
+  int64_t columns = 4;
+  for (const TensorFacts *tensor : {&facts.partialO, &facts.o}) {
+    int64_t width = tensor->elementType.getIntOrFloatBitWidth() / 8;
+    columns = std::min(columns, tensor->getRowAlignment() / width);
+  }
+  while (facts.valueDim % columns != 0)
+    columns /= 2;
+  return columns;
+}
+
+CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
+    : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, {}) {
+  for (const TensorFacts *tensor :
+       {&facts.partialO, &facts.partialLse, &facts.o, &facts.lse})
+    if (*tensor)
+      tensors.push_back(*tensor);
+  addSize("partial_o", 0, facts.splits);
+  addSize("o", 0, facts.batch);
+  addSize("o", 1, facts.heads);
+  addSize("o", 2, facts.queries);
+  for (auto [index, tensor] : llvm::enumerate(tensors))
+    for (auto [dim, stride] : llvm::enumerate(tensor.strides))
+      if (ShapedType::isDynamic(stride))
+        descriptorArgs.push_back(
+            {unsigned(index), unsigned(dim), /*isStride=*/true});
+}
+
+KernelShape attn::getCombineShape(const CombineFacts &facts,
+                                  CombinePlanAttr plan) {
+  KernelShape shape;
+  SizeExpr rows = SizeExpr::getDim("o", 0) * SizeExpr::getDim("o", 1) *
+                  SizeExpr::getDim("o", 2);
+  shape.grid = {
+      SizeExpr::ceilDiv(rows * (facts.valueDim / getCombineColumns(facts)),
+                        plan.getThreads()),
+      1, 1};
+  shape.threads = plan.getThreads();
+  shape.warps = {{plan.getWarps(), 1}};
+  return shape;
+}

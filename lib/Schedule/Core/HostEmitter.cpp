@@ -1,0 +1,241 @@
+//===- HostEmitter.cpp - The host launches a kernel -----------------------===//
+//
+// The host side is there to read and to run through the gpu dialect's runtime:
+// it takes addresses, sizes and strides out of the memrefs, computes the grid
+// as the launch record states it, and launches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostEmitter.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+/// Emits the launch in place of a problem.
+class HostEmitter {
+public:
+  HostEmitter(Operation *op, const KernelFrame &frame)
+      : frame(frame), b(op->getLoc(), op) {}
+  void emit(gpu::GPUFuncOp kernel, const KernelShape &shape);
+
+private:
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  memref::ExtractStridedMetadataOp metadata(unsigned tensor);
+  Value getSize(unsigned tensor, unsigned dim);
+  Value getSymbol(const SizeSymbol &symbol);
+  Value getAddress(unsigned tensor);
+  /// A memref's address as a kernel takes it.
+  Value getPointer(Value address);
+  /// A memref as a tensor map describes it.
+  Value getView(const TensorMapArg &arg);
+  /// Allocates a workspace; its memref of bytes.
+  Value makeWorkspace(const WorkspaceArg &workspace);
+  /// The value of a grid's expression, whose symbols the launch has.
+  Value emitSize(const SizeExpr &expression);
+  Value emitStep(SizeExpr::Op op, Value left, Value right);
+
+  const KernelFrame &frame;
+  ImplicitLocOpBuilder b;
+  llvm::DenseMap<unsigned, memref::ExtractStridedMetadataOp> cache;
+};
+
+} // namespace
+
+memref::ExtractStridedMetadataOp HostEmitter::metadata(unsigned tensor) {
+  memref::ExtractStridedMetadataOp &op = cache[tensor];
+  if (!op)
+    op = memref::ExtractStridedMetadataOp::create(b,
+                                                  frame.tensors[tensor].value);
+  return op;
+}
+
+Value HostEmitter::getSize(unsigned tensor, unsigned dim) {
+  int64_t extent = frame.tensors[tensor].shape[dim];
+  if (!ShapedType::isDynamic(extent))
+    return index(extent);
+  return metadata(tensor).getSizes()[dim];
+}
+
+std::optional<unsigned> attn::findTensor(const KernelFrame &frame,
+                                         const SizeSymbol &symbol) {
+  for (auto [position, tensor] : llvm::enumerate(frame.tensors))
+    if (tensor.name == symbol.tensor && symbol.index < tensor.shape.size())
+      return position;
+  return std::nullopt;
+}
+
+Value HostEmitter::getSymbol(const SizeSymbol &symbol) {
+  // Host IR is for one board.
+  if (symbol.isDevice())
+    return index(frame.target.smCount);
+  unsigned tensor = *findTensor(frame, symbol);
+  if (!symbol.isStride)
+    return getSize(tensor, symbol.index);
+  int64_t stride = frame.tensors[tensor].strides[symbol.index];
+  if (!ShapedType::isDynamic(stride))
+    return index(stride);
+  return metadata(tensor).getStrides()[symbol.index];
+}
+
+Value HostEmitter::getAddress(unsigned tensor) {
+  const TensorFacts &facts = frame.tensors[tensor];
+  Value address =
+      memref::ExtractAlignedPointerAsIndexOp::create(b, facts.value);
+  if (facts.offset != 0) {
+    Value elements = ShapedType::isDynamic(facts.offset)
+                         ? metadata(tensor).getOffset()
+                         : index(facts.offset);
+    int64_t bits = std::max(8u, facts.elementType.getIntOrFloatBitWidth());
+    Value bytes = arith::MulIOp::create(b, elements, index(bits / 8));
+    address = arith::AddIOp::create(b, address, bytes);
+  }
+  return getPointer(address);
+}
+
+Value HostEmitter::makeWorkspace(const WorkspaceArg &workspace) {
+  auto type = MemRefType::get({workspace.bytes}, b.getI8Type());
+  Value memory = gpu::AllocOp::create(b, type, /*asyncToken=*/Type(),
+                                      /*asyncDependencies=*/ValueRange(),
+                                      /*dynamicSizes=*/ValueRange(),
+                                      /*symbolOperands=*/ValueRange())
+                     .getMemref();
+  if (workspace.zeroed)
+    gpu::MemsetOp::create(b, /*asyncToken=*/Type(),
+                          /*asyncDependencies=*/ValueRange(), memory,
+                          arith::ConstantIntOp::create(b, 0, 8));
+  return memory;
+}
+
+Value HostEmitter::getView(const TensorMapArg &arg) {
+  TensorMapView view = arg.view;
+  Value memref = frame.tensors[arg.tensor].value;
+  auto type = cast<MemRefType>(memref.getType());
+  unsigned rows = type.getRank() - 2, columns = rows + 1;
+  if (view == TensorMapView::Transposed) {
+    SmallVector<unsigned> order =
+        llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
+    std::swap(order[rows], order[columns]);
+    return memref::TransposeOp::create(
+        b, memref,
+        AffineMapAttr::get(
+            AffineMap::getPermutationMap(order, b.getContext())));
+  }
+  if (view == TensorMapView::Whole || view == TensorMapView::Packed)
+    return memref;
+  SmallVector<ReassociationIndices> groups;
+  SmallVector<int64_t> shape(type.getShape());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    groups.push_back({dim});
+  groups[rows].push_back(columns);
+  groups[columns] = {columns + 1};
+  shape[rows] /= 4;
+  shape.insert(shape.begin() + columns, 4);
+  return memref::ExpandShapeOp::create(b, shape, memref, groups);
+}
+
+Value HostEmitter::getPointer(Value address) {
+  Value integer = arith::IndexCastOp::create(b, b.getI64Type(), address);
+  return LLVM::IntToPtrOp::create(
+      b,
+      LLVM::LLVMPointerType::get(b.getContext(),
+                                 unsigned(NVVM::NVVMMemorySpace::Global)),
+      integer);
+}
+
+Value HostEmitter::emitStep(SizeExpr::Op op, Value left, Value right) {
+  switch (op) {
+  case SizeExpr::Op::Add:
+    return arith::AddIOp::create(b, left, right);
+  case SizeExpr::Op::Sub:
+    return arith::SubIOp::create(b, left, right);
+  case SizeExpr::Op::Mul:
+    return arith::MulIOp::create(b, left, right);
+  case SizeExpr::Op::FloorDiv:
+    return arith::FloorDivSIOp::create(b, left, right);
+  case SizeExpr::Op::CeilDiv:
+    return arith::CeilDivSIOp::create(b, left, right);
+  case SizeExpr::Op::Mod:
+    // The sign is the divisor's.
+    return arith::SubIOp::create(
+        b, left,
+        arith::MulIOp::create(b, arith::FloorDivSIOp::create(b, left, right),
+                              right));
+  case SizeExpr::Op::Min:
+    return arith::MinSIOp::create(b, left, right);
+  case SizeExpr::Op::Max:
+    return arith::MaxSIOp::create(b, left, right);
+  case SizeExpr::Op::Constant:
+  case SizeExpr::Op::Symbol:
+  case SizeExpr::Op::Neg:
+    break;
+  }
+  llvm_unreachable("a step with two operands");
+}
+
+Value HostEmitter::emitSize(const SizeExpr &expression) {
+  SmallVector<Value> stack;
+  for (SizeExpr::Step step : expression.getSteps()) {
+    if (step.op == SizeExpr::Op::Constant) {
+      stack.push_back(index(step.value));
+    } else if (step.op == SizeExpr::Op::Symbol) {
+      stack.push_back(getSymbol(expression.getSymbols()[step.value]));
+    } else {
+      Value right = stack.pop_back_val();
+      bool isNeg = step.op == SizeExpr::Op::Neg;
+      Value left = isNeg ? index(0) : stack.pop_back_val();
+      stack.push_back(
+          emitStep(isNeg ? SizeExpr::Op::Sub : step.op, left, right));
+    }
+  }
+  return stack.back();
+}
+
+void HostEmitter::emit(gpu::GPUFuncOp kernel, const KernelShape &shape) {
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i < frame.tensors.size(); ++i)
+    arguments.push_back(getAddress(i));
+  for (const DescriptorArg &arg : frame.descriptorArgs) {
+    Value value = arg.isStride ? metadata(arg.tensor).getStrides()[arg.dim]
+                               : getSize(arg.tensor, arg.dim);
+    arguments.push_back(arith::IndexCastOp::create(
+        b, arg.isStride ? b.getI64Type() : b.getI32Type(), value));
+  }
+  for (Value scalar : frame.hostScalars)
+    arguments.push_back(
+        scalar.getType().isIndex()
+            ? arith::IndexCastOp::create(b, b.getI64Type(), scalar).getResult()
+            : scalar);
+  SmallVector<Value> workspaces;
+  for (const WorkspaceArg &workspace : frame.workspaceArgs) {
+    workspaces.push_back(makeWorkspace(workspace));
+    arguments.push_back(getPointer(
+        memref::ExtractAlignedPointerAsIndexOp::create(b, workspaces.back())));
+  }
+  for (const TensorMapArg &arg : frame.tensorMapArgs)
+    arguments.push_back(EncodeTensorMapOp::create(
+        b, arg.type, getView(arg), arg.view == TensorMapView::Packed));
+  gpu::KernelDim3 grid{emitSize(shape.grid[0]), emitSize(shape.grid[1]),
+                       emitSize(shape.grid[2])};
+  gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};
+  std::optional<gpu::KernelDim3> cluster;
+  if (shape.cluster > 1)
+    cluster = gpu::KernelDim3{index(shape.cluster), index(1), index(1)};
+  gpu::LaunchFuncOp::create(b, kernel, grid, block,
+                            /*dynamicSharedMemorySize=*/Value(), arguments,
+                            /*asyncTokenType=*/Type(),
+                            /*asyncDependencies=*/ValueRange(), cluster);
+  for (Value workspace : workspaces)
+    gpu::DeallocOp::create(b, /*asyncToken=*/Type(),
+                           /*asyncDependencies=*/ValueRange(), workspace);
+}
+
+void attn::emitHostLaunch(Operation *op, const KernelFrame &frame,
+                          gpu::GPUFuncOp kernel, const KernelShape &shape) {
+  HostEmitter(op, frame).emit(kernel, shape);
+}

@@ -1,0 +1,153 @@
+//===- KernelFrame.cpp - A kernel and what its parameters are -------------===//
+
+#include "attn/Schedule/Core/KernelFrame.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+KernelFrame::KernelFrame(const TargetRow &target, Location loc,
+                         ArrayRef<TensorFacts> tensors, ValueRange scalars)
+    : target(target), b(loc, loc->getContext()), tensors(tensors),
+      hostScalars(scalars) {}
+
+void KernelFrame::addSize(StringRef name, unsigned dim, int64_t extent) {
+  if (ShapedType::isDynamic(extent))
+    descriptorArgs.push_back({unsigned(findTensor(name) - tensors.data()), dim,
+                              /*isStride=*/false});
+}
+
+SmallVector<Type> KernelFrame::getParameterTypes() {
+  SmallVector<Type> types(
+      tensors.size(),
+      LLVM::LLVMPointerType::get(b.getContext(),
+                                 unsigned(NVVM::NVVMMemorySpace::Global)));
+  for (const DescriptorArg &arg : descriptorArgs)
+    types.push_back(arg.isStride ? b.getI64Type() : b.getI32Type());
+  for (Value scalar : hostScalars)
+    types.push_back(scalar.getType().isIndex() ? b.getI64Type()
+                                               : scalar.getType());
+  return types;
+}
+
+void KernelFrame::bindParameters(gpu::GPUFuncOp function) {
+  kernel = function;
+  ValueRange parameters = kernel.getArguments();
+  auto take = [&](SmallVector<Value> &list, size_t count) {
+    llvm::append_range(list, parameters.take_front(count));
+    parameters = parameters.drop_front(count);
+  };
+  take(pointers, tensors.size());
+  take(descriptors, descriptorArgs.size());
+  take(scalars, hostScalars.size());
+}
+
+Value KernelFrame::i32(int64_t value) {
+  return arith::ConstantIntOp::create(b, value, 32);
+}
+
+Value KernelFrame::i64(int64_t value) {
+  return arith::ConstantIntOp::create(b, value, 64);
+}
+
+Value KernelFrame::f32(double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+const TensorFacts *KernelFrame::findTensor(StringRef name) const {
+  const auto *it = llvm::find_if(
+      tensors, [&](const TensorFacts &tensor) { return tensor.name == name; });
+  return it == tensors.end() ? nullptr : it;
+}
+
+Value KernelFrame::getPointer(StringRef name) {
+  return pointers[findTensor(name) - tensors.data()];
+}
+
+Value KernelFrame::getStride(StringRef name, unsigned dim) {
+  const TensorFacts *tensor = findTensor(name);
+  if (!ShapedType::isDynamic(tensor->strides[dim]))
+    return i64(tensor->strides[dim]);
+  unsigned index = tensor - tensors.data();
+  for (auto [arg, value] : llvm::zip(descriptorArgs, descriptors))
+    if (arg.isStride && arg.tensor == index && arg.dim == dim)
+      return value;
+  llvm_unreachable("a dynamic stride that is used is a parameter");
+}
+
+Value KernelFrame::getExtent(
+    std::initializer_list<std::pair<StringRef, unsigned>> dims,
+    int64_t extent) {
+  if (!ShapedType::isDynamic(extent))
+    return i32(extent);
+  for (auto [name, dim] : dims) {
+    unsigned index = findTensor(name) - tensors.data();
+    for (auto [arg, value] : llvm::zip(descriptorArgs, descriptors))
+      if (!arg.isStride && arg.tensor == index && arg.dim == dim)
+        return value;
+  }
+  llvm_unreachable("a dynamic extent that is used is a parameter");
+}
+
+Value KernelFrame::getRows(StringRef name) {
+  const TensorFacts *tensor = findTensor(name);
+  int64_t rows = tensor->shape[2];
+  unsigned index = tensor - tensors.data();
+  bool isKnown = !ShapedType::isDynamic(rows) ||
+                 llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
+                   return !arg.isStride && arg.tensor == index && arg.dim == 2;
+                 });
+  if (!isKnown) {
+    unsigned position = tensors.size() + descriptorArgs.size();
+    LogicalResult inserted = kernel.insertArgument(position, b.getI32Type(),
+                                                   /*argAttrs=*/{}, b.getLoc());
+    assert(succeeded(inserted) && "kernels take any parameters");
+    (void)inserted;
+    descriptorArgs.push_back({index, 2, /*isStride=*/false});
+    descriptors.push_back(kernel.getArgument(position));
+  }
+  return getExtent({{name, 2}}, rows);
+}
+
+Value KernelFrame::getTensorMap(StringRef name, ArrayRef<int64_t> box,
+                                int64_t swizzle, TensorMapView view) {
+  const TensorFacts *tensor = findTensor(name);
+  unsigned index = tensor - tensors.data();
+  auto type =
+      TensorMapType::get(b.getContext(), box, tensor->elementType, swizzle);
+  for (auto [arg, value] : llvm::zip(tensorMapArgs, tensorMaps))
+    if (arg.tensor == index && arg.type == type && arg.view == view)
+      return value;
+  unsigned position = kernel.getNumArguments();
+  LogicalResult inserted =
+      kernel.insertArgument(position, type, /*argAttrs=*/{}, b.getLoc());
+  assert(succeeded(inserted) && "kernels take any parameters");
+  (void)inserted;
+  tensorMapArgs.push_back({index, type, view});
+  tensorMaps.push_back(kernel.getArgument(position));
+  return tensorMaps.back();
+}
+
+Value KernelFrame::addWorkspace(WorkspaceArg workspace) {
+  unsigned position = kernel.getNumArguments() - tensorMaps.size();
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(), unsigned(NVVM::NVVMMemorySpace::Global));
+  LogicalResult inserted =
+      kernel.insertArgument(position, type, /*argAttrs=*/{}, b.getLoc());
+  assert(succeeded(inserted) && "kernels take any parameters");
+  (void)inserted;
+  workspaceArgs.push_back(workspace);
+  return kernel.getArgument(position);
+}
+
+Value KernelFrame::widen(Value value) {
+  return arith::ExtUIOp::create(b, b.getI64Type(), value);
+}
+
+Value KernelFrame::loadElement(StringRef name, Value index) {
+  const TensorFacts *tensor = findTensor(name);
+  Value pointer = getPointer(name);
+  Value address = LLVM::GEPOp::create(b, pointer.getType(), tensor->elementType,
+                                      pointer, ValueRange{index});
+  return LLVM::LoadOp::create(b, tensor->elementType, address,
+                              tensor->elementType.getIntOrFloatBitWidth() / 8);
+}

@@ -1,0 +1,31 @@
+//===- CombineFacts.cpp - What is asked about a combine -------------------===//
+
+#include "attn/Schedule/Problem/CombineFacts.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
+  CombineFacts facts;
+  facts.op = op;
+  for (auto [member, name, value, written] :
+       {std::tuple(&facts.partialO, "partial_o", Value(op.getPartialO()),
+                   false),
+        std::tuple(&facts.partialLse, "partial_lse", Value(op.getPartialLse()),
+                   false),
+        std::tuple(&facts.o, "o", Value(op.getO()), true),
+        std::tuple(&facts.lse, "lse", Value(op.getLse()), true)}) {
+    FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
+    if (failed(tensor))
+      return failure();
+    *member = *tensor;
+  }
+  const TensorFacts *po = &facts.partialO, *pl = &facts.partialLse;
+  const TensorFacts *o = &facts.o, *lse = &facts.lse;
+  facts.splits = unifyExtents({{po, 0}, {pl, 0}});
+  facts.batch = unifyExtents({{po, 1}, {pl, 1}, {o, 0}, {lse, 0}});
+  facts.heads = unifyExtents({{po, 2}, {pl, 2}, {o, 1}, {lse, 1}});
+  facts.queries = unifyExtents({{po, 3}, {pl, 3}, {o, 2}, {lse, 2}});
+  facts.valueDim = unifyExtents({{po, 4}, {o, 3}});
+  return facts;
+}

@@ -1,0 +1,40 @@
+"""Sizes that the tensors of an attention problem share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ._tensor_map import TensorView
+from .errors import ArgumentError
+
+
+def _partial(dim: int) -> tuple[tuple[str, int], ...]:
+    """A dimension of the partial results that a kernel reads."""
+    return ("partial_o", dim), ("partial_lse", dim)
+
+
+def check_sizes(kernel: str, views: Mapping[str, TensorView]) -> None:
+    """Sizes that an attention problem has in several tensors agree."""
+    # Partial results have their run in front of the batch.
+    lead = 1 if "o" in views and len(views["o"].shape) == 5 else 0
+    groups: tuple[tuple[tuple[str, int], ...], ...] = (
+        (("q", 0), ("k", 0), ("v", 0), ("o", lead), ("lse", lead), *_partial(1)),
+        (("q", 1), ("o", lead + 1), ("lse", lead + 1), ("sinks", 0), *_partial(2)),
+        (("k", 1), ("v", 1)),
+        (("q", 2), ("o", lead + 2), ("lse", lead + 2), *_partial(3)),
+        (("k", 2), ("v", 2)),
+        (("q", 3), ("k", 3)),
+        (("v", 3), ("o", lead + 3), ("partial_o", 4)),
+        (("cu_seqlens_q", 0), ("cu_seqlens_k", 0)),
+        _partial(0),
+    )
+    for group in groups:
+        known = [(n, d) for n, d in group if n in views and d < len(views[n].shape)]
+        for name, dim in known[1:]:
+            first, axis = known[0]
+            want, got = views[first].shape[axis], views[name].shape[dim]
+            if want != got:
+                raise ArgumentError(
+                    f'kernel {kernel}: tensor "{name}": dimension {dim}: expected '
+                    f"{want} as in dimension {axis} of {first}, got {got}"
+                )

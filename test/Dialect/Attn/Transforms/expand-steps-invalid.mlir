@@ -1,0 +1,89 @@
+// RUN: attn-opt %s --attn-plan --attn-expand --split-input-file --verify-diagnostics
+
+func.func @one_allocated(%q: memref<1x1x16x16xf16>, %pl: memref<2x1x1x16xf32>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32>
+  // expected-error @below {{expected both partial results in memory of memref.alloc, or none of them}}
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @strided(%q: memref<1x1x16x16xf16>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32, strided<[512, 512, 512, 32, 1]>>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  // expected-error @below {{expected dense partial results from memref.alloc, got 'memref<2x1x1x16x16xf32, strided<[512, 512, 512, 32, 1]>>'}}
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32, strided<[512, 512, 512, 32, 1]>>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @escapes(%q: memref<1x1x16x16xf16>) -> memref<2x1x1x16xf32> {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  // expected-error @below {{expected partial results that only problems use, since the launch keeps them to itself}}
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  // expected-note @below {{they are used here}}
+  return %pl : memref<2x1x1x16xf32>
+}
+
+// -----
+
+func.func @two_names(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, kernel = "same"}
+  // expected-error @below {{expected kernels of different names in one launch, got two of 'same'; the attribute 'kernel' names them}}
+  attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
+               outs(%o : memref<1x1x16x16xf16>) {kernel = "same"}
+  return
+}
+
+// -----
+
+func.func @half(%q: memref<1x1x16x16xf16>, %other: memref<2x1x1x16xf32>, %o: memref<1x1x16x16xf16>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  // expected-error @below {{expected both partial results from one attention, got one of them}}
+  attn.combine ins(%po, %other : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
+               outs(%o : memref<1x1x16x16xf16>)
+  return
+}
+
+// -----
+
+func.func @two_writers(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  %po2 = memref.alloc() : memref<2x1x1x16x16xf32>
+  %pl2 = memref.alloc() : memref<2x1x1x16xf32>
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po2, %pl2 : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  // expected-error @below {{expected partial results of one attention, got those of two}}
+  attn.combine ins(%po, %pl2 : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
+               outs(%o : memref<1x1x16x16xf16>)
+  return
+}
+
+// -----
+
+// A combine in front of the attention reads what nobody has written.
+func.func @order(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  // expected-error @below {{expected partial results that something in front of the op writes}}
+  attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
+               outs(%o : memref<1x1x16x16xf16>)
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  return
+}

@@ -1,0 +1,63 @@
+//===- PartialResultsTest.cpp - tests of merging partial results ----------===//
+#include "attn/Harness/PartialResults.h"
+#include "attn/Target/LaunchBinding.h"
+
+#include "gtest/gtest.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+
+namespace {
+
+/// A dense f32 tensor.
+struct Floats {
+  Floats(llvm::ArrayRef<int64_t> shape, std::vector<float> values)
+      : values(std::move(values)) {
+    view.dtype = DType::F32;
+    view.shape.assign(shape.begin(), shape.end());
+    view.strides = getContiguousStrides(shape);
+    view.data =
+        llvm::ArrayRef(reinterpret_cast<const uint8_t *>(this->values.data()),
+                       this->values.size() * sizeof(float));
+  }
+  std::vector<float> values;
+  TensorView view;
+};
+
+TEST(PartialResults, AreWeightedByTheirSums) {
+  // Two rows of two columns; the second row has keys in the second run only.
+  Floats o({2, 1, 1, 2, 2}, {1, 2, NAN, NAN, 5, 6, 7, 8});
+  Floats lse({2, 1, 1, 2}, {std::log(3.0f), -INFINITY, std::log(1.0f), 2.0f});
+  llvm::Expected<AttentionResult> merged =
+      mergePartialResults(o.view, lse.view);
+  ASSERT_TRUE(bool(merged)) << llvm::toString(merged.takeError());
+  EXPECT_EQ(merged->shape, (llvm::SmallVector<int64_t, 4>{1, 1, 2, 2}));
+  EXPECT_NEAR(merged->o[0], (3 * 1 + 5) / 4.0, 1e-6);
+  EXPECT_NEAR(merged->o[1], (3 * 2 + 6) / 4.0, 1e-6);
+  EXPECT_EQ(merged->o[2], 7);
+  EXPECT_NEAR(merged->lse[0], std::log(4.0), 1e-6);
+  EXPECT_EQ(merged->lse[1], 2);
+  EXPECT_EQ(viewOutput(*merged).get({0, 0, 1, 1}), 8);
+  EXPECT_EQ(viewLSE(*merged).get({0, 0, 1}), 2);
+}
+
+TEST(PartialResults, RowsWithoutKeysAreZero) {
+  Floats o({2, 1, 1, 1, 1}, {NAN, 3});
+  Floats lse({2, 1, 1, 1}, {-INFINITY, -INFINITY});
+  llvm::Expected<AttentionResult> merged =
+      mergePartialResults(o.view, lse.view);
+  ASSERT_TRUE(bool(merged));
+  EXPECT_EQ(merged->o[0], 0);
+  EXPECT_EQ(merged->lse[0], -INFINITY);
+}
+
+TEST(PartialResults, ShapesHaveToFit) {
+  Floats o({2, 1, 1, 1, 1}, {1, 2});
+  Floats lse({1, 1, 1, 2}, {0, 0});
+  EXPECT_EQ(llvm::toString(mergePartialResults(o.view, lse.view).takeError()),
+            "expected partial results o of rank 5 and lse of its first four "
+            "extents");
+}
+
+} // namespace
