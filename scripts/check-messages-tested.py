@@ -34,6 +34,7 @@ PLACEHOLDER = re.compile(r"\{\d+[^{}]*\}|%(?:\.?\d+)?l{0,2}[sduxfgc]|%%|\{\{|\n"
 ALLOWED: dict[str, str] = {
     "has a result whose layout nothing determines": "guards against ops without a rule",
     "expected a layout whose registers hold no copies": "no layout attribute has such",
+    "expected 'tiles' in partition": "the verifier refuses the partition's tiles first",
     "fatal error in the compiler:": "what LLVM ends the process for is found before",
     "more threads arrive at barrier": "whole warps arrive, and the last one completes it",
     "' is deflated, and LLVM was built without zlib": "Debian's LLVM was built with it",

@@ -45,6 +45,12 @@ TEST_F(LayoutAttrs, BufferWithoutChosenLayout) {
             "expected a buffer whose layout is chosen");
 }
 
+TEST_F(LayoutAttrs, PartialSumsOfTileWithoutChosenLayout) {
+  auto layout = PartialLayoutAttr::get(&context, AutoLayoutAttr::get(&context));
+  EXPECT_EQ(errorOf(layout.toTileLayout({64, 4}, 32)),
+            "the parent's layout is not known yet");
+}
+
 TEST_F(LayoutAttrs, RowsHaveOneOrTwoDimensions) {
   auto layout = RowLayoutAttr::get(&context);
   EXPECT_EQ(errorOf(layout.toSharedLayout({2, 64, 128}, 16)),
