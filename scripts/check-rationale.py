@@ -21,7 +21,7 @@ FOLDER = pathlib.PurePosixPath("docs/Rationale")
 BEGIN, END = "<!-- decisions: begin (scripts/check-rationale.py) -->\n", "<!-- decisions: end -->\n"
 HEAD = re.compile(
     r"# (?P<title>[^\n]+)\n\nStatus: (?P<status>[^.\n]+(?:\.\d[^.\n]*)*)\. "
-    r"Date: (?P<date>\d{4}-\d\d-\d\d)\.(?: Subject: \[(?P<subject>\w+)\]\(\.\./(?P=subject)\.md\)\.)?\n"
+    r"Date: (?P<date>\d{4}-\d\d-\d\d)\.(?: Subject: \[[^\]]+\]\(\.\./(?P<subject>\w+)\.md\)\.)?\n"
 )
 
 

@@ -73,11 +73,9 @@ static cl::opt<bool> flagNoShippedPlans(
     "no-shipped-plans",
     cl::desc("Do not take the compiler's own measured plans"),
     cl::cat(compileCategory));
-static cl::opt<std::string>
-    flagEpilogue("epilogue", cl::init("auto"),
-                 cl::value_desc("auto|direct|shuffled|staged|tma"),
-                 cl::desc("How results leave the kernel"),
-                 cl::cat(compileCategory));
+static cl::opt<std::string> flagEpilogue(
+    "epilogue", cl::init("auto"), cl::value_desc("direct|shuffled|staged|tma"),
+    cl::desc("How results leave the kernel"), cl::cat(compileCategory));
 
 static cl::opt<std::string>
     flagEmit("emit", cl::value_desc("rung"),
