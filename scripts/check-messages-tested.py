@@ -21,7 +21,11 @@ MAKERS = {
     "emitOpError",
     "emitOptionalError",
     "emitWarning",
+    "error",
+    "fail",
+    "fault",
     "makeError",
+    "report",
 }
 # Shorter pieces would be found anywhere.
 MIN_LENGTH = 8
@@ -30,6 +34,9 @@ PLACEHOLDER = re.compile(r"\{\d+[^{}]*\}|%(?:\.?\d+)?l{0,2}[sduxfgc]|%%|\{\{|\n"
 ALLOWED: dict[str, str] = {
     "has a result whose layout nothing determines": "guards against ops without a rule",
     "expected a layout whose registers hold no copies": "no layout attribute has such",
+    "fatal error in the compiler:": "what LLVM ends the process for is found before",
+    "more threads arrive at barrier": "whole warps arrive, and the last one completes it",
+    "' is deflated, and LLVM was built without zlib": "Debian's LLVM was built with it",
 }
 
 TOKEN = re.compile(
@@ -72,7 +79,9 @@ def messages(text: str):
     while position < len(stream):
         kind, value, offset = stream[position]
         position += 1
-        if kind != "name" or value not in MAKERS:
+        # A variable may have a maker's name.
+        is_call = position < len(stream) and stream[position][1] == "("
+        if kind != "name" or value not in MAKERS or not is_call:
             continue
         literals, depth, previous = [], 0, None
         while position < len(stream):

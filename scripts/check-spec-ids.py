@@ -28,6 +28,10 @@ def ids(patterns: tuple[str, ...], part: re.Pattern[str]) -> set[str]:
     return found
 
 
+#: The table of options names constraints, but not all of them.
+TABLE = (("include/attn/Problem/Options.def",), re.compile(r'"[^"\n]*"'))
+
+
 def main() -> int:
     spec = set(re.findall(r"^\| (\w+_c\d+) \|", read_text("docs/spec.md") or "", re.M))
     problems = [] if spec else ["docs/spec.md: no constraints found"]
@@ -35,6 +39,7 @@ def main() -> int:
         found = ids(patterns, part)
         problems += [f"docs/spec.md: {name} occurs in no {place}" for name in sorted(spec - found)]
         problems += [f"{place}: {name} is not in docs/spec.md" for name in sorted(found - spec)]
+    problems += [f"Options.def: {name} is not in docs/spec.md" for name in sorted(ids(*TABLE) - spec)]
     return report(problems, "spec ids")
 
 

@@ -1,8 +1,7 @@
 """Examples in the documentation: op examples and pass doctests.
 
 An op's description in ODS holds its example in a fence marked `mlir`. Such an
-example is a complete file: lines that only set it up begin with `// hidden: `;
-they are compiled, but not shown. A pass's description names a lit file on a
+example is a complete file, which a test compiles. A pass's description names a lit file on a
 line `Example: test/doc/<pass>.mlir`; its command, input and expected output
 appear in the pass's page.
 """
@@ -26,7 +25,6 @@ PASS_TDS = (
 )
 
 FENCE = re.compile(r"^```mlir\n(?P<body>.*?)^```$", re.M | re.S)
-HIDDEN = re.compile(r"^[ \t]*// hidden: ?(?P<code>.*)\n", re.M)
 HEADING = re.compile(r"^#+ +(?P<title>.*)$", re.M)
 
 
@@ -81,18 +79,12 @@ def ops() -> list[Op]:
     return sorted(found, key=lambda op: op.name)
 
 
-def shown(page: str) -> str:
-    """The page with the hidden lines of its examples dropped."""
-    return FENCE.sub(lambda m: f"```mlir\n{HIDDEN.sub('', m['body'])}```", page)
-
-
 def examples(page: str) -> list[Example]:
-    """The page's examples with the hidden lines turned into code."""
+    """The examples of a page."""
     found = []
     for match in FENCE.finditer(page):
         titles = HEADING.findall(page[: match.start()])
-        code = HIDDEN.sub(lambda m: m["code"] + "\n", match["body"])
-        found.append(Example(titles[-1] if titles else "", code))
+        found.append(Example(titles[-1] if titles else "", match["body"]))
     return found
 
 

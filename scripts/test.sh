@@ -78,6 +78,7 @@ run_lints() {
   step "test names" "$PYTHON" scripts/check-test-names.py
   step "expected flags" "$PYTHON" scripts/check-expected-flags.py
   step "spec ids" "$PYTHON" scripts/check-spec-ids.py
+  step "option names" "$PYTHON" scripts/check-option-names.py
   step "messages tested" "$PYTHON" scripts/check-messages-tested.py
   step "lint self-test" "$PYTHON" scripts/test_lints.py
   step "prose" "$PYTHON" scripts/check-prose.py

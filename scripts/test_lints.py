@@ -70,6 +70,29 @@ class IncludeGuards(unittest.TestCase):
         self.assertEqual(wanted(path("include/attn-c/A.h")), "ATTN_C_A_H")
 
 
+class OptionNames(unittest.TestCase):
+    def setUp(self):
+        self.module = load("check-option-names")
+
+    def test_rows(self):
+        table = 'ATTN_FACTOR(softCap, "soft_cap", "C",\nATTN_EXTENT(batch, "batch")\n#define ATTN_X(A)'
+        self.assertEqual(self.module.ROW.findall(table), [("FACTOR", "softCap", "soft_cap")])
+
+    def test_guides(self):
+        missing = self.module.find_missing
+        self.assertEqual(missing("docs/Python.md", "`soft_cap` and `lse=False`", ["soft_cap", "lse"]), [])
+        text = "| `--no-lse`, `--soft-cap-two` |"
+        problems = missing("docs/attn-compile.md", text, ["lse", "cap"])
+        self.assertEqual(problems, ["docs/attn-compile.md: expected a word on option cap"])
+
+    def test_spellings(self):
+        pattern = self.module.spellings("softCap", "soft_cap")
+        for text in ("soft_cap = 1", "--soft-cap", "facts.softCap", "op.getSoftCapAttr()"):
+            self.assertTrue(pattern.search(text), text)
+        for text in ("soft_caps", "a softcap", "mySoftCap"):
+            self.assertFalse(pattern.search(text), text)
+
+
 class FunctionLength(unittest.TestCase):
     def setUp(self):
         self.functions = load("check-function-length").functions
@@ -169,11 +192,10 @@ class BannedWords(unittest.TestCase):
 
 
 class Docs(unittest.TestCase):
-    def test_hidden_lines(self):
+    def test_examples(self):
         docs = load("doc_examples")
-        page = "text\n```mlir\n// hidden: func.func @f() {\n%a = x\n// hidden: }\n```\n"
-        self.assertEqual(docs.shown(page), "text\n```mlir\n%a = x\n```\n")
-        self.assertEqual(docs.examples(page)[0].code, "func.func @f() {\n%a = x\n}\n")
+        example = docs.examples("# Op\n\n```mlir\nfunc.func @f()\n```\n")[0]
+        self.assertEqual((example.title, example.code), ("Op", "func.func @f()\n"))
 
     def test_doctest(self):
         docs = load("doc_examples")

@@ -35,7 +35,7 @@
 
 /** Version of this interface. It grows when something is added; a change that
  * breaks callers also changes the library's soname. */
-#define ATTN_C_API_VERSION 3
+#define ATTN_C_API_VERSION 4
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN_C_EXPORTED __attribute__((visibility("default")))
@@ -132,6 +132,17 @@ ATTN_C_EXPORTED AttnTarget attnGetTarget(size_t index);
 /** A string that ends with a zero byte as an AttnStringRef; NULL is empty. */
 ATTN_C_EXPORTED AttnStringRef attnStringFromC(const char *text);
 
+/** The value of an expression of a launch record, such as an extent of the grid
+ * (docs/LaunchRecord.md), for a launch where the size, stride or number of the
+ * device called `names[i]` (q.dim2, q.stride0, sms) is `values[i]`. Returns
+ * true and sets `result`. Returns false for what is no expression, names
+ * something else, divides by zero or overflows 64 bits; `error` then says so,
+ * until the thread's next call of this function. */
+ATTN_C_EXPORTED bool attnEvaluateSize(AttnStringRef expression,
+                                      const AttnStringRef *names,
+                                      const int64_t *values, size_t count,
+                                      int64_t *result, AttnStringRef *error);
+
 /*===----------------------------------------------------------------------===*\
 |* Compilation                                                                *|
 \*===----------------------------------------------------------------------===*/
@@ -147,13 +158,12 @@ ATTN_C_EXPORTED void attnRequestSetText(AttnRequest *request,
                                         AttnStringRef fileName);
 
 /** Sets an option. Names and values are those of attn-compile's flags without
- * the dashes: q, kv-heads, kv-len, dv, causal, window, softcap, scale,
- * out-type, layout, varlen, sinks, descales, lse, dynamic for a problem that is
- * not given as text; chip, schedule, set, plan-table, shipped-plans, epilogue,
+ * the dashes: those of a problem that is not given as text (docs/spec.md,
+ * "Options"); chip, schedule, set, plan-table, shipped-plans, epilogue,
  * debug-lines for the compilation; emit for the last rung. `set` adds up;
  * another option that is set twice has its last value. A value of true, false
- * or nothing (true) goes with sinks, descales, lse, dynamic, shipped-plans and
- * debug-lines. Wrong names and values are found by attnCompile. */
+ * or nothing (true) goes with what is there or not, such as lse, shipped-plans
+ * and debug-lines. Wrong names and values are found by attnCompile. */
 ATTN_C_EXPORTED void attnRequestSetOption(AttnRequest *request,
                                           AttnStringRef name,
                                           AttnStringRef value);

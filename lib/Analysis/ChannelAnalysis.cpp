@@ -1,7 +1,6 @@
 //===- ChannelAnalysis.cpp - What a kernel's channels need ----------------===//
 
 #include "attn/Analysis/ChannelAnalysis.h"
-#include "attn/Analysis/RegionPaths.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -12,9 +11,9 @@ std::string attn::describe(Owner owner) {
                                    owner.channel.getName());
   if (owner.part == Owner::kOwnPart)
     return text + " (each warpgroup's part)";
-  if (owner.part > 0)
-    return llvm::formatv("{0} (part {1})", text,
-                         (*owner.channel.getParts())[owner.part]);
+  if (!owner.parts.empty())
+    return llvm::formatv("{0} (part \"{1}\")", text,
+                         owner.parts[owner.part].getValue());
   return text;
 }
 
@@ -34,6 +33,15 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
   ChannelInfo info;
   info.cluster = cluster;
   for (auto role : op.getRoles().getAsRange<RoleAttr>()) {
+    RoleAttr before = op.getRoleBefore(info.roles.size());
+    // Bytes are announced where the slot is acquired.
+    if (getChannelSignal(role.getSignal()).countsBytes &&
+        role.getParts() != before.getParts())
+      return op.emitOpError("expected role '")
+             << role.getName()
+             << "', which signals by tx, to hand slots on in the parts of role "
+                "'"
+             << before.getName() << "' before it";
     info.roles.emplace_back();
     for (StringAttr name : role.getPartitions()) {
       std::optional<unsigned> partition = partitions.findPartition(name);
@@ -46,7 +54,7 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
       }
       Participant participant;
       participant.partition = *partition;
-      participant.released.resize(op.getNumParts());
+      participant.released.resize(role.getNumParts());
       participant.count = getChannelSignal(role.getSignal()).arrivals;
       info.roles.back().participants.push_back(participant);
     }
@@ -80,24 +88,27 @@ FailureOr<int> ChannelAnalysis::getPart(ChannelUserOpInterface acquire,
     diag.attachNote(channel.getLoc()) << "the channel is here";
     return diag;
   };
-  if (!channel.getParts()) {
+  RoleAttr before = channel.getRoleBefore(owner.role);
+  if (before.getParts().empty()) {
     if (name || acquire.usesOwnParts())
       return fail("no part of channel '" + channel.getName() +
-                  "', which has none");
+                  "', whose slots role '" + before.getName() +
+                  "' hands on as a whole");
     return 0;
   }
   if (acquire.usesOwnParts()) {
     auto [parent, index] = getPartition(acquire);
     int64_t groups = parent.getWarps()[index] / kWarpgroupWarps;
-    if (groups != channel.getNumParts())
+    if (groups != before.getNumParts())
       return fail("as many parts as warpgroups, got " +
-                  Twine(channel.getNumParts()) + " and " + Twine(groups));
+                  Twine(before.getNumParts()) + " and " + Twine(groups));
     return Owner::kOwnPart;
   }
   if (!name)
     return fail("a part of channel '" + channel.getName() + "', got none");
-  if (std::optional<unsigned> part = channel.findPart(*name))
-    return *part;
+  for (auto [index, part] : llvm::enumerate(before.getParts()))
+    if (part.getValue() == *name)
+      return index;
   return fail("a part of channel '" + channel.getName() + "', got '" + *name +
               "'");
 }
@@ -152,6 +163,7 @@ LogicalResult ChannelAnalysis::collectMade() {
       FailureOr<int> part = getPart(op, *owner);
       if (failed(part))
         return failure();
+      owner->parts = owner->channel.getRoleBefore(owner->role).getParts();
       owner->part = *part;
     } else {
       return WalkResult::advance();
@@ -162,6 +174,22 @@ LogicalResult ChannelAnalysis::collectMade() {
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
+}
+
+/// What splits and joins make.
+LogicalResult ChannelAnalysis::setParts(ChannelUserOpInterface op,
+                                        Owner owner) {
+  owner.parts = {};
+  owner.part = 0;
+  if (op.getChannelUse() == ChannelUse::Join)
+    return setOwner(op.getMadeHandle(), owner, op);
+  owner.parts = owner.channel.getRole(owner.role).getParts();
+  for (auto [index, token] : llvm::enumerate(op->getResults())) {
+    owner.part = index;
+    if (failed(setOwner(token, owner, op)))
+      return failure();
+  }
+  return success();
 }
 
 /// From the ops that make cursors and tokens along control flow.
@@ -175,6 +203,11 @@ LogicalResult ChannelAnalysis::propagate() {
       auto user = dyn_cast<ChannelUserOpInterface>(op);
       if (user && user.getChannelUse() == ChannelUse::Advance &&
           failed(setOwner(user.getMadeHandle(), owner, op)))
+        return failure();
+      if (user &&
+          (user.getChannelUse() == ChannelUse::Split ||
+           user.getChannelUse() == ChannelUse::Join) &&
+          failed(setParts(user, owner)))
         return failure();
       if (isa<arith::SelectOp>(op)) {
         if (failed(setOwner(op->getResult(0), owner, op)))
@@ -264,11 +297,65 @@ LogicalResult ChannelAnalysis::checkRelease(ChannelUserOpInterface op) {
     return failure();
   // The part is the token's own.
   Value token = op.getUsedHandle()->get();
-  if (auto found = owners.find(token); found != owners.end())
+  RoleAttr role = owner->channel.getRole(owner->role);
+  owner->parts = role.getParts();
+  if (auto found = owners.find(token); found != owners.end()) {
     owner->part = found->second.part;
+    if (found->second.parts != owner->parts) {
+      InFlightDiagnostic diag = op->emitOpError("expected a token of ");
+      if (owner->parts.empty())
+        diag << "a whole slot, as role '" << role.getName()
+             << "' hands it on, got one of a part";
+      else
+        diag << "a part in which role '" << role.getName()
+             << "' hands a slot on, got one of "
+             << (found->second.parts.empty() ? "a whole slot" : "another part");
+      diag.attachNote(owner->channel.getLoc())
+          << "the channel's roles are here";
+      return diag;
+    }
+  }
   if (failed(checkOwner(op, token, *owner)) || failed(checkLeader(op, *owner)))
     return failure();
   return countRelease(op);
+}
+
+LogicalResult ChannelAnalysis::checkSplit(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = checkPlace(op);
+  if (failed(owner))
+    return failure();
+  RoleAttr role = owner->channel.getRole(owner->role);
+  if (op->getNumResults() != role.getParts().size())
+    return op->emitOpError("expected a result for each of ")
+           << role.getParts().size() << " parts of role '" << role.getName()
+           << "', got " << op->getNumResults();
+  return checkOwner(op, op.getUsedHandle()->get(), *owner);
+}
+
+/// All parts in which the slot was acquired, each once.
+LogicalResult ChannelAnalysis::checkJoin(ChannelUserOpInterface op) {
+  FailureOr<Owner> owner = checkPlace(op);
+  if (failed(owner))
+    return failure();
+  owner->parts = owner->channel.getRoleBefore(owner->role).getParts();
+  llvm::SmallBitVector joined(owner->parts.size());
+  unsigned count = 0;
+  for (Value token : op->getOperands()) {
+    if (!isHandle(token.getType()))
+      continue;
+    ++count;
+    auto found = owners.find(token);
+    owner->part = found == owners.end() ? 0 : found->second.part;
+    if (failed(checkOwner(op, token, *owner)))
+      return failure();
+    if (owner->part != Owner::kOwnPart && !owner->parts.empty())
+      joined.set(owner->part);
+  }
+  if (count == owner->parts.size() && joined.all())
+    return success();
+  return op->emitOpError("expected each of ")
+         << owner->parts.size() << " parts once, got " << joined.count()
+         << " of them in " << count << " tokens";
 }
 
 LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
@@ -283,9 +370,14 @@ LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
     Owner owner = owners.find(op.getMadeHandle())->second;
     if (failed(checkLeader(op, owner)))
       return failure();
+    owner.parts = {};
     owner.part = 0;
     return checkOwner(op, op.getUsedHandle()->get(), owner);
   }
+  case ChannelUse::Split:
+    return checkSplit(op);
+  case ChannelUse::Join:
+    return checkJoin(op);
   case ChannelUse::Release:
     return checkRelease(op);
   case ChannelUse::Fill:
@@ -295,164 +387,8 @@ LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Counts and bytes
+// The whole kernel
 //===----------------------------------------------------------------------===//
-
-/// Every warp that comes to an arrive arrives once, in an elect for those that
-/// do not come to it.
-LogicalResult ChannelAnalysis::countRelease(ChannelUserOpInterface op) {
-  Owner owner = owners.find(op.getUsedHandle()->get())->second;
-  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  auto [parent, index] = getPartition(op);
-  Participant &participant = *llvm::find_if(
-      role.participants, [index = index](const Participant &candidate) {
-        return candidate.partition == index;
-      });
-  bool each = owner.part == Owner::kOwnPart;
-  if (each)
-    participant.released.set();
-  else
-    participant.released.set(owner.part);
-  if (owner.getSignal().arrivals != 0) {
-    participant.release = op;
-    return success();
-  }
-  // A part of each warpgroup is released by that one's warps.
-  int64_t warps = each ? kWarpgroupWarps : parent.getWarps()[index];
-  int64_t count = warps;
-  if (auto elect = op->getParentOfType<ElectOp>())
-    count = elect.getEachWarpgroup() ? warps / kWarpgroupWarps : 1;
-  if (participant.release && participant.count != count) {
-    InFlightDiagnostic diag =
-        op->emitOpError("expected as many arrivals at each release, got ")
-        << count << " here and " << participant.count << " elsewhere";
-    diag.attachNote(participant.release->getLoc())
-        << "the other release is here";
-    return diag;
-  }
-  participant.count = count;
-  participant.release = op;
-  return success();
-}
-
-/// All loads of a role go to as many CTAs.
-LogicalResult ChannelAnalysis::countCTAs(ChannelUserOpInterface op) {
-  std::optional<int64_t> filled = op.getFilledCTAs();
-  if (!filled)
-    return success();
-  int64_t ctas = *filled;
-  Owner owner = owners.find(op.getUsedHandle()->get())->second;
-  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  if (role.isLeader)
-    return op->emitOpError(
-               "expected a load in all CTAs of the cluster, got one "
-               "by ")
-           << describe(owner) << ", which is the leader's";
-  if (role.fill && role.multicast != ctas) {
-    InFlightDiagnostic diag = op->emitOpError("expected all loads of ")
-                              << describe(owner)
-                              << " to go to as many CTAs, got " << ctas
-                              << " here and " << role.multicast << " elsewhere";
-    diag.attachNote(role.fill->getLoc()) << "the other load is here";
-    return diag;
-  }
-  role.fill = op;
-  role.multicast = ctas;
-  return success();
-}
-
-bool ChannelAnalysis::crossesCTAs() const {
-  return llvm::any_of(
-      channels, [](const auto &entry) { return entry.second.crossesCTAs(); });
-}
-
-/// Multicast loads go to all CTAs of the cluster, and releases come from all.
-LogicalResult ChannelAnalysis::checkCluster() {
-  for (auto &[channel, info] : channels)
-    for (auto [index, role] : llvm::enumerate(info.roles)) {
-      if (role.multicast != 1 && role.multicast != cluster) {
-        InFlightDiagnostic diag =
-            role.fill->emitOpError("expected a cluster of ")
-            << role.multicast << " CTAs, got " << cluster;
-        diag.attachNote(kernel.getLoc())
-            << "the kernel's known_cluster_size says so";
-        return diag;
-      }
-      // Bytes that CTAs copy for themselves cannot count in others.
-      if (!role.isLeader && info.getTarget(index) != SignalTarget::Own &&
-          Owner{channel, unsigned(index)}.getSignal().countsBytes)
-        return ChannelCreateOp(channel).emitOpError(
-                   "expected a role that signals by arrive before one ")
-               << (info.getTarget(index) == SignalTarget::Leader
-                       ? "of the cluster's leader"
-                       : "with multicast loads")
-               << ", got " << describe({channel, unsigned(index)});
-    }
-  return success();
-}
-
-/// Bytes of the loads with `token` in and below `block`.
-FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
-  int64_t total = 0;
-  for (UseGroup &group : groupUses(token, block)) {
-    if (group.nested.empty()) {
-      auto user = dyn_cast<ChannelUserOpInterface>(group.op);
-      ChannelUse use = user ? user.getChannelUse() : ChannelUse::None;
-      if (use == ChannelUse::Fill)
-        total += user.getFilledBytes();
-      else if (use != ChannelUse::Release)
-        return group.op->emitOpError("expected the token of a tx role to be "
-                                     "used by loads and its release only");
-      continue;
-    }
-    if (!isBranch(group.op)) {
-      InFlightDiagnostic diag = group.op->emitOpError(
-          "expected loads outside of loops, since their bytes are announced "
-          "when the slot is acquired");
-      diag.attachNote(token.getLoc()) << "the slot is acquired here";
-      return diag;
-    }
-    SmallVector<int64_t, 2> paths;
-    for (Region &region : group.op->getRegions()) {
-      if (region.empty())
-        continue;
-      FailureOr<int64_t> own = sumBytes(token, &region.front());
-      if (failed(own))
-        return failure();
-      paths.push_back(*own);
-    }
-    if (maySkipRegions(group.op))
-      paths.push_back(0);
-    if (!llvm::all_equal(paths)) {
-      InFlightDiagnostic diag =
-          group.op->emitOpError("expected loads of as many bytes on both "
-                                "paths, got ")
-          << paths.front() << " and " << paths.back();
-      diag.attachNote(token.getLoc())
-          << "the bytes are announced here, where the slot is acquired";
-      return diag;
-    }
-    total += paths.front();
-  }
-  return total;
-}
-
-LogicalResult ChannelAnalysis::countBytes(ChannelUserOpInterface acquire) {
-  Value token = acquire.getMadeHandle();
-  Owner owner = owners.find(token)->second;
-  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  if (!owner.getSignal().countsBytes)
-    return success();
-  if (!acquire->getParentOfType<ElectOp>())
-    return acquire->emitOpError("expected to stand in an attn.elect, since one "
-                                "thread announces the bytes of a tx role");
-  FailureOr<int64_t> bytes = sumBytes(token, acquire->getBlock());
-  if (failed(bytes))
-    return failure();
-  role.bytes.push_back(*bytes);
-  announced[acquire] = *bytes;
-  return success();
-}
 
 /// Nothing is known of an op that takes a channel and does not answer.
 static LogicalResult checkChannelUsers(
@@ -489,38 +425,6 @@ LogicalResult ChannelAnalysis::run() {
     return countBytes(op);
   });
   return failure(walk.wasInterrupted() || failed(checkCluster()));
-}
-
-LogicalResult ChannelAnalysis::checkReleases(Owner owner,
-                                             const Participant &participant) {
-  ChannelCreateOp channel = owner.channel;
-  auto fail = [&](const Twine &expected, const Twine &got) -> LogicalResult {
-    InFlightDiagnostic diag = channel.emitOpError("expected ")
-                              << expected << " by " << describe(owner);
-    // Only where the name of the role does not say it.
-    if (channel.getRole(owner.role).getPartitions().size() > 1)
-      diag << " in partition " << partitions.getNames()[participant.partition];
-    diag << ", got " << got;
-    diag.attachNote(partitions.getLoc())
-        << "so the role after it would wait forever";
-    return diag;
-  };
-  if (!participant.release)
-    return fail("a release", "none");
-  int part = participant.released.find_first_unset();
-  if (part < 0)
-    return success();
-  auto name = cast<StringAttr>((*channel.getParts())[part]);
-  return fail("a release of each part", "none of \"" + name.getValue() + "\"");
-}
-
-LogicalResult ChannelAnalysis::checkReleases() {
-  for (auto &[channel, info] : channels)
-    for (auto [index, role] : llvm::enumerate(info.roles))
-      for (const Participant &participant : role.participants)
-        if (failed(checkReleases({channel, unsigned(index)}, participant)))
-          return failure();
-  return success();
 }
 
 std::optional<int64_t> ChannelAnalysis::getBytes(Operation *acquire) const {

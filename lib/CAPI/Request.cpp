@@ -27,28 +27,32 @@ private:
   llvm::Error fail(StringRef name, const Twine &message) {
     return llvm::createStringError("option \"" + name + "\": " + message);
   }
-  llvm::Error readBool(StringRef name, StringRef value, bool &result);
-  llvm::Error readInteger(StringRef name, StringRef value,
-                          std::optional<int64_t> &result);
+  llvm::Error readValue(StringRef name, StringRef value, bool &result);
+  llvm::Error readValue(StringRef name, StringRef value, int64_t &result);
+  llvm::Error readValue(StringRef name, StringRef value, std::string &result);
   llvm::Error readRung(StringRef value);
 };
 
 } // namespace
 
-llvm::Error OptionReader::readBool(StringRef name, StringRef value,
-                                   bool &result) {
+llvm::Error OptionReader::readValue(StringRef name, StringRef value,
+                                    bool &result) {
   if (!value.empty() && value != "true" && value != "false")
     return fail(name, "expected true or false, got \"" + value + "\"");
   result = value != "false";
   return llvm::Error::success();
 }
 
-llvm::Error OptionReader::readInteger(StringRef name, StringRef value,
-                                      std::optional<int64_t> &result) {
-  int64_t number;
-  if (value.getAsInteger(10, number))
+llvm::Error OptionReader::readValue(StringRef name, StringRef value,
+                                    int64_t &result) {
+  if (value.getAsInteger(10, result))
     return fail(name, "expected an integer, got \"" + value + "\"");
-  result = number;
+  return llvm::Error::success();
+}
+
+llvm::Error OptionReader::readValue(StringRef name, StringRef value,
+                                    std::string &result) {
+  result = value.str();
   return llvm::Error::success();
 }
 
@@ -61,34 +65,19 @@ llvm::Error OptionReader::readRung(StringRef value) {
 }
 
 llvm::Error OptionReader::read(StringRef name, StringRef value) {
-  const std::pair<StringRef, std::optional<std::string> *> texts[] = {
-      {"q", &problem.q},           {"causal", &problem.causal},
-      {"window", &problem.window}, {"softcap", &problem.softcap},
-      {"scale", &problem.scale},   {"out-type", &problem.outType},
-      {"layout", &problem.layout}, {"varlen", &problem.varlen}};
-  for (auto [option, slot] : texts)
-    if (option == name) {
-      *slot = value.str();
-      return llvm::Error::success();
-    }
-  const std::pair<StringRef, std::optional<int64_t> *> integers[] = {
-      {"kv-heads", &problem.kvHeads},
-      {"kv-len", &problem.kvLen},
-      {"dv", &problem.dv}};
-  for (auto [option, slot] : integers)
-    if (option == name)
-      return readInteger(name, value, *slot);
+  std::optional<llvm::Error> read;
+  problem.forEach([&](const OptionRow &row, auto &slot) {
+    if (row.getFlag() == name)
+      read.emplace(readValue(name, value, slot.emplace()));
+  });
+  if (read)
+    return std::move(*read);
   const std::pair<StringRef, bool *> bools[] = {
-      {"sinks", &problem.sinks},
-      {"descales", &problem.descales},
-      {"v-transposed", &problem.vTransposed},
-      {"lse", &problem.lse},
-      {"dynamic", &problem.dynamic},
       {"shipped-plans", &compile.shippedPlans},
       {"debug-lines", &compile.debugLines}};
   for (auto [option, slot] : bools)
     if (option == name)
-      return readBool(name, value, *slot);
+      return readValue(name, value, *slot);
   if (name == "chip")
     compile.chip = value.str();
   else if (name == "schedule")
@@ -118,7 +107,7 @@ mlir::attn::parseRequest(const AttnRequest &request) {
     return target.takeError();
   ParsedRequest parsed;
   parsed.compile = std::move(reader.compile);
-  StringRef first = reader.problem.getFirstGiven();
+  std::string first = reader.problem.getFirstGiven();
   if (request.text) {
     if (!first.empty())
       return llvm::createStringError(

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 #include <numeric>
@@ -20,27 +21,24 @@ static llvm::Error makeError(StringRef flag, const Twine &message) {
   return llvm::createStringError("--" + flag + ": " + message);
 }
 
-llvm::StringRef ProblemFlags::getFirstGiven() const {
-  const std::pair<bool, StringRef> given[] = {{q.has_value(), "q"},
-                                              {kvHeads.has_value(), "kv-heads"},
-                                              {kvLen.has_value(), "kv-len"},
-                                              {dv.has_value(), "dv"},
-                                              {causal.has_value(), "causal"},
-                                              {window.has_value(), "window"},
-                                              {softcap.has_value(), "softcap"},
-                                              {scale.has_value(), "scale"},
-                                              {outType.has_value(), "out-type"},
-                                              {layout.has_value(), "layout"},
-                                              {varlen.has_value(), "varlen"},
-                                              {sinks, "sinks"},
-                                              {descales, "descales"},
-                                              {vTransposed, "v-transposed"},
-                                              {!lse, "no-lse"},
-                                              {dynamic, "dynamic"}};
-  for (auto [isGiven, name] : given)
-    if (isGiven)
-      return name;
-  return "";
+/// The same for an option by its name in the table.
+static llvm::Error makeOptionError(StringRef option, const Twine &message) {
+  return makeError(llvm::join(llvm::split(option, '_'), "-"), message);
+}
+
+std::string ProblemFlags::getFirstGiven() const {
+  std::string first;
+  ProblemFlags(*this).forEach([&](const OptionRow &row, const auto &value) {
+    if (!first.empty() || !value)
+      return;
+    if constexpr (std::is_same_v<decltype(*value), const bool &>) {
+      if (*value != row.isOn)
+        first = (*value ? "" : "no-") + row.getFlag();
+    } else {
+      first = row.getFlag();
+    }
+  });
+  return first;
 }
 
 static bool isElementType(StringRef type) {
@@ -67,20 +65,35 @@ static llvm::Error parseQueries(StringRef text, Problem &problem) {
 }
 
 /// Reads a factor; negative ones only where they make sense.
-static llvm::Error parseFactor(StringRef flag, StringRef text,
-                               bool allowNegative,
-                               std::optional<double> &result) {
+static llvm::Error parseFactor(StringRef option,
+                               const std::optional<std::string> &written,
+                               FactorSign sign, std::optional<double> &result) {
+  if (!written)
+    return llvm::Error::success();
+  StringRef text = *written;
+  bool allowNegative = sign == FactorSign::AnySign;
   double value;
   if (text.getAsDouble(value))
-    return makeError(flag, "expected a number, got '" + text + "'");
+    return makeOptionError(option, "expected a number, got '" + text + "'");
   // The attribute is an f32.
   float rounded = static_cast<float>(value);
   if (!std::isfinite(rounded) || rounded == 0 ||
       (!allowNegative && rounded < 0))
-    return makeError(flag, Twine("expected a finite number ") +
+    return makeOptionError(option,
+                           Twine("expected a finite number ") +
                                (allowNegative ? "other than" : "above") +
                                " zero, got '" + text + "'");
   result = value;
+  return llvm::Error::success();
+}
+
+static llvm::Error parseCount(StringRef option, std::optional<int64_t> written,
+                              int64_t &result) {
+  result = written.value_or(0);
+  if (written && (result < 1 || result > kMaxSize))
+    return makeOptionError(option,
+                           "expected a number from 1 to 2^31 - 1, got '" +
+                               Twine(result) + "'");
   return llvm::Error::success();
 }
 
@@ -90,7 +103,8 @@ static llvm::Error parseAlign(StringRef flag, StringRef text,
   if (text != "top-left" && text != "bottom-right")
     return makeError(flag,
                      "expected top-left or bottom-right, got '" + text + "'");
-  problem.bottomRight = text == "bottom-right";
+  problem.align =
+      text == "bottom-right" ? MaskAlign::BottomRight : MaskAlign::TopLeft;
   return llvm::Error::success();
 }
 
@@ -99,7 +113,7 @@ static llvm::Error parseMask(const ProblemFlags &flags, Problem &problem) {
     return makeError("causal", "contradicts --window; a causal window is "
                                "--window=LEFT,0");
   if (flags.causal) {
-    problem.mask = Problem::Mask::Causal;
+    problem.mask = MaskKind::Causal;
     return flags.causal->empty() ? llvm::Error::success()
                                  : parseAlign("causal", *flags.causal, problem);
   }
@@ -112,7 +126,7 @@ static llvm::Error parseMask(const ProblemFlags &flags, Problem &problem) {
       parts[1].getAsInteger(10, problem.right))
     return makeError("window", "expected LEFT,RIGHT[,ALIGN], got '" +
                                    *flags.window + "'");
-  problem.mask = Problem::Mask::Window;
+  problem.mask = MaskKind::Window;
   problem.left = std::max<int64_t>(problem.left, -1);
   problem.right = std::max<int64_t>(problem.right, -1);
   if (problem.left < 0 && problem.right < 0)
@@ -194,6 +208,12 @@ static llvm::Error checkElements(const Problem &problem) {
                                 ", got " + Twine(problem.batch) + " x " +
                                 Twine(heads) + " x " + Twine(rows) + " x " +
                                 Twine(columns));
+    if (problem.kvSplits != 0 && name == "o" &&
+        llvm::SaturatingMultiply<uint64_t>(elements, problem.kvSplits) > limit)
+      return makeError("kv-splits", "expected at most 2^48 elements in partial "
+                                    "results, got " +
+                                        Twine(problem.kvSplits) + " x " +
+                                        Twine(elements));
   }
   return llvm::Error::success();
 }
@@ -214,11 +234,9 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
     if (value < 0 || value > kMaxSize)
       return makeError(flag, "expected a size below 2^31, got '" +
                                  Twine(value) + "'");
-  problem.sinks = flags.sinks;
-  problem.descales = flags.descales;
-  problem.vTransposed = flags.vTransposed;
-  problem.lse = flags.lse;
-  problem.dynamic = flags.dynamic;
+#define ATTN_SWITCH(ID, NAME, DEFAULT, GIVEN, RECORD, CONSTRAINTS, DOC)        \
+  problem.ID = flags.ID.value_or(DEFAULT);
+#include "attn/Problem/Options.def"
   // An 8-bit output would need a factor.
   bool isFloat8 = StringRef(problem.type).starts_with("f8");
   problem.outType = flags.outType.value_or(isFloat8 ? "bf16" : problem.type);
@@ -229,15 +247,14 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   if (layout != "bhnd" && layout != "bnhd")
     return makeError("layout", "expected bhnd or bnhd, got '" + layout + "'");
   problem.sequenceMajor = layout == "bnhd";
-  if (flags.scale)
-    if (llvm::Error error = parseFactor("scale", *flags.scale,
-                                        /*allowNegative=*/true, problem.scale))
-      return error;
-  if (flags.softcap)
-    if (llvm::Error error =
-            parseFactor("softcap", *flags.softcap,
-                        /*allowNegative=*/false, problem.softcap))
-      return error;
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  if (llvm::Error error =                                                      \
+          parseFactor(NAME, flags.ID, FactorSign::SIGN, problem.ID))           \
+    return std::move(error);
+#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
+  if (llvm::Error error = parseCount(NAME, flags.ID, problem.ID))              \
+    return std::move(error);
+#include "attn/Problem/Options.def"
   if (llvm::Error error = parseMask(flags, problem))
     return error;
   if (flags.varlen)
@@ -299,22 +316,13 @@ static Type getElementType(Builder &builder, StringRef name) {
 }
 
 static MaskAttr getMask(MLIRContext *context, const Problem &problem) {
-  MaskAlign align =
-      problem.bottomRight ? MaskAlign::BottomRight : MaskAlign::TopLeft;
-  if (problem.mask == Problem::Mask::Causal)
-    return MaskAttr::get(context, MaskKind::Causal, align, -1, -1);
-  return MaskAttr::get(context, MaskKind::Window, align, problem.left,
+  return MaskAttr::get(context, problem.mask, problem.align, problem.left,
                        problem.right);
 }
 
-OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
-                                         const Problem &problem) {
-  context->loadDialect<AttnDialect, func::FuncDialect, memref::MemRefDialect>();
-  OpBuilder builder(context);
-  Location loc = FileLineColLoc::get(context, "<flags>", 1, 1);
-  OwningOpRef<ModuleOp> module(ModuleOp::create(loc));
-  builder.setInsertionPointToEnd(module->getBody());
-
+/// The types of the function's arguments.
+static SmallVector<Type> getArgumentTypes(Builder &builder,
+                                          const Problem &problem) {
   Type element = getElementType(builder, problem.type);
   Type out = getElementType(builder, problem.outType);
   int64_t dynamic = ShapedType::kDynamic;
@@ -351,37 +359,81 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
       types.push_back(
           MemRefType::get({sequences, heads}, builder.getF32Type()));
   }
+  return types;
+}
 
+/// Allocates what o and lse become for each run of the keys: f32, with one more
+/// dimension in front.
+static std::pair<Value, Value> allocatePartials(OpBuilder &builder,
+                                                Location loc,
+                                                const Problem &problem,
+                                                Value o) {
+  SmallVector<int64_t> shape = {problem.kvSplits};
+  llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
+  SmallVector<Value> extents;
+  for (auto [dim, extent] : llvm::enumerate(ArrayRef(shape).drop_front()))
+    if (ShapedType::isDynamic(extent))
+      extents.push_back(memref::DimOp::create(builder, loc, o, dim));
+  // The head dimension, which lse does not have, is static.
+  auto allocate = [&](ArrayRef<int64_t> shape) -> Value {
+    return memref::AllocOp::create(
+        builder, loc, MemRefType::get(shape, builder.getF32Type()), extents);
+  };
+  Value partialO = allocate(shape);
+  return {partialO, allocate(ArrayRef(shape).drop_back())};
+}
+
+/// Sets the attributes that the problem states.
+static void setAttributes(OpBuilder &builder, const Problem &problem,
+                          AttentionOp op) {
+  if (problem.mask != MaskKind::None)
+    op.setMaskAttr(getMask(builder.getContext(), problem));
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  if (problem.ID)                                                              \
+    op->setAttr(NAME, builder.getF32FloatAttr(static_cast<float>(*problem.ID)));
+#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
+  if (problem.ID != 0)                                                         \
+    op->setAttr(NAME, builder.getI64IntegerAttr(problem.ID));
+#include "attn/Problem/Options.def"
+  if (!problem.lengthsQ.empty())
+    op.setMaxSeqlenQAttr(
+        builder.getI64IntegerAttr(*llvm::max_element(problem.lengthsQ)));
+}
+
+OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
+                                         const Problem &problem) {
+  context->loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect,
+                       memref::MemRefDialect>();
+  OpBuilder builder(context);
+  Location loc = FileLineColLoc::get(context, "<flags>", 1, 1);
+  OwningOpRef<ModuleOp> module(ModuleOp::create(loc));
+  builder.setInsertionPointToEnd(module->getBody());
   auto function = func::FuncOp::create(
-      builder, loc, "attention", builder.getFunctionType(types, TypeRange()));
+      builder, loc, "attention",
+      builder.getFunctionType(getArgumentTypes(builder, problem), TypeRange()));
   builder.setInsertionPointToStart(function.addEntryBlock());
   ArrayRef<BlockArgument> arguments = function.getArguments();
   unsigned next = 4;
   auto take = [&](bool present) -> Value {
     return present ? Value(arguments[next++]) : Value();
   };
-  Value lse = take(problem.lse), sinks = take(problem.sinks);
+  bool varlen = !problem.lengthsQ.empty();
+  Value o = arguments[3], lse = take(problem.lse), sinks = take(problem.sinks);
   Value lengthsQ = take(varlen), lengthsK = take(varlen);
+  Value partialO = o, partialLSE = lse;
+  if (problem.kvSplits != 0)
+    std::tie(partialO, partialLSE) = allocatePartials(builder, loc, problem, o);
   auto op = AttentionOp::create(builder, loc, arguments[0], arguments[1],
-                                arguments[2], arguments[3], lse, sinks,
+                                arguments[2], partialO, partialLSE, sinks,
                                 lengthsQ, lengthsK);
   if (problem.descales) {
     op.getQDescaleMutable().assign(take(true));
     op.getKDescaleMutable().assign(take(true));
     op.getVDescaleMutable().assign(take(true));
   }
-  auto getFloat = [&](double value) {
-    return builder.getF32FloatAttr(static_cast<float>(value));
-  };
-  if (problem.mask != Problem::Mask::None)
-    op.setMaskAttr(getMask(context, problem));
-  if (problem.scale)
-    op.setScaleAttr(getFloat(*problem.scale));
-  if (problem.softcap)
-    op.setSoftcapAttr(getFloat(*problem.softcap));
-  if (varlen)
-    op.setMaxSeqlenQAttr(builder.getI64IntegerAttr(
-        *std::max_element(problem.lengthsQ.begin(), problem.lengthsQ.end())));
+  setAttributes(builder, problem, op);
+  if (problem.kvSplits != 0)
+    CombineOp::create(builder, loc, TypeRange(), partialO, partialLSE, o, lse);
   func::ReturnOp::create(builder, loc);
   return module;
 }

@@ -17,9 +17,9 @@ using llvm::StringRef;
 /// Pairs of a query and a key that it sees, about.
 static double countPairs(const AttentionProblem &problem, double queries,
                          double keys) {
-  if (problem.mask == LaunchMaskKind::None)
+  if (problem.mask == MaskKind::None)
     return queries * keys;
-  bool isCausal = problem.mask == LaunchMaskKind::Causal;
+  bool isCausal = problem.mask == MaskKind::Causal;
   double right = isCausal ? 0 : double(problem.right);
   double left = isCausal || problem.left < 0 ? keys : double(problem.left);
   if (right < 0)

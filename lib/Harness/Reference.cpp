@@ -249,12 +249,12 @@ std::vector<double> Computation::load(const TensorView &view, int64_t batch,
 
 std::pair<int64_t, int64_t> Computation::getKeyRange(const Sequence &sequence,
                                                      int64_t query) {
-  if (problem.mask == LaunchMaskKind::None)
+  if (problem.mask == MaskKind::None)
     return {0, sequence.keys};
   int64_t diagonal = query;
-  if (problem.align == LaunchMaskAlign::BottomRight)
+  if (problem.align == MaskAlign::BottomRight)
     diagonal += sequence.keys - sequence.queries;
-  bool causal = problem.mask == LaunchMaskKind::Causal;
+  bool causal = problem.mask == MaskKind::Causal;
   int64_t left = causal ? -1 : problem.left;
   int64_t right = causal ? 0 : problem.right;
   // Bounds beyond every length change nothing; clamped, they cannot overflow.

@@ -16,6 +16,10 @@ void attn::addPlanPasses(OpPassManager &pm,
   AttnPlanPassOptions plan;
   plan.chip = options.chip;
   plan.schedule = options.schedule;
+  // Results that pass through shared memory count in a plan's sum. What `set`
+  // says comes behind, and holds.
+  if (options.epilogue != "auto")
+    plan.set.push_back("epilogue=" + options.epilogue);
   llvm::append_range(plan.set, options.set);
   plan.planTable = options.planTable;
   plan.shippedPlans = options.shippedPlans;
@@ -52,7 +56,9 @@ void attn::addBarrierPasses(OpPassManager &pm,
   add(createAttnInferLayoutsPass());
   add(createAttnMaterializeScratchPass());
   add(createAttnLowerChannelsPass());
-  kernels.addPass(createAttnAllocateSharedPass());
+  AttnAllocateSharedPassOptions shared;
+  shared.chip = options.chip;
+  kernels.addPass(createAttnAllocateSharedPass(shared));
   kernels.addPass(createAttnInsertFencesPass());
 }
 

@@ -219,8 +219,9 @@ static SmallVector<Reduction> problemReductions() {
       dropRegion(0),
       dropRegion(1),
       dropAttributes({"mask"}),
-      dropAttributes({"softcap"}),
-      dropAttributes({"scale"}),
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  dropAttributes({NAME}),
+#include "attn/Problem/Options.def"
       dropAttributes({"out_scale"}),
       dropAttributes({"rope_dim"}),
       dropAttributes({"plan"}),

@@ -36,15 +36,6 @@ inline constexpr NameEntry<TensorMapView> mapViewNames[] = {
     {TensorMapView::Quads, "quads"},
     {TensorMapView::Packed, "packed"}};
 
-inline constexpr NameEntry<LaunchMaskKind> maskKindNames[] = {
-    {LaunchMaskKind::None, "none"},
-    {LaunchMaskKind::Causal, "causal"},
-    {LaunchMaskKind::Window, "window"}};
-
-inline constexpr NameEntry<LaunchMaskAlign> maskAlignNames[] = {
-    {LaunchMaskAlign::TopLeft, "top_left"},
-    {LaunchMaskAlign::BottomRight, "bottom_right"}};
-
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_TARGET_LAUNCHRECORDNAMES_H

@@ -1,18 +1,18 @@
 //===- LaunchRecordReader.cpp - strict reader of launch records -----------===//
 //
-// Reads JSON field by field. The first problem is kept with the path of its
-// field; later reads then do nothing, so that the code reads straight through.
+// Reads JSON field by field, straight through: behind the first error later
+// reads do nothing.
 //
 //===----------------------------------------------------------------------===//
 #include "LaunchRecordNames.h"
+#include "ObjectReader.h"
+#include "ProblemJSON.h"
 #include "attn/Support/JSON.h"
 #include "attn/Target/LaunchRecord.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cmath>
 
 using namespace mlir::attn;
 using llvm::ArrayRef;
@@ -22,202 +22,7 @@ using llvm::StringRef;
 using llvm::Twine;
 namespace json = llvm::json;
 
-/// How a value reads in a message: its text, cut to a line's length.
-static std::string describe(const json::Value &value) {
-  if (value.kind() == json::Value::Object)
-    return "an object";
-  if (value.kind() == json::Value::Array)
-    return "an array";
-  std::string text = llvm::formatv("{0}", value);
-  if (text.size() > 60)
-    text = text.substr(0, 57) + "...";
-  return text;
-}
-
 namespace {
-
-/// The first problem found.
-struct Failure {
-  std::string message;
-  void report(const Twine &path, const Twine &problem) {
-    if (message.empty())
-      message = ("launch record: " + path + ": " + problem).str();
-  }
-  explicit operator bool() const { return !message.empty(); }
-};
-
-/// One object of the record. Fields are taken by name; finish() rejects those
-/// that nobody took.
-class ObjectReader {
-public:
-  ObjectReader(const json::Value &value, std::string path, Failure &failure)
-      : path(std::move(path)), failure(failure), object(value.getAsObject()) {
-    if (!object)
-      failure.report(this->path, "expected an object, got " + describe(value));
-  }
-
-  std::string at(StringRef field) const {
-    return path.empty() ? field.str() : (path + "." + field).str();
-  }
-
-  void fail(StringRef field, const Twine &problem) {
-    failure.report(at(field), problem);
-  }
-
-  bool failed() const { return bool(failure); }
-
-  bool has(StringRef field) const { return object && object->get(field); }
-
-  /// The value of a field that must be there.
-  const json::Value *take(StringRef field) {
-    if (failure || !object)
-      return nullptr;
-    known.insert(field);
-    const json::Value *value = object->get(field);
-    if (!value)
-      fail(field, "missing field");
-    return value;
-  }
-
-  std::string takeString(StringRef field) {
-    const json::Value *value = take(field);
-    if (!value)
-      return "";
-    std::optional<StringRef> text = value->getAsString();
-    if (!text || text->empty()) {
-      fail(field,
-           "expected a string that is not empty, got " + describe(*value));
-      return "";
-    }
-    return text->str();
-  }
-
-  bool takeBool(StringRef field) {
-    const json::Value *value = take(field);
-    if (!value)
-      return false;
-    if (!value->getAsBoolean())
-      fail(field, "expected true or false, got " + describe(*value));
-    return value->getAsBoolean().value_or(false);
-  }
-
-  double takeNumber(StringRef field) {
-    const json::Value *value = take(field);
-    if (!value)
-      return 0;
-    std::optional<double> number = value->getAsNumber();
-    if (!number || !std::isfinite(*number)) {
-      fail(field, "expected a finite number, got " + describe(*value));
-      return 0;
-    }
-    return *number;
-  }
-
-  /// An integer in [low, high].
-  int64_t takeInteger(StringRef field, int64_t low, int64_t high = INT64_MAX) {
-    const json::Value *value = take(field);
-    return value ? toInteger(*value, at(field), low, high) : 0;
-  }
-
-  template <typename T, size_t N>
-  T takeEnum(StringRef field, const NameEntry<T> (&names)[N]) {
-    const json::Value *value = take(field);
-    if (!value)
-      return T();
-    std::optional<StringRef> text = value->getAsString();
-    std::optional<T> result;
-    if (text)
-      result = findByName<T>(names, *text);
-    if (!result) {
-      std::string list;
-      for (const NameEntry<T> &entry : names)
-        list += (list.empty() ? "\"" : ", \"") + entry.second.str() + "\"";
-      fail(field, "expected one of " + list + ", got " + describe(*value));
-    }
-    return result.value_or(T());
-  }
-
-  /// Calls `element` with each value of an array and its path.
-  void
-  takeArray(StringRef field,
-            llvm::function_ref<void(const json::Value &, std::string)> element,
-            std::optional<size_t> count = std::nullopt) {
-    const json::Value *value = take(field);
-    if (!value)
-      return;
-    const json::Array *array = value->getAsArray();
-    if (!array)
-      return fail(field, "expected an array, got " + describe(*value));
-    if (count && array->size() != *count)
-      return fail(field, "expected " + Twine(*count) + " elements, got " +
-                             Twine(array->size()));
-    for (auto [index, item] : llvm::enumerate(*array)) {
-      if (failure)
-        return;
-      element(item, at(field) + "[" + std::to_string(index) + "]");
-    }
-  }
-
-  template <typename Vector>
-  void takeIntegers(StringRef field, Vector &result, int64_t low,
-                    std::optional<size_t> count = std::nullopt) {
-    takeArray(
-        field,
-        [&](const json::Value &value, std::string path) {
-          result.push_back(toInteger(value, path, low, INT64_MAX));
-        },
-        count);
-  }
-
-  SizeExpr toExpression(const json::Value &value, StringRef path) {
-    std::optional<StringRef> text = value.getAsString();
-    if (!text) {
-      failure.report(path, "expected an expression as a string, got " +
-                               describe(value));
-      return SizeExpr();
-    }
-    Expected<SizeExpr> expression = SizeExpr::parse(*text);
-    if (!expression) {
-      failure.report(path, llvm::toString(expression.takeError()));
-      return SizeExpr();
-    }
-    return std::move(*expression);
-  }
-
-  /// Rejects fields that the format does not know.
-  void finish() {
-    if (failure || !object)
-      return;
-    // An object has no order; name the first in the alphabet.
-    std::optional<StringRef> unknown;
-    for (const auto &field : *object) {
-      StringRef name = field.first;
-      if (!known.contains(name) && (!unknown || name < *unknown))
-        unknown = name;
-    }
-    if (unknown)
-      fail(*unknown, "unknown field");
-  }
-
-private:
-  int64_t toInteger(const json::Value &value, StringRef path, int64_t low,
-                    int64_t high) {
-    std::optional<int64_t> integer = value.getAsInteger();
-    if (integer && *integer >= low && *integer <= high)
-      return *integer;
-    std::string range =
-        high == INT64_MAX
-            ? llvm::formatv("an integer of at least {0}", low).str()
-            : llvm::formatv("an integer from {0} to {1}", low, high).str();
-    failure.report(path, "expected " + range + ", got " + describe(value));
-    return 0;
-  }
-
-  std::string path;
-  Failure &failure;
-  const json::Object *object;
-  llvm::StringSet<> known;
-};
 
 /// Reads the parts of a record in order; later parts refer to the tensors.
 class RecordReader {
@@ -238,7 +43,6 @@ private:
   void readArg(const json::Value &value, std::string path);
   void readTensorMap(ObjectReader &reader, LaunchArg &arg);
   void readWorkspace(const json::Value &value, std::string path);
-  void readProblem(const json::Value &value);
   unsigned readTensorName(ObjectReader &reader);
   void checkSymbols(const SizeExpr &expression, StringRef path);
 
@@ -255,7 +59,7 @@ static constexpr size_t maxRank = 8;
 void RecordReader::readRoot() {
   if (!root.getAsObject())
     return failure.report("the whole",
-                          "expected an object, got " + describe(root));
+                          "expected an object, got " + describeValue(root));
   ObjectReader reader(root, "", failure);
   // The version comes first: it decides what else can be understood.
   if (!reader.has("version"))
@@ -311,7 +115,7 @@ void RecordReader::readRoot() {
   });
   if (reader.has("problem"))
     if (const json::Value *problem = reader.take("problem"))
-      readProblem(*problem);
+      record.problem = readProblem(*problem, failure);
   reader.finish();
 }
 
@@ -443,48 +247,6 @@ void RecordReader::readWorkspace(const json::Value &value, std::string path) {
     reader.fail("restored", "expected false without zeroed, got true");
   reader.finish();
   record.workspaces.push_back(std::move(workspace));
-}
-
-void RecordReader::readProblem(const json::Value &value) {
-  ObjectReader reader(value, "problem", failure);
-  AttentionProblem problem;
-  problem.scale = reader.takeNumber("scale");
-  if (!reader.failed() && problem.scale == 0)
-    reader.fail("scale", "expected a number other than 0");
-  if (const json::Value *maskValue = reader.take("mask")) {
-    ObjectReader mask(*maskValue, "problem.mask", failure);
-    problem.mask = mask.takeEnum("kind", maskKindNames);
-    if (problem.mask != LaunchMaskKind::None)
-      problem.align = mask.takeEnum("align", maskAlignNames);
-    if (problem.mask == LaunchMaskKind::Window) {
-      problem.left = mask.takeInteger("left", INT64_MIN);
-      problem.right = mask.takeInteger("right", INT64_MIN);
-    }
-    mask.finish();
-  }
-  auto takeFlag = [&](StringRef field) {
-    return reader.has(field) && reader.takeBool(field);
-  };
-  if (reader.has("softcap"))
-    problem.softcap = reader.takeNumber("softcap");
-  if (problem.softcap < 0)
-    reader.fail("softcap", "expected a number of at least 0");
-  problem.heads = reader.takeInteger("heads", 1);
-  problem.kvHeads = reader.takeInteger("kv_heads", 1);
-  if (!reader.failed() && problem.heads % problem.kvHeads)
-    reader.fail("kv_heads", "expected a divisor of the " +
-                                Twine(problem.heads) + " heads, got " +
-                                Twine(problem.kvHeads));
-  problem.d = reader.takeInteger("d", 1);
-  problem.dv = reader.takeInteger("dv", 1);
-  problem.sinks = takeFlag("sinks");
-  problem.varlen = takeFlag("varlen");
-  if (reader.has("max_seqlen_q"))
-    problem.maxSeqlenQ = reader.takeInteger("max_seqlen_q", 0);
-  problem.scoreMod = takeFlag("score_mod");
-  problem.maskMod = takeFlag("mask_mod");
-  reader.finish();
-  record.problem = problem;
 }
 
 void RecordReader::checkSymbols(const SizeExpr &expression, StringRef path) {

@@ -2,6 +2,7 @@
 #include "attn/Target/LaunchRecord.h"
 
 #include "LaunchRecordNames.h"
+#include "ProblemJSON.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir::attn;
@@ -43,28 +44,6 @@ static json::Value writeArg(const LaunchRecord &record, const LaunchArg &arg) {
     break;
   }
   return object;
-}
-
-static json::Value writeProblem(const AttentionProblem &problem) {
-  json::Object mask{{"kind", getName(maskKindNames, problem.mask)}};
-  if (problem.mask != LaunchMaskKind::None)
-    mask["align"] = getName(maskAlignNames, problem.align);
-  if (problem.mask == LaunchMaskKind::Window) {
-    mask["left"] = problem.left;
-    mask["right"] = problem.right;
-  }
-  return json::Object{{"scale", problem.scale},
-                      {"mask", std::move(mask)},
-                      {"softcap", problem.softcap},
-                      {"heads", problem.heads},
-                      {"kv_heads", problem.kvHeads},
-                      {"d", problem.d},
-                      {"dv", problem.dv},
-                      {"sinks", problem.sinks},
-                      {"varlen", problem.varlen},
-                      {"max_seqlen_q", problem.maxSeqlenQ},
-                      {"score_mod", problem.scoreMod},
-                      {"mask_mod", problem.maskMod}};
 }
 
 json::Value mlir::attn::toJSON(const LaunchRecord &record) {

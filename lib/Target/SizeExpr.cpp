@@ -28,6 +28,14 @@ SizeExpr SizeExpr::getDim(StringRef tensor, unsigned dim) {
   return result;
 }
 
+SizeExpr SizeExpr::getMultiprocessors() {
+  SizeExpr result;
+  result.text = "sms";
+  result.steps = {{Op::Symbol, 0}};
+  result.symbols = {SizeSymbol()};
+  return result;
+}
+
 SizeExpr SizeExpr::combine(Op op, const SizeExpr &left, const SizeExpr &right,
                            std::string text) {
   SizeExpr result = left;
@@ -220,6 +228,11 @@ private:
       return parseSymbol(name);
     if (consume('('))
       return parseCall(name, start);
+    if (name == "sms") {
+      emit(Op::Symbol, result.symbols.size());
+      result.symbols.push_back(SizeSymbol());
+      return Error::success();
+    }
     return fail("expected '.' or '(' after \"" + name + "\"");
   }
 
@@ -286,6 +299,8 @@ Expected<int64_t> SizeExpr::evaluate(Lookup lookup) const {
     if (step.op == Op::Symbol) {
       const SizeSymbol &symbol = symbols[step.value];
       std::optional<int64_t> value = lookup(symbol);
+      if (!value && symbol.isDevice())
+        return fail("no value for \"sms\"");
       if (!value)
         return fail("no value for \"" + symbol.tensor +
                     (symbol.isStride ? ".stride" : ".dim") +

@@ -14,6 +14,7 @@ import sys as _sys
 
 from . import sim
 from ._regions import Mod, mask_mod, score_mod
+from ._signatures import attention, compile, prepare
 from .errors import (
     ArgumentError,
     AttnError,
@@ -27,8 +28,7 @@ from .errors import (
     SimulationError,
     TraceError,
 )
-from .functional import attention, prepare
-from .kernel import RUNGS, Kernel, Simulation, Target, compile, compiler_version, targets
+from .kernel import RUNGS, Kernel, Simulation, Target, compiler_version, targets
 
 __all__ = [
     "RUNGS",
@@ -77,6 +77,6 @@ def __getattr__(name: str) -> str:
 
 if _sys.modules.get("torch") is not None:
     # Under torch.compile the operator has to be there before the first call.
-    from .functional import _get_torch_op
+    from ._functional import _get_torch_op
 
     _get_torch_op()

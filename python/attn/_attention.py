@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from . import _driver, runtime
+from . import _driver, _options, runtime
 from ._capture import Spec
+from ._problem import CALL_DEFAULTS
 from ._regions import Regions
 from .errors import ArgumentError
 from .kernel import compile_flags, get_chip
@@ -35,12 +36,9 @@ _calls: dict[object, Call] = {}
 class Options(NamedTuple):
     """What makes the kernel beside the tensors."""
 
-    #: "" (none), "top-left" or "bottom-right".
-    causal: str = ""
-    #: "" (none), or LEFT,RIGHT[,ALIGN] with -1 for unbounded.
-    window: str = ""
-    softcap: float | None = None
-    scale: float | None = None
+    #: The values of _problem.CALL_NAMES: a diagonal's place or "", a window as
+    #: LEFT,RIGHT[,ALIGN] with -1 for unbounded or "", numbers or None.
+    call: tuple[Any, ...] = CALL_DEFAULTS
     lse: bool = False
     #: Bound of query lengths of packed sequences; None takes all rows.
     max_seqlen_q: int | None = None
@@ -210,11 +208,7 @@ class Call:
             "kv_heads": kv_heads,
             "kv_len": None if self.packed else keys if static else 1,
             "dv": dv,
-            # True, since another alignment has a name.
-            "causal": True if options.causal == "top-left" else options.causal or None,
-            "window": options.window or None,
-            "softcap": options.softcap,
-            "scale": options.scale,
+            **_options.name_call_options(options.call),
             "out_type": None if o_type == out_type else o_type,
             "sinks": "sinks" in views,
             "lse": options.lse,

@@ -23,7 +23,7 @@ from ctypes import (
 from .errors import Diagnostic, LibraryError
 
 #: ATTN_C_API_VERSION that this file was written for.
-API_VERSION = 3
+API_VERSION = 4
 SEVERITIES = ("error", "warning", "remark", "note")
 
 
@@ -89,6 +89,17 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "attnGetAssemblerVersion": (StringRef, []),
     "attnGetNumTargets": (c_size_t, []),
     "attnGetTarget": (CTarget, [c_size_t]),
+    "attnEvaluateSize": (
+        c_bool,
+        [
+            StringRef,
+            POINTER(StringRef),
+            POINTER(c_int64),
+            c_size_t,
+            POINTER(c_int64),
+            POINTER(StringRef),
+        ],
+    ),
     "attnRequestCreate": (c_void_p, []),
     "attnRequestDestroy": (None, [c_void_p]),
     "attnRequestSetText": (None, [c_void_p, StringRef, StringRef]),

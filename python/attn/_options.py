@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ._problem import CALL_NAMES, KINDS, SWITCHES
+
 #: The compiler's element types by the names that numpy, torch and JAX have.
 _DTYPES = {
     "float16": "f16",
@@ -150,34 +152,31 @@ def _format_lengths(what: str, value: Any) -> str:
     return "/".join(texts)
 
 
-def _format_causal(what: str, value: Any) -> str | None:
+def _format_align(what: str, value: Any) -> str | None:
     # True is "top-left": the flag without a value.
     return "" if to_bool(what, value) else None
 
 
-#: How each option of a problem is written, where it is no text.
+def _format_count(what: str, value: Any) -> str:
+    return str(to_integer(what, value, 1, 2**31 - 1))
+
+
+#: How the options of a kind are written, where they are no text.
 _FORMATS: dict[str, Callable[[str, Any], str | None]] = {
-    "q": _format_shape,
-    "kv_heads": _format_integer,
-    "kv_len": _format_integer,
-    "dv": _format_integer,
-    "causal": _format_causal,
+    "shape": _format_shape,
+    "size": _format_integer,
+    "count": _format_count,
+    "align": _format_align,
     "window": _format_window,
-    "softcap": _format_float,
-    "scale": _format_float,
-    "out_type": get_dtype,
-    "layout": to_text,
-    "varlen": _format_lengths,
-    "sinks": _format_bool,
-    "descales": _format_bool,
-    "v_transposed": _format_bool,
-    "lse": _format_bool,
-    "dynamic": _format_bool,
+    "factor": _format_float,
+    "type": get_dtype,
+    "order": to_text,
+    "lengths": _format_lengths,
+    "switch": _format_bool,
 }
 
 
-_DEFAULTS = dict.fromkeys(("sinks", "descales", "v_transposed", "dynamic"), "false")
-_DEFAULTS["lse"] = "true"
+_DEFAULTS = {name: "true" if is_on else "false" for name, is_on in SWITCHES.items()}
 
 
 def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -187,14 +186,15 @@ def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     for name, value in flags.items():
         if value is None or name == "dtype":
             continue
-        if name not in _FORMATS:
-            known = ", ".join((*_FORMATS, "dtype"))
+        kind = KINDS.get(name)
+        if kind is None:
+            known = ", ".join((*KINDS, "dtype"))
             raise TypeError(f"compile() has no option {name!r}; a problem has {known}")
-        if isinstance(value, str) and name != "out_type":
+        if isinstance(value, str) and kind != "type":
             text: str | None = value
         else:
-            text = _FORMATS[name](name, value)
-        if name == "q":
+            text = _FORMATS[kind](name, value)
+        if kind == "shape":
             text = _add_dtype(value, str(text), flags.get("dtype"))
         # Defaults are left out, so that a problem has one key in the cache.
         if text is not None and text != _DEFAULTS.get(name):
@@ -202,6 +202,16 @@ def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if flags.get("dtype") is not None and flags.get("q") is None:
         raise TypeError("dtype: expected q=(batch, heads, queries, head dimension) beside it")
     return tuple(options)
+
+
+def name_call_options(values: Sequence[Any]) -> dict[str, Any]:
+    """The options of a call on tensors as format_flags takes them."""
+    flags = {}
+    for name, value in zip(CALL_NAMES, values, strict=True):
+        # The default has no name, so that all who mean it find one kernel.
+        is_default = KINDS[name] == "align" and value == "top-left"
+        flags[name] = True if is_default else None if value == "" else value
+    return flags
 
 
 def _add_dtype(q: Any, text: str, dtype: Any) -> str:
@@ -228,7 +238,7 @@ def format_plan(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     return options
 
 
-_NAMES = (*_FORMATS, "chip", "schedule", "epilogue", "plan_table", "shipped_plans", "debug_lines")
+_NAMES = (*KINDS, "chip", "schedule", "epilogue", "plan_table", "shipped_plans", "debug_lines")
 _FLAGS = re.compile(
     r'(?:--|option ")(no-lse|set|emit|'
     + "|".join(name.replace("_", "-") for name in _NAMES)

@@ -339,85 +339,31 @@ def _compile(request: _Request) -> dict[str, Any]:
     }
 
 
-def compile(
-    problem: str | os.PathLike[str] | None = None,
+def compile_problem(
+    problem: str | os.PathLike[str] | None,
+    flags: Mapping[str, Any],
+    functions: tuple[Callable[..., Any] | _regions.Mod | None, ...],
     *,
-    q: str | Sequence[int] | None = None,
-    dtype: Any = None,
-    kv_heads: int | None = None,
-    kv_len: int | None = None,
-    dv: int | None = None,
-    causal: bool | str = False,
-    window: str | Sequence[int | str | None] | None = None,
-    softcap: float | None = None,
-    scale: float | None = None,
-    sinks: bool = False,
-    varlen: str | Sequence[Any] | Mapping[str, Sequence[int]] | None = None,
-    dynamic: bool = False,
-    layout: str | None = None,
-    out_type: Any = None,
-    lse: bool = True,
-    descales: bool = False,
-    v_transposed: bool = False,
-    score_mod: Callable[..., Any] | _regions.Mod | None = None,
-    mask_mod: Callable[..., Any] | _regions.Mod | None = None,
-    chip: str = "sm_80",
-    plan: Mapping[str, object] | None = None,
-    schedule: str | None = None,
-    epilogue: str | None = None,
-    plan_table: str | os.PathLike[str] | None = None,
-    shipped_plans: bool = True,
-    debug_lines: bool = False,
-    cache: bool = True,
+    chip: str,
+    plan: Mapping[str, object] | None,
+    schedule: str | None,
+    epilogue: str | None,
+    plan_table: str | os.PathLike[str] | None,
+    shipped_plans: bool,
+    debug_lines: bool,
+    cache: bool,
 ) -> Kernel:
-    """Compiles an attention problem.
-
-    `problem` is MLIR text, or a path to a file of it. Without one, the problem is
-    that of the arguments: q=(4, 32, 4096, 128), dtype="float16" or
-    q="4x32x4096x128xf16" (batch, heads, queries, head dimension), kv_heads, kv_len
-    and dv where they differ from q's, causal (True, "top-left", "bottom-right"),
-    window (left, right[, alignment]) with None for unbounded, softcap, scale
-    (1 / sqrt(dim) without), sinks, varlen (the lengths of packed sequences: a
-    list, or a pair of them for queries and keys), dynamic, layout ("bhnd",
-    "bnhd"), out_type, lse, descales, v_transposed. `score_mod(score, b, h, q_idx, kv_idx)`
-    and `mask_mod(b, h, q_idx, kv_idx)` are traced to the problem's regions
-    (docs/Python.md). The chip "native" is that of device 0, or sm_80 without a
-    GPU. `plan` fixes parameters of the plan by name. Without `plan` and
-    `schedule`, measured plans come before the cost model's: those of the file
-    `plan_table`, then, with `shipped_plans`, the compiler's own (docs/Autotuning.md).
-
-    Kernels are cached in memory and on disk, by problem, plan, chip and
-    compiler. Raises CompileError with the compiler's text and places.
-    """
-    flags = _options.format_flags(
-        {
-            "q": q,
-            "dtype": dtype,
-            "kv_heads": kv_heads,
-            "kv_len": kv_len,
-            "dv": dv,
-            "causal": causal,
-            "window": window,
-            "softcap": softcap,
-            "scale": scale,
-            "out_type": out_type,
-            "layout": layout,
-            "varlen": varlen,
-            "sinks": sinks,
-            "descales": descales,
-            "v_transposed": v_transposed,
-            "lse": lse,
-            "dynamic": dynamic,
-        }
-    )
+    """attn.compile: `flags` has what states the problem without `problem`,
+    `functions` is score_mod and mask_mod."""
+    written = _options.format_flags(flags)
     text, name = _read_problem(problem)
-    if text is not None and (score_mod is not None or mask_mod is not None):
+    if text is not None and any(function is not None for function in functions):
         raise TypeError(
             "score_mod and mask_mod go with q=...; a problem as text or file has regions"
         )
     mods = [
         _regions.trace(kind, function) if function is not None else None
-        for kind, function in (("score_mod", score_mod), ("mask_mod", mask_mod))
+        for kind, function in zip(("score_mod", "mask_mod"), functions, strict=True)
     ]
     # simulate() takes row-major arrays.
     regions = _regions.combine(mods[0], mods[1], _capture.Spec.row_major)
@@ -436,7 +382,7 @@ def compile(
     if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
     options += _options.format_plan(plan or {})
-    request = _Request(text, name, flags, tuple(options), regions, files)
+    request = _Request(text, name, written, tuple(options), regions, files)
     return _get_kernel(request, tensors, _options.to_bool("cache", cache))
 
 

@@ -2,7 +2,7 @@
 
     import attn.mods as am
 
-    def softcap(score, b, h, q_idx, kv_idx):
+    def cap(score, b, h, q_idx, kv_idx):
         return 30 * am.tanh(score / 30)
 
 They take traced values and Python numbers. The functions of torch, numpy and

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ._size_expr import SizeExpr
 from .arrays import CARRIERS
 from .errors import ArgumentError, RecordError
 
@@ -31,127 +31,6 @@ _MAP_VIEWS = {"whole": (1, 0), "transposed": (2, 0), "quads": (2, 1), "packed": 
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
 _FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d", "i8": "<b", "i32": "<i", "i64": "<q"}
-_TOKEN = re.compile(r"\s*(?:(\d+)|(\w+)\.(dim|stride)(\d+)|(ceildiv|min|max)\(|([-+*/%(),]))")
-
-#: Value of NAME.dimI or NAME.strideI.
-Lookup = Callable[[str, bool, int], int]
-_Node = Callable[[Lookup], int]
-
-
-def _checked(value: int, text: str) -> int:
-    if not -(2**63) <= value < 2**63:
-        raise RecordError(f'overflow of a 64-bit integer in "{text}"')
-    return value
-
-
-class SizeExpr:
-    """An integer expression over tensor sizes. `/` floors."""
-
-    _MAX_DEPTH = 64
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._tokens: list[tuple[str, ...]] = []
-        position = 0
-        stripped = text.rstrip()
-        while position < len(stripped):
-            match = _TOKEN.match(stripped, position)
-            if not match:
-                raise self._error(f"cannot read {stripped[position : position + 16]!r}")
-            self._tokens.append(tuple(group or "" for group in match.groups()))
-            position = match.end()
-        self._next = 0
-        self._depth = 0
-        self._node = self._sum()
-        if self._next != len(self._tokens):
-            raise self._error("expected an operator or the end")
-
-    def evaluate(self, lookup: Lookup) -> int:
-        """Its value; RecordError on overflow and division by zero."""
-        return self._node(lookup)
-
-    def _error(self, message: str) -> RecordError:
-        return RecordError(f'in "{self.text}": {message}')
-
-    def _consume(self, *symbols: str) -> str:
-        if self._next < len(self._tokens) and self._tokens[self._next][5] in symbols:
-            symbol = self._tokens[self._next][5]
-            if symbol:
-                self._next += 1
-                return symbol
-        return ""
-
-    def _expect(self, symbol: str) -> None:
-        if not self._consume(symbol):
-            raise self._error(f"expected '{symbol}'")
-
-    def _sum(self) -> _Node:
-        self._depth += 1
-        if self._depth > self._MAX_DEPTH:
-            raise self._error(f"expected at most {self._MAX_DEPTH} nested expressions")
-        node = self._product()
-        while symbol := self._consume("+", "-"):
-            node = self._combine(symbol, node, self._product())
-        self._depth -= 1
-        return node
-
-    def _product(self) -> _Node:
-        node = self._factor()
-        while symbol := self._consume("*", "/", "%"):
-            node = self._combine(symbol, node, self._factor())
-        return node
-
-    def _factor(self) -> _Node:
-        negative = False
-        while self._consume("-"):
-            negative = not negative
-        node = self._primary()
-        if not negative:
-            return node
-        return lambda lookup: _checked(-node(lookup), self.text)
-
-    def _primary(self) -> _Node:
-        if self._consume("("):
-            node = self._sum()
-            self._expect(")")
-            return node
-        if self._next == len(self._tokens):
-            raise self._error("expected a value, got the end")
-        number, tensor, kind, index, function, symbol = self._tokens[self._next]
-        self._next += 1
-        if number:
-            value = _checked(int(number), self.text)
-            return lambda lookup: value
-        if tensor:
-            return lambda lookup: lookup(tensor, kind == "stride", int(index))
-        if function:
-            left = self._sum()
-            self._expect(",")
-            right = self._sum()
-            self._expect(")")
-            return self._combine(function, left, right)
-        raise self._error(f"expected a value, got '{symbol}'")
-
-    def _combine(self, operation: str, left: _Node, right: _Node) -> _Node:
-        functions: dict[str, Callable[[int, int], int]] = {
-            "+": lambda a, b: a + b,
-            "-": lambda a, b: a - b,
-            "*": lambda a, b: a * b,
-            "/": lambda a, b: a // b,
-            "%": lambda a, b: a % b,
-            "ceildiv": lambda a, b: -(-a // b),
-            "min": min,
-            "max": max,
-        }
-        function = functions[operation]
-
-        def node(lookup: Lookup) -> int:
-            a, b = left(lookup), right(lookup)
-            if b == 0 and operation in ("/", "%", "ceildiv"):
-                raise RecordError(f'division by zero in "{self.text}"')
-            return _checked(function(a, b), self.text)
-
-        return node
 
 
 class TensorView(NamedTuple):
@@ -417,12 +296,10 @@ class Binder:
         if self._is_attention:
             self._check_sizes(views)
 
-        def lookup(tensor: str, is_stride: bool, index: int) -> int:
+        def lookup(tensor: str, is_stride: bool, index: int) -> int | None:
             view = views.get(tensor)
             values = (view.strides if is_stride else view.shape) if view else ()
-            if index >= len(values):
-                raise RecordError(f'no value for "{tensor}", dimension {index}')
-            return values[index]
+            return values[index] if index < len(values) else None
 
         grid = []
         for axis, expression in enumerate(self._grid):

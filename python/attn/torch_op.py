@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _attention as _attention_module
 from . import _capture, _regions, _tensors, runtime
 from ._attention import Options
+from ._problem import CALL_DEFAULTS, CALL_SCHEMA
 from .errors import ArgumentError, LibraryError
 
 try:
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
     Tensor? cu_seqlens_k=None, Tensor[]? captures=None"""
-_OPTIONS = """SymInt? max_seqlen_q=None, str causal="", str window="", float? softcap=None,
-    float? scale=None, str score_mod="", str mask_mod="" """
-#: causal is "", "top-left" or "bottom-right"; window is "" or LEFT,RIGHT[,ALIGN]
-#: with -1 for unbounded; score_mod and mask_mod are texts of `attn.score_mod` and
-#: `attn.mask_mod`, captures their tensors.
+_OPTIONS = f"""SymInt? max_seqlen_q=None, {CALL_SCHEMA}, str score_mod="",
+    str mask_mod="" """
+#: Options are what `_functional` makes of arguments; score_mod and mask_mod are
+#: texts of `attn.score_mod` and `attn.mask_mod`, captures their tensors.
 SCHEMAS = (
     f"attention({_ARGUMENTS}, {_OPTIONS}) -> Tensor",
     f"attention_lse({_ARGUMENTS}, {_OPTIONS}) -> (Tensor o, Tensor lse)",
@@ -39,7 +39,7 @@ SCHEMAS = (
 #: calls and makes no Stream object.
 _get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
 #: Values of what follows q, k and v.
-_DEFAULTS = (None, None, None, None, None, "", "", None, None, "", "")
+_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "")
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
@@ -56,6 +56,7 @@ def attention(
     v: Tensor,
     optional: tuple[Tensor | None, Tensor | None, Tensor | None],
     mods: tuple[Any, Any],
+    bound: Any,
     options: tuple[Any, ...],
     lse: bool | Tensor,
     out: Tensor | None,
@@ -74,7 +75,6 @@ def attention(
     if torch.compiler.is_compiling() and torch.is_grad_enabled():
         if _has_gradient(q, k, v, sinks, captures):
             raise _make_gradient_error()
-    bound, causal, window, softcap, scale = options
     arguments = (
         q,
         k,
@@ -84,10 +84,7 @@ def attention(
         cu_seqlens_k,
         captures,
         bound,
-        causal,
-        window,
-        softcap,
-        scale,
+        *options,
         score,
         mask,
     )
@@ -226,12 +223,12 @@ def _prepare(
     # The dispatcher leaves out what has its default value at the end.
     padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
     sinks, lengths_q, lengths_k, captures, bound = padded[:5]
-    causal, window, softcap, scale, score_mod, mask_mod = padded[5:]
+    score_mod, mask_mod = padded[-2:]
     if _has_gradient(q, k, v, sinks, captures) and torch.is_grad_enabled():
         raise _make_gradient_error()
     has_lse = lse is not None
     given = lse if isinstance(lse, torch.Tensor) else None
-    parsed = (causal, window, softcap, scale, has_lse, bound, score_mod, mask_mod)
+    parsed = (padded[5:-2], has_lse, bound, score_mod, mask_mod)
     optional = (sinks, lengths_q, lengths_k)
     is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)

@@ -274,8 +274,8 @@ def test_numbers_of_numpy():
             (np.True_, np.float32(0.5), np.True_, np.array([8, 0])),
         ):
             attn.prepare(q, q, q, chip="sm_80", causal=causal, scale=scale, lse=lse, window=window)
-    assert calls[0][2] == calls[1][2] and calls[0][2].causal == "top-left"
-    assert type(calls[1][2].scale) is float and calls[1][2].lse is True
+    assert calls[0][2] == calls[1][2] and calls[0][2].call[0] == "top-left"
+    assert type(calls[1][2].call[3]) is float and calls[1][2].lse is True
     for option, error, message in (
         ({"causal": 3}, TypeError, "causal: expected True or False, got 3"),
         ({"scale": [1]}, TypeError, "scale: expected a number"),

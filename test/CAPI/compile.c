@@ -109,6 +109,27 @@ static void expectTextFailure(const char *text) {
   expectFailure(request);
 }
 
+/* Expressions of launch records have the host's sizes. */
+static void testSizes(void) {
+  const AttnStringRef names[] = {attnStringFromC("q.dim2"),
+                                 attnStringFromC("k.stride0"),
+                                 attnStringFromC("sms")};
+  const int64_t values[] = {300, 64, 132};
+  int64_t result = 0;
+  AttnStringRef error;
+  CHECK(attnEvaluateSize(attnStringFromC("ceildiv(q.dim2, k.stride0) * sms"),
+                         names, values, 3, &result, &error));
+  CHECK(result == 5 * 132 && error.length == 0);
+  CHECK(attnEvaluateSize(attnStringFromC("2"), NULL, NULL, 0, NULL, NULL));
+  const char *const bad[] = {"q.dim2 *", "v.dim0", "1 / (q.dim2 - 300)", "sms"};
+  for (int i = 0; i < 4; ++i) {
+    CHECK(!attnEvaluateSize(attnStringFromC(bad[i]), names, values, 2, &result,
+                            &error));
+    print("size error", error);
+  }
+  CHECK(result == 5 * 132);
+}
+
 /* A flag without a value is set. */
 static void testFlags(void) {
   const char *values[] = {"", "true", "false"};
@@ -360,6 +381,7 @@ static void testThreads(void) {
 int main(void) {
   testVersions();
   testCompile();
+  testSizes();
   testFlags();
   testFailures();
   testSimulation();

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ProblemOptions.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Compile/CandidateFolder.h"
 #include "attn/Compile/Compiler.h"
@@ -49,70 +50,7 @@ static cl::opt<std::string> inputPath(cl::Positional, cl::init(""),
                                       cl::desc("<input.mlir, - for stdin>"),
                                       cl::cat(compileCategory));
 
-static cl::opt<std::string> flagQ("q", cl::value_desc("BxHxNxDxTYPE"),
-                                  cl::desc("Batch, heads, queries, head "
-                                           "dimension and element type"),
-                                  cl::cat(problemCategory));
-static cl::opt<int64_t> flagKVHeads("kv-heads", cl::value_desc("N"),
-                                    cl::desc("Key heads (default: as --q)"),
-                                    cl::cat(problemCategory));
-static cl::opt<int64_t> flagKVLen("kv-len", cl::value_desc("N"),
-                                  cl::desc("Keys (default: as --q)"),
-                                  cl::cat(problemCategory));
-static cl::opt<int64_t>
-    flagDv("dv", cl::value_desc("N"),
-           cl::desc("Head dimension of the values (default: as --q)"),
-           cl::cat(problemCategory));
-static cl::opt<std::string>
-    flagCausal("causal", cl::ValueOptional,
-               cl::value_desc("top-left|bottom-right"),
-               cl::desc("Causal mask; without a value top-left"),
-               cl::cat(problemCategory));
-static cl::opt<std::string> flagWindow(
-    "window", cl::value_desc("LEFT,RIGHT[,ALIGN]"),
-    cl::desc("Window mask; a negative number means no bound on that side"),
-    cl::cat(problemCategory));
-static cl::opt<std::string>
-    flagSoftcap("softcap", cl::value_desc("C"),
-                cl::desc("Scores become C tanh(score / C)"),
-                cl::cat(problemCategory));
-static cl::opt<std::string>
-    flagScale("scale", cl::value_desc("S"),
-              cl::desc("Factor of the scores (default: 1 / sqrt(D))"),
-              cl::cat(problemCategory));
-static cl::opt<std::string>
-    flagOutType("out-type", cl::value_desc("TYPE"),
-                cl::desc("Element type of the output (default: as --q)"),
-                cl::cat(problemCategory));
-static cl::opt<std::string>
-    flagLayout("layout", cl::value_desc("bhnd|bnhd"),
-               cl::desc("Order of the dimensions in memory (default: bhnd)"),
-               cl::cat(problemCategory));
-static cl::opt<std::string>
-    flagVarlen("varlen", cl::value_desc("q:17,64[/k:9,80]"),
-               cl::desc("Lengths of packed sequences; --q has batch 1 and "
-                        "their sum"),
-               cl::cat(problemCategory));
-static cl::opt<bool> flagSinks("sinks", cl::desc("One extra logit a head"),
-                               cl::cat(problemCategory));
-static cl::opt<bool>
-    flagDescales("descales",
-                 cl::desc("What units of 8-bit q, k and v stand for"),
-                 cl::cat(problemCategory));
-static cl::opt<bool>
-    flagVTransposed("v-transposed",
-                    cl::desc("V is (batch, head, dim, sequence) in memory, "
-                             "with rows of a multiple of 16 keys"),
-                    cl::cat(problemCategory));
-static cl::opt<bool> flagLSE("lse", cl::init(true),
-                             cl::desc("Also the log-sum-exp (default)"),
-                             cl::cat(problemCategory));
-static cl::opt<bool> flagNoLSE("no-lse", cl::desc("No log-sum-exp"),
-                               cl::cat(problemCategory));
-static cl::opt<bool>
-    flagDynamic("dynamic",
-                cl::desc("Leave batch, lengths and strides to the launch"),
-                cl::cat(problemCategory));
+static ProblemOptions problemOptions(problemCategory);
 
 static cl::opt<std::string>
     flagChip("chip", cl::init("sm_80"),
@@ -135,9 +73,11 @@ static cl::opt<bool> flagNoShippedPlans(
     "no-shipped-plans",
     cl::desc("Do not take the compiler's own measured plans"),
     cl::cat(compileCategory));
-static cl::opt<std::string> flagEpilogue(
-    "epilogue", cl::init("auto"), cl::value_desc("auto|direct|shuffled|staged"),
-    cl::desc("How results leave the kernel"), cl::cat(compileCategory));
+static cl::opt<std::string>
+    flagEpilogue("epilogue", cl::init("auto"),
+                 cl::value_desc("auto|direct|shuffled|staged|tma"),
+                 cl::desc("How results leave the kernel"),
+                 cl::cat(compileCategory));
 
 static cl::opt<std::string>
     flagEmit("emit", cl::value_desc("rung"),
@@ -184,6 +124,10 @@ static cl::opt<std::string> flagListParameters(
     "list-parameters", cl::ValueOptional, cl::value_desc("schedule"),
     cl::desc("List what --set knows, of one schedule or of all, and end"),
     cl::cat(outputCategory));
+static cl::opt<bool>
+    flagListOptions("list-options",
+                    cl::desc("List the options of a problem as JSON, and end"),
+                    cl::cat(outputCategory));
 static cl::opt<bool> flagDebugLines("debug-lines",
                                     cl::desc("Print .loc lines into the PTX"),
                                     cl::cat(outputCategory));
@@ -238,30 +182,9 @@ static std::optional<T> given(const cl::opt<T> &flag) {
   return flag.getValue();
 }
 
-static ProblemFlags getProblemFlags() {
-  ProblemFlags flags;
-  flags.q = given(flagQ);
-  flags.kvHeads = given(flagKVHeads);
-  flags.kvLen = given(flagKVLen);
-  flags.dv = given(flagDv);
-  flags.causal = given(flagCausal);
-  flags.window = given(flagWindow);
-  flags.softcap = given(flagSoftcap);
-  flags.scale = given(flagScale);
-  flags.outType = given(flagOutType);
-  flags.layout = given(flagLayout);
-  flags.varlen = given(flagVarlen);
-  flags.sinks = flagSinks;
-  flags.descales = flagDescales;
-  flags.vTransposed = flagVTransposed;
-  flags.lse = flagLSE && !flagNoLSE;
-  flags.dynamic = flagDynamic;
-  return flags;
-}
-
 /// Checks which flags may stand together.
 static llvm::Error checkFlags(const ProblemFlags &problem) {
-  StringRef first = problem.getFirstGiven();
+  std::string first = problem.getFirstGiven();
   if (!inputPath.empty() && !first.empty())
     return llvm::createStringError("--" + first +
                                    " describes a problem, but the problem "
@@ -270,8 +193,8 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
   if (inputPath.empty() && first.empty())
     return llvm::createStringError(
         "expected an input file or --q, got neither");
-  if (flagNoLSE && given(flagLSE) && flagLSE)
-    return llvm::createStringError("--lse and --no-lse contradict each other");
+  if (llvm::Error error = problemOptions.check())
+    return error;
   if (flagJSON && given(flagEmit) && outputPath.empty())
     return llvm::createStringError("--emit and --json both write to standard "
                                    "output; give a file with -o");
@@ -503,7 +426,9 @@ static LogicalResult run() {
     llvm::Expected<std::string> text = listParameters(*schedule);
     return text ? writeFile("-", *text) : fail(text.takeError());
   }
-  ProblemFlags flags = getProblemFlags();
+  if (flagListOptions)
+    return writeFile("-", llvm::formatv("{0:2}\n", describeOptions()).str());
+  ProblemFlags flags = problemOptions.get();
   if (llvm::Error error = checkFlags(flags))
     return fail(std::move(error));
   llvm::Expected<CompileOptions> options = getCompileOptions();

@@ -3,54 +3,97 @@
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/InitAll.h"
 #include "attn/Reduce/Reduce.h"
+#include "attn/Support/Files.h"
 #include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
-#include "llvm/Support/FileSystem.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Reducer/Passes.h"
+#include "mlir/Tools/ParseUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
+using namespace mlir;
 using namespace mlir::attn;
+namespace cl = llvm::cl;
 
-/// The driver opens and parses its input by itself: whatever argument is a file
-/// is looked at before.
-static llvm::LogicalResult checkFiles(int argc, char **argv) {
-  for (llvm::StringRef path : llvm::ArrayRef(argv, argc).drop_front()) {
-    if (!llvm::sys::fs::is_regular_file(path))
-      continue;
-    auto file = llvm::MemoryBuffer::getFile(path);
-    std::optional<TextProblem> problem;
-    if (file)
-      problem = findTextProblem((*file)->getBuffer());
-    if (!problem)
-      continue;
+static cl::opt<std::string> inputPath(cl::Positional, cl::init("-"),
+                                      cl::desc("<input file>"));
+static cl::opt<std::string> outputPath("o", cl::init("-"),
+                                       cl::value_desc("file"),
+                                       cl::desc("Where the reduced file goes"));
+static cl::opt<bool>
+    noImplicitModule("no-implicit-module",
+                     cl::desc("Take the file's op as it is, without a "
+                              "'builtin.module' around it"));
+
+static LogicalResult fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "attn-reduce") << message << "\n";
+  return failure();
+}
+
+/// The op of the input file, or null after an error was printed.
+static OwningOpRef<Operation *> readInput(MLIRContext &context) {
+  llvm::Expected<std::string> text = readFile(inputPath);
+  if (!text) {
+    (void)fail(llvm::toString(text.takeError()));
+    return nullptr;
+  }
+  if (std::optional<TextProblem> problem = findTextProblem(*text)) {
     llvm::WithColor::error(llvm::errs(),
-                           (path + ":" + llvm::Twine(problem->line) + ":" +
+                           (inputPath + ":" + llvm::Twine(problem->line) + ":" +
                             llvm::Twine(problem->column))
                                .str())
         << problem->message << "\n";
-    return llvm::failure();
+    return nullptr;
   }
-  return llvm::success();
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(*text, inputPath), llvm::SMLoc());
+  return parseSourceFileForTool(sources, &context, !noImplicitModule);
+}
+
+/// Reads the input, runs the passes, and writes the output.
+static LogicalResult run(const PassPipelineCLParser &passes,
+                         MLIRContext &context) {
+  OwningOpRef<Operation *> op = readInput(context);
+  if (!op)
+    return failure();
+  PassManager manager(&context, (*op)->getName().getStringRef());
+  auto report = [](const llvm::Twine &message) { return fail(message); };
+  if (failed(passes.addToPipeline(manager, report)) || failed(manager.run(*op)))
+    return failure();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (*op)->print(stream);
+  stream << "\n";
+  if (llvm::Error error = writeOutput(outputPath, text))
+    return fail(llvm::toString(std::move(error)));
+  return success();
 }
 
 int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
   setVersionPrinter();
-  if (mlir::failed(checkFiles(argc, argv)))
-    return 1;
-  mlir::DialectRegistry registry;
-  mlir::attn::registerAllDialects(registry);
-  mlir::attn::registerReductions(registry);
-  mlir::attn::registerAllPasses();
-  mlir::attn::registerAllPipelines();
-  mlir::MLIRContext context(registry);
-  int status = 1;
-  std::optional<std::string> fatal = runGuarded([&] {
-    status = mlir::failed(mlir::mlirReduceMain(argc, argv, context));
-  });
+  DialectRegistry registry;
+  attn::registerAllDialects(registry);
+  attn::registerReductions(registry);
+  attn::registerAllPasses();
+  attn::registerAllPipelines();
+  registerReducerPasses();
+  PassPipelineCLParser passes("", "Passes to run");
+  cl::ParseCommandLineOptions(
+      argc, argv, "attn-reduce - the smallest file that shows a bug\n");
+  MLIRContext context(registry);
+  LogicalResult result = failure();
+  std::optional<std::string> fatal =
+      runGuarded([&] { result = run(passes, context); });
   if (fatal)
-    llvm::WithColor::error(llvm::errs(), "attn-reduce")
-        << "fatal error in the compiler: " << *fatal << "\n";
-  return status;
+    result = fail("fatal error in the compiler: " + *fatal);
+  return failed(result);
 }

@@ -78,7 +78,7 @@ Problem makeProblem(StringRef type, int64_t headDim, int64_t valueDim,
   problem.valueDim = valueDim;
   problem.type = type;
   problem.outType = type.starts_with("f8") ? "bf16" : type;
-  problem.mask = Problem::Mask::Causal;
+  problem.mask = MaskKind::Causal;
   return problem;
 }
 

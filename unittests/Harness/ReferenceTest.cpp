@@ -154,10 +154,10 @@ TEST(Reference, MatchesTheFormula) {
 TEST(Reference, CausalMasks) {
   for (auto [nq, nk] : {std::pair(6, 6), std::pair(3, 8), std::pair(8, 3)}) {
     Case test(1, 2, 1, nq, nk, 8, 8);
-    test.problem.mask = LaunchMaskKind::Causal;
+    test.problem.mask = MaskKind::Causal;
     test.checkAgainstFormula(test.run(), [](int64_t i, int64_t j, int64_t,
                                             int64_t) { return j <= i; });
-    test.problem.align = LaunchMaskAlign::BottomRight;
+    test.problem.align = MaskAlign::BottomRight;
     test.checkAgainstFormula(test.run(),
                              [](int64_t i, int64_t j, int64_t nq, int64_t nk) {
                                return j <= i + nk - nq;
@@ -168,21 +168,19 @@ TEST(Reference, CausalMasks) {
 TEST(Reference, Windows) {
   for (int64_t left : {int64_t(-1), int64_t(0), int64_t(2), INT64_MAX})
     for (int64_t right : {int64_t(-1), int64_t(0), int64_t(3), INT64_MAX})
-      for (LaunchMaskAlign align :
-           {LaunchMaskAlign::TopLeft, LaunchMaskAlign::BottomRight}) {
+      for (MaskAlign align : {MaskAlign::TopLeft, MaskAlign::BottomRight}) {
         Case test(1, 2, 2, 5, 9, 8, 8);
-        test.problem.mask = LaunchMaskKind::Window;
+        test.problem.mask = MaskKind::Window;
         test.problem.align = align;
         test.problem.left = left;
         test.problem.right = right;
-        test.checkAgainstFormula(
-            test.run(), [&](int64_t i, int64_t j, int64_t nq, int64_t nk) {
-              int64_t middle =
-                  i + (align == LaunchMaskAlign::BottomRight ? nk - nq : 0);
-              bool keepLeft = left < 0 || middle - j <= left;
-              bool keepRight = right < 0 || j - middle <= right;
-              return keepLeft && keepRight;
-            });
+        test.checkAgainstFormula(test.run(), [&](int64_t i, int64_t j,
+                                                 int64_t nq, int64_t nk) {
+          int64_t middle = i + (align == MaskAlign::BottomRight ? nk - nq : 0);
+          bool keepLeft = left < 0 || middle - j <= left;
+          bool keepRight = right < 0 || j - middle <= right;
+          return keepLeft && keepRight;
+        });
       }
 }
 
@@ -332,8 +330,8 @@ TEST(Reference, StridesOfAnyOrder) {
 TEST(Reference, VariableLengths) {
   Case packed(1, 2, 1, 9, 12, 8, 8);
   packed.problem.varlen = true;
-  packed.problem.mask = LaunchMaskKind::Causal;
-  packed.problem.align = LaunchMaskAlign::BottomRight;
+  packed.problem.mask = MaskKind::Causal;
+  packed.problem.align = MaskAlign::BottomRight;
   EXPECT_EQ(
       packed.fail(),
       "reference: the problem has cumulative lengths, which was not given");
@@ -425,7 +423,7 @@ TEST(Reference, NonFiniteValues) {
   // A hidden key cannot spoil a row.
   Case hidden(1, 1, 1, 2, 3, 8, 8);
   hidden.k.set({0, 0, 2, 0}, NAN);
-  hidden.problem.mask = LaunchMaskKind::Causal;
+  hidden.problem.mask = MaskKind::Causal;
   EXPECT_FALSE(std::isnan(hidden.run().lse[1]));
 }
 

@@ -147,8 +147,8 @@ TEST(LaunchRecord, ReadsTheDocumentedExample) {
   ASSERT_EQ(record.workspaces.size(), 1u);
   EXPECT_FALSE(record.workspaces[0].zeroed);
   ASSERT_TRUE(record.problem);
-  EXPECT_EQ(record.problem->mask, LaunchMaskKind::Window);
-  EXPECT_EQ(record.problem->align, LaunchMaskAlign::BottomRight);
+  EXPECT_EQ(record.problem->mask, MaskKind::Window);
+  EXPECT_EQ(record.problem->align, MaskAlign::BottomRight);
   EXPECT_EQ(record.problem->left, 256);
   EXPECT_EQ(record.problem->right, 0);
   EXPECT_EQ(record.problem->softcap, 30.0);
@@ -162,7 +162,7 @@ TEST(LaunchRecord, ExampleAndWriterFollowTheSchema) {
   EXPECT_EQ(validate(*example), "");
   LaunchRecord record = parse(getDocsExample());
   EXPECT_EQ(validate(toJSON(record)), "");
-  for (LaunchMaskKind kind : {LaunchMaskKind::None, LaunchMaskKind::Causal}) {
+  for (MaskKind kind : {MaskKind::None, MaskKind::Causal}) {
     record.problem->mask = kind;
     EXPECT_EQ(validate(toJSON(record)), "");
   }
@@ -243,6 +243,8 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
             "\"\"");
   EXPECT_EQ(failure("[128, 1, 1]", "[128, 1]"),
             "launch record: block: expected 3 elements, got 2");
+  EXPECT_EQ(failure("[128, 1, 1]", "128"),
+            "launch record: block: expected an array, got 128");
   EXPECT_EQ(failure("[128, 1, 1]", "[0, 1, 1]"),
             "launch record: block[0]: expected an integer of at least 1, got "
             "0");

@@ -144,7 +144,8 @@ TEST(SizeExpr, ParseErrors) {
   EXPECT_THAT(failure("1 +"), HasSubstr("at column 4"));
   EXPECT_THAT(failure("1 2"), HasSubstr("expected an operator or the end"));
   EXPECT_THAT(failure("(1"), HasSubstr("expected ')', got the end"));
-  EXPECT_THAT(failure("q.size2"), HasSubstr("expected 'dim' or 'stride'"));
+  EXPECT_THAT(failure("q.size2"),
+              HasSubstr("expected 'dim' or 'stride' and a number"));
   EXPECT_THAT(failure("q.dim"), HasSubstr("expected an integer below 2^63"));
   EXPECT_THAT(failure("q"), HasSubstr("expected '.' or '(' after \"q\""));
   EXPECT_THAT(failure("floordiv(1, 2)"),
@@ -160,7 +161,8 @@ TEST(SizeExpr, EvaluationErrors) {
   EXPECT_EQ(failure("1 / (2 - 2)"), "division by zero in \"1 / (2 - 2)\"");
   EXPECT_THAT(failure("1 % 0"), HasSubstr("division by zero"));
   EXPECT_THAT(failure("ceildiv(1, 0)"), HasSubstr("division by zero"));
-  EXPECT_THAT(failure("9223372036854775807 + 1"), HasSubstr("overflow"));
+  EXPECT_THAT(failure("9223372036854775807 + 1"),
+              HasSubstr("overflow of a 64-bit integer"));
   EXPECT_THAT(failure("9223372036854775807 * 2"), HasSubstr("overflow"));
   EXPECT_THAT(failure("(-9223372036854775807 - 1) / -1"),
               HasSubstr("overflow"));

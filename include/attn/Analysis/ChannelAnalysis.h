@@ -87,11 +87,14 @@ struct Owner {
 
   ChannelCreateOp channel;
   unsigned role = 0;
-  /// Of tokens: the index of the part, 0 without parts.
+  /// Of tokens: the names of the parts of which it is one, none if it is for a
+  /// whole slot, and its index among them.
+  ArrayRef<StringAttr> parts = {};
   int part = 0;
 
   bool operator==(const Owner &other) const {
-    return channel == other.channel && role == other.role && part == other.part;
+    return channel == other.channel && role == other.role &&
+           parts == other.parts && part == other.part;
   }
   bool operator!=(const Owner &other) const { return !(*this == other); }
   /// How the role signals.
@@ -128,6 +131,9 @@ private:
   LogicalResult addChannel(ChannelCreateOp op);
   FailureOr<Owner> getOwner(Operation *op, Value channel, StringRef role);
   FailureOr<int> getPart(ChannelUserOpInterface acquire, Owner owner);
+  LogicalResult setParts(ChannelUserOpInterface op, Owner owner);
+  LogicalResult checkSplit(ChannelUserOpInterface op);
+  LogicalResult checkJoin(ChannelUserOpInterface op);
   FailureOr<Owner> checkPlace(ChannelUserOpInterface op);
   LogicalResult setOwner(Value value, Owner owner, Operation *op);
   LogicalResult collectMade();

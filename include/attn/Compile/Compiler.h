@@ -32,7 +32,8 @@ struct CompileOptions {
   std::string planTable;
   /// Whether the compiler's own measured plans are taken.
   bool shippedPlans = true;
-  /// How results leave the kernel where the plan says auto.
+  /// How results leave the kernel: the plan's parameter, and where the results
+  /// of tile IR say auto.
   std::string epilogue = "auto";
   Rung last = Rung::PTX;
   /// Prints the ten best candidates of attn-plan with their estimates, or all

@@ -8,6 +8,8 @@
 #ifndef ATTN_COMPILE_PROBLEM_H
 #define ATTN_COMPILE_PROBLEM_H
 
+#include "attn/Problem/Mask.h"
+#include "attn/Problem/Options.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -17,42 +19,30 @@
 
 namespace mlir::attn {
 
-/// What the user wrote after each flag; nothing where a flag was not given.
+/// What the user wrote after each flag; nothing where a flag was not given. The
+/// options and the forms of their values are those of Options.def.
 struct ProblemFlags {
-  /// BxHxNxDxTYPE, for example 4x32x4096x128xf16.
-  std::optional<std::string> q;
-  std::optional<int64_t> kvHeads;
-  std::optional<int64_t> kvLen;
-  std::optional<int64_t> dv;
-  /// Empty, "top-left" or "bottom-right".
-  std::optional<std::string> causal;
-  /// LEFT,RIGHT[,ALIGN]; a negative number means no bound.
-  std::optional<std::string> window;
-  std::optional<std::string> softcap;
-  std::optional<std::string> scale;
-  /// f16, bf16 or f32; the type of q without it.
-  std::optional<std::string> outType;
-  /// "bhnd" or "bnhd": the order of the dimensions in memory.
-  std::optional<std::string> layout;
-  /// q:17,64,1[/k:20,64,9]: the lengths of packed sequences.
-  std::optional<std::string> varlen;
-  bool sinks = false;
-  /// 8-bit operands have descales.
-  bool descales = false;
-  /// v is (batch, head, dim, sequence) in memory.
-  bool vTransposed = false;
-  bool lse = true;
-  /// Batch, lengths and strides become dynamic in the IR.
-  bool dynamic = false;
+#define ATTN_OPTION(ID, NAME, KIND, VALUE, CONSTRAINTS, DOC)                   \
+  std::optional<OptionValue<OptionKind::KIND>::type> ID;
+#include "attn/Problem/Options.def"
 
-  /// The name of a flag that was given, or an empty string.
-  llvm::StringRef getFirstGiven() const;
+  /// Calls `visit(row, value)` for each option in the table's order; `value` is
+  /// the std::optional of its member.
+  template <typename Visitor>
+  void forEach(Visitor visit) {
+    auto row = getProblemOptions().begin();
+#define ATTN_OPTION(ID, NAME, KIND, VALUE, CONSTRAINTS, DOC) visit(*row++, ID);
+#define ATTN_REGION(ID, NAME, GIVEN, RECORD, CONSTRAINTS, DOC) ++row;
+#include "attn/Problem/Options.def"
+  }
+
+  /// The name of a flag that was given, or an empty string. A switch in its
+  /// default position counts as not given.
+  std::string getFirstGiven() const;
 };
 
 /// A problem with all its numbers.
 struct Problem {
-  enum class Mask { None, Causal, Window };
-
   int64_t batch = 1;
   int64_t heads = 1;
   int64_t kvHeads = 1;
@@ -62,18 +52,18 @@ struct Problem {
   int64_t valueDim = 1;
   /// Element types as MLIR spells them.
   std::string type, outType;
-  Mask mask = Mask::None;
-  bool bottomRight = false;
+  MaskKind mask = MaskKind::None;
+  MaskAlign align = MaskAlign::TopLeft;
   /// Window only; negative means no bound.
   int64_t left = -1, right = -1;
-  std::optional<double> scale, softcap;
-  bool sinks = false;
-  bool descales = false;
-  /// v is (batch, head, dim, sequence) in memory, with rows of getValuePitch()
-  /// elements.
-  bool vTransposed = false;
-  bool lse = true;
-  bool dynamic = false;
+  /// Factors, counts and switches under their names in Options.def. 0 is no
+  /// count; rows of a transposed v have getValuePitch() elements.
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  std::optional<double> ID;
+#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC) int64_t ID = 0;
+#define ATTN_SWITCH(ID, NAME, DEFAULT, GIVEN, RECORD, CONSTRAINTS, DOC)        \
+  bool ID = DEFAULT;
+#include "attn/Problem/Options.def"
   /// (batch, sequence, head, dim) in memory instead of (batch, head, sequence,
   /// dim).
   bool sequenceMajor = false;
@@ -85,14 +75,15 @@ struct Problem {
   int64_t getValuePitch() const { return (keys + 15) / 16 * 16; }
 };
 
-/// Reads the flags. Errors name the flag: `--softcap: expected a finite number
-/// above zero, got 'nan'`. What the verifier of attn.attention checks is left
-/// to it.
+/// Reads the flags. Errors name the flag: `--scale: expected a finite number
+/// other than zero, got 'nan'`. What the verifier of attn.attention checks is
+/// left to it.
 llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
 /// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale and v_descale, as far as
-/// the problem has them.
+/// the problem has them. With split keys it allocates the partial results,
+/// which an attn.combine merges into o and lse.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

@@ -30,7 +30,7 @@ struct TensorView {
   double get(llvm::ArrayRef<int64_t> index) const;
 };
 
-/// Score of (batch, query head, query, key) after scale and softcap -> score.
+/// Score of (batch, query head, query, key) after scale and cap -> score.
 /// Query and key count within their sequence. Called from two threads at once.
 using ScoreMod = std::function<double(double score, int64_t b, int64_t h,
                                       int64_t i, int64_t j)>;

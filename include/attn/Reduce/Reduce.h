@@ -15,10 +15,11 @@ namespace mlir::attn {
 /// module and kept only if the tester still finds the copy interesting, so that
 /// one reduction that loses the bug does not take the others with it:
 ///
-/// - `attn.attention`: without score_mod, mask_mod, mask, sinks, lse, softcap,
-///   scale, out_scale, plan, variable lengths, pages, splits; shorter
-///   sequences, fewer batches and heads, smaller head dims (on memrefs that are
-///   arguments); function arguments that nothing uses any more are removed;
+/// - `attn.attention`: without score_mod, mask_mod, mask, sinks, lse, plan,
+///   the factors of Options.def, out_scale, variable lengths, pages, splits;
+///   shorter sequences, fewer batches and heads, smaller head dims (on memrefs
+///   that are arguments); function arguments that nothing uses any more are
+///   removed;
 /// - `attn.kv_loop`: without masked phases, with one stage;
 /// - any op whose results nothing uses: removed;
 /// - any op whose results have the types of operands: the operands instead.

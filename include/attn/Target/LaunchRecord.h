@@ -13,6 +13,8 @@
 #ifndef ATTN_TARGET_LAUNCHRECORD_H
 #define ATTN_TARGET_LAUNCHRECORD_H
 
+#include "attn/Problem/Mask.h"
+#include "attn/Problem/Options.h"
 #include "attn/Target/DType.h"
 #include "attn/Target/SizeExpr.h"
 #include "llvm/ADT/SmallVector.h"
@@ -108,48 +110,28 @@ struct LaunchWorkspace {
   bool restored = false;
 };
 
-/// Which keys a query sees.
-enum class LaunchMaskKind {
-  None,
-  /// Keys up to the query's diagonal.
-  Causal,
-  /// Keys in a band around the query's diagonal.
-  Window
-};
-
-/// Where the diagonal of a mask lies when Nq differs from Nk: query 0 meets
-/// key 0, or the last query meets the last key.
-enum class LaunchMaskAlign { TopLeft, BottomRight };
-
 /// The attention problem that the kernel solves; docs/Reference.md has the
-/// formula.
+/// formula. What stands in Options.def is a member under its name there.
 struct AttentionProblem {
-  /// Factor on q·k; finite and not zero.
-  double scale = 1.0;
-  LaunchMaskKind mask = LaunchMaskKind::None;
-  LaunchMaskAlign align = LaunchMaskAlign::TopLeft;
+  /// Factors of the scores and what else is a number: 0 for none.
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  double ID = getDefaultFactor(FactorSign::SIGN);
+  /// Heads, and the head dimensions of q and k, and of v and o. The key heads
+  /// divide the query heads.
+#define ATTN_RECORDED_EXTENT(FACT, NAME, ID, RECORD) int64_t ID = 1;
+  /// What the problem has: tensors `sinks`; `cu_seqlens_q` and `cu_seqlens_k`,
+  /// with q, k, v and o that hold the sequences one after another and have
+  /// batch size 1; regions, which a launch record cannot carry.
+#define ATTN_FEATURE(ID, NAME, GIVEN, RECORD) ATTN_IF_##RECORD(bool ID = false;)
+#include "attn/Problem/Options.def"
+
+  MaskKind mask = MaskKind::None;
+  MaskAlign align = MaskAlign::TopLeft;
   /// Window only: keys left and right of the diagonal; negative is unbounded.
   int64_t left = -1;
   int64_t right = -1;
-  /// Scores become c·tanh(s/c) when c > 0.
-  double softcap = 0.0;
-  /// Query heads, and the key/value heads that divide them.
-  int64_t heads = 1;
-  int64_t kvHeads = 1;
-  /// Head dimensions of q and k, and of v and o.
-  int64_t d = 0;
-  int64_t dv = 0;
-  /// A tensor `sinks` gives one logit per query head.
-  bool sinks = false;
-  /// Tensors `cu_seqlens_q` and `cu_seqlens_k` give cumulative lengths; q, k,
-  /// v and o hold the sequences one after another and have batch size 1.
-  bool varlen = false;
   /// With varlen: no sequence has more queries. 0 states no bound.
   int64_t maxSeqlenQ = 0;
-  /// The kernel holds a score_mod or mask_mod region, which a launch record
-  /// cannot carry.
-  bool scoreMod = false;
-  bool maskMod = false;
 };
 
 /// The whole record.

@@ -6,13 +6,13 @@
 //
 //   expr   := term (('+' | '-') term)*
 //   term   := factor (('*' | '/' | '%') factor)*
-//   factor := INTEGER | NAME '.dim' INTEGER | NAME '.stride' INTEGER
+//   factor := INTEGER | NAME '.dim' INTEGER | NAME '.stride' INTEGER | 'sms'
 //           | ('ceildiv' | 'min' | 'max') '(' expr ',' expr ')'
 //           | '-' factor | '(' expr ')'
 //
 // `/` rounds towards minus infinity, `%` takes the sign of its divisor and
 // `ceildiv` rounds towards plus infinity. Values are signed 64-bit integers;
-// overflow is an error.
+// overflow is an error. `sms` is the number of multiprocessors of the device.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_TARGET_SIZEEXPR_H
@@ -28,9 +28,12 @@
 
 namespace mlir::attn {
 
-/// A size or stride of a tensor, as an expression names it.
+/// A size or stride of a tensor, as an expression names it, or the number of
+/// the device's multiprocessors.
 struct SizeSymbol {
+  /// Empty for a number of the device, `sms`.
   std::string tensor;
+  bool isDevice() const { return tensor.empty(); }
   /// True for `NAME.strideI` (in elements), false for `NAME.dimI`.
   bool isStride = false;
   unsigned index = 0;
@@ -68,6 +71,8 @@ public:
   SizeExpr(int64_t value);
   /// The extent of dimension `dim` of a tensor.
   static SizeExpr getDim(llvm::StringRef tensor, unsigned dim);
+  /// The number of the device's multiprocessors.
+  static SizeExpr getMultiprocessors();
   /// `left / right` rounded towards plus infinity.
   static SizeExpr ceilDiv(const SizeExpr &left, const SizeExpr &right);
   // Sums stand in parentheses in the text.

@@ -9,11 +9,24 @@ using namespace mlir::attn;
 static constexpr double kLog2E = 1.4426950408889634;
 static constexpr double kLn2 = 0.6931471805599453;
 
+ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
+  ScoreCost cost;
+  if (facts.softcap != 0) {
+    cost.registers += 6;
+    cost.instructions += 8;
+  }
+  if (facts.hasScoreMod() || facts.hasMaskMod()) {
+    cost.registers += 16;
+    cost.instructions += 10;
+  }
+  return cost;
+}
+
 AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM)
     : context(context), facts(context.facts), blockM(blockM), b(context.b) {}
 
 bool AttentionEmitter::hasNaturalScores() const {
-  return facts.softcap || needsIndices();
+  return facts.softcap != 0 || needsIndices();
 }
 
 Value AttentionEmitter::emitDescale(StringRef name, Value head) {
@@ -175,10 +188,10 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
   if (scoreDescale && hasNaturalScores())
     scores = arith::MulFOp::create(
         lb, scores, tensor::SplatOp::create(lb, scoreDescale, type));
-  if (facts.softcap) {
-    scaleBy(facts.scale / *facts.softcap);
+  if (facts.softcap != 0) {
+    scaleBy(facts.scale / facts.softcap);
     scores = math::TanhOp::create(lb, scores);
-    scaleBy(*facts.softcap);
+    scaleBy(facts.softcap);
   } else if (needsIndices()) {
     scaleBy(facts.scale);
   } else if (facts.scale < 0) {

@@ -40,6 +40,14 @@ struct RunningState {
   SmallVector<Value> list() const { return {m, l, o}; }
 };
 
+/// What emitScores adds for the options of a problem: registers of a thread,
+/// and instructions of a warp for each element of a thread.
+struct ScoreCost {
+  int64_t registers = 0;
+  double instructions = 0;
+};
+ScoreCost getScoreCost(const ProblemFacts &facts);
+
 class AttentionEmitter {
 protected:
   /// For tiles of `blockM` query rows.
@@ -87,8 +95,8 @@ protected:
   /// last query start with a maximum that keeps their probabilities small: all
   /// their scores are 0, so that each block would lose the bet for its warp.
   RunningState emitInitialState(bool bets = false);
-  /// Applies softcap, score_mod, mask_mod and the mask to the products of a
-  /// block, whose keys are in fours with `quads` (attn.apply_mask).
+  /// Applies the soft cap, score_mod, mask_mod and the mask to the products of
+  /// a block, whose keys are in fours with `quads` (attn.apply_mask).
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
                            bool quads = false);
   /// The state after the loop in exponents of two and whole row sums, with the

@@ -24,9 +24,6 @@ public:
   Fields &addBool(StringRef name, bool value) {
     return add(name, Attribute(b.getBoolAttr(value)));
   }
-  Fields &add(StringRef name, double value) {
-    return add(name, Attribute(b.getF64FloatAttr(value)));
-  }
   Fields &add(StringRef name, ArrayRef<int64_t> values) {
     return add(name, Attribute(b.getDenseI64ArrayAttr(values)));
   }
@@ -61,30 +58,6 @@ static DictionaryAttr describeTensor(Builder &b, const TensorFacts &tensor) {
       .add("shape", known(tensor.shape))
       .add("strides", known(tensor.strides))
       .add("access", tensor.written ? "write" : "read")
-      .get();
-}
-
-static DictionaryAttr describeProblem(Builder &b, const ProblemFacts &facts) {
-  MaskAttr mask = facts.mask;
-  Fields maskFields(b);
-  maskFields.add("kind", stringifyMaskKind(mask.getKind()));
-  if (mask.getKind() != MaskKind::None)
-    maskFields.add("align", stringifyMaskAlign(mask.getAlign()));
-  if (mask.getKind() == MaskKind::Window)
-    maskFields.add("left", mask.getLeft()).add("right", mask.getRight());
-  return Fields(b)
-      .add("scale", facts.scale)
-      .add("mask", maskFields.get())
-      .add("softcap", facts.softcap.value_or(0))
-      .add("heads", facts.heads)
-      .add("kv_heads", facts.kvHeads)
-      .add("d", facts.headDim)
-      .add("dv", facts.valueDim)
-      .addBool("sinks", static_cast<bool>(facts.sinks))
-      .addBool("varlen", facts.varlen)
-      .add("max_seqlen_q", facts.varlen ? facts.queries : 0)
-      .addBool("score_mod", facts.hasScoreMod())
-      .addBool("mask_mod", facts.hasMaskMod())
       .get();
 }
 
@@ -177,6 +150,6 @@ DictionaryAttr attn::buildLaunchAttr(KernelContext &context, StringRef kernel,
   // The reference needs the numbers of heads; with dynamic ones there is none.
   if (!ShapedType::isDynamic(facts.heads) &&
       !ShapedType::isDynamic(facts.kvHeads))
-    record.add("problem", describeProblem(b, facts));
+    record.add("problem", buildProblemAttr(b, facts));
   return record.get();
 }

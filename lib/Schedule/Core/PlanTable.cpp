@@ -12,7 +12,9 @@ namespace json = llvm::json;
 
 static constexpr StringLiteral kTexts[] = {"type", "out_type", "mask"};
 static constexpr StringLiteral kExtents[] = {
-    "batch", "heads", "kv_heads", "queries", "keys", "head_dim", "value_dim"};
+#define ATTN_EXTENT(FACT, NAME) NAME,
+#include "attn/Problem/Options.def"
+};
 static constexpr StringLiteral kDynamic("dynamic");
 static constexpr int64_t kTableVersion = 1;
 
@@ -21,39 +23,34 @@ static json::Value toValue(int64_t extent) {
                                        : json::Value(extent);
 }
 
-/// The mask without what all masks have: "causal", "window, left = 4, right =
-/// 0".
+/// The mask as IR prints it, without what all masks have and without defaults:
+/// "causal", "window, left = 4, right = 0".
 static std::string getMaskText(MaskAttr mask) {
-  std::string text = llvm::to_string(mask);
-  StringRef inner = text;
-  inner.consume_front("#attn.mask<kind = ");
-  inner.consume_back(">");
-  return inner.str();
+  std::string text = stringifyEnum(mask.getKind()).str();
+  if (mask.getAlign() != MaskAlign::TopLeft)
+    text += (", align = " + stringifyEnum(mask.getAlign())).str();
+  for (auto [name, bound] :
+       {std::pair("left", mask.getLeft()), {"right", mask.getRight()}})
+    if (bound != -1)
+      text += (Twine(", ") + name + " = " + Twine(bound)).str();
+  return text;
 }
 
 json::Object attn::describeProblem(const ProblemFacts &facts) {
-  json::Array features;
-  for (auto [isGiven, name] : {std::pair(bool(facts.qDescale), "descales"),
-                               {bool(facts.lse), "lse"},
-                               {facts.hasMaskMod(), "mask_mod"},
-                               {facts.hasScoreMod(), "score_mod"},
-                               {bool(facts.sinks), "sinks"},
-                               {facts.softcap.has_value(), "softcap"},
-                               {facts.hasTransposedValues(), "v_transposed"},
-                               {facts.varlen, "varlen"}})
-    if (isGiven)
-      features.push_back(name);
-  return json::Object{{"type", llvm::to_string(facts.elementType)},
-                      {"out_type", llvm::to_string(facts.outType)},
-                      {"mask", getMaskText(facts.mask)},
-                      {"batch", toValue(facts.batch)},
-                      {"heads", toValue(facts.heads)},
-                      {"kv_heads", toValue(facts.kvHeads)},
-                      {"queries", toValue(facts.queries)},
-                      {"keys", toValue(facts.keys)},
-                      {"head_dim", toValue(facts.headDim)},
-                      {"value_dim", toValue(facts.valueDim)},
-                      {"features", std::move(features)}};
+  std::vector<StringRef> features;
+#define ATTN_FEATURE(ID, NAME, GIVEN, RECORD)                                  \
+  if (GIVEN)                                                                   \
+    features.push_back(NAME);
+#include "attn/Problem/Options.def"
+  // Tables have them in the order of the alphabet.
+  llvm::sort(features);
+  json::Object problem{{"type", llvm::to_string(facts.elementType)},
+                       {"out_type", llvm::to_string(facts.outType)},
+                       {"mask", getMaskText(facts.mask)},
+                       {"features", json::Array(features)}};
+#define ATTN_EXTENT(FACT, NAME) problem[NAME] = toValue(facts.FACT);
+#include "attn/Problem/Options.def"
+  return problem;
 }
 
 namespace {

@@ -153,10 +153,15 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
   facts.headDim = op.getHeadDim();
   facts.valueDim = op.getValueDim();
   facts.mask = op.getEffectiveMask();
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  if (auto attr = op->getAttrOfType<FloatAttr>(NAME))                          \
+    facts.ID = attr.getValueAsDouble();
+#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
+  if (auto attr = op->getAttrOfType<IntegerAttr>(NAME))                        \
+    facts.ID = attr.getInt();
+#include "attn/Problem/Options.def"
   facts.scale = op.getEffectiveScale();
-  if (FloatAttr softcap = op.getSoftcapAttr())
-    facts.softcap = softcap.getValueAsDouble();
-  unsigned lead = op.getKvSplits() ? 1 : 0;
+  unsigned lead = facts.kvSplits != 0 ? 1 : 0;
   facts.heads = unify({{&facts.q, 1},
                        {&facts.o, lead + 1},
                        {&facts.lse, lead + 1},

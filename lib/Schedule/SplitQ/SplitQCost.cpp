@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Core/AttentionEmitter.h"
 #include "../Problem/BlockCount.h"
 #include "SplitQ.h"
 #include <cmath>
@@ -84,10 +85,7 @@ static double setBlockClocks(PlanEstimate &estimate, const ProblemFacts &facts,
     softmax += parts * rowGroups * 16 * extents.valueColumns / 32.0;
   double copies = blockN * columns * 2 / (16 * 32 * warps);
   double instructions = mma + loads + softmax + 2 * copies + 28;
-  if (facts.softcap)
-    instructions += 8 * elements;
-  if (facts.hasScoreMod() || facts.hasMaskMod())
-    instructions += 10 * elements;
+  instructions += getScoreCost(facts).instructions * elements;
   estimate.issueClocks = instructions * warps / target.issuePerClock;
   double sharedBytes = loads * 512 * warps + blockN * columns * 2;
   estimate.sharedClocks = sharedBytes / target.sharedBytesPerClock;

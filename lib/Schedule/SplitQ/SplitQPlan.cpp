@@ -1,5 +1,6 @@
 //===- SplitQPlan.cpp - Plans of split_q: legality and parameters ---------===//
 
+#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "SplitQ.h"
 #include "llvm/ADT/StringExtras.h"
@@ -28,10 +29,7 @@ SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
   dynamicStrides = false;
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
-  if (facts.softcap)
-    scoreRegisters += 6;
-  if (facts.hasScoreMod() || facts.hasMaskMod())
-    scoreRegisters += 16;
+  scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
 }

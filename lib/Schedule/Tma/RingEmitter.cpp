@@ -13,11 +13,11 @@ Value RingEmitter::makeChannel(StringRef name, int64_t stages,
   for (auto [role, signal] : roles)
     attributes.push_back(
         RoleAttr::get(mlir, role.name, signal,
-                      ArrayRef(StringAttr::get(mlir, role.partition))));
+                      ArrayRef(StringAttr::get(mlir, role.partition)),
+                      /*parts=*/{}));
   return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
                                  b.getStringAttr(name),
-                                 b.getArrayAttr(attributes),
-                                 /*parts=*/ArrayAttr());
+                                 b.getArrayAttr(attributes));
 }
 
 Ring RingEmitter::makeRing(const RingSpec &spec) {

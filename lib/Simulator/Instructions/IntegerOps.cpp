@@ -314,8 +314,6 @@ Error decodeProduct(Decoding &c, const IntegerAux &o) {
   if (!isMad)
     return decodeSame(c, o.lo ? binary<MulLo>(t) : binary<MulHi>(t), t, 2,
                       InstClass::Imad);
-  if (o.sat && (o.lo || t != Type::S32))
-    return c.error("expected '.sat' with '.hi.s32' only");
   ExecFn fn = pickInteger(t, [&](auto z) -> ExecFn {
     using T = decltype(z);
     return o.lo    ? exec3<T, T, T, T, MadLo<T>>

@@ -176,15 +176,15 @@ Error Decoder::declareVariable(const AstVariable &v, bool moduleScope) {
     e.kind = Scope::Entry::Param;
     e.offset = newLocal(v.bytes, v.align);
     ATTN_SIM_TRY(checkLocal(v));
-  } else if (v.space == "global" || v.space == "const") {
+  } else {
+    assert((v.space == "global" || v.space == "const") &&
+           "the parser knows no other space");
     if (v.isExtern)
       return error(v.line, "unresolved variable '" + v.name + "'");
     e.kind = v.space == "global" ? Scope::Entry::Global : Scope::Entry::Const;
     e.offset = program.globals.size();
     program.globals.push_back({v});
     program.globalIndex[v.name] = e.offset;
-  } else {
-    return error(v.line, "unknown state space '." + v.space + "'");
   }
   scope->entries[v.name] = e;
   return Error::success();

@@ -273,7 +273,8 @@ private:
     return Error::success();
   }
 
-  Error parseParams(std::vector<AstVariable> &list) {
+  /// Only functions, not kernels, have parameters in registers.
+  Error parseParams(std::vector<AstVariable> &list, bool mayBeReg) {
     if (Error e = require('('))
       return e;
     if (consume(')'))
@@ -282,7 +283,7 @@ private:
       StringRef d = directive();
       AstVariable v;
       v.space = "param";
-      if (d == "reg")
+      if (d == "reg" && mayBeReg)
         v.space = "reg";
       else if (d != "param")
         return error("expected '.param', got '." + d + "'");
@@ -309,13 +310,13 @@ private:
       }
     }
     if (!isEntry && at('('))
-      if (Error e = parseParams(f.results))
+      if (Error e = parseParams(f.results, /*mayBeReg=*/true))
         return e;
     f.name = name();
     if (f.name.empty())
       return expected("a function name");
     if (at('('))
-      if (Error e = parseParams(f.params))
+      if (Error e = parseParams(f.params, /*mayBeReg=*/!isEntry))
         return e;
     while (at('.')) {
       StringRef d = directive();

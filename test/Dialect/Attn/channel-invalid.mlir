@@ -17,16 +17,16 @@ func.func @twice() {
 // -----
 
 func.func @one_part() {
-  // expected-error @below {{expected from 2 to 16 parts, got 1}}
-  %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"use", arrive>], parts = ["all"]} : !attn.channel<2>
+  // expected-error @below {{expected from 2 to 16 parts of role 'load', got 1}}
+  %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx, parts = ["all"]>, #attn.role<"use", arrive, parts = ["all"]>]} : !attn.channel<2>
   return
 }
 
 // -----
 
 func.func @same_part() {
-  // expected-error @below {{expected one part of each name, got two named "a"}}
-  %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"use", arrive>], parts = ["a", "a"]} : !attn.channel<2>
+  // expected-error @below {{expected parts of different names for role 'load', got "a" twice}}
+  %k = attn.channel.create {name = "k", roles = [#attn.role<"load", tx, parts = ["a", "a"]>, #attn.role<"use", arrive, parts = ["a", "a"]>]} : !attn.channel<2>
   return
 }
 

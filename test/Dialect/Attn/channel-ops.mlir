@@ -10,8 +10,8 @@
 func.func @create() {
   // CHECK: %[[K:.*]] = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : <2>
   %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
-  // CHECK: %[[Q:.*]] = attn.channel.create {name = "q", parts = ["upper", "lower"], roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : <1>
-  %q = attn.channel.create {name = "q", parts = ["upper", "lower"], roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
+  // CHECK: %[[Q:.*]] = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : <1>
+  %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
   // A partition with two roles names the second one.
   // CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"transposer" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : <3>
   %v = attn.channel.create {name = "v", roles = [#attn.role<"producer", tx>, #attn.role<"transposer" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<3>
@@ -52,5 +52,17 @@ func.func @parts(%q: !attn.channel<1>, %c: !attn.cursor) {
   %j, %u = attn.channel.acquire %q[%c] as "consumer" {each_warpgroup} : !attn.channel<1>
   // CHECK: attn.channel.release %[[Q]], %[[U]] as "consumer" : <1>
   attn.channel.release %q, %u as "consumer" : !attn.channel<1>
+  return
+}
+
+// Tokens of whole slots and of parts.
+// CHECK-LABEL: func.func @split_join(
+// CHECK-SAME: %[[K:.*]]: !attn.channel<2>, %[[T:.*]]: !attn.token
+func.func @split_join(%k: !attn.channel<2>, %t: !attn.token) {
+  // CHECK: %[[P:.*]]:2 = attn.channel.split %[[K]], %[[T]] as "softmax" : <2> -> !attn.token, !attn.token
+  %front, %back = attn.channel.split %k, %t as "softmax" : !attn.channel<2> -> !attn.token, !attn.token
+  // CHECK: %[[W:.*]] = attn.channel.join %[[K]], %[[P]]#0, %[[P]]#1 as "mma" : <2>
+  %w = attn.channel.join %k, %front, %back as "mma" : !attn.channel<2>
+  attn.channel.release %k, %w as "mma" : !attn.channel<2>
   return
 }

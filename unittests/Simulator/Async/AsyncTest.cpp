@@ -190,10 +190,21 @@ TEST(BulkCopy, BadTwins) {
            "complete_tx::bytes [%r1+1024], [%d8, {0, 0}], [%r1];\nE:"),
       FindingKind::ExitInFlight);
   // Elements of 2 bytes from the middle of 16 bytes on.
-  expectError(k.go(loadKernel(Expect, Wait, "4", "0")),
-              FindingKind::Misaligned);
-  expectError(k.go(loadKernel(Expect, Wait, "-1", "0")),
-              FindingKind::Misaligned);
+  for (const char *column : {"4", "-1"}) {
+    Outcome r = k.go(loadKernel(Expect, Wait, column, "0"));
+    expectError(r, FindingKind::Misaligned);
+    EXPECT_NE(r.text().find("expected the first coordinate of a tensor load to "
+                            "be a multiple of 8, 16 bytes, got " +
+                            std::string(column)),
+              std::string::npos);
+  }
+  // The box starts inside a row of 128 bytes.
+  std::string shifted = loadKernel(Expect, Wait, "0", "0");
+  shifted.replace(shifted.find("[%r1+1024], [%d8"), 10, "[%r1+1040]");
+  Outcome r = k.go(shifted);
+  expectError(r, FindingKind::Misaligned);
+  EXPECT_NE(r.text().find("expected shared memory aligned to 128 bytes"),
+            std::string::npos);
   // A map of another rank.
   k.map.rank = 3;
   k.map.strides[2] = 3200;

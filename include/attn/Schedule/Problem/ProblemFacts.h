@@ -10,6 +10,7 @@
 #define ATTN_SCHEDULE_PROBLEM_PROBLEMFACTS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Problem/Options.h"
 #include "llvm/ADT/SetVector.h"
 #include <optional>
 
@@ -57,8 +58,13 @@ struct ProblemFacts {
   int64_t headDim = 0;
   int64_t valueDim = 0;
   MaskAttr mask;
-  double scale = 1;
-  std::optional<double> softcap;
+  /// The factors and counts of Options.def. `scale` is the one in force; of
+  /// the others 0 means that there is none.
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  double ID = getDefaultFactor(FactorSign::SIGN);
+#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC) int64_t ID = 0;
+#include "attn/Problem/Options.def"
+  /// Sequences are packed.
   bool varlen = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
   /// All three or none.
@@ -79,6 +85,11 @@ struct ProblemFacts {
   /// Collects the facts. Errors are diagnostics at the op.
   static FailureOr<ProblemFacts> get(AttentionOp op);
 };
+
+/// What the record of a kernel says about the problem: the fields that
+/// docs/LaunchRecord.md lists under `problem`. The numbers of heads have to be
+/// static.
+DictionaryAttr buildProblemAttr(Builder &builder, const ProblemFacts &facts);
 
 } // namespace mlir::attn
 

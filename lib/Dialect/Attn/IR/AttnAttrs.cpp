@@ -434,55 +434,90 @@ bool RoleAttr::hasPartition(StringRef name) const {
   });
 }
 
+/// Parts of a slot: a CTA has at most as many warpgroups, of which each may
+/// have one.
+static constexpr size_t kMostParts = 16;
+
+/// The first name that stands twice, or null.
+static StringAttr findTwin(ArrayRef<StringAttr> names) {
+  for (auto [index, name] : llvm::enumerate(names))
+    if (llvm::is_contained(names.take_front(index), name))
+      return name;
+  return {};
+}
+
 LogicalResult RoleAttr::verify(EmitErrorFn emitError, StringRef name,
-                               SignalKind, ArrayRef<StringAttr> partitions) {
+                               SignalKind, ArrayRef<StringAttr> partitions,
+                               ArrayRef<StringAttr> parts) {
   if (name.empty())
     return emitError() << "expected a role with a name, got none";
   if (partitions.empty())
     return emitError() << "expected at least one partition for role '" << name
                        << "', got none";
-  for (auto [index, partition] : llvm::enumerate(partitions))
-    if (llvm::is_contained(partitions.take_front(index), partition))
-      return emitError() << "expected partitions of different names for role '"
-                         << name << "', got " << partition << " twice";
+  if (StringAttr twin = findTwin(partitions))
+    return emitError() << "expected partitions of different names for role '"
+                       << name << "', got " << twin << " twice";
+  if (parts.size() == 1 || parts.size() > kMostParts)
+    return emitError() << "expected from 2 to " << kMostParts
+                       << " parts of role '" << name << "', got "
+                       << parts.size();
+  if (StringAttr twin = findTwin(parts))
+    return emitError() << "expected parts of different names for role '" << name
+                       << "', got " << twin << " twice";
   return success();
 }
 
 Attribute RoleAttr::parse(AsmParser &parser, Type) {
   std::string name;
-  SmallVector<StringAttr> partitions;
+  SmallVector<StringAttr> partitions, parts;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseString(&name))
     return {};
-  auto parsePartition = [&]() -> ParseResult {
-    std::string partition;
-    if (parser.parseString(&partition))
-      return failure();
-    partitions.push_back(StringAttr::get(parser.getContext(), partition));
-    return success();
+  auto parseNames = [&](SmallVectorImpl<StringAttr> &names) -> ParseResult {
+    return parser.parseCommaSeparatedList(
+        AsmParser::Delimiter::Square, [&]() -> ParseResult {
+          std::string text;
+          if (parser.parseString(&text))
+            return failure();
+          names.push_back(StringAttr::get(parser.getContext(), text));
+          return success();
+        });
   };
   if (failed(parser.parseOptionalKeyword("in")))
     partitions.push_back(StringAttr::get(parser.getContext(), name));
-  else if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                          parsePartition))
+  else if (parseNames(partitions))
     return {};
   FailureOr<SignalKind> signal = failure();
   if (parser.parseComma() ||
-      failed(signal = FieldParser<SignalKind>::parse(parser)) ||
-      parser.parseGreater())
+      failed(signal = FieldParser<SignalKind>::parse(parser)))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("parts") || parser.parseEqual() ||
+       parseNames(parts)))
+    return {};
+  if (parser.parseGreater())
     return {};
   return parser.getChecked<RoleAttr>(loc, parser.getContext(), name, *signal,
-                                     partitions);
+                                     partitions, parts);
 }
 
 void RoleAttr::print(AsmPrinter &printer) const {
+  auto printNames = [&](ArrayRef<StringAttr> names) {
+    printer << "[";
+    llvm::interleaveComma(names, printer,
+                          [&](StringAttr name) { printer << name; });
+    printer << "]";
+  };
   printer << "<";
   printer.printString(getName());
   if (getPartitions().size() != 1 || !hasPartition(getName())) {
-    printer << " in [";
-    llvm::interleaveComma(getPartitions(), printer,
-                          [&](StringAttr name) { printer << name; });
-    printer << "]";
+    printer << " in ";
+    printNames(getPartitions());
   }
-  printer << ", " << stringifySignalKind(getSignal()) << ">";
+  printer << ", " << stringifySignalKind(getSignal());
+  if (!getParts().empty()) {
+    printer << ", parts = ";
+    printNames(getParts());
+  }
+  printer << ">";
 }

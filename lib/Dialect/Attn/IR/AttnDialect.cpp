@@ -29,6 +29,7 @@ struct AttnFoldInterface : DialectFoldInterface {
 
 void AttnDialect::initialize() {
   addInterfaces<AttnFoldInterface>();
+  registerBytecode();
   registerAttributes();
   registerTypes();
   addOperations<
@@ -36,6 +37,11 @@ void AttnDialect::initialize() {
 #include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
       >();
   declarePromisedInterface<gpu::TargetAttrInterface, TargetAttr>();
+}
+
+Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                            Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
@@ -78,10 +84,9 @@ FailureOr<std::pair<int64_t, int64_t>> attn::getWarpGrid(Operation *op) {
     if (!partitions)
       continue;
     unsigned index = place->getParentRegion()->getRegionNumber();
-    if (auto grid = partitions.getTileGrid(index))
-      return *grid;
-    return partitions.emitOpError("expected 'tiles' in partition ")
-           << partitions.getNames()[index] << ", which has register tiles";
+    auto grid = partitions.getTileGrid(index);
+    assert(grid && "the verifier of partitions lets no tile into others");
+    return *grid;
   }
   auto grid = place->getAttrOfType<DenseI64ArrayAttr>(AttnDialect::kWarpsAttr);
   if (!grid)

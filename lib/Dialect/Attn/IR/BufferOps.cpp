@@ -97,6 +97,12 @@ LogicalResult TransposeOp::verify() {
 
 Value TransposeOp::getViewSource() { return getSource(); }
 
+OpFoldResult TransposeOp::fold(FoldAdaptor) {
+  auto inner = getSource().getDefiningOp<TransposeOp>();
+  return inner && inner.getSource().getType() == getType() ? inner.getSource()
+                                                           : Value();
+}
+
 //===----------------------------------------------------------------------===//
 // ReinterpretOp
 //===----------------------------------------------------------------------===//
@@ -125,6 +131,23 @@ LogicalResult ReinterpretOp::verify() {
 }
 
 Value ReinterpretOp::getViewSource() { return getSource(); }
+
+OpFoldResult ReinterpretOp::fold(FoldAdaptor) {
+  BufferType source = getSource().getType();
+  if (source == getType())
+    return getSource();
+  auto inner = getSource().getDefiningOp<ReinterpretOp>();
+  if (!inner)
+    return {};
+  // Bytes and alignment shrink from view to view, but nothing was compared with
+  // a layout that is not chosen yet.
+  if (isAuto(source.getLayout()) &&
+      !isAuto(inner.getSource().getType().getLayout()) &&
+      !isAuto(getType().getLayout()))
+    return {};
+  getSourceMutable().assign(inner.getSource());
+  return getResult();
+}
 
 //===----------------------------------------------------------------------===//
 // LocalLoadOp, LocalStoreOp

@@ -5,9 +5,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// A CTA has at most 16 warpgroups of which each may have a part.
-static constexpr unsigned kMostParts = 16;
-
 //===----------------------------------------------------------------------===//
 // Signals
 //===----------------------------------------------------------------------===//
@@ -44,25 +41,7 @@ LogicalResult ChannelCreateOp::verify() {
         return emitOpError(
                    "expected roles of different names, got two called '")
                << role.getName() << "'";
-  if (getParts() && (getNumParts() < 2 || getNumParts() > kMostParts))
-    return emitOpError("expected from 2 to ")
-           << kMostParts << " parts, got " << getNumParts();
-  for (unsigned index = 0; getParts() && index < getNumParts(); ++index) {
-    auto name = cast<StringAttr>((*getParts())[index]);
-    if (*findPart(name) != index)
-      return emitOpError("expected one part of each name, got two named ")
-             << name;
-  }
   return success();
-}
-
-std::optional<unsigned> ChannelCreateOp::findPart(StringRef name) {
-  if (getParts())
-    for (auto [index, part] :
-         llvm::enumerate(getParts()->getAsRange<StringAttr>()))
-      if (part.getValue() == name)
-        return index;
-  return std::nullopt;
 }
 
 LogicalResult ChannelAcquireOp::verify() {

@@ -1,6 +1,8 @@
 //===- LoopOps.cpp - The loop over key blocks -----------------------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -136,6 +138,18 @@ LogicalResult KVLoopOp::verify() {
   return success();
 }
 
+LogicalResult KVLoopOp::canonicalize(KVLoopOp op, PatternRewriter &rewriter) {
+  APInt begin, end;
+  bool isEmpty =
+      op.getBegin() == op.getEnd() ||
+      (matchPattern(op.getBegin(), m_ConstantInt(&begin)) &&
+       matchPattern(op.getEnd(), m_ConstantInt(&end)) && end.sle(begin));
+  if (!isEmpty)
+    return failure();
+  rewriter.replaceOp(op, op.getInits());
+  return success();
+}
+
 void KVLoopOp::getAsmBlockArgumentNames(Region &region,
                                         OpAsmSetValueNameFn setName) {
   nameLoopArguments(region.front(), "key", setName);
@@ -203,6 +217,18 @@ LogicalResult TileLoopOp::verify() {
       !ring.getElementType().isInteger(32))
     return emitOpError("expected a ring of ")
            << depth << " i32, one for each slot of the channel, got " << ring;
+  return success();
+}
+
+LogicalResult TileLoopOp::canonicalize(TileLoopOp op,
+                                       PatternRewriter &rewriter) {
+  // Dynamic loops hand tiles to each other, and the counter back.
+  APInt count;
+  if (op.getScheduler() == TileScheduler::Dynamic ||
+      !matchPattern(op.getCount(), m_ConstantInt(&count)) ||
+      count.isStrictlyPositive())
+    return failure();
+  rewriter.replaceOp(op, op.getInits());
   return success();
 }
 

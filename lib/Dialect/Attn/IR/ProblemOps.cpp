@@ -8,6 +8,7 @@
 #include "ElementTypes.h"
 #include "ProblemChecks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Problem/Options.h"
 #include <cmath>
 
 using namespace mlir;
@@ -25,10 +26,12 @@ static Type elementTypeOf(Value value) {
 }
 
 /// Checks a floating-point attribute of a problem.
-static LogicalResult checkFactor(Operation *op, StringRef name, FloatAttr attr,
-                                 bool allowNegative) {
+static LogicalResult checkFactor(Operation *op, StringRef name,
+                                 FactorSign sign) {
+  auto attr = op->getAttrOfType<FloatAttr>(name);
   if (!attr)
     return success();
+  bool allowNegative = sign == FactorSign::AnySign;
   double value = attr.getValueAsDouble();
   if (std::isfinite(value) && (allowNegative ? value != 0 : value > 0))
     return success();
@@ -52,13 +55,20 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
   for (Value init : {o, lse})
     if (init && isa<RankedTensorType>(init.getType()))
       results.push_back(init.getType());
-  build(builder, state, results, q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK,
-        /*page_table=*/Value(), /*q_descale=*/Value(), /*k_descale=*/Value(),
-        /*v_descale=*/Value(), /*mask=*/MaskAttr(), /*scale=*/FloatAttr(),
-        /*softcap=*/FloatAttr(), /*max_seqlen_q=*/IntegerAttr(),
-        /*page_size=*/IntegerAttr(), /*kv_splits=*/IntegerAttr(),
-        /*rope_dim=*/IntegerAttr(), /*out_scale=*/FloatAttr(),
-        /*plan=*/PlanAttrInterface());
+  state.addTypes(results);
+  // A segment for each operand of the op; those behind cu_seqlens are empty.
+  auto &segments = state.getOrAddProperties<Properties>().operandSegmentSizes;
+  segments.fill(0);
+  const Value operands[] = {q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK};
+  for (auto [segment, operand] : llvm::enumerate(operands)) {
+    if (!operand)
+      continue;
+    state.addOperands(operand);
+    segments[segment] = 1;
+  }
+  // score_mod and mask_mod.
+  state.addRegion();
+  state.addRegion();
 }
 
 MutableOperandRange AttentionOp::getDpsInitsMutable() {
@@ -395,13 +405,13 @@ LogicalResult AttentionOp::verify() {
       failed(checkPages(*this)) || failed(checkExtents(*this)) ||
       failed(checkDescales(*this)))
     return failure();
-  // attention_c17, attention_c18, attention_c26
-  if (failed(checkFactor(*this, "scale", getScaleAttr(),
-                         /*allowNegative=*/true)) ||
-      failed(checkFactor(*this, "softcap", getSoftcapAttr(),
-                         /*allowNegative=*/false)) ||
-      failed(checkFactor(*this, "out_scale", getOutScaleAttr(),
-                         /*allowNegative=*/false)))
+  // attention_c17, attention_c18
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  if (failed(checkFactor(*this, NAME, FactorSign::SIGN)))                      \
+    return failure();
+#include "attn/Problem/Options.def"
+  // attention_c26
+  if (failed(checkFactor(*this, "out_scale", FactorSign::Positive)))
     return failure();
   // attention_c29
   return checkResults(*this, {{"o", getO()}, {"lse", getLse()}});

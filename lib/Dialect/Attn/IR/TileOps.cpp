@@ -1,6 +1,8 @@
 //===- TileOps.cpp - Register tiles ---------------------------------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -35,6 +37,34 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+/// `splat`, the same constant everywhere, as a tile of another type.
+static Attribute resize(DenseElementsAttr splat, Type type) {
+  return splat.resizeSplat(cast<ShapedType>(type));
+}
+
+OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
+  auto broadcast = getSource().getDefiningOp<BroadcastOp>();
+  if (getKind() == ReduceKind::Max && !getPartial() && broadcast &&
+      broadcast.getSource().getType() == getType())
+    return broadcast.getSource();
+  auto constant = dyn_cast_if_present<SplatElementsAttr>(adaptor.getSource());
+  if (!constant)
+    return {};
+  // A sum of negative zeros is another number than 0 in bits.
+  bool isZero = isa<FloatType>(constant.getElementType())
+                    ? constant.getSplatValue<APFloat>().isPosZero()
+                    : isa<IntegerType>(constant.getElementType()) &&
+                          constant.getSplatValue<APInt>().isZero();
+  if (getKind() == ReduceKind::Add && !isZero)
+    return {};
+  return resize(constant, getType());
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  auto constant = dyn_cast_if_present<SplatElementsAttr>(adaptor.getSource());
+  return constant ? resize(constant, getType()) : Attribute();
+}
+
 LogicalResult BroadcastOp::verify() {
   RankedTensorType source = tileType(getSource()),
                    result = tileType(getResult());
@@ -63,7 +93,11 @@ LogicalResult ConvertLayoutOp::verify() {
 }
 
 OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
-  return getSource().getType() == getType() ? getSource() : Value();
+  if (getSource().getType() == getType())
+    return getSource();
+  auto inner = getSource().getDefiningOp<ConvertLayoutOp>();
+  return inner && inner.getSource().getType() == getType() ? inner.getSource()
+                                                           : Value();
 }
 
 LogicalResult Exp2Op::verify() {
@@ -91,6 +125,24 @@ LogicalResult ApplyMaskOp::verify() {
   if (!getLimit() && !getLower() && !getUpper())
     return emitOpError("expected at least one of limit, lower and upper");
   return getQuads() ? verifyQuads(*this, tile) : success();
+}
+
+OpFoldResult ApplyMaskOp::fold(FoldAdaptor) {
+  auto inner = getSource().getDefiningOp<ApplyMaskOp>();
+  // All operands but the tile, and the attributes.
+  if (inner && inner->getAttrDictionary() == (*this)->getAttrDictionary() &&
+      llvm::equal(inner->getOperands().drop_front(),
+                  (*this)->getOperands().drop_front()))
+    return getSource();
+  return {};
+}
+
+OpFoldResult MapElementsOp::fold(FoldAdaptor) {
+  Block &block = getBody().front();
+  auto yield = dyn_cast<YieldOp>(block.back());
+  bool isIdentity = yield && llvm::hasSingleElement(block) &&
+                    yield.getOperand(0) == block.getArgument(0);
+  return isIdentity ? getSource() : Value();
 }
 
 LogicalResult MapElementsOp::verifyRegions() {
@@ -203,6 +255,24 @@ LogicalResult RareOp::verifyRegions() {
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
+}
+
+LogicalResult RareOp::canonicalize(RareOp op, PatternRewriter &rewriter) {
+  DenseElementsAttr condition;
+  if (!matchPattern(op.getCondition(), m_Constant(&condition)) ||
+      !condition.isSplat())
+    return failure();
+  if (!condition.getSplatValue<bool>()) {
+    rewriter.replaceOp(op, op.getDefaults());
+    return success();
+  }
+  Block *body = &op.getBody().front();
+  auto yield = cast<YieldOp>(body->getTerminator());
+  SmallVector<Value> results(yield.getOperands());
+  rewriter.eraseOp(yield);
+  rewriter.inlineBlockBefore(body, op);
+  rewriter.replaceOp(op, results);
+  return success();
 }
 
 OperandRange RareOp::getEntrySuccessorOperands(RegionSuccessor successor) {

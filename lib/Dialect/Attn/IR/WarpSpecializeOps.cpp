@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Target/TargetTable.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -229,6 +230,23 @@ static void getRegionsOrParent(Operation *op, RegionBranchPoint point,
 void WarpSpecializeOp::getSuccessorRegions(
     RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &successors) {
   getRegionsOrParent(*this, point, successors);
+}
+
+/// Erases an op whose region does nothing.
+static LogicalResult eraseIfEmpty(Operation *op, PatternRewriter &rewriter) {
+  if (!llvm::hasSingleElement(op->getRegion(0).front()))
+    return failure();
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult ElectOp::canonicalize(ElectOp op, PatternRewriter &rewriter) {
+  return eraseIfEmpty(op, rewriter);
+}
+
+LogicalResult ClusterLeaderOp::canonicalize(ClusterLeaderOp op,
+                                            PatternRewriter &rewriter) {
+  return eraseIfEmpty(op, rewriter);
 }
 
 void ElectOp::getSuccessorRegions(

@@ -152,6 +152,10 @@ LogicalResult ExtendColumnsOp::verify() {
   return success();
 }
 
+OpFoldResult ExtendColumnsOp::fold(FoldAdaptor) {
+  return getSource().getType() == getType() ? getSource() : Value();
+}
+
 LogicalResult NarrowOperandOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   auto result = cast<RankedTensorType>(getType());

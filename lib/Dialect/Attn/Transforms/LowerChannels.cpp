@@ -4,8 +4,9 @@
 // signalled by the releases of role r and awaited by the acquires of the role
 // after it. A cursor becomes an i32, the slot in bits 0 to 15 and the parity of
 // the phase that the role waits for in bit 16. Role 0 waits first for the phase
-// before phase 0, which an initialised mbarrier counts as complete. With p
-// parts an array has p times d mbarriers, the d of a part in a row.
+// before phase 0, which an initialised mbarrier counts as complete. The array
+// of a role that hands slots on in p parts has p times d mbarriers, the d of a
+// part in a row. Tokens of parts are positions like those of whole slots.
 //
 // First everything is checked and counted, then everything is rewritten.
 //
@@ -110,9 +111,9 @@ void ChannelRewriter::makeBarriers() {
   for (auto [key, info] : analysis.getChannels()) {
     ChannelCreateOp channel = key;
     OpBuilder b(channel);
-    auto type = MBarriersType::get(
-        b.getContext(), channel.getType().getDepth() * channel.getNumParts());
     for (auto role : channel.getRoles().getAsRange<RoleAttr>()) {
+      auto type = MBarriersType::get(
+          b.getContext(), channel.getType().getDepth() * role.getNumParts());
       std::string name = (channel.getName() + "." + role.getName()).str();
       barriers[channel].push_back(MBarrierAllocOp::create(
           b, channel.getLoc(), type, b.getStringAttr(name), IntegerAttr()));
@@ -253,7 +254,7 @@ void ChannelRewriter::run() {
   });
   DenseSet<Value> made;
   for (ChannelUserOpInterface user : users)
-    made.insert(user.getMadeHandle());
+    made.insert_range(user->getResults());
   Type i32 = IntegerType::get(kernel.getContext(), 32);
   for (auto [value, owner] : analysis.getOwners())
     if (!made.contains(value))
@@ -271,6 +272,14 @@ void ChannelRewriter::run() {
       break;
     case ChannelUse::Release:
       rewriteRelease(user);
+      break;
+    case ChannelUse::Split:
+      for (Value part : user->getResults())
+        part.replaceAllUsesWith(user.getUsedHandle()->get());
+      break;
+    case ChannelUse::Join:
+      // All of them are the slot's position.
+      user.getMadeHandle().replaceAllUsesWith(user->getOperands().back());
       break;
     default:
       llvm_unreachable("other users stay, or were refused");
@@ -295,8 +304,11 @@ void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
       bytes += llvm::formatv("{0}{1}", bytes.empty() ? "" : ", ", announced);
   }
   int64_t depth = channel.getType().getDepth();
-  int64_t parts = channel.getNumParts();
-  int64_t count = depth * parts * int64_t(info.roles.size());
+  int64_t parts = 1, count = 0;
+  for (auto role : channel.getRoles().getAsRange<RoleAttr>()) {
+    parts = std::max<int64_t>(parts, role.getNumParts());
+    count += depth * role.getNumParts();
+  }
   remark::passed(channel.getLoc(), remark::RemarkOpts::name("channel")
                                        .category("attn.lower-channels")
                                        .function(kernel.getName()))

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Schedule/Core/Outline.h"
 #include "attn/Schedule/Core/PlanCandidates.h"
@@ -111,6 +112,8 @@ LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
            << "cannot be computed by plan " << entry.plan << " of plan table "
            << table.getName() << ": " << why;
   };
+  if (std::optional<TextProblem> problem = findTextProblem(entry.plan))
+    return fail("expected a plan as IR prints it: " + problem->message);
   PlanAttrInterface plan;
   std::string reason;
   {

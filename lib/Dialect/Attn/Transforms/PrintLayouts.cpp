@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Layout/Picture.h"
 #include "attn/Target/ToolMain.h"
@@ -151,6 +152,11 @@ FailureOr<Drawing> AttnPrintLayoutsPass::drawingOfOptions() {
     }
     extents.push_back(extent);
   }
+  for (StringRef text : {StringRef(element), StringRef(layout)})
+    if (std::optional<TextProblem> problem = findTextProblem(text)) {
+      module.emitError("cannot read an option's text: ") << problem->message;
+      return failure();
+    }
   Type elementType = parseType(element, context);
   if (!elementType)
     return failure();

@@ -83,12 +83,17 @@ static bool isCursor(Value handle) { return isa<CursorType>(handle.getType()); }
 /// The rights to acquire all parts of a slot, and those that an op takes.
 static std::pair<Rights, Rights> getParts(ChannelUserOpInterface acquire) {
   auto channel = acquire.getUsedChannel().getDefiningOp<ChannelCreateOp>();
-  unsigned count = channel ? channel.getNumParts() : 1;
-  Rights all = ((Rights(1) << count) - 1) * kAcquire;
-  std::optional<unsigned> part;
-  if (std::optional<StringRef> name = acquire.getUsedPart(); channel && name)
-    part = channel.findPart(*name);
-  return {all, part ? kAcquire << *part : all};
+  std::optional<unsigned> role;
+  if (channel)
+    role = channel.findRole(acquire.getUsedRole());
+  if (!role)
+    return {kAcquire, kAcquire};
+  RoleAttr before = channel.getRoleBefore(*role);
+  Rights all = ((Rights(1) << before.getNumParts()) - 1) * kAcquire;
+  for (auto [index, part] : llvm::enumerate(before.getParts()))
+    if (part.getValue() == acquire.getUsedPart())
+      return {all, kAcquire << index};
+  return {all, all};
 }
 
 static std::string getKind(Value handle) {

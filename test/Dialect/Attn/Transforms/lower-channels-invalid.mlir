@@ -550,7 +550,7 @@ gpu.module @kernels {
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
-      // expected-error@below {{expected no part of channel 'q', which has none}}
+      // expected-error@below {{expected no part of channel 'q', whose slots role 'producer' hands on as a whole}}
       %i0, %t0 = attn.channel.acquire %q[%c] as "consumer" part "upper" : !attn.channel<1>
     }
     partition "producer" warps 4 registers 24 {
@@ -564,7 +564,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @which_part() kernel {
     // expected-note@below {{the channel is here}}
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
@@ -582,7 +582,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @unknown_part() kernel {
     // expected-note@below {{the channel is here}}
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
@@ -600,7 +600,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @part_of_each() kernel {
     // expected-note@below {{the channel is here}}
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 12 tiles [12, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
@@ -618,7 +618,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @one_released() kernel {
     // expected-error@below {{expected a release of each part by role 'consumer' of channel 'q', got none of "lower"}}
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     // expected-note@below {{so the role after it would wait forever}}
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
@@ -641,7 +641,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @mixed(%cond: i1) kernel {
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       %c = attn.cursor.start %q as "consumer" : !attn.channel<1>
@@ -650,7 +650,7 @@ gpu.module @kernels {
       %r = scf.if %cond -> !attn.token {
         scf.yield %t0 : !attn.token
       } else {
-        // expected-error@below {{expected cursors and tokens of one role to meet, got role 'consumer' of channel 'q' and role 'consumer' of channel 'q' (part "lower")}}
+        // expected-error@below {{expected cursors and tokens of one role to meet, got role 'consumer' of channel 'q' (part "upper") and role 'consumer' of channel 'q' (part "lower")}}
         scf.yield %t1 : !attn.token
       }
     }
@@ -823,6 +823,168 @@ gpu.module @kernels {
       // expected-error@below {{expected to stand in partition "left" or "right" of role 'use', got partition "load"}}
       %i, %t = attn.channel.acquire %k[%c] as "use" : !attn.channel<1>
       attn.channel.release %k, %t as "use" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @whole_for_parts() kernel {
+    // expected-note@below {{the channel's roles are here}}
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<1>
+      // expected-error@below {{expected a token of a part in which role 'softmax' hands a slot on, got one of a whole slot}}
+      attn.channel.release %s, %t as "softmax" : !attn.channel<1>
+    }
+    partition "mma" warps 4 registers 24 {
+      %c = attn.cursor.start %s as "mma" : !attn.channel<1>
+      %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<1>
+      %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<1>
+      %w = attn.channel.join %s, %front, %back as "mma" : !attn.channel<1>
+      attn.channel.release %s, %w as "mma" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @part_for_whole() kernel {
+    // expected-note@below {{the channel's roles are here}}
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<1>
+      %f, %b = attn.channel.split %s, %t as "softmax" : !attn.channel<1> -> !attn.token, !attn.token
+      attn.channel.release %s, %f as "softmax" : !attn.channel<1>
+      attn.channel.release %s, %b as "softmax" : !attn.channel<1>
+    }
+    partition "mma" warps 4 registers 24 {
+      %c = attn.cursor.start %s as "mma" : !attn.channel<1>
+      %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<1>
+      %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<1>
+      // expected-error@below {{expected a token of a whole slot, as role 'mma' hands it on, got one of a part}}
+      attn.channel.release %s, %front as "mma" : !attn.channel<1>
+      attn.channel.release %s, %back as "mma" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @three_parts() kernel {
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<1>
+      // expected-error@below {{expected a result for each of 2 parts of role 'softmax', got 3}}
+      %f, %m, %b = attn.channel.split %s, %t as "softmax" : !attn.channel<1> -> !attn.token, !attn.token, !attn.token
+    }
+    partition "mma" warps 4 registers 24 {
+      %c = attn.cursor.start %s as "mma" : !attn.channel<1>
+      %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<1>
+      %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<1>
+      %w = attn.channel.join %s, %front, %back as "mma" : !attn.channel<1>
+      attn.channel.release %s, %w as "mma" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @split_part() kernel {
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<1>
+      %f, %b = attn.channel.split %s, %t as "softmax" : !attn.channel<1> -> !attn.token, !attn.token
+      attn.channel.release %s, %f as "softmax" : !attn.channel<1>
+      attn.channel.release %s, %b as "softmax" : !attn.channel<1>
+    }
+    partition "mma" warps 4 registers 24 {
+      %c = attn.cursor.start %s as "mma" : !attn.channel<1>
+      %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<1>
+      %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<1>
+      // expected-error@below {{expected a result for each of 0 parts of role 'mma', got 2}}
+      %f, %b = attn.channel.split %s, %front as "mma" : !attn.channel<1> -> !attn.token, !attn.token
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @join_one() kernel {
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<1>
+      %f, %b = attn.channel.split %s, %t as "softmax" : !attn.channel<1> -> !attn.token, !attn.token
+      attn.channel.release %s, %f as "softmax" : !attn.channel<1>
+      attn.channel.release %s, %b as "softmax" : !attn.channel<1>
+    }
+    partition "mma" warps 4 registers 24 {
+      %c = attn.cursor.start %s as "mma" : !attn.channel<1>
+      %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<1>
+      %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<1>
+      // expected-error@below {{expected each of 2 parts once, got 1 of them in 1 tokens}}
+      %w = attn.channel.join %s, %front as "mma" : !attn.channel<1>
+      attn.channel.release %s, %w as "mma" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @join_twice() kernel {
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<1>
+      %f, %b = attn.channel.split %s, %t as "softmax" : !attn.channel<1> -> !attn.token, !attn.token
+      attn.channel.release %s, %f as "softmax" : !attn.channel<1>
+      attn.channel.release %s, %b as "softmax" : !attn.channel<1>
+    }
+    partition "mma" warps 4 registers 24 {
+      %c = attn.cursor.start %s as "mma" : !attn.channel<1>
+      %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<1>
+      %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<1>
+      // expected-error@below {{expected each of 2 parts once, got 1 of them in 2 tokens}}
+      %w = attn.channel.join %s, %front, %front as "mma" : !attn.channel<1>
+      attn.channel.release %s, %w as "mma" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @bytes_of_parts() kernel {
+    // expected-error@below {{expected role 'load', which signals by tx, to hand slots on in the parts of role 'use' before it}}
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"load", tx>, #attn.role<"use", arrive, parts = ["front", "back"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "use" warps 4 registers 96 {
+    }
+    partition "load" warps 4 registers 24 {
     }
     gpu.return
   }

@@ -360,7 +360,7 @@ gpu.module @kernels {
 // REMARK-SAME: barriers=8, bytes="8192, 16384", counts="producer 1, consumer 4", depth=2, multicast=1, parts=2
 gpu.module @kernels {
   gpu.func @parts(%map: !map, %i: i32) kernel {
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<2>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<2>
     %a = attn.alloc {name = "a"} : !slot
     %b = attn.alloc {name = "b"} : !slot
     %d = attn.alloc {name = "d"} : !slot
@@ -513,6 +513,51 @@ gpu.module @kernels {
         %i, %t = attn.channel.acquire %k[%c] as "load" : !attn.channel<2>
         attn.channel.release %k, %t as "load" : !attn.channel<2>
       }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A role that takes slots as a whole and hands them on in two parts, and one
+// that takes the parts and hands the slot on as a whole: only the array between
+// them has mbarriers for each part. Tokens of parts are the slot's position.
+// CHECK-LABEL: gpu.func @own_parts
+// CHECK: %[[S:.*]] = attn.mbarrier.alloc {name = "s.mma"} : <2>
+// CHECK: %[[P:.*]] = attn.mbarrier.alloc {name = "s.softmax"} : <4>
+// CHECK: attn.mbarrier.init %[[S]] {count = 1 : i64} : <2>
+// CHECK: attn.mbarrier.init %[[P]] {count = 4 : i64} : <4>
+// CHECK: partition "softmax"
+// CHECK: attn.mbarrier.wait %[[S]][%[[SLOT:.*]]] parity
+// CHECK-NEXT: attn.mbarrier.arrive %[[P]][%[[SLOT]]]
+// CHECK-NEXT: attn.mbarrier.arrive %[[P]][%[[BACK:.*]]] : <4>
+// CHECK: partition "mma"
+// CHECK: attn.mbarrier.wait %[[P]][%[[FIRST:.*]]] parity
+// CHECK-NEXT: attn.mbarrier.wait %[[P]][%[[SECOND:.*]]] parity
+// CHECK-NEXT: attn.mbarrier.arrive %[[S]][%[[FIRST]]]
+// REMARK: counts="mma 1, softmax 4", depth=2, multicast=1, parts=2
+gpu.module @kernels {
+  gpu.func @own_parts(%n: i32) kernel {
+    %s = attn.channel.create {name = "s", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "softmax" warps 4 registers 96 {
+      %c = attn.cursor.start %s as "softmax" : !attn.channel<2>
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<2>
+      %front, %back = attn.channel.split %s, %t as "softmax" : !attn.channel<2> -> !attn.token, !attn.token
+      attn.channel.release %s, %front as "softmax" : !attn.channel<2>
+      attn.channel.release %s, %back as "softmax" : !attn.channel<2>
+    }
+    partition "mma" warps 1 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %s as "mma" : !attn.channel<2>
+        %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<2>
+        %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<2>
+        %t = attn.channel.join %s, %front, %back as "mma" : !attn.channel<2>
+        attn.channel.release %s, %t as "mma" : !attn.channel<2>
+      }
+    }
+    partition "idle" warps 3 registers 24 {
     }
     gpu.return
   }

@@ -197,3 +197,13 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @open_sums(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{the parent's layout is not known yet}}
+    %l = tensor.splat %x : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
+    gpu.return
+  }
+}

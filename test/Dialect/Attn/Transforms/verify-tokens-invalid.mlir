@@ -420,7 +420,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @part_twice() kernel {
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-note@below {{the cursor is made here}}
@@ -444,7 +444,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @part_left() kernel {
-    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", arrive, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 96 {
       // expected-error@below {{expected an acquire of each position that is advanced from, got none of this cursor's}}

@@ -56,7 +56,7 @@ gpu.module @kernels {
     %a = attn.alloc {name = "a"} : !a_ring
     %b = attn.alloc {name = "b"} : !b_ring
     %o = attn.alloc {name = "o"} : !a
-    %ach = attn.channel.create {name = "a", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]$PARTS} : !ca
+    %ach = attn.channel.create {name = "a", roles = [#attn.role<"producer", tx$PARTS>, #attn.role<"consumer", arrive$PARTS>]} : !ca
     %bch = attn.channel.create {name = "b", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !cb
     attn.warp_specialize
     partition "consumer" warps 8 tiles [8, 1] registers 240 {

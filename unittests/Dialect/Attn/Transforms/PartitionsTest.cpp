@@ -21,9 +21,9 @@ std::string replaceAll(std::string text, llvm::StringRef key,
   return text;
 }
 
-/// C (128 x 64) = A B over blocks of 64 of the contraction. The partition `upper`
-/// has rows 0 to 63 of C, `lower` the others. They stand in front of the loading
-/// warp or behind it.
+/// C (128 x 64) = A B over blocks of 64 of the contraction. The partition
+/// `upper` has rows 0 to 63 of C, `lower` the others. They stand in front of
+/// the loading warp or behind it.
 std::string getProduct(bool consumersFirst) {
   std::string text = R"(
 !map = !attn.tensor_map<64x64xbf16, swizzle = 128>
@@ -142,6 +142,94 @@ TEST(Partitions, TilesInTwoOfThem) {
               << blocks << " blocks, element " << i << ", " << j;
         }
     }
+  }
+}
+
+/// A warp loads a tile, one partition takes it as a whole and hands it on in
+/// two parts, and another one that waits for both parts stores it and hands the
+/// slot back as a whole.
+constexpr llvm::StringLiteral kRelay = R"(
+!map = !attn.tensor_map<64x64xbf16, swizzle = 128>
+!slot = !attn.buffer<64x64xbf16, #attn.swizzled<span = 128>, shared>
+!ring = !attn.buffer<2x64x64xbf16, #attn.swizzled<span = 128>, shared>
+!tile = tensor<64x64xbf16, #attn.auto>
+!channel = !attn.channel<2>
+gpu.module @kernels {
+  gpu.func @relay(%map: !map, %out: !llvm.ptr<1>, %blocks: i32) kernel
+      attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %height = arith.constant 64 : i32
+    %a = attn.alloc {name = "a"} : !ring
+    %ch = attn.channel.create {name = "a", roles = [#attn.role<"load", tx>, #attn.role<"relay", arrive, parts = ["front", "back"]>, #attn.role<"store", arrive>]} : !channel
+    attn.warp_specialize
+    partition "store" warps 4 tiles [4, 1] registers 168 {
+      %c = attn.cursor.start %ch as "store" : !channel
+      %offset = arith.constant 0 : i64
+      %stride = arith.constant 64 : i64
+      %rows = arith.muli %blocks, %height : i32
+      %view = attn.global_view %out[%offset] rows %rows stride %stride : !attn.global<?x64xbf16>
+      %e = scf.for %j = %zero to %blocks step %one iter_args(%i = %c) -> (!attn.cursor) : i32 {
+        %s, %front = attn.channel.acquire %ch[%i] as "store" part "front" : !channel
+        %same, %back = attn.channel.acquire %ch[%i] as "store" part "back" : !channel
+        %slot = attn.slot %a[%s] : !ring -> !slot
+        %tile = attn.local_load %slot : !slot -> !tile
+        %row = arith.muli %j, %height : i32
+        attn.global_store %tile, %view[%row] : !tile, !attn.global<?x64xbf16>
+        %whole = attn.channel.join %ch, %front, %back as "store" : !channel
+        attn.channel.release %ch, %whole as "store" : !channel
+        %n = attn.cursor.advance %i on %ch : !channel
+        scf.yield %n : !attn.cursor
+      }
+    }
+    partition "relay" warps 4 tiles [4, 1] registers 168 {
+      %c = attn.cursor.start %ch as "relay" : !channel
+      %e = scf.for %j = %zero to %blocks step %one iter_args(%i = %c) -> (!attn.cursor) : i32 {
+        %s, %t = attn.channel.acquire %ch[%i] as "relay" : !channel
+        %slot = attn.slot %a[%s] : !ring -> !slot
+        %tile = attn.local_load %slot : !slot -> !tile
+        %twice = arith.addf %tile, %tile : !tile
+        attn.local_store %twice, %slot : !tile, !slot
+        %front, %back = attn.channel.split %ch, %t as "relay" : !channel -> !attn.token, !attn.token
+        attn.channel.release %ch, %front as "relay" : !channel
+        attn.channel.release %ch, %back as "relay" : !channel
+        %n = attn.cursor.advance %i on %ch : !channel
+        scf.yield %n : !attn.cursor
+      }
+    }
+    partition "load" warps 1 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %ch as "load" : !channel
+        %e = scf.for %j = %zero to %blocks step %one iter_args(%i = %c) -> (!attn.cursor) : i32 {
+          %row = arith.muli %j, %height : i32
+          %s, %t = attn.channel.acquire %ch[%i] as "load" : !channel
+          %slot = attn.slot %a[%s] : !ring -> !slot
+          attn.tma.load %map[%row, %zero], %slot token %t : !map, !slot
+          attn.channel.release %ch, %t as "load" : !channel
+          %n = attn.cursor.advance %i on %ch : !channel
+          scf.yield %n : !attn.cursor
+        }
+      }
+    }
+    partition "rest" warps 3 registers 24 {
+    }
+    gpu.return
+  }
+})";
+
+TEST(Partitions, WholeSlotsAndParts) {
+  KernelRunner kernel(kRelay.str());
+  ASSERT_TRUE(bool(kernel));
+  for (int32_t blocks : {1, 2, 5}) {
+    HostTensor in = HostTensor::random(DType::BF16, {64 * blocks, 64});
+    HostTensor out = HostTensor::output(DType::BF16, {64 * blocks, 64});
+    kernel.clear();
+    kernel.passMap(in, {64, 64}, 128);
+    kernel.pass(out);
+    kernel.pass(blocks);
+    kernel.run(384);
+    for (int64_t i = 0; i < in.size(); ++i)
+      ASSERT_EQ(out.at(i), 2 * in.at(i)) << blocks << " blocks, element " << i;
   }
 }
 

@@ -15,6 +15,7 @@
 #include "attn/Dialect/Attn/IR/ProductCompletion.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TileLayout.h"
+#include "attn/Problem/Mask.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -8,6 +8,7 @@ include "attn/Dialect/Attn/IR/AttnEnums.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "attn/Dialect/Attn/IR/AttnPlans.td"
 include "attn/Dialect/Attn/IR/AttnTargetAttr.td"
+include "attn/Problem/MaskEnums.td"
 include "mlir/IR/TensorEncoding.td"
 
 //===----------------------------------------------------------------------===//
@@ -228,29 +229,42 @@ def Attn_RoleAttr : Attn_Attr<"Role", "role"> {
     on when all have released it. A partition may have several roles of one
     channel: its elected thread may load what all of its warps read.
 
+    With `parts` the role hands a slot on in parts, one by one, each with
+    mbarriers of its own. The role after it acquires these parts, and may itself
+    hand the slot on in other parts or as a whole (`attn.channel.split`,
+    `attn.channel.join`). So the rows of a warpgroup can be awaited, or free
+    again, before those of another one.
+
     - `arrive`: one lane of each warp of the participants arrives (so the count
       is the number of their warps);
     - `tx`: the slot is complete when the bytes of the copies started for it
       have arrived.
 
-    Example: `#attn.role<"producer", tx>`, `#attn.role<"loader" in ["consumer"], tx>`.
+    Example: `#attn.role<"producer", tx>`, `#attn.role<"loader" in ["consumer"], tx>`,
+    `#attn.role<"softmax", arrive, parts = ["front", "back"]>`.
   }];
   let parameters = (ins
     StringRefParameter<"its name in the channel">:$name,
     EnumParameter<Attn_SignalKind>:$signal,
-    ArrayRefParameter<"::mlir::StringAttr", "the partitions that take part">:$partitions);
+    ArrayRefParameter<"::mlir::StringAttr", "the partitions that take part">:$partitions,
+    OptionalArrayRefParameter<"::mlir::StringAttr", "names of the parts in which it hands slots on; without them as a whole">:$parts);
   let builders = [
     // A role of the partition of its name.
     AttrBuilder<(ins "::llvm::StringRef":$name,
                      "::mlir::attn::SignalKind":$signal), [{
       return $_get($_ctxt, name, signal,
-                   ::llvm::ArrayRef(::mlir::StringAttr::get($_ctxt, name)));
+                   ::llvm::ArrayRef(::mlir::StringAttr::get($_ctxt, name)),
+                   ::llvm::ArrayRef<::mlir::StringAttr>());
     }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// True if the partition `name` takes part.
     bool hasPartition(::llvm::StringRef name) const;
+    /// How often the role releases a slot: 1 without parts.
+    unsigned getNumParts() const {
+      return getParts().empty() ? 1 : getParts().size();
+    }
   }];
 }
 

@@ -18,9 +18,14 @@ def Attn_Dialect : Dialect {
   let description = [{
     One op, `attn.attention`, states an attention problem. Passes turn it, step
     by visible step, into a kernel for one NVIDIA target. The dialect has a
-    family of ops for each concern: the problem, buffers in shared memory,
-    copies, matrix instructions, register tiles, and the loop over blocks of
-    keys.
+    family of ops for each concern: the problem, buffers in shared memory, copies,
+    bulk copies by TMA, matrix instructions of a warp and of a warpgroup, register
+    tiles, the loops over blocks of keys and over tiles, partitions of a CTA's
+    warps, the channels by which they hand slots to each other, and the barriers
+    that these become.
+
+    Bytecode says which version of the dialect wrote it
+    ([Bytecode](../Rationale/Bytecode.md)).
 
     Register tiles are `tensor` values whose encoding is a layout attribute of
     this dialect, so that `arith`, `math` and `scf` work on them. Shared memory
@@ -34,6 +39,7 @@ def Attn_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
     /// Dictionary attribute on a kernel: its launch record.
     static constexpr llvm::StringLiteral kLaunchAttr = "attn.launch";
@@ -50,6 +56,7 @@ def Attn_Dialect : Dialect {
 
     void registerAttributes();
     void registerTypes();
+    void registerBytecode();
   }];
 }
 

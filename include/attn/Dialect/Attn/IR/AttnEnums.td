@@ -3,6 +3,7 @@
 #ifndef ATTN_DIALECT_ATTN_IR_ATTNENUMS_TD
 #define ATTN_DIALECT_ATTN_IR_ATTNENUMS_TD
 
+include "attn/Dialect/Attn/IR/AttnDialect.td"
 include "mlir/IR/EnumAttr.td"
 
 class Attn_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
@@ -10,16 +11,6 @@ class Attn_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let cppNamespace = "::mlir::attn";
   let genSpecializedAttr = 0;
 }
-
-def Attn_MaskKind : Attn_I32Enum<"MaskKind", "which keys a query attends to", [
-  I32EnumAttrCase<"None", 0, "none">,
-  I32EnumAttrCase<"Causal", 1, "causal">,
-  I32EnumAttrCase<"Window", 2, "window">]>;
-
-def Attn_MaskAlign : Attn_I32Enum<"MaskAlign",
-    "where the diagonal of a mask lies when Nq and Nk differ", [
-  I32EnumAttrCase<"TopLeft", 0, "top_left">,
-  I32EnumAttrCase<"BottomRight", 1, "bottom_right">]>;
 
 def Attn_MemorySpace : Attn_I32Enum<"MemorySpace", "where a buffer lives", [
   I32EnumAttrCase<"Shared", 0, "shared">,

@@ -79,6 +79,8 @@ def Attn_TransposeOp : Attn_Op<"transpose", [Pure, DeclareOpInterfaceMethods<Vie
     A view: no data moves. The layout is `#attn.transposed` of the source's, or
     `#attn.auto` if that is not chosen yet.
 
+    Folds: the transpose of a transpose is the buffer.
+
     Example:
 
     ```mlir
@@ -92,6 +94,7 @@ def Attn_TransposeOp : Attn_Op<"transpose", [Pure, DeclareOpInterfaceMethods<Vie
   let results = (outs Res<Attn_BufferType, "the transposed view">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Attn_ReinterpretOp : Attn_Op<"reinterpret", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
@@ -100,6 +103,9 @@ def Attn_ReinterpretOp : Attn_Op<"reinterpret", [Pure, DeclareOpInterfaceMethods
     A view of the same bytes with another shape, element type or layout. The
     verifier checks that the result needs no more bytes than the source has
     (once both layouts are chosen).
+
+    Folds: a view of the buffer's own type is the buffer, a view of a view is one
+    of the buffer behind it.
 
     Undefined behaviour: reading bytes that were written under another type
     whose layout puts other elements there.
@@ -117,6 +123,7 @@ def Attn_ReinterpretOp : Attn_Op<"reinterpret", [Pure, DeclareOpInterfaceMethods
   let results = (outs Res<Attn_BufferType, "the view">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Attn_LocalLoadOp : Attn_Op<"local_load"> {

@@ -22,23 +22,18 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
     and derives counts, bytes and phases; it initialises them before the
     `attn.warp_specialize`, where the channel must be made.
 
-    With `parts` a slot has parts that are handed over one by one: each has
-    mbarriers of its own, and every role acquires and releases each part once. So
-    the rows of a warpgroup can be awaited, or free again, before those of
-    another one.
-
     Example:
 
     ```mlir
     func.func @channel() {
       %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
-      %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>], parts = ["upper", "lower"]} : !attn.channel<1>
+      %q = attn.channel.create {name = "q", roles = [#attn.role<"producer", tx, parts = ["upper", "lower"]>, #attn.role<"consumer", arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
       return
     }
     ```
   }];
-  let arguments = (ins Described<StrAttr, "what it hands over, in messages and printed IR">:$name, Attn_RoleArrayAttr:$roles,
-    Described<OptionalAttr<StrArrayAttr>, "names of the parts of a slot; without them it is one">:$parts);
+  let arguments = (ins Described<StrAttr, "what it hands over, in messages and printed IR">:$name,
+    Attn_RoleArrayAttr:$roles);
   let results = (outs Res<Attn_ChannelType, "the channel">:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -48,13 +43,10 @@ def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
     ::mlir::attn::RoleAttr getRole(unsigned index) {
       return ::llvm::cast<::mlir::attn::RoleAttr>(getRoles()[index]);
     }
-    /// How often each role acquires a slot: 1 without parts.
-    unsigned getNumParts() {
-      std::optional<::mlir::ArrayAttr> parts = getParts();
-      return parts ? parts->size() : 1;
+    /// The role whose releases the acquires of role `index` wait for.
+    ::mlir::attn::RoleAttr getRoleBefore(unsigned index) {
+      return getRole((index + getRoles().size() - 1) % getRoles().size());
     }
-    /// The index of a part, or nothing.
-    std::optional<unsigned> findPart(::llvm::StringRef name);
   }];
 }
 
@@ -118,9 +110,9 @@ def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>, Attn
   let summary = "waits for a slot of a channel";
   let description = [{
     Waits until the role before `role` has released the slot at `cursor`, and
-    returns its index and the right to touch it. Of a channel with parts it takes
-    the one named by `part` or, with `each_warpgroup`, in each warpgroup of the
-    partition the part of the warpgroup's number.
+    returns its index and the right to touch it. Where that role hands a slot on
+    in parts it takes the one named by `part` or, with `each_warpgroup`, in each
+    warpgroup of the partition the part of the warpgroup's number.
 
     Undefined behaviour: a cursor of another channel or role; acquiring a
     position, or a part of it, twice or out of order.
@@ -141,7 +133,7 @@ def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>, Attn
     Arg<Attn_ChannelType, "the channel">:$channel,
     Arg<Attn_CursorType, "the role's position">:$cursor,
     Described<StrAttr, "who waits, as the channel names it">:$role,
-    Described<OptionalAttr<StrAttr>, "which part of the slot, as the channel names it">:$part,
+    Described<OptionalAttr<StrAttr>, "which part of the slot, as the role before names it">:$part,
     Described<UnitAttr, "each warpgroup takes the part of its number">:$each_warpgroup);
   let results = (outs
     Res<I32, "index of the slot">:$index,
@@ -169,8 +161,8 @@ def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>, Attn
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "gives a slot to the next role";
   let description = [{
-    Signals that `role` is done with the slot, in the way that the channel's
-    roles say. With `tx` the copies that were started with the token complete
+    Signals that `role` is done with the slot, or with the token's part of it, in
+    the way that the channel's roles say. With `tx` the copies that were started with the token complete
     the signal by themselves.
 
     Undefined behaviour: touching the slot afterwards.
@@ -187,6 +179,71 @@ def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>, Attn
     ::mlir::Value getUsedChannel() { return getChannel(); }
     ::llvm::StringRef getUsedRole() { return getRole(); }
     ::mlir::OpOperand *getUsedHandle() { return &getTokenMutable(); }
+  }];
+}
+
+def Attn_ChannelSplitOp : Attn_Op<"channel.split", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface, Pure]> {
+  let summary = "cuts the right to a slot into the parts of a role";
+  let description = [{
+    Takes the token of a whole slot and returns one for each part in which `role`
+    hands the slot on, in the order of the role's `parts`. Each is released on its
+    own.
+
+    Example:
+
+    ```mlir
+    func.func @halves(%s: !attn.channel<1>, %c: !attn.cursor) {
+      %i, %t = attn.channel.acquire %s[%c] as "softmax" : !attn.channel<1>
+      %front, %back = attn.channel.split %s, %t as "softmax" : !attn.channel<1> -> !attn.token, !attn.token
+      attn.channel.release %s, %front as "softmax" : !attn.channel<1>
+      attn.channel.release %s, %back as "softmax" : !attn.channel<1>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_ChannelType, "the channel">:$channel,
+    Arg<Attn_TokenType, "the right to a whole slot">:$token,
+    Described<StrAttr, "who has it, as the channel names it">:$role);
+  let results = (outs Res<Variadic<Attn_TokenType>, "the rights to its parts">:$parts);
+  let assemblyFormat = "$channel `,` $token `as` $role attr-dict `:` type($channel) `->` type($parts)";
+  let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Split; }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
+    ::llvm::StringRef getUsedRole() { return getRole(); }
+    ::mlir::OpOperand *getUsedHandle() { return &getTokenMutable(); }
+  }];
+}
+
+def Attn_ChannelJoinOp : Attn_Op<"channel.join", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface, Pure]> {
+  let summary = "makes one right of those to all parts of a slot";
+  let description = [{
+    Takes the tokens of all parts of a slot that `role` has acquired, and returns
+    one for the whole slot, which is released at once, or split into other parts.
+
+    Example:
+
+    ```mlir
+    func.func @whole(%s: !attn.channel<1>, %c: !attn.cursor) {
+      %i, %front = attn.channel.acquire %s[%c] as "mma" part "front" : !attn.channel<1>
+      %j, %back = attn.channel.acquire %s[%c] as "mma" part "back" : !attn.channel<1>
+      %t = attn.channel.join %s, %front, %back as "mma" : !attn.channel<1>
+      attn.channel.release %s, %t as "mma" : !attn.channel<1>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_ChannelType, "the channel">:$channel,
+    Arg<Variadic<Attn_TokenType>, "the rights to all parts, each once">:$parts,
+    Described<StrAttr, "who has them, as the channel names it">:$role);
+  let results = (outs Res<Attn_TokenType, "the right to the whole slot">:$token);
+  let assemblyFormat = "$channel `,` $parts `as` $role attr-dict `:` type($channel)";
+  let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Join; }
+    ::mlir::Value getUsedChannel() { return getChannel(); }
+    ::llvm::StringRef getUsedRole() { return getRole(); }
+    ::mlir::Value getMadeHandle() { return getToken(); }
   }];
 }
 

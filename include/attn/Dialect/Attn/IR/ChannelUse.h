@@ -29,6 +29,10 @@ enum class ChannelUse {
   Release,
   /// Starts accesses to the slot of a token, whose bytes the slot counts.
   Fill,
+  /// Makes of the token of a whole slot those of the role's parts.
+  Split,
+  /// Makes of the tokens of all parts that of the whole slot.
+  Join,
   /// Becomes such ops when a pass before `attn-lower-channels` lowers it.
   Later
 };

@@ -69,6 +69,8 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     `second` states in which phase the block executed next is in each execution
     of the loop that has one; without it that block keeps all masks.
 
+    Canonical form: a loop that is known to have no block is its initial values.
+
     Example:
 
     ```mlir
@@ -110,6 +112,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     "int64_t":$block, "int64_t":$stages, "::mlir::ValueRange":$inits,
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
   let skipDefaultBuilders = 0;
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The key index of the block, the body's first argument.
@@ -157,6 +160,9 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     holds 0 again at its end: `count` additions are made in all, of which the last
     one wraps around.
 
+    Canonical form: a loop over no tiles, other than a `dynamic` one, is its
+    initial values.
+
     Example:
 
     ```mlir
@@ -188,6 +194,7 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
   let builders = [OpBuilder<(ins "::mlir::Value":$count,
     "::mlir::attn::TileScheduler":$scheduler, "::mlir::ValueRange":$inits,
     "::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value, ::mlir::ValueRange)>":$bodyBuilder)>];
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::attn::ChannelUse getChannelUse() {

@@ -23,6 +23,9 @@ def Attn_ReduceOp : Attn_Op<"reduce", [Pure,
     source; a loop carries partial sums and pays for the exchange between
     threads once. `max` ignores NaN unless all are NaN (as `max.f32`).
 
+    Folds: the maximum of rows that `attn.broadcast` made is what it repeated;
+    the maximum of equal constants is one of them, the sum of zeros zero.
+
     Example:
 
     ```mlir
@@ -42,6 +45,7 @@ def Attn_ReduceOp : Attn_Op<"reduce", [Pure,
     $kind $source (`partial` $partial^)? attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure,
@@ -49,6 +53,8 @@ def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure,
   let summary = "repeats row values along the columns";
   let description = [{
     `result[i, j] = source[i]`.
+
+    Folds: equal constants are equal constants.
 
     Example:
 
@@ -63,6 +69,7 @@ def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure,
   let results = (outs Res<AnyRankedTensor, "the tile">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
@@ -71,6 +78,10 @@ def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
     No element changes; threads may exchange them: renaming of registers,
     shuffles in a warp, or a round trip through shared memory (`scratch`, placed
     by `attn-materialize-scratch`), as the two layouts ask.
+
+    Folds: a conversion to the tile's own layout, and one there and back, are the
+    tile. Two conversions in a row stay two: there may be no way to do them in
+    one without more shared memory.
 
     Example:
 
@@ -131,6 +142,8 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Attn_LayoutOpInterface, Pure, Attr
     N/4; u, i < 2). A thread that holds two neighbours of each half of an
     accumulator's columns then holds four neighbouring keys.
 
+    Folds: the same mask once more changes nothing.
+
     Example:
 
     ```mlir
@@ -154,6 +167,7 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Attn_LayoutOpInterface, Pure, Attr
     (`upper` $upper^)? attr-dict `:` type($source)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
   let extraClassDeclaration = [{
     bool isElementwiseOnTiles() { return true; }
   }];
@@ -169,6 +183,8 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
     indices `row + i` and `column + j`, and yields the new element. It may use
     scalars from outside and read memory; it is inlined for each element a
     thread holds. With `quads` columns stand for keys as in `attn.apply_mask`.
+
+    Folds: a region that yields the element that it got leaves the tile as it is.
 
     Example:
 
@@ -195,6 +211,7 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` attr-dict `:` type($source) $body
   }];
+  let hasFolder = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     bool isElementwiseOnTiles() { return true; }
@@ -299,6 +316,9 @@ def Attn_RareOp : Attn_Op<"rare", [
     With `leave_loop` a loop that the path ends is to be left for it
     (`attn-move-rare-paths`).
 
+    Canonical form: where the condition is a constant, the path is always taken
+    and stands where the op did, or never, and the defaults are the results.
+
     The body computes on tiles, and on buffers by `attn.mma`. It holds no barrier, no
     copy and no other access to memory, because other warps may not take it.
 
@@ -330,6 +350,7 @@ def Attn_RareOp : Attn_Op<"rare", [
     `any` $condition `default` `(` $defaults `:` type($defaults) `)`
     attr-dict `:` type($condition) $body
   }];
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

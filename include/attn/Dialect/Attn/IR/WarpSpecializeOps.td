@@ -81,6 +81,8 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
     the others go on without waiting. With `each_warpgroup` one thread of the
     first warp of each warpgroup does, each time the same.
 
+    Canonical form: an empty region is not there.
+
     Example:
 
     ```mlir
@@ -97,6 +99,7 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
   let assemblyFormat = [{
     (`each_warpgroup` $each_warpgroup^)? attr-dict-with-keyword $body
   }];
+  let hasCanonicalizeMethod = 1;
 }
 
 def Attn_ClusterLeaderOp : Attn_Op<"cluster_leader", [AttnRequiresSM<90>,
@@ -109,6 +112,8 @@ def Attn_ClusterLeaderOp : Attn_Op<"cluster_leader", [AttnRequiresSM<90>,
     without waiting. Without clusters each CTA is its own leader. A role of a
     channel whose acquires and releases all stand here is the leader's: it hands a
     slot of all CTAs on when all CTAs have handed it back.
+
+    Canonical form: an empty region is not there.
 
     Example:
 
@@ -127,6 +132,7 @@ def Attn_ClusterLeaderOp : Attn_Op<"cluster_leader", [AttnRequiresSM<90>,
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasCanonicalizeMethod = 1;
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_WARPSPECIALIZEOPS_TD

@@ -125,6 +125,8 @@ def Attn_ExtendColumnsOp : Attn_Op<"extend_columns", [Pure,
     The source's columns and behind them columns of zeros: tiles of different
     widths that meet where branches do. No element moves between threads.
 
+    Folds: an extension by no column is the tile.
+
     Example:
 
     ```mlir
@@ -138,6 +140,7 @@ def Attn_ExtendColumnsOp : Attn_Op<"extend_columns", [Pure,
   let results = (outs Res<AnyRankedTensor, "M x at least N">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Attn_WarpgroupIndexOp : Attn_Op<"warpgroup_index", [AttnRequiresSM<90>, Pure]> {

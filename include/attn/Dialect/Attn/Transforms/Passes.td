@@ -132,7 +132,7 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     which PV behind starts.
 
     Errors: rows of a stage that follow from a carried value or an op with
-    effects; a ring from inside the loop; a softmax policy other than `exact`; a
+    effects; a ring from inside the loop; the softmax policy `lagged`; a
     body that is no QK, softmax and PV with `qk_ahead`; with `first`, ops between
     the products that do not take columns one by one, or values other than state
     and probabilities that leave the block.
@@ -194,9 +194,18 @@ def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModul
 def AttnInferLayoutsPass : Pass<"attn-infer-layouts", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Resolve #attn.auto from the ops that fix layouts";
   let description = [{
-    Matrix instructions and copies fix layouts; a worklist carries them along
-    defs and uses until nothing changes; where two meet that differ, the cheaper
-    place gets an `attn.convert_layout`.
+    Ops fix the layouts of their tiles or relate them to each other
+    (`LayoutOpInterface`): a matrix instruction fixes those of its operands and of
+    its accumulator, a reduction says that its rows are those of its source. A
+    worklist carries what is fixed along these relations, defs and uses until nothing
+    changes; where two layouts meet that differ, the cheaper place gets an
+    `attn.convert_layout`. Buffers take the widest swizzle that divides their rows.
+
+    A conversion that moves data between threads is a remark, with `assert-trivial`
+    an error, which names both layouts and where they come from.
+
+    Errors: a tile or a buffer that cannot have the layout that it would get; a tile
+    whose layout nothing fixes; two layouts between which there is no conversion.
 
     Example: test/doc/attn-infer-layouts.mlir
   }];
@@ -260,12 +269,13 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
   let summary = "Turn channels into mbarriers";
   let description = [{
     A channel of `depth` slots becomes one array of `depth` mbarriers for each
-    role, named `channel.role`. A role's release signals its own array; an
-    acquire waits for the array of the role before it.
+    role, or `depth` for each of the role's parts, named `channel.role`. A role's
+    release signals its own array; an acquire waits for the array of the role
+    before it.
 
-    - Counts: `arrive` counts the warps of the role's partition, or 1 where its
-      releases stand in `attn.elect` (the warpgroups with `each_warpgroup`); `tx`
-      counts 1.
+    - Counts: `arrive` counts the warps of each of the role's partitions, or 1
+      where its releases stand in `attn.elect` (the warpgroups with
+      `each_warpgroup`); `tx` counts 1 for each.
     - Bytes: an acquire of a `tx` role announces the bytes of all loads with its
       token (`attn.mbarrier.expect_tx`); its release is nothing.
     - Phases: a cursor becomes an i32, the slot in bits 0 to 15 and the parity
@@ -281,9 +291,10 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
     counted. The barrier before the partitions and one at the end of the kernel,
     which keeps each CTA there while others signal to it, are the cluster's.
 
-    Errors: a channel made elsewhere; a role without a partition of its name or
-    without a release; acquires and releases outside of the role's partition;
-    cursors and tokens of another channel or role; a load with the token of an
+    Errors: a channel made elsewhere; a role with a partition that is none, or
+    without a release in one; acquires and releases outside of the role's
+    partitions; cursors and tokens of another channel, role or part; parts that
+    are not split or joined as the role asks; a load with the token of an
     `arrive` role; paths on which a token's loads differ in bytes; releases
     that differ in arrivals; loads of a role that differ in `multicast`.
 

@@ -47,7 +47,8 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::init(false)};
   Option<std::string> epilogue{
       *this, "epilogue",
-      llvm::cl::desc("How results leave the kernel where the plan says auto."),
+      llvm::cl::desc("How results leave the kernel: the plan's parameter, and "
+                     "where tile IR says auto."),
       llvm::cl::init("auto")};
 };
 

@@ -41,6 +41,175 @@ static unsigned chunkBytesOf(const ViewValue &view) {
   return bytes;
 }
 
+namespace {
+
+/// The chunks that one thread copies, in the order of the plan's steps.
+class ChunkEmitter {
+public:
+  ChunkEmitter(PartitionLowering &partition, Operation *op,
+               const ViewValue &view, const BufferValue &buffer,
+               const CopyPlan &plan)
+      : partition(partition), view(view), buffer(buffer), plan(plan),
+        form(threadForm(plan)), b(op->getLoc(), op) {}
+
+  /// What the thread's chunks have in common: computed at the entry, and from
+  /// the first row in front of the copy.
+  void prepare(Value row);
+  /// Calls `visit` for each chunk. With `inBounds` all rows exist.
+  void emit(bool inBounds, function_ref<void(ImplicitLocOpBuilder &,
+                                             const PartitionLowering::Chunk &)>
+                               visit);
+
+private:
+  /// The thread's first row and column, at the entry.
+  void prepareThread();
+  /// i1: the chunk of a step exists in global memory; null if it always does.
+  Value getExists(const CopyStep &step, bool inBounds);
+  Value getGlobal(const CopyStep &step);
+  Value getShared(const CopyStep &step);
+  Value constant(int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 32);
+  }
+  int64_t elementBytes() const { return plan.chunkBytes / plan.chunkElements; }
+
+  PartitionLowering &partition;
+  const ViewValue &view;
+  const BufferValue &buffer;
+  const CopyPlan &plan;
+  AddressForm form;
+  ImplicitLocOpBuilder b;
+  Value threadRow, threadColumn, dividedOffset;
+  /// The thread's first row among those of the view, and its address.
+  Value first, firstAddress;
+  llvm::DenseMap<int64_t, Value> rowExists, rowStart;
+};
+
+} // namespace
+
+void ChunkEmitter::prepareThread() {
+  KernelLowering &kernel = partition.kernel;
+  Value thread = partition.threadId();
+  std::string key = partition.threadKey() + "copy" +
+                    std::to_string(plan.width) + "," +
+                    std::to_string(plan.chunkElements);
+  Value &row = kernel.entryCache[key + "row"];
+  Value &column = kernel.entryCache[key + "column"];
+  if (!row) {
+    ImplicitLocOpBuilder entry = kernel.entryBuilder();
+    Value width = arith::ConstantIntOp::create(entry, plan.width, 32);
+    row = arith::DivUIOp::create(entry, thread, width);
+    column = arith::MulIOp::create(
+        entry, arith::RemUIOp::create(entry, thread, width),
+        arith::ConstantIntOp::create(entry, plan.chunkElements, 32));
+  }
+  threadRow = row;
+  threadColumn = column;
+  if (!plan.divided)
+    return;
+  Value &offset = kernel.entryCache[key + "," + std::to_string(plan.rowBytes)];
+  if (!offset) {
+    ImplicitLocOpBuilder entry = kernel.entryBuilder();
+    offset = arith::AddIOp::create(
+        entry,
+        arith::MulIOp::create(
+            entry, threadRow,
+            arith::ConstantIntOp::create(entry, plan.rowBytes, 32)),
+        arith::MulIOp::create(
+            entry, threadColumn,
+            arith::ConstantIntOp::create(entry, elementBytes(), 32)));
+  }
+  dividedOffset = offset;
+}
+
+void ChunkEmitter::prepare(Value row) {
+  prepareThread();
+  Value start = partition.threadBase(view, threadRow, threadColumn);
+  if (static_cast<int64_t>(plan.activeThreads) < 32 * partition.warps) {
+    Value active = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                         partition.threadId(),
+                                         constant(plan.activeThreads));
+    auto branch = scf::IfOp::create(b, active, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  first = arith::AddIOp::create(b, row, threadRow);
+  firstAddress =
+      LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), start,
+                          ValueRange{arith::MulIOp::create(
+                              b, arith::ExtSIOp::create(b, b.getI64Type(), row),
+                              partition.rowBytes(view, 1))});
+}
+
+Value ChunkEmitter::getExists(const CopyStep &step, bool inBounds) {
+  Value result;
+  if (!inBounds) {
+    Value &exists = rowExists[step.row];
+    if (!exists)
+      exists = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::slt,
+          arith::AddIOp::create(b, first, constant(step.row)), view.rows);
+    result = exists;
+  }
+  // Whether a step can run into the padding is decided by the widest column
+  // that any thread has in it.
+  int64_t lastThreadColumn = (plan.width - 1) * plan.chunkElements;
+  int64_t columns = view.type.getColumns();
+  if (lastThreadColumn + step.col < columns)
+    return result;
+  Value inside = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::slt, threadColumn, constant(columns - step.col));
+  return result ? arith::AndIOp::create(b, result, inside).getResult() : inside;
+}
+
+Value ChunkEmitter::getGlobal(const CopyStep &step) {
+  Value &row = rowStart[step.row];
+  if (!row)
+    row = step.row == 0
+              ? firstAddress
+              : LLVM::GEPOp::create(
+                    b, firstAddress.getType(), b.getI8Type(), firstAddress,
+                    ValueRange{partition.rowBytes(view, step.row)})
+                    .getResult();
+  if (step.col == 0)
+    return row;
+  return LLVM::GEPOp::create(
+      b, row.getType(), b.getI8Type(), row,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(step.col * elementBytes())});
+}
+
+Value ChunkEmitter::getShared(const CopyStep &step) {
+  Type pointer = buffer.base.getType();
+  Value offset =
+      plan.divided ? dividedOffset : partition.formOffset(form, step.xorConst);
+  Value shared = LLVM::GEPOp::create(b, pointer, b.getI8Type(), buffer.base,
+                                     ValueRange{offset});
+  if (step.addConst == 0)
+    return shared;
+  return LLVM::GEPOp::create(
+      b, pointer, b.getI8Type(), shared,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(step.addConst)});
+}
+
+void ChunkEmitter::emit(
+    bool inBounds,
+    function_ref<void(ImplicitLocOpBuilder &, const PartitionLowering::Chunk &)>
+        visit) {
+  for (const CopyStep &step : plan.steps) {
+    PartitionLowering::Chunk chunk;
+    chunk.bytes = plan.chunkBytes;
+    chunk.exists = getExists(step, inBounds);
+    chunk.global = getGlobal(step);
+    chunk.shared = getShared(step);
+    OpBuilder::InsertionGuard guard(b);
+    if (step.rowLimit) {
+      Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                           threadRow, constant(*step.rowLimit));
+      auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    visit(b, chunk);
+  }
+}
+
 LogicalResult PartitionLowering::forEachChunk(
     Operation *op, const ViewValue &view, const BufferValue &buffer, Value row,
     bool inBounds,
@@ -55,110 +224,9 @@ LogicalResult PartitionLowering::forEachChunk(
   llvm::Expected<CopyPlan> plan = planCopy(*memory, 32 * warps, bytes);
   if (!plan)
     return op->emitOpError() << llvm::toString(plan.takeError());
-  int64_t elementBytes = plan->chunkBytes / plan->chunkElements;
-
-  // The thread's part, at the entry.
-  Value thread = threadId();
-  std::string key = threadKey() + "copy" + std::to_string(plan->width) + "," +
-                    std::to_string(plan->chunkElements);
-  Value &threadRow = kernel.entryCache[key + "row"];
-  Value &threadColumn = kernel.entryCache[key + "column"];
-  if (!threadRow) {
-    ImplicitLocOpBuilder b = kernel.entryBuilder();
-    Value width = arith::ConstantIntOp::create(b, plan->width, 32);
-    threadRow = arith::DivUIOp::create(b, thread, width);
-    threadColumn = arith::MulIOp::create(
-        b, arith::RemUIOp::create(b, thread, width),
-        arith::ConstantIntOp::create(b, plan->chunkElements, 32));
-  }
-  Value &dividedOffset =
-      kernel.entryCache[key + "," + std::to_string(plan->rowBytes)];
-  if (plan->divided && !dividedOffset) {
-    ImplicitLocOpBuilder b = kernel.entryBuilder();
-    dividedOffset = arith::AddIOp::create(
-        b,
-        arith::MulIOp::create(
-            b, threadRow, arith::ConstantIntOp::create(b, plan->rowBytes, 32)),
-        arith::MulIOp::create(
-            b, threadColumn,
-            arith::ConstantIntOp::create(b, elementBytes, 32)));
-  }
-  AddressForm form = threadForm(*plan);
-  Value start = threadBase(view, threadRow, threadColumn);
-
-  ImplicitLocOpBuilder b(op->getLoc(), op);
-  if (static_cast<int64_t>(plan->activeThreads) < 32 * warps) {
-    Value active = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ult, thread,
-        arith::ConstantIntOp::create(b, plan->activeThreads, 32));
-    auto branch = scf::IfOp::create(b, active, /*withElseRegion=*/false);
-    b.setInsertionPointToStart(branch.thenBlock());
-  }
-  Value threadFirst = arith::AddIOp::create(b, row, threadRow);
-  Value first =
-      LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), start,
-                          ValueRange{arith::MulIOp::create(
-                              b, arith::ExtSIOp::create(b, b.getI64Type(), row),
-                              rowBytes(view, 1))});
-  // Whether a step can run into the padding is decided by the widest column
-  // that any thread has in it.
-  int64_t lastThreadColumn = (plan->width - 1) * plan->chunkElements;
-  int64_t columns = view.type.getColumns();
-  llvm::DenseMap<int64_t, Value> rowExists, rowStart;
-  for (const CopyStep &step : plan->steps) {
-    Chunk chunk;
-    chunk.bytes = plan->chunkBytes;
-    if (!inBounds) {
-      Value &exists = rowExists[step.row];
-      if (!exists)
-        exists = arith::CmpIOp::create(
-            b, arith::CmpIPredicate::slt,
-            arith::AddIOp::create(
-                b, threadFirst, arith::ConstantIntOp::create(b, step.row, 32)),
-            view.rows);
-      chunk.exists = exists;
-    }
-    if (lastThreadColumn + step.col >= columns) {
-      Value inside = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::slt, threadColumn,
-          arith::ConstantIntOp::create(b, columns - step.col, 32));
-      chunk.exists =
-          chunk.exists
-              ? arith::AndIOp::create(b, chunk.exists, inside).getResult()
-              : inside;
-    }
-    Value &rowPointer = rowStart[step.row];
-    if (!rowPointer)
-      rowPointer =
-          step.row == 0
-              ? first
-              : LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), first,
-                                    ValueRange{rowBytes(view, step.row)})
-                    .getResult();
-    chunk.global = rowPointer;
-    if (step.col != 0)
-      chunk.global =
-          LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), rowPointer,
-                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
-                                  step.col * elementBytes)});
-    Value offset =
-        plan->divided ? dividedOffset : formOffset(form, step.xorConst);
-    chunk.shared = LLVM::GEPOp::create(b, buffer.base.getType(), b.getI8Type(),
-                                       buffer.base, ValueRange{offset});
-    if (step.addConst != 0)
-      chunk.shared = LLVM::GEPOp::create(
-          b, buffer.base.getType(), b.getI8Type(), chunk.shared,
-          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(step.addConst)});
-    OpBuilder::InsertionGuard guard(b);
-    if (step.rowLimit) {
-      Value inside = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::slt, threadRow,
-          arith::ConstantIntOp::create(b, *step.rowLimit, 32));
-      auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(branch.thenBlock());
-    }
-    visit(b, chunk);
-  }
+  ChunkEmitter chunks(*this, op, view, buffer, *plan);
+  chunks.prepare(row);
+  chunks.emit(inBounds, visit);
   return success();
 }
 

@@ -174,7 +174,7 @@ Value lowering::lowerApproximate(ImplicitLocOpBuilder &b, Operation *op,
                                  constant(0.693147181f));
   if (isa<math::TanhOp>(op)) {
     // tanh x = 1 - 2 / (exp(2x) + 1): tanh.approx has 2^-11 relative error
-    // only, which a softcap of 50 would turn into 2 % of a probability.
+    // only, which a soft cap of 50 would turn into 2 % of a probability.
     Value power =
         call("llvm.nvvm.ex2.approx.ftz.f32",
              arith::MulFOp::create(b, operand, constant(2 * 1.44269504f)));
@@ -182,7 +182,7 @@ Value lowering::lowerApproximate(ImplicitLocOpBuilder &b, Operation *op,
                          arith::AddFOp::create(b, power, constant(1.0f)));
     Value large =
         math::FmaOp::create(b, constant(-2.0f), inverse, constant(1.0f));
-    // Near zero that difference keeps few digits, and a large softcap makes
+    // Near zero that difference keeps few digits, and a large cap makes
     // every argument small: there tanh x = x - x^3 / 3, to 2^-23.
     Value square = arith::MulFOp::create(b, operand, operand);
     Value cube = arith::MulFOp::create(b, square, operand);

@@ -38,98 +38,154 @@ struct Instruction {
   unsigned a = 0, b = 0, c = 0;
 };
 
+/// An ldmatrix, and the first instruction that needs what it returns.
+struct Fetch {
+  unsigned operand, access, neededBy;
+};
+
+/// Fetches that are in flight before the instruction that needs them.
+constexpr unsigned kFetchesAhead = 2;
+
+/// The instructions of one product.
+class MmaProduct {
+public:
+  MmaProduct(PartitionLowering &partition, MmaOp op, TileValue accumulator,
+             WarpGrid grid);
+
+  /// Takes the operands; an error if no instruction can.
+  LogicalResult readOperands();
+  /// Emits the instructions; the accumulator's new registers.
+  SmallVector<Value> emit();
+
+private:
+  FailureOr<Operand> readOperand(Value value, const TileLayout &layout);
+  void listInstructions();
+  void listFetches();
+  /// Emits the fetches that an instruction needs, and some of the next ones.
+  void fetchUntil(unsigned instruction);
+  /// Packed values in the form that instructions take.
+  SmallVector<Value> getFragment(ArrayRef<Value> values, unsigned first,
+                                 unsigned count);
+  Value emitInstruction(const Instruction &instruction);
+
+  PartitionLowering &partition;
+  MmaOp op;
+  ImplicitLocOpBuilder b;
+  TileValue accumulator;
+  WarpGrid grid;
+  int64_t rows, columns, contraction;
+  Type elementType, elementTypeB;
+  unsigned bits, packing, shapeK;
+  /// Packed values in the fragments of one instruction.
+  unsigned perA, perB, perC;
+  /// Fragments of bf16 and of 8-bit types travel as 32-bit integers.
+  Type held;
+  Type structC;
+  SmallVector<Operand, 2> operands;
+  SmallVector<Instruction> instructions;
+  /// In the order in which their results are first needed.
+  SmallVector<Fetch> fetches;
+  unsigned nextFetch = 0;
+};
+
 } // namespace
 
-template <>
-LogicalResult PartitionLowering::lower(MmaOp op) {
-  auto accumulatorType = cast<RankedTensorType>(op.getType());
-  auto parent = dyn_cast<MmaLayoutAttr>(accumulatorType.getEncoding());
-  if (!parent)
-    return op.emitOpError("expected an accumulator with an #attn.mma layout, "
-                          "got ")
-           << accumulatorType;
-  FailureOr<TileValue> accumulator = tile(op, op.getC());
-  if (failed(accumulator))
-    return failure();
-  WarpGrid grid{static_cast<unsigned>(parent.getWarps()[0]),
-                static_cast<unsigned>(parent.getWarps()[1])};
-  int64_t rows = accumulatorType.getShape()[0];
-  int64_t columns = accumulatorType.getShape()[1];
+/// Shape and element type of a tile or a buffer.
+static std::pair<ArrayRef<int64_t>, Type> getShapeAndType(Value value) {
+  if (auto buffer = dyn_cast<BufferType>(value.getType()))
+    return {buffer.getShape(), buffer.getElementType()};
+  auto tensor = cast<RankedTensorType>(value.getType());
+  return {tensor.getShape(), tensor.getElementType()};
+}
 
-  // The operands, as tiles that the instruction could take from registers.
-  auto shapeOf = [](Value value) {
-    if (auto buffer = dyn_cast<BufferType>(value.getType()))
-      return std::pair(buffer.getShape(), buffer.getElementType());
-    auto tensor = cast<RankedTensorType>(value.getType());
-    return std::pair(tensor.getShape(), tensor.getElementType());
-  };
-  auto [shapeA, elementType] = shapeOf(op.getA());
-  Type elementTypeB = shapeOf(op.getB()).second;
-  int64_t contraction = shapeA[1];
-  unsigned bits = elementType.getIntOrFloatBitWidth();
-  unsigned packing = packingOf(elementType);
-  unsigned shapeK = mmaShapeK(contraction, bits);
+MmaProduct::MmaProduct(PartitionLowering &partition, MmaOp op,
+                       TileValue accumulator, WarpGrid grid)
+    : partition(partition), op(op), b(op.getLoc(), op),
+      accumulator(std::move(accumulator)), grid(grid) {
+  auto type = cast<RankedTensorType>(op.getType());
+  rows = type.getShape()[0];
+  columns = type.getShape()[1];
+  ArrayRef<int64_t> shapeA;
+  std::tie(shapeA, elementType) = getShapeAndType(op.getA());
+  elementTypeB = getShapeAndType(op.getB()).second;
+  contraction = shapeA[1];
+  bits = elementType.getIntOrFloatBitWidth();
+  packing = packingOf(elementType);
+  shapeK = mmaShapeK(contraction, bits);
+  unsigned packingC = packingOf(type.getElementType());
+  perA = 16 * shapeK / 32 / packing;
+  perB = 8 * shapeK / 32 / packing;
+  perC = 16 * 8 / 32 / packingC;
+  held = elementType.isF16() ? Type(VectorType::get(2, elementType))
+                             : b.getI32Type();
+  Type scalarC = packingC == 1
+                     ? type.getElementType()
+                     : Type(VectorType::get(packingC, type.getElementType()));
+  structC = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                             SmallVector<Type>(perC, scalarC));
+}
+
+FailureOr<Operand> MmaProduct::readOperand(Value value,
+                                           const TileLayout &layout) {
+  if (isa<BufferType>(value.getType())) {
+    BufferValue buffer = partition.kernel.buffers.lookup(value);
+    FailureOr<SharedLayout> memory = partition.layoutOf(op, buffer.type);
+    if (failed(memory))
+      return failure();
+    llvm::Expected<MatrixPlan> plan = planMatrixAccess(layout, *memory);
+    if (!plan)
+      return op.emitOpError() << llvm::toString(plan.takeError());
+    return Operand(std::move(*plan), buffer.base, layout.numRegisters(),
+                   packing);
+  }
+  FailureOr<TileValue> registers = partition.tile(op, value);
+  if (failed(registers))
+    return failure();
+  std::optional<SmallVector<unsigned>> same =
+      layout.registersFrom(registers->layout);
+  if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
+    return op.emitOpError("expected operand tiles in the fragments of the "
+                          "accumulator's instruction, got ")
+           << value.getType();
+  return Operand(*registers);
+}
+
+LogicalResult MmaProduct::readOperands() {
   if (shapeK == 0)
     return op.emitOpError("expected a contraction extent that is a multiple "
                           "of ")
            << (bits == 8 ? 16 : 8) << ", got " << contraction;
-  llvm::Expected<TileLayout> layouts[2] = {
-      mmaOperandA(rows, contraction, bits, shapeK, grid),
-      mmaOperandB(contraction, columns, bits, shapeK, grid)};
-  for (llvm::Expected<TileLayout> &layout : layouts)
-    if (!layout) {
-      op.emitOpError() << llvm::toString(layout.takeError());
-      for (llvm::Expected<TileLayout> &other : layouts)
-        if (!other)
-          llvm::consumeError(other.takeError());
-      return failure();
-    }
+  // As tiles that the instruction could take from registers.
+  llvm::Expected<TileLayout> a =
+      mmaOperandA(rows, contraction, bits, shapeK, grid);
+  llvm::Expected<TileLayout> b =
+      mmaOperandB(contraction, columns, bits, shapeK, grid);
+  if (!a || !b)
+    return op.emitOpError()
+           << llvm::toString(llvm::joinErrors(a.takeError(), b.takeError()));
+  FailureOr<Operand> operandA = readOperand(op.getA(), *a);
+  if (failed(operandA))
+    return failure();
+  FailureOr<Operand> operandB = readOperand(op.getB(), *b);
+  if (failed(operandB))
+    return failure();
+  operands = {std::move(*operandA), std::move(*operandB)};
+  listInstructions();
+  listFetches();
+  return success();
+}
 
-  SmallVector<Operand, 2> operands;
-  const std::array<Value, 2> values = {op.getA(), op.getB()};
-  for (auto [value, layout] : llvm::zip(values, layouts)) {
-    if (isa<BufferType>(value.getType())) {
-      BufferValue buffer = kernel.buffers.lookup(value);
-      FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
-      if (failed(memory))
-        return failure();
-      llvm::Expected<MatrixPlan> plan = planMatrixAccess(*layout, *memory);
-      if (!plan)
-        return op.emitOpError() << llvm::toString(plan.takeError());
-      operands.emplace_back(std::move(*plan), buffer.base,
-                            layout->numRegisters(), packing);
-      continue;
-    }
-    FailureOr<TileValue> registers = tile(op, value);
-    if (failed(registers))
-      return failure();
-    std::optional<SmallVector<unsigned>> same =
-        layout->registersFrom(registers->layout);
-    if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
-      return op.emitOpError("expected operand tiles in the fragments of the "
-                            "accumulator's instruction, got ")
-             << value.getType();
-    operands.emplace_back(*registers);
-  }
-
-  // Register counts of one instruction's fragments, in packed values.
-  unsigned perA = 16 * shapeK / 32 / packing, perB = 8 * shapeK / 32 / packing;
-  unsigned packingC = packingOf(accumulator->elementType);
-  unsigned perC = 16 * 8 / 32 / packingC;
+void MmaProduct::listInstructions() {
   unsigned repM = rows / (16 * grid.m), repN = columns / (8 * grid.n);
   unsigned repK = contraction / shapeK;
-  SmallVector<Instruction> instructions;
   for (unsigned k = 0; k < repK; ++k)
     for (unsigned n = 0; n < repN; ++n)
       for (unsigned m = 0; m < repM; ++m)
         instructions.push_back({(m * repK + k) * perA, (n * repK + k) * perB,
                                 (m * repN + n) * perC});
+}
 
-  // The order in which ldmatrix results are first needed.
-  struct Fetch {
-    unsigned operand, access, neededBy;
-  };
-  SmallVector<Fetch> fetches;
+void MmaProduct::listFetches() {
   for (unsigned which = 0; which < 2; ++which) {
     const Operand &operand = operands[which];
     if (!operand.isBuffer())
@@ -156,80 +212,95 @@ LogicalResult PartitionLowering::lower(MmaOp op) {
     return std::tie(lhs.neededBy, lhs.operand, lhs.access) <
            std::tie(rhs.neededBy, rhs.operand, rhs.access);
   });
+}
 
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  // Fragments of bf16 and of 8-bit types travel as 32-bit integers.
-  Type held = elementType.isF16() ? Type(VectorType::get(2, elementType))
-                                  : b.getI32Type();
-  auto fragment = [&](ArrayRef<Value> values, unsigned first, unsigned count) {
-    SmallVector<Value> words;
-    for (Value value : values.slice(first, count))
-      words.push_back(
-          value.getType() == held
-              ? value
-              : LLVM::BitcastOp::create(b, held, value).getResult());
-    return words;
-  };
-  SmallVector<Value> results = accumulator->values;
-  Type scalarC =
-      packingC == 1 ? accumulator->elementType
-                    : Type(VectorType::get(packingC, accumulator->elementType));
-  Type structC = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(perC, scalarC));
-  // How many fetches are in flight before the instruction that needs them.
-  constexpr unsigned ahead = 2;
-  unsigned next = 0;
-  auto fetchUntil = [&](unsigned instruction) {
-    unsigned end = next;
-    while (end < fetches.size() && fetches[end].neededBy <= instruction)
-      ++end;
-    if (end != next)
-      end = std::min<unsigned>(end + ahead, fetches.size());
-    for (; next < end; ++next) {
-      Operand &operand = operands[fetches[next].operand];
-      const MatrixAccess &access = operand.plan.accesses[fetches[next].access];
-      for (auto [word, value] :
-           llvm::enumerate(loadMatrices(b, operand.base, operand.plan, access)))
-        operand.values[access.registers[word * packing] / packing] =
-            LLVM::BitcastOp::create(b, held, value);
-    }
-  };
+void MmaProduct::fetchUntil(unsigned instruction) {
+  unsigned end = nextFetch;
+  while (end < fetches.size() && fetches[end].neededBy <= instruction)
+    ++end;
+  if (end != nextFetch)
+    end = std::min<unsigned>(end + kFetchesAhead, fetches.size());
+  for (; nextFetch < end; ++nextFetch) {
+    Operand &operand = operands[fetches[nextFetch].operand];
+    const MatrixAccess &access =
+        operand.plan.accesses[fetches[nextFetch].access];
+    for (auto [word, value] : llvm::enumerate(
+             partition.loadMatrices(b, operand.base, operand.plan, access)))
+      operand.values[access.registers[word * packing] / packing] =
+          LLVM::BitcastOp::create(b, held, value);
+  }
+}
 
+SmallVector<Value> MmaProduct::getFragment(ArrayRef<Value> values,
+                                           unsigned first, unsigned count) {
+  SmallVector<Value> words;
+  for (Value value : values.slice(first, count))
+    words.push_back(value.getType() == held
+                        ? value
+                        : LLVM::BitcastOp::create(b, held, value).getResult());
+  return words;
+}
+
+Value MmaProduct::emitInstruction(const Instruction &instruction) {
+  SmallVector<Value> fragmentA =
+      getFragment(operands[0].values, instruction.a, perA);
+  SmallVector<Value> fragmentB =
+      getFragment(operands[1].values, instruction.b, perB);
+  SmallVector<Value> c(
+      ArrayRef<Value>(accumulator.values).slice(instruction.c, perC));
+  if (bits == 8) {
+    // The op's verifier refuses these types; the intrinsic exists.
+    auto name = [](Type type) {
+      return isa<Float8E4M3FNType>(type) ? "e4m3" : "e5m2";
+    };
+    std::string intrinsic =
+        llvm::formatv("llvm.nvvm.mma.m16n8k{0}.row.col.f32.{1}.{2}.f32", shapeK,
+                      name(elementType), name(elementTypeB));
+    SmallVector<Value> all(fragmentA);
+    llvm::append_range(all, fragmentB);
+    llvm::append_range(all, c);
+    return LLVM::CallIntrinsicOp::create(b, structC, b.getStringAttr(intrinsic),
+                                         all)
+        .getResults();
+  }
+  std::optional<std::array<NVVM::MMATypes, 2>> types;
+  if (elementType.isBF16())
+    types = {NVVM::MMATypes::bf16, NVVM::MMATypes::bf16};
+  return NVVM::MmaOp::create(
+      b, structC, fragmentA, fragmentB, c, ArrayRef<int64_t>{16, 8, shapeK},
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt, types,
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                     NVVM::MMALayout::col});
+}
+
+SmallVector<Value> MmaProduct::emit() {
   for (auto [index, instruction] : llvm::enumerate(instructions)) {
     fetchUntil(index);
-    SmallVector<Value> a = fragment(operands[0].values, instruction.a, perA);
-    SmallVector<Value> bFragment =
-        fragment(operands[1].values, instruction.b, perB);
-    SmallVector<Value> c(ArrayRef<Value>(results).slice(instruction.c, perC));
-    Value product;
-    if (bits == 8) {
-      // The op's verifier refuses these types; the intrinsic exists.
-      auto name = [](Type type) {
-        return isa<Float8E4M3FNType>(type) ? "e4m3" : "e5m2";
-      };
-      std::string intrinsic =
-          llvm::formatv("llvm.nvvm.mma.m16n8k{0}.row.col.f32.{1}.{2}.f32",
-                        shapeK, name(elementType), name(elementTypeB));
-      SmallVector<Value> all(a);
-      llvm::append_range(all, bFragment);
-      llvm::append_range(all, c);
-      product = LLVM::CallIntrinsicOp::create(b, structC,
-                                              b.getStringAttr(intrinsic), all)
-                    .getResults();
-    } else {
-      std::optional<std::array<NVVM::MMATypes, 2>> types;
-      if (elementType.isBF16())
-        types = {NVVM::MMATypes::bf16, NVVM::MMATypes::bf16};
-      product = NVVM::MmaOp::create(
-          b, structC, a, bFragment, c, ArrayRef<int64_t>{16, 8, shapeK},
-          /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt, types,
-          std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                         NVVM::MMALayout::col});
-    }
+    Value product = emitInstruction(instruction);
     for (unsigned i = 0; i < perC; ++i)
-      results[instruction.c + i] = LLVM::ExtractValueOp::create(b, product, i);
+      accumulator.values[instruction.c + i] =
+          LLVM::ExtractValueOp::create(b, product, i);
   }
-  setTile(op.getResult(), accumulator->layout, results);
+  return accumulator.values;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(MmaOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding());
+  if (!layout)
+    return op.emitOpError("expected an accumulator with an #attn.mma layout, "
+                          "got ")
+           << type;
+  FailureOr<TileValue> accumulator = tile(op, op.getC());
+  if (failed(accumulator))
+    return failure();
+  WarpGrid grid{static_cast<unsigned>(layout.getWarps()[0]),
+                static_cast<unsigned>(layout.getWarps()[1])};
+  MmaProduct product(*this, op, *accumulator, grid);
+  if (failed(product.readOperands()))
+    return failure();
+  setTile(op.getResult(), accumulator->layout, product.emit());
   return success();
 }
 

@@ -217,7 +217,6 @@ public:
     return isTile(type) || isa<InFlightType>(type);
   }
 
-private:
   LogicalResult lowerElementwise(Operation *op);
   /// Whether the warp, or its warpgroup, takes a rare path.
   FailureOr<Value> lowerVote(RareOp op);
@@ -339,6 +338,8 @@ private:
   const int64_t firstWarp, warps;
   const bool isPartition;
   const std::optional<std::pair<int64_t, int64_t>> grid;
+
+private:
   /// In the region of an attn.elect.
   bool inElect = false;
   /// The number of attn.rare around.

@@ -127,156 +127,220 @@ static FailureOr<MatrixOperand> describe(WgmmaOp op, const SharedLayout &layout,
   return operand;
 }
 
+namespace {
+
+/// The statement of one product.
+class WgmmaProduct {
+public:
+  WgmmaProduct(PartitionLowering &partition, WgmmaOp op);
+
+  /// Takes the operands and emits the statement.
+  LogicalResult emit();
+
+private:
+  LogicalResult readAccumulator();
+  LogicalResult readA();
+  LogicalResult readRegisters();
+  LogicalResult readB();
+  /// Adds to a descriptor what leads to the rows of the own warpgroup.
+  Value addWarpgroup(Value word, const SharedLayout &layout);
+  void writeText();
+  void setDescriptor(StringRef name, const MatrixOperand &operand,
+                     unsigned index);
+
+  PartitionLowering &partition;
+  WgmmaOp op;
+  ImplicitLocOpBuilder builder;
+  InFlightType type;
+  int64_t m, n, contraction, step;
+  unsigned bits;
+  std::optional<TileLayout> layoutC;
+  Type typeA;
+  /// A in shared memory, or its registers.
+  std::optional<MatrixOperand> a;
+  SmallVector<std::string> fragments;
+  MatrixOperand b;
+  Statement statement;
+};
+
+} // namespace
+
+WgmmaProduct::WgmmaProduct(PartitionLowering &partition, WgmmaOp op)
+    : partition(partition), op(op), builder(op.getLoc(), op),
+      type(cast<InFlightType>(op.getType())) {
+  m = type.getShape()[0];
+  n = type.getShape()[1];
+  BufferType typeB = op.getB().getType();
+  contraction = op.getDepth() ? static_cast<int64_t>(*op.getDepth())
+                              : typeB.getShape()[0];
+  bits = typeB.getElementType().getIntOrFloatBitWidth();
+  step = MatrixDescriptor::kStepBytes * 8 / bits;
+}
+
+LogicalResult WgmmaProduct::readAccumulator() {
+  FailureOr<TileLayout> layout = partition.layoutOf(op, type);
+  if (failed(layout))
+    return failure();
+  layoutC = *layout;
+  if (!op.getC()) {
+    statement.results(layoutC->numRegisters(), {});
+    return success();
+  }
+  FailureOr<TileValue> c = partition.tile(op, op.getC());
+  if (failed(c))
+    return failure();
+  std::optional<SmallVector<unsigned>> same = layoutC->registersFrom(c->layout);
+  if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
+    return op.emitOpError("expected an accumulator in the fragments of the "
+                          "kernel's warps, got ")
+           << op.getC().getType();
+  statement.results(layoutC->numRegisters(), c->values);
+  return success();
+}
+
+Value WgmmaProduct::addWarpgroup(Value word, const SharedLayout &layout) {
+  int64_t bytes = layout.offset({64, 0});
+  KernelLowering &kernel = partition.kernel;
+  Value &offset = kernel.entryCache[partition.threadKey() + "warpgroup rows" +
+                                    std::to_string(bytes)];
+  if (!offset) {
+    Value group = partition.warpgroup();
+    ImplicitLocOpBuilder entry = kernel.entryBuilder();
+    offset = arith::MulIOp::create(
+        entry, group, arith::ConstantIntOp::create(entry, bytes / 16, 32));
+  }
+  return arith::AddIOp::create(builder, word, offset);
+}
+
+/// A: a descriptor of the warpgroup's 64 rows, or registers.
+LogicalResult WgmmaProduct::readA() {
+  auto bufferType = dyn_cast<BufferType>(op.getA().getType());
+  if (!bufferType)
+    return readRegisters();
+  typeA = bufferType.getElementType();
+  FailureOr<SharedLayout> layout = partition.layoutOf(op, bufferType);
+  if (failed(layout))
+    return failure();
+  FailureOr<MatrixOperand> described = describe(op, *layout, contraction, step);
+  if (failed(described))
+    return failure();
+  a = *described;
+  Value word = partition.descriptorWord(
+      builder, partition.kernel.buffers.lookup(op.getA()),
+      a->descriptor.fields());
+  if (m > 64)
+    word = addWarpgroup(word, *layout);
+  a->word = statement.input(word, "r");
+  return success();
+}
+
+LogicalResult WgmmaProduct::readRegisters() {
+  FailureOr<TileValue> registers = partition.tile(op, op.getA());
+  if (failed(registers))
+    return failure();
+  typeA = registers->elementType;
+  llvm::Expected<TileLayout> fragment =
+      wgmmaOperandA(m, registers->layout.shape()[1], bits, m / 64);
+  if (!fragment)
+    return op.emitOpError() << llvm::toString(fragment.takeError());
+  std::optional<SmallVector<unsigned>> same =
+      fragment->registersFrom(registers->layout);
+  if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
+    return op.emitOpError("expected 'a' in the fragments of the "
+                          "instruction, got ")
+           << op.getA().getType();
+  // Four registers for each step; a prefix of the columns is one of them.
+  for (Value value :
+       ArrayRef<Value>(registers->values).take_front(contraction / step * 4))
+    fragments.push_back(statement.input(
+        LLVM::BitcastOp::create(builder, builder.getI32Type(), value), "r"));
+  return success();
+}
+
+LogicalResult WgmmaProduct::readB() {
+  FailureOr<SharedLayout> layout = partition.layoutOf(op, op.getB().getType());
+  if (failed(layout))
+    return failure();
+  FailureOr<MatrixOperand> described =
+      describe(op, layout->transposed(), contraction, step);
+  if (failed(described))
+    return failure();
+  b = *described;
+  return success();
+}
+
+void WgmmaProduct::setDescriptor(StringRef name, const MatrixOperand &operand,
+                                 unsigned index) {
+  llvm::raw_string_ostream os(statement.text);
+  std::string word = operand.word;
+  if (int64_t offset = operand.steps[index]) {
+    os << "add.s32 t, " << word << ", " << offset << ";\n";
+    word = "t";
+  }
+  os << "mov.b64 " << name << ", {" << word << ", "
+     << (operand.descriptor.fields() >> 32) << "};\n";
+}
+
+/// Names in braces, as instructions take lists of registers.
+static std::string bracket(ArrayRef<std::string> names) {
+  return "{" + llvm::join(names, ", ") + "}";
+}
+
+void WgmmaProduct::writeText() {
+  SmallVector<std::string> names;
+  for (unsigned i = 0; i < layoutC->numRegisters(); ++i)
+    names.push_back("$" + std::to_string(i));
+  std::string results = bracket(names);
+  llvm::raw_string_ostream os(statement.text);
+  os << "{\n.reg .b32 t;\n.reg .b64 da, db;\n"
+     << "wgmma.fence.sync.aligned;\n";
+  bool hasTranspose = bits == 16;
+  for (unsigned i = 0; i < b.steps.size(); ++i) {
+    std::string first = "da";
+    if (a)
+      setDescriptor("da", *a, i);
+    else
+      first = bracket(ArrayRef<std::string>(fragments).slice(4 * i, 4));
+    setDescriptor("db", b, i);
+    Type typeB = op.getB().getType().getElementType();
+    os << "wgmma.mma_async.sync.aligned.m64n" << n << 'k' << step << ".f32."
+       << spellType(typeA) << '.' << spellType(typeB) << ' ' << results << ", "
+       << first << ", db, " << (op.getC() || i > 0 ? 1 : 0) << ", 1, 1";
+    if (hasTranspose) {
+      if (a)
+        os << ", " << a->descriptor.mnMajor;
+      os << ", " << b.descriptor.mnMajor;
+    }
+    os << ";\n";
+  }
+  os << "wgmma.commit_group.sync.aligned;\n}";
+}
+
+LogicalResult WgmmaProduct::emit() {
+  if (failed(readB()) || failed(readAccumulator()) || failed(readA()))
+    return failure();
+  b.word =
+      statement.input(partition.descriptorWord(
+                          builder, partition.kernel.buffers.lookup(op.getB()),
+                          b.descriptor.fields()),
+                      "r");
+  writeText();
+  partition.setTile(op.getResult(), *layoutC, statement.create(builder));
+  return success();
+}
+
 template <>
 LogicalResult PartitionLowering::lower(WgmmaOp op) {
-  auto accumulatorType = cast<InFlightType>(op.getType());
-  int64_t m = accumulatorType.getShape()[0], n = accumulatorType.getShape()[1];
-  auto shapeB = op.getB().getType().getShape();
-  int64_t contraction =
-      op.getDepth() ? static_cast<int64_t>(*op.getDepth()) : shapeB[0];
-  Type typeB = op.getB().getType().getElementType();
   FailureOr<std::pair<int64_t, int64_t>> grid = getGrid(op);
   if (failed(grid))
     return failure();
+  int64_t m = cast<InFlightType>(op.getType()).getShape()[0];
   if (grid->second != 1 || m != grid->first * 16)
     return op.emitOpError("expected 16 rows for each warp of a grid of one "
                           "column, got ")
            << m << " rows and a grid of " << grid->first << " x "
            << grid->second;
-  unsigned groups = m / 64;
-  unsigned bits = typeB.getIntOrFloatBitWidth();
-  int64_t step = MatrixDescriptor::kStepBytes * 8 / bits;
-
-  FailureOr<SharedLayout> layoutB = layoutOf(op, op.getB().getType());
-  if (failed(layoutB))
-    return failure();
-  FailureOr<MatrixOperand> b =
-      describe(op, layoutB->transposed(), contraction, step);
-  if (failed(b))
-    return failure();
-
-  FailureOr<TileLayout> layoutC = layoutOf(op, accumulatorType);
-  if (failed(layoutC))
-    return failure();
-  unsigned numResults = layoutC->numRegisters();
-  Statement statement;
-  if (op.getC()) {
-    FailureOr<TileValue> c = tile(op, op.getC());
-    if (failed(c))
-      return failure();
-    std::optional<SmallVector<unsigned>> same =
-        layoutC->registersFrom(c->layout);
-    if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
-      return op.emitOpError("expected an accumulator in the fragments of the "
-                            "kernel's warps, got ")
-             << op.getC().getType();
-    statement.results(numResults, c->values);
-  } else {
-    statement.results(numResults, {});
-  }
-
-  ImplicitLocOpBuilder builder(op.getLoc(), op);
-  std::string results =
-      "{" +
-      llvm::join(
-          llvm::map_range(llvm::seq<unsigned>(0, numResults),
-                          [](unsigned i) { return "$" + std::to_string(i); }),
-          ", ") +
-      "}";
-
-  // A: a descriptor of the warpgroup's 64 rows, or registers.
-  FailureOr<MatrixOperand> a = failure();
-  SmallVector<std::string> fragments;
-  Type typeA;
-  if (auto bufferType = dyn_cast<BufferType>(op.getA().getType())) {
-    typeA = bufferType.getElementType();
-    FailureOr<SharedLayout> layoutA = layoutOf(op, bufferType);
-    if (failed(layoutA))
-      return failure();
-    a = describe(op, *layoutA, contraction, step);
-    if (failed(a))
-      return failure();
-    Value word = descriptorWord(builder, kernel.buffers.lookup(op.getA()),
-                                a->descriptor.fields());
-    if (groups > 1) {
-      Value &offset =
-          kernel.entryCache[threadKey() + "warpgroup rows" +
-                            std::to_string(layoutA->offset({64, 0}))];
-      if (!offset) {
-        Value group = warpgroup();
-        ImplicitLocOpBuilder entry = kernel.entryBuilder();
-        offset = arith::MulIOp::create(
-            entry, group,
-            arith::ConstantIntOp::create(entry, layoutA->offset({64, 0}) / 16,
-                                         32));
-      }
-      word = arith::AddIOp::create(builder, word, offset);
-    }
-    a->word = statement.input(word, "r");
-  } else {
-    FailureOr<TileValue> registers = tile(op, op.getA());
-    if (failed(registers))
-      return failure();
-    typeA = registers->elementType;
-    llvm::Expected<TileLayout> fragment =
-        wgmmaOperandA(m, registers->layout.shape()[1], bits, groups);
-    if (!fragment)
-      return op.emitOpError() << llvm::toString(fragment.takeError());
-    std::optional<SmallVector<unsigned>> same =
-        fragment->registersFrom(registers->layout);
-    if (!same || !llvm::equal(*same, llvm::seq<unsigned>(0, same->size())))
-      return op.emitOpError("expected 'a' in the fragments of the "
-                            "instruction, got ")
-             << op.getA().getType();
-    // Four registers for each step; a prefix of the columns is one of them.
-    for (Value value :
-         ArrayRef<Value>(registers->values).take_front(contraction / step * 4))
-      fragments.push_back(statement.input(
-          LLVM::BitcastOp::create(builder, builder.getI32Type(), value), "r"));
-  }
-  b->word =
-      statement.input(descriptorWord(builder, kernel.buffers.lookup(op.getB()),
-                                     b->descriptor.fields()),
-                      "r");
-
-  llvm::raw_string_ostream os(statement.text);
-  os << "{\n.reg .b32 t;\n.reg .b64 da, db;\n"
-     << "wgmma.fence.sync.aligned;\n";
-  auto setDescriptor = [&](StringRef name, const MatrixOperand &operand,
-                           unsigned index) {
-    std::string word = operand.word;
-    if (int64_t offset = operand.steps[index]) {
-      os << "add.s32 t, " << word << ", " << offset << ";\n";
-      word = "t";
-    }
-    os << "mov.b64 " << name << ", {" << word << ", "
-       << (operand.descriptor.fields() >> 32) << "};\n";
-  };
-  bool hasTranspose = bits == 16;
-  for (unsigned i = 0; i < b->steps.size(); ++i) {
-    std::string first = "da";
-    if (succeeded(a)) {
-      setDescriptor("da", *a, i);
-    } else {
-      first =
-          "{" +
-          llvm::join(ArrayRef<std::string>(fragments).slice(4 * i, 4), ", ") +
-          "}";
-    }
-    setDescriptor("db", *b, i);
-    os << "wgmma.mma_async.sync.aligned.m64n" << n << 'k' << step << ".f32."
-       << spellType(typeA) << '.' << spellType(typeB) << ' ' << results << ", "
-       << first << ", db, " << (op.getC() || i > 0 ? 1 : 0) << ", 1, 1";
-    if (hasTranspose) {
-      if (succeeded(a))
-        os << ", " << a->descriptor.mnMajor;
-      os << ", " << b->descriptor.mnMajor;
-    }
-    os << ";\n";
-  }
-  os << "wgmma.commit_group.sync.aligned;\n}";
-  setTile(op.getResult(), *layoutC, statement.create(builder));
-  return success();
+  return WgmmaProduct(*this, op).emit();
 }
 
 template <>

@@ -1,0 +1,177 @@
+"""What `attn.attention` and `attn.prepare` do: compile, load and launch in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+from . import _attention, _capture, _options, _regions, _tensors
+from ._attention import Options
+from .errors import ArgumentError
+from .record import TensorView
+
+_OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k")
+
+#: A function, or what `score_mod` and `mask_mod` make of it.
+Modification = Union[Callable[..., Any], _regions.Mod]
+
+
+_ALIGNS = {False: "", True: "top-left"}
+#: Types that the operator takes; torch's are those of numbers that it does not
+#: know while it traces.
+_INTEGERS = ("int", "SymInt")
+_NUMBERS = (*_INTEGERS, "float", "SymFloat")
+
+# Options in the operator's types. What torch.compile traces has these or Python's
+# types already; the others are numpy's and torch's numbers.
+
+
+def to_align(what: str, value: Any) -> Any:
+    """Where a diagonal lies; empty for none."""
+    if type(value) is not bool and not isinstance(value, str):
+        value = _options.to_bool(what, value)
+    return _ALIGNS[value] if isinstance(value, bool) else value
+
+
+def to_window(window: Sequence[int | str | None] | None) -> str:
+    """LEFT,RIGHT[,ALIGN] with -1 for unbounded; empty for none."""
+    if window is None:
+        return ""
+    return ",".join("-1" if each is None else str(each) for each in window)
+
+
+def to_factor(what: str, value: Any) -> Any:
+    if value is not None and type(value).__name__ not in _NUMBERS:
+        value = _options.to_float(what, value)
+    return value
+
+
+def to_bound(max_seqlen_q: Any) -> Any:
+    if max_seqlen_q is not None and type(max_seqlen_q).__name__ not in _INTEGERS:
+        max_seqlen_q = _options.to_integer("max_seqlen_q", max_seqlen_q, 0, 2**31 - 1)
+    return max_seqlen_q
+
+
+def attend(
+    operands: tuple[Any, Any, Any],
+    optional: tuple[Any, Any, Any],
+    mods: tuple[Modification | None, Modification | None],
+    bound: Any,
+    options: tuple[Any, ...],
+    lse: Any,
+    out: Any,
+    stream: int | None,
+) -> Any:
+    """attn.attention: `optional` is sinks and both cumulative lengths, `options`
+    has the values of _problem.CALL_NAMES."""
+    if type(lse).__module__ == "numpy":
+        lse = _options.to_bool("lse", lse)
+    q, k, v = operands
+    if _tensors.is_torch(q):
+        if stream is not None:
+            raise ArgumentError("stream: expected none, since torch tensors use torch's")
+        op = _get_torch_op()
+        return op.attention(q, k, v, optional, mods, bound, options, lse, out)
+    if type(q).__module__ == "numpy":
+        raise ArgumentError(
+            f'tensor "q": expected a tensor on a GPU, got a numpy {type(q).__name__}; for arrays '
+            "in host memory there is attn.compile(...).run(q=q, k=k, v=v)"
+        )
+    given = _name_tensors(operands, optional, lse, out)
+    return _attend_arrays(given, mods, bound, options, lse is not False, stream)
+
+
+def _name_tensors(
+    operands: tuple[Any, Any, Any], optional: tuple[Any, Any, Any], lse: Any, out: Any
+) -> dict[str, Any]:
+    """The tensors of a call by their names in the launch, None where there is none."""
+    given = dict(zip(("q", "k", "v"), operands, strict=True))
+    given |= {"o": out, "lse": None if isinstance(lse, bool) else lse}
+    return given | dict(zip(_OPTIONAL, optional, strict=True))
+
+
+def trace_mods(
+    mods: tuple[Modification | None, Modification | None],
+) -> tuple[str, str, list[Any], tuple[list[_capture.Spec], list[_capture.Spec]]]:
+    """The texts of both regions, and what they read."""
+    texts = ["", ""]
+    tensors: list[Any] = []
+    specs: tuple[list[_capture.Spec], list[_capture.Spec]] = ([], [])
+    for index, (kind, function) in enumerate(zip(("score_mod", "mask_mod"), mods, strict=True)):
+        if function is not None:
+            mod = _regions.trace(kind, function)
+            texts[index] = mod.text
+            tensors += mod.tensors
+            specs[index].extend(map(_capture.describe, mod.tensors))
+    return texts[0], texts[1], tensors, specs
+
+
+_torch_op: Any = None
+
+
+def _get_torch_op() -> Any:
+    """The operator's module, which needs torch."""
+    global _torch_op
+    if _torch_op is None:
+        from . import torch_op
+
+        _torch_op = torch_op
+    return _torch_op
+
+
+def _attend_arrays(
+    given: dict[str, Any],
+    mods: tuple[Modification | None, Modification | None],
+    bound: Any,
+    options: tuple[Any, ...],
+    lse: bool,
+    stream: int | None,
+) -> Any:
+    """On arrays of whatever library."""
+    needed = ("q", "k", "v", "o", "lse") if lse else ("q", "k", "v", "o")
+    arrays = {name: array for name, array in given.items() if array is not None}
+    for name in needed:
+        if name not in arrays:
+            raise ArgumentError(
+                f'tensor "{"out" if name == "o" else name}": expected a tensor, got None; only '
+                "torch tensors have outputs made"
+            )
+    views = {name: _tensors.view(name, array, 0) for name, array in arrays.items()}
+    score, mask, tensors, specs = trace_mods(mods)
+    parsed = Options(options, lse, bound, score, mask)
+    captures = [_tensors.view(f"capture{n}", each, 0) for n, each in enumerate(tensors)]
+    key = (
+        tuple((name, view[:3], view[4]) for name, view in views.items()),
+        tuple(map(tuple, specs)),
+        parsed,
+    )
+    call = _attention.get_call(key)
+    if call is None:
+        call = _attention.put_call(key, _attention.make_call(views, specs, parsed))
+    order = [views[name].address for name in (*needed, *_OPTIONAL) if name in views]
+    order += [view.address for view in captures]
+    call.launch(order, stream or 0)
+    return (given["o"], given["lse"]) if lse else given["o"]
+
+
+def prepare(
+    operands: tuple[Any, Any, Any],
+    optional: tuple[Any, Any, Any],
+    mods: tuple[Modification | None, Modification | None],
+    bound: Any,
+    options: tuple[Any, ...],
+    lse: Any,
+    out: Any,
+    chip: str,
+) -> None:
+    """attn.prepare; the arguments are those of `attend`."""
+    if type(lse).__module__ == "numpy":
+        lse = _options.to_bool("lse", lse)
+    views = {}
+    for name, tensor in _name_tensors(operands, optional, lse, out).items():
+        if tensor is not None:
+            spec = _capture.describe(tensor)
+            views[name] = TensorView(spec.element, spec.shape, spec.strides)
+    score, mask, _, specs = trace_mods(mods)
+    parsed = Options(options, lse is not False, bound, score, mask)
+    _attention.Call(views, specs, parsed, chip)

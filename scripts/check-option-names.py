@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""An option of a problem is named in few files of lib, include, tools and python/attn.
+
+The options are those of include/attn/Problem/Options.def. What can be derived from
+the table must be: a new option needs its row, its attribute in ODS, the code that
+computes it and the reference. Options that are operands, or change what the
+problem's tensors are, are named by more code; LIMITS has their numbers, which may
+only fall. The guides to attn-compile and to the Python package name all of them.
+
+usage: scripts/check-option-names.py [--list]
+  --list   print how many files name each option, and which
+"""
+
+import re
+import sys
+
+from lint_util import read_text, report, tracked_files
+
+#: Files that may name any option.
+LIMIT = 8
+#: Files that may name these.
+LIMITS = {
+    "kv_heads": 24,
+    "kv_splits": 20,
+    "mask_mod": 31,
+    "score_mod": 31,
+    "sinks": 23,
+    "varlen": 29,
+}
+#: Names that are words, or letters, of other things too.
+WORDS = {"q", "dv", "kv_len", "causal", "window", "scale", "out_type", "layout", "lse", "dynamic"}
+#: Where each option stands, and how: NAME, or FLAG with dashes.
+GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME[`=]"}
+ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|REGION)\((\w+), "(\w+)"', re.M)
+FOLDERS = ("lib", "include", "tools", "python/attn")
+
+
+def spellings(member: str, name: str) -> re.Pattern[str]:
+    """The name in IR, as a member, an accessor and a flag."""
+    capital = member[0].upper() + member[1:]
+    dashed = name.replace("_", "-")
+    return re.compile(rf"\b(?:{name}|{member}|[gs]et{capital}(?:Attr|Mutable)?|{dashed})\b")
+
+
+def find_missing(page: str, text: str, names: list[str]) -> list[str]:
+    """A problem for each option that the page does not name."""
+    problems = []
+    for name in names:
+        form = GUIDES[page].replace("NAME", name).replace("FLAG", name.replace("_", "-"))
+        if not re.search(form, text):
+            problems.append(f"{page}: expected a word on option {name}")
+    return problems
+
+
+def main() -> int:
+    table = read_text("include/attn/Problem/Options.def") or ""
+    rows = ROW.findall(table)
+    options = {name: member for _, member, name in rows if name not in WORDS}
+    texts = {str(path): read_text(path) or "" for path in tracked_files(*FOLDERS)}
+    problems = [] if options else ["Options.def: found no options"]
+    for page in GUIDES:
+        # Regions have no flag.
+        has_regions = "FLAG" not in GUIDES[page]
+        names = [name for kind, _, name in rows if has_regions or kind != "REGION"]
+        problems += find_missing(page, read_text(page) or "", names)
+    for name, member in options.items():
+        pattern = spellings(member, name)
+        files = sorted(path for path, text in texts.items() if pattern.search(text))
+        if "--list" in sys.argv[1:]:
+            print(f"{name}: {len(files)}: {', '.join(files)}")
+        limit = LIMITS.get(name, LIMIT)
+        if len(files) > limit:
+            problems.append(
+                f"option {name}: expected it in at most {limit} files, got {len(files)}: "
+                f"{', '.join(files)}"
+            )
+    return report(problems, "option names")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

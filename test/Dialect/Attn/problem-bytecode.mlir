@@ -1,0 +1,26 @@
+// RUN: attn-opt %S/Inputs/version-0.mlirbc | FileCheck %s
+// RUN: attn-opt %S/Inputs/version-0.mlirbc -emit-bytecode | attn-opt | FileCheck %s
+
+// Bytecode that was written before the dialect had versions is read, and written
+// again with one.
+
+// CHECK-LABEL: func.func @causal(
+// CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<2x8x300x64xbf16>, memref<2x2x200x64xbf16>, memref<2x2x200x64xbf16>)
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<2x8x300x64xbf16>, memref<2x8x300xf32>)
+// CHECK-SAME: sinks(%{{.*}} : memref<8xf32>)
+// CHECK-SAME: mask = #attn.mask<kind = window, align = bottom_right, left = 128, right = 0>
+// CHECK-SAME: plan = #attn.split_q<block_m = 64>
+// CHECK-SAME: scale = 1.250000e-01 : f32, softcap = 3.000000e+01 : f32
+
+// CHECK-LABEL: func.func @modified(
+// CHECK: attn.attention
+// CHECK: score_mod
+// CHECK: memref.load
+// CHECK: attn.yield
+
+// CHECK-LABEL: func.func @merged(
+// CHECK: attn.combine ins(%{{.*}}, %{{.*}} : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+
+// CHECK-LABEL: func.func @step(
+// CHECK: attn.reduce max %{{.*}} : tensor<64x32xf32, #attn.mma<warps = [4, 1]>> -> tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+// CHECK: attn.slot %{{.*}} : <2x64x32xf16, #attn.swizzled<span = 64>, shared> -> <64x32xf16, #attn.swizzled<span = 64>, shared>
