@@ -16,10 +16,10 @@
 // The third dimension of the grid has runs and batches; a run has the third part
 // of the blocks.
 // CHECK: %[[Z:.*]] = gpu.block_id {{ *}}z
-// CHECK: %[[RUN:.*]] = arith.remui
+// CHECK: %[[PIECE:.*]] = arith.remui
 // CHECK: arith.divui
 // CHECK: %[[PART:.*]] = arith.divui %{{.*}}, %c3_i32
-// CHECK: arith.muli %[[RUN]], %[[PART]]
+// CHECK: arith.muli %[[PIECE]], %[[PART]]
 // CHECK: attn.kv_loop
 // CHECK: gpu.func @attn_combine
 // CHECK-SAME: grid = ["ceildiv(o.dim0 * o.dim1 * o.dim2 * 16, 128)", "1", "1"]
