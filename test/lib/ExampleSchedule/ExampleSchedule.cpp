@@ -276,10 +276,16 @@ void Emitter::run() {
   Value whole = context.i32(facts.keys / blockN),
         end = context.i32(llvm::divideCeil(facts.keys, blockN));
   Value infinity = splat({rows}, -std::numeric_limits<double>::infinity());
+  // Four lanes share a row, each with a sum of its own.
+  auto sums = RankedTensorType::get(
+      {rows, 4}, b.getF32Type(),
+      PartialLayoutAttr::get(b.getContext(),
+                             AutoLayoutAttr::get(b.getContext())));
+  Value none = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(sums, b.getF32FloatAttr(0)));
   auto loop = KVLoopOp::create(
       b, /*begin=*/zero, /*fullBegin=*/zero, /*fullEnd=*/whole, end, blockN,
-      stages, ValueRange{infinity, splat({rows, 4}, 0), splat({rows, dv}, 0)},
-      body);
+      stages, ValueRange{infinity, none, splat({rows, dv}, 0)}, body);
 
   Value sum = ReduceOp::create(b, tile({rows}, b.getF32Type()), ReduceKind::Add,
                                loop.getResult(1), /*partial=*/UnitAttr());

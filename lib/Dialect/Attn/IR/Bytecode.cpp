@@ -43,4 +43,51 @@ struct AttnBytecodeInterface : BytecodeDialectInterface {
 
 } // namespace
 
+//===----------------------------------------------------------------------===//
+// Properties whose form has changed
+//===----------------------------------------------------------------------===//
+
+/// The attributes that attn.attention has had since version 0, in the order in
+/// which bytecode holds them.
+template <typename Properties>
+static auto getFirstAttributes(Properties &properties) {
+  return std::tie(properties.kv_splits, properties.mask,
+                  properties.max_seqlen_q, properties.out_scale,
+                  properties.page_size, properties.plan, properties.rope_dim,
+                  properties.scale, properties.softcap);
+}
+
+LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
+                                          OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  // Bytecode without a version is of version 0.
+  bool hasKernel = succeeded(reader.getDialectVersion<AttnDialect>());
+  if (hasKernel && failed(reader.readOptionalAttribute(properties.kernel)))
+    return failure();
+  auto readAll = [&](auto &...attributes) {
+    return success(
+        (succeeded(reader.readOptionalAttribute(attributes)) && ...));
+  };
+  if (failed(std::apply(readAll, getFirstAttributes(properties))))
+    return failure();
+  return reader.readSparseArray(
+      MutableArrayRef<int32_t>(properties.operandSegmentSizes));
+}
+
+void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
+  auto &properties = getProperties();
+  uint64_t number = kBytecodeVersion;
+  auto asked = writer.getDialectVersion(AttnDialect::getDialectNamespace());
+  if (succeeded(asked))
+    number = static_cast<const AttnBytecodeVersion *>(*asked)->number;
+  if (number >= 1)
+    writer.writeOptionalAttribute(properties.kernel);
+  std::apply(
+      [&](auto &...attributes) {
+        (writer.writeOptionalAttribute(attributes), ...);
+      },
+      getFirstAttributes(properties));
+  writer.writeSparseArray(ArrayRef<int32_t>(properties.operandSegmentSizes));
+}
+
 void AttnDialect::registerBytecode() { addInterfaces<AttnBytecodeInterface>(); }

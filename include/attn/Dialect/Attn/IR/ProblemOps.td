@@ -165,6 +165,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
       CArg<"::mlir::Value", "{}">:$sinks,
       CArg<"::mlir::Value", "{}">:$cuSeqlensQ,
       CArg<"::mlir::Value", "{}">:$cuSeqlensK)>];
+  // Bytecode of version 0 has no `kernel`.
+  let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
