@@ -58,7 +58,7 @@ def get_kernel(index=-1):
 def get_launches(index=-1):
     """The launches of a kernel: grid, block, cluster, shared bytes, stream,
     parameters."""
-    return get_kernel(index)._functions[0].launches
+    return get_kernel(index)._functions[0][0].launches
 
 
 def get_addresses(launch, count):

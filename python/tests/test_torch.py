@@ -189,7 +189,7 @@ def get_launch():
     import struct
 
     (kernel,) = _attention._loaded.values()
-    launch = kernel._functions[0].launches[-1]
+    launch = kernel._functions[0][0].launches[-1]
     return launch[4], [struct.unpack("<Q", raw)[0] for raw in launch[5]], kernel.names
 
 
