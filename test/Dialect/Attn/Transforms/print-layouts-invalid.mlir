@@ -8,7 +8,7 @@
 // RUN: not attn-opt %s --attn-print-layouts="layout=#attn.mma<warps=[4,1]> shape=60x16" 2>&1 | FileCheck %s --check-prefix=FIT
 // RUN: not attn-opt %s --attn-print-layouts="layout=#attn.rows shape=2048x2048" 2>&1 | FileCheck %s --check-prefix=BIG
 // RUN: not attn-opt %s --attn-print-layouts="svg output-dir=%s/folder" 2>&1 | FileCheck %s --check-prefix=FOLDER
-// RUN: %python -c "import subprocess, sys; deep = '[' * 60000; sys.exit(subprocess.call(['attn-opt', sys.argv[1], '--attn-print-layouts=shape=64 layout=' + deep]) != 1)" %s 2>&1 | FileCheck %s --check-prefix=DEEP
+// RUN: %python -c "import subprocess, sys; deep = '[' * 60000; sys.exit(subprocess.call(['attn' '-opt', sys.argv[1], '--attn-print-layouts=shape=64 layout=' + deep]) != 1)" %s 2>&1 | FileCheck %s --check-prefix=DEEP
 // RUN: rm -rf %t && mkdir -p %t/0-buffer-rows-64xf32.svg
 // RUN: not attn-opt %s --attn-print-layouts="svg output-dir=%t" 2>&1 | FileCheck %s --check-prefix=FILE
 
