@@ -46,6 +46,8 @@ struct SplitQExtents {
   int64_t keyColumns;
   /// Columns of the V buffers.
   int64_t valueColumns;
+  /// True if rows of K and V have different lengths in memory.
+  bool unevenRows;
   /// Rows of one warp.
   int64_t warpRows;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
