@@ -66,16 +66,15 @@ static bool hasWideOddValues(int64_t valueColumns) {
 /// What ptxas keeps in some kernels and not in others that look alike, where
 /// rows of K and V are not equally long: of 2505 plans without this 8 spilled
 /// up to 52 bytes, the least full of them by a sum of 242.
-static constexpr int64_t kUnevenMargin = 16;
+static constexpr int64_t kUnevenReserve = 16;
 
 int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
-  if (plan.getSoftmax() == SoftmaxPolicy::Exact || !unevenRows)
+  if (plan.getSoftmax() == SoftmaxPolicy::Exact ||
+      keyColumns == int64_t(llvm::alignTo(valueColumns, 16)))
     return 0;
-  if (keyColumns == int64_t(llvm::alignTo(valueColumns, 16)))
-    return kUnevenMargin;
   // "wide odd v" holds more than they take where Q has no registers.
   if (hasWideOddValues(valueColumns) && !plan.getQInRegs())
-    return kUnevenMargin;
+    return 0;
   int64_t own = 14;
   if (hasWideValues(valueColumns, plan))
     own = 10;
@@ -84,7 +83,7 @@ int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
   // With two groups of rows "long k" holds some of them.
   if (warpRows > 16)
     own -= std::clamp<int64_t>((keyColumns - valueColumns) / 8, 0, own);
-  return own + kUnevenMargin;
+  return own;
 }
 
 ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
@@ -124,6 +123,8 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   if (!exact && hasWideValues(valueColumns, plan))
     sum.add("wide v", 13);
   sum.add("own rows", getOwnRowRegisters(plan));
+  if (!exact && unevenRows)
+    sum.add("reserve", kUnevenReserve);
   if (!exact && keyColumns > valueColumns)
     sum.add("long k", (keyColumns - valueColumns) / 8);
   // Two groups of rows with all of their scores at the vote.
