@@ -67,6 +67,8 @@ static bool hasWideOddValues(int64_t valueColumns) {
 /// rows of K and V are not equally long: of 2505 plans without this 8 spilled
 /// up to 52 bytes, the least full of them by a sum of 242.
 static constexpr int64_t kUnevenReserve = 16;
+/// The same where copies do not run ahead: three plans spilled up to 20 bytes.
+static constexpr int64_t kUnevenCopyReserve = 32;
 
 int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
   if (plan.getSoftmax() == SoftmaxPolicy::Exact ||
@@ -124,7 +126,8 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
     sum.add("wide v", 13);
   sum.add("own rows", getOwnRowRegisters(plan));
   if (!exact && unevenRows)
-    sum.add("reserve", kUnevenReserve);
+    sum.add("reserve",
+            plan.getStages() == 1 ? kUnevenCopyReserve : kUnevenReserve);
   if (!exact && keyColumns > valueColumns)
     sum.add("long k", (keyColumns - valueColumns) / 8);
   // Two groups of rows with all of their scores at the vote.
