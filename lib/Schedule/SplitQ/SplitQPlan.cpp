@@ -125,7 +125,9 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   if (!exact && hasWideValues(valueColumns, plan))
     sum.add("wide v", 13);
   sum.add("own rows", getOwnRowRegisters(plan));
-  if (!exact && unevenRows)
+  // "wide odd v" holds more than they take where Q has no registers.
+  bool hasReserve = hasWideOddValues(valueColumns) && !plan.getQInRegs();
+  if (!exact && unevenRows && !hasReserve)
     sum.add("reserve",
             plan.getStages() == 1 ? kUnevenCopyReserve : kUnevenReserve);
   if (!exact && keyColumns > valueColumns)
