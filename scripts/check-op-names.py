@@ -28,9 +28,8 @@ NAME = re.compile(
 COMMENT = re.compile(r"//[^\n]*")
 DIALECT = re.compile(r"(include/attn|lib)/Dialect/Attn/IR/")
 LOWERING = "lib/Dialect/Attn/Transforms/LowerTiles/"
-# The files of op families there, and that of warp specialisation, which looks for
-# the loads of a partition.
-LOWERING_FILES = ("Memory.cpp", "Mma.cpp", "Tma.cpp", "WarpSpecialize.cpp", "Wgmma.cpp")
+# The files of op families there.
+LOWERING_FILES = ("Memory.cpp", "Mma.cpp", "Tma.cpp", "Wgmma.cpp")
 
 
 def problems_of(path: str, text: str) -> list[str]:

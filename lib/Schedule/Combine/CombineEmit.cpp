@@ -14,12 +14,11 @@
 
 #include "CombineColumns.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr double kLog2E = 1.4426950408889634;
-static constexpr double kLn2 = 0.6931471805599453;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Partial results that get no loop.
 static constexpr int64_t kUnrolledSplits = 16;
@@ -255,9 +254,9 @@ void CombineEmitter::emitRow(const Place &place) {
           ValueRange carried) -> SmallVector<Value> {
         Value difference =
             arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
-        Value weight =
-            call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
-                 arith::MulFOp::create(lb, difference, f32(lb, kLog2E)));
+        Value weight = call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
+                            arith::MulFOp::create(
+                                lb, difference, f32(lb, llvm::numbers::log2e)));
         SmallVector<Value> next;
         next.push_back(arith::AddFOp::create(lb, carried[0], weight));
         // What has no weight may be anything.
@@ -288,7 +287,7 @@ void CombineEmitter::emitRow(const Place &place) {
   b.setInsertionPointToStart(branch.thenBlock());
   // log2 0 = -inf, so a row without keys gets -inf.
   Value log = call(b, "llvm.nvvm.lg2.approx.ftz.f", sums[0]);
-  Value lse = math::FmaOp::create(b, log, f32(b, kLn2), shift);
+  Value lse = math::FmaOp::create(b, log, f32(b, llvm::numbers::ln2), shift);
   LLVM::StoreOp::create(
       b, lse, emitAddress(b, "lse", emitOffset("lse", 0, place, false)), 4);
 }

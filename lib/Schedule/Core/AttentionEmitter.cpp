@@ -2,12 +2,10 @@
 
 #include "AttentionEmitter.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static constexpr double kLog2E = 1.4426950408889634;
-static constexpr double kLn2 = 0.6931471805599453;
 
 ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
   ScoreCost cost;
@@ -50,8 +48,8 @@ void AttentionEmitter::emitValueDescale() {
 
 Value AttentionEmitter::emitExponentScale() {
   if (hasNaturalScores())
-    return context.f32(kLog2E);
-  Value scale = context.f32(std::abs(facts.scale) * kLog2E);
+    return context.f32(llvm::numbers::log2e);
+  Value scale = context.f32(std::abs(facts.scale) * llvm::numbers::log2e);
   if (!scoreDescale)
     return scale;
   return arith::MulFOp::create(b, scoreDescale, scale);
@@ -172,21 +170,14 @@ Value AttentionEmitter::emitAbsentRows(Value m) {
   return arith::MaxNumFOp::create(b, m, least);
 }
 
-/// Lanes that share a row of an accumulator, each with a partial sum of its own
-/// (PTX ISA, matrix fragments of mma.m16n8k16 and of wgmma).
-static constexpr int64_t kRowOwners = 4;
-
 RunningState AttentionEmitter::emitInitialState(bool bets) {
   Value m = splat(f32Tile({blockM}), -std::numeric_limits<double>::infinity());
   bool whole = !facts.varlen && !ShapedType::isDynamic(facts.queries) &&
                facts.queries % blockM == 0;
   if (bets && !whole)
     m = emitAbsentRows(m);
-  auto partial = RankedTensorType::get(
-      {blockM, kRowOwners}, b.getF32Type(),
-      PartialLayoutAttr::get(b.getContext(),
-                             AutoLayoutAttr::get(b.getContext())));
-  return {m, splat(partial, 0), splat(f32Tile({blockM, facts.valueDim}), 0)};
+  return {m, splat(getPartialSumsType(b.getContext(), blockM), 0),
+          splat(f32Tile({blockM, facts.valueDim}), 0)};
 }
 
 RunningState AttentionEmitter::emitFinalState(RunningState carried) {
@@ -279,7 +270,8 @@ RunningState AttentionEmitter::emitSinks(RunningState state) {
         context.f32(-std::numeric_limits<double>::infinity()));
   }
   sink = splatRows(
-      arith::MulFOp::create(b, sink, context.f32(kLog2E)).getResult());
+      arith::MulFOp::create(b, sink, context.f32(llvm::numbers::log2e))
+          .getResult());
   RankedTensorType rows = f32Tile({blockM});
   Value m = arith::MaximumFOp::create(b, state.m, sink);
   // A row without keys and with a sink of -inf has nothing to subtract.
@@ -324,7 +316,8 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
     // log2 0 = -inf, so a row without keys gets -inf.
     Value log =
         arith::AddFOp::create(b, state.m, math::Log2Op::create(b, state.l));
-    Value natural = arith::MulFOp::create(b, log, splat(rows, kLn2));
+    Value natural =
+        arith::MulFOp::create(b, log, splat(rows, llvm::numbers::ln2));
     GlobalStoreOp::create(b, natural, lseView, row);
   }
   StoreResultOp::create(b, o, oView, row, scratch, map.map, map.coordinates,

@@ -64,6 +64,13 @@ struct SplitQExtents {
   /// was seen to need, or to spill without, of 103 masked kernels for sm_80.
   /// The limit of the exact softmax holds them already.
   int64_t getOwnRowRegisters(SplitQPlanAttr plan) const;
+  /// What is kept free beside them, since plans that look alike differ.
+  int64_t getReserve(SplitQPlanAttr plan) const;
+  /// Registers that only a plan's limit counts: figures of speed and occupancy
+  /// were taken without them.
+  int64_t getUnevenRegisters(SplitQPlanAttr plan) const {
+    return getOwnRowRegisters(plan) + getReserve(plan);
+  }
   ResourceSum getRegisters(SplitQPlanAttr plan) const;
 };
 

@@ -108,7 +108,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   // hold what rows of K and V do not share.
   int64_t registers =
       std::min<int64_t>(estimate.registers.getTotal() -
-                            extents.getOwnRowRegisters(plan) + kSpareRegisters,
+                            extents.getUnevenRegisters(plan) + kSpareRegisters,
                         target.registersPerThread);
   int64_t warpRegisters =
       llvm::alignTo(registers * 32, target.registerAllocationUnit);

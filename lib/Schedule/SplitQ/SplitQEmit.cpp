@@ -204,7 +204,7 @@ LogicalResult SplitQEmitter::emitTile() {
   from.kView = emitView("k", at.kvHead, keyStart, keys);
   from.vView = emitView("v", at.kvHead, keyStart, keys);
   bool isTight =
-      extents.getRegisters(plan).getTotal() - extents.getOwnRowRegisters(plan) >
+      extents.getRegisters(plan).getTotal() - extents.getUnevenRegisters(plan) >
       kTightRegisters;
   if (isTight)
     getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());

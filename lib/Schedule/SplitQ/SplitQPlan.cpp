@@ -64,18 +64,31 @@ static bool hasWideOddValues(int64_t valueColumns) {
 }
 
 /// What ptxas keeps in some kernels and not in others that look alike, where
-/// rows of K and V are not equally long: of 2505 plans without this 8 spilled
-/// up to 52 bytes, the least full of them by a sum of 242.
+/// rows of K and V are not equally long: of 1289 plans for sm_80 without this 8
+/// spilled up to 52 bytes, at sums from 243 on, and one that took their place
+/// at 242.
 static constexpr int64_t kUnevenReserve = 16;
-/// The same where copies do not run ahead: three plans spilled up to 20 bytes.
+/// The same where copies do not run ahead: three plans spilled up to 20 bytes,
+/// at sums from 228 on.
 static constexpr int64_t kUnevenCopyReserve = 32;
+
+/// True if "wide odd v" holds more than rows of unequal length take, which it
+/// does where Q has no registers.
+static bool coversUnevenRows(int64_t valueColumns, SplitQPlanAttr plan) {
+  return hasWideOddValues(valueColumns) && !plan.getQInRegs();
+}
+
+int64_t SplitQExtents::getReserve(SplitQPlanAttr plan) const {
+  if (plan.getSoftmax() == SoftmaxPolicy::Exact || !unevenRows ||
+      coversUnevenRows(valueColumns, plan))
+    return 0;
+  return plan.getStages() == 1 ? kUnevenCopyReserve : kUnevenReserve;
+}
 
 int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
   if (plan.getSoftmax() == SoftmaxPolicy::Exact ||
-      keyColumns == int64_t(llvm::alignTo(valueColumns, 16)))
-    return 0;
-  // "wide odd v" holds more than they take where Q has no registers.
-  if (hasWideOddValues(valueColumns) && !plan.getQInRegs())
+      keyColumns == int64_t(llvm::alignTo(valueColumns, 16)) ||
+      coversUnevenRows(valueColumns, plan))
     return 0;
   int64_t own = 14;
   if (hasWideValues(valueColumns, plan))
@@ -125,11 +138,7 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   if (!exact && hasWideValues(valueColumns, plan))
     sum.add("wide v", 13);
   sum.add("own rows", getOwnRowRegisters(plan));
-  // "wide odd v" holds more than they take where Q has no registers.
-  bool hasReserve = hasWideOddValues(valueColumns) && !plan.getQInRegs();
-  if (!exact && unevenRows && !hasReserve)
-    sum.add("reserve",
-            plan.getStages() == 1 ? kUnevenCopyReserve : kUnevenReserve);
+  sum.add("reserve", getReserve(plan));
   if (!exact && keyColumns > valueColumns)
     sum.add("long k", (keyColumns - valueColumns) / 8);
   // Two groups of rows with all of their scores at the vote.

@@ -276,13 +276,9 @@ void Emitter::run() {
   Value whole = context.i32(facts.keys / blockN),
         end = context.i32(llvm::divideCeil(facts.keys, blockN));
   Value infinity = splat({rows}, -std::numeric_limits<double>::infinity());
-  // Four lanes share a row, each with a sum of its own.
-  auto sums = RankedTensorType::get(
-      {rows, 4}, b.getF32Type(),
-      PartialLayoutAttr::get(b.getContext(),
-                             AutoLayoutAttr::get(b.getContext())));
   Value none = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(sums, b.getF32FloatAttr(0)));
+      b, DenseElementsAttr::get(getPartialSumsType(b.getContext(), rows),
+                                b.getF32FloatAttr(0)));
   auto loop = KVLoopOp::create(
       b, /*begin=*/zero, /*fullBegin=*/zero, /*fullEnd=*/whole, end, blockN,
       stages, ValueRange{infinity, none, splat({rows, dv}, 0)}, body);

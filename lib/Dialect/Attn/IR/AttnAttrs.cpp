@@ -79,6 +79,16 @@ static LogicalResult verifyTile(LayoutAttr layout, ArrayRef<int64_t> shape,
   return success();
 }
 
+RankedTensorType attn::getPartialSumsType(MLIRContext *context, int64_t rows) {
+  return RankedTensorType::get(
+      {rows, kRowOwners}, Float32Type::get(context),
+      PartialLayoutAttr::get(context, AutoLayoutAttr::get(context)));
+}
+
+bool attn::isRegisters(Type type) {
+  return isTile(type) || isa<InFlightType>(type);
+}
+
 bool attn::isAuto(Attribute layout) {
   if (auto partial = dyn_cast_or_null<PartialLayoutAttr>(layout))
     layout = partial.getParent();
@@ -201,7 +211,7 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   if (!parent)
     return makeError("the parent's layout is not known yet");
   WarpGrid grid = gridOf(parent);
-  int64_t owners = 4 * grid.n;
+  int64_t owners = kRowOwners * grid.n;
   if (shape[1] != owners)
     return makeError("expected " + Twine(owners) +
                      " columns, one for each owner of a row, got " +

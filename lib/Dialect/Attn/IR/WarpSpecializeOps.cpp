@@ -191,9 +191,7 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
     bool hasTiles = getTileGrid(index).has_value();
     WalkResult result =
         region.walk([&, name = getNames()[index]](Operation *op) {
-          if (!hasTiles && llvm::any_of(op->getResultTypes(), [](Type type) {
-                return isTile(type) || isa<InFlightType>(type);
-              })) {
+          if (!hasTiles && llvm::any_of(op->getResultTypes(), isRegisters)) {
             InFlightDiagnostic diag =
                 op->emitOpError("expected no register tile in partition ")
                 << name << ", whose grid of warps nothing states";

@@ -107,9 +107,6 @@ static bool isPartial(Value value) {
 
 /// True for an op that register tiles go into, come out of or pass through.
 static bool touchesTiles(Operation *op) {
-  auto isRegisters = [](Type type) {
-    return isTile(type) || isa<InFlightType>(type);
-  };
   return llvm::any_of(op->getOperandTypes(), isRegisters) ||
          llvm::any_of(op->getResultTypes(), isRegisters) ||
          llvm::any_of(op->getRegions(), [&](Region &region) {

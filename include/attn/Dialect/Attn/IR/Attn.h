@@ -120,9 +120,21 @@ llvm::Expected<SharedLayout> getSharedLayout(BufferType type);
 /// True if the type is a register tile: a static tensor with an attn layout.
 bool isTile(Type type);
 
+/// True for what a thread holds in registers: tiles, and accumulators in
+/// flight.
+bool isRegisters(Type type);
+
 /// True if attn-infer-layouts has yet to choose a layout: for #attn.auto, and
 /// for partial row sums of such tiles.
 bool isAuto(Attribute layout);
+
+/// Lanes of a warp that share a row of an accumulator (PTX ISA, matrix
+/// fragments of mma.m16n8k16 and of wgmma).
+inline constexpr int64_t kRowOwners = 4;
+
+/// The type of partial sums (f32) of `rows` rows, one for each lane that shares
+/// a row, in a layout that attn-infer-layouts has yet to choose.
+RankedTensorType getPartialSumsType(MLIRContext *context, int64_t rows);
 
 /// True for a grid of warps over (rows, columns) that tiles can have: two
 /// powers of two, or any number of rows and one column.

@@ -212,11 +212,6 @@ public:
   template <typename OpT>
   LogicalResult lower(OpT op);
 
-  /// True for values that become registers: tiles and accumulators in flight.
-  static bool isRegisters(Type type) {
-    return isTile(type) || isa<InFlightType>(type);
-  }
-
   LogicalResult lowerElementwise(Operation *op);
   /// Whether the warp, or its warpgroup, takes a rare path.
   FailureOr<Value> lowerVote(RareOp op);

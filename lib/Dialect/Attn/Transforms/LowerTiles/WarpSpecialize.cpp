@@ -177,18 +177,24 @@ LogicalResult PartitionLowering::lowerRegion(Region &region,
   return success();
 }
 
+/// True for a load of boxes, whose instruction can have a predicate.
+static bool isLoad(Operation &op) {
+  auto copy = dyn_cast<BulkCopyOpInterface>(op);
+  return copy && copy.isBulkLoad();
+}
+
 /// True if one lane alone need not run more than instructions that can have a
 /// predicate.
 static bool waitsAndLoads(ElectOp op) {
   bool loads = false;
   for (Operation &nested : op.getBody().front().without_terminator()) {
-    auto load = dyn_cast<TmaLoadOp>(nested);
-    loads |= static_cast<bool>(load);
+    bool load = isLoad(nested);
+    loads |= load;
     if (auto expect = dyn_cast<MBarrierExpectTxOp>(nested);
         expect && expect.getCtas())
       return false;
     if (load
-            ? load.getMulticast().has_value()
+            ? cast<BulkCopyOpInterface>(nested).getMulticastCTAs().has_value()
             : !isa<MBarrierWaitOp, MBarrierExpectTxOp>(nested) &&
                   (nested.getNumRegions() != 0 || !isMemoryEffectFree(&nested)))
       return false;
@@ -201,7 +207,7 @@ LogicalResult PartitionLowering::lowerElectedLoads(ElectOp op,
   // Behind the first wait: ptxas knows the predicate of an elect next to it.
   Operation *first = nullptr;
   for (Operation &nested : op.getBody().front())
-    if (!first && isa<MBarrierExpectTxOp, TmaLoadOp>(nested))
+    if (!first && (isa<MBarrierExpectTxOp>(nested) || isLoad(nested)))
       first = &nested;
   OpBuilder before(first);
   llvm::SaveAndRestore<Value> restore(
