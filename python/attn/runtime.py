@@ -83,8 +83,8 @@ class _PreparedStep:
         self._names = names
         self._views = views
         self._maps = [(names.index(each.tensor), each) for each in launch.tensor_maps]
-        #: Encoded tensor maps by (map, address).
-        self._encoded: dict[tuple[int, int], bytes] = {}
+        #: Whole parameters by the tensors' addresses: maps take long to encode.
+        self._filled: dict[tuple[int, ...], bytes] = {}
         self.is_empty = 0 in launch.grid
         self._is_plain = not step.cooperative and not step.programmatic
         self.function: _driver.Function | None = None
@@ -97,25 +97,25 @@ class _PreparedStep:
         frame: _Frame | None = getattr(self._local, "frame", None)
         if frame is None:
             frame = self._local.frame = _Frame(self._step, self.launch, self._names)
-        frame.fill(addresses)
-        if self._maps:
-            self._fill_maps(frame, addresses)
+        if not self._maps:
+            frame.fill(addresses)
+            return frame
+        filled = self._filled.get(key := tuple(addresses))
+        if filled is None:
+            frame.fill(addresses)
+            self._encode_maps(frame, addresses)
+            if len(self._filled) >= _KEPT_LAUNCHES:
+                self._filled.clear()
+            self._filled[key] = ctypes.string_at(frame.start, self._step.parameter_bytes)
+        else:
+            ctypes.memmove(frame.start, filled, len(filled))
         return frame
 
-    def _fill_maps(self, frame: _Frame, addresses: Sequence[int]) -> None:
-        """Tensor maps, encoded once for each address."""
-        for number, (index, parameter) in enumerate(self._maps):
-            address = addresses[index]
+    def _encode_maps(self, frame: _Frame, addresses: Sequence[int]) -> None:
+        for index, parameter in self._maps:
+            view = self._views[parameter.tensor]._replace(address=addresses[index])
             target = frame.start + parameter.offset
-            encoded = self._encoded.get((number, address))
-            if encoded is None:
-                view = self._views[parameter.tensor]._replace(address=address)
-                _driver.encode_tensor_map(parameter, view, target, self._step.kernel)
-                if len(self._encoded) >= _KEPT_LAUNCHES:
-                    self._encoded.clear()
-                self._encoded[number, address] = ctypes.string_at(target, _driver.TENSOR_MAP_BYTES)
-            else:
-                ctypes.memmove(target, encoded, _driver.TENSOR_MAP_BYTES)
+            _driver.encode_tensor_map(parameter, view, target, self._step.kernel)
 
     def start(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
         """Launches; the status."""

@@ -276,6 +276,7 @@ def test_tensor_maps_and_workspaces(driver, monkeypatch):
     monkeypatch.setattr(_driver, "encode_tensor_map", encode)
     mapped = runtime.load(make_bytes())
     index = next(i for i, arg in enumerate(RECORD["args"]) if arg["kind"] == "tensor_map")
+    # Parameters that were filled once are kept, with all that is in them.
     for address in (0x2000, 0x3000, 0x2000):
         mapped(stream=5, **place(make_views(), (0x1000, address, 0x4000)))
         parameters = mapped._functions[0][0].launches[-1][5]

@@ -166,6 +166,12 @@ def test_wrong_tensors():
         attn.attention(*[torch.empty(2, 16, 32, device="meta")] * 3)
 
 
+class Ampere(FakeDevice):
+    """Its kernels take addresses alone, no tensor maps."""
+
+    major = 8
+
+
 @pytest.fixture
 def driver(monkeypatch):
     """Tensors of the CPU pass for the GPU's, on a stand-in driver."""
@@ -176,7 +182,7 @@ def driver(monkeypatch):
         return attn.record.TensorView(dtype, tuple(tensor.shape), tensor.stride(), address, 0)
 
     monkeypatch.setattr(_tensors, "view", view)
-    monkeypatch.setattr(_driver, "get_device", lambda ordinal: FakeDevice())
+    monkeypatch.setattr(_driver, "get_device", lambda ordinal: Ampere())
     monkeypatch.setattr(_driver, "Function", FakeFunction)
     monkeypatch.setattr(torch_op, "_get_stream", lambda ordinal: 55)
     _attention.clear()
@@ -266,9 +272,12 @@ def test_prepare(monkeypatch):
     assert kernel.launch["tensors"][0]["strides"] == [25600, 64, 256, 1]
 
 
-def test_overhead_of_a_call(driver):
+@pytest.mark.parametrize("device", [Ampere, FakeDevice])
+def test_overhead_of_a_call(driver, monkeypatch, device):
     import timeit
 
+    monkeypatch.setattr(_driver, "get_device", lambda ordinal: device())
+    monkeypatch.setattr(_driver, "encode_tensor_map", lambda *_: None)
     q = make(1, 4, 64, 64)
     call = lambda: attn.attention(q, q, q, causal=True)
     call()

@@ -46,8 +46,9 @@ struct SplitQExtents {
   int64_t keyColumns;
   /// Columns of the V buffers.
   int64_t valueColumns;
-  /// True if rows of K and V have different lengths in memory.
-  bool unevenRows;
+  /// True for head dimensions at which plans were seen to spill that the other
+  /// terms let pass.
+  bool needsReserve;
   /// Rows of one warp.
   int64_t warpRows;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
@@ -64,7 +65,7 @@ struct SplitQExtents {
   /// was seen to need, or to spill without, of 103 masked kernels for sm_80.
   /// The limit of the exact softmax holds them already.
   int64_t getOwnRowRegisters(SplitQPlanAttr plan) const;
-  /// What is kept free beside them, since plans that look alike differ.
+  /// What is kept free beside them where they were seen not to be enough.
   int64_t getReserve(SplitQPlanAttr plan) const;
   /// Registers that only a plan's limit counts: figures of speed and occupancy
   /// were taken without them.
