@@ -317,6 +317,8 @@ LogicalResult ChannelAnalysis::checkRelease(ChannelUserOpInterface op) {
   }
   if (failed(checkOwner(op, token, *owner)) || failed(checkLeader(op, *owner)))
     return failure();
+  if (owner->getSignal().awaitsProducts && failed(checkCommit(op)))
+    return failure();
   return countRelease(op);
 }
 

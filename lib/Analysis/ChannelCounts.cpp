@@ -91,9 +91,11 @@ LogicalResult ChannelAnalysis::checkCluster() {
             << "the kernel's known_cluster_size says so";
         return diag;
       }
-      // Bytes that CTAs copy for themselves cannot count in others.
-      if (!role.isLeader && info.getTarget(index) != SignalTarget::Own &&
-          Owner{channel, unsigned(index)}.getSignal().countsBytes)
+      // Bytes that CTAs copy for themselves cannot count in others, nor can
+      // products.
+      const ChannelSignal &signal = Owner{channel, unsigned(index)}.getSignal();
+      if (info.getTarget(index) != SignalTarget::Own &&
+          (signal.awaitsProducts || (signal.countsBytes && !role.isLeader)))
         return ChannelCreateOp(channel).emitOpError(
                    "expected a role that signals by arrive before one ")
                << (info.getTarget(index) == SignalTarget::Leader

@@ -15,15 +15,15 @@ using namespace mlir::attn;
 
 namespace {
 
-struct State {
+struct ProxyState {
   bool dirty = false;
   bool copying = false;
 
-  void join(State other) {
+  void join(ProxyState other) {
     dirty |= other.dirty;
     copying |= other.copying;
   }
-  bool operator!=(State other) const {
+  bool operator!=(ProxyState other) const {
     return dirty != other.dirty || copying != other.copying;
   }
 };
@@ -34,16 +34,16 @@ public:
 
   /// Collects what the async proxy touches; true if there is anything.
   FailureOr<bool> collect(gpu::GPUFuncOp kernel);
-  State visit(Block &block, State state);
+  ProxyState visit(Block &block, ProxyState state);
   SmallVector<Operation *> takePlaces() { return places.takeVector(); }
 
 private:
-  State visitOp(Operation &op, State state);
-  State visitBranch(Operation &op, State state);
-  State visitRegions(Operation &op, State state);
+  ProxyState visitOp(Operation &op, ProxyState state);
+  ProxyState visitBranch(Operation &op, ProxyState state);
+  ProxyState visitRegions(Operation &op, ProxyState state);
   bool isTouched(const SharedAccess &access);
   /// Clears `state` by a fence before `op`, if it needs one.
-  void clear(Operation &op, State &state);
+  void clear(Operation &op, ProxyState &state);
 
   SharedAccessCache &cache;
   SmallVector<SharedAccess> touched;
@@ -78,7 +78,7 @@ bool ProxyFenceFinder::isTouched(const SharedAccess &access) {
   });
 }
 
-void ProxyFenceFinder::clear(Operation &op, State &state) {
+void ProxyFenceFinder::clear(Operation &op, ProxyState &state) {
   if (state.dirty)
     places.insert(&op);
   state.dirty = false;
@@ -99,8 +99,8 @@ static bool isRelease(Operation &op) {
              MBarrierExpectTxOp>(op);
 }
 
-State ProxyFenceFinder::visitBranch(Operation &op, State state) {
-  State result;
+ProxyState ProxyFenceFinder::visitBranch(Operation &op, ProxyState state) {
+  ProxyState result;
   if (maySkipRegions(&op))
     result = state;
   for (Region &region : op.getRegions())
@@ -111,10 +111,10 @@ State ProxyFenceFinder::visitBranch(Operation &op, State state) {
 
 /// Each region runs any number of times, or, if it is of no loop, once or not
 /// at all.
-State ProxyFenceFinder::visitRegions(Operation &op, State state) {
-  State result = state;
+ProxyState ProxyFenceFinder::visitRegions(Operation &op, ProxyState state) {
+  ProxyState result = state;
   while (true) {
-    State before = result;
+    ProxyState before = result;
     for (Region &region : op.getRegions())
       for (Block &block : region)
         result.join(
@@ -124,7 +124,7 @@ State ProxyFenceFinder::visitRegions(Operation &op, State state) {
   }
 }
 
-State ProxyFenceFinder::visitOp(Operation &op, State state) {
+ProxyState ProxyFenceFinder::visitOp(Operation &op, ProxyState state) {
   if (isa<FenceProxyOp>(op)) {
     state.dirty = false;
     return state;
@@ -146,7 +146,7 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
   if (auto rare = dyn_cast<RareOp>(op)) {
     // On the path itself, not at the release behind it, which all come to.
     Block &body = rare.getBody().front();
-    State taken = visit(body, state);
+    ProxyState taken = visit(body, state);
     if (!state.dirty)
       clear(*body.getTerminator(), taken);
     state.join(taken);
@@ -181,7 +181,7 @@ State ProxyFenceFinder::visitOp(Operation &op, State state) {
   return state;
 }
 
-State ProxyFenceFinder::visit(Block &block, State state) {
+ProxyState ProxyFenceFinder::visit(Block &block, ProxyState state) {
   for (Operation &op : block)
     state = visitOp(op, state);
   return state;
@@ -194,6 +194,6 @@ attn::findMissingProxyFences(gpu::GPUFuncOp kernel, SharedAccessCache &cache) {
   if (failed(any))
     return failure();
   if (*any)
-    finder.visit(kernel.getBody().front(), State());
+    finder.visit(kernel.getBody().front(), ProxyState());
   return finder.takePlaces();
 }

@@ -144,6 +144,9 @@ private:
   LogicalResult checkRelease(ChannelUserOpInterface op);
   LogicalResult checkLeader(Operation *op, Owner owner);
   LogicalResult checkFill(ChannelUserOpInterface op);
+  LogicalResult checkCommit(ChannelUserOpInterface release);
+  LogicalResult checkProduct(ChannelUserOpInterface release,
+                             Operation *product);
   LogicalResult countRelease(ChannelUserOpInterface op);
   LogicalResult checkReleases(Owner owner, const Participant &participant);
   LogicalResult countCTAs(ChannelUserOpInterface op);

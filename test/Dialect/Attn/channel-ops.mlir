@@ -18,6 +18,9 @@ func.func @create() {
   // Several partitions may have a role together.
   // CHECK: attn.channel.create {name = "s", roles = [#attn.role<"mma", tx>, #attn.role<"softmax" in ["softmax0", "softmax1"], arrive>]} : <1>
   %s = attn.channel.create {name = "s", roles = [#attn.role<"mma" in ["mma"], tx>, #attn.role<"softmax" in ["softmax0", "softmax1"], arrive>]} : !attn.channel<1>
+  // Products that are done are a signal.
+  // CHECK: attn.channel.create {name = "o", roles = [#attn.role<"mma", commit>, #attn.role<"epilogue", arrive>]} : <1>
+  %o = attn.channel.create {name = "o", roles = [#attn.role<"mma", commit>, #attn.role<"epilogue", arrive>]} : !attn.channel<1>
   return
 }
 

@@ -152,6 +152,14 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 // -----
 
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected 0 to 16 polynomial elements of 16, got -1}}
+  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {polynomial = -1} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<64x64xf32, #attn.auto>, %c: f32) {
   // expected-error @below {{expected 'o' to have the 128 rows of 's', got 64}}
   %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>

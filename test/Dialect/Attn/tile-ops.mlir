@@ -38,6 +38,8 @@ func.func @powers(%s: !s, %x: f32) {
   %e = attn.exp2 %s {polynomial = 0 : i64} : !s
   // CHECK: %[[P:.*]] = attn.exp2 %[[S]] {polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>
   %p = attn.exp2 %s {polynomial = 4 : i64} : !s
+  // CHECK: attn.exp2 %[[S]] {bounded, polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>
+  %bounded = attn.exp2 %s {polynomial = 4 : i64, bounded} : !s
   // CHECK: %[[SCALAR:.*]] = attn.exp2 %[[X]] : f32
   %scalar = attn.exp2 %x : f32
   return
@@ -87,6 +89,11 @@ func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   %p2, %m2, %l2, %o2 = attn.online_softmax %s, %m1, %l1, %o1 scale %c {finite, growth = 4.0 : f32, policy = #attn<softmax_policy threshold>} : !s, !m, !l, !o
   // CHECK: %[[P3:.*]], %[[M3:.*]], %[[L3:.*]], %[[O3:.*]] = attn.online_softmax %[[S]], %[[M2]], %[[L2]], %[[O2]] scale %[[C]] {limit = 8.000000e+00 : f32, offset = 6.000000e+00 : f32, policy = #attn<softmax_policy optimistic>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
   %p3, %m3, %l3, %o3 = attn.online_softmax %s, %m2, %l2, %o2 scale %c {limit = 8.0 : f32, offset = 6.0 : f32, policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !o
+  // Without an accumulator the factor is a result.
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[F:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {policy = #attn<softmax_policy lagged>, polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
+  %p4, %m4, %l4, %f = attn.online_softmax %s, %m, %l scale %c {policy = #attn<softmax_policy lagged>, polynomial = 4} : !s, !m, !l
+  // CHECK: arith.negf %[[F]] : tensor<64xf32, #attn.auto>
+  %use = arith.negf %f : !m
   return
 }
 

@@ -11,19 +11,29 @@ using namespace mlir::attn;
 
 const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
   static const ChannelSignal arrive = {
-      /*arrivals=*/0, /*countsBytes=*/false,
+      /*arrivals=*/0, /*countsBytes=*/false, /*awaitsProducts=*/false,
       [](OpBuilder &builder, Location loc, Value barriers, Value index,
          IntegerAttr ctas, bool leader) {
         MBarrierArriveOp::create(builder, loc, barriers, index, ctas, leader);
       }};
   // The thread that announces the bytes arrives.
   static const ChannelSignal tx = {/*arrivals=*/1, /*countsBytes=*/true,
+                                   /*awaitsProducts=*/false,
                                    /*emitRelease=*/nullptr};
+  static const ChannelSignal commit = {
+      /*arrivals=*/1, /*countsBytes=*/false, /*awaitsProducts=*/true,
+      [](OpBuilder &builder, Location loc, Value barriers, Value index,
+         IntegerAttr ctas, bool leader) {
+        assert(!ctas && !leader && "refused by the analysis of channels");
+        Tcgen05CommitOp::create(builder, loc, barriers, index);
+      }};
   switch (kind) {
   case SignalKind::Arrive:
     return arrive;
   case SignalKind::Tx:
     return tx;
+  case SignalKind::Commit:
+    return commit;
   }
   llvm_unreachable("covered switch");
 }

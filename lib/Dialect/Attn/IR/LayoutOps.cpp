@@ -86,7 +86,7 @@ void OnlineSoftmaxOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getS(), getP()});
   links.push_back({getM(), getNewM()});
   links.push_back({getL(), getNewL()});
-  links.push_back({getO(), getNewO()});
+  links.push_back({getO() ? getO() : getM(), getNewO()});
   links.push_back({getM(), getS(), LayoutRelation::RowsOf});
   links.push_back({getL(), getS(), LayoutRelation::PartialOf});
 }

@@ -100,13 +100,18 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
                                                            : Value();
 }
 
+/// `polynomial` of attn.exp2 and of what is expanded to it.
+static LogicalResult verifyPolynomial(Operation *op, int64_t polynomial) {
+  if (polynomial >= 0 && polynomial <= 16)
+    return success();
+  return op->emitOpError("expected 0 to 16 polynomial elements of 16, got ")
+         << polynomial;
+}
+
 LogicalResult Exp2Op::verify() {
   if (!getElementTypeOrSelf(getType()).isF32())
     return emitOpError("expected f32 elements, got ") << getType();
-  if (static_cast<int64_t>(getPolynomial()) < 0 || getPolynomial() > 16)
-    return emitOpError("expected 0 to 16 polynomial elements of 16, got ")
-           << static_cast<int64_t>(getPolynomial());
-  return success();
+  return verifyPolynomial(*this, getPolynomial());
 }
 
 /// Checks that the columns of a tile can stand for keys in fours.
@@ -163,14 +168,25 @@ LogicalResult MapElementsOp::verifyRegions() {
 void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
                             Value m, Value l, Value o, Value scale,
                             SoftmaxPolicy policy) {
-  build(builder, state, s.getType(), m.getType(), l.getType(), o.getType(), s,
-        m, l, o, scale, policy, /*finite=*/false, /*offset=*/APFloat(0.0f),
-        /*growth=*/APFloat(8.0f), /*limit=*/APFloat(16.0f));
+  build(builder, state, s.getType(), m.getType(), l.getType(),
+        (o ? o : m).getType(), s, m, l, o, scale, policy, /*finite=*/false,
+        /*offset=*/APFloat(0.0f), /*growth=*/APFloat(8.0f),
+        /*limit=*/APFloat(16.0f), /*polynomial=*/0);
+}
+
+LogicalResult OnlineSoftmaxOp::inferReturnTypes(
+    MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
+    OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {
+  // s, m, l, o if it is there, scale.
+  bool hasOutput = operands.size() == 5;
+  llvm::append_range(types, operands.take_front(3).getTypes());
+  types.push_back(operands[hasOutput ? 3 : 1].getType());
+  return success();
 }
 
 LogicalResult OnlineSoftmaxOp::verify() {
   RankedTensorType s = tileType(getS()), m = tileType(getM()),
-                   l = tileType(getL()), o = tileType(getO());
+                   l = tileType(getL()), o = getO() ? tileType(getO()) : s;
   for (auto [name, type, rank] : {std::tuple("s", s, 2), std::tuple("m", m, 1),
                                   std::tuple("l", l, 2), std::tuple("o", o, 2)})
     if (type.getRank() != rank || !type.getElementType().isF32())
@@ -188,7 +204,7 @@ LogicalResult OnlineSoftmaxOp::verify() {
     if (!value.isFinite() || value.isNegative())
       return emitOpError("expected a finite '")
              << name << "' of at least 0, got " << value.convertToFloat();
-  return success();
+  return verifyPolynomial(*this, getPolynomial());
 }
 
 LogicalResult RareOp::verify() {

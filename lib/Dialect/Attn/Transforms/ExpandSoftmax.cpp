@@ -19,7 +19,9 @@
 // o, on a rare path only: when the maximum of some row of the warp has grown by
 // more than `growth` powers of two since m was set. The policy optimistic does
 // not even compute it: p is computed with the standing m, and a partial sum
-// that does not stay below `limit` sends the warp to the exact step. Sums of
+// that does not stay below `limit` sends the warp to the exact step. The policy
+// lagged computes p in the same way, but votes on the maximum, which nothing
+// but the vote waits for. Sums of
 // positive numbers bound each of them, and a NaN takes the rare path too. f16
 // would allow 2^14: the limit of 2^4 is low for accuracy
 // (docs/Rationale/Softmax.md).
@@ -29,6 +31,9 @@
 //
 // Where l and o are the zeros that a loop starts from, exact and threshold have
 // nothing to rescale: no factor, no vote.
+//
+// Without o, f is the result: 1 unless the step rescales. What rescales o where
+// it is, an attn.rare on f, is done in the step's own rare path if it has one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +53,46 @@ static bool isAwaited(Value tile) {
   return static_cast<bool>(tile.getDefiningOp<ProductWaitOpInterface>());
 }
 
+/// True for `path` if what stands between the step and it, and what it reads,
+/// lets it go where the step is.
+static bool canMoveUp(RareOp path, OnlineSoftmaxOp op) {
+  if (path->getBlock() != op->getBlock() || path->getNumResults() != 0)
+    return false;
+  for (Operation *between = op->getNextNode(); between != path;
+       between = between->getNextNode())
+    if (!isMemoryEffectFree(between))
+      return false;
+  WalkResult walk = path.getBody().walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands()) {
+      Operation *def = operand.getDefiningOp();
+      if (def && def != op && def->getBlock() == op->getBlock() &&
+          op->isBeforeInBlock(def))
+        return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return !walk.wasInterrupted();
+}
+
+/// The path on which whoever keeps the accumulator elsewhere rescales it: where
+/// some factor is not 1. Null if there is none that the step can take over.
+static RareOp findRescale(OnlineSoftmaxOp op) {
+  Value factor = op.getFactor();
+  if (!factor)
+    return {};
+  for (Operation *user : factor.getUsers()) {
+    auto compare = dyn_cast<arith::CmpFOp>(user);
+    if (!compare || !compare->hasOneUse() ||
+        compare.getPredicate() != arith::CmpFPredicate::UNE ||
+        !matchPattern(compare.getRhs(), m_OneFloat()))
+      continue;
+    auto path = dyn_cast<RareOp>(*compare->user_begin());
+    if (path && canMoveUp(path, op))
+      return path;
+  }
+  return {};
+}
+
 namespace {
 
 /// Emits the pieces of one step.
@@ -55,8 +100,8 @@ class SoftmaxStep {
 public:
   SoftmaxStep(OpBuilder &builder, OnlineSoftmaxOp op)
       : builder(builder), loc(op.getLoc()), op(op), tile(typeOf(op.getS())),
-        row(typeOf(op.getM())), partial(typeOf(op.getL())),
-        output(typeOf(op.getO())), o(op.getO()) {}
+        row(typeOf(op.getM())), partial(typeOf(op.getL())), o(op.getO()),
+        rescale(findRescale(op)) {}
 
   /// m' of the exact step.
   Value grownMaximum() { return grownMaximum(op.getS()); }
@@ -95,7 +140,12 @@ public:
     Value tileOffset = BroadcastOp::create(builder, loc, tile, offset);
     Value exponent =
         math::FmaOp::create(builder, loc, scores, tileScale, tileOffset);
-    return Exp2Op::create(builder, loc, exponent);
+    // Where the standing maximum is used, what reaches 2^128 is computed anew:
+    // by lagged for its maximum, by optimistic for sums that have to show it.
+    bool bounded = op.getPolicy() != SoftmaxPolicy::Optimistic;
+    uint64_t polynomial = op.getPolynomial();
+    return Exp2Op::create(builder, loc, exponent, polynomial,
+                          polynomial != 0 && bounded);
   }
 
   /// The factor from the standing maximum to another.
@@ -117,9 +167,35 @@ public:
   }
 
   Value rescaledOutput(Value factor) {
-    Value spread = BroadcastOp::create(builder, loc, output, factor);
+    if (!o)
+      return factor;
+    Value spread = BroadcastOp::create(builder, loc, typeOf(o), factor);
     return arith::MulFOp::create(builder, loc, o, spread);
   }
+
+  /// What rescales the accumulator elsewhere, on the step's own rare path.
+  Value rescaledElsewhere(Value factor) {
+    if (!rescale)
+      return rescaledOutput(factor);
+    IRMapping mapping;
+    mapping.map(op.getFactor(), factor);
+    for (Operation &nested : rescale.getBody().front().without_terminator())
+      builder.clone(nested, mapping);
+    return factor;
+  }
+
+  /// Erases what the step's own rare path does, or what a step that rescales
+  /// nothing does not need.
+  void eraseRescale() {
+    if (!rescale)
+      return;
+    Operation *compare = rescale.getCondition().getDefiningOp();
+    rescale->erase();
+    compare->erase();
+  }
+
+  /// The last result of a step that rescales nothing.
+  Value unchangedOutput() { return o ? o : constant(row, APFloat(1.0f)); }
 
   /// All of the exact step: p, m', l', o'.
   SmallVector<Value, 4> exact() {
@@ -127,7 +203,14 @@ public:
     Value p = probabilities(maximum);
     Value change = factor(maximum);
     Value l = rescaledSums(change, partialSums(p));
-    return {p, maximum, l, rescaledOutput(change)};
+    return {p, maximum, l, rescaledElsewhere(change)};
+  }
+
+  /// The same outside of a rare path. What rescales the accumulator elsewhere
+  /// has a vote of its own: most factors are 1.
+  SmallVector<Value, 4> exactInLine() {
+    rescale = {};
+    return exact();
   }
 
   /// True before the first block: no sum, no output yet.
@@ -137,24 +220,24 @@ public:
       return matchPattern(value, m_Constant(&constant)) && constant.isSplat() &&
              constant.getSplatValue<APFloat>().isPosZero();
     };
-    return isZero(op.getL()) && isZero(o);
+    return isZero(op.getL()) && (!o || isZero(o));
   }
 
   /// The exact step where nothing is there to rescale.
   SmallVector<Value, 4> first() {
     Value maximum = grownMaximum();
     Value p = probabilities(maximum);
-    return {p, maximum, partialSums(p), o};
+    return {p, maximum, partialSums(p), unchangedOutput()};
   }
 
   SmallVector<Value, 4> threshold() {
     Value maximum = grownMaximum();
     ValueRange kept = rare(
-        hasGrown(maximum, op.getM()), {op.getM(), op.getL(), op.getO()},
+        hasGrown(maximum, op.getM()), {op.getM(), op.getL(), unchangedOutput()},
         /*eachWarpgroup=*/false, [&]() {
           Value change = factor(maximum);
           return SmallVector<Value, 4>{maximum, rescaledSums(change, Value()),
-                                       rescaledOutput(change)};
+                                       rescaledElsewhere(change)};
         });
     Value p = probabilities(kept[0]);
     Value l = arith::AddFOp::create(builder, loc, kept[1], partialSums(p));
@@ -194,7 +277,7 @@ public:
                                         sums, constant(partial, op.getLimit()));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
     Operation *narrowing = findNarrowing(wait);
-    Value kept = wait ? wait.getAwaited()[0] : o;
+    Value kept = wait ? wait.getAwaited()[0] : unchangedOutput();
     ValueRange results =
         rare(large, {narrowed(p, narrowing), op.getM(), l, kept}, wait, [&]() {
           if (wait)
@@ -206,6 +289,26 @@ public:
           return step;
         });
     return SmallVector<Value, 4>(results);
+  }
+
+  /// The bet on the maximum, which nothing but the vote waits for.
+  SmallVector<Value, 4> lagged() {
+    Value p = probabilities(op.getM());
+    Value sums = partialSums(p);
+    Value largest = ReduceOp::create(builder, loc, partial, ReduceKind::Max,
+                                     op.getS(), /*partial=*/true);
+    Value grown =
+        hasGrown(maximumOf(largest),
+                 BroadcastOp::create(builder, loc, partial, op.getM()));
+    Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
+    Operation *narrowing = findNarrowing(/*behind=*/false);
+    return SmallVector<Value, 4>(
+        rare(grown, {narrowed(p, narrowing), op.getM(), l, unchangedOutput()},
+             /*eachWarpgroup=*/false, [&]() {
+               SmallVector<Value, 4> step = exact();
+               step[0] = narrowed(step[0], narrowing);
+               return step;
+             }));
   }
 
   /// The bet where scores do not outlive the probabilities. If it is lost, m'
@@ -258,7 +361,7 @@ public:
   /// whose registers the narrow ones are to take. 8-bit ones can have other
   /// registers.
   Operation *findNarrowing(bool behind) {
-    bool awaited = !behind && isAwaited(op.getO());
+    bool awaited = !behind && o && isAwaited(o);
     Operation *narrowing = nullptr;
     for (Operation *user : op.getP().getUsers()) {
       if (!isa<arith::TruncFOp, NarrowOperandOp>(user) ||
@@ -315,9 +418,11 @@ private:
   OpBuilder &builder;
   Location loc;
   OnlineSoftmaxOp op;
-  RankedTensorType tile, row, partial, output;
-  /// The accumulator to rescale.
+  RankedTensorType tile, row, partial;
+  /// The accumulator to rescale; null if it is elsewhere.
   Value o;
+  /// The path that rescales it there; null if there is none.
+  RareOp rescale;
 };
 
 } // namespace
@@ -341,12 +446,12 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
   SmallVector<Value, 4> results;
   switch (op.getPolicy()) {
   case SoftmaxPolicy::Exact:
-    results = step.isFirst() ? step.first() : step.exact();
+    results = step.isFirst() ? step.first() : step.exactInLine();
     break;
   case SoftmaxPolicy::Threshold:
     if (step.isFirst())
       results = step.first();
-    else if (isAwaited(op.getO()))
+    else if (op.getO() && isAwaited(op.getO()))
       results = step.thresholdAwaited();
     else
       results = step.threshold();
@@ -356,10 +461,10 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
                                             : step.optimistic(wait);
     break;
   case SoftmaxPolicy::Lagged:
-    return op.emitError("softmax policy '")
-           << stringifySoftmaxPolicy(op.getPolicy())
-           << "' is not supported by this pipeline";
+    results = step.isFirst() ? step.first() : step.lagged();
+    break;
   }
+  step.eraseRescale();
   bool narrow = results[0].getType() != op.getP().getType();
   for (Operation *user : llvm::make_early_inc_range(op.getP().getUsers()))
     if (narrow) {

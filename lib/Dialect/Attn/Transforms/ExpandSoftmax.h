@@ -12,12 +12,12 @@
 namespace mlir::attn {
 
 /// Replaces `op` by reductions, broadcasts, exponentials and arithmetic on the
-/// tiles, under its policy. An error at the op if the policy is `lagged`. With
-/// `inFlight` the accumulator is what a product's wait of its own returns and
-/// the policy is `optimistic`: only the rare path waits, and the new
-/// accumulator is in flight. With `product`, whose operands are readable up to
-/// behind `op`, and whose result are the scores of a policy `optimistic`,
-/// scores need not outlive the probabilities (`rescore` of attn.kv_loop).
+/// tiles, under its policy. With `inFlight` the accumulator is what a product's
+/// wait of its own returns and the policy is `optimistic`: only the rare path
+/// waits, and the new accumulator is in flight. With `product`, whose operands
+/// are readable up to behind `op`, and whose result are the scores of a policy
+/// `optimistic`, scores need not outlive the probabilities (`rescore` of
+/// attn.kv_loop).
 LogicalResult expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight = false,
                                   ProductOpInterface product = {});
 

@@ -62,8 +62,9 @@ Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
   // Masked blocks do not bet, since theirs are the rows that have no maximum
   // yet; but they rescale only where the maximum has grown a lot.
   if (auto softmax = dyn_cast<OnlineSoftmaxOp>(copy);
-      softmax && softmax.getPolicy() == SoftmaxPolicy::Optimistic &&
-      phase != KVPhase::Interior)
+      softmax && phase != KVPhase::Interior &&
+      (softmax.getPolicy() == SoftmaxPolicy::Optimistic ||
+       softmax.getPolicy() == SoftmaxPolicy::Lagged))
     softmax.setPolicy(SoftmaxPolicy::Threshold);
   return copy;
 }

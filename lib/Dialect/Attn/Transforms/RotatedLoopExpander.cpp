@@ -74,6 +74,9 @@ LogicalResult RotatedExpander::findProducts() {
            << products.size() << " products and " << softmaxes.size()
            << " attn.online_softmax";
   qk = products[0], pv = products[1], softmax = softmaxes[0];
+  if (!softmax.getO())
+    return softmax.emitOpError(
+        "with qk_ahead expected the accumulator as an operand, got none");
   for (auto [product, wait] :
        {std::pair(qk, &qkWait), std::pair(pv, &pvWait)}) {
     if (product.getCompletion() != ProductCompletion::Wait)

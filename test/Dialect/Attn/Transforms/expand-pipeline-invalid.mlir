@@ -1,19 +1,6 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' --split-input-file -verify-diagnostics
 
 gpu.module @kernels {
-  gpu.func @policy(%bs: !attn.buffer<64x32xf32, #attn.auto, shared>, %bm: !attn.buffer<64xf32, #attn.auto, shared>, %bl: !attn.buffer<64x4xf32, #attn.auto, shared>, %x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
-    %s = attn.local_load %bs : !attn.buffer<64x32xf32, #attn.auto, shared> -> tensor<64x32xf32, #attn.auto>
-    %m = attn.local_load %bm : !attn.buffer<64xf32, #attn.auto, shared> -> tensor<64xf32, #attn.auto>
-    %l = attn.local_load %bl : !attn.buffer<64x4xf32, #attn.auto, shared> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
-    // expected-error@below {{softmax policy 'lagged' is not supported by this pipeline}}
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy lagged>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x32xf32, #attn.auto>
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels {
   gpu.func @carried_row(%gk: !attn.global<?x64xf16>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %zero = arith.constant 0 : i32
     %k = attn.alloc : !attn.buffer<2x64x64xf16, #attn.auto, shared>

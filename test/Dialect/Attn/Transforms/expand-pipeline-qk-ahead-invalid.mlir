@@ -135,3 +135,26 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!slot = !attn.buffer<64x64xf16, #attn.auto, shared>
+!tile = tensor<64x64xf32, #attn.auto>
+!rows = tensor<64xf32, #attn.auto>
+!sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
+
+gpu.module @kernels {
+  gpu.func @no_accumulator(%n: i32, %m: !rows, %l: !sums, %o: !tile, %q: !slot, %k: !slot, %p: tensor<64x64xf16, #attn.auto>, %scale: f32) kernel {
+    %r:3 = attn.kv_loop %n, %n, %n, %n block 64 stages 1 qk_ahead iter_args(%m, %l, %o : !rows, !sums, !tile) {
+    ^bb0(%key: i32, %m0: !rows, %l0: !sums, %o0: !tile):
+      %s = attn.wgmma %q, %k : !slot, !slot -> !attn.inflight<64x64xf32>
+      %s1 = attn.wgmma.wait %s {pending = 0} : !attn.inflight<64x64xf32> -> !tile
+      // expected-error @below {{with qk_ahead expected the accumulator as an operand, got none}}
+      %p0, %m1, %l1, %f = attn.online_softmax %s1, %m0, %l0 scale %scale : !tile, !rows, !sums
+      %a = attn.wgmma %p, %k acc %o0 : !tile : tensor<64x64xf16, #attn.auto>, !slot -> !attn.inflight<64x64xf32>
+      %b = attn.wgmma.wait %a {pending = 0} : !attn.inflight<64x64xf32> -> !tile
+      attn.yield %m1, %l1, %b : !rows, !sums, !tile
+    }
+    gpu.return
+  }
+}

@@ -159,4 +159,139 @@ gpu.module @kernels {
     %a = attn.narrow_operand %p {order = #attn<key_order quads>} : !s -> tensor<64x32xf8E4M3FN, #attn.auto>
     gpu.return
   }
+
+  // Probabilities do not wait for the maximum; where it has grown they are
+  // computed anew.
+  // CHECK-LABEL: gpu.func @lagged
+  // CHECK: %[[P:.*]] = attn.exp2 %{{.*}} {bounded, polynomial = 2 : i64} : tensor<64x32xf32
+  // CHECK: %[[SUMS:.*]] = attn.reduce add %[[P]] partial
+  // CHECK: %[[MAX:.*]] = attn.reduce max %{{.*}} partial
+  // CHECK: %[[GROWN:.*]] = arith.cmpf ugt
+  // CHECK: %[[L:.*]] = arith.addf %{{.*}}, %[[SUMS]]
+  // CHECK: attn.rare any %[[GROWN]] default(%[[P]], %{{.*}}, %[[L]], %{{.*}} :
+  // CHECK: attn.reduce max
+  // CHECK: attn.exp2 %{{.*}} {bounded, polynomial = 2 : i64}
+  // CHECK: attn.yield
+  gpu.func @lagged(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy lagged>, polynomial = 2} : !s, !m, !l, !s
+    gpu.return
+  }
+
+  // Without an accumulator the factor is the last result, 1 where the maximum
+  // stands.
+  // CHECK-LABEL: gpu.func @factor_exact
+  // CHECK: %[[F:.*]] = attn.exp2 %{{.*}} : tensor<64xf32
+  // CHECK: arith.addf %[[F]], %[[F]]
+  gpu.func @factor_exact(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x : !s, !m, !l
+    %use = arith.addf %f, %f : !m
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @factor_first
+  // CHECK-NOT: attn.rare
+  // CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<64xf32
+  // CHECK: arith.addf %[[ONE]], %[[ONE]]
+  gpu.func @factor_first(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = arith.constant dense<0.0> : !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy lagged>} : !s, !m, !l
+    %use = arith.addf %f, %f : !m
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @factor_threshold
+  // CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<64xf32
+  // CHECK: %[[KEPT:.*]]:3 = attn.rare any %{{.*}} default(%{{.*}}, %{{.*}}, %[[ONE]] :
+  // CHECK: %[[F:.*]] = attn.exp2
+  // CHECK: attn.yield %{{.*}}, %{{.*}}, %[[F]]
+  // CHECK: arith.addf %[[KEPT]]#2, %[[KEPT]]#2
+  gpu.func @factor_threshold(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %use = arith.addf %f, %f : !m
+    gpu.return
+  }
+
+  // What rescales the accumulator elsewhere goes to the step's own rare path:
+  // one vote. Optimistic and lagged steps do so in the exact step.
+  // CHECK-LABEL: gpu.func @rescale
+  // CHECK: %[[LARGE:.*]] = arith.cmpf uge
+  // CHECK: attn.rare any %[[LARGE]]
+  // CHECK: %[[F:.*]] = attn.exp2 %{{.*}} : tensor<64xf32
+  // CHECK: arith.mulf %{{.*}}, %[[F]] : tensor<64xf32
+  // CHECK: attn.yield
+  // CHECK-NOT: attn.rare
+  // CHECK: gpu.return
+  gpu.func @rescale(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l
+    %one = arith.constant dense<1.0> : !m
+    %changed = arith.cmpf une, %f, %one : !m
+    attn.rare any %changed : tensor<64xi1, #attn.auto> {
+      %g = arith.mulf %m, %f : !m
+      attn.yield
+    }
+    gpu.return
+  }
+
+  // The exact step has a vote of its own for it; without a sum so far there is
+  // nothing to rescale.
+  // CHECK-LABEL: gpu.func @rescale_exact
+  // CHECK: %[[F:.*]] = attn.exp2 %{{.*}} : tensor<64xf32
+  // CHECK: %[[CHANGED:.*]] = arith.cmpf une, %[[F]],
+  // CHECK: attn.rare any %[[CHANGED]]
+  // CHECK-NOT: attn.rare
+  // CHECK: gpu.return
+  gpu.func @rescale_exact(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x : !s, !m, !l
+    %one = arith.constant dense<1.0> : !m
+    %changed = arith.cmpf une, %f, %one : !m
+    attn.rare any %changed : tensor<64xi1, #attn.auto> {
+      %g = arith.mulf %m, %f : !m
+      attn.yield
+    }
+    %none = arith.constant dense<0.0> : !l
+    %p2, %m2, %l2, %f2 = attn.online_softmax %s, %m, %none scale %x : !s, !m, !l
+    %changed2 = arith.cmpf une, %f2, %one : !m
+    attn.rare any %changed2 : tensor<64xi1, #attn.auto> {
+      %g = arith.mulf %m, %f2 : !m
+      attn.yield
+    }
+    gpu.return
+  }
+
+  // What is computed behind the step cannot go there.
+  // CHECK-LABEL: gpu.func @rescale_late
+  // CHECK: attn.rare any
+  // CHECK: attn.rare any
+  // CHECK: gpu.return
+  gpu.func @rescale_late(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %one = arith.constant dense<1.0> : !m
+    %late = arith.addf %m1, %one : !m
+    %changed = arith.cmpf une, %f, %one : !m
+    attn.rare any %changed : tensor<64xi1, #attn.auto> {
+      %g = arith.mulf %late, %f : !m
+      attn.yield
+    }
+    gpu.return
+  }
 }

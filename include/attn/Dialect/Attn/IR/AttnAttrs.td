@@ -285,10 +285,14 @@ def Attn_RoleAttr : Attn_Attr<"Role", "role"> {
     - `arrive`: one lane of each warp of the participants arrives (so the count
       is the number of their warps);
     - `tx`: the slot is complete when the bytes of the copies started for it
-      have arrived.
+      have arrived;
+    - `commit`: the slot is complete when the products that the releasing thread
+      has started are (`attn.tcgen05.commit`). One thread of each participant
+      releases, the one that started the products.
 
     Example: `#attn.role<"producer", tx>`, `#attn.role<"loader" in ["consumer"], tx>`,
-    `#attn.role<"softmax", arrive, parts = ["front", "back"]>`.
+    `#attn.role<"softmax", arrive, parts = ["front", "back"]>`,
+    `#attn.role<"mma", commit>`.
   }];
   let parameters = (ins
     StringRefParameter<"its name in the channel">:$name,

@@ -61,7 +61,8 @@ def Attn_KVPhase : Attn_I32Enum<"KVPhase",
 def Attn_SignalKind : Attn_I32Enum<"SignalKind",
     "how a role says that it is done with a slot", [
   I32EnumAttrCase<"Arrive", 0, "arrive">,
-  I32EnumAttrCase<"Tx", 1, "tx">]>;
+  I32EnumAttrCase<"Tx", 1, "tx">,
+  I32EnumAttrCase<"Commit", 2, "commit">]>;
 
 def Attn_TileScheduler : Attn_I32Enum<"TileScheduler",
     "which tiles a CTA computes, and in which order", [

@@ -163,7 +163,10 @@ def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>, Attn
   let description = [{
     Signals that `role` is done with the slot, or with the token's part of it, in
     the way that the channel's roles say. With `tx` the copies that were started with the token complete
-    the signal by themselves.
+    the signal by themselves. With `commit` the signal comes when all products are
+    complete that the executing thread has started so far: releases at one place
+    are signalled in their order. Such a release stands in the `attn.elect` of the
+    products that use the slot, behind them.
 
     Undefined behaviour: touching the slot afterwards.
 

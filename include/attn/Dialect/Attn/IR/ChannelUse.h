@@ -45,6 +45,9 @@ struct ChannelSignal {
   /// True if an acquire announces the bytes of the fills started with its
   /// token, which complete the phase.
   bool countsBytes;
+  /// True if the signal comes behind the products that the releasing thread has
+  /// started.
+  bool awaitsProducts;
   /// Makes the signal where a release stands, at barrier `index` of `barriers`:
   /// in this CTA, in all of `ctas` if not null, or with `leader` in the
   /// cluster's first one. Null if what was started before signals by itself.

@@ -103,22 +103,30 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
   let summary = "2 to the power of each element";
   let description = [{
     `ex2.approx.ftz.f32`: relative error at most 2^-22; exp2(-inf) = 0.
-    `polynomial` is the number of elements of every 16 that are computed by a
-    polynomial on the FMA pipes instead (0 on targets without packed f32x2
-    arithmetic).
+
+    `polynomial` is the number of elements of every 16 which each thread computes
+    by a polynomial of degree 3 on the FMA pipes instead: relative error at most
+    1e-4; 0 below 2^-127, infinity from 2^128 on, NaN of NaN. Which ones they are
+    follows from their places among the tile's elements that the thread holds, in
+    the order of registers, and so from the layout alone: where threads hold
+    whole rows the same columns of each block. Pairs of them take packed
+    arithmetic where the target has it, with the same bits as results. Scalars,
+    and tiles of fewer elements than 16, take none. With `bounded` no exponent is
+    128 or more, or the results are not used: one instruction less.
 
     Example:
 
     ```mlir
     func.func @e(%t: tensor<128x64xf32, #attn.auto>) -> tensor<128x64xf32, #attn.auto> {
-      %e = attn.exp2 %t : tensor<128x64xf32, #attn.auto>
+      %e = attn.exp2 %t {polynomial = 2, bounded} : tensor<128x64xf32, #attn.auto>
       return %e : tensor<128x64xf32, #attn.auto>
     }
     ```
   }];
   let arguments = (ins
     Arg<AnyTypeOf<[F32, AnyRankedTensor]>, "exponents">:$source,
-    Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 elements, how many a polynomial computes">:$polynomial);
+    Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 elements, how many a polynomial computes">:$polynomial,
+    Described<UnitAttr, "no exponent is 128 or more where the result matters">:$bounded);
   let results = (outs Res<AnyTypeOf<[F32, AnyRankedTensor]>, "powers">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;
@@ -220,8 +228,7 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
 
 def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>,
-    AllTypesMatch<["s", "p"]>, AllTypesMatch<["m", "newM"]>,
-    AllTypesMatch<["l", "newL"]>, AllTypesMatch<["o", "newO"]>]> {
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "one step of the online softmax";
   let description = [{
     With scores s (M x N), running maximum m (M), partial row sums l (M x P) and
@@ -235,6 +242,11 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     o' = o * f
     ```
 
+    Without o the last result is f, for whoever keeps o elsewhere: a row whose f
+    is 1 has nothing to rescale. An `attn.rare` without results behind the step,
+    on the condition that some f is not 1, becomes a part of the step's own rare
+    path, and costs no second vote.
+
     m is in exponents of two and starts at -inf; `lowest` is the lowest finite
     number, so that a row whose keys are all masked gets p = 0.
 
@@ -247,6 +259,9 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
 
     - `threshold`: m, l and o change only if some row's maximum grew by more
       than `growth` powers of two;
+    - `lagged`: the same, but p is computed with the standing maximum beside the
+      maximum of the block; where some row's has grown, the exact step is done
+      after all. p does not wait for the maximum;
     - `optimistic`: in blocks without mask the maximum is not computed at all; a
       vote on the partial sums of p, which must stay below `limit`, tells
       whether the exact step has to be done after all.
@@ -259,6 +274,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     ```mlir
     func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x128xf32, #attn.auto>, %c: f32) {
       %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x128xf32, #attn.auto>
+      %q, %m2, %l2, %f = attn.online_softmax %s, %m1, %l1 scale %c {policy = #attn<softmax_policy lagged>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
       return
     }
     ```
@@ -267,29 +283,37 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Arg<AnyRankedTensor, "scores, M x N, f32">:$s,
     Arg<AnyRankedTensor, "running maximum in exponents of two, M, f32">:$m,
     Arg<AnyRankedTensor, "partial row sums, M x P, f32">:$l,
-    Arg<AnyRankedTensor, "accumulator, M x Dv, f32">:$o,
+    Arg<Optional<AnyRankedTensor>, "accumulator, M x Dv, f32">:$o,
     Arg<F32, "scale times log2 e">:$scale,
     Described<DefaultValuedAttr<Attn_SoftmaxPolicyAttr, "::mlir::attn::SoftmaxPolicy::Exact">,
       "how running maxima are kept">:$policy,
     Described<UnitAttr, "every row has a key that is not masked">:$finite,
     Described<DefaultValuedAttr<F32Attr, "0.0f">, "of the maximum, in exponents of two">:$offset,
     Described<DefaultValuedAttr<F32Attr, "8.0f">, "exponents of two by which a maximum may grow before a bet is lost">:$growth,
-    Described<DefaultValuedAttr<F32Attr, "16.0f">, "largest exponent of two of a probability">:$limit);
+    Described<DefaultValuedAttr<F32Attr, "16.0f">, "largest exponent of two of a probability">:$limit,
+    Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
     Res<AnyRankedTensor, "new maximum">:$newM,
     Res<AnyRankedTensor, "new partial sums">:$newL,
-    Res<AnyRankedTensor, "rescaled accumulator">:$newO);
+    Res<AnyRankedTensor, "rescaled accumulator; without one the factor, M">:$newO);
   let assemblyFormat = [{
-    $s `,` $m `,` $l `,` $o `scale` $scale attr-dict
-    `:` type($s) `,` type($m) `,` type($l) `,` type($o)
+    $s `,` $m `,` $l (`,` $o^)? `scale` $scale attr-dict
+    `:` type($s) `,` type($m) `,` type($l) (`,` type($o)^)?
   }];
   let builders = [
-    // A step with the attributes' defaults.
+    // A step with the attributes' defaults; `o` may be null.
     OpBuilder<(ins "::mlir::Value":$s, "::mlir::Value":$m, "::mlir::Value":$l,
       "::mlir::Value":$o, "::mlir::Value":$scale,
       "::mlir::attn::SoftmaxPolicy":$policy)>];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The factor by which whoever keeps the accumulator rescales it; null if
+    /// the op does.
+    ::mlir::Value getFactor() {
+      return getO() ? ::mlir::Value() : ::mlir::Value(getNewO());
+    }
+  }];
 }
 
 def Attn_RareOp : Attn_Op<"rare", [
@@ -347,7 +371,7 @@ def Attn_RareOp : Attn_Op<"rare", [
   let results = (outs Res<Variadic<AnyType>, "yielded values or defaults">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `any` $condition `default` `(` $defaults `:` type($defaults) `)`
+    `any` $condition (`default` `(` $defaults^ `:` type($defaults) `)`)?
     attr-dict `:` type($condition) $body
   }];
   let hasCanonicalizeMethod = 1;

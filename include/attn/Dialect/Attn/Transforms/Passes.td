@@ -130,7 +130,9 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
 
     `attn.apply_mask` keeps all tests in the phase `right`, the lower bound
     alone in `left`, and vanishes in `interior`. `attn.online_softmax` becomes
-    reductions, exponentials and arithmetic.
+    reductions, exponentials and arithmetic; one without accumulator takes an
+    `attn.rare` without results, on the condition that some factor is not 1, into
+    its own rare path.
 
     With `first` the first block of a loop with `qk_ahead` has a product, a softmax
     and a PV of the sizes given, once for each size and under a branch on
@@ -139,10 +141,9 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     which PV behind starts.
 
     Errors: rows of a stage that follow from a carried value or an op with
-    effects; a ring from inside the loop; the softmax policy `lagged`; a
-    body that is no QK, softmax and PV with `qk_ahead`; with `first`, ops between
-    the products that do not take columns one by one, or values other than state
-    and probabilities that leave the block.
+    effects; a ring from inside the loop; a body that is no QK, softmax and PV with
+    `qk_ahead`; with `first`, ops between the products that do not take columns one
+    by one, or values other than state and probabilities that leave the block.
 
     Example: test/doc/attn-expand-pipeline.mlir
   }];
@@ -282,9 +283,10 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
 
     - Counts: `arrive` counts the warps of each of the role's partitions, or 1
       where its releases stand in `attn.elect` (the warpgroups with
-      `each_warpgroup`); `tx` counts 1 for each.
+      `each_warpgroup`); `tx` and `commit` count 1 for each.
     - Bytes: an acquire of a `tx` role announces the bytes of all loads with its
-      token (`attn.mbarrier.expect_tx`); its release is nothing.
+      token (`attn.mbarrier.expect_tx`); its release is nothing. The release of a
+      `commit` role is an `attn.tcgen05.commit`.
     - Phases: a cursor becomes an i32, the slot in bits 0 to 15 and the parity
       to wait for in bit 16; a token becomes the cursor of its acquire. The
       first role starts with parity 1, which an unused mbarrier passes.
@@ -303,7 +305,9 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
     partitions; cursors and tokens of another channel, role or part; parts that
     are not split or joined as the role asks; a load with the token of an
     `arrive` role; paths on which a token's loads differ in bytes; releases
-    that differ in arrivals; loads of a role that differ in `multicast`.
+    that differ in arrivals; loads of a role that differ in `multicast`; a release
+    of a `commit` role in another `attn.elect` than a product that uses the slot,
+    or in front of it.
 
     Example: test/doc/attn-lower-channels.mlir
   }];

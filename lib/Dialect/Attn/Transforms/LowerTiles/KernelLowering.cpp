@@ -24,7 +24,9 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addMmaLowerings(table);
   addNarrowOperandLowerings(table);
   addPartitionLowerings(table);
+  addPowerLowerings(table);
   addRowLowerings(table);
+  addTcgen05Lowerings(table);
   addTmaLowerings(table);
   addWgmmaLowerings(table);
 }

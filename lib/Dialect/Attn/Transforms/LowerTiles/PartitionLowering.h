@@ -126,7 +126,9 @@ void addMemoryLowerings(LoweringTable &table);
 void addMmaLowerings(LoweringTable &table);
 void addNarrowOperandLowerings(LoweringTable &table);
 void addPartitionLowerings(LoweringTable &table);
+void addPowerLowerings(LoweringTable &table);
 void addRowLowerings(LoweringTable &table);
+void addTcgen05Lowerings(LoweringTable &table);
 void addTmaLowerings(LoweringTable &table);
 void addWgmmaLowerings(LoweringTable &table);
 

@@ -1,0 +1,188 @@
+//===- Powers.cpp - Exponentials on two pipes -----------------------------===//
+//
+// A part of the powers of two that attn.exp2 computes goes to the FMA pipes
+// (docs/Rationale/LowerTiles/Powers.md): 2^x = 2^n 2^f with n = floor(x) and 0
+// <= f < 1. x is held at -127 and 128, where the power is 0 and infinite.
+// Rounding x + 1.5 2^23 down leaves n in the low bits of the sum, from where a
+// shift and an addition make the bits of 2^n; the polynomial is 2^f. NaN stays
+// NaN through f.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartitionLowering.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+/// Coefficients of f, f^2 and f^3, behind 1, of least relative error in [0, 1]:
+/// 8.6e-5.
+static constexpr float kTerms[] = {0x1.63e658p-1f, 0x1.d2378ap-3f,
+                                   0x1.3baaa6p-4f};
+/// 1.5 2^23: sums with numbers below 2^22 have an ulp of 1.
+static constexpr float kRounder = 0x1.8p23f;
+static constexpr int64_t kMantissaBits = 23;
+/// The bits of 1.
+static constexpr int64_t kOne = 0x3F800000;
+
+namespace {
+
+/// Emits arithmetic on f32 scalars or on pairs of them.
+class PowerEmitter {
+public:
+  PowerEmitter(ImplicitLocOpBuilder &b, bool isBounded)
+      : b(b), isBounded(isBounded) {}
+  Value one(Value x) {
+    return finish(clamp(x), [this](Value sum) { return scale(sum); });
+  }
+  std::pair<Value, Value> two(Value x, Value y);
+
+private:
+  Value constant(Value like, float value);
+  Value clamp(Value x);
+  /// The sum, rounded towards minus infinity.
+  Value addDown(Value x, Value y);
+  /// 2^n from the sum that rounding has left n in.
+  Value scale(Value sum);
+  Value finish(Value x, function_ref<Value(Value)> scaleOf);
+  Value join(Value x, Value y);
+  std::pair<Value, Value> split(Value pair);
+
+  ImplicitLocOpBuilder &b;
+  const bool isBounded;
+};
+
+} // namespace
+
+Value PowerEmitter::constant(Value like, float value) {
+  TypedAttr attribute = b.getF32FloatAttr(value);
+  if (auto vector = dyn_cast<VectorType>(like.getType()))
+    attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+  return arith::ConstantOp::create(b, attribute);
+}
+
+Value PowerEmitter::clamp(Value x) {
+  x = arith::MaximumFOp::create(b, x, constant(x, -127));
+  if (isBounded)
+    return x;
+  return arith::MinimumFOp::create(b, x, constant(x, 128));
+}
+
+Value PowerEmitter::addDown(Value x, Value y) {
+  if (!isa<VectorType>(x.getType()))
+    return LLVM::CallIntrinsicOp::create(
+               b, b.getF32Type(), b.getStringAttr("llvm.nvvm.add.rm.ftz.f"),
+               ValueRange{x, y})
+        .getResults();
+  Type bits = b.getI64Type();
+  auto sum = LLVM::InlineAsmOp::create(
+      b, bits,
+      ValueRange{LLVM::BitcastOp::create(b, bits, x),
+                 LLVM::BitcastOp::create(b, bits, y)},
+      "add.rm.ftz.f32x2 $0, $1, $2;", "=l,l,l", /*has_side_effects=*/false,
+      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr(), ArrayAttr());
+  return LLVM::BitcastOp::create(b, x.getType(), sum.getResult(0));
+}
+
+Value PowerEmitter::scale(Value sum) {
+  Value bits = arith::BitcastOp::create(b, b.getI32Type(), sum);
+  bits = arith::ShLIOp::create(
+      b, bits, arith::ConstantIntOp::create(b, kMantissaBits, 32));
+  bits =
+      arith::AddIOp::create(b, bits, arith::ConstantIntOp::create(b, kOne, 32));
+  return arith::BitcastOp::create(b, b.getF32Type(), bits);
+}
+
+Value PowerEmitter::finish(Value x, function_ref<Value(Value)> scaleOf) {
+  Value rounder = constant(x, kRounder);
+  Value sum = addDown(x, rounder);
+  Value whole = arith::SubFOp::create(b, sum, rounder);
+  Value rest = arith::SubFOp::create(b, x, whole);
+  Value power = constant(x, kTerms[2]);
+  for (float term : {kTerms[1], kTerms[0], 1.0f})
+    power = math::FmaOp::create(b, power, rest, constant(x, term));
+  return arith::MulFOp::create(b, power, scaleOf(sum));
+}
+
+Value PowerEmitter::join(Value x, Value y) {
+  Value pair = LLVM::PoisonOp::create(b, VectorType::get(2, b.getF32Type()));
+  for (auto [index, value] : llvm::enumerate(std::array{x, y}))
+    pair = LLVM::InsertElementOp::create(
+        b, pair, value, arith::ConstantIntOp::create(b, index, 32));
+  return pair;
+}
+
+std::pair<Value, Value> PowerEmitter::split(Value pair) {
+  auto get = [&](int64_t index) -> Value {
+    return LLVM::ExtractElementOp::create(
+        b, pair, arith::ConstantIntOp::create(b, index, 32));
+  };
+  Value first = get(0), second = get(1);
+  return {first, second};
+}
+
+std::pair<Value, Value> PowerEmitter::two(Value x, Value y) {
+  x = clamp(x);
+  y = clamp(y);
+  Value powers = finish(join(x, y), [this](Value sums) {
+    auto [first, second] = split(sums);
+    Value scaled = scale(first);
+    return join(scaled, scale(second));
+  });
+  return split(powers);
+}
+
+/// Of the pairs in every 16 elements, those that take the polynomial, in the
+/// order in which more of them do: apart from each other, so that neither pipe
+/// waits for the other.
+static constexpr unsigned kPairOrder[] = {7, 3, 5, 1, 6, 2, 4, 0};
+
+/// True if place `index` of a thread's elements takes the polynomial, of which
+/// every 16 have `count`. The last one of an odd count is the first of a pair.
+static bool takesPolynomial(unsigned index, unsigned count) {
+  unsigned place = index % 16;
+  unsigned rank =
+      std::distance(std::begin(kPairOrder), llvm::find(kPairOrder, place / 2));
+  return 2 * rank + place % 2 < count;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(Exp2Op op) {
+  if (!isTile(op.getType())) {
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    op.replaceAllUsesWith(lowerApproximate(b, op, op.getSource()));
+    return success();
+  }
+  unsigned count = op.getPolynomial();
+  if (count == 0)
+    return lowerElementwise(op);
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  if (failed(source))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  PowerEmitter emitter(b, op.getBounded());
+  bool isPacked = kernel.targetsHave(Capability::F32x2);
+  ArrayRef<Value> exponents = source->values;
+  if (exponents.size() < 16)
+    count = 0;
+  SmallVector<Value> powers;
+  for (unsigned i = 0; i < exponents.size(); ++i) {
+    bool isFirst = i % 2 == 0 && i + 1 < exponents.size();
+    if (!takesPolynomial(i, count)) {
+      powers.push_back(lowerApproximate(b, op, exponents[i]));
+    } else if (isPacked && isFirst && takesPolynomial(i + 1, count)) {
+      auto [first, second] = emitter.two(exponents[i], exponents[i + 1]);
+      powers.append({first, second});
+      ++i;
+    } else {
+      powers.push_back(emitter.one(exponents[i]));
+    }
+  }
+  setTile(op.getResult(), source->layout, powers);
+  return success();
+}
+
+void lowering::addPowerLowerings(LoweringTable &table) {
+  table.addReplaced<Exp2Op>();
+}
