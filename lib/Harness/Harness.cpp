@@ -456,6 +456,9 @@ Expected<HarnessReport> Runner::run() {
   if (!launch)
     return launch.takeError();
   resolved = std::move(*launch);
+  if (options.grid)
+    if (Error error = sim::overrideGrid(record, *options.grid, resolved))
+      return error;
   if (Error error = checkWorkspaces(report.tensors))
     return std::move(error);
   if (Error error = sim::checkProgram(record, resolved, program))

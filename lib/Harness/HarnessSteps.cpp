@@ -41,6 +41,25 @@ Error sim::checkParameters(const KernelInfo &kernel,
   return Error::success();
 }
 
+Error sim::overrideGrid(const LaunchRecord &record,
+                        std::array<uint32_t, 3> grid,
+                        ResolvedLaunch &resolved) {
+  if (record.steps.size() != 1)
+    return createStringError("grid: expected a launch of one step, got " +
+                             Twine(record.steps.size()));
+  for (unsigned axis : {0, 1, 2})
+    if (uint32_t cluster = record.steps.front().cluster[axis];
+        grid[axis] == 0 || grid[axis] % cluster)
+      return createStringError(
+          "grid[" + Twine(axis) +
+          "]: expected a positive multiple of the cluster's " + Twine(cluster) +
+          ", got " + Twine(grid[axis]));
+  // Without tiles a launch stays empty.
+  if (!llvm::is_contained(resolved.steps.front().grid, 0u))
+    resolved.steps.front().grid = grid;
+  return Error::success();
+}
+
 /// How a step runs: what the record says about it.
 static LaunchConfig makeStepConfig(const LaunchStep &step,
                                    const ResolvedStep &resolved,

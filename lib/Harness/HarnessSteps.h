@@ -12,6 +12,12 @@ namespace mlir::attn::sim {
 llvm::Error checkParameters(const KernelInfo &kernel,
                             llvm::ArrayRef<ParameterSlot> slots);
 
+/// Takes `grid` in place of what follows from the record, where its CTAs are
+/// whole clusters.
+llvm::Error overrideGrid(const LaunchRecord &record,
+                         std::array<uint32_t, 3> grid,
+                         ResolvedLaunch &resolved);
+
 /// Fails where the program lacks a step's kernel or is for another chip, where
 /// parameters do not fit, and where a step asks for what the simulator cannot
 /// give: more CTAs of a cooperative launch than the chip holds at once, or a

@@ -53,6 +53,10 @@ static cl::list<std::string>
 static cl::list<std::string>
     scalarFlags("scalar", cl::value_desc("name=value"),
                 cl::desc("The value of a scalar parameter"), cl::cat(category));
+static cl::opt<std::string>
+    gridFlag("grid", cl::value_desc("x,y,z"),
+             cl::desc("CTAs of a persistent kernel, in place of the launch's"),
+             cl::cat(category));
 static cl::opt<uint64_t> seed("seed",
                               cl::desc("Seed of inputs and of the schedule"),
                               cl::init(0), cl::cat(category));
@@ -167,6 +171,20 @@ static Expected<std::pair<StringRef, StringRef>> splitPair(StringRef option,
   return std::pair(name, value);
 }
 
+static Expected<std::array<uint32_t, 3>> readGrid(StringRef text) {
+  llvm::SmallVector<StringRef, 3> parts;
+  text.split(parts, ',');
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  bool isRead = parts.size() <= 3;
+  for (size_t axis = 0; isRead && axis < parts.size(); ++axis)
+    isRead = !parts[axis].getAsInteger(10, grid[axis]) && grid[axis] != 0;
+  if (!isRead)
+    return createStringError("--grid: expected one to three positive numbers "
+                             "such as 2,1,1, got \"" +
+                             text + "\"");
+  return grid;
+}
+
 static Expected<HarnessOptions> makeOptions() {
   HarnessOptions options;
   for (StringRef text : inputFlags) {
@@ -197,6 +215,12 @@ static Expected<HarnessOptions> makeOptions() {
       return createStringError("--scalar: expected a number, got \"" +
                                parts->second + "\"");
     options.scalars[parts->first] = value;
+  }
+  if (!gridFlag.empty()) {
+    Expected<std::array<uint32_t, 3>> grid = readGrid(gridFlag);
+    if (!grid)
+      return grid.takeError();
+    options.grid = *grid;
   }
   for (StringRef text : assumeFlags) {
     unsigned number;
@@ -248,6 +272,8 @@ static Error writeOutputs(const HarnessReport &report) {
 static Expected<HarnessReport> runFiles(std::string &path,
                                         const HarnessOptions &options) {
   bool isRecorded = !recordedPath.empty();
+  if (isRecorded && options.grid)
+    return createStringError("--grid: expected --launch, got --recorded");
   if (isRecorded && (!launchPath.empty() || !ptxPath.empty()))
     return createStringError(
         "--recorded: expected neither a PTX file nor --launch beside it");

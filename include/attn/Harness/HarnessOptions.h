@@ -49,6 +49,11 @@ struct HarnessOptions {
   double outputTolerance = -1;
   double lseTolerance = -1;
 
+  /// Another grid than the record's, for a kernel whose CTAs share the work
+  /// whatever their number: on one cluster, each of its CTAs does all of its
+  /// tiles.
+  std::optional<std::array<uint32_t, 3>> grid;
+
   /// Hears how far the run is: phases "inputs", "reference", "simulation" and
   /// "corner I of N". The first call has an estimate for the whole.
   ProgressFn progress;

@@ -353,24 +353,38 @@ void execTx(Exec &x, const Inst &I) {
   x.cluster.advance();
 }
 
-/// A wait by parity that comes three phases late looks like one in time, unless
-/// it comes after something that tells how far the barrier has gone.
-void checkSlip(Exec &x, const Mbarrier &b, int lane) {
+/// A wait by parity takes the last phase for the one that it is meant for. Its
+/// parity is that of every other phase, so the two are the same in all orders
+/// only if the warp knows that the phase before it is complete: else the wait
+/// also passes two phases earlier.
+void checkWaitedPhase(Exec &x, const Mbarrier &b, int lane) {
   if (!x.sanitizing())
     return;
   uint64_t &last = x.warp->mbarriers.waitedPhases[b.actor];
   last = std::max(last, knownPhases(x, b));
-  if (b.phase >= last + 3 && (b.phase - last) % 2 == 1) {
+  if (b.phase >= last + 2) {
+    bool isLate = (b.phase - last) % 2 == 1;
     Finding f;
-    f.kind = FindingKind::PhaseSlip;
-    f.message =
-        llvm::formatv("the wait takes phase {0} of the mbarrier for phase {1}: "
-                      "the barrier went on without this thread",
-                      b.phase - 1, last)
-            .str();
+    f.kind = isLate ? FindingKind::PhaseSlip : FindingKind::EarlyWait;
+    if (isLate)
+      f.message = llvm::formatv("the wait takes phase {0} of the mbarrier for "
+                                "phase {1}: the barrier went on without this "
+                                "thread",
+                                b.phase - 1, last)
+                      .str();
+    else
+      f.message = llvm::formatv("the wait for phase {0} of the mbarrier is not "
+                                "ordered after the completion of phase {1}: in "
+                                "another order phase {2} satisfies it",
+                                b.phase - 1, b.phase - 2,
+                                int64_t(b.phase) - 3)
+                      .str();
     f.first = x.siteOf(b.initInst, nullptr, -1, -1);
     f.second = x.here(lane);
-    f.hint = "each phase has to be waited for before the next one can complete";
+    f.hint = isLate ? "each phase has to be waited for before the next one can "
+                      "complete"
+                    : "wait for the phase before first, or for something that "
+                      "follows its completion";
     x.report(std::move(f));
   }
   last = b.phase;
@@ -408,7 +422,7 @@ void execWait(Exec &x, const Inst &I) {
       if (acquired == address)
         return;
       acquired = address;
-      checkSlip(x, *b, lane);
+      checkWaitedPhase(x, *b, lane);
       noteWait(x, *b);
       if (!o.relaxed) {
         acquire(x, b->published);

@@ -25,6 +25,8 @@ StringRef mlir::attn::sim::stringifyFindingKind(FindingKind kind) {
     return "mbarrier-misuse";
   case FindingKind::PhaseSlip:
     return "phase-slip";
+  case FindingKind::EarlyWait:
+    return "early-wait";
   case FindingKind::Deadlock:
     return "deadlock";
   case FindingKind::StepLimit:

@@ -26,6 +26,14 @@ func.func @initialise(%full: !attn.mbarriers<2>) {
   return
 }
 
+// CHECK-LABEL: func.func @invalidate(
+// CHECK-SAME: %[[FULL:.*]]: !attn.mbarriers<2>
+func.func @invalidate(%full: !attn.mbarriers<2>) {
+  // CHECK: attn.mbarrier.inval %[[FULL]] : <2>
+  attn.mbarrier.inval %full : !attn.mbarriers<2>
+  return
+}
+
 // CHECK-LABEL: func.func @arrive(
 // CHECK-SAME: %[[FULL:.*]]: !attn.mbarriers<2>, %[[I:.*]]: i32
 func.func @arrive(%full: !attn.mbarriers<2>, %i: i32) {

@@ -264,3 +264,39 @@ TEST(PhaseChecks, WaitsThatKnowHowFarTheBarrierIs) {
                  "@!%p2 bra M;\n"));
   expectError(go(""), FindingKind::PhaseSlip);
 }
+
+TEST(PhaseChecks, WaitsThatMayPassTwoPhasesEarlier) {
+  // Warp 0 completes two phases and stores between them. Warp 1 waits for the
+  // second one and reads: parity 1 is also that of the phase before the first,
+  // so it has to wait for the first one before.
+  auto kernel = [](const char *first) {
+    return start(1) + "@!%p1 bra C;\n@!%p0 bra E;\n" +
+           "mbarrier.arrive.shared::cta.b64 _, [%r1];\n"
+           "st.shared.b32 [%r1+16], 7;\n" +
+           Spin +
+           "mbarrier.arrive.shared::cta.b64 _, [%r1];\nbra E;\nC:\n" +
+           first + wait("W", 1) + "ld.shared.b32 %r6, [%r1+16];\nE:\n";
+  };
+  auto isPhaseError = [](const Outcome &r) {
+    return r.report.countErrors(FindingKind::EarlyWait) +
+           r.report.countErrors(FindingKind::Race);
+  };
+  unsigned early = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    Outcome r = runText(wrapKernel(kernel("")), {}, 4, configOf(seed, 1, 64));
+    EXPECT_GE(isPhaseError(r), 1u) << seed << r.text();
+    early += r.report.countErrors(FindingKind::EarlyWait);
+    // What else is wrong with both: nothing keeps the signals behind a wait.
+    Outcome good = runText(wrapKernel(kernel(wait("V", 0).c_str())), {}, 4,
+                           configOf(seed, 1, 64));
+    EXPECT_EQ(isPhaseError(good), 0u) << seed << good.text();
+  }
+  // Late enough, it passes at the phase that was meant.
+  Outcome late = runText(wrapKernel(kernel(
+                             "mov.u32 %r10, 0;\nT: add.s32 %r10, %r10, 1;\n"
+                             "setp.lt.s32 %p7, %r10, 9000;\n@%p7 bra T;\n")),
+                         {}, 4, configOf(0, 1, 64));
+  EXPECT_EQ(late.report.countErrors(FindingKind::EarlyWait), 1u)
+      << late.text();
+  EXPECT_EQ(late.report.countErrors(FindingKind::Race), 0u) << late.text();
+}

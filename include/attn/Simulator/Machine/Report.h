@@ -30,6 +30,7 @@ enum class FindingKind {
   BarrierMisuse,
   MbarrierMisuse,
   PhaseSlip,
+  EarlyWait,
   Deadlock,
   StepLimit,
   Trap,

@@ -126,6 +126,17 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // CHECK-LABEL: gpu.func @invalidate
+  // CHECK: %[[FIRST:.*]] = llvm.getelementptr %{{.*}}[64] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  // CHECK: nvvm.mbarrier.inval %[[FIRST]] : !llvm.ptr<3>
+  // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[FIRST]][8]
+  // CHECK: nvvm.mbarrier.inval %[[SECOND]] : !llvm.ptr<3>
+  gpu.func @invalidate() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.mbarrier.alloc {offset = 64 : i64} : !attn.mbarriers<2>
+    attn.mbarrier.inval %b : !attn.mbarriers<2>
+    gpu.return
+  }
+
   // 512 threads start with 128 registers each: two partitions change that.
   // The elected thread is one of the partition's first warp, and stands for
   // its warp when it arrives.

@@ -77,6 +77,34 @@ def Attn_MBarrierFenceInitOp : Attn_Op<"mbarrier.fence_init", [AttnRequiresSM<90
   let assemblyFormat = "attr-dict";
 }
 
+def Attn_MBarrierInvalOp : Attn_Op<"mbarrier.inval", [AttnRequiresSM<90>,
+    MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
+  let summary = "ends the use of all mbarriers of an array";
+  let description = [{
+    The barriers are none any more, and their bytes may be used for something
+    else, or be initialised anew (PTX ISA, mbarrier.inval). One thread of the CTA
+    executes it. Kernels whose barriers live to their end need none.
+
+    Undefined behaviour: a barrier that is not initialised; one that another
+    thread still waits at, or that a signal may still come to: an arrival or the
+    bytes of a copy, from other CTAs of the cluster too.
+
+    Example:
+
+    ```mlir
+    func.func @inval(%full: !attn.mbarriers<2>) {
+      attn.cluster_barrier
+      attn.elect {
+        attn.mbarrier.inval %full : !attn.mbarriers<2>
+      }
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Attn_MBarriersType, "the barriers">:$barriers);
+  let assemblyFormat = "$barriers attr-dict `:` type($barriers)";
+}
+
 def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
     MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
   let summary = "arrives and announces bytes";

@@ -51,6 +51,16 @@ LogicalResult PartitionLowering::lower(MBarrierInitOp op) {
   return success();
 }
 
+template <>
+LogicalResult PartitionLowering::lower(MBarrierInvalOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  for (int64_t i = 0; i < op.getBarriers().getType().getCount(); ++i)
+    NVVM::MBarrierInvalOp::create(
+        b, barrierPointer(b, op.getBarriers(),
+                          arith::ConstantIntOp::create(b, i, 32)));
+  return success();
+}
+
 /// Generic accesses to shared memory before asynchronous ones.
 static void fenceProxy(ImplicitLocOpBuilder &b) {
   NVVM::FenceProxyOp::create(
@@ -263,8 +273,8 @@ LogicalResult PartitionLowering::lower(TurnPassOp op) {
 }
 
 void lowering::addBarrierLowerings(LoweringTable &table) {
-  table.addReplaced<MBarrierAllocOp, MBarrierInitOp, MBarrierFenceInitOp,
-                    MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp,
+  table.addReplaced<MBarrierAllocOp, MBarrierInitOp, MBarrierInvalOp,
+                    MBarrierFenceInitOp, MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp,
                     ClusterBarrierOp, FenceProxyOp, NamedBarrierOp, TurnStartOp,
                     TurnTakeOp, TurnPassOp>();
 }
