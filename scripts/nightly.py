@@ -59,6 +59,9 @@ CHECKS = [
           "bash -c '{build}/bin/attn-compile -q 1x1x64x64xf16 --causal -o {build}/mutants.ptx "
           "--launch-out={build}/mutants.json && {python} scripts/mutate-ptx.py "
           "{build}/mutants.ptx --launch={build}/mutants.json --sim={build}/bin/attn-sim'"),
+    Check("mutants of the barrier rung", 60,
+          "{python} scripts/mutate-ir.py --standard --bin={build}/bin",
+          "{python} scripts/mutate-ir.py --standard --sample=10 --bin={build}/bin"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
     Check("plans of all head dimensions", 135,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "

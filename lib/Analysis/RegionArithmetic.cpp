@@ -355,6 +355,10 @@ static Arithmetic getIntegerArithmetic(Operation *op) {
         return division(
             unsignedInteger(op, [](Unsigned a, Unsigned b) { return a / b; }));
       })
+      .Case<arith::CeilDivUIOp>([=](auto) {
+        return division(unsignedInteger(
+            op, [](Unsigned a, Unsigned b) { return a / b + (a % b != 0); }));
+      })
       .Case<arith::RemUIOp>([=](auto) {
         return division(
             unsignedInteger(op, [](Unsigned a, Unsigned b) { return a % b; }));

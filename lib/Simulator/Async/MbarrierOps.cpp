@@ -376,8 +376,7 @@ void checkWaitedPhase(Exec &x, const Mbarrier &b, int lane) {
       f.message = llvm::formatv("the wait for phase {0} of the mbarrier is not "
                                 "ordered after the completion of phase {1}: in "
                                 "another order phase {2} satisfies it",
-                                b.phase - 1, b.phase - 2,
-                                int64_t(b.phase) - 3)
+                                b.phase - 1, b.phase - 2, int64_t(b.phase) - 3)
                       .str();
     f.first = x.siteOf(b.initInst, nullptr, -1, -1);
     f.second = x.here(lane);

@@ -61,10 +61,15 @@ static bool knowsOf(const Cluster &cluster, const Cta &owner, const Mbarrier &b,
 
 uint64_t mlir::attn::sim::knownPhases(Exec &x, const Mbarrier &b) {
   const Clock &control = x.warp->order.know.control;
-  bool all = llvm::all_of(b.previous, [&](const PhaseEvent &p) {
-    return knowsOf(x.cluster, *x.cta, b, p, control);
-  });
-  return all ? b.phase : control.fullOf(b.phaseIndex);
+  auto knowsAll = [&](llvm::ArrayRef<PhaseEvent> signals) {
+    return llvm::all_of(signals, [&](const PhaseEvent &p) {
+      return knowsOf(x.cluster, *x.cta, b, p, control);
+    });
+  };
+  if (knowsAll(b.previous))
+    return b.phase;
+  uint64_t known = control.fullOf(b.phaseIndex);
+  return b.phase && knowsAll(b.earlier) ? std::max(known, b.phase - 1) : known;
 }
 
 void mlir::attn::sim::noteSignal(Exec &x, Mbarrier &b, const Cta &owner,
@@ -145,6 +150,7 @@ void mlir::attn::sim::checkCompletion(Cluster &cluster, Mbarrier &b) {
              "complete";
     cluster.machine->report(std::move(f));
   }
+  b.earlier = std::move(b.previous);
   b.previous = std::move(b.signals);
   b.signals.clear();
 }

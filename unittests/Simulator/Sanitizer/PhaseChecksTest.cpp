@@ -273,8 +273,7 @@ TEST(PhaseChecks, WaitsThatMayPassTwoPhasesEarlier) {
     return start(1) + "@!%p1 bra C;\n@!%p0 bra E;\n" +
            "mbarrier.arrive.shared::cta.b64 _, [%r1];\n"
            "st.shared.b32 [%r1+16], 7;\n" +
-           Spin +
-           "mbarrier.arrive.shared::cta.b64 _, [%r1];\nbra E;\nC:\n" +
+           Spin + "mbarrier.arrive.shared::cta.b64 _, [%r1];\nbra E;\nC:\n" +
            first + wait("W", 1) + "ld.shared.b32 %r6, [%r1+16];\nE:\n";
   };
   auto isPhaseError = [](const Outcome &r) {
@@ -292,11 +291,25 @@ TEST(PhaseChecks, WaitsThatMayPassTwoPhasesEarlier) {
     EXPECT_EQ(isPhaseError(good), 0u) << seed << good.text();
   }
   // Late enough, it passes at the phase that was meant.
-  Outcome late = runText(wrapKernel(kernel(
-                             "mov.u32 %r10, 0;\nT: add.s32 %r10, %r10, 1;\n"
-                             "setp.lt.s32 %p7, %r10, 9000;\n@%p7 bra T;\n")),
-                         {}, 4, configOf(0, 1, 64));
-  EXPECT_EQ(late.report.countErrors(FindingKind::EarlyWait), 1u)
-      << late.text();
+  Outcome late =
+      runText(wrapKernel(kernel("mov.u32 %r10, 0;\nT: add.s32 %r10, %r10, 1;\n"
+                                "setp.lt.s32 %p7, %r10, 9000;\n@%p7 bra T;\n")),
+              {}, 4, configOf(0, 1, 64));
+  EXPECT_EQ(late.report.countErrors(FindingKind::EarlyWait), 1u) << late.text();
   EXPECT_EQ(late.report.countErrors(FindingKind::Race), 0u) << late.text();
+}
+
+TEST(PhaseChecks, WaitsThatKnowAPhaseByItsSignals) {
+  // Warp 1 waits for the second phase alone, behind a barrier that all signals
+  // of the first one come before.
+  auto kernel = [](const char *meet) {
+    std::string arrive = "@%p0 mbarrier.arrive.shared::cta.b64 _, [%r1];\n";
+    return start(1) + "@!%p1 bra C;\n" + arrive + meet + Spin + arrive +
+           "bra E;\nC:\n" + meet + wait("W", 1) + "E:\n";
+  };
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Outcome r = runText(wrapKernel(kernel("bar.sync 1, 64;\n")), {}, 4,
+                        configOf(seed, 1, 64));
+    EXPECT_EQ(r.report.countErrors(FindingKind::EarlyWait), 0u) << r.text();
+  }
 }

@@ -116,6 +116,20 @@ def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
     }], "::std::optional<int64_t>", "getFilledCTAs", (ins), "",
       "return ::std::nullopt;">,
     InterfaceMethod<[{
+      Returns the barriers and the index of the one that counts a fill's bytes,
+      once `setFillBarrier` has named them; null before, and for others.
+    }], "::std::pair<::mlir::Value, ::mlir::Value>", "getFillBarrier", (ins), "",
+      "return {};">,
+    InterfaceMethod<[{
+      Returns the index and the value that a fill of a single i32 element
+      writes; null for fills of whole slots.
+    }], "::std::pair<::mlir::Value, ::mlir::Value>", "getFilledElement", (ins),
+      "", "return {};">,
+    InterfaceMethod<[{
+      Returns the number of CTAs whose slots and barriers a fill goes to.
+    }], "int64_t", "getFillTargets", (ins), "",
+      "return $_op.getFilledCTAs().value_or(1);">,
+    InterfaceMethod<[{
       Makes barrier `index` of `barriers` count a fill's bytes in place of the
       token's slot, in all of `ctas` CTAs of the cluster if that is not null.
     }], "void", "setFillBarrier",

@@ -277,6 +277,15 @@ def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"k
     `:` type($dest)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::std::pair<::mlir::Value, ::mlir::Value> getFillBarrier() {
+      return {getBarriers(), getWhich()};
+    }
+    int64_t getFillTargets() { return getCtas().value_or(1); }
+    ::std::pair<::mlir::Value, ::mlir::Value> getFilledElement() {
+      return {getIndex(), getValue()};
+    }
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_BUFFEROPS_TD

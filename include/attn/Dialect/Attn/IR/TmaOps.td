@@ -125,6 +125,9 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     ::std::optional<int64_t> getMulticastCTAs() { return getMulticast(); }
     void setMulticastCTAs(int64_t ctas) { setMulticast(ctas); }
     ::std::optional<int64_t> getFilledCTAs() { return getMulticast().value_or(1); }
+    ::std::pair<::mlir::Value, ::mlir::Value> getFillBarrier() {
+      return {getBarriers(), getIndex()};
+    }
   }];
 }
 

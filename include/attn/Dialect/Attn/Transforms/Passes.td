@@ -422,6 +422,51 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
 }
 
+def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Prove that a kernel's synchronisation is right, or show where it is not";
+  let description = [{
+    Runs all warps of a cluster and the engines that work for them once, in a
+    fixed order, on what the barrier rung states of them: mbarriers, bytes,
+    phases, barriers, fences, copies, products, offsets. Values of tiles play no
+    part. From what each warp knows of the others' events at each step it follows
+    for every other order too (docs/BarrierCheck.md) that
+
+    - each signal counts in the phase that it is meant for, each phase gets the
+      arrivals and bytes that it expects, no wait misses its phase or takes
+      another one for it, and nobody waits for ever;
+    - no two accesses to the same bytes, one of them a write, are without order,
+      the fences between generic and asynchronous ones included;
+    - a result is used after its product is complete, an mbarrier between its
+      initialisation and its invalidation, and a CTA exits when nothing is on its
+      way to it.
+
+    Tiles are told apart by the trip counts that they lead to. Where the states in
+    which a tile starts are all seen, the kernel is *proved*, for any number of
+    tiles in any order; up to a limit it is *checked up to* that many. A remark
+    says which, with numbers. The first thing that is wrong is an error at the op
+    that is, with notes at those that it should have been ordered with.
+
+    What the analysis does not know (an op of unknown effects on shared memory, a
+    condition or slot that is computed from memory) is a warning, and with
+    `require-proof` an error.
+
+    Example: test/doc/attn-check-barriers.mlir
+  }];
+  let options = [
+    Option<"profile", "profile", "std::string", "\"isa\"",
+      "What orders count: isa, those of the PTX manual, or hw, also those that shipped kernels rely on.">,
+    Option<"requireProof", "require-proof", "bool", "false",
+      "Anything but a proof is an error.">,
+    Option<"limit", "limit", "int64_t", "4000000",
+      "Steps of warps after which the check ends with what it has seen.">
+  ];
+  let statistics = [
+    Statistic<"numProved", "proved", "Number of kernels proved">,
+    Statistic<"numBounded", "bounded", "Number of kernels checked up to a limit">,
+    Statistic<"numUnsupported", "unsupported", "Number of kernels with what the check does not know">
+  ];
+}
+
 def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Turn tiles into the scalars of one thread";
   let description = [{

@@ -274,7 +274,7 @@ LogicalResult PartitionLowering::lower(TurnPassOp op) {
 
 void lowering::addBarrierLowerings(LoweringTable &table) {
   table.addReplaced<MBarrierAllocOp, MBarrierInitOp, MBarrierInvalOp,
-                    MBarrierFenceInitOp, MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp,
-                    ClusterBarrierOp, FenceProxyOp, NamedBarrierOp, TurnStartOp,
-                    TurnTakeOp, TurnPassOp>();
+                    MBarrierFenceInitOp, MBarrierExpectTxOp, MBarrierArriveOp,
+                    MBarrierWaitOp, ClusterBarrierOp, FenceProxyOp,
+                    NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp>();
 }

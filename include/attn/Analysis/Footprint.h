@@ -1,0 +1,68 @@
+//===- Footprint.h - The bytes that one warp's part of an access takes -*- C++
+//-*-===//
+//
+// `SharedAccess` says what all threads of an op touch together. A footprint is
+// cut finer: by the slot, whose index is known when the access happens, and by
+// the rows that belong to a warpgroup or, of a multicast, to a CTA.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_ANALYSIS_FOOTPRINT_H
+#define ATTN_ANALYSIS_FOOTPRINT_H
+
+#include "attn/Analysis/SharedAccess.h"
+
+namespace mlir::attn {
+
+/// Bytes [begin, end).
+struct ByteRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool operator==(ByteRange other) const {
+    return begin == other.begin && end == other.end;
+  }
+};
+
+/// Whose part of the rows a footprint's part is.
+enum class RowParts {
+  /// One part: everybody who takes part in the access touches all of it.
+  Whole,
+  /// A part of each warp of the partition, the first one the first, which it
+  /// touches all of.
+  Warps,
+  /// A part of each warpgroup of the partition, the first one the first.
+  Warpgroups,
+  /// A part of each CTA of a cluster, which all CTAs get.
+  CTAs
+};
+
+struct Footprint {
+  SharedAccess access;
+  /// Bytes from the start of the alloc, for slot 0, of each part.
+  SmallVector<SmallVector<ByteRange, 1>, 1> parts;
+  RowParts by = RowParts::Whole;
+  /// The index of the slot, null if the access goes through none; slots lie
+  /// `slotBytes` apart.
+  Value slotIndex;
+  int64_t slotBytes = 0;
+  int64_t numSlots = 1;
+
+  bool isWrite() const { return access.isWrite; }
+  const AsyncEngine *getEngine() const { return access.engine; }
+};
+
+/// The bytes of rows [first, first + count) in one slot of a buffer, in order
+/// and joined where they meet. An error while its layout is auto.
+llvm::Expected<SmallVector<ByteRange, 1>>
+getRowBytes(BufferType type, int64_t first, int64_t count);
+
+/// The footprints of an op's accesses, each cut into its parts: for an op in a
+/// partition of `warps` warps. An error at an op that getSharedAccesses
+/// refuses.
+FailureOr<SmallVector<Footprint, 2>> getFootprints(Operation *op,
+                                                   int64_t warps);
+
+} // namespace mlir::attn
+
+#endif // ATTN_ANALYSIS_FOOTPRINT_H

@@ -1,0 +1,282 @@
+//===- Accesses.cpp - Who touches which bytes, and in which order ---------===//
+
+#include "Machine.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+static StringRef describe(const Access &access) {
+  if (access.isAsync)
+    return access.isWrite ? "asynchronous write" : "asynchronous read";
+  return access.isWrite ? "write" : "read";
+}
+
+bool Machine::overlap(const Access &a, const Access &b) const {
+  if (a.cta != b.cta)
+    return false;
+  ArrayRef<ByteRange> ofA = program->accesses[a.info].footprint.parts[a.part];
+  ArrayRef<ByteRange> ofB = program->accesses[b.info].footprint.parts[b.part];
+  int64_t shift = b.base - a.base;
+  if (ofA.back().end <= ofB.front().begin + shift ||
+      ofB.back().end + shift <= ofA.front().begin)
+    return false;
+  for (ByteRange one : ofA)
+    for (ByteRange two : ofB)
+      if (one.begin < two.end + shift && two.begin + shift < one.end)
+        return true;
+  return false;
+}
+
+/// True if b covers a.
+bool Machine::isWithin(const Access &a, const Access &b) const {
+  ArrayRef<ByteRange> ofA = program->accesses[a.info].footprint.parts[a.part];
+  ArrayRef<ByteRange> ofB = program->accesses[b.info].footprint.parts[b.part];
+  int64_t shift = b.base - a.base;
+  return llvm::all_of(ofA, [&](ByteRange one) {
+    return llvm::any_of(ofB, [&](ByteRange two) {
+      return two.begin + shift <= one.begin && one.end <= two.end + shift;
+    });
+  });
+}
+
+void Machine::reportRace(const Access &first, const Access &second,
+                         bool isProxy) {
+  AllocOp alloc = program->accesses[second.info].footprint.access.alloc;
+  AllocOp other = program->accesses[first.info].footprint.access.alloc;
+  std::string where = getBufferName(alloc).str();
+  if (other != alloc)
+    where += "', whose bytes are also those of '" + getBufferName(other).str();
+  std::string text = llvm::formatv(
+      "{0} by {1} of '{2}' is not ordered after {3} by {4}", describe(second),
+      whoIs(second.warp), where, describe(first), whoIs(first.warp));
+  if (program->cluster > 1)
+    text += llvm::formatv(", in the memory of CTA {0}", second.cta);
+  if (isProxy)
+    text += ": there is no attn.fence.proxy_async between them";
+  report(isProxy ? BarrierFault::Proxy : BarrierFault::Race, second.step,
+         std::move(text),
+         {noteAt(first.step, Twine("the ") + describe(first))});
+}
+
+/// Holds a new access against those that matter, and drops those that it
+/// stands for: who is ordered behind it is ordered behind them.
+void Machine::checkAccess(Warp &warp, const Access &made) {
+  const Knowledge &knows = warp.knows;
+  const EventSet &own = made.isAsync ? knows.async : knows.generic;
+  const Step &step = program->steps[made.step];
+  const Footprint &footprint = program->accesses[made.info].footprint;
+  bool isCollective = step.code != Code::Fill && step.args.empty();
+  bool isExact = !isCollective || footprint.by == RowParts::Warps;
+  for (size_t i = 0; i < accesses.size();) {
+    const Access &earlier = accesses[i];
+    if (!overlap(earlier, made)) {
+      ++i;
+      continue;
+    }
+    bool isKnown = own.test(earlier.event);
+    // A6: hardware does not let a copy overtake a read that a signal has
+    // followed.
+    if (profile == OrderProfile::Hw && made.isAsync && made.isWrite &&
+        !earlier.isWrite && !earlier.isAsync)
+      isKnown = knows.generic.test(earlier.event);
+    // The warps of one execution of an op share its elements out.
+    bool isSame = isCollective && earlier.step == made.step &&
+                  earlier.instance == made.instance &&
+                  earlier.warp != made.warp;
+    if ((earlier.isWrite || made.isWrite) && !isKnown && !isSame)
+      reportRace(earlier, made,
+                 made.isAsync && knows.generic.test(earlier.event));
+    // On a path that may be left out only a read, and only for one that all
+    // who learn of the new one know too.
+    bool isSafe = warp.rare.empty() ||
+                  (!made.isWrite && knows.generic.test(earlier.event) &&
+                   knows.async.test(earlier.event));
+    // A write stands for all before it only if its footprint is no more than
+    // what it writes; else for what the same warp did there before by the same
+    // op.
+    bool isOwn = earlier.warp == made.warp && earlier.isAsync == made.isAsync;
+    bool isReplaced =
+        isKnown && isSafe && isWithin(earlier, made) &&
+        (made.isWrite ? isExact || (isOwn && earlier.step == made.step)
+                      : isOwn && !earlier.isWrite);
+    if (!isReplaced) {
+      ++i;
+      continue;
+    }
+    forget(earlier.event);
+    accesses[i] = accesses.back();
+    accesses.pop_back();
+  }
+}
+
+bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
+  const Footprint &footprint = info.footprint;
+  base = *AllocOp(footprint.access.alloc).getOffset();
+  if (footprint.slotBytes == 0)
+    return true;
+  int64_t slot = 0;
+  if (!get(warp, info.index, slot, "the index of the slot"))
+    return false;
+  if (slot < 0 || slot >= footprint.numSlots) {
+    reportCondition(
+        BarrierFault::Race, warp.pc,
+        llvm::formatv("{0} touches slot {1} of '{2}', which has {3}",
+                      nameOf(warp), slot, getBufferName(footprint.access.alloc),
+                      footprint.numSlots));
+    return false;
+  }
+  base += slot * footprint.slotBytes;
+  return true;
+}
+
+/// An access by a warp or its engines to the memory of a CTA; returns its
+/// event, or 0 if something is wrong.
+uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
+  const AccessInfo &info = program->accesses[number];
+  Access made;
+  if (!findBase(warp, info, made.base))
+    return 0;
+  made.step = warp.pc;
+  made.info = number;
+  made.warp = &warp - warps.data();
+  made.cta = cta;
+  made.isWrite = info.footprint.isWrite();
+  const AsyncEngine *engine = info.footprint.getEngine();
+  made.isAsync = engine && engine->isAsyncProxy;
+  switch (info.footprint.by) {
+  case RowParts::Whole:
+    break;
+  case RowParts::Warps:
+    made.part = warp.inPartition;
+    break;
+  case RowParts::Warpgroups:
+    made.part = warp.inPartition / 4;
+    break;
+  case RowParts::CTAs:
+    made.part = warp.cta;
+    break;
+  }
+  made.part = std::min<size_t>(made.part, info.footprint.parts.size() - 1);
+  made.instance = instances[{warp.pc, made.warp}];
+  checkAccess(warp, made);
+  made.event = newEvent();
+  accesses.push_back(made);
+  if (!warp.rareEvents.empty())
+    warp.rareEvents.back().push_back(made.event);
+  return made.event;
+}
+
+/// A word that is overwritten has been read as often as it will be.
+void Machine::writeWord(uint8_t cta, int64_t base, int64_t value) {
+  auto [word, isNew] = words.try_emplace({cta, base});
+  if (!isNew)
+    word->second.expected = word->second.reads;
+  word->second.value = value;
+  word->second.isKnown = true;
+  word->second.reads = 0;
+}
+
+void Machine::accessAll(Warp &warp, const Step &step) {
+  for (uint32_t number = step.first; number < step.last; ++number) {
+    uint32_t event = makeAccess(warp, number, warp.cta);
+    if (event == 0)
+      return;
+    warp.knows.generic.set(event);
+    warp.knows.cause.set(event);
+    if (!step.args.empty() && step.args[0] != kNoSlot &&
+        warp.known[step.args[0]])
+      writeWord(warp.cta, accesses.back().base, warp.values[step.args[0]]);
+  }
+  ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
+}
+
+void Machine::fill(Warp &warp, const Step &step) {
+  uint32_t index = 0;
+  if (!getBarrier(warp, step, index))
+    return;
+  int64_t first = step.ctas > 1 ? 0 : warp.cta;
+  for (int64_t cta = first; cta < first + step.ctas; ++cta) {
+    uint32_t number = cta * perCta + index;
+    if (!isUsable(warp, number))
+      return;
+    Barrier &barrier = barriers[number];
+    for (uint32_t access = step.first; access < step.last; ++access) {
+      uint32_t event = makeAccess(warp, access, cta);
+      if (event == 0)
+        return;
+      barrier.gathering.generic.set(event);
+      if (accesses.back().isAsync)
+        barrier.gathering.async.set(event);
+      barrier.gathering.cause.set(event);
+      if (!step.args.empty() && warp.known[step.args[0]])
+        writeWord(cta, accesses.back().base, warp.values[step.args[0]]);
+    }
+    signal(warp, number, 0, 0, step.value, /*isCopy=*/true);
+    if (condition)
+      return;
+  }
+  ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
+}
+
+void Machine::closeGroup(Warp &warp, unsigned engine) {
+  assert(warp.rare.empty() && "no collective operation stands on a rare path");
+  warp.groups[engine].push_back(std::move(warp.open[engine]));
+  warp.open[engine].clear();
+  ++warp.closed[engine];
+}
+
+void Machine::issue(Warp &warp, const Step &step) {
+  for (uint32_t number = step.first; number < step.last; ++number) {
+    uint32_t event = makeAccess(warp, number, warp.cta);
+    if (event == 0)
+      return;
+    warp.open[step.dim].push_back(event);
+  }
+  ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
+  if (step.flag)
+    closeGroup(warp, step.dim);
+  set(warp, step.dst, warp.closed[step.dim]);
+}
+
+void Machine::await(Warp &warp, const Step &step) {
+  auto &groups = warp.groups[step.dim];
+  while (int64_t(groups.size()) > step.value) {
+    for (uint32_t event : groups.front()) {
+      warp.knows.generic.set(event);
+      warp.knows.cause.set(event);
+      for (const Access &access : accesses)
+        if (access.event == event && access.isAsync)
+          warp.knows.async.set(event);
+    }
+    groups.pop_front();
+  }
+  int64_t complete = warp.closed[step.dim] - groups.size();
+  for (Slot slot : step.args) {
+    int64_t group = 0;
+    if (!get(warp, slot, group, "the product that it waits for"))
+      return;
+    if (group > complete)
+      report(BarrierFault::InFlight, warp.pc,
+             llvm::formatv("{0} takes a product that is not complete: of the "
+                           "{1} youngest groups, which may be in flight, it is "
+                           "number {2}",
+                           nameOf(warp), step.value,
+                           warp.closed[step.dim] - group + 1));
+  }
+}
+
+void Machine::readWord(Warp &warp, const Step &step) {
+  int64_t base = 0;
+  if (step.dst == kNoSlot)
+    return;
+  warp.known[step.dst] = false;
+  if (!findBase(warp, program->accesses[step.first], base))
+    return;
+  auto word = words.find({warp.cta, base});
+  if (word == words.end() || !word->second.isKnown)
+    return;
+  set(warp, step.dst, word->second.value);
+  ++word->second.reads;
+}

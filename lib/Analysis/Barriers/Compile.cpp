@@ -1,0 +1,383 @@
+//===- Compile.cpp - From a kernel at the barrier rung to its steps -------===//
+//
+// First the ops that matter are found: those that synchronise or touch shared
+// memory, the values that these depend on, and the control flow around both.
+// Then the kernel is walked once more and each of them becomes a step. An op
+// that is neither known nor known to be harmless ends it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+#include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/RegionPaths.h"
+#include "attn/Dialect/Attn/IR/BulkStores.h"
+#include "attn/Target/SizeExpr.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+//===----------------------------------------------------------------------===//
+// Which ops matter
+//===----------------------------------------------------------------------===//
+
+static bool isSynchronisation(Operation *op) {
+  return isa<MBarrierInitOp, MBarrierInvalOp, MBarrierFenceInitOp,
+             MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
+             NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
+             ClusterBarrierOp, gpu::BarrierOp>(op);
+}
+
+static bool isControlFlow(Operation *op) {
+  return isa<scf::ForOp, scf::WhileOp, scf::IfOp, ElectOp, ClusterLeaderOp,
+             RareOp, WarpSpecializeOp>(op);
+}
+
+static bool touchesBuffer(Operation *op) {
+  return !isBufferView(op) && !isa<AllocOp>(op) &&
+         llvm::any_of(op->getOperandTypes(), [](Type type) {
+           auto buffer = dyn_cast<BufferType>(type);
+           return buffer && buffer.getSpace() == MemorySpace::Shared;
+         });
+}
+
+/// True for ops that make the check's events.
+static bool isEvent(Operation *op) {
+  return isSynchronisation(op) || touchesBuffer(op) ||
+         isa<AsyncOpInterface>(op);
+}
+
+/// True if all that the op does is to compute, or to access global memory.
+static bool isHarmless(Operation *op) {
+  if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp>(op) ||
+      op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
+    return true;
+  // A hint on a map.
+  if (auto copy = dyn_cast<BulkCopyOpInterface>(op))
+    return !copy.getCopiedBuffer();
+  auto isGlobal = [](Value value) {
+    Type type = value.getType();
+    if (auto pointer = dyn_cast<LLVM::LLVMPointerType>(type))
+      return pointer.getAddressSpace() == 1;
+    return isa<GlobalType, MemRefType>(type);
+  };
+  if (isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::AtomicRMWOp>(op))
+    return llvm::all_of(op->getOperands(), [&](Value value) {
+      return !isa<LLVM::LLVMPointerType>(value.getType()) || isGlobal(value);
+    });
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects || op->getNumRegions() != 0)
+    return false;
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  return llvm::all_of(instances, [&](const auto &effect) {
+    return effect.getValue() && isGlobal(effect.getValue());
+  });
+}
+
+std::optional<UnsupportedOp> Compiler::findEvents() {
+  std::optional<UnsupportedOp> unsupported;
+  program.kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op == program.kernel)
+      return WalkResult::advance();
+    if (isControlFlow(op))
+      return WalkResult::advance();
+    if (isEvent(op)) {
+      require(op);
+      return WalkResult::advance();
+    }
+    if (isHarmless(op))
+      return WalkResult::skip();
+    unsupported = UnsupportedOp{op, "what it does to shared memory or to who "
+                                    "waits for whom is not known"};
+    return WalkResult::interrupt();
+  });
+  return unsupported;
+}
+
+/// A warp of the partition comes to this op: so it matters, what decides that
+/// does, and what it is about.
+void Compiler::require(Operation *op) {
+  if (!needed.insert(op).second)
+    return;
+  for (Operation *parent = op->getParentOp(); parent != program.kernel;
+       parent = parent->getParentOp())
+    requireControl(parent);
+  bool namesPlaces =
+      isSynchronisation(op) || isa<ScalarLoadOp, ScalarStoreOp>(op);
+  bool awaits = isa<ProductWaitOpInterface>(op);
+  for (Value operand : op->getOperands()) {
+    Type type = operand.getType();
+    if ((namesPlaces && type.isIntOrIndex()) ||
+        (awaits && isa<InFlightType>(type)))
+      demand(op, operand);
+    if (!isa<BufferType>(type))
+      continue;
+    for (Operation *view = operand.getDefiningOp(); view && isBufferView(view);
+         view = cast<ViewLikeOpInterface>(view).getViewSource().getDefiningOp())
+      if (auto slot = dyn_cast<SlotOp>(view))
+        demand(op, slot.getIndex());
+  }
+  if (auto fill = dyn_cast<ChannelUserOpInterface>(op)) {
+    if (Value index = fill.getFillBarrier().second)
+      demand(op, index);
+    auto [element, value] = fill.getFilledElement();
+    if (element) {
+      demand(op, element);
+      demand(op, value);
+    }
+  }
+}
+
+void Compiler::requireControl(Operation *op) {
+  if (!needed.insert(op).second)
+    return;
+  for (Operation *parent = op->getParentOp(); parent != program.kernel;
+       parent = parent->getParentOp())
+    requireControl(parent);
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    demand(op, loop.getLowerBound());
+    demand(op, loop.getUpperBound());
+    demand(op, loop.getStep());
+  } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    demand(op, branch.getCondition());
+  } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+    demand(op, loop.getConditionOp().getCondition());
+  }
+}
+
+void Compiler::demand(Operation *op, Value value) {
+  roots.push_back({op, value});
+  demand(value);
+}
+
+void Compiler::demand(Value value) {
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    if (!demanded.insert(next).second)
+      continue;
+    for (Value source : flow.lookup(next))
+      worklist.push_back(source);
+    Operation *def = next.getDefiningOp();
+    if (!def) {
+      Operation *parent = next.getParentRegion()->getParentOp();
+      if (parent != program.kernel)
+        requireControl(parent);
+      continue;
+    }
+    if (isControlFlow(def))
+      requireControl(def);
+    else if (isEvent(def))
+      require(def);
+    else
+      llvm::copy_if(
+          def->getOperands(), std::back_inserter(worklist),
+          [](Value operand) { return operand.getType().isIntOrIndex(); });
+  }
+}
+
+void Compiler::collectFlow() {
+  program.kernel.walk([&](RegionBranchOpInterface op) {
+    forEachPassedOn(op, [&](OpOperand &from, ArrayRef<Value> to) {
+      for (Value value : to)
+        flow[value].push_back(from.get());
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The launch
+//===----------------------------------------------------------------------===//
+
+/// An expression of the launch record over the sizes of its tensors.
+static int64_t evaluate(StringRef text, LaunchAttr launch) {
+  auto expression = SizeExpr::parse(text);
+  if (!expression) {
+    llvm::consumeError(expression.takeError());
+    return 0;
+  }
+  auto value = expression->evaluate(
+      [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+        for (Attribute attr : launch.getTensors()) {
+          auto tensor = cast<DictionaryAttr>(attr);
+          auto name = tensor.getAs<StringAttr>("name");
+          auto sizes = tensor.getAs<DenseI64ArrayAttr>(
+              symbol.isStride ? "strides" : "shape");
+          if (name && sizes && name.getValue() == symbol.tensor &&
+              symbol.index < sizes.size() && sizes[symbol.index] >= 0)
+            return sizes[symbol.index];
+        }
+        return std::nullopt;
+      });
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return 0;
+  }
+  return *value;
+}
+
+std::optional<UnsupportedOp> Compiler::readLaunch() {
+  gpu::GPUFuncOp kernel = program.kernel;
+  if (auto size = kernel.getKnownClusterSizeAttr())
+    program.cluster = size[0] * size[1] * size[2];
+  if (auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr))
+    for (unsigned dim : {0, 1, 2})
+      program.grid[dim] =
+          evaluate(cast<StringAttr>(launch.getGrid()[dim]).getValue(), launch);
+  kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
+  if (partitions) {
+    program.warps = partitions.getTotalWarps();
+    for (unsigned index = 0; index < partitions.getPartitions().size(); ++index)
+      program.firstWarps.push_back(partitions.getFirstWarp(index));
+  } else {
+    program.firstWarps.push_back(0);
+    if (auto block = kernel.getKnownBlockSizeAttr())
+      program.warps = block[0] * block[1] * block[2] / 32;
+    else if (auto warps =
+                 kernel->getAttrOfType<DenseI64ArrayAttr>("attn.warps"))
+      program.warps = warps[0] * warps[1];
+  }
+  if (program.warps < 1 || program.warps > 32)
+    return UnsupportedOp{kernel, "the number of its warps is not known"};
+  if (program.cluster > 16)
+    return UnsupportedOp{kernel, "its clusters have more than 16 CTAs"};
+  if (!kernel.getBody().hasOneBlock())
+    return UnsupportedOp{kernel, "it has several blocks"};
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers and buffers
+//===----------------------------------------------------------------------===//
+
+/// Bytes of an mbarrier.
+static constexpr int64_t kBarrierBytes = 8;
+
+std::optional<UnsupportedOp> Compiler::collectMemory() {
+  struct Range {
+    int64_t begin, end;
+    Operation *op;
+  };
+  SmallVector<Range> ranges;
+  std::optional<UnsupportedOp> unsupported;
+  program.kernel.walk([&](Operation *op) {
+    if (auto alloc = dyn_cast<AllocOp>(op)) {
+      auto bytes = getAllocBytes(alloc);
+      if (!bytes || !alloc.getOffset()) {
+        if (!bytes)
+          llvm::consumeError(bytes.takeError());
+        unsupported = UnsupportedOp{op, "its place in shared memory is not "
+                                        "chosen (attn-allocate-shared)"};
+      } else {
+        ranges.push_back({int64_t(*alloc.getOffset()),
+                          int64_t(*alloc.getOffset()) + *bytes, op});
+      }
+    } else if (auto array = dyn_cast<MBarrierAllocOp>(op)) {
+      uint32_t count = array.getResult().getType().getCount();
+      arrays[array.getResult()] = program.arrays.size();
+      program.arrays.push_back({array, program.numBarriers, count});
+      program.numBarriers += count;
+      if (!array.getOffset())
+        unsupported = UnsupportedOp{op, "its place in shared memory is not "
+                                        "chosen (attn-allocate-shared)"};
+      else
+        ranges.push_back({int64_t(*array.getOffset()),
+                          int64_t(*array.getOffset()) + count * kBarrierBytes,
+                          op});
+    }
+  });
+  if (unsupported)
+    return unsupported;
+  for (const Range &a : ranges)
+    for (const Range &b : ranges)
+      if (a.op != b.op && isa<MBarrierAllocOp>(a.op) && a.begin < b.end &&
+          b.begin < a.end)
+        return UnsupportedOp{a.op, "its bytes are also those of another buffer "
+                                   "or of other mbarriers"};
+  return std::nullopt;
+}
+
+/// Slots that a step takes.
+static void collectUses(const Program &program, const Step &step,
+                        llvm::BitVector &live) {
+  auto use = [&](Slot slot) {
+    if (slot != kNoSlot)
+      live.set(slot);
+  };
+  llvm::for_each(step.args, use);
+  use(step.index);
+  if (step.code == Code::Access || step.code == Code::Fill ||
+      step.code == Code::Issue)
+    for (uint32_t access = step.first; access < step.last; ++access)
+      use(program.accesses[access].index);
+  if (step.code == Code::ReadWord)
+    use(program.accesses[step.first].index);
+  if (step.code == Code::Tile && step.value == kNextTile)
+    live.set(program.numSlots);
+}
+
+void Compiler::computeLiveness() {
+  std::vector<llvm::BitVector> &live = program.live;
+  live.assign(program.steps.size(), llvm::BitVector(program.numSlots + 1));
+  bool changes = true;
+  while (changes) {
+    changes = false;
+    for (size_t i = program.steps.size(); i-- > 0;) {
+      const Step &step = program.steps[i];
+      llvm::BitVector now(program.numSlots + 1);
+      if (step.code != Code::Exit && step.code != Code::Jump &&
+          step.code != Code::Partition)
+        now |= live[i + 1];
+      if (step.target != 0)
+        now |= live[step.target];
+      for (uint32_t target : step.targets)
+        now |= live[target];
+      if (step.dst != kNoSlot)
+        now.reset(step.dst);
+      collectUses(program, step, now);
+      if (now != live[i]) {
+        live[i] = std::move(now);
+        changes = true;
+      }
+    }
+  }
+}
+
+std::optional<UnsupportedOp> barriers::compileProgram(gpu::GPUFuncOp kernel,
+                                                      Program &program) {
+  program.kernel = kernel;
+  Compiler compiler(program);
+  return compiler.run();
+}
+
+std::optional<UnsupportedOp> Compiler::run() {
+  if (auto unsupported = readLaunch())
+    return unsupported;
+  if (auto unsupported = collectMemory())
+    return unsupported;
+  collectFlow();
+  if (auto unsupported = findEvents())
+    return unsupported;
+  findTileLoops();
+  if (unsupportedOp)
+    return unsupportedOp;
+  emitBlock(program.kernel.getBody().front());
+  emit(Code::Exit, program.kernel.getBody().front().getTerminator());
+  for (BlockArgument argument : program.kernel.getArguments())
+    if (demanded.contains(argument))
+      program.arguments.push_back({slotOf(argument), argument.getArgNumber()});
+  program.numSlots = slots.size() + temporaries;
+  if (unsupportedOp)
+    return unsupportedOp;
+  program.groupSlots.resize(program.numSlots);
+  for (auto [value, slot] : slots)
+    if (isa<InFlightType>(value.getType()))
+      program.groupSlots.set(slot);
+  program.dealsTiles = !tiles.empty();
+  computeLiveness();
+  return std::nullopt;
+}

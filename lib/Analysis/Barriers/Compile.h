@@ -1,0 +1,95 @@
+//===- Compile.h - From a kernel to its steps -------------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_ANALYSIS_BARRIERS_COMPILE_H
+#define ATTN_LIB_ANALYSIS_BARRIERS_COMPILE_H
+
+#include "Program.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::attn::barriers {
+
+class Compiler {
+public:
+  explicit Compiler(Program &program) : program(program) {}
+  std::optional<UnsupportedOp> run();
+
+private:
+  // What matters (Compile.cpp).
+  std::optional<UnsupportedOp> readLaunch();
+  std::optional<UnsupportedOp> collectMemory();
+  std::optional<UnsupportedOp> findEvents();
+  void collectFlow();
+  void require(Operation *op);
+  void requireControl(Operation *op);
+  void demand(Operation *op, Value value);
+  void demand(Value value);
+
+  // Steps (Emit.cpp).
+  Step &emit(Code code, Operation *op);
+  void emitBlock(Block &block);
+  void emitOp(Operation *op);
+  void emitFor(scf::ForOp op);
+  void emitTileLoop(scf::ForOp op);
+  void emitWhile(scf::WhileOp op);
+  void emitIf(scf::IfOp op);
+  void emitRare(RareOp op);
+  void emitPartitions(WarpSpecializeOp op);
+  void emitInSomeThreads(Operation *op, Code code);
+  void emitScalar(Operation *op);
+  void emitSynchronisation(Operation *op);
+  void emitBarrierOp(Operation *op);
+  void emitAsync(AsyncOpInterface op);
+  void emitFill(AsyncOpInterface op);
+  void emitAccesses(Operation *op);
+  void addAccesses(Operation *op, Step &step);
+  void useElement(Operation *op, Value index);
+  void copyAll(Operation *op, ValueRange from, ValueRange to);
+  uint32_t here() const { return program.steps.size(); }
+  void fail(Operation *op, std::string why);
+  /// The place of a value; kNoSlot for one that nothing depends on.
+  Slot slotOf(Value value);
+  Slot newTemporary();
+  bool isDemanded(Value value) const { return demanded.contains(value); }
+  bool isElected(Operation *op) const;
+  int64_t countWarps(Operation *op) const;
+
+  // Tiles (TileLoops.cpp).
+  void findTileLoops();
+  void findTileFor(scf::ForOp loop);
+  void findTileWhile(scf::WhileOp loop);
+  void findDealer();
+  bool reaches(Value from, llvm::function_ref<bool(Value)> isSource,
+               Value stop);
+  bool isTile(scf::ForOp loop, Value value);
+  std::string textOf(Value value, Value induction);
+  void classifyTiles();
+  void classifyBlocks();
+  void enumerateTiles(Operation *loop, llvm::SetVector<int64_t> &numbers);
+  SmallVector<Value> collectKeys(Operation *loop);
+
+  void computeLiveness();
+
+  Program &program;
+  WarpSpecializeOp partitions;
+  llvm::SmallPtrSet<Operation *, 32> needed;
+  llvm::DenseSet<Value> demanded;
+  /// Values that another one may be, through control flow.
+  llvm::DenseMap<Value, SmallVector<Value, 2>> flow;
+  llvm::DenseMap<Value, uint32_t> arrays;
+  llvm::DenseMap<Value, Slot> slots;
+  /// For each loop over tiles the value that stands for the tile.
+  llvm::DenseMap<Operation *, Value> tileValues;
+  /// Ops of which a result is the number of the next tile for everybody.
+  llvm::DenseMap<Operation *, Value> tiles;
+  uint32_t temporaries = 0;
+  /// What decides: an op that matters, and a value that it takes.
+  SmallVector<std::pair<Operation *, Value>> roots;
+  /// The text of what makes each tile, to compare partitions.
+  std::string tileText;
+  std::optional<UnsupportedOp> unsupportedOp;
+};
+
+} // namespace mlir::attn::barriers
+
+#endif // ATTN_LIB_ANALYSIS_BARRIERS_COMPILE_H

@@ -1,0 +1,495 @@
+//===- Emit.cpp - The steps of a kernel -----------------------------------===//
+
+#include "Compile.h"
+#include "attn/Analysis/HandleFlow.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+void Compiler::fail(Operation *op, std::string why) {
+  if (!unsupportedOp)
+    unsupportedOp = UnsupportedOp{op, std::move(why)};
+}
+
+Slot Compiler::slotOf(Value value) {
+  if (!isDemanded(value))
+    return kNoSlot;
+  return slots.try_emplace(value, slots.size() + temporaries).first->second;
+}
+
+Slot Compiler::newTemporary() { return slots.size() + temporaries++; }
+
+Step &Compiler::emit(Code code, Operation *op) {
+  Step &step = program.steps.emplace_back();
+  step.code = code;
+  step.op = op;
+  return step;
+}
+
+/// Takes all values before it sets the first one, since some of those that are
+/// set may be among those that are taken.
+void Compiler::copyAll(Operation *op, ValueRange from, ValueRange to) {
+  SmallVector<std::pair<Slot, Slot>> copies;
+  for (auto [source, target] : llvm::zip(from, to))
+    if (isDemanded(target))
+      copies.push_back({slotOf(source), slotOf(target)});
+  if (copies.size() > 1) {
+    for (auto &[source, target] : copies) {
+      Slot temporary = newTemporary();
+      Step &step = emit(Code::Copy, op);
+      step.dst = temporary;
+      step.args = {source};
+      source = temporary;
+    }
+  }
+  for (auto [source, target] : copies) {
+    Step &step = emit(Code::Copy, op);
+    step.dst = target;
+    step.args = {source};
+  }
+}
+
+void Compiler::emitBlock(Block &block) {
+  for (Operation &op : block) {
+    if (unsupportedOp)
+      return;
+    emitOp(&op);
+  }
+}
+
+void Compiler::emitOp(Operation *op) {
+  if (auto tile = tiles.find(op); tile != tiles.end()) {
+    // The number of a tile that this op computes is given.
+    Step &step = emit(Code::Tile, op);
+    step.dst = slotOf(tile->second);
+    step.value = kDealtTile;
+    step.flag = true;
+    return;
+  }
+  if (!needed.contains(op)) {
+    if (llvm::any_of(op->getResults(),
+                     [&](Value value) { return isDemanded(value); }))
+      emitScalar(op);
+    return;
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return tileValues.contains(op) ? emitTileLoop(loop) : emitFor(loop);
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return emitWhile(loop);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return emitIf(branch);
+  if (auto rare = dyn_cast<RareOp>(op))
+    return emitRare(rare);
+  if (auto parts = dyn_cast<WarpSpecializeOp>(op))
+    return emitPartitions(parts);
+  if (isa<ElectOp>(op))
+    return emitInSomeThreads(op, Code::Elect);
+  if (isa<ClusterLeaderOp>(op))
+    return emitInSomeThreads(op, Code::Leader);
+  if (auto async = dyn_cast<AsyncOpInterface>(op))
+    return emitAsync(async);
+  if (auto load = dyn_cast<ScalarLoadOp>(op)) {
+    emitAccesses(op);
+    Step &step = emit(Code::ReadWord, op);
+    step.dst = slotOf(load.getResult());
+    step.first = program.accesses.size() - 1;
+    return;
+  }
+  if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BufferType>))
+    return emitAccesses(op);
+  emitSynchronisation(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+void Compiler::emitScalar(Operation *op) {
+  Slot dst = slotOf(op->getResult(0));
+  auto launch = [&](LaunchNumber number, unsigned dim) {
+    Step &step = emit(Code::Launch, op);
+    step.dst = dst;
+    step.launch = number;
+    step.dim = dim;
+  };
+  if (auto id = dyn_cast<gpu::BlockIdOp>(op))
+    return launch(LaunchNumber::Block, unsigned(id.getDimension()));
+  if (auto id = dyn_cast<gpu::GridDimOp>(op))
+    return launch(LaunchNumber::Grid, unsigned(id.getDimension()));
+  if (isa<gpu::ClusterBlockIdOp>(op))
+    return launch(LaunchNumber::Rank, 0);
+  if (isa<WarpgroupIndexOp>(op))
+    return launch(LaunchNumber::Warpgroup, 0);
+  if (isa<InFlightType>(op->getResult(0).getType())) {
+    // Registers of which nothing is pending.
+    Step &step = emit(Code::Compute, op);
+    step.dst = dst;
+    step.compute = [](const RegionNumber *, RegionNumber &result) {
+      result.integer = 0;
+      return true;
+    };
+    return;
+  }
+  APInt constant;
+  if (matchPattern(op->getResult(0), m_ConstantInt(&constant))) {
+    int64_t value = constant.getSExtValue();
+    Step &step = emit(Code::Compute, op);
+    step.dst = dst;
+    step.compute = [=](const RegionNumber *, RegionNumber &result) {
+      result.integer = value;
+      return true;
+    };
+    return;
+  }
+  bool isInteger = llvm::all_of(op->getOperandTypes(),
+                                [](Type type) { return type.isIntOrIndex(); });
+  Arithmetic compute =
+      isInteger && op->getNumResults() == 1 && op->getNumOperands() <= 3
+          ? getArithmetic(op)
+          : Arithmetic();
+  // Without a way to compute it the value stays unknown, which matters where
+  // something needs it.
+  Step &step = emit(Code::Compute, op);
+  step.dst = dst;
+  step.compute = std::move(compute);
+  for (Value operand : op->getOperands())
+    step.args.push_back(slotOf(operand));
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+void Compiler::emitFor(scf::ForOp op) {
+  // The induction variable decides, whether or not something else needs it.
+  Slot iv = isDemanded(op.getInductionVar()) ? slotOf(op.getInductionVar())
+                                             : newTemporary();
+  Step &start = emit(Code::Copy, op);
+  start.dst = iv;
+  start.args = {slotOf(op.getLowerBound())};
+  copyAll(op, op.getInitArgs(), op.getRegionIterArgs());
+  uint32_t head = here();
+  Step &test = emit(Code::Test, op);
+  test.args = {iv, slotOf(op.getUpperBound()), slotOf(op.getStep())};
+  test.flag = op.getUnsignedCmp();
+  emitBlock(*op.getBody());
+  copyAll(op, op.getYieldedValues(), op.getRegionIterArgs());
+  Step &next = emit(Code::Compute, op);
+  next.dst = iv;
+  next.args = {iv, slotOf(op.getStep())};
+  next.compute = [](const RegionNumber *x, RegionNumber &result) {
+    result.integer = x[0].integer + x[1].integer;
+    return true;
+  };
+  emit(Code::Jump, op).target = head;
+  program.steps[head].target = here();
+  copyAll(op, op.getRegionIterArgs(), op.getResults());
+}
+
+/// The numbers of the tiles come one after the other, whatever the loop says:
+/// in any order, as many as there are.
+void Compiler::emitTileLoop(scf::ForOp op) {
+  copyAll(op, op.getInitArgs(), op.getRegionIterArgs());
+  uint32_t head = here();
+  Step &tile = emit(Code::Tile, op);
+  tile.value = kNextTile;
+  Value value = tileValues.lookup(op);
+  tile.dst = slotOf(value);
+  for (Operation &inner : *op.getBody())
+    if (value.getDefiningOp() != &inner)
+      emitOp(&inner);
+  copyAll(op, op.getYieldedValues(), op.getRegionIterArgs());
+  emit(Code::Jump, op).target = head;
+  program.steps[head].target = here();
+  copyAll(op, op.getRegionIterArgs(), op.getResults());
+}
+
+void Compiler::emitWhile(scf::WhileOp op) {
+  copyAll(op, op.getInits(), op.getBeforeArguments());
+  if (Value tile = tileValues.lookup(op)) {
+    Step &first = emit(Code::Tile, op);
+    first.value = kFirstTile;
+    first.flag = true;
+    first.dst = slotOf(tile);
+  }
+  uint32_t head = here();
+  emitBlock(*op.getBeforeBody());
+  scf::ConditionOp condition = op.getConditionOp();
+  copyAll(op, condition.getArgs(), op.getResults());
+  uint32_t test = here();
+  emit(Code::Branch, op).args = {slotOf(condition.getCondition())};
+  copyAll(op, condition.getArgs(), op.getAfterArguments());
+  emitBlock(*op.getAfterBody());
+  copyAll(op, op.getYieldOp().getOperands(), op.getBeforeArguments());
+  emit(Code::Jump, op).target = head;
+  program.steps[test].target = here();
+}
+
+void Compiler::emitIf(scf::IfOp op) {
+  uint32_t test = here();
+  emit(Code::Branch, op).args = {slotOf(op.getCondition())};
+  emitBlock(*op.thenBlock());
+  copyAll(op, op.thenYield().getOperands(), op.getResults());
+  uint32_t end = here();
+  emit(Code::Jump, op);
+  program.steps[test].target = here();
+  if (op.elseBlock()) {
+    emitBlock(*op.elseBlock());
+    copyAll(op, op.elseYield().getOperands(), op.getResults());
+  }
+  program.steps[end].target = here();
+}
+
+void Compiler::emitInSomeThreads(Operation *op, Code code) {
+  uint32_t test = here();
+  Step &step = emit(code, op);
+  // Outside of partitions a thread of the CTA's first warp is elected.
+  step.value = !getPartition(op).first;
+  if (auto elect = dyn_cast<ElectOp>(op))
+    step.flag = elect.getEachWarpgroup();
+  emitBlock(op->getRegion(0).front());
+  program.steps[test].target = here();
+}
+
+void Compiler::emitPartitions(WarpSpecializeOp op) {
+  uint32_t dispatch = here();
+  emit(Code::Partition, op);
+  SmallVector<uint32_t> ends;
+  for (Region &region : op.getPartitions()) {
+    program.steps[dispatch].targets.push_back(here());
+    emitBlock(region.front());
+    ends.push_back(here());
+    emit(Code::Jump, op);
+  }
+  for (uint32_t end : ends)
+    program.steps[end].target = here();
+}
+
+/// A path that some warps take: what it knows and frees is no merit of those
+/// that do not take it, what it touches is touched.
+void Compiler::emitRare(RareOp op) {
+  if (op.getEachWarpgroup()) {
+    Step &vote = emit(Code::NamedBarrier, op);
+    vote.flag = true;
+    vote.value = 128;
+    if (std::optional<int64_t> id = op.getBarrier())
+      vote.first = *id;
+    else
+      fail(op, "its vote has no barrier (attn-insert-fences)");
+  }
+  emit(Code::RareBegin, op);
+  Block &body = op.getBody().front();
+  emitBlock(body);
+  emit(Code::RareEnd, op);
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    if (!isDemanded(result))
+      continue;
+    Step &step = emit(Code::Join, op);
+    step.dst = slotOf(result);
+    step.args = {slotOf(op.getDefaults()[index]),
+                 slotOf(body.getTerminator()->getOperand(index))};
+    if (!isa<InFlightType>(result.getType()))
+      fail(op, "who waits for whom depends on the path that it takes");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Synchronisation
+//===----------------------------------------------------------------------===//
+
+bool Compiler::isElected(Operation *op) const {
+  return op->getParentOfType<ElectOp>() != nullptr;
+}
+
+int64_t Compiler::countWarps(Operation *op) const {
+  auto [parts, index] = getPartition(op);
+  return parts ? parts.getWarps()[index] : program.warps;
+}
+
+void Compiler::emitBarrierOp(Operation *op) {
+  // Lanes of a warp act one by one where no thread is elected.
+  int64_t lanes = isElected(op) ? 1 : 32;
+  Step &step = program.steps.back();
+  if (auto init = dyn_cast<MBarrierInitOp>(op)) {
+    step.array = arrays.lookup(init.getBarriers());
+    step.value = init.getCount();
+  } else if (auto inval = dyn_cast<MBarrierInvalOp>(op)) {
+    step.array = arrays.lookup(inval.getBarriers());
+  } else if (auto expect = dyn_cast<MBarrierExpectTxOp>(op)) {
+    step.array = arrays.lookup(expect.getBarriers());
+    step.index = slotOf(expect.getIndex());
+    step.value = expect.getBytes();
+    step.ctas = expect.getCtas().value_or(1);
+    step.times = lanes;
+  } else if (auto arrive = dyn_cast<MBarrierArriveOp>(op)) {
+    step.array = arrays.lookup(arrive.getBarriers());
+    step.index = slotOf(arrive.getIndex());
+    step.ctas = arrive.getCtas().value_or(1);
+    step.flag = arrive.getLeader();
+  } else if (auto wait = dyn_cast<MBarrierWaitOp>(op)) {
+    step.array = arrays.lookup(wait.getBarriers());
+    step.index = slotOf(wait.getIndex());
+    step.args = {slotOf(wait.getParity())};
+  }
+  bool isKnown = llvm::all_of(op->getOperands(), [&](Value operand) {
+    return !isa<MBarriersType>(operand.getType()) || arrays.contains(operand);
+  });
+  if (!isKnown)
+    fail(op, "its mbarriers do not come from an attn.mbarrier.alloc");
+  if (step.ctas > program.cluster)
+    fail(op, "it signals to more CTAs than the cluster has");
+}
+
+void Compiler::emitSynchronisation(Operation *op) {
+  // Initialisations are published by the barrier behind them; the fence matters
+  // before a relaxed one only, which no op is.
+  if (isa<MBarrierFenceInitOp>(op))
+    return;
+  static const std::pair<StringRef, Code> codes[] = {
+      {MBarrierInitOp::getOperationName(), Code::Init},
+      {MBarrierInvalOp::getOperationName(), Code::Inval},
+      {MBarrierExpectTxOp::getOperationName(), Code::Expect},
+      {MBarrierArriveOp::getOperationName(), Code::Arrive},
+      {MBarrierWaitOp::getOperationName(), Code::Wait},
+      {gpu::BarrierOp::getOperationName(), Code::CtaBarrier},
+      {NamedBarrierOp::getOperationName(), Code::NamedBarrier},
+      {ClusterBarrierOp::getOperationName(), Code::ClusterBarrier},
+      {TurnStartOp::getOperationName(), Code::TurnStart},
+      {TurnTakeOp::getOperationName(), Code::TurnTake},
+      {TurnPassOp::getOperationName(), Code::TurnPass},
+      {FenceProxyOp::getOperationName(), Code::FenceProxy}};
+  StringRef name = op->getName().getStringRef();
+  const auto *found = llvm::find_if(
+      codes, [&](const auto &entry) { return entry.first == name; });
+  assert(found != std::end(codes) && "every op that synchronises has a step");
+  Step &step = emit(found->second, op);
+  if (auto named = dyn_cast<NamedBarrierOp>(op)) {
+    step.index = slotOf(named.getId());
+    step.value = named.getThreads();
+    step.flag = named.getEachWarpgroup();
+  } else if (isa<TurnStartOp, TurnTakeOp, TurnPassOp>(op)) {
+    step.value = op->getAttrOfType<IntegerAttr>("id").getInt();
+    step.times = countWarps(op) / 4;
+  } else {
+    emitBarrierOp(op);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+void Compiler::addAccesses(Operation *op, Step &step) {
+  step.first = step.last = program.accesses.size();
+  // What is said of the op is the reason here, and no error.
+  std::string reason;
+  ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diag) {
+    reason = diag.str();
+    return success();
+  });
+  auto footprints = getFootprints(op, countWarps(op));
+  if (failed(footprints))
+    return fail(op, reason);
+  for (Footprint &footprint : *footprints) {
+    AccessInfo info;
+    info.footprint = std::move(footprint);
+    if (info.footprint.slotIndex)
+      info.index = slotOf(info.footprint.slotIndex);
+    program.accesses.push_back(std::move(info));
+  }
+  step.last = program.accesses.size();
+}
+
+/// The access is to one element of four bytes.
+void Compiler::useElement(Operation *op, Value index) {
+  AccessInfo &info = program.accesses.back();
+  auto type =
+      cast<BufferType>(op->getOperand(info.footprint.access.operand).getType());
+  info.footprint.parts = {{{0, 4}}};
+  info.footprint.by = RowParts::Whole;
+  info.footprint.slotBytes = 4;
+  info.footprint.numSlots = type.getShape()[0];
+  info.index = slotOf(index);
+}
+
+void Compiler::emitAccesses(Operation *op) {
+  Step &step = emit(Code::Access, op);
+  addAccesses(op, step);
+  if (unsupportedOp)
+    return;
+  if (auto load = dyn_cast<ScalarLoadOp>(op))
+    useElement(op, load.getIndex());
+  if (auto store = dyn_cast<ScalarStoreOp>(op)) {
+    useElement(op, store.getIndex());
+    step.args = {slotOf(store.getValue())};
+  }
+}
+
+/// An asynchronous write that an mbarrier counts.
+void Compiler::emitFill(AsyncOpInterface op) {
+  auto fill = dyn_cast<ChannelUserOpInterface>(op.getOperation());
+  auto [barriers, index] =
+      fill ? fill.getFillBarrier() : std::pair<Value, Value>();
+  if (!barriers || !arrays.contains(barriers))
+    return fail(op, "it is not known which mbarrier counts its bytes");
+  if (!isElected(op))
+    return fail(op, "it does not stand in attn.elect, so that each lane of its "
+                    "warps would start it");
+  Step &step = emit(Code::Fill, op);
+  addAccesses(op, step);
+  if (unsupportedOp)
+    return;
+  step.array = arrays.lookup(barriers);
+  step.index = slotOf(index);
+  step.ctas = fill.getFillTargets();
+  if (step.ctas > program.cluster)
+    return fail(op, "it goes to more CTAs than the cluster has");
+  // The parts of a multicast come from all CTAs.
+  const Footprint &footprint = program.accesses[step.first].footprint;
+  step.value = fill.getFilledBytes();
+  if (footprint.by == RowParts::CTAs)
+    step.value /= footprint.parts.size();
+  if (auto [element, value] = fill.getFilledElement(); element) {
+    useElement(op, element);
+    step.args = {slotOf(value)};
+  }
+}
+
+void Compiler::emitAsync(AsyncOpInterface op) {
+  const AsyncEngine &engine = op.getAsyncEngine();
+  int number = getEngineNumber(engine);
+  if (number < 0)
+    return fail(op, "the order that its engine keeps is not known");
+  if (engine.completion == AsyncEngine::Completion::Barrier)
+    return emitFill(op);
+  if (std::optional<int64_t> pending = op.getAwaitedGroups()) {
+    Step &step = emit(Code::Await, op);
+    step.dim = number;
+    step.value = *pending;
+    if (auto wait = dyn_cast<ProductWaitOpInterface>(op.getOperation()))
+      for (Value awaited : wait.getAwaited())
+        step.args.push_back(slotOf(awaited));
+    return;
+  }
+  bool touches = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BufferType>);
+  Step &step = emit(touches ? Code::Issue : Code::Commit, op);
+  step.dim = number;
+  step.flag = op.closesGroup();
+  if (op->getNumResults() == 1)
+    step.dst = slotOf(op->getResult(0));
+  if (touches)
+    addAccesses(op, step);
+}
+
+int barriers::getEngineNumber(const AsyncEngine &engine) {
+  const AsyncEngine *engines[] = {&kCopyGroups, &kWgmmaGroups, &kBulkStores,
+                                  &kBulkLoads, &kSends};
+  for (auto [number, known] : llvm::enumerate(engines))
+    if (known == &engine)
+      return number;
+  return -1;
+}

@@ -1,0 +1,83 @@
+//===- Knowledge.h - Who knows which events ---------------------*- C++ -*-===//
+//
+// Events that still matter have numbers; what a warp or a barrier knows is a
+// set of them. Releases and acquires are unions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_ANALYSIS_BARRIERS_KNOWLEDGE_H
+#define ATTN_LIB_ANALYSIS_BARRIERS_KNOWLEDGE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+
+namespace mlir::attn::barriers {
+
+/// A set of events.
+class EventSet {
+public:
+  bool test(uint32_t event) const {
+    return event / 64 < words.size() && words[event / 64] >> event % 64 & 1;
+  }
+  void set(uint32_t event) {
+    if (event / 64 >= words.size())
+      words.resize(event / 64 + 1);
+    words[event / 64] |= uint64_t(1) << event % 64;
+  }
+  void join(const EventSet &other) {
+    if (other.words.size() > words.size())
+      words.resize(other.words.size());
+    for (size_t i = 0; i < other.words.size(); ++i)
+      words[i] |= other.words[i];
+  }
+  /// Keeps what is in the other one too.
+  void intersect(const EventSet &other) {
+    for (size_t i = 0; i < words.size(); ++i)
+      words[i] &= i < other.words.size() ? other.words[i] : 0;
+  }
+  void remove(const EventSet &other) {
+    for (size_t i = 0; i < std::min(words.size(), other.words.size()); ++i)
+      words[i] &= ~other.words[i];
+  }
+  bool contains(llvm::ArrayRef<uint32_t> events) const {
+    for (uint32_t event : events)
+      if (!test(event))
+        return false;
+    return true;
+  }
+  void clear() { words.clear(); }
+
+private:
+  llvm::SmallVector<uint64_t, 6> words;
+};
+
+/// What somebody may rely on.
+struct Knowledge {
+  /// With generic accesses of its own.
+  EventSet generic;
+  /// With asynchronous operations that it starts.
+  EventSet async;
+  /// What cannot happen any more, whether or not its memory may be seen.
+  EventSet cause;
+
+  void join(const Knowledge &other) {
+    generic.join(other.generic);
+    async.join(other.async);
+    cause.join(other.cause);
+  }
+  void remove(const EventSet &events) {
+    generic.remove(events);
+    async.remove(events);
+    cause.remove(events);
+  }
+  void clear() {
+    generic.clear();
+    async.clear();
+    cause.clear();
+  }
+};
+
+} // namespace mlir::attn::barriers
+
+#endif // ATTN_LIB_ANALYSIS_BARRIERS_KNOWLEDGE_H

@@ -1,0 +1,399 @@
+//===- Machine.cpp - The warps of a cluster, step by step -----------------===//
+
+#include "Machine.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+/// Barriers of a CTA's warps (PTX ISA, barrier).
+static constexpr uint32_t kWarpBarriers = 16;
+
+Machine::Machine(const Program &program, OrderProfile profile)
+    : program(&program), profile(profile) {
+  perCta = program.numBarriers + kWarpBarriers;
+  barriers.resize(perCta * program.cluster + 1);
+  exits.resize(program.cluster);
+  for (int64_t cta = 0; cta < program.cluster; ++cta)
+    for (int64_t local = 0; local < program.warps; ++local) {
+      Warp &warp = warps.emplace_back();
+      warp.cta = cta;
+      warp.local = local;
+      while (size_t(warp.partition + 1) < program.firstWarps.size() &&
+             program.firstWarps[warp.partition + 1] <= local)
+        ++warp.partition;
+      warp.inPartition = local - program.firstWarps[warp.partition];
+      warp.values.resize(program.numSlots);
+      warp.known.resize(program.numSlots);
+    }
+  for (auto [index, barrier] : llvm::enumerate(barriers))
+    if (index == barriers.size() - 1 || index % perCta >= program.numBarriers)
+      barrier.isLive = true;
+}
+
+//===----------------------------------------------------------------------===//
+// Events and reports
+//===----------------------------------------------------------------------===//
+
+uint32_t Machine::newEvent() {
+  if (freeEvents.empty() && deadEvents.size() >= 64)
+    sweep();
+  if (freeEvents.empty())
+    return numEvents++;
+  uint32_t event = freeEvents.back();
+  freeEvents.pop_back();
+  return event;
+}
+
+void Machine::forget(uint32_t event) {
+  if (event == 0)
+    return;
+  signals.erase(event);
+  dead.set(event);
+  deadEvents.push_back(event);
+}
+
+/// Numbers of events that do not matter any more can be given again once nobody
+/// knows them.
+void Machine::sweep() {
+  for (Warp &warp : warps) {
+    warp.knows.remove(dead);
+    for (Knowledge &knows : warp.rare)
+      knows.remove(dead);
+  }
+  for (Barrier &barrier : barriers) {
+    barrier.gathering.remove(dead);
+    barrier.published.remove(dead);
+  }
+  for (Knowledge &knows : exits)
+    knows.remove(dead);
+  // The lowest numbers are given first, so that sets stay small.
+  freeEvents.insert(freeEvents.end(), deadEvents.begin(), deadEvents.end());
+  llvm::sort(freeEvents, std::greater<uint32_t>());
+  deadEvents.clear();
+  dead.clear();
+}
+
+OpNote Machine::noteAt(uint32_t step, const Twine &text) const {
+  return {program->steps[step].op, text.str()};
+}
+
+void Machine::reportCondition(BarrierFault fault, uint32_t step,
+                              std::string text, SmallVector<OpNote> notes) {
+  if (!condition)
+    condition = BarrierWitness{fault, program->steps[step].op, std::move(text),
+                               std::move(notes)};
+}
+
+void Machine::report(BarrierFault fault, uint32_t step, std::string text,
+                     SmallVector<OpNote> notes) {
+  if (!witness)
+    witness = BarrierWitness{fault, program->steps[step].op, std::move(text),
+                             std::move(notes)};
+}
+
+void Machine::fail(uint32_t step, std::string why) {
+  if (!unsupported)
+    unsupported = UnsupportedOp{program->steps[step].op, std::move(why)};
+}
+
+std::string Machine::nameOf(const Warp &warp) const {
+  std::string text = llvm::formatv("warp {0}", warp.local).str();
+  if (program->cluster > 1)
+    text += llvm::formatv(" of CTA {0}", warp.cta).str();
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// The run
+//===----------------------------------------------------------------------===//
+
+void Machine::run() {
+  bool moves = true;
+  while (moves && !condition && !unsupported && !isOverLimit()) {
+    moves = false;
+    for (Warp &warp : warps)
+      moves |= advance(warp);
+  }
+}
+
+bool Machine::wantsTile() const {
+  return llvm::any_of(
+      warps, [](const Warp &warp) { return warp.state == Warp::AtTile; });
+}
+
+bool Machine::isDone() const {
+  return llvm::all_of(
+      warps, [](const Warp &warp) { return warp.state == Warp::Done; });
+}
+
+/// Runs a warp until it has to wait; true if it took a step.
+bool Machine::advance(Warp &warp) {
+  bool moved = false;
+  while (warp.state != Warp::Done && !condition && !unsupported &&
+         !isOverLimit()) {
+    // Who completes the phase lets it go on.
+    if (warp.state == Warp::AtBarrier)
+      return moved;
+    const Step &step = program->steps[warp.pc];
+    ++steps;
+    if (!execute(warp, step)) {
+      --steps;
+      return moved;
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+/// Takes a step; false if the warp has to wait before it.
+bool Machine::execute(Warp &warp, const Step &step) {
+  switch (step.code) {
+  case Code::Init:
+    init(warp, step);
+    break;
+  case Code::Inval:
+    inval(warp, step);
+    break;
+  case Code::Expect:
+  case Code::Arrive:
+    expectOrArrive(warp, step);
+    break;
+  case Code::Wait:
+    if (!wait(warp, step))
+      return false;
+    break;
+  case Code::CtaBarrier:
+  case Code::NamedBarrier:
+  case Code::ClusterBarrier:
+    if (!meetAt(warp, step))
+      return false;
+    break;
+  case Code::TurnStart:
+  case Code::TurnTake:
+  case Code::TurnPass:
+    if (!takeTurn(warp, step))
+      return false;
+    break;
+  case Code::FenceProxy:
+    warp.knows.async.join(warp.knows.generic);
+    break;
+  case Code::Access:
+    accessAll(warp, step);
+    break;
+  case Code::Fill:
+    fill(warp, step);
+    break;
+  case Code::Issue:
+    issue(warp, step);
+    break;
+  case Code::Commit:
+    closeGroup(warp, step.dim);
+    break;
+  case Code::Await:
+    await(warp, step);
+    break;
+  case Code::ReadWord:
+    readWord(warp, step);
+    break;
+  default:
+    return executeControl(warp, step);
+  }
+  ++warp.pc;
+  return true;
+}
+
+void Machine::set(Warp &warp, Slot slot, int64_t value) {
+  if (slot == kNoSlot)
+    return;
+  warp.values[slot] = value;
+  warp.known[slot] = true;
+}
+
+bool Machine::get(Warp &warp, Slot slot, int64_t &value, const char *what) {
+  if (slot != kNoSlot && warp.known[slot]) {
+    value = warp.values[slot];
+    return true;
+  }
+  fail(warp.pc, std::string(what) + " does not follow from constants, sizes, "
+                                    "the place of the warp and loop counters");
+  return false;
+}
+
+void Machine::setArgument(Slot slot, int64_t value) {
+  for (Warp &warp : warps)
+    set(warp, slot, value);
+}
+
+int64_t Machine::getLaunchNumber(const Warp &warp, const Step &step) const {
+  switch (step.launch) {
+  case LaunchNumber::Block:
+    return firstBlock[step.dim] + (step.dim == 0 ? warp.cta : 0);
+  case LaunchNumber::Grid:
+    return program->grid[step.dim];
+  case LaunchNumber::Rank:
+    return warp.cta;
+  case LaunchNumber::Warpgroup:
+    return warp.inPartition / 4;
+  }
+  llvm_unreachable("all numbers handled");
+}
+
+void Machine::compute(Warp &warp, const Step &step) {
+  RegionNumber operands[3], result;
+  bool isKnown = bool(step.compute);
+  for (auto [index, slot] : llvm::enumerate(step.args)) {
+    isKnown &= slot != kNoSlot && warp.known[slot];
+    if (isKnown)
+      operands[index].integer = warp.values[slot];
+  }
+  warp.known[step.dst] = false;
+  if (isKnown && step.compute(operands, result))
+    set(warp, step.dst, result.integer);
+}
+
+bool Machine::takeTile(Warp &warp, const Step &step) {
+  uint32_t index = step.value == kFirstTile  ? 0
+                   : step.value == kNextTile ? warp.tiles
+                                             : dealt;
+  if (index >= tiles.size()) {
+    if (!areTilesOver) {
+      warp.state = Warp::AtTile;
+      return false;
+    }
+    warp.state = Warp::Ready;
+    if (step.flag) {
+      set(warp, step.dst, kNoTile);
+      ++warp.pc;
+      dealt += step.value == kDealtTile;
+    } else {
+      warp.pc = step.target;
+    }
+    return true;
+  }
+  warp.state = Warp::Ready;
+  set(warp, step.dst, tiles[index]);
+  ++warp.pc;
+  if (step.value == kNextTile)
+    ++warp.tiles;
+  dealt += step.value == kDealtTile;
+  return true;
+}
+
+bool Machine::executeControl(Warp &warp, const Step &step) {
+  int64_t a = 0, b = 0, by = 0;
+  uint32_t next = warp.pc + 1;
+  switch (step.code) {
+  case Code::Compute:
+    compute(warp, step);
+    break;
+  case Code::Launch:
+    set(warp, step.dst, getLaunchNumber(warp, step));
+    break;
+  case Code::Copy:
+    warp.known[step.dst] = step.args[0] != kNoSlot && warp.known[step.args[0]];
+    if (warp.known[step.dst])
+      warp.values[step.dst] = warp.values[step.args[0]];
+    break;
+  case Code::Join:
+    if (get(warp, step.args[0], a, "a product in flight") &&
+        get(warp, step.args[1], b, "a product in flight"))
+      set(warp, step.dst, std::max(a, b));
+    break;
+  case Code::Jump:
+    next = step.target;
+    break;
+  case Code::Branch:
+    if (!get(warp, step.args[0], a, "the condition"))
+      return false;
+    next = a ? next : step.target;
+    break;
+  case Code::Test:
+    if (!get(warp, step.args[0], a, "the lower bound") ||
+        !get(warp, step.args[1], b, "the upper bound") ||
+        !get(warp, step.args[2], by, "the step"))
+      return false;
+    if (by <= 0)
+      fail(warp.pc, "its step is not positive");
+    next = (step.flag ? uint32_t(a) < uint32_t(b) : a < b) ? next : step.target;
+    break;
+  case Code::Elect:
+    a = step.value ? warp.local : warp.inPartition;
+    next = (step.flag ? a % 4 : a) == 0 ? next : step.target;
+    break;
+  case Code::Leader:
+    next = warp.cta == 0 ? next : step.target;
+    break;
+  case Code::Partition:
+    next = step.targets[warp.partition];
+    break;
+  case Code::Tile:
+    return takeTile(warp, step);
+  case Code::RareBegin:
+    beginRare(warp);
+    break;
+  case Code::RareEnd:
+    endRare(warp);
+    break;
+  case Code::Exit:
+    warp.state = Warp::Done;
+    exits[warp.cta].join(warp.knows);
+    for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
+      SmallVector<uint32_t> left(warp.open[engine].begin(),
+                                 warp.open[engine].end());
+      for (const auto &group : warp.groups[engine])
+        left.append(group.begin(), group.end());
+      for (const Access &access : accesses)
+        if (llvm::is_contained(left, access.event))
+          report(BarrierFault::Exit, access.step,
+                 llvm::formatv("{0} exits while this access to '{1}' may be in "
+                               "flight",
+                               nameOf(warp),
+                               getBufferName(program->accesses[access.info]
+                                                 .footprint.access.alloc)));
+    }
+    return true;
+  default:
+    llvm_unreachable("every step is executed");
+  }
+  warp.pc = next;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Paths that may be left out
+//===----------------------------------------------------------------------===//
+
+void Machine::beginRare(Warp &warp) {
+  warp.rare.push_back(warp.knows);
+  warp.rareEvents.emplace_back();
+  for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
+    if (!warp.open[engine].empty())
+      fail(warp.pc, "an asynchronous access is in no group yet");
+    warp.rareGroups.push_back(warp.groups[engine]);
+  }
+}
+
+/// Of what was there before, a warp knows no more than without the path; of
+/// what the path itself does, what it knows at its end.
+void Machine::endRare(Warp &warp) {
+  EventSet made;
+  for (uint32_t event : warp.rareEvents.back())
+    made.set(event);
+  Knowledge own = warp.knows;
+  own.generic.intersect(made);
+  own.async.intersect(made);
+  own.cause.intersect(made);
+  warp.knows = warp.rare.back();
+  warp.knows.join(own);
+  warp.rare.pop_back();
+  SmallVector<uint32_t, 4> events = warp.rareEvents.back();
+  warp.rareEvents.pop_back();
+  if (!warp.rareEvents.empty())
+    warp.rareEvents.back().append(events);
+  for (unsigned engine = kGroupEngines; engine-- > 0;) {
+    warp.groups[engine] = std::move(warp.rareGroups.back());
+    warp.rareGroups.pop_back();
+  }
+}

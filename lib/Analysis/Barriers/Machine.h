@@ -1,0 +1,227 @@
+//===- Machine.h - The warps of a cluster, step by step ---------*- C++ -*-===//
+//
+// A state of the run: where each warp is, what each barrier has counted, which
+// events matter and who knows them. It is a value: a copy goes on by itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_ANALYSIS_BARRIERS_MACHINE_H
+#define ATTN_LIB_ANALYSIS_BARRIERS_MACHINE_H
+
+#include "Knowledge.h"
+#include "Program.h"
+#include <deque>
+#include <map>
+
+namespace mlir::attn::barriers {
+
+/// An access whose order matters.
+struct Access {
+  uint32_t event = 0;
+  uint32_t step = 0; ///< of the program
+  uint32_t info = 0; ///< in the program's accesses
+  uint16_t warp = 0; ///< of the cluster
+  uint16_t part = 0; ///< of the footprint
+  uint8_t cta = 0;   ///< whose memory
+  bool isWrite = false;
+  bool isAsync = false; ///< through the async proxy
+  int64_t base = 0;     ///< bytes from the start of shared memory
+  uint64_t instance = 0;
+};
+
+struct Wait {
+  uint32_t event = 0;
+  uint32_t step = 0;
+  uint16_t warp = 0;
+};
+
+/// An mbarrier, or a barrier of warps with a generation in place of a phase.
+struct Barrier {
+  bool isLive = false;
+  uint32_t initStep = 0, invalStep = 0;
+  uint32_t initEvent = 0;
+  int64_t count = 0, pending = 0, tx = 0;
+  /// Phases that are complete.
+  int64_t phase = 0;
+  Knowledge gathering, published;
+  /// Completion of the last phase, and of the one before.
+  uint32_t complete[2] = {0, 0};
+  /// Signals of the current phase, of the last complete one and of the one
+  /// before; `from` says which step and warp the last one was.
+  SmallVector<uint32_t, 4> signals[3];
+  SmallVector<Wait, 4> waits;
+  uint32_t lastStep = 0;
+  uint16_t lastWarp = 0;
+};
+
+/// An event other than an access.
+struct Signal {
+  uint32_t event = 0;
+  uint32_t step = 0;
+  uint16_t warp = 0;
+  bool isRemote = false; ///< from another CTA, or by an engine
+};
+
+struct Warp {
+  enum State : uint8_t { Ready, AtBarrier, AtTile, Done };
+  State state = Ready;
+  uint32_t pc = 0;
+  uint8_t cta = 0;
+  uint8_t local = 0; ///< in the CTA
+  uint8_t partition = 0;
+  uint8_t inPartition = 0;
+  /// Of the barrier that it waits at: its number, and the phase it waits for.
+  uint32_t barrier = 0;
+  int64_t phase = 0;
+  /// Values; those that are not known have no bit.
+  std::vector<int64_t> values;
+  std::vector<bool> known;
+  Knowledge knows;
+  /// Of each engine: events of the open group, and of the closed ones that are
+  /// not complete, the oldest first.
+  SmallVector<uint32_t, 2> open[kGroupEngines];
+  std::deque<SmallVector<uint32_t, 2>> groups[kGroupEngines];
+  /// Groups that were ever closed.
+  int64_t closed[kGroupEngines] = {0, 0, 0};
+  uint32_t tiles = 0;
+  /// On a path that may be left out: what was known at its start.
+  std::vector<Knowledge> rare;
+  std::vector<SmallVector<uint32_t, 4>> rareEvents;
+  std::vector<std::deque<SmallVector<uint32_t, 2>>> rareGroups;
+};
+
+/// A word of shared memory that hands a number over.
+struct Word {
+  int64_t value = 0;
+  /// How often it was read, and how often the one before it was in its life;
+  /// -1: not known yet.
+  int64_t reads = 0, expected = -1;
+  bool isKnown = true;
+};
+
+class Machine {
+public:
+  Machine(const Program &program, OrderProfile profile);
+
+  /// Runs all warps until none can go on, or something is wrong.
+  void run();
+  /// True if warps wait for a tile, and nobody can go on without.
+  bool wantsTile() const;
+  void addTile(int64_t number) { tiles.push_back(number); }
+  uint32_t countTiles() const { return tiles.size(); }
+  void endTiles() { areTilesOver = true; }
+  bool isDone() const;
+  /// Nobody can go on: says who waits for what.
+  void reportDeadlock();
+  /// Everybody has exited: is something still on its way?
+  void checkExit();
+  /// What stands in the way of a verdict.
+  const std::optional<BarrierWitness> &getWitness() const {
+    return condition ? condition : witness;
+  }
+  const std::optional<UnsupportedOp> &getUnsupported() const {
+    return unsupported;
+  }
+  int64_t getSteps() const { return steps; }
+  /// Keeps a number of steps that another run took too.
+  void setSteps(int64_t count) { steps = count; }
+  void setLimit(int64_t count) { limit = count; }
+  bool isOverLimit() const { return steps > limit; }
+  void setBlock(std::array<int64_t, 3> block) { firstBlock = block; }
+  void setArgument(Slot slot, int64_t value);
+  int64_t countWarps() const { return warps.size(); }
+
+private:
+  friend class StateKey;
+  // Steps (Machine.cpp).
+  bool advance(Warp &warp);
+  bool execute(Warp &warp, const Step &step);
+  bool executeControl(Warp &warp, const Step &step);
+  void compute(Warp &warp, const Step &step);
+  bool takeTile(Warp &warp, const Step &step);
+  bool get(Warp &warp, Slot slot, int64_t &value, const char *what);
+  void set(Warp &warp, Slot slot, int64_t value);
+  int64_t getLaunchNumber(const Warp &warp, const Step &step) const;
+  void beginRare(Warp &warp);
+  void endRare(Warp &warp);
+
+  // Barriers (Phases.cpp).
+  bool getBarrier(Warp &warp, const Step &step, uint32_t &number);
+  void init(Warp &warp, const Step &step);
+  void inval(Warp &warp, const Step &step);
+  bool isUsable(Warp &warp, uint32_t barrier);
+  bool knowsCompletion(const EventSet &cause, const Barrier &barrier,
+                       unsigned level) const;
+  void signal(Warp &warp, uint32_t barrier, int64_t arrivals, int64_t announced,
+              int64_t bytes, bool isCopy);
+  void complete(uint32_t barrier);
+  void checkSlip(uint32_t number);
+  bool wait(Warp &warp, const Step &step);
+  void expectOrArrive(Warp &warp, const Step &step);
+  void wake(Warp &warp, Barrier &barrier);
+  bool meet(Warp &warp, uint32_t barrier, int64_t warpCount, bool waits);
+  bool meetAt(Warp &warp, const Step &step);
+  bool takeTurn(Warp &warp, const Step &step);
+  std::string nameOf(uint32_t barrier) const;
+
+  // Accesses (Accesses.cpp).
+  uint32_t makeAccess(Warp &warp, uint32_t info, uint8_t cta);
+  void checkAccess(Warp &warp, const Access &made);
+  bool overlap(const Access &a, const Access &b) const;
+  bool isWithin(const Access &a, const Access &b) const;
+  void accessAll(Warp &warp, const Step &step);
+  void fill(Warp &warp, const Step &step);
+  void issue(Warp &warp, const Step &step);
+  void closeGroup(Warp &warp, unsigned engine);
+  void await(Warp &warp, const Step &step);
+  void readWord(Warp &warp, const Step &step);
+  void writeWord(uint8_t cta, int64_t base, int64_t value);
+  bool findBase(Warp &warp, const AccessInfo &info, int64_t &base);
+  void forget(uint32_t event);
+
+  // Events.
+  uint32_t newEvent();
+  void sweep();
+  void reportCondition(BarrierFault fault, uint32_t step, std::string text,
+                       SmallVector<OpNote> notes = {});
+  void report(BarrierFault fault, uint32_t step, std::string text,
+              SmallVector<OpNote> notes = {});
+  void reportRace(const Access &first, const Access &second, bool isProxy);
+  void fail(uint32_t step, std::string why);
+  std::string nameOf(const Warp &warp) const;
+  OpNote noteAt(uint32_t step, const Twine &text) const;
+  std::string whoIs(uint16_t warp) const { return nameOf(warps[warp]); }
+  uint32_t stepOf(const Warp &warp) const { return warp.pc; }
+
+  const Program *program;
+  OrderProfile profile;
+  std::array<int64_t, 3> firstBlock = {0, 0, 0};
+  std::vector<Warp> warps;
+  /// Of each CTA its mbarriers, then its 16 barriers of warps; at the end the
+  /// cluster's.
+  std::vector<Barrier> barriers;
+  uint32_t perCta = 0;
+  std::vector<Access> accesses;
+  /// Signals that may still be on their way, by event.
+  std::map<uint32_t, Signal> signals;
+  std::vector<uint32_t> freeEvents;
+  EventSet dead;
+  std::vector<uint32_t> deadEvents;
+  uint32_t numEvents = 1;
+  /// Words of shared memory that were handed over.
+  std::map<std::pair<uint8_t, int64_t>, Word> words;
+  std::map<std::pair<uint32_t, uint16_t>, uint64_t> instances;
+  std::vector<Knowledge> exits;
+  std::vector<int64_t> tiles;
+  uint32_t dealt = 1;
+  bool areTilesOver = false;
+  int64_t steps = 0;
+  int64_t limit = 0;
+  /// A condition that later verdicts rest on; the first thing else.
+  std::optional<BarrierWitness> condition, witness;
+  std::optional<UnsupportedOp> unsupported;
+};
+
+} // namespace mlir::attn::barriers
+
+#endif // ATTN_LIB_ANALYSIS_BARRIERS_MACHINE_H

@@ -1,0 +1,480 @@
+//===- Phases.cpp - What barriers count, and who waits for them -----------===//
+
+#include "Machine.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+std::string Machine::nameOf(uint32_t number) const {
+  if (number == barriers.size() - 1)
+    return "the cluster's barrier";
+  uint32_t cta = number / perCta, local = number % perCta;
+  std::string where =
+      program->cluster > 1 ? llvm::formatv(" of CTA {0}", cta).str() : "";
+  if (local >= program->numBarriers) {
+    uint32_t id = local - program->numBarriers;
+    if (id == 0)
+      return "the CTA's barrier" + where;
+    return llvm::formatv("named barrier {0}{1}", id, where).str();
+  }
+  for (const BarrierArray &array : program->arrays)
+    if (local < array.first + array.count)
+      return llvm::formatv(
+                 "'{0}'[{1}]{2}",
+                 MBarrierAllocOp(array.op).getName().value_or("barriers"),
+                 local - array.first, where)
+          .str();
+  return "a barrier";
+}
+
+//===----------------------------------------------------------------------===//
+// Lifetime
+//===----------------------------------------------------------------------===//
+
+void Machine::init(Warp &warp, const Step &step) {
+  const BarrierArray &array = program->arrays[step.array];
+  for (uint32_t i = 0; i < array.count; ++i) {
+    uint32_t number = warp.cta * perCta + array.first + i;
+    Barrier &barrier = barriers[number];
+    if (barrier.isLive)
+      return reportCondition(
+          BarrierFault::Lifetime, warp.pc,
+          nameOf(warp) + " initialises " + nameOf(number) + ", which is in use",
+          {noteAt(barrier.initStep, "it was initialised here")});
+    barrier = Barrier();
+    barrier.isLive = true;
+    barrier.initStep = warp.pc;
+    barrier.count = barrier.pending = step.value;
+    barrier.initEvent = newEvent();
+    warp.knows.generic.set(barrier.initEvent);
+    warp.knows.cause.set(barrier.initEvent);
+  }
+}
+
+bool Machine::isUsable(Warp &warp, uint32_t number) {
+  Barrier &barrier = barriers[number];
+  if (!barrier.isLive) {
+    SmallVector<OpNote> notes;
+    if (barrier.invalStep)
+      notes.push_back(noteAt(barrier.invalStep, "it was invalidated here"));
+    reportCondition(BarrierFault::Lifetime, warp.pc,
+                    nameOf(warp) + " uses " + nameOf(number) +
+                        (barrier.invalStep ? " after it was invalidated"
+                                           : " before it is initialised"),
+                    std::move(notes));
+    return false;
+  }
+  if (!warp.knows.generic.test(barrier.initEvent)) {
+    reportCondition(
+        BarrierFault::Lifetime, warp.pc,
+        nameOf(warp) + " uses " + nameOf(number) +
+            " without being ordered behind its initialisation",
+        {noteAt(barrier.initStep,
+                "it is initialised here; a barrier has to stand between")});
+    return false;
+  }
+  return true;
+}
+
+void Machine::inval(Warp &warp, const Step &step) {
+  const BarrierArray &array = program->arrays[step.array];
+  for (uint32_t i = 0; i < array.count; ++i) {
+    uint32_t number = warp.cta * perCta + array.first + i;
+    if (!isUsable(warp, number))
+      return;
+    Barrier &barrier = barriers[number];
+    SmallVector<uint32_t> open(barrier.signals[0].begin(),
+                               barrier.signals[0].end());
+    if (!knowsCompletion(warp.knows.cause, barrier, 0))
+      open.append(barrier.signals[1].begin(), barrier.signals[1].end());
+    for (uint32_t event : open)
+      if (!warp.knows.cause.test(event))
+        return reportCondition(
+            BarrierFault::Lifetime, warp.pc,
+            llvm::formatv("{0} invalidates {1} while a signal of {2} may be on "
+                          "its way to it",
+                          nameOf(warp), nameOf(number),
+                          whoIs(signals[event].warp)),
+            {noteAt(signals[event].step,
+                    "the signal; a barrier that its warp comes to behind it "
+                    "has to stand before the invalidation")});
+    for (const Wait &wait : barrier.waits)
+      if (!warp.knows.cause.test(wait.event))
+        return reportCondition(
+            BarrierFault::Lifetime, warp.pc,
+            llvm::formatv("{0} invalidates {1} while {2} may still wait at it",
+                          nameOf(warp), nameOf(number), whoIs(wait.warp)),
+            {noteAt(wait.step, "the wait")});
+    for (const Warp &other : warps)
+      if (other.state == Warp::AtBarrier && other.barrier == number)
+        return reportCondition(BarrierFault::Lifetime, warp.pc,
+                               llvm::formatv("{0} invalidates {1} while {2} "
+                                             "waits at it",
+                                             nameOf(warp), nameOf(number),
+                                             nameOf(other)),
+                               {noteAt(other.pc, "the wait")});
+    barrier.isLive = false;
+    barrier.invalStep = warp.pc;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Signals and phases
+//===----------------------------------------------------------------------===//
+
+/// Whether the last phase that completed (level 0), or the one before it, is
+/// known to be complete: by a wait or something behind one, or because all of
+/// its signals are known.
+bool Machine::knowsCompletion(const EventSet &cause, const Barrier &barrier,
+                              unsigned level) const {
+  if (cause.test(barrier.complete[0]) ||
+      (level == 1 && cause.test(barrier.complete[1])))
+    return true;
+  for (unsigned phase = 1; phase <= level + 1; ++phase)
+    if (!barrier.signals[phase].empty() &&
+        cause.contains(barrier.signals[phase]))
+      return true;
+  return false;
+}
+
+void Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
+                     int64_t announced, int64_t bytes, bool isCopy) {
+  Barrier &barrier = barriers[number];
+  if (barrier.phase > 0 && !knowsCompletion(warp.knows.cause, barrier, 0)) {
+    reportCondition(
+        BarrierFault::Attribution, warp.pc,
+        llvm::formatv("{0} of {1} for phase {2} of {3} is not ordered after "
+                      "the completion of phase {4}: it may count there",
+                      isCopy ? "a copy" : "a signal", nameOf(warp),
+                      barrier.phase, nameOf(number), barrier.phase - 1),
+        {noteAt(barrier.initStep, "initialised here"),
+         noteAt(barrier.lastStep, "the last signal of phase " +
+                                      Twine(barrier.phase - 1) + ", by " +
+                                      whoIs(barrier.lastWarp) +
+                                      ", that a wait has to come behind")});
+    return;
+  }
+  uint32_t event = newEvent();
+  bool isRemote = isCopy || number / perCta != warp.cta;
+  signals[event] = {event, warp.pc, uint16_t(&warp - warps.data()), isRemote};
+  barrier.signals[0].push_back(event);
+  barrier.lastStep = warp.pc;
+  barrier.lastWarp = &warp - warps.data();
+  if (isCopy) {
+    // The copy publishes its own bytes; what its thread did before cannot
+    // happen later, but may not be seen.
+    barrier.gathering.cause.join(warp.knows.cause);
+    barrier.gathering.cause.set(event);
+  } else {
+    warp.knows.cause.set(event);
+    barrier.gathering.join(warp.knows);
+  }
+  barrier.tx += announced - bytes;
+  barrier.pending -= arrivals;
+  if (barrier.pending < 0)
+    return reportCondition(
+        BarrierFault::Count, warp.pc,
+        llvm::formatv("phase {0} of {1} expects {2} arrivals, got one more by "
+                      "{3}",
+                      barrier.phase, nameOf(number), barrier.count,
+                      nameOf(warp)),
+        {noteAt(barrier.initStep, "initialised here")});
+  if (barrier.pending == 0 && barrier.tx < 0)
+    return reportCondition(
+        BarrierFault::Count, warp.pc,
+        llvm::formatv("phase {0} of {1} gets {2} bytes more than were "
+                      "announced for it",
+                      barrier.phase, nameOf(number), -barrier.tx),
+        {noteAt(barrier.initStep, "initialised here")});
+  if (barrier.pending == 0 && barrier.tx == 0)
+    complete(number);
+}
+
+/// Whoever waits for a phase has waited before the next one completes.
+void Machine::checkSlip(uint32_t number) {
+  Barrier &barrier = barriers[number];
+  for (const Wait &wait : barrier.waits)
+    if (!barrier.gathering.cause.test(wait.event))
+      return reportCondition(
+          BarrierFault::Slip, wait.step,
+          llvm::formatv("phase {0} of {1} completes without being ordered "
+                        "after the wait of {2} for phase {3}: the wait may "
+                        "miss its phase",
+                        barrier.phase, nameOf(number), whoIs(wait.warp),
+                        barrier.phase - 1),
+          {noteAt(barrier.initStep, "initialised here"),
+           noteAt(barrier.lastStep,
+                  "the signal that completes it, by " +
+                      whoIs(barrier.lastWarp) +
+                      ", which has to come behind a signal of the waiting "
+                      "warp")});
+}
+
+void Machine::complete(uint32_t number) {
+  Barrier &barrier = barriers[number];
+  checkSlip(number);
+  for (const Wait &wait : barrier.waits)
+    forget(wait.event);
+  barrier.waits.clear();
+  forget(barrier.complete[1]);
+  barrier.complete[1] = barrier.complete[0];
+  barrier.complete[0] = newEvent();
+  barrier.published.join(barrier.gathering);
+  barrier.gathering.clear();
+  barrier.published.cause.set(barrier.complete[0]);
+  if (barrier.complete[1])
+    barrier.published.cause.set(barrier.complete[1]);
+  for (uint32_t event : barrier.signals[2])
+    forget(event);
+  barrier.signals[2] = std::move(barrier.signals[1]);
+  barrier.signals[1] = std::move(barrier.signals[0]);
+  barrier.signals[0].clear();
+  ++barrier.phase;
+  barrier.pending = barrier.count;
+  for (Warp &warp : warps)
+    if (warp.state == Warp::AtBarrier && warp.barrier == number &&
+        warp.phase < barrier.phase)
+      wake(warp, barrier);
+}
+
+/// The phase that a warp waits for is complete.
+void Machine::wake(Warp &warp, Barrier &barrier) {
+  if (program->steps[warp.pc].code == Code::Wait) {
+    if (barrier.phase >= 2 && !knowsCompletion(warp.knows.cause, barrier, 1))
+      reportCondition(
+          BarrierFault::EarlyWait, warp.pc,
+          llvm::formatv("the wait of {0} for phase {1} of {2} is not ordered "
+                        "after the completion of phase {3}: phase {4} "
+                        "satisfies it too",
+                        nameOf(warp), barrier.phase - 1, nameOf(warp.barrier),
+                        barrier.phase - 2, barrier.phase - 3),
+          {noteAt(barrier.initStep, "initialised here")});
+    Wait wait{newEvent(), warp.pc, uint16_t(&warp - warps.data())};
+    auto *earlier = llvm::find_if(barrier.waits, [&](const Wait &other) {
+      return other.warp == wait.warp;
+    });
+    if (earlier == barrier.waits.end()) {
+      barrier.waits.push_back(wait);
+    } else {
+      forget(earlier->event);
+      *earlier = wait;
+    }
+    warp.knows.cause.set(wait.event);
+  }
+  warp.knows.join(barrier.published);
+  warp.state = Warp::Ready;
+  ++warp.pc;
+}
+
+bool Machine::getBarrier(Warp &warp, const Step &step, uint32_t &number) {
+  const BarrierArray &array = program->arrays[step.array];
+  int64_t index = 0;
+  if (!get(warp, step.index, index, "the index of the mbarrier"))
+    return false;
+  if (index < 0 || index >= array.count) {
+    reportCondition(
+        BarrierFault::Lifetime, warp.pc,
+        llvm::formatv("{0} uses mbarrier {1} of '{2}', which has "
+                      "{3}",
+                      nameOf(warp), index,
+                      MBarrierAllocOp(array.op).getName().value_or("barriers"),
+                      array.count));
+    return false;
+  }
+  number = array.first + index;
+  return true;
+}
+
+/// True if the warp has gone on, or has stopped for good.
+bool Machine::wait(Warp &warp, const Step &step) {
+  uint32_t number = 0;
+  int64_t parity = 0;
+  if (!getBarrier(warp, step, number) ||
+      !get(warp, step.args[0], parity, "the parity"))
+    return false;
+  number += warp.cta * perCta;
+  if (!isUsable(warp, number))
+    return false;
+  Barrier &barrier = barriers[number];
+  warp.barrier = number;
+  if ((barrier.phase & 1) != (parity & 1)) {
+    wake(warp, barrier);
+    --warp.pc;
+    return true;
+  }
+  warp.state = Warp::AtBarrier;
+  warp.phase = barrier.phase;
+  return false;
+}
+
+void Machine::expectOrArrive(Warp &warp, const Step &step) {
+  uint32_t index = 0;
+  if (!getBarrier(warp, step, index))
+    return;
+  bool toLeader = step.code == Code::Arrive && step.flag;
+  bool toAll = step.ctas > 1;
+  int64_t first = toLeader || toAll ? 0 : warp.cta;
+  for (int64_t cta = first; cta < first + step.ctas; ++cta) {
+    uint32_t number = cta * perCta + index;
+    if (!isUsable(warp, number))
+      return;
+    int64_t bytes = step.code == Code::Expect ? step.value * step.times : 0;
+    signal(warp, number, step.times, bytes, 0, /*isCopy=*/false);
+    if (condition)
+      return;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers of warps
+//===----------------------------------------------------------------------===//
+
+/// Arrives at a barrier of `warpCount` warps, and waits for it or not; false if
+/// the warp has to wait.
+bool Machine::meet(Warp &warp, uint32_t number, int64_t warpCount, bool waits) {
+  Barrier &barrier = barriers[number];
+  if (barrier.signals[0].empty()) {
+    barrier.count = barrier.pending = warpCount;
+  } else if (barrier.count != warpCount) {
+    reportCondition(
+        BarrierFault::Count, warp.pc,
+        llvm::formatv("{0} comes to {1} with {2} threads, others with {3}",
+                      nameOf(warp), nameOf(number), 32 * warpCount,
+                      32 * barrier.count),
+        {noteAt(barrier.lastStep, "one of the others")});
+    return false;
+  }
+  if (barrier.phase > 0 && !knowsCompletion(warp.knows.cause, barrier, 0)) {
+    reportCondition(
+        BarrierFault::Generation, warp.pc,
+        llvm::formatv("the arrival of {0} at {1} is not ordered after its "
+                      "previous generation: it may count there",
+                      nameOf(warp), nameOf(number)),
+        {noteAt(barrier.lastStep, "an arrival of that generation, by " +
+                                      whoIs(barrier.lastWarp))});
+    return false;
+  }
+  uint32_t event = newEvent();
+  signals[event] = {event, warp.pc, uint16_t(&warp - warps.data()), false};
+  barrier.signals[0].push_back(event);
+  barrier.lastStep = warp.pc;
+  barrier.lastWarp = &warp - warps.data();
+  warp.knows.cause.set(event);
+  barrier.gathering.join(warp.knows);
+  int64_t generation = barrier.phase;
+  if (--barrier.pending == 0)
+    complete(number);
+  if (!waits)
+    return true;
+  if (barrier.phase > generation) {
+    warp.knows.join(barrier.published);
+    return true;
+  }
+  warp.state = Warp::AtBarrier;
+  warp.barrier = number;
+  warp.phase = generation;
+  return false;
+}
+
+bool Machine::meetAt(Warp &warp, const Step &step) {
+  uint32_t first = warp.cta * perCta + program->numBarriers;
+  if (step.code == Code::ClusterBarrier)
+    return meet(warp, barriers.size() - 1, warps.size(), true);
+  if (step.code == Code::CtaBarrier)
+    return meet(warp, first, program->warps, true);
+  int64_t id = step.first;
+  if (step.index != kNoSlot &&
+      !get(warp, step.index, id, "the number of the barrier"))
+    return false;
+  if (step.flag)
+    id += warp.inPartition / 4;
+  if (id < 1 || id > 15) {
+    fail(warp.pc, llvm::formatv("there is no named barrier {0}", id));
+    return false;
+  }
+  return meet(warp, first + id, step.value / 32, true);
+}
+
+/// Two warpgroups meet at each barrier: the one whose turn it is, and the one
+/// that passed it on.
+bool Machine::takeTurn(Warp &warp, const Step &step) {
+  constexpr int64_t kTurnWarps = 8;
+  int64_t groups = step.times, own = warp.inPartition / 4;
+  if (groups < 2)
+    return true;
+  uint32_t first = warp.cta * perCta + program->numBarriers + step.value;
+  switch (step.code) {
+  case Code::TurnStart:
+    return own != groups - 1 || meet(warp, first, kTurnWarps, false);
+  case Code::TurnTake:
+    return meet(warp, first + own, kTurnWarps, true);
+  default:
+    return meet(warp, first + (own + 1) % groups, kTurnWarps, false);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The end
+//===----------------------------------------------------------------------===//
+
+void Machine::reportDeadlock() {
+  BarrierWitness found;
+  found.fault = BarrierFault::Deadlock;
+  std::map<uint32_t, std::string> waiters;
+  for (const Warp &warp : warps) {
+    if (warp.state != Warp::AtBarrier)
+      continue;
+    const Barrier &barrier = barriers[warp.barrier];
+    std::string &text = waiters[warp.pc];
+    text += text.empty() ? "" : "; ";
+    text += llvm::formatv("{0} waits for phase {1} of {2}", nameOf(warp),
+                          warp.phase, nameOf(warp.barrier));
+    if (barrier.pending > 0)
+      text += llvm::formatv(", which lacks {0} arrivals", barrier.pending);
+    if (barrier.tx != 0)
+      text += llvm::formatv(", which lacks {0} bytes", barrier.tx);
+  }
+  for (auto &[step, text] : waiters)
+    if (!found.op) {
+      found.op = program->steps[step].op;
+      found.text = "nobody can go on: " + text;
+    } else {
+      found.notes.push_back(noteAt(step, text));
+    }
+  if (found.op && !condition)
+    condition = std::move(found);
+}
+
+/// What goes to a CTA's memory or barriers from elsewhere has arrived before
+/// its last warp exits.
+void Machine::checkExit() {
+  for (int64_t cta = 0; cta < program->cluster; ++cta) {
+    const EventSet &known = exits[cta].cause;
+    for (uint32_t i = 0; i < program->numBarriers; ++i) {
+      const Barrier &barrier = barriers[cta * perCta + i];
+      if (!barrier.isLive)
+        continue;
+      SmallVector<uint32_t> open(barrier.signals[0].begin(),
+                                 barrier.signals[0].end());
+      if (!knowsCompletion(known, barrier, 0))
+        open.append(barrier.signals[1].begin(), barrier.signals[1].end());
+      for (uint32_t event : open) {
+        auto found = signals.find(event);
+        if (found == signals.end() || !found->second.isRemote ||
+            known.test(event))
+          continue;
+        report(BarrierFault::Exit, found->second.step,
+               llvm::formatv("the CTA may have exited when this signal of {0} "
+                             "comes to {1}",
+                             whoIs(found->second.warp),
+                             nameOf(uint32_t(cta * perCta + i))),
+               {noteAt(barrier.initStep, "initialised here"),
+                noteAt(program->steps.size() - 1,
+                       "the exit; a wait or a cluster barrier behind the "
+                       "signal has to come before it")});
+      }
+    }
+  }
+}

@@ -1,0 +1,152 @@
+//===- Program.h - A kernel's synchronisation as steps of a warp -*- C++
+//-*-===//
+//
+// The part of a kernel at the barrier rung that decides who waits for whom and
+// who touches which bytes: a list of steps that each warp walks through, with
+// jumps. Of the values only those are kept that a condition, a slot, a parity
+// or a handed-over word is computed from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_ANALYSIS_BARRIERS_PROGRAM_H
+#define ATTN_LIB_ANALYSIS_BARRIERS_PROGRAM_H
+
+#include "../RegionArithmetic.h"
+#include "attn/Analysis/BarrierCheck.h"
+#include "attn/Analysis/Footprint.h"
+#include "llvm/ADT/BitVector.h"
+
+namespace mlir::attn::barriers {
+
+/// A place among the values of a warp.
+using Slot = uint32_t;
+inline constexpr Slot kNoSlot = ~0u;
+
+enum class Code : uint8_t {
+  Compute,   ///< dst = compute(args)
+  Launch,    ///< dst = a number of the launch (`launch`)
+  Copy,      ///< dst = args[0]
+  Join,      ///< dst = the later group of args[0] and args[1]
+  Jump,      ///< to `target`
+  Branch,    ///< to `target` if args[0] is zero
+  Test,      ///< to `target` unless args[0] < args[1]; args[2] is the step
+  Elect,     ///< to `target` unless this warp holds the elected thread
+  Leader,    ///< to `target` unless this CTA is the cluster's first
+  Partition, ///< to the target of the warp's partition
+  Tile,      ///< dst = the next tile, or to `target` if there is none
+  Init,
+  Inval,
+  Expect,
+  Arrive,
+  Wait,
+  CtaBarrier,
+  NamedBarrier,
+  ClusterBarrier,
+  TurnStart,
+  TurnTake,
+  TurnPass,
+  FenceProxy,
+  Access,    ///< accesses by the warp itself
+  Fill,      ///< an asynchronous write that an mbarrier counts
+  Issue,     ///< asynchronous accesses of a group; may close it
+  Commit,    ///< closes a group
+  Await,     ///< waits for groups; args are results that have to be complete
+  ReadWord,  ///< dst = a word of shared memory
+  RareBegin, ///< what follows may be left out, up to RareEnd
+  RareEnd,
+  Exit
+};
+
+/// A number that the launch gives.
+enum class LaunchNumber : uint8_t { Block, Grid, Rank, Warpgroup };
+
+/// Which tile a Code::Tile takes (`Step::value`): the first, the one behind the
+/// last that this warp took, or the one behind the last that was dealt.
+inline constexpr int64_t kFirstTile = 0, kNextTile = 1, kDealtTile = 2;
+/// What stands for no more tiles where the number itself tells.
+inline constexpr int64_t kNoTile = INT32_MAX;
+
+struct Step {
+  Code code = Code::Exit;
+  Operation *op = nullptr;
+  Slot dst = kNoSlot;
+  SmallVector<Slot, 3> args;
+  uint32_t target = 0;
+  /// Of barriers: the array, and the place in it.
+  uint32_t array = 0;
+  Slot index = kNoSlot;
+  /// Bytes, threads, groups left pending; of an election whether it is among
+  /// the CTA's warps; which tile.
+  int64_t value = 0;
+  /// CTAs at whose barriers or buffers it happens.
+  int64_t ctas = 1;
+  /// Of signals: at the cluster's first CTA. Of elections and barriers: each
+  /// warpgroup by itself. Of issues: the group is closed.
+  bool flag = false;
+  /// Signals that one warp sends with it.
+  int64_t times = 1;
+  LaunchNumber launch = LaunchNumber::Block;
+  unsigned dim = 0;
+  /// Accesses [first, last) of the program.
+  uint32_t first = 0, last = 0;
+  SmallVector<uint32_t, 4> targets;
+  Arithmetic compute;
+};
+
+/// An access of a step.
+struct AccessInfo {
+  Footprint footprint;
+  /// Of the slot, if it goes through one.
+  Slot index = kNoSlot;
+};
+
+struct BarrierArray {
+  MBarrierAllocOp op;
+  /// Number of the first barrier among those of a CTA.
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+
+struct Program {
+  gpu::GPUFuncOp kernel;
+  std::vector<Step> steps;
+  std::vector<AccessInfo> accesses;
+  SmallVector<BarrierArray> arrays;
+  uint32_t numBarriers = 0;
+  uint32_t numSlots = 0;
+  /// Warps of a CTA, the first of each partition behind each other; without
+  /// partitions one entry.
+  int64_t warps = 0;
+  SmallVector<int64_t> firstWarps;
+  int64_t cluster = 1;
+  std::array<int64_t, 3> grid = {0, 0, 0};
+  /// Arguments that something depends on, of which no value is known.
+  SmallVector<std::pair<Slot, unsigned>> arguments;
+  /// For each step the values that steps from there on may take; the bit behind
+  /// them says whether one of these steps takes a next tile.
+  std::vector<llvm::BitVector> live;
+  /// Values that are numbers of groups.
+  llvm::BitVector groupSlots;
+  /// Tiles come one by one (Code::Tile): all that there are.
+  bool hasTiles = false;
+  /// A thread deals them, as a counter says.
+  bool dealsTiles = false;
+  /// One number for each kind, and how many there are of all kinds.
+  SmallVector<int64_t> tileNumbers;
+  int64_t numTiles = 0;
+  /// The first CTA of a cluster of each kind.
+  std::vector<std::array<int64_t, 3>> blocks;
+};
+
+/// Engines whose groups a warp waits for come first.
+inline constexpr unsigned kGroupEngines = 3;
+/// The number of an engine whose order is known, else -1.
+int getEngineNumber(const AsyncEngine &engine);
+
+/// The steps of a kernel, or what is not supported about it.
+std::optional<UnsupportedOp> compileProgram(gpu::GPUFuncOp kernel,
+                                            Program &program);
+
+} // namespace mlir::attn::barriers
+
+#endif // ATTN_LIB_ANALYSIS_BARRIERS_PROGRAM_H

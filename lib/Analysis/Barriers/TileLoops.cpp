@@ -1,0 +1,403 @@
+//===- TileLoops.cpp - Which tiles there are, and what tells them apart ---===//
+//
+// A persistent kernel walks tiles. In each of its partitions there is a loop in
+// which one value stands for the tile: all that the body computes from the
+// block's number and the induction variable goes through it. The loops of all
+// partitions walk the same tiles if these values are computed in the same way.
+// A tile matters by what conditions, bounds and slots are computed from: tiles
+// with the same numbers there are of one kind.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+#include "attn/Analysis/HandleFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+/// More tiles than this are not told apart.
+static constexpr size_t kMostTiles = 1 << 20;
+
+static bool isBlockNumber(Value value) {
+  return value.getDefiningOp<gpu::BlockIdOp>() != nullptr;
+}
+
+/// Whether `from` is computed from a source, other than through `stop`.
+bool Compiler::reaches(Value from, llvm::function_ref<bool(Value)> isSource,
+                       Value stop) {
+  SmallVector<Value> worklist = {from};
+  llvm::DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (value == stop || !seen.insert(value).second)
+      continue;
+    if (isSource(value))
+      return true;
+    llvm::append_range(worklist, flow.lookup(value));
+    Operation *def = value.getDefiningOp();
+    if (!def || isa<InFlightType>(value.getType()))
+      continue;
+    // Which way control went decides which of its values a branch has.
+    if (auto branch = dyn_cast<scf::IfOp>(def)) {
+      worklist.push_back(branch.getCondition());
+    } else if (auto loop = dyn_cast<scf::ForOp>(def)) {
+      worklist.append({loop.getLowerBound(), loop.getUpperBound()});
+    } else if (def->getNumRegions() == 0) {
+      llvm::append_range(worklist, def->getOperands());
+    }
+  }
+  return false;
+}
+
+/// Whether everything that matters in the body depends on the block and on the
+/// induction variable only through `value`.
+bool Compiler::isTile(scf::ForOp loop, Value value) {
+  Value induction = loop.getInductionVar();
+  auto isSource = [&](Value source) {
+    return source == induction || isBlockNumber(source);
+  };
+  return llvm::none_of(roots, [&](const auto &root) {
+    return loop->isProperAncestor(root.first) &&
+           reaches(root.second, isSource, value);
+  });
+}
+
+/// How a value is computed, as text: the same text is the same number.
+std::string Compiler::textOf(Value value, Value induction) {
+  if (value == induction)
+    return "i";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  Operation *def = value.getDefiningOp();
+  if (!def) {
+    os << "argument " << cast<BlockArgument>(value).getArgNumber() << " of "
+       << value.getParentRegion()->getParentOp();
+    return text;
+  }
+  os << def->getName() << def->getAttrDictionary() << '(';
+  if (def->getNumRegions() != 0)
+    os << def;
+  for (Value operand : def->getOperands())
+    os << textOf(operand, induction) << ',';
+  os << ')' << cast<OpResult>(value).getResultNumber();
+  return text;
+}
+
+/// A loop over tiles starts at the block's, or counts those that it has, and
+/// goes on by the size of the grid.
+static bool isGridSize(Value value) {
+  return value.getDefiningOp<gpu::GridDimOp>() != nullptr;
+}
+
+void Compiler::findTileFor(scf::ForOp loop) {
+  // CTAs that share tiles stand in a row.
+  if (program.grid[1] > 1 || program.grid[2] > 1)
+    return;
+  if (!reaches(loop.getLowerBound(), isBlockNumber, {}) &&
+      !reaches(loop.getUpperBound(), isBlockNumber, {}))
+    return;
+  Value tile;
+  if (isTile(loop, loop.getInductionVar()))
+    tile = loop.getInductionVar();
+  for (Operation &op : *loop.getBody())
+    if (!tile && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
+        isDemanded(op.getResult(0)) && isTile(loop, op.getResult(0)))
+      tile = op.getResult(0);
+  // What goes on in other steps is a loop within a tile.
+  if (!tile || !reaches(tile == loop.getInductionVar() ? loop.getStep() : tile,
+                        isGridSize, {}))
+    return;
+  Value induction = loop.getInductionVar();
+  std::string text;
+  for (Value value :
+       {loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), tile})
+    text += textOf(value, induction) + ";";
+  if (!tileText.empty() && tileText != text)
+    return fail(loop, "its tiles are not computed as those of the other "
+                      "partitions are");
+  tileText = text;
+  demand(loop, tile);
+  tileValues[loop] = tile;
+}
+
+void Compiler::findTileWhile(scf::WhileOp loop) {
+  for (auto [init, argument] :
+       llvm::zip(loop.getInits(), loop.getBeforeArguments())) {
+    if (!isDemanded(argument) || !reaches(init, isBlockNumber, {}))
+      continue;
+    std::string text = "first " + textOf(init, {});
+    if (tileValues.contains(loop) || (!tileText.empty() && tileText != text))
+      return fail(loop, "its first tile is not computed as that of the other "
+                        "partitions is");
+    tileText = text;
+    tileValues[loop] = argument;
+  }
+}
+
+/// The op that computes the number of the next tile from what a counter in
+/// global memory says.
+void Compiler::findDealer() {
+  program.kernel.walk([&](ChannelUserOpInterface fill) {
+    Value sent = fill.getFilledElement().second;
+    auto isCounter = [](Value value) {
+      return value.getDefiningOp<LLVM::AtomicRMWOp>() != nullptr;
+    };
+    if (!sent || !needed.contains(fill) || !sent.getDefiningOp() ||
+        !reaches(sent, isCounter, {}))
+      return;
+    if (!tiles.empty())
+      return fail(fill, "tiles are dealt in more than one place");
+    tiles[sent.getDefiningOp()] = sent;
+  });
+}
+
+void Compiler::findTileLoops() {
+  program.kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!needed.contains(op) || !isa<LoopLikeOpInterface>(op))
+      return WalkResult::advance();
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      findTileFor(loop);
+    else if (auto loop = dyn_cast<scf::WhileOp>(op))
+      findTileWhile(loop);
+    // Tiles are walked by the outermost loops.
+    return WalkResult::skip();
+  });
+  findDealer();
+  // Warps walk one such loop, so that they count tiles alike.
+  llvm::SmallSet<unsigned, 4> walked;
+  for (auto &[loop, tile] : tileValues) {
+    auto [parts, index] = getPartition(loop);
+    if (!walked.insert(parts ? index : ~0u).second)
+      return fail(loop, "its warps walk tiles in several loops");
+  }
+  program.hasTiles = !tileValues.empty();
+  if (program.hasTiles && !unsupportedOp)
+    classifyTiles();
+  if (!unsupportedOp)
+    classifyBlocks();
+}
+
+//===----------------------------------------------------------------------===//
+// Kinds of tiles
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Numbers of values in one CTA, from those that are given.
+class Numbers {
+public:
+  Numbers(const Program &program, std::array<int64_t, 3> block)
+      : program(program), block(block) {}
+  void set(Value value, int64_t number) { known[value] = number; }
+  std::optional<int64_t> get(Value value);
+
+private:
+  std::optional<int64_t> compute(Value value);
+
+  const Program &program;
+  std::array<int64_t, 3> block;
+  llvm::DenseMap<Value, std::optional<int64_t>> known;
+};
+
+} // namespace
+
+std::optional<int64_t> Numbers::get(Value value) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  std::optional<int64_t> number = compute(value);
+  known[value] = number;
+  return number;
+}
+
+std::optional<int64_t> Numbers::compute(Value value) {
+  Operation *def = value.getDefiningOp();
+  if (!def || def->getNumResults() != 1 || def->getNumRegions() != 0)
+    return std::nullopt;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  if (auto id = dyn_cast<gpu::BlockIdOp>(def))
+    return block[unsigned(id.getDimension())];
+  if (auto id = dyn_cast<gpu::GridDimOp>(def))
+    return program.grid[unsigned(id.getDimension())];
+  if (isa<gpu::ClusterBlockIdOp>(def))
+    return block[0] % program.cluster;
+  if (def->getNumOperands() == 0 || def->getNumOperands() > 3)
+    return std::nullopt;
+  RegionNumber operands[3], result;
+  for (auto [index, operand] : llvm::enumerate(def->getOperands())) {
+    if (!operand.getType().isIntOrIndex())
+      return std::nullopt;
+    std::optional<int64_t> number = get(operand);
+    if (!number)
+      return std::nullopt;
+    operands[index].integer = *number;
+  }
+  Arithmetic compute = getArithmetic(def);
+  if (!compute || !compute(operands, result))
+    return std::nullopt;
+  return result.integer;
+}
+
+/// The values at the top of a tile's body that are computed from the tile, and
+/// that what matters is computed from.
+SmallVector<Value> Compiler::collectKeys(Operation *loop) {
+  Value tile = tileValues.lookup(loop);
+  auto isTileValue = [&](Value value) { return value == tile; };
+  Block *body = isa<scf::ForOp>(loop) ? cast<scf::ForOp>(loop).getBody()
+                                      : cast<scf::WhileOp>(loop).getAfterBody();
+  llvm::SetVector<Value> keys;
+  llvm::DenseSet<Value> seen;
+  for (auto &[op, root] : roots) {
+    if (!loop->isProperAncestor(op))
+      continue;
+    SmallVector<Value> worklist = {root};
+    while (!worklist.empty()) {
+      Value value = worklist.pop_back_val();
+      if (!seen.insert(value).second || !reaches(value, isTileValue, {}))
+        continue;
+      Operation *def = value.getDefiningOp();
+      if (value == tile ||
+          (def && def->getBlock() == body && def->getNumRegions() == 0)) {
+        keys.insert(value);
+        continue;
+      }
+      llvm::append_range(worklist, flow.lookup(value));
+      if (def && !isa<InFlightType>(value.getType()))
+        llvm::append_range(worklist, def->getOperands());
+    }
+  }
+  return keys.takeVector();
+}
+
+/// The numbers of all tiles that some CTA of the grid may take.
+void Compiler::enumerateTiles(Operation *op,
+                              llvm::SetVector<int64_t> &numbers) {
+  Value tile = tileValues.lookup(op);
+  if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+    Value condition = loop.getConditionOp().getCondition();
+    for (int64_t number = 0; numbers.size() <= kMostTiles; ++number) {
+      Numbers values(program, {0, 0, 0});
+      values.set(tile, number);
+      std::optional<int64_t> goesOn = values.get(condition);
+      if (!goesOn)
+        return fail(op, "how many tiles there are is not known");
+      if (!*goesOn)
+        return;
+      numbers.insert(number);
+    }
+    return;
+  }
+  auto loop = cast<scf::ForOp>(op);
+  for (int64_t block = 0; block < program.grid[0]; block += program.cluster) {
+    Numbers values(program, {block, 0, 0});
+    auto first = values.get(loop.getLowerBound()),
+         last = values.get(loop.getUpperBound()),
+         step = values.get(loop.getStep());
+    if (!first || !last || !step || *step <= 0)
+      return fail(op, "how many tiles there are is not known");
+    for (int64_t i = *first; i < *last; i += *step) {
+      Numbers body(program, {block, 0, 0});
+      body.set(loop.getInductionVar(), i);
+      std::optional<int64_t> number = body.get(tile);
+      if (!number)
+        return fail(op, "the number of a tile is not known");
+      // No tile is walked twice.
+      if (!numbers.insert(*number))
+        return fail(op, "a tile comes twice");
+      if (numbers.size() > kMostTiles)
+        return;
+    }
+  }
+}
+
+void Compiler::classifyTiles() {
+  if (program.grid[0] <= 0)
+    return fail(tileValues.begin()->first,
+                "the launch does not say how many CTAs there are");
+  llvm::SetVector<int64_t> numbers;
+  enumerateTiles(tileValues.begin()->first, numbers);
+  if (unsupportedOp)
+    return;
+  program.numTiles = numbers.size();
+  // Values that are computed in the same way count once.
+  SmallVector<std::pair<Value, Value>> keys;
+  llvm::StringSet<> texts;
+  for (auto &[loop, tile] : tileValues)
+    for (Value key : collectKeys(loop))
+      if (texts.insert(textOf(key, tile)).second)
+        keys.push_back({key, tile});
+  std::map<std::vector<int64_t>, int64_t> kinds;
+  for (int64_t number : numbers) {
+    std::vector<int64_t> key;
+    for (int64_t rank = 0; rank < program.cluster; ++rank) {
+      Numbers values(program, {rank, 0, 0});
+      for (auto &[loop, tile] : tileValues)
+        values.set(tile, number);
+      for (auto &[value, tile] : keys)
+        // What cannot be computed tells all tiles apart.
+        key.push_back(values.get(value).value_or(number));
+    }
+    kinds.try_emplace(key, number);
+  }
+  for (auto &[key, number] : kinds)
+    program.tileNumbers.push_back(number);
+}
+
+/// What matters outside of the loops over tiles and depends on the block tells
+/// blocks apart.
+void Compiler::classifyBlocks() {
+  program.blocks = {{0, 0, 0}};
+  SmallVector<Value> keys;
+  llvm::DenseSet<Value> seen;
+  for (auto &[op, root] : roots) {
+    bool isInTile = llvm::any_of(tileValues, [op = op](const auto &tile) {
+      return tile.first->isAncestor(op);
+    });
+    if (isInTile || !reaches(root, isBlockNumber, {}))
+      continue;
+    SmallVector<Value> worklist = {root};
+    while (!worklist.empty()) {
+      Value value = worklist.pop_back_val();
+      if (!seen.insert(value).second || !reaches(value, isBlockNumber, {}))
+        continue;
+      Operation *def = value.getDefiningOp();
+      if (def && def->getNumRegions() == 0 &&
+          Numbers(program, {0, 0, 0}).get(value)) {
+        keys.push_back(value);
+        continue;
+      }
+      llvm::append_range(worklist, flow.lookup(value));
+      if (def)
+        llvm::append_range(worklist, def->getOperands());
+    }
+  }
+  if (keys.empty())
+    return;
+  int64_t total = program.grid[0] * program.grid[1] * program.grid[2];
+  if (total <= 0 || total > int64_t(kMostTiles))
+    return fail(program.kernel, "it depends on the block, and the launch does "
+                                "not say how many there are");
+  std::map<std::vector<int64_t>, std::array<int64_t, 3>> kinds;
+  std::array<int64_t, 3> block;
+  for (block[2] = 0; block[2] < program.grid[2]; ++block[2])
+    for (block[1] = 0; block[1] < program.grid[1]; ++block[1])
+      for (block[0] = 0; block[0] < program.grid[0];
+           block[0] += program.cluster) {
+        std::vector<int64_t> key;
+        for (int64_t rank = 0; rank < program.cluster; ++rank) {
+          Numbers values(program, {block[0] + rank, block[1], block[2]});
+          for (Value value : keys)
+            key.push_back(values.get(value).value_or(INT64_MIN));
+        }
+        kinds.try_emplace(key, block);
+      }
+  program.blocks.clear();
+  for (auto &[key, first] : kinds)
+    program.blocks.push_back(first);
+}

@@ -1,0 +1,87 @@
+//===- CheckBarriers.cpp - Prove that synchronisation is right ------------===//
+
+#include "attn/Analysis/BarrierCheck.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/IR/Remarks.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNCHECKBARRIERSPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+
+struct AttnCheckBarriersPass
+    : attn::impl::AttnCheckBarriersPassBase<AttnCheckBarriersPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    BarrierCheckOptions options;
+    if (profile != "isa" && profile != "hw") {
+      getOperation().emitError("expected profile isa or hw, got '")
+          << profile << "'";
+      return signalPassFailure();
+    }
+    options.profile = profile == "hw" ? OrderProfile::Hw : OrderProfile::Isa;
+    options.limit = limit;
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
+      if (failed(check(kernel, options)))
+        return signalPassFailure();
+  }
+
+  LogicalResult check(gpu::GPUFuncOp kernel,
+                      const BarrierCheckOptions &options);
+};
+
+} // namespace
+
+/// Says what the check has found; fails where the kernel may not go on.
+LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
+                                           const BarrierCheckOptions &options) {
+  BarrierReport report = checkBarriers(kernel, options);
+  switch (report.verdict) {
+  case BarrierVerdict::Witness: {
+    InFlightDiagnostic diag = report.witness->op->emitError()
+                              << stringifyBarrierFault(report.witness->fault)
+                              << ": " << report.witness->text;
+    for (const OpNote &note : report.witness->notes)
+      diag.attachNote(note.op->getLoc()) << note.text;
+    return failure();
+  }
+  case BarrierVerdict::Unsupported: {
+    ++numUnsupported;
+    Operation *op = report.unsupported->op;
+    InFlightDiagnostic diag =
+        requireProof ? op->emitError() : op->emitWarning();
+    diag << "the synchronisation of '" << kernel.getName()
+         << "' cannot be checked: " << report.unsupported->text;
+    return diag;
+  }
+  case BarrierVerdict::Bounded: {
+    ++numBounded;
+    InFlightDiagnostic diag =
+        requireProof ? kernel.emitError() : kernel.emitWarning();
+    diag << "checked up to " << report.tiles
+         << " tiles, not proved: " << report.bound;
+    return requireProof ? failure() : success();
+  }
+  case BarrierVerdict::Proved:
+    break;
+  }
+  ++numProved;
+  remark::passed(kernel.getLoc(), remark::RemarkOpts::name("proved")
+                                      .category("attn.check-barriers")
+                                      .function(kernel.getName()))
+      << remark::add("synchronisation is proved for all tiles")
+      << remark::metric("profile", profile.getValue())
+      << remark::metric("warps", report.warps)
+      << remark::metric("tile-kinds", report.classes)
+      << remark::metric("block-kinds", report.blocks)
+      << remark::metric("states", report.states)
+      << remark::metric("tiles-in-a-row", report.tiles)
+      << remark::metric("steps", report.steps);
+  return success();
+}
