@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/BarrierCheck.h"
-#include "Barriers/StateKey.h"
+#include "StateKey.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <deque>
@@ -15,34 +15,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
-
-StringRef attn::stringifyBarrierFault(BarrierFault fault) {
-  switch (fault) {
-  case BarrierFault::Attribution:
-    return "signal in the wrong phase";
-  case BarrierFault::Count:
-    return "wrong count";
-  case BarrierFault::Slip:
-    return "phase slip";
-  case BarrierFault::EarlyWait:
-    return "early wait";
-  case BarrierFault::Generation:
-    return "arrival in the wrong generation";
-  case BarrierFault::Deadlock:
-    return "deadlock";
-  case BarrierFault::Race:
-    return "race";
-  case BarrierFault::Proxy:
-    return "missing proxy fence";
-  case BarrierFault::InFlight:
-    return "result in flight";
-  case BarrierFault::Lifetime:
-    return "lifetime";
-  case BarrierFault::Exit:
-    return "exit in flight";
-  }
-  llvm_unreachable("all faults handled");
-}
 
 namespace {
 

@@ -1,4 +1,4 @@
-//===- Footprint.cpp - The bytes that one warp's part of an access takes --===//
+//===- Footprint.cpp - The bytes of one warp's part -----------------------===//
 
 #include "attn/Analysis/Footprint.h"
 

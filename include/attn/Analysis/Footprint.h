@@ -1,5 +1,4 @@
-//===- Footprint.h - The bytes that one warp's part of an access takes -*- C++
-//-*-===//
+//===- Footprint.h - The bytes of one warp's part ---------------*- C++ -*-===//
 //
 // `SharedAccess` says what all threads of an op touch together. A footprint is
 // cut finer: by the slot, whose index is known when the access happens, and by

@@ -58,8 +58,8 @@ struct Mbarrier {
   /// From signals of cluster scope by other CTAs (unused under A4).
   Knowledge remoteGathering, remotePublished;
   uint32_t phaseIndex = 0; ///< in control clocks
-  /// The last wait of each warp; signals of this phase, of the one before and of
-  /// the one before that.
+  /// The last wait of each warp; signals of this phase, of the one before and
+  /// of the one before that.
   llvm::SmallVector<PhaseEvent, 4> waits, signals, previous, earlier;
   uint32_t initInst = 0;
 };

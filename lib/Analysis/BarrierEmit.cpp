@@ -1,6 +1,6 @@
-//===- Emit.cpp - The steps of a kernel -----------------------------------===//
+//===- BarrierEmit.cpp - The steps of a kernel ----------------------------===//
 
-#include "Compile.h"
+#include "BarrierCompiler.h"
 #include "attn/Analysis/HandleFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,5 +1,4 @@
-//===- Program.h - A kernel's synchronisation as steps of a warp -*- C++
-//-*-===//
+//===- BarrierProgram.h - Synchronisation as steps of a warp ----*- C++ -*-===//
 //
 // The part of a kernel at the barrier rung that decides who waits for whom and
 // who touches which bytes: a list of steps that each warp walks through, with
@@ -8,11 +7,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_ANALYSIS_BARRIERS_PROGRAM_H
-#define ATTN_LIB_ANALYSIS_BARRIERS_PROGRAM_H
+#ifndef ATTN_LIB_ANALYSIS_BARRIERPROGRAM_H
+#define ATTN_LIB_ANALYSIS_BARRIERPROGRAM_H
 
-#include "../RegionArithmetic.h"
-#include "attn/Analysis/BarrierCheck.h"
+#include "RegionArithmetic.h"
+#include "attn/Analysis/BarrierReport.h"
 #include "attn/Analysis/Footprint.h"
 #include "llvm/ADT/BitVector.h"
 
@@ -149,4 +148,4 @@ std::optional<UnsupportedOp> compileProgram(gpu::GPUFuncOp kernel,
 
 } // namespace mlir::attn::barriers
 
-#endif // ATTN_LIB_ANALYSIS_BARRIERS_PROGRAM_H
+#endif // ATTN_LIB_ANALYSIS_BARRIERPROGRAM_H

@@ -1,15 +1,15 @@
-//===- Machine.h - The warps of a cluster, step by step ---------*- C++ -*-===//
+//===- BarrierMachine.h - The warps of a cluster, step by step --*- C++ -*-===//
 //
 // A state of the run: where each warp is, what each barrier has counted, which
 // events matter and who knows them. It is a value: a copy goes on by itself.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_ANALYSIS_BARRIERS_MACHINE_H
-#define ATTN_LIB_ANALYSIS_BARRIERS_MACHINE_H
+#ifndef ATTN_LIB_ANALYSIS_BARRIERMACHINE_H
+#define ATTN_LIB_ANALYSIS_BARRIERMACHINE_H
 
-#include "Knowledge.h"
-#include "Program.h"
+#include "BarrierProgram.h"
+#include "EventSet.h"
 #include <deque>
 #include <map>
 
@@ -133,7 +133,7 @@ public:
 
 private:
   friend class StateKey;
-  // Steps (Machine.cpp).
+  // Steps (BarrierMachine.cpp).
   bool advance(Warp &warp);
   bool execute(Warp &warp, const Step &step);
   bool executeControl(Warp &warp, const Step &step);
@@ -145,7 +145,7 @@ private:
   void beginRare(Warp &warp);
   void endRare(Warp &warp);
 
-  // Barriers (Phases.cpp).
+  // Barriers (BarrierPhases.cpp).
   bool getBarrier(Warp &warp, const Step &step, uint32_t &number);
   void init(Warp &warp, const Step &step);
   void inval(Warp &warp, const Step &step);
@@ -164,7 +164,7 @@ private:
   bool takeTurn(Warp &warp, const Step &step);
   std::string nameOf(uint32_t barrier) const;
 
-  // Accesses (Accesses.cpp).
+  // Accesses (BarrierAccesses.cpp).
   uint32_t makeAccess(Warp &warp, uint32_t info, uint8_t cta);
   void checkAccess(Warp &warp, const Access &made);
   bool overlap(const Access &a, const Access &b) const;
@@ -224,4 +224,4 @@ private:
 
 } // namespace mlir::attn::barriers
 
-#endif // ATTN_LIB_ANALYSIS_BARRIERS_MACHINE_H
+#endif // ATTN_LIB_ANALYSIS_BARRIERMACHINE_H

@@ -1,4 +1,5 @@
-//===- Compile.cpp - From a kernel at the barrier rung to its steps -------===//
+//===- BarrierCompiler.cpp - From the barrier rung to steps ---------------===//
+//-===//
 //
 // First the ops that matter are found: those that synchronise or touch shared
 // memory, the values that these depend on, and the control flow around both.
@@ -7,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "BarrierCompiler.h"
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Analysis/RegionPaths.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"

@@ -1,9 +1,9 @@
-//===- Compile.h - From a kernel to its steps -------------------*- C++ -*-===//
+//===- BarrierCompiler.h - From a kernel to its steps -----------*- C++ -*-===//
 
-#ifndef ATTN_LIB_ANALYSIS_BARRIERS_COMPILE_H
-#define ATTN_LIB_ANALYSIS_BARRIERS_COMPILE_H
+#ifndef ATTN_LIB_ANALYSIS_BARRIERCOMPILER_H
+#define ATTN_LIB_ANALYSIS_BARRIERCOMPILER_H
 
-#include "Program.h"
+#include "BarrierProgram.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -15,7 +15,7 @@ public:
   std::optional<UnsupportedOp> run();
 
 private:
-  // What matters (Compile.cpp).
+  // What matters (BarrierCompiler.cpp).
   std::optional<UnsupportedOp> readLaunch();
   std::optional<UnsupportedOp> collectMemory();
   std::optional<UnsupportedOp> findEvents();
@@ -25,7 +25,7 @@ private:
   void demand(Operation *op, Value value);
   void demand(Value value);
 
-  // Steps (Emit.cpp).
+  // Steps (BarrierEmit.cpp).
   Step &emit(Code code, Operation *op);
   void emitBlock(Block &block);
   void emitOp(Operation *op);
@@ -54,7 +54,7 @@ private:
   bool isElected(Operation *op) const;
   int64_t countWarps(Operation *op) const;
 
-  // Tiles (TileLoops.cpp).
+  // Tiles (BarrierTiles.cpp).
   void findTileLoops();
   void findTileFor(scf::ForOp loop);
   void findTileWhile(scf::WhileOp loop);
@@ -92,4 +92,4 @@ private:
 
 } // namespace mlir::attn::barriers
 
-#endif // ATTN_LIB_ANALYSIS_BARRIERS_COMPILE_H
+#endif // ATTN_LIB_ANALYSIS_BARRIERCOMPILER_H

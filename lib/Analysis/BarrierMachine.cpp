@@ -1,6 +1,6 @@
-//===- Machine.cpp - The warps of a cluster, step by step -----------------===//
+//===- BarrierMachine.cpp - The warps of a cluster, step by step ----------===//
 
-#include "Machine.h"
+#include "BarrierMachine.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

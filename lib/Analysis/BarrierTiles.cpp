@@ -1,4 +1,5 @@
-//===- TileLoops.cpp - Which tiles there are, and what tells them apart ---===//
+//===- BarrierTiles.cpp - Which tiles there are, and their kinds ----------===//
+//-===//
 //
 // A persistent kernel walks tiles. In each of its partitions there is a loop in
 // which one value stands for the tile: all that the body computes from the
@@ -9,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compile.h"
+#include "BarrierCompiler.h"
 #include "attn/Analysis/HandleFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"

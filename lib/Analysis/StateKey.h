@@ -1,9 +1,9 @@
 //===- StateKey.h - When two states go on in the same way -------*- C++ -*-===//
 
-#ifndef ATTN_LIB_ANALYSIS_BARRIERS_STATEKEY_H
-#define ATTN_LIB_ANALYSIS_BARRIERS_STATEKEY_H
+#ifndef ATTN_LIB_ANALYSIS_STATEKEY_H
+#define ATTN_LIB_ANALYSIS_STATEKEY_H
 
-#include "Machine.h"
+#include "BarrierMachine.h"
 
 namespace mlir::attn::barriers {
 
@@ -14,4 +14,4 @@ std::string makeStateKey(Machine &machine);
 
 } // namespace mlir::attn::barriers
 
-#endif // ATTN_LIB_ANALYSIS_BARRIERS_STATEKEY_H
+#endif // ATTN_LIB_ANALYSIS_STATEKEY_H

@@ -1,6 +1,6 @@
-//===- Phases.cpp - What barriers count, and who waits for them -----------===//
+//===- BarrierPhases.cpp - What barriers count, and who waits for them ----===//
 
-#include "Machine.h"
+#include "BarrierMachine.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

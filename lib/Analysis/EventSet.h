@@ -1,12 +1,12 @@
-//===- Knowledge.h - Who knows which events ---------------------*- C++ -*-===//
+//===- EventSet.h - Who knows which events ----------------------*- C++ -*-===//
 //
 // Events that still matter have numbers; what a warp or a barrier knows is a
 // set of them. Releases and acquires are unions.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_ANALYSIS_BARRIERS_KNOWLEDGE_H
-#define ATTN_LIB_ANALYSIS_BARRIERS_KNOWLEDGE_H
+#ifndef ATTN_LIB_ANALYSIS_EVENTSET_H
+#define ATTN_LIB_ANALYSIS_EVENTSET_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -80,4 +80,4 @@ struct Knowledge {
 
 } // namespace mlir::attn::barriers
 
-#endif // ATTN_LIB_ANALYSIS_BARRIERS_KNOWLEDGE_H
+#endif // ATTN_LIB_ANALYSIS_EVENTSET_H

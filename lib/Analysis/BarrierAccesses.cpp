@@ -1,6 +1,6 @@
-//===- Accesses.cpp - Who touches which bytes, and in which order ---------===//
+//===- BarrierAccesses.cpp - Who touches which bytes, and in which order --===//
 
-#include "Machine.h"
+#include "BarrierMachine.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

@@ -1,0 +1,92 @@
+//===- BarrierReport.h - What the check of barriers has found ---*- C++ -*-===//
+
+#ifndef ATTN_ANALYSIS_BARRIERREPORT_H
+#define ATTN_ANALYSIS_BARRIERREPORT_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+namespace mlir::attn {
+
+/// What counts as an order.
+enum class OrderProfile {
+  /// What the PTX manual orders, and A4 where signals cross CTAs.
+  Isa,
+  /// Also A6: a signal orders a generic read before an asynchronous overwrite.
+  Hw
+};
+
+struct BarrierCheckOptions {
+  OrderProfile profile = OrderProfile::Isa;
+  /// Steps of warps after which the check ends with what it has seen.
+  int64_t limit = 4000000;
+};
+
+/// Something at an op.
+struct OpNote {
+  Operation *op = nullptr;
+  std::string text;
+};
+
+/// What the check cannot follow.
+using UnsupportedOp = OpNote;
+
+/// Which condition does not hold. Those up to `Generation` make one run speak
+/// for all orders: where one of them fails, later ones are not judged.
+enum class BarrierFault {
+  Attribution,
+  Count,
+  Slip,
+  EarlyWait,
+  Generation,
+  Deadlock,
+  Race,
+  Proxy,
+  InFlight,
+  Lifetime,
+  Exit
+};
+
+/// Such as "phase slip".
+StringRef stringifyBarrierFault(BarrierFault fault);
+
+/// The first thing that is wrong.
+struct BarrierWitness {
+  BarrierFault fault = BarrierFault::Deadlock;
+  Operation *op = nullptr;
+  std::string text;
+  SmallVector<OpNote> notes;
+};
+
+enum class BarrierVerdict {
+  /// All tiles, in any number and order.
+  Proved,
+  /// Something is wrong.
+  Witness,
+  /// There is something that the check cannot follow.
+  Unsupported,
+  /// Nothing is wrong as far as it was followed.
+  Bounded
+};
+
+struct BarrierReport {
+  BarrierVerdict verdict = BarrierVerdict::Unsupported;
+  std::optional<BarrierWitness> witness;
+  std::optional<UnsupportedOp> unsupported;
+  /// Why the check ended early.
+  std::string bound;
+  /// Warps of a cluster, steps that they took, states at the start of a tile,
+  /// kinds of tiles by their trip counts, tiles in a row that were followed.
+  int64_t warps = 0;
+  int64_t steps = 0;
+  int64_t states = 0;
+  int64_t classes = 0;
+  /// Kinds of CTAs that differ before and behind their tiles.
+  int64_t blocks = 0;
+  int64_t tiles = 0;
+  /// Assumptions of docs/Simulator.md that the verdict rests on.
+  SmallVector<StringRef> assumptions;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_ANALYSIS_BARRIERREPORT_H
