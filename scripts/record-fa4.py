@@ -9,7 +9,10 @@ scripts/recorded-check.py then runs the folder. Recordings are not part of the
 project. Needs, for Python 3.12: pip install 'flash-attn-4[cu13]==4.0.0b36' torch numpy
 and a C compiler.
 
-usage: scripts/record-fa4.py OUT [--filter=REGEX] [--list]
+--lengths records each case that it takes with one head and as many queries and
+keys, under its name with _nN behind it: what scripts/model-check.py estimates.
+
+usage: scripts/record-fa4.py OUT [--filter=REGEX] [--lengths=N,...] [--list]
 The exit status is 1 when a kernel cannot be compiled or recorded.
 """
 
@@ -77,6 +80,9 @@ CASES = [
     Case("sm90a_d192_128_bf16", "sm_90a", 192, dim_v=128),
     Case("sm100a_d64_bf16", "sm_100a", 64),
     Case("sm100a_d64_f16_causal", "sm_100a", 64, "float16", True),
+    Case("sm100a_d64_bf16_causal", "sm_100a", 64, causal=True),
+    Case("sm100a_d128_bf16", "sm_100a", 128),
+    Case("sm100a_d128_bf16_causal", "sm_100a", 128, causal=True),
     Case("sm100a_d128_f16_gqa_ragged", "sm_100a", 128, "float16", True, 2, 4, 2, 200, 333),
     Case("sm100a_d128_f16_gqa", "sm_100a", 128, "float16", False, 1, 4, 1),
     Case("sm100a_d128_bf16_window", "sm_100a", 128, window=(100, 50)),
@@ -291,13 +297,33 @@ def record_here(case: Case, out: pathlib.Path, library: pathlib.Path) -> int:
     return 0
 
 
+def with_lengths(cases: list[Case], lengths: list[int]) -> list[Case]:
+    """The cases with one head and so many queries and keys."""
+    return [
+        dataclasses.replace(
+            case, name=f"{case.name}_n{n}", queries=n, keys=n, batch=1, heads=1, kv_heads=1
+        )
+        for case in cases
+        for n in lengths
+    ]
+
+
+def takes(options: argparse.Namespace, case: Case) -> bool:
+    stem = re.sub(r"_n\d+$", "", case.name) if options.lengths else case.name
+    return (stem != case.name or not options.lengths) and bool(
+        re.search(options.filter, case.name) or re.search(options.filter, stem)
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--filter", default="", metavar="REGEX")
+    parser.add_argument("--lengths", default="", metavar="N,...")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
-    cases = [case for case in CASES if re.search(options.filter, case.name)]
+    lengths = [int(n) for n in options.lengths.split(",") if n]
+    cases = [case for case in CASES + with_lengths(CASES, lengths) if takes(options, case)]
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
@@ -320,6 +346,7 @@ def main() -> int:
             }  # fmt: skip
             command = [sys.executable, "-W", "ignore", __file__, options.out]
             command.append(f"--filter=^{case.name}$")
+            command.append(f"--lengths={options.lengths}")
             done = subprocess.run(command, env=environment, capture_output=True, text=True)
         failed += done.returncode != 0
         last = (done.stderr.strip() or "no message").splitlines()[-1]

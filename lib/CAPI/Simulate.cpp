@@ -164,6 +164,8 @@ void attnSimulationSetOption(AttnSimulation *simulation, AttnStringRef name,
     config.stepLimit = number;
   else if (option == "estimate" && isBool)
     simulation->costs.estimate = isTrue;
+  else if (option == "vary" && isBool)
+    simulation->costs.vary = isTrue;
   else if (option == "sass" && isBool)
     simulation->costs.sass = isTrue;
   else if (option == "trace")

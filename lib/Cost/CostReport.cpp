@@ -21,7 +21,7 @@ static Error writeTimelines(const Trace &trace, const TargetRow &target,
                             const CostOptions &options, StringRef title) {
   std::string limit;
   Expected<Timeline> timeline =
-      replay(selectCtas(trace, getTracedCtas(target, shape)), target,
+      replay(prepareTrace(trace, target, shape), target,
              getResidentCtas(target, shape, limit));
   if (!timeline)
     return timeline.takeError();
@@ -59,23 +59,23 @@ static Expected<CostReport> computeStep(const MeasuredLaunch &launch,
     return std::move(costs);
   LaunchShape shape = launch.shape;
   shape.instructions = launch.run.counters.warpInstructions;
-  if (options.registers) {
-    shape.registers = options.registers;
-  } else if (costs.sass) {
-    shape.registers = costs.sass->registers;
-  } else if (Expected<unsigned> registers =
-                 countRegisters(ptx, launch.kernel, chip)) {
-    shape.registers = *registers;
-  } else {
-    return createStringError(
-        "registers of a thread: " + llvm::toString(registers.takeError()) +
-        "; the option registers gives their number without ptxas");
+  RegisterCount registers = {options.registers, "the option registers"};
+  if (!registers.count && costs.sass)
+    registers = {costs.sass->registers, "ptxas"};
+  if (!registers.count) {
+    Expected<RegisterCount> found = findRegisters(ptx, launch.kernel, *target);
+    if (!found)
+      return found.takeError();
+    registers = std::move(*found);
   }
-  if (options.estimate) {
-    Expected<Estimate> cycles = estimate(*launch.run.trace, *target, shape);
+  shape.registers = registers.count;
+  if (options.estimate || options.vary) {
+    Expected<Estimate> cycles =
+        estimate(*launch.run.trace, *target, shape, options.vary);
     if (!cycles)
       return cycles.takeError();
     costs.estimate = std::move(*cycles);
+    costs.estimate->registersFrom = registers.source;
   }
   if (!options.trace.empty() || !options.timeline.empty())
     if (Error error = writeTimelines(*launch.run.trace, *target, shape, options,

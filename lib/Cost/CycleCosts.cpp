@@ -1,6 +1,9 @@
 //===- CycleCosts.cpp - What instructions cost ----------------------------===//
 
 #include "CycleCosts.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -8,12 +11,7 @@ using namespace mlir::attn;
 using namespace mlir::attn::sim;
 using llvm::StringRef;
 
-// Latencies in cycles, as measured for Hopper by others and here
-// (docs/CycleModel.md).
-static constexpr double aluLatency = 4, fmaLatency = 4, specialLatency = 18,
-                        sharedLatency = 26, shuffleLatency = 22,
-                        l2Latency = 420, mmaLatency = 18, copyLatency = 650,
-                        branchLatency = 0, tensorEngineLatency = 60;
+using N = CycleNumber;
 
 /// The number behind `prefix`, or 0.
 static unsigned numberAfter(StringRef text, StringRef prefix) {
@@ -46,6 +44,10 @@ static void setGroup(CycleCost &cost, StringRef text) {
       {"wgmma.commit_group.sync.aligned", Group::Products, GroupStep::Commit,
        false},
       {"wgmma.wait_group.sync.aligned", Group::Products, GroupStep::Wait, true},
+      {"tcgen05.ld", Group::TmemLoads, GroupStep::Add, false},
+      {"tcgen05.st", Group::TmemStores, GroupStep::Add, false},
+      {"tcgen05.wait::ld", Group::TmemLoads, GroupStep::Wait, false},
+      {"tcgen05.wait::st", Group::TmemStores, GroupStep::Wait, false},
   };
   for (const Row &row : rows) {
     if (!text.starts_with(row.prefix))
@@ -91,17 +93,79 @@ static void setDivision(CycleCost &cost, StringRef text) {
 }
 
 /// FLOP of 16-bit operands that take as long as one of this instruction.
-static double getWeight(StringRef text, const TargetRow &target, bool isSync) {
+static double getWeight(StringRef text, const CycleNumbers &numbers,
+                        bool isSync) {
   if (text.contains(".tf32"))
     return 2;
   bool isNarrow = text.contains(".e4m3") || text.contains(".e5m2") ||
-                  text.contains(".s8") || text.contains(".u8") ||
-                  text.contains("kind::f8f6f4") || text.contains("kind::i8");
+                  text.contains(".s8") || text.contains(".u8");
   if (!isNarrow || (isSync && text.contains(".e")))
     return 1;
-  return target.tensorFlopFp8 && !isSync
-             ? double(target.tensorFlopF16) / target.tensorFlopFp8
+  return numbers[N::TensorFlopFp8] && !isSync
+             ? numbers[N::TensorFlop] / numbers[N::TensorFlopFp8]
              : 0.5;
+}
+
+/// Bytes of tensor memory that a warp moves with tcgen05.ld or st.
+static unsigned getTmemBytes(StringRef text) {
+  unsigned registers = text.contains(".16x256b.")   ? 4
+                       : text.contains(".16x128b.") ? 2
+                                                    : 1;
+  // A register that packs two columns moves both.
+  if (text.contains(".pack::16b") || text.contains(".unpack::16b"))
+    registers *= 2;
+  StringRef rest = text;
+  while (!rest.empty()) {
+    StringRef part;
+    std::tie(part, rest) = rest.split('.');
+    unsigned repeat = 0;
+    if (part.consume_front("x") &&
+        !part.take_until(llvm::isSpace).getAsInteger(10, repeat))
+      return registers * repeat * 32 * 4;
+  }
+  return registers * 32 * 4;
+}
+
+/// Packed instructions, and ex2 of two halves.
+static void setPacked(CycleCost &cost, StringRef text,
+                      const CycleNumbers &numbers) {
+  if (text.contains(".f32x2")) {
+    cost.interval *= numbers[N::PackedFactor];
+  } else if (text.starts_with("ex2.") && text.contains("f16x2")) {
+    unsigned instructions = numbers[N::PackedExpInstructions];
+    cost.interval *= instructions;
+    // What is made of two halves one by one is put together again.
+    cost.issues = instructions > 1 ? instructions + 1 : 1;
+  }
+}
+
+/// A shift that only an addition reads is one instruction with it, as in the
+/// last step of a polynomial exponential: the shift is free.
+static void fuseShifts(const Trace &trace, const CycleNumbers &numbers,
+                       std::vector<CycleCost> &costs) {
+  llvm::DenseMap<uint32_t, unsigned> readers, lastReader;
+  for (const auto &[i, inst] : llvm::enumerate(trace.instructions))
+    for (uint32_t reg : inst.reads) {
+      ++readers[reg];
+      lastReader[reg] = i;
+    }
+  constexpr unsigned exponentBits = 23;
+  for (const auto &[i, inst] : llvm::enumerate(trace.instructions)) {
+    StringRef text = inst.text;
+    if (!text.starts_with("shl.b32") || inst.writes.size() != 1 ||
+        inst.reads.size() != 1 || readers.lookup(inst.writes[0]) != 1)
+      continue;
+    unsigned reader = lastReader.lookup(inst.writes[0]);
+    if (!StringRef(trace.instructions[reader].text).starts_with("add.") ||
+        costs[reader].unit != Unit::Alu)
+      continue;
+    costs[i] = CycleCost();
+    costs[i].isFree = true;
+    unsigned amount = 0;
+    if (!text.rsplit(',').second.trim(" ;").getAsInteger(10, amount) &&
+        amount == exponentBits)
+      costs[reader].alsoFma = numbers[N::ExponentAdd];
+  }
 }
 
 namespace {
@@ -109,19 +173,25 @@ namespace {
 /// Costs by the class of an instruction.
 class ClassCosts {
 public:
-  explicit ClassCosts(const TargetRow &target);
+  explicit ClassCosts(const CycleNumbers &numbers);
   CycleCost get(const TraceInstruction &inst) const;
 
 private:
   static CycleCost unit(Activity activity, Unit unit, double interval,
                         double latency);
-  void addArithmetic(const TargetRow &target);
-  void addMemory(const TargetRow &target);
-  void addBarriersAndCopies(const TargetRow &target);
-  void addProducts(const TargetRow &target);
+  void addArithmetic();
+  void addMemory();
+  void addBarriersAndCopies();
+  void addProducts();
+  /// Cycles of a scheduler's unit for the lanes of a warp.
+  double perWarp(CycleNumber lanes) const { return 128.0 / numbers[lanes]; }
+  double latency(CycleNumber number) const {
+    return numbers[number] * numbers[N::LatencyFactor];
+  }
 
   CycleCost getConversion(StringRef text) const;
 
+  const CycleNumbers &numbers;
   llvm::StringMap<CycleCost> byClass;
 };
 
@@ -139,77 +209,80 @@ CycleCost ClassCosts::unit(Activity activity, Unit unit, double interval,
   return cost;
 }
 
-ClassCosts::ClassCosts(const TargetRow &target) {
-  addArithmetic(target);
-  addMemory(target);
-  addBarriersAndCopies(target);
-  addProducts(target);
+ClassCosts::ClassCosts(const CycleNumbers &numbers) : numbers(numbers) {
+  addArithmetic();
+  addMemory();
+  addBarriersAndCopies();
+  addProducts();
 }
 
-void ClassCosts::addArithmetic(const TargetRow &target) {
-  // Cycles that one scheduler's share of a unit takes for 32 lanes.
-  double fma = 128.0 / target.fmaPerClock;
-  double special = 128.0 / target.expPerClock;
+void ClassCosts::addArithmetic() {
   CycleCost free;
   free.isFree = true;
   byClass["move"] = byClass["ld.param"] = byClass["other"] = free;
   byClass["alu"] = byClass["compare"] = byClass["vote"] =
-      unit(Activity::Compute, Unit::Alu, 2, aluLatency);
-  byClass["imad"] = unit(Activity::Compute, Unit::Fma, 2, aluLatency);
+      unit(Activity::Compute, Unit::Alu, perWarp(N::AluLanes),
+           latency(N::AluLatency));
+  byClass["imad"] = unit(Activity::Compute, Unit::Fma, perWarp(N::ImadLanes),
+                         latency(N::AluLatency));
   byClass["float"] = byClass["fma"] = byClass["half"] =
-      unit(Activity::Compute, Unit::Fma, fma, fmaLatency);
-  byClass["double"] = unit(Activity::Compute, Unit::Double, 2, 8);
+      unit(Activity::Compute, Unit::Fma, perWarp(N::FmaLanes),
+           latency(N::FmaLatency));
+  byClass["double"] = unit(Activity::Compute, Unit::Double,
+                           perWarp(N::DoubleLanes), latency(N::DoubleLatency));
   byClass["special"] = byClass["ex2"] =
-      unit(Activity::Special, Unit::Special, special, specialLatency);
-  byClass["convert"] =
-      unit(Activity::Compute, Unit::Special, special, specialLatency);
+      unit(Activity::Special, Unit::Special, perWarp(N::ExpLanes),
+           latency(N::ExpLatency));
+  byClass["convert"] = unit(Activity::Compute, Unit::Special,
+                            perWarp(N::ExpLanes), latency(N::ExpLatency));
   byClass["branch"] = CycleCost();
-  byClass["branch"].latency = branchLatency;
 }
 
-void ClassCosts::addMemory(const TargetRow &target) {
-  CycleCost shared = unit(Activity::Shared, Unit::Lsu, 0, sharedLatency);
-  shared.perTraffic = 128.0 / target.sharedBytesPerClock;
+void ClassCosts::addMemory() {
+  CycleCost shared =
+      unit(Activity::Shared, Unit::Lsu, 0, latency(N::SharedLatency));
+  shared.perTraffic = 128.0 / numbers[N::SharedBytes];
   shared.queue = 32;
-  CycleCost global = unit(Activity::Global, Unit::Lsu, 1, l2Latency);
-  global.l2PerTraffic = 32.0 / target.l2BytesPerClock;
+  CycleCost global =
+      unit(Activity::Global, Unit::Lsu, 1, latency(N::L2Latency));
+  global.l2PerTraffic = 32.0 / numbers[N::L2Bytes];
   global.queue = 64;
   byClass["ld.shared"] = byClass["ldmatrix"] = shared;
   byClass["st.shared"] = byClass["stmatrix"] = shared;
-  byClass["shuffle"] = unit(Activity::Shared, Unit::Lsu, 1, shuffleLatency);
+  byClass["shuffle"] =
+      unit(Activity::Shared, Unit::Lsu, 1, latency(N::ShuffleLatency));
   byClass["ld.global"] = byClass["atomic"] = global;
   byClass["st.global"] = global;
   byClass["ld.local"] = byClass["st.local"] =
-      unit(Activity::Global, Unit::Lsu, 4, 35);
+      unit(Activity::Global, Unit::Lsu, 4, latency(N::LocalLatency));
   byClass["cp.async"] = global;
   byClass["cp.async"].activity = Activity::Copy;
 }
 
-void ClassCosts::addBarriersAndCopies(const TargetRow &target) {
+void ClassCosts::addBarriersAndCopies() {
   CycleCost issueOnly;
   byClass["barrier"] = byClass["fence"] = issueOnly;
-  byClass["mbarrier"] = unit(Activity::Shared, Unit::Lsu, 1, sharedLatency);
+  byClass["mbarrier"] =
+      unit(Activity::Shared, Unit::Lsu, 1, latency(N::SharedLatency));
   byClass["bulk"] = issueOnly;
   byClass["bulk"].activity = Activity::Copy;
-  byClass["bulk"].enginePerUnit = 1.0 / target.l2BytesPerClock;
-  byClass["bulk"].engineLatency = copyLatency;
 }
 
-void ClassCosts::addProducts(const TargetRow &target) {
-  CycleCost mma = unit(Activity::Tensor, Unit::Mma, 0, mmaLatency);
-  mma.perFlop = 4.0 / target.mmaSyncFlopF16;
+void ClassCosts::addProducts() {
+  CycleCost mma = unit(Activity::Tensor, Unit::Mma, 0, latency(N::MmaLatency));
+  mma.perFlop = 4.0 / numbers[N::MmaSyncFlop];
   byClass["mma"] = mma;
-  mma.perFlop = 4.0 / target.tensorFlopF16;
+  mma.perFlop = 4.0 / numbers[N::TensorFlop];
   // wgmma queues behind others without holding its warp.
   mma.queue = 0;
   byClass["wgmma"] = mma;
-  CycleCost &tcgen05 = byClass["tcgen05"];
-  tcgen05.activity = Activity::Tensor;
-  tcgen05.engine = Unit::TensorEngine;
-  tcgen05.enginePerUnit = 1.0 / target.tensorFlopF16;
-  tcgen05.engineLatency = tensorEngineLatency;
-  byClass["tmem.ld"] = byClass["tmem.st"] =
-      unit(Activity::Shared, Unit::Alu, 8, sharedLatency);
+  byClass["tcgen05"].activity = Activity::Tensor;
+  CycleCost tmem = unit(Activity::Shared, Unit::Tmem, 0, 0);
+  tmem.queue = 0;
+  tmem.latency = numbers[N::TmemLatency];
+  byClass["tmem.ld"] = tmem;
+  tmem.latency = numbers[N::TmemLatency] * numbers[N::TmemStoreShare];
+  byClass["tmem.st"] = tmem;
 }
 
 /// Packing two floats and widening bf16 or integers is arithmetic.
@@ -229,16 +302,20 @@ CycleCost ClassCosts::get(const TraceInstruction &inst) const {
 }
 
 std::vector<CycleCost>
-mlir::attn::sim::makeCycleCosts(const Trace &trace, const TargetRow &target) {
-  ClassCosts classes(target);
+mlir::attn::sim::makeCycleCosts(const Trace &trace,
+                                const CycleNumbers &numbers) {
+  ClassCosts classes(numbers);
   std::vector<CycleCost> costs;
   for (const TraceInstruction &inst : trace.instructions) {
     StringRef text = inst.text;
     CycleCost cost = classes.get(inst);
     if (cost.perFlop)
-      cost.perFlop *= getWeight(text, target, inst.cls == "mma");
-    if (text.starts_with("tcgen05.mma"))
-      cost.enginePerUnit *= getWeight(text, target, false);
+      cost.perFlop *= getWeight(text, numbers, inst.cls == "mma");
+    if (cost.unit == Unit::Tmem) {
+      cost.tmemBytes = getTmemBytes(text);
+      cost.interval = cost.tmemBytes / numbers[N::TmemBytes];
+    }
+    setPacked(cost, text, numbers);
     setMemory(cost, inst.cls);
     if (inst.cls == "st.global")
       cost.l2PerTraffic *= 2;
@@ -254,5 +331,9 @@ mlir::attn::sim::makeCycleCosts(const Trace &trace, const TargetRow &target) {
     }
     costs.push_back(cost);
   }
+  // Counted in what ptxas makes for chips with tensor memory, to which the
+  // other chips' figures are not fitted.
+  if (numbers[N::TmemBytes])
+    fuseShifts(trace, numbers, costs);
   return costs;
 }

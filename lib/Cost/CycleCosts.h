@@ -1,7 +1,7 @@
 //===- CycleCosts.h - What instructions cost --------------------*- C++ -*-===//
 //
-// The numbers of the cycle model. Rates come from the target table; latencies
-// are those of one generation, close enough for the others.
+// From the numbers of the cycle table (CycleTable.h) to the costs of each
+// instruction of a trace.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,10 +9,11 @@
 #define ATTN_LIB_COST_CYCLECOSTS_H
 
 #include "attn/Cost/Timeline.h"
+#include "attn/Target/CycleTable.h"
 
 namespace mlir::attn::sim {
 
-/// Units. Those up to Mma exist once for each of the four schedulers, the
+/// Units. Those up to Tmem exist once for each of the four schedulers, the
 /// others once for each SM.
 enum class Unit : uint8_t {
   None,
@@ -21,18 +22,24 @@ enum class Unit : uint8_t {
   Fma,
   Special, ///< MUFU and conversions
   Double,
-  Mma, ///< tensor core, mma.sync and wgmma
-  Lsu,
+  Mma,  ///< tensor core, mma.sync and wgmma
+  Tmem, ///< a quarter of tensor memory
+  Lsu,  ///< loads and stores
+  Port, ///< of shared memory, where others than loads and stores use it too
   L2,
   TensorEngine, ///< tcgen05
 };
 inline constexpr unsigned numUnits = unsigned(Unit::TensorEngine) + 1;
 
-enum class Group : uint8_t { None, Copies, Products, Bulk };
+enum class Group : uint8_t {
+  None,
+  Copies,
+  Products,
+  Bulk,
+  TmemLoads,
+  TmemStores
+};
 enum class GroupStep : uint8_t { Add, Commit, Wait };
-
-/// From the signal that completes a phase to the instruction behind the wait.
-inline constexpr double barrierLatency = 20;
 
 /// What one instruction costs.
 struct CycleCost {
@@ -42,12 +49,18 @@ struct CycleCost {
   bool isShared = false;
   /// Takes no issue slot: moves that ptxas removes.
   bool isFree = false;
+  /// Machine instructions that it becomes.
+  unsigned issues = 1;
   /// Reads memory, or changes what reads may see: no load moves above a store
   /// to its memory. Bit 0 is shared memory, bit 1 global.
   uint8_t loads = 0, stores = 0;
   /// Cycles that the unit is busy: fixed, for each wavefront or sector, and for
   /// each FLOP.
   double interval = 0, perTraffic = 0, perFlop = 0;
+  /// Cycles that it takes of the float unit as well.
+  double alsoFma = 0;
+  /// Bytes of tensor memory.
+  unsigned tmemBytes = 0;
   /// Cycles of the path to L2 for each sector.
   double l2PerTraffic = 0;
   /// From the end of that to the result.
@@ -55,10 +68,6 @@ struct CycleCost {
   /// The warp may run ahead of the unit by this many cycles; 0 is not at all
   /// limited.
   double queue = 0;
-  /// Of an operation that the instruction starts: its engine, cycles for each
-  /// byte or FLOP, latency.
-  Unit engine = Unit::L2;
-  double enginePerUnit = 0, engineLatency = 0;
   Group group = Group::None;
   GroupStep step = GroupStep::Add;
   unsigned left = 0;
@@ -67,7 +76,7 @@ struct CycleCost {
 
 /// Costs of all instructions of a trace.
 std::vector<CycleCost> makeCycleCosts(const Trace &trace,
-                                      const TargetRow &target);
+                                      const CycleNumbers &numbers);
 
 } // namespace mlir::attn::sim
 

@@ -1,11 +1,8 @@
 //===- Replay.cpp - Times for a recorded launch ---------------------------===//
 
-#include "CycleCosts.h"
-#include "attn/Cost/Timeline.h"
+#include "Replayer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <deque>
-#include <queue>
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -13,6 +10,7 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
+using N = CycleNumber;
 
 llvm::StringRef mlir::attn::sim::stringifyActivity(Activity activity) {
   static const StringRef names[] = {"compute", "special", "tensor", "shared",
@@ -20,145 +18,34 @@ llvm::StringRef mlir::attn::sim::stringifyActivity(Activity activity) {
   return names[unsigned(activity)];
 }
 
-namespace {
-
-/// Asynchronous operations of a warp that it commits in groups.
-struct Groups {
-  double open = 0; ///< when what is not committed yet ends
-  std::deque<double> committed;
-
-  void commit() {
-    committed.push_back(
-        std::max(open, committed.empty() ? 0 : committed.back()));
-    open = 0;
+Groups *WarpState::getGroups(Group group) {
+  switch (group) {
+  case Group::None:
+    return nullptr;
+  case Group::Copies:
+    return &copies;
+  case Group::Products:
+    return &products;
+  case Group::Bulk:
+    return &bulk;
+  case Group::TmemLoads:
+    return &tmemLoads;
+  case Group::TmemStores:
+    return &tmemStores;
   }
-  /// When all but the `left` newest groups have ended.
-  double getEnd(size_t left) const {
-    return committed.size() > left ? committed[committed.size() - 1 - left] : 0;
-  }
-};
+  llvm_unreachable("unknown group");
+}
 
-/// A unit's time in slices: what runs later may be placed before what does not
-/// need the unit yet.
-class Calendar {
-public:
-  /// Takes `length` cycles from `time` on; when they begin.
-  double reserve(double time, double length) {
-    if (length <= 0)
-      return time;
-    size_t slice = findFree(size_t(time / width));
-    double begin = std::max(time, slice * width + used[slice]);
-    for (double left = length; left > 0; slice = findFree(slice)) {
-      double part = std::min(left, width - used[slice]);
-      used[slice] += part;
-      left -= part;
-      if (used[slice] >= width - 1e-6)
-        next[slice] = slice + 1;
+void Replayer::startCluster(double time) {
+  unsigned first = clusterSize * nextCluster++;
+  for (unsigned cta = first; cta < first + clusterSize; ++cta)
+    for (unsigned w = 0; w < liveWarps[cta]; ++w) {
+      WarpState &warp = warps[firstWarp[cta] + w];
+      warp.time = warp.fence = time;
+      warp.ready.assign(numRegisters, 0);
+      warp.issued.assign(numbers[N::ScheduleWindow], 0);
+      queue.push({time, firstWarp[cta] + w});
     }
-    return begin;
-  }
-
-private:
-  static constexpr double width = 16;
-  size_t findFree(size_t slice) {
-    if (slice + 2 > used.size()) {
-      size_t old = next.size();
-      used.resize(2 * slice + 64, 0);
-      next.resize(used.size());
-      for (size_t i = old; i < next.size(); ++i)
-        next[i] = i;
-    }
-    size_t found = slice;
-    while (next[found] != found) {
-      found = next[found];
-      if (found + 2 > used.size())
-        return findFree(found);
-    }
-    for (size_t i = slice; i != found;) {
-      size_t after = next[i];
-      next[i] = found;
-      i = after;
-    }
-    return found;
-  }
-  std::vector<double> used;
-  std::vector<size_t> next; ///< the slice itself while it has room
-};
-
-/// ptxas moves instructions up by about so many others.
-constexpr unsigned window = 24;
-
-struct WarpState {
-  const std::vector<TraceEvent> *events = nullptr;
-  size_t next = 0;
-  /// When the newest instruction has issued.
-  double time = 0;
-  /// Nothing moves above the last wait, and no load above the last store to
-  /// shared or global memory.
-  double fence = 0;
-  std::array<double, 2> stores = {0, 0};
-  /// When the last instructions have issued.
-  std::array<double, window> issued{};
-  size_t count = 0;
-  unsigned scheduler = 0;
-  unsigned cta = 0;
-  /// When each register may be read.
-  std::vector<float> ready;
-  Groups copies, products, bulk;
-};
-
-struct TokenState {
-  uint32_t missing = 0;
-  double time = 0;
-  std::vector<unsigned> waiters;
-};
-
-class Replayer {
-public:
-  Replayer(const Trace &trace, const TargetRow &target, unsigned resident)
-      : trace(trace), resident(resident), costs(makeCycleCosts(trace, target)) {
-  }
-  Expected<Timeline> run();
-
-private:
-  void startCta(double time);
-  /// Runs one event; false when the warp waits for a token or has ended.
-  bool step(unsigned index);
-  /// When the event could begin.
-  double getStart(const WarpState &warp, const TraceEvent &event) const;
-  void execute(WarpState &warp, unsigned index, const TraceEvent &event);
-  void startOperation(WarpState &warp, const TraceEvent &event);
-  void signal(uint32_t token, double time, unsigned cta);
-  void addSpan(unsigned row, Activity activity, double begin, double end,
-               uint32_t instruction);
-  void stall(unsigned index, double until, uint32_t instruction,
-             const std::string &why);
-
-  const Trace &trace;
-  unsigned resident;
-  std::vector<CycleCost> costs;
-  uint32_t numRegisters = 0;
-  std::vector<WarpState> warps;
-  std::vector<unsigned> firstWarp, liveWarps; ///< by CTA
-  unsigned nextCta = 0;
-  std::vector<TokenState> tokens;
-  std::array<std::array<Calendar, 4>, numUnits> units;
-  std::array<double, numUnits> busy{};
-  using Entry = std::pair<double, unsigned>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
-  Timeline result;
-};
-
-} // namespace
-
-void Replayer::startCta(double time) {
-  unsigned cta = nextCta++;
-  for (unsigned w = 0; w < liveWarps[cta]; ++w) {
-    WarpState &warp = warps[firstWarp[cta] + w];
-    warp.time = warp.fence = time;
-    warp.ready.assign(numRegisters, 0);
-    queue.push({time, firstWarp[cta] + w});
-  }
 }
 
 void Replayer::addSpan(unsigned row, Activity activity, double begin,
@@ -188,6 +75,10 @@ void Replayer::stall(unsigned index, double until, uint32_t instruction,
 
 void Replayer::signal(uint32_t token, double time, unsigned cta) {
   TokenState &state = tokens[token];
+  int64_t home = trace.tokens[token].cta;
+  bool isRemote = home < 0 ? clusterSize > 1 : cta != home;
+  if (isRemote)
+    time += numbers[N::RemoteLatency];
   state.time = std::max(state.time, time);
   if (--state.missing)
     return;
@@ -203,13 +94,49 @@ double Replayer::getStart(const WarpState &warp,
     return warp.time;
   const CycleCost &cost = costs[event.index];
   const TraceInstruction &inst = trace.instructions[event.index];
-  double start = std::max(warp.fence, warp.issued[warp.count % window]);
+  double start =
+      std::max(warp.fence, warp.issued[warp.count % warp.issued.size()]);
   for (unsigned memory : {0, 1})
     if (cost.loads >> memory & 1)
       start = std::max(start, warp.stores[memory]);
   for (uint32_t reg : inst.reads)
     start = std::max(start, double(warp.ready[reg]));
   return start;
+}
+
+double Replayer::useUnit(WarpState &warp, const CycleCost &cost,
+                         const TraceEvent &event, double &start, double &end) {
+  auto &units = sms[warp.sm].units;
+  double length = cost.interval + cost.perTraffic * event.traffic +
+                  cost.perFlop * event.amount;
+  double begin =
+      units[unsigned(cost.unit)][cost.isShared ? 0 : warp.scheduler].reserve(
+          start, length);
+  busy[unsigned(cost.unit)] += length;
+  ++instructions[unsigned(cost.unit)];
+  if (cost.perTraffic && cost.isShared) {
+    wavefronts += event.traffic;
+    // Warps go first: what they take is missing to operands and copies.
+    usePort(warp.sm, start, length);
+  }
+  tmemBytes += cost.tmemBytes;
+  // A full queue holds the warp.
+  if (cost.queue)
+    start = std::max(start, begin - cost.queue);
+  double done = begin + std::max(length, 1.0) + cost.latency;
+  end = std::max(end, begin + length);
+  if (cost.alsoFma) {
+    units[unsigned(Unit::Fma)][warp.scheduler].reserve(start, cost.alsoFma);
+    busy[unsigned(Unit::Fma)] += cost.alsoFma;
+  }
+  if (cost.l2PerTraffic) {
+    double bytes = cost.l2PerTraffic * event.traffic;
+    double l2 = units[unsigned(Unit::L2)][0].reserve(begin, bytes) + bytes;
+    busy[unsigned(Unit::L2)] += bytes;
+    done = std::max(done, l2 + cost.latency);
+    result.cycles = std::max(result.cycles, l2);
+  }
+  return done;
 }
 
 void Replayer::execute(WarpState &warp, unsigned index,
@@ -219,31 +146,15 @@ void Replayer::execute(WarpState &warp, unsigned index,
   double start = getStart(warp, event);
   double done = start;
   if (!cost.isFree) {
-    start = units[unsigned(Unit::Issue)][warp.scheduler].reserve(start, 1);
-    ++busy[unsigned(Unit::Issue)];
+    start = sms[warp.sm].units[unsigned(Unit::Issue)][warp.scheduler].reserve(
+        start, cost.issues);
+    busy[unsigned(Unit::Issue)] += cost.issues;
+    issues += cost.issues;
     done = start + cost.latency;
   }
   double end = start + 1;
-  if (cost.unit != Unit::None) {
-    double length = cost.interval + cost.perTraffic * event.traffic +
-                    cost.perFlop * event.amount;
-    double begin =
-        units[unsigned(cost.unit)][cost.isShared ? 0 : warp.scheduler].reserve(
-            start, length);
-    busy[unsigned(cost.unit)] += length;
-    // A full queue holds the warp.
-    if (cost.queue)
-      start = std::max(start, begin - cost.queue);
-    done = begin + std::max(length, 1.0) + cost.latency;
-    end = std::max(end, begin + length);
-    if (cost.l2PerTraffic) {
-      double bytes = cost.l2PerTraffic * event.traffic;
-      double l2 = units[unsigned(Unit::L2)][0].reserve(begin, bytes) + bytes;
-      busy[unsigned(Unit::L2)] += bytes;
-      done = std::max(done, l2 + cost.latency);
-      result.cycles = std::max(result.cycles, l2);
-    }
-  }
+  if (cost.unit != Unit::None)
+    done = useUnit(warp, cost, event, start, end);
   for (uint32_t reg : inst.writes)
     warp.ready[reg] = done;
   if (!cost.isFree) {
@@ -252,16 +163,19 @@ void Replayer::execute(WarpState &warp, unsigned index,
       addSpan(index, Activity::Wait, warp.time, start, event.index);
     }
     warp.time = std::max(warp.time, start);
-    warp.issued[warp.count++ % window] = warp.time;
+    warp.issued[warp.count++ % warp.issued.size()] = warp.time;
     for (unsigned memory : {0, 1})
       if (cost.stores >> memory & 1)
         warp.stores[memory] = warp.time;
     addSpan(index, cost.activity, start, end, event.index);
   }
-  Groups *groups = cost.group == Group::Copies     ? &warp.copies
-                   : cost.group == Group::Products ? &warp.products
-                   : cost.group == Group::Bulk     ? &warp.bulk
-                                                   : nullptr;
+  advanceGroups(warp, index, event, done);
+}
+
+void Replayer::advanceGroups(WarpState &warp, unsigned index,
+                             const TraceEvent &event, double done) {
+  const CycleCost &cost = costs[event.index];
+  Groups *groups = warp.getGroups(cost.group);
   if (!groups)
     return;
   if (cost.step == GroupStep::Add) {
@@ -272,25 +186,15 @@ void Replayer::execute(WarpState &warp, unsigned index,
     double until = groups->getEnd(cost.left);
     if (cost.waitsForAll)
       until = std::max(until, groups->open);
+    // Only what comes out of the warp waits for its stores to tensor memory:
+    // ptxas goes on with arithmetic.
+    if (cost.group == Group::TmemStores) {
+      warp.storesEnd = std::max(warp.storesEnd, until);
+      return;
+    }
     stall(index, until, event.index, "asynchronous operations");
     warp.fence = warp.time;
   }
-}
-
-void Replayer::startOperation(WarpState &warp, const TraceEvent &event) {
-  const TraceOperation &operation = trace.operations[event.index];
-  const CycleCost &cost = costs[operation.instruction];
-  double length = std::max(1.0, event.amount * cost.enginePerUnit);
-  double begin = units[unsigned(cost.engine)][0].reserve(warp.time, length);
-  busy[unsigned(cost.engine)] += length;
-  double end = begin + length + cost.engineLatency;
-  warp.bulk.open = std::max(warp.bulk.open, end);
-  addSpan(warps.size() + operation.cta,
-          cost.engine == Unit::TensorEngine ? Activity::Tensor : Activity::Copy,
-          begin, begin + length, operation.instruction);
-  result.cycles = std::max(result.cycles, begin + length);
-  for (uint32_t token : operation.tokens)
-    signal(token, end, operation.cta);
 }
 
 bool Replayer::step(unsigned index) {
@@ -301,10 +205,10 @@ bool Replayer::step(unsigned index) {
     execute(warp, index, event);
     break;
   case TraceEvent::Start:
-    startOperation(warp, event);
+    startOperation(index, event);
     break;
   case TraceEvent::Signal:
-    signal(event.index, warp.time, warp.cta);
+    signal(event.index, std::max(warp.time, warp.storesEnd), warp.cta);
     break;
   case TraceEvent::Wait: {
     TokenState &token = tokens[event.index];
@@ -315,7 +219,11 @@ bool Replayer::step(unsigned index) {
     uint32_t instruction = 0;
     if (warp.next)
       instruction = (*warp.events)[warp.next - 1].index;
-    stall(index, token.time + barrierLatency, instruction,
+    ++barrierWaits;
+    stall(index,
+          token.time +
+              numbers[N::BarrierLatency] * numbers[N::LatencyFactor],
+          instruction,
           StringRef(trace.tokens[event.index].name).split(' ').first.str());
     warp.fence = warp.time;
     break;
@@ -325,11 +233,7 @@ bool Replayer::step(unsigned index) {
   return true;
 }
 
-Expected<Timeline> Replayer::run() {
-  if (trace.dropped)
-    return createStringError("expected a trace of at most 4194304 steps of a "
-                             "warp, got " +
-                             llvm::Twine(trace.dropped) + " more");
+void Replayer::addWarps() {
   for (const TraceInstruction &inst : trace.instructions) {
     for (uint32_t reg : inst.reads)
       numRegisters = std::max(numRegisters, reg + 1);
@@ -340,6 +244,9 @@ Expected<Timeline> Replayer::run() {
   }
   for (const TraceToken &token : trace.tokens)
     tokens.push_back({token.signals, 0, {}});
+  clusterSize = trace.getClusterSize();
+  sms.resize(clusterSize);
+  liveCtas.assign(trace.ctas.size() / clusterSize, clusterSize);
   // A row for each warp, then one for the operations of each CTA.
   for (auto [index, cta] : llvm::enumerate(trace.ctas)) {
     result.ctas.push_back(cta.id);
@@ -350,15 +257,27 @@ Expected<Timeline> Replayer::run() {
       warp.events = &recorded.events;
       warp.scheduler = w % 4;
       warp.cta = index;
+      // The CTAs of a cluster have an SM each.
+      warp.sm = index % clusterSize;
       warps.push_back(std::move(warp));
       result.rows.push_back({unsigned(index), int(w), {}});
     }
   }
   for (size_t index = 0; index < trace.ctas.size(); ++index)
     result.rows.push_back({unsigned(index), -1, {}});
-  unsigned left = trace.ctas.size();
-  while (nextCta < trace.ctas.size() && nextCta < resident)
-    startCta(0);
+}
+
+void Replayer::finish(const WarpState &warp) {
+  result.cycles = std::max(result.cycles, warp.time);
+  if (--liveWarps[warp.cta])
+    return;
+  if (--liveCtas[warp.cta / clusterSize])
+    return;
+  if (nextCluster < liveCtas.size())
+    startCluster(warp.time);
+}
+
+void Replayer::runWarps() {
   while (!queue.empty()) {
     auto [time, index] = queue.top();
     queue.pop();
@@ -373,31 +292,61 @@ Expected<Timeline> Replayer::run() {
       }
       isBlocked = !step(index);
     }
-    if (isBlocked || warp.next < warp.events->size())
-      continue;
-    result.cycles = std::max(result.cycles, warp.time);
-    if (--liveWarps[warp.cta])
-      continue;
-    --left;
-    if (nextCta < trace.ctas.size())
-      startCta(warp.time);
+    if (!isBlocked && warp.next == warp.events->size())
+      finish(warp);
   }
-  if (left)
-    return createStringError("expected a trace whose waits all end, got " +
-                             llvm::Twine(left) + " CTAs that do not");
-  static const StringRef unitNames[] = {"none", "issue", "alu", "fma",
-                                        "xu",   "fp64",  "mma", "lsu",
-                                        "L2",   "tensor"};
+}
+
+void Replayer::summarise() {
+  static const StringRef unitNames[] = {"none", "issue", "alu",  "fma",
+                                        "xu",   "fp64",  "mma",  "tmem",
+                                        "lsu",  "port",  "L2",   "tensor"};
+  double count = sms.size();
   for (unsigned unit = 1; unit < numUnits; ++unit) {
     bool shared = unit >= unsigned(Unit::Lsu);
     if (busy[unit])
-      result.busy[unitNames[unit].str()] = busy[unit] / (shared ? 1 : 4);
+      result.busy[unitNames[unit].str()] =
+          busy[unit] / (shared ? 1 : 4) / count;
   }
+  const std::pair<StringRef, double> found[] = {
+      {"issue", issues},
+      {"mufu", instructions[unsigned(Unit::Special)]},
+      {"fma", instructions[unsigned(Unit::Fma)]},
+      {"alu", instructions[unsigned(Unit::Alu)]},
+      {"products", products},
+      {"shared_wavefronts", wavefronts},
+      {"shared_bytes", sharedBytes},
+      {"tmem_bytes", tmemBytes},
+      {"barrier_waits", barrierWaits}};
+  for (auto [name, value] : found)
+    result.counts[name.str()] = value / count;
+}
+
+Expected<Timeline> Replayer::run() {
+  if (trace.dropped)
+    return createStringError("expected a trace of at most 4194304 steps of a "
+                             "warp, got " +
+                             llvm::Twine(trace.dropped) + " more");
+  addWarps();
+  while (nextCluster < liveCtas.size() && nextCluster < resident)
+    startCluster(0);
+  runWarps();
+  size_t left = llvm::count_if(liveWarps, [](unsigned live) { return live; });
+  if (left)
+    return createStringError("expected a trace whose waits all end, got " +
+                             llvm::Twine(left) + " CTAs that do not");
+  summarise();
   return std::move(result);
+}
+
+Expected<Timeline> mlir::attn::sim::replay(const Trace &trace,
+                                           const CycleNumbers &numbers,
+                                           unsigned resident) {
+  return Replayer(trace, numbers, std::max(resident, 1u)).run();
 }
 
 Expected<Timeline> mlir::attn::sim::replay(const Trace &trace,
                                            const TargetRow &target,
                                            unsigned resident) {
-  return Replayer(trace, target, std::max(resident, 1u)).run();
+  return replay(trace, getCycleTable(target).getNominal(), resident);
 }

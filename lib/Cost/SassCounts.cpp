@@ -156,11 +156,13 @@ mlir::attn::sim::countListing(StringRef listing, StringRef kernel,
   return std::move(result);
 }
 
-static Expected<AssemblerResult> assemble(StringRef ptx, StringRef chip,
-                                          std::vector<std::string> arguments) {
+/// Runs ptxas once; the error of PTX that it does not take is its first one.
+static Expected<AssemblerResult>
+assembleOnce(StringRef ptx, StringRef chip,
+             const std::vector<std::string> &arguments) {
   AssemblerOptions options;
   options.chip = chip.str();
-  options.arguments = std::move(arguments);
+  options.arguments = arguments;
   Expected<AssemblerResult> result = assemblePTX(ptx, options);
   if (!result || !result->cubin.empty())
     return result;
@@ -172,15 +174,46 @@ static Expected<AssemblerResult> assemble(StringRef ptx, StringRef chip,
   return createStringError("ptxas: " + error->text);
 }
 
-Expected<unsigned> mlir::attn::sim::countRegisters(StringRef ptx,
-                                                   StringRef kernel,
-                                                   StringRef chip) {
-  Expected<AssemblerResult> result = assemble(ptx, chip, {});
+/// Where ptxas does not know the version of the PTX, tries the one that it
+/// knows: most kernels need nothing of a new one. `version` says which it was.
+static Expected<AssemblerResult>
+assemble(StringRef ptx, StringRef chip,
+         const std::vector<std::string> &arguments, bool mayLowerVersion,
+         std::string &version) {
+  Expected<AssemblerResult> result = assembleOnce(ptx, chip, arguments);
+  if (result || !mayLowerVersion)
+    return result;
+  std::string error = llvm::toString(result.takeError());
+  // "Unsupported .version 9.4; current version is '9.0'"
+  StringRef known =
+      StringRef(error).split("current version is '").second.split('\'').first;
+  size_t at = ptx.find(".version ");
+  if (known.empty() || at == StringRef::npos)
+    return createStringError(error);
+  size_t end = ptx.find('\n', at);
+  std::string lowered =
+      (ptx.take_front(at) + ".version " + known + ptx.substr(end)).str();
+  result = assembleOnce(lowered, chip, arguments);
+  if (!result)
+    return createStringError(error + "; as " + known + ": " +
+                             llvm::toString(result.takeError()));
+  version = known.str();
+  return result;
+}
+
+Expected<RegisterCount>
+mlir::attn::sim::countRegisters(StringRef ptx, StringRef kernel, StringRef chip,
+                                bool mayLowerVersion) {
+  std::string version;
+  Expected<AssemblerResult> result =
+      assemble(ptx, chip, {}, mayLowerVersion, version);
   if (!result)
     return result.takeError();
   for (const FunctionResources &function : result->log.functions)
     if (function.name == kernel)
-      return function.registers;
+      return RegisterCount{function.registers,
+                           version.empty() ? "ptxas"
+                                           : "ptxas, as PTX " + version};
   return createStringError("expected ptxas to report on kernel \"" + kernel +
                            "\", got no line");
 }
@@ -191,8 +224,10 @@ mlir::attn::sim::countSass(StringRef ptx, StringRef kernel, StringRef chip,
   Expected<std::string> nvdisasm = findNvdisasm();
   if (!nvdisasm)
     return nvdisasm.takeError();
+  std::string version;
   Expected<AssemblerResult> assembled =
-      assemble(numberLines(ptx), chip, {"-lineinfo"});
+      assemble(numberLines(ptx), chip, {"-lineinfo"},
+               /*mayLowerVersion=*/true, version);
   if (!assembled)
     return assembled.takeError();
   Expected<std::string> listing = disassemble(assembled->cubin, *nvdisasm);

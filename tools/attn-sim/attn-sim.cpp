@@ -2,6 +2,7 @@
 //
 //   attn-sim kernel.ptx --launch=launch.json --verify
 //   attn-sim --recorded=FOLDER
+//   attn-sim --compare first.json second.json
 //
 // Exit status: 0 when nothing was found, 1 when the kernel is wrong, 2 when it
 // could not be run.
@@ -31,6 +32,9 @@ static cl::OptionCategory category("attn-sim options");
 
 static cl::opt<std::string> ptxPath(cl::Positional, cl::desc("<kernel.ptx>"),
                                     cl::cat(category));
+static cl::opt<std::string> secondPath(cl::Positional, cl::Optional,
+                                       cl::desc("[second.json]"),
+                                       cl::cat(category));
 static cl::opt<std::string> launchPath("launch", cl::value_desc("file"),
                                        cl::desc("Launch record (JSON)"),
                                        cl::cat(category));
@@ -134,6 +138,16 @@ static cl::opt<bool>
                   cl::desc("Estimate the time of the launch on the chip"),
                   cl::cat(category));
 static cl::opt<bool>
+    wantsVary("vary",
+              cl::desc("Estimate for all values that the believed numbers of "
+                       "the cycle model may have; implies --estimate"),
+              cl::cat(category));
+static cl::opt<bool> wantsComparison(
+    "compare",
+    cl::desc("Compare two reports of --vary --json: which launch takes fewer "
+             "cycles in all corners of the model, or which corner decides"),
+    cl::cat(category));
+static cl::opt<bool>
     wantsSass("sass",
               cl::desc("Count machine instructions (ptxas and nvdisasm)"),
               cl::cat(category));
@@ -157,8 +171,15 @@ static cl::opt<unsigned>
                   cl::init(0), cl::cat(category));
 
 static CostOptions getCostOptions() {
-  return {wantsEstimate, wantsSass, tracePath,
-          timelinePath,  modelChip, registerCount};
+  CostOptions options;
+  options.estimate = wantsEstimate;
+  options.vary = wantsVary;
+  options.sass = wantsSass;
+  options.trace = tracePath;
+  options.timeline = timelinePath;
+  options.chip = modelChip;
+  options.registers = registerCount;
+  return options;
 }
 
 /// Splits `name=value`.
@@ -274,6 +295,9 @@ static Expected<HarnessReport> runFiles(std::string &path,
   bool isRecorded = !recordedPath.empty();
   if (isRecorded && options.grid)
     return createStringError("--grid: expected --launch, got --recorded");
+  if (!secondPath.empty())
+    return createStringError("expected one PTX file without --compare, got \"" +
+                             secondPath + "\" as well");
   if (isRecorded && (!launchPath.empty() || !ptxPath.empty()))
     return createStringError(
         "--recorded: expected neither a PTX file nor --launch beside it");
@@ -304,7 +328,31 @@ static Expected<HarnessReport> runFiles(std::string &path,
   return runLaunch(*record, **program, options);
 }
 
+static Expected<bool> compareReports() {
+  if (ptxPath.empty() || secondPath.empty() || !launchPath.empty() ||
+      !recordedPath.empty())
+    return createStringError("--compare: expected two reports of --vary "
+                             "--json and no launch");
+  Expected<std::string> first = readFile(ptxPath);
+  if (!first)
+    return first.takeError();
+  Expected<std::string> second = readFile(secondPath);
+  if (!second)
+    return second.takeError();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (Error error =
+          compareEstimates(ptxPath, *first, secondPath, *second, os))
+    return std::move(error);
+  if (Error error = writeFile(
+          "-", [&](llvm::raw_ostream &out) { out << text; }))
+    return std::move(error);
+  return true;
+}
+
 static Expected<bool> runTool() {
+  if (wantsComparison)
+    return compareReports();
   Expected<HarnessOptions> options = makeOptions();
   if (!options)
     return options.takeError();

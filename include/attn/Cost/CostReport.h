@@ -8,23 +8,26 @@
 #ifndef ATTN_COST_COSTREPORT_H
 #define ATTN_COST_COSTREPORT_H
 
+#include "attn/Cost/Estimate.h"
 #include "attn/Cost/SassCounts.h"
-#include "attn/Cost/Timeline.h"
 
 namespace mlir::attn::sim {
 
 /// What to find out about a launch.
 struct CostOptions {
   bool estimate = false, sass = false;
+  /// Estimate for each choice of values of the believed numbers; implies
+  /// `estimate`.
+  bool vary = false;
   /// Files to write; empty writes none.
   std::string trace, timeline;
   /// Chip of the model; that of the launch when empty.
   std::string chip;
-  /// Registers of a thread; 0 asks ptxas.
+  /// Registers of a thread; 0 asks ptxas, then the kernel's directives.
   unsigned registers = 0;
 
   bool needsTrace() const {
-    return estimate || !trace.empty() || !timeline.empty();
+    return estimate || vary || !trace.empty() || !timeline.empty();
   }
   /// Makes the run record what computeCosts needs.
   void apply(LaunchConfig &config) const;

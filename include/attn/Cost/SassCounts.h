@@ -10,6 +10,7 @@
 #define ATTN_COST_SASSCOUNTS_H
 
 #include "llvm/ADT/StringRef.h"
+#include "attn/Cost/Registers.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -46,16 +47,19 @@ countListing(llvm::StringRef listing, llvm::StringRef kernel,
              const std::map<unsigned, uint64_t> &lines);
 
 /// Assembles for `chip` and counts. Errors: ptxas or nvdisasm are missing or
-/// fail. The PTX has to be one that the installed ptxas takes.
+/// fail. PTX of a version that the installed ptxas does not know is read as of
+/// that which it knows.
 llvm::Expected<SassCounts> countSass(llvm::StringRef ptx,
                                      llvm::StringRef kernel,
                                      llvm::StringRef chip,
                                      const std::map<unsigned, uint64_t> &lines);
 
-/// Registers of a thread from ptxas alone. Errors as above.
-llvm::Expected<unsigned> countRegisters(llvm::StringRef ptx,
-                                        llvm::StringRef kernel,
-                                        llvm::StringRef chip);
+/// Registers of a thread from ptxas alone; `mayLowerVersion` lets it read PTX of
+/// a version that it does not know as that which it knows. Errors as above.
+llvm::Expected<RegisterCount> countRegisters(llvm::StringRef ptx,
+                                             llvm::StringRef kernel,
+                                             llvm::StringRef chip,
+                                             bool mayLowerVersion = false);
 
 } // namespace mlir::attn::sim
 

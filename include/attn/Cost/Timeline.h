@@ -1,9 +1,10 @@
 //===- Timeline.h - Times for a recorded launch -----------------*- C++ -*-===//
 //
-// Replays a trace on a simple pipelined model of one SM: warps issue in order
-// on four schedulers, wait for their registers, share the units of their
-// scheduler and those of the SM; engines run beside them. docs/CycleModel.md
-// describes the model, what it leaves out, and how far it is from hardware.
+// Replays a trace on a simple pipelined model of an SM, or of one for each CTA
+// of a cluster: warps issue in order on four schedulers, wait for their
+// registers, share the units of their scheduler and those of the SM; engines
+// run beside them. docs/CycleModel.md describes the model, what it leaves out,
+// and how far it is from hardware.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +13,7 @@
 
 #include "attn/Simulator/Machine/Trace.h"
 #include "attn/Simulator/Simulator.h"
-#include "attn/Target/TargetTable.h"
+#include "attn/Target/CycleTable.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -67,6 +68,10 @@ struct Timeline {
   std::map<std::string, double> busy;
   /// Warp cycles spent waiting, by what for: barriers and operations.
   std::map<std::string, double> stalls;
+  /// What each SM did, in the mean: warp instructions ("issue"), of them those
+  /// of units ("mufu", "fma", "alu"), products of the tensor core, wavefronts
+  /// and bytes of shared memory, bytes of tensor memory, waits of warps.
+  std::map<std::string, double> counts;
 
   /// Chrome's trace format, which Perfetto reads; one microsecond is a cycle.
   llvm::json::Value toChromeTrace() const;
@@ -74,52 +79,14 @@ struct Timeline {
   void printHTML(llvm::raw_ostream &os, llvm::StringRef title) const;
 };
 
-/// Gives times to all CTAs of the trace, which are on one SM together, at most
-/// `resident` of them at once. Errors: a trace that was cut off, or one whose
-/// waits cannot all end.
+/// Gives times to all CTAs of the trace, at most `resident` of them on an SM at
+/// once: all on one SM, or those of a cluster on one each. Errors: a trace that
+/// was cut off, or one whose waits cannot all end.
+llvm::Expected<Timeline> replay(const Trace &trace, const CycleNumbers &numbers,
+                                unsigned resident);
+/// The same with the numbers that we take for the chip.
 llvm::Expected<Timeline> replay(const Trace &trace, const TargetRow &target,
                                 unsigned resident);
-
-/// The time of a launch.
-struct Estimate {
-  unsigned ctasPerSM = 0; ///< resident ones
-  std::string limit;      ///< what bounds them
-  unsigned registers = 0; ///< of a thread
-  double cycles = 0;
-  double microseconds = 0; ///< at the clock of the target table's board
-  /// Mean and largest relative error on the validation kernels.
-  double meanError = 0, largestError = 0;
-  /// Of the SM that was modelled.
-  std::map<std::string, double> busy, stalls;
-
-  llvm::json::Value toJSON() const;
-  void print(llvm::raw_ostream &os) const;
-};
-
-/// What the estimate needs to know about a launch.
-struct LaunchShape {
-  uint64_t ctas = 1;
-  unsigned threads = 1;
-  uint64_t sharedBytes = 0;  ///< of a CTA
-  unsigned registers = 128;  ///< of a thread
-  uint64_t instructions = 0; ///< warp instructions of all CTAs
-};
-
-/// What a launch says itself: not the registers and the instructions.
-LaunchShape getShape(const LaunchConfig &config, const KernelInfo &kernel);
-
-/// CTAs that fit on one SM, at least 1; `limit` says what bounds them.
-unsigned getResidentCtas(const TargetRow &target, const LaunchShape &shape,
-                         std::string &limit);
-/// How many CTAs a trace should have for an estimate.
-unsigned getTracedCtas(const TargetRow &target, const LaunchShape &shape);
-
-/// At least `count` CTAs of the trace, whole clusters spread over it.
-Trace selectCtas(const Trace &trace, unsigned count);
-
-/// Estimates a launch from a trace of some of its CTAs.
-llvm::Expected<Estimate> estimate(const Trace &all, const TargetRow &target,
-                                  const LaunchShape &shape);
 
 } // namespace mlir::attn::sim
 

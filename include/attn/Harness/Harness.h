@@ -9,7 +9,7 @@
 #ifndef ATTN_HARNESS_HARNESS_H
 #define ATTN_HARNESS_HARNESS_H
 
-#include "attn/Cost/Timeline.h"
+#include "attn/Cost/Estimate.h"
 #include "attn/Harness/HarnessOptions.h"
 #include "attn/Harness/HarnessReport.h"
 #include "attn/Simulator/Simulator.h"

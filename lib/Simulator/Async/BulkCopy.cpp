@@ -78,6 +78,16 @@ void BulkOp::writeGlobal(Cluster &cluster) {
   cluster.machine->report(std::move(f));
 }
 
+TraceWork BulkOp::getWork() const {
+  TraceWork work;
+  work.kind = TraceWork::Copy;
+  for (const Target &target : targets)
+    if (target.cta)
+      work.ranks.push_back(target.cta->rank);
+  work.sharedBytes = totalBytes;
+  return work;
+}
+
 void BulkOp::complete(Cluster &cluster) {
   read(cluster);
   if (aux->kind == BulkAux::Store)

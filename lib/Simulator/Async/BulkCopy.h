@@ -51,6 +51,7 @@ struct BulkOp : EngineOp {
   void writeGlobal(Cluster &cluster);
   void complete(Cluster &cluster) override;
   std::string describe() const override { return "a bulk copy"; }
+  TraceWork getWork() const override;
   EngineOp *dynamicBulk() override {
     return aux->kind == BulkAux::Store ? this : nullptr;
   }

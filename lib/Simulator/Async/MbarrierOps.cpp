@@ -212,6 +212,7 @@ void execInit(Exec &x, const Inst &I) {
     Mbarrier b;
     b.pending = b.expected = count;
     b.initInst = x.pc;
+    b.rank = ref.cta->rank;
     b.actor = b.remoteActor = x.cluster.newActor();
     if (x.cluster.ctas.size() > 1 &&
         !x.machine.config.assumes(Assumption::ClusterScope))

@@ -68,6 +68,11 @@ struct CommitOp : EngineOp {
 
   void complete(Cluster &cluster) override;
   std::string describe() const override { return "a tcgen05.commit"; }
+  TraceWork getWork() const override {
+    TraceWork work;
+    work.kind = TraceWork::Commit;
+    return work;
+  }
   bool touches(const Cta *cta) const override {
     return llvm::any_of(barriers,
                         [&](const Barrier &b) { return b.cta == cta; });
@@ -212,6 +217,13 @@ struct TensorCopyOp : EngineOp {
     }
   }
   std::string describe() const override { return "a tcgen05.cp"; }
+  TraceWork getWork() const override {
+    TraceWork work;
+    for (const Cta *cta : ctas)
+      work.ranks.push_back(cta->rank);
+    work.sharedBytes = aux->rows * aux->bytes;
+    return work;
+  }
   bool touches(const Cta *cta) const override {
     return llvm::is_contained(ctas, cta);
   }

@@ -251,6 +251,20 @@ void TensorMmaOp::addScaled(unsigned r, const std::vector<float> &aRow,
   }
 }
 
+TraceWork TensorMmaOp::getWork() const {
+  TraceWork work;
+  work.kind = TraceWork::Product;
+  for (unsigned i = 0; i < parts(); ++i)
+    work.ranks.push_back(ctas[i]->rank);
+  work.rows = shape.m / parts();
+  work.columns = shape.n;
+  if (!aux->aInTensorMemory)
+    work.bytesOfA = work.rows * rowBytes(aType);
+  // Each CTA of a pair holds half of B.
+  work.sharedBytes = work.bytesOfA + shape.n / parts() * rowBytes(bType);
+  return work;
+}
+
 void TensorMmaOp::complete(Cluster &cluster) {
   readShared(cluster);
   if (cluster.machine->stop)

@@ -109,6 +109,7 @@ struct TensorMmaOp : EngineOp {
   void readShared(Cluster &cluster);
   void complete(Cluster &cluster) override;
   std::string describe() const override { return "a tcgen05.mma"; }
+  TraceWork getWork() const override;
   bool touches(const Cta *cta) const override {
     return ctas[0] == cta || ctas[1] == cta;
   }

@@ -62,6 +62,7 @@ struct Mbarrier {
   /// of the one before that.
   llvm::SmallVector<PhaseEvent, 4> waits, signals, previous, earlier;
   uint32_t initInst = 0;
+  uint32_t rank = 0; ///< of the CTA that has it
 };
 
 struct ClusterBarrier {

@@ -7,6 +7,7 @@
 #include "BarrierState.h"
 #include "Warp.h"
 #include "attn/Simulator/Machine/Report.h"
+#include "attn/Simulator/Machine/Trace.h"
 #include <random>
 
 namespace mlir::attn::sim {
@@ -32,6 +33,8 @@ struct EngineOp {
   virtual std::string describe() const = 0;
   /// Still reads, writes or signals memory of the CTA.
   virtual bool touches(const Cta *cta) const = 0;
+  /// What a recording says of it.
+  virtual TraceWork getWork() const { return TraceWork(); }
   /// This, if it is a bulk operation.
   virtual EngineOp *dynamicBulk() { return nullptr; }
   /// This, if it is a bulk store that a thread of the warp issued.

@@ -80,6 +80,7 @@ void TraceRecorder::executed(const Exec &x, const Before &before) {
     TraceOperation operation;
     operation.instruction = x.pc;
     operation.cta = firstCta + x.warp->cta->rank;
+    operation.work = x.cluster.engine[i]->getWork();
     trace.operations.push_back(operation);
     event.kind = TraceEvent::Start;
     event.index = index;
@@ -97,10 +98,11 @@ void TraceRecorder::skipped(const Warp &warp, uint32_t pc) {
   add(warp, event);
 }
 
-uint32_t TraceRecorder::getToken(const Key &key, const std::string &name) {
+uint32_t TraceRecorder::getToken(const Key &key, const std::string &name,
+                                 int64_t cta) {
   auto [it, inserted] = tokens.try_emplace(key, trace.tokens.size());
   if (inserted)
-    trace.tokens.push_back({name, 0});
+    trace.tokens.push_back({name, 0, cta});
   return it->second;
 }
 
@@ -108,7 +110,8 @@ void TraceRecorder::arrive(const Warp &warp, int barrier, uint64_t generation) {
   uint64_t cta = barrier < 0 ? 0 : warp.cta->rank;
   std::string name =
       barrier < 0 ? "cluster barrier" : "barrier " + std::to_string(barrier);
-  uint32_t token = getToken({barrier, cta, generation}, name);
+  uint32_t token = getToken({barrier, cta, generation}, name,
+                            barrier < 0 ? -1 : int64_t(firstCta + cta));
   ++trace.tokens[token].signals;
   add(warp, {TraceEvent::Signal, 0, token, 0});
 }
@@ -128,7 +131,8 @@ static std::tuple<int, uint64_t, uint64_t> keyOf(const Mbarrier &b,
 void TraceRecorder::signal(const Mbarrier &b, const Warp *warp) {
   uint32_t token = getToken(keyOf(b, b.phase),
                             llvm::formatv("mbarrier of line {0}",
-                                          trace.instructions[b.initInst].line));
+                                          trace.instructions[b.initInst].line),
+                            firstCta + b.rank);
   if (current >= 0) {
     trace.operations[current].tokens.push_back(token);
   } else if (warp) {

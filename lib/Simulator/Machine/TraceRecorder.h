@@ -51,7 +51,7 @@ public:
 
 private:
   using Key = std::tuple<int, uint64_t, uint64_t>;
-  uint32_t getToken(const Key &key, const std::string &name);
+  uint32_t getToken(const Key &key, const std::string &name, int64_t cta);
   std::vector<TraceEvent> &eventsOf(const Warp &warp);
   void add(const Warp &warp, TraceEvent event);
 

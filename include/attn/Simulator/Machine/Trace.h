@@ -51,10 +51,32 @@ struct CtaTrace {
   std::vector<WarpTrace> warps;
 };
 
+/// What an operation that runs beside the warps does.
+struct TraceWork {
+  enum Kind : uint8_t {
+    Other,
+    Copy,    ///< to or from shared memory
+    Product, ///< of the tensor core
+    Commit,  ///< signals when the products before it have ended
+  };
+  Kind kind = Other;
+  /// Ranks in the cluster of the CTAs whose shared memory or tensor core it
+  /// uses; the issuer's alone when empty.
+  std::vector<uint32_t> ranks;
+  /// Bytes of shared memory of each of these CTAs that it reads or writes.
+  uint32_t sharedBytes = 0;
+  /// Of a product: rows of A on each SM, columns of D.
+  uint32_t rows = 0, columns = 0;
+  /// Bytes of A that each SM reads from shared memory; 0 when A is in tensor
+  /// memory.
+  uint32_t bytesOfA = 0;
+};
+
 /// A bulk copy or tensor-core operation that runs beside the warps.
 struct TraceOperation {
   uint32_t instruction = 0;
   uint32_t cta = 0; ///< index in Trace::ctas of the issuer
+  TraceWork work;
   /// Tokens that its completion signals.
   std::vector<uint32_t> tokens;
 };
@@ -63,6 +85,8 @@ struct TraceOperation {
 struct TraceToken {
   std::string name;     ///< such as "barrier 1" or "mbarrier 64"
   uint32_t signals = 0; ///< that were recorded
+  /// Index in Trace::ctas of the CTA that has the barrier; -1 is the cluster's.
+  int64_t cta = -1;
 };
 
 /// The recording.
@@ -73,6 +97,14 @@ struct Trace {
   std::vector<TraceToken> tokens;
   /// Steps that were not recorded any more because there were too many.
   uint64_t dropped = 0;
+
+  /// CTAs of a cluster; all have as many.
+  size_t getClusterSize() const {
+    size_t size = 0;
+    while (size < ctas.size() && ctas[size].cluster == ctas.front().cluster)
+      ++size;
+    return size ? size : 1;
+  }
 };
 
 } // namespace mlir::attn::sim
