@@ -2,6 +2,7 @@
 
 #include "attn/Cost/Estimate.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -155,9 +156,11 @@ void Comparison::printDeciding(llvm::raw_ostream &os) const {
           faster += isFaster(corner);
         }
       wrong += std::min(faster, all - faster);
-      text += llvm::formatv("{0} {1} is faster in {2} of {3} with {4}",
-                            value == values.front() ? ":" : ",", first.name,
-                            faster, all, value);
+      llvm::raw_string_ostream(text)
+          << llvm::formatv("{0} {1} is faster in {2} of {3} with ",
+                           value == values.front() ? ":" : ",", first.name,
+                           faster, all)
+          << llvm::format("%g", value);
     }
     if (wrong >= fewest)
       continue;

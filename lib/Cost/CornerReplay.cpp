@@ -2,6 +2,7 @@
 
 #include "CornerReplay.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Parallel.h"
 
@@ -44,11 +45,11 @@ void CornerReplay::findAxes() {
       CycleNumbers numbers = table.getNominal();
       numbers[number] = value;
       Timeline timeline = llvm::cantFail(replay(trace, numbers, resident));
-      matters |= timeline.cycles != nominal.cycles ||
+      effect.cycles.push_back(getCycles(numbers, timeline));
+      matters |= effect.cycles.back() != cycles ||
                  timeline.busy != nominal.busy ||
                  timeline.stalls != nominal.stalls;
       effect.axis.values.push_back(value);
-      effect.cycles.push_back(getCycles(numbers, timeline));
     }
     if (matters)
       effects->push_back(std::move(effect));
@@ -77,8 +78,16 @@ public:
 
 } // namespace
 
+/// Without zeros behind.
+static std::string formatNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", value);
+  return text;
+}
+
 static std::string nameValue(const CornerAxis &axis, unsigned index) {
-  return llvm::formatv("{0}={1}", getCycleKey(axis.number), axis.values[index]);
+  return (getCycleKey(axis.number) + "=" + formatNumber(axis.values[index]))
+      .str();
 }
 
 static std::string nameChoice(llvm::ArrayRef<CornerAxis> axes,
@@ -175,8 +184,8 @@ void Corners::print(llvm::raw_ostream &os) const {
           alone = cycles[corner];
       }
       os << llvm::formatv("{0} {1}: {2:F0} alone, {3:F0} to {4:F0}",
-                          value ? ";" : "", axis.values[value], alone, least,
-                          most);
+                          value ? ";" : "", formatNumber(axis.values[value]),
+                          alone, least, most);
     }
     os << "\n";
   }

@@ -153,7 +153,7 @@ static void fuseShifts(const Trace &trace, const CycleNumbers &numbers,
   for (const auto &[i, inst] : llvm::enumerate(trace.instructions)) {
     StringRef text = inst.text;
     if (!text.starts_with("shl.b32") || inst.writes.size() != 1 ||
-        inst.reads.size() != 1 || readers.lookup(inst.writes[0]) != 1)
+        readers.lookup(inst.writes[0]) != 1)
       continue;
     unsigned reader = lastReader.lookup(inst.writes[0]);
     if (!StringRef(trace.instructions[reader].text).starts_with("add.") ||
@@ -309,6 +309,11 @@ mlir::attn::sim::makeCycleCosts(const Trace &trace,
   for (const TraceInstruction &inst : trace.instructions) {
     StringRef text = inst.text;
     CycleCost cost = classes.get(inst);
+    // Maxima are the integer unit's; the figures of the chips without tensor
+    // memory rest on the float unit for them.
+    if (numbers[N::TmemBytes] && cost.unit == Unit::Fma &&
+        (text.starts_with("max.") || text.starts_with("min.")))
+      cost = classes.get({0, inst.text, "compare", {}, {}});
     if (cost.perFlop)
       cost.perFlop *= getWeight(text, numbers, inst.cls == "mma");
     if (cost.unit == Unit::Tmem) {

@@ -146,9 +146,10 @@ void Replayer::execute(WarpState &warp, unsigned index,
   double start = getStart(warp, event);
   double done = start;
   if (!cost.isFree) {
+    double slots = 4 * cost.issues / numbers[N::IssueLanes];
     start = sms[warp.sm].units[unsigned(Unit::Issue)][warp.scheduler].reserve(
-        start, cost.issues);
-    busy[unsigned(Unit::Issue)] += cost.issues;
+        start, slots);
+    busy[unsigned(Unit::Issue)] += slots;
     issues += cost.issues;
     done = start + cost.latency;
   }

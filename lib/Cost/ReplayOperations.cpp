@@ -51,10 +51,10 @@ double Replayer::startProduct(unsigned index,
   double latency = numbers[!isPair  ? N::TensorLatency
                            : isHalf ? N::HalfPairLatency
                                     : N::PairLatency];
-  double port = 0;
+  double done = length + latency, port = 0;
   if (numbers[N::OperandsShare]) {
     port = work.sharedBytes / numbers[N::SharedBytes];
-    latency += work.bytesOfA / numbers[N::SharedBytes];
+    done += work.bytesOfA / numbers[N::SharedBytes];
   }
   if (isPair) {
     port += numbers[isHalf ? N::HalfPairOperands : N::PairOperands];
@@ -84,7 +84,7 @@ double Replayer::startProduct(unsigned index,
   }
   addSpan(warps.size() + operation.cta, Activity::Tensor, begin, end,
           operation.instruction);
-  return begin + length + latency + late;
+  return begin + done + late;
 }
 
 void Replayer::fill(unsigned sm, double time, double bytes) {

@@ -1,8 +1,10 @@
 //===- attn-targets.cpp - Prints the target table and the form table ------===//
 
+#include "attn/Target/CycleTable.h"
 #include "attn/Target/FormTable.h"
-#include "attn/Target/TargetTable.h"
 #include "attn/Target/ToolMain.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -95,6 +97,42 @@ static void printHeader(llvm::raw_ostream &os, llvm::StringRef title) {
   os << "|\n";
 }
 
+static bool isSame(const CycleEntry &a, const CycleEntry &b) {
+  return a.value == b.value && a.evidence == b.evidence &&
+         a.source == b.source && a.others == b.others;
+}
+
+/// A line for each number and each group of chips for which the same is known.
+static void printCycleNumbers(llvm::raw_ostream &os) {
+  os << "\n## Numbers of the cycle model\n\n"
+        "| Number | Key | Chips | Value | Known | Or | Source |\n"
+        "|---|---|---|---|---|---|---|\n";
+  for (unsigned i = 0; i != numCycleNumbers; ++i) {
+    auto number = static_cast<CycleNumber>(i);
+    std::vector<std::pair<const CycleEntry *, std::string>> groups;
+    for (const TargetRow &row : getTargets()) {
+      const CycleEntry &entry = getCycleTable(row)[number];
+      auto known = llvm::find_if(groups, [&](const auto &group) {
+        return isSame(*group.first, entry);
+      });
+      if (known == groups.end())
+        groups.emplace_back(&entry, row.chip.str());
+      else
+        known->second += ", " + row.chip.str();
+    }
+    for (const auto &[entry, chips] : groups) {
+      std::vector<std::string> others;
+      for (double other : entry->others)
+        others.push_back(formatValue(other));
+      os << llvm::formatv("| {0} | {1} | {2} | {3} | {4} | {5} | {6} |\n",
+                          getCycleTitle(number), getCycleKey(number), chips,
+                          formatValue(entry->value),
+                          getEvidenceName(entry->evidence),
+                          llvm::join(others, ", "), entry->source);
+    }
+  }
+}
+
 static void printMarkdown(llvm::raw_ostream &os) {
   os << "## Targets\n\n";
   printHeader(os, "");
@@ -109,6 +147,7 @@ static void printMarkdown(llvm::raw_ostream &os) {
     printRow(os, titles[i].title, [&](const TargetRow &row) {
       return formatValue(getFacts(row)[i].value);
     });
+  printCycleNumbers(os);
   os << "\n## Capabilities\n\n";
   printHeader(os, "Capability");
   for (unsigned i = 0; i != numCapabilities; ++i) {
@@ -126,6 +165,20 @@ static void printMarkdown(llvm::raw_ostream &os) {
     });
 }
 
+static void printCycleEntry(llvm::json::OStream &json, const TargetRow &row,
+                            CycleNumber number) {
+  const CycleEntry &entry = getCycleTable(row)[number];
+  json.attributeObject(getCycleKey(number), [&] {
+    json.attribute("value", entry.value);
+    json.attribute("known", getEvidenceName(entry.evidence));
+    json.attribute("source", entry.source);
+    json.attributeArray("others", [&] {
+      for (double other : entry.others)
+        json.value(other);
+    });
+  });
+}
+
 static void printJSON(llvm::raw_ostream &os) {
   llvm::json::OStream json(os, /*IndentSize=*/2);
   json.object([&] {
@@ -138,6 +191,10 @@ static void printJSON(llvm::raw_ostream &os) {
           json.attribute("default_ptx", row.defaultPTX);
           for (const Fact &fact : getFacts(row))
             json.attribute(fact.key, fact.value);
+          json.attributeObject("cycle_numbers", [&] {
+            for (unsigned i = 0; i != numCycleNumbers; ++i)
+              printCycleEntry(json, row, static_cast<CycleNumber>(i));
+          });
           json.attributeArray("capabilities", [&] {
             for (unsigned i = 0; i != numCapabilities; ++i)
               if (row.capabilities[i])

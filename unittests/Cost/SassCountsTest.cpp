@@ -89,7 +89,7 @@ TEST(SassCounts, AsksPtxasForRegisters) {
   }
   auto registers = countRegisters(kernelText, "k", "sm_80");
   ASSERT_TRUE(bool(registers)) << llvm::toString(registers.takeError());
-  EXPECT_GT(*registers, 0u);
+  EXPECT_GT(registers->count, 0u);
   EXPECT_EQ(
       llvm::toString(countRegisters(kernelText, "q", "sm_80").takeError()),
       "expected ptxas to report on kernel \"q\", got no line");

@@ -1,5 +1,5 @@
 //===- TimelineTest.cpp - tests of traces and the cycle model -------------===//
-#include "attn/Cost/Timeline.h"
+#include "attn/Cost/Estimate.h"
 
 #include "../Simulator/TestKernel.h"
 #include "llvm/Support/JSON.h"
