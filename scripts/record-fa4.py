@@ -82,6 +82,7 @@ CASES = [
     Case("sm100a_d64_f16_causal", "sm_100a", 64, "float16", True),
     Case("sm100a_d64_bf16_causal", "sm_100a", 64, causal=True),
     Case("sm100a_d128_bf16", "sm_100a", 128),
+    Case("sm100a_d256_bf16", "sm_100a", 256),
     Case("sm100a_d128_bf16_causal", "sm_100a", 128, causal=True),
     Case("sm100a_d128_f16_gqa_ragged", "sm_100a", 128, "float16", True, 2, 4, 2, 200, 333),
     Case("sm100a_d128_f16_gqa", "sm_100a", 128, "float16", False, 1, 4, 1),

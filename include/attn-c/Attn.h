@@ -233,8 +233,8 @@ ATTN_C_EXPORTED void attnSimulationSetThreads(AttnSimulation *simulation,
 
 /** Sets an option of the run. Names and values are those of attn-sim's flags
  * without the dashes: schedule, reads, writes, adversarial, profile, sanitize,
- * step-limit; for attnSimulateLaunch also estimate, sass, trace, timeline, chip
- * and registers. Wrong names and values are found by the run. */
+ * step-limit; for attnSimulateLaunch also estimate, vary, sass, trace,
+ * timeline, chip and registers. Wrong names and values are found by the run. */
 ATTN_C_EXPORTED void attnSimulationSetOption(AttnSimulation *simulation,
                                              AttnStringRef name,
                                              AttnStringRef value);

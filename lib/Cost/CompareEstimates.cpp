@@ -71,8 +71,7 @@ static Error notCorners(StringRef name) {
 static Expected<Read> readEstimate(StringRef name, StringRef text) {
   Expected<json::Value> parsed = json::parse(text);
   if (!parsed)
-    return createStringError(name + ": " +
-                             llvm::toString(parsed.takeError()));
+    return createStringError(name + ": " + llvm::toString(parsed.takeError()));
   const json::Object *report = parsed->getAsObject();
   const json::Object *found = report ? report->getObject("estimate") : nullptr;
   const json::Object *corners = found ? found->getObject("corners") : nullptr;
@@ -172,8 +171,8 @@ void Comparison::printDeciding(llvm::raw_ostream &os) const {
 
 void Comparison::print(llvm::raw_ostream &os) const {
   for (const Read *read : {&first, &second}) {
-    auto [low, high] = std::minmax_element(read->cycles.begin(),
-                                           read->cycles.end());
+    auto [low, high] =
+        std::minmax_element(read->cycles.begin(), read->cycles.end());
     os << llvm::formatv("{0}: {1:F0} cycles on {2}, {3:F0} to {4:F0}\n",
                         read->name, read->getNominal(), read->chip, *low,
                         *high);
@@ -185,10 +184,9 @@ void Comparison::print(llvm::raw_ostream &os) const {
   auto [least, most] = std::minmax_element(
       corners.begin(), corners.end(),
       [](const Corner &a, const Corner &b) { return a.ratio < b.ratio; });
-  std::string range =
-      llvm::formatv("cycles by those of {0}: {1:F3} to {2:F3}, {3:F3} nominal",
-                    second.name, least->ratio, most->ratio,
-                    corners.front().ratio);
+  std::string range = llvm::formatv(
+      "cycles by those of {0}: {1:F3} to {2:F3}, {3:F3} nominal", second.name,
+      least->ratio, most->ratio, corners.front().ratio);
   if (faster == corners.size() || slower == corners.size()) {
     os << llvm::formatv("{0} is {1} in all {2} corners; {3}\n", first.name,
                         faster ? "faster" : "slower", corners.size(), range);

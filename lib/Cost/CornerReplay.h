@@ -3,7 +3,8 @@
 #ifndef ATTN_LIB_COST_CORNERREPLAY_H
 #define ATTN_LIB_COST_CORNERREPLAY_H
 
-#include "attn/Cost/Estimate.h"
+#include "attn/Cost/Corners.h"
+#include "attn/Cost/Timeline.h"
 
 namespace mlir::attn::sim {
 

@@ -1,6 +1,7 @@
 //===- CostReport.cpp - What a launch costs -------------------------------===//
 
 #include "attn/Cost/CostReport.h"
+#include "attn/Cost/Registers.h"
 #include "attn/Support/Files.h"
 
 using namespace mlir::attn;

@@ -149,10 +149,8 @@ Expected<Estimate> mlir::attn::sim::estimate(const Trace &all,
   result.chip = target.chip.str();
   result.registers = shape.registers;
   unsigned resident = getResidentCtas(target, shape, result.limit);
-  result.ctasPerSM =
-      std::min<uint64_t>(resident, getCtasPerSM(target, shape));
-  CornerReplay corners(trace, table, resident,
-                       getShare(trace, target, shape));
+  result.ctasPerSM = std::min<uint64_t>(resident, getCtasPerSM(target, shape));
+  CornerReplay corners(trace, table, resident, getShare(trace, target, shape));
   Expected<Timeline> timeline = corners.getNominal();
   if (!timeline)
     return timeline.takeError();
@@ -182,14 +180,18 @@ llvm::json::Value Estimate::toJSON() const {
   llvm::json::Object numbers;
   for (unsigned i = 0; i < evidence.size(); ++i)
     numbers[getEvidenceName(Evidence(i))] = evidence[i];
-  llvm::json::Object object{
-      {"chip", chip},           {"ctas_per_sm", ctasPerSM},
-      {"limit", limit},         {"registers", registers},
-      {"registers_from", registersFrom},
-      {"cycles", cycles},       {"microseconds", microseconds},
-      {"busy", table(busy)},    {"stalls", table(stalls)},
-      {"counts", table(counts)}, {"is_measured", error.has_value()},
-      {"numbers", std::move(numbers)}};
+  llvm::json::Object object{{"chip", chip},
+                            {"ctas_per_sm", ctasPerSM},
+                            {"limit", limit},
+                            {"registers", registers},
+                            {"registers_from", registersFrom},
+                            {"cycles", cycles},
+                            {"microseconds", microseconds},
+                            {"busy", table(busy)},
+                            {"stalls", table(stalls)},
+                            {"counts", table(counts)},
+                            {"is_measured", error.has_value()},
+                            {"numbers", std::move(numbers)}};
   if (error) {
     object["mean_error"] = error->mean;
     object["largest_error"] = error->largest;
@@ -227,7 +229,8 @@ void Estimate::print(llvm::raw_ostream &os) const {
   os << llvm::formatv("residency:       {0} CTAs per SM, bounded by {1}, {2} "
                       "registers a thread{3}\n",
                       ctasPerSM, limit, registers, from);
-  auto list = [&](StringRef title, const std::map<std::string, double> &values) {
+  auto list = [&](StringRef title,
+                  const std::map<std::string, double> &values) {
     os << title;
     for (const auto &[name, value] : values)
       os << llvm::formatv(" {0} {1:F0}", name, value);

@@ -1,6 +1,7 @@
 //===- OrderInstructions.cpp - As ptxas would order them ------------------===//
 
 #include "OrderInstructions.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -92,7 +93,7 @@ void BlockOrder::appendTo(std::vector<TraceEvent> &ordered) {
 
 void mlir::attn::sim::orderInstructions(Trace &trace) {
   static const llvm::StringSet<> arithmetic = {
-      "alu",  "compare", "imad", "float",   "fma", "half",
+      "alu",  "compare", "imad", "float",   "fma",   "half",
       "move", "special", "ex2",  "convert", "double"};
   std::vector<bool> isArithmetic;
   for (const TraceInstruction &inst : trace.instructions)

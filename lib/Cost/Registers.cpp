@@ -1,7 +1,6 @@
 //===- Registers.cpp - Registers of a thread of a kernel ------------------===//
 
 #include "attn/Cost/Registers.h"
-#include "attn/Cost/SassCounts.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -30,8 +29,8 @@ static unsigned readDirective(StringRef head, StringRef name) {
   return product;
 }
 
-RegisterDirectives
-mlir::attn::sim::readRegisterDirectives(StringRef ptx, StringRef kernel) {
+RegisterDirectives mlir::attn::sim::readRegisterDirectives(StringRef ptx,
+                                                           StringRef kernel) {
   RegisterDirectives found;
   for (size_t at = ptx.find(".entry"); at != StringRef::npos;
        at = ptx.find(".entry", at + 1)) {

@@ -222,8 +222,7 @@ bool Replayer::step(unsigned index) {
       instruction = (*warp.events)[warp.next - 1].index;
     ++barrierWaits;
     stall(index,
-          token.time +
-              numbers[N::BarrierLatency] * numbers[N::LatencyFactor],
+          token.time + numbers[N::BarrierLatency] * numbers[N::LatencyFactor],
           instruction,
           StringRef(trace.tokens[event.index].name).split(' ').first.str());
     warp.fence = warp.time;
@@ -299,9 +298,9 @@ void Replayer::runWarps() {
 }
 
 void Replayer::summarise() {
-  static const StringRef unitNames[] = {"none", "issue", "alu",  "fma",
-                                        "xu",   "fp64",  "mma",  "tmem",
-                                        "lsu",  "port",  "L2",   "tensor"};
+  static const StringRef unitNames[] = {"none", "issue", "alu", "fma",
+                                        "xu",   "fp64",  "mma", "tmem",
+                                        "lsu",  "port",  "L2",  "tensor"};
   double count = sms.size();
   for (unsigned unit = 1; unit < numUnits; ++unit) {
     bool shared = unit >= unsigned(Unit::Lsu);

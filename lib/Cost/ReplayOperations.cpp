@@ -6,8 +6,8 @@ using namespace mlir::attn;
 using namespace mlir::attn::sim;
 using N = CycleNumber;
 
-llvm::SmallVector<unsigned, 2>
-Replayer::getSms(const WarpState &warp, const TraceWork &work) const {
+llvm::SmallVector<unsigned, 2> Replayer::getSms(const WarpState &warp,
+                                                const TraceWork &work) const {
   if (work.ranks.empty())
     return {warp.sm};
   return {work.ranks.begin(), work.ranks.end()};
@@ -38,8 +38,7 @@ void Replayer::awaitTensorCore(unsigned index,
 /// Cycles and latency are those of CycleTable.cpp: N / 2 for 128 rows of an SM,
 /// of which a single CTA's 64 take as many; longer where operands come from
 /// shared memory more slowly.
-double Replayer::startProduct(unsigned index,
-                              const TraceOperation &operation) {
+double Replayer::startProduct(unsigned index, const TraceOperation &operation) {
   const TraceWork &work = operation.work;
   awaitTensorCore(index, operation);
   auto group = getSms(warps[index], work);
@@ -131,8 +130,8 @@ double Replayer::startOther(unsigned index, const TraceOperation &operation) {
                : end - numbers[N::CopyLatency] * numbers[N::LatencyFactor];
   }
   // Copies and shifts of tensor memory take their turn among the products.
-  double length = std::max(1.0, operation.work.sharedBytes /
-                                    numbers[N::SharedBytes]);
+  double length =
+      std::max(1.0, operation.work.sharedBytes / numbers[N::SharedBytes]);
   double begin = warps[index].time;
   auto group = getSms(warps[index], operation.work);
   for (unsigned sm : group)
@@ -164,8 +163,8 @@ void Replayer::startOperation(unsigned index, const TraceEvent &event) {
   case TraceWork::Commit:
     // The published latencies reach to the wake-up, as does signal().
     end = std::max(warps[index].time,
-                   warps[index].productsEnd - numbers[N::BarrierLatency] *
-                                                  numbers[N::LatencyFactor]);
+                   warps[index].productsEnd -
+                       numbers[N::BarrierLatency] * numbers[N::LatencyFactor]);
     for (uint32_t token : operation.tokens)
       signal(token, end, trace.tokens[token].cta);
     return;

@@ -201,9 +201,10 @@ assemble(StringRef ptx, StringRef chip,
   return result;
 }
 
-Expected<RegisterCount>
-mlir::attn::sim::countRegisters(StringRef ptx, StringRef kernel, StringRef chip,
-                                bool mayLowerVersion) {
+Expected<RegisterCount> mlir::attn::sim::countRegisters(StringRef ptx,
+                                                        StringRef kernel,
+                                                        StringRef chip,
+                                                        bool mayLowerVersion) {
   std::string version;
   Expected<AssemblerResult> result =
       assemble(ptx, chip, {}, mayLowerVersion, version);

@@ -41,7 +41,8 @@ static constexpr NumberInfo infos[] = {
     {N::PackedExpInstructions, "packed_exp_instructions",
      "Special-function instructions for ex2 of f16x2 and bf16x2"},
     {N::ExponentAdd, "exponent_add",
-     "Float cycles of a warp for the shift and add of a polynomial exponential"},
+     "Float cycles of a warp for the shift and add of a polynomial "
+     "exponential"},
     {N::TensorFlop, "tensor_flop", "Tensor FLOP a cycle, 16 bits"},
     {N::TensorFlopFp8, "tensor_flop_fp8", "Tensor FLOP a cycle, fp8"},
     {N::MmaSyncFlop, "mma_sync_flop", "Tensor FLOP a cycle, mma.sync"},
@@ -52,8 +53,7 @@ static constexpr NumberInfo infos[] = {
     {N::HalfPairLatency, "half_pair_latency", "The same of a pair, M = 128"},
     {N::PairOperands, "pair_operands",
      "Shared-memory cycles that a pair adds to each product, M = 256"},
-    {N::HalfPairOperands, "half_pair_operands",
-     "The same of a pair, M = 128"},
+    {N::HalfPairOperands, "half_pair_operands", "The same of a pair, M = 128"},
     {N::PairInterval, "pair_interval", "Least cycles of a pair's product"},
     {N::TensorDepth, "tensor_depth",
      "Products in flight before the thread that issues them waits"},
@@ -65,10 +65,10 @@ static constexpr NumberInfo infos[] = {
     {N::SharedBytes, "shared_bytes", "Shared memory bytes a cycle"},
     {N::OperandsShare, "operands_share",
      "Operands of tcgen05.mma take these bytes (1) or not (0)"},
-    {N::FillsShare, "fills_share", "Bulk copies take these bytes (1) or not (0)"},
+    {N::FillsShare, "fills_share",
+     "Bulk copies take these bytes (1) or not (0)"},
     {N::L2Bytes, "l2_bytes", "L2 bytes a cycle"},
-    {N::LatencyFactor, "latency_factor",
-     "Factor on the latencies below"},
+    {N::LatencyFactor, "latency_factor", "Factor on the latencies below"},
     {N::AluLatency, "alu_latency", "Latency of integers and comparisons"},
     {N::FmaLatency, "fma_latency", "Latency of float arithmetic"},
     {N::ExpLatency, "exp_latency", "Latency of special functions"},
@@ -123,9 +123,9 @@ static CycleEntry absent() { return published(0, "not on this chip"); }
 /// The latencies, in cycles, that were fitted on an H200.
 static void addLatencies(CycleTable &table) {
   static constexpr std::pair<CycleNumber, double> fitted[] = {
-      {N::AluLatency, 4},      {N::FmaLatency, 4},     {N::ExpLatency, 18},
-      {N::DoubleLatency, 8},   {N::MmaLatency, 18},    {N::SharedLatency, 26},
-      {N::ShuffleLatency, 22}, {N::LocalLatency, 35},  {N::L2Latency, 420},
+      {N::AluLatency, 4},      {N::FmaLatency, 4},      {N::ExpLatency, 18},
+      {N::DoubleLatency, 8},   {N::MmaLatency, 18},     {N::SharedLatency, 26},
+      {N::ShuffleLatency, 22}, {N::LocalLatency, 35},   {N::L2Latency, 420},
       {N::CopyLatency, 650},   {N::BarrierLatency, 20}, {N::Launch, 300}};
   for (auto [number, value] : fitted)
     table[number] = measured(value, "fitted on an H200");
@@ -173,11 +173,10 @@ static void addAmpere(CycleTable &table, bool isSmall) {
   table[N::RemoteLatency] = absent();
   table[N::LatencyFactor] =
       believed(1, "the latencies are Hopper's", {0.75, 1.25});
-  table[N::OperandsShare] = table[N::FillsShare] =
-      believed(0, "as sm_90", {});
+  table[N::OperandsShare] = table[N::FillsShare] = believed(0, "as sm_90", {});
   if (isSmall)
-    table[N::L2Bytes] = believed(table[N::L2Bytes].value, "nothing is known",
-                                 {24, 48});
+    table[N::L2Bytes] =
+        believed(table[N::L2Bytes].value, "nothing is known", {24, 48});
 }
 
 static void addHopper(CycleTable &table) {
@@ -219,17 +218,19 @@ static void addBlackwell(CycleTable &table, bool hasPackedExp) {
   table[N::HalfPairLatency] = published(141, "[MB]");
   table[N::PairOperands] = published(2.6, "[MB], fitted to 12 shapes");
   table[N::HalfPairOperands] = published(0.7, "[MB], fitted to 6 shapes");
-  table[N::PairInterval] = published(17, "[MB], N = 64 with A in tensor memory");
+  table[N::PairInterval] =
+      published(17, "[MB], N = 64 with A in tensor memory");
   table[N::TensorDepth] = published(4, "[MB]: so many saturate the pipe");
   table[N::TmemBytes] = believed(128, "32 lanes of 4 bytes", {64});
   table[N::TmemLatency] =
       believed(100, "published figures contradict each other", {30, 400});
   // With the corners of tmem_latency.
   table[N::TmemStoreShare] = believed(0.3, "no figure is published", {});
-  table[N::OperandsShare] = published(1, "[MB]: N = 64 takes 48 cycles, not 32");
+  table[N::OperandsShare] =
+      published(1, "[MB]: N = 64 takes 48 cycles, not 32");
   table[N::FillsShare] = believed(1, "one port for all", {0});
-  table[N::L2Bytes] = believed(table[N::L2Bytes].value,
-                               "nothing is published", {39});
+  table[N::L2Bytes] =
+      believed(table[N::L2Bytes].value, "nothing is published", {39});
 }
 
 static CycleTable makeTable(const TargetRow &target) {

@@ -341,11 +341,10 @@ static Expected<bool> compareReports() {
     return second.takeError();
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (Error error =
-          compareEstimates(ptxPath, *first, secondPath, *second, os))
+  if (Error error = compareEstimates(ptxPath, *first, secondPath, *second, os))
     return std::move(error);
-  if (Error error = writeFile(
-          "-", [&](llvm::raw_ostream &out) { out << text; }))
+  if (Error error =
+          writeFile("-", [&](llvm::raw_ostream &out) { out << text; }))
     return std::move(error);
   return true;
 }

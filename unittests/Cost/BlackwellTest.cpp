@@ -55,12 +55,13 @@ std::string productKernel(const Shape &shape, unsigned count) {
       "mov.u32 %r20, %cluster_ctarank;\nsetp.eq.s32 %p2, %r20, 0;\n"
       "and.pred %p2, %p0, %p2;\n"
       "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
-      "tcgen05.alloc" + group +
+      "tcgen05.alloc" +
+      group +
       ".sync.aligned.shared::cta.b32 [%r1+16], 512;\n"
-      "tcgen05.relinquish_alloc_permit" + group + ".sync.aligned;\n" + sync +
-      "ld.shared.b32 %r10, [%r1+16];\n" + descriptor(10, 1024, true) +
-      descriptor(11, 1024 + 4096, true) + "mov.b32 %r11, " +
-      std::to_string(idesc) + ";\n@!%p2 bra W;\n";
+      "tcgen05.relinquish_alloc_permit" +
+      group + ".sync.aligned;\n" + sync + "ld.shared.b32 %r10, [%r1+16];\n" +
+      descriptor(10, 1024, true) + descriptor(11, 1024 + 4096, true) +
+      "mov.b32 %r11, " + std::to_string(idesc) + ";\n@!%p2 bra W;\n";
   std::string a = shape.isShared ? "%d10" : "[%r10+256]";
   for (unsigned i = 0; i < count; ++i)
     s += "tcgen05.mma" + group + ".kind::f16 [%r10], " + a +
@@ -107,7 +108,11 @@ const Row rows[] = {
     {true, 1, 64, {32, 40, 48, 56, 64, 128}, {152, 160, 168, 176, 184, 248}},
     {true, 1, 128, {48, 52, 56, 60, 64, 128}, {168, 176, 184, 192, 200, 264}},
     {true, 2, 128, {25, 27, 29, 30, 32, 64}, {168, 174, 180, 186, 192, 224}},
-    {true, 2, 256, {43, 45.3, 49.3, 56, 64, 128}, {197, 205, 213, 221, 229, 293}},
+    {true,
+     2,
+     256,
+     {43, 45.3, 49.3, 56, 64, 128},
+     {197, 205, 213, 221, 229, 293}},
     {false, 1, 64, {32, 40, 48, 56, 64, 128}, {136, 144, 152, 160, 168, 232}},
     {false, 1, 128, {32, 40, 48, 56, 64, 128}, {136, 144, 152, 160, 168, 232}},
     {false, 2, 128, {17, 20, 24, 28, 32, 64}, {157, 161, 165, 169, 173, 205}},
@@ -137,9 +142,8 @@ TEST(Blackwell, ProductsByShape) {
                                  row.isShared ? "SS" : "TS", row.group == 2,
                                  row.m, widths[i])
                        .str());
-      double cycles = (runProducts(shape, 40).cycles -
-                       runProducts(shape, 8).cycles) /
-                      32;
+      double cycles =
+          (runProducts(shape, 40).cycles - runProducts(shape, 8).cycles) / 32;
       EXPECT_NEAR(cycles, row.cycles[i], 0.03 * row.cycles[i]);
       EXPECT_NEAR(getLatency(runProducts(shape, 1)), row.latency[i],
                   0.03 * row.latency[i]);
@@ -188,9 +192,8 @@ TEST(Blackwell, PolynomialExponentials) {
   }
   LaunchConfig config;
   config.block = {512, 1, 1};
-  Trace trace = record("mov.f32 %r1, 0f3F800000;\nmov.b64 %d3, {%r1, %r1};\n" +
-                           body,
-                       config);
+  Trace trace = record(
+      "mov.f32 %r1, 0f3F800000;\nmov.b64 %d3, {%r1, %r1};\n" + body, config);
   Timeline timeline = replayOn(trace);
   // 16 elements of four warps on each scheduler.
   EXPECT_NEAR(timeline.busy["fma"] / 64, 7.45, 0.03 * 7.45);
@@ -212,7 +215,8 @@ TEST(Blackwell, TensorMemoryByWidth) {
     Trace trace = record(
         "mov.b32 %r1, smem;\n"
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 512;\n"
-        "ld.shared.b32 %r10, [%r1];\n" + body +
+        "ld.shared.b32 %r10, [%r1];\n" +
+            body +
             "tcgen05.wait::ld.sync.aligned;\ntcgen05.dealloc.cta_group::1."
             "sync.aligned.b32 %r10, 512;\n",
         config);

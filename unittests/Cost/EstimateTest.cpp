@@ -143,15 +143,16 @@ TEST(Estimate, ComparisonRefusesWhatIsNoPair) {
   std::string broken = one;
   size_t at = broken.find("\"cycles\":[") + 10;
   broken.insert(at, "1,");
-  EXPECT_THAT(compare(broken, one), HasSubstr("expected cycles of "));
+  EXPECT_THAT(compare(broken, one), HasSubstr("a: expected cycles of "));
   std::string zero = one;
   zero.replace(at, zero.find_first_of(",]", at) - at, "0");
   EXPECT_EQ(compare(zero, one), "error: a: expected positive cycles");
   std::string other = one;
   other.replace(other.find("1.5"), 3, "1.7");
-  EXPECT_THAT(compare(one, other),
-              HasSubstr("expected the values of latency_factor that a has, got "
-                        "others"));
+  EXPECT_THAT(
+      compare(one, other),
+      HasSubstr("b: expected the values of latency_factor that a has, got "
+                "others: they are of different versions of the model"));
 }
 
 TEST(Estimate, RefusesInstructionsThatTheChipLacks) {

@@ -20,8 +20,7 @@ TEST(CycleTable, NumbersHaveNamesAndSources) {
       const CycleEntry &entry = getCycleTable(target)[number];
       EXPECT_FALSE(entry.source.empty());
       // Only what is believed may be otherwise, and then is another value.
-      EXPECT_TRUE(entry.others.empty() ||
-                  entry.evidence == Evidence::Believed);
+      EXPECT_TRUE(entry.others.empty() || entry.evidence == Evidence::Believed);
       EXPECT_FALSE(llvm::is_contained(entry.others, entry.value));
     }
   }

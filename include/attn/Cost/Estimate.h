@@ -9,6 +9,7 @@
 #ifndef ATTN_COST_ESTIMATE_H
 #define ATTN_COST_ESTIMATE_H
 
+#include "attn/Cost/Corners.h"
 #include "attn/Cost/Timeline.h"
 #include "attn/Simulator/Simulator.h"
 
@@ -43,42 +44,12 @@ Trace selectCtas(const Trace &trace, unsigned count);
 Trace prepareTrace(const Trace &trace, const TargetRow &target,
                    const LaunchShape &shape);
 
-/// A number of the cycle model with the values that it may have: what we take,
-/// then the others.
-struct CornerAxis {
-  CycleNumber number = CycleNumber::IssueLanes;
-  llvm::SmallVector<double, 3> values;
-};
-
-/// The cycles of a launch for each choice of values.
-struct Corners {
-  std::vector<CornerAxis> axes;
-  /// One for each choice, the last axis changing first; the first one is what
-  /// we take.
-  std::vector<double> cycles;
-
-  /// Index of a value on each axis.
-  llvm::SmallVector<unsigned> getChoice(size_t corner) const;
-  /// Such as "alu_lanes=128 tmem_bytes=64", "nominal" when nothing differs.
-  std::string getName(size_t corner) const;
-
-  llvm::json::Value toJSON() const;
-  /// The range, and what each value alone and together with all others does.
-  void print(llvm::raw_ostream &os) const;
-};
-
-/// Least and most cycles, and where.
-struct CycleRange {
-  double low = 0, high = 0;
-  std::string lowCorner, highCorner;
-};
-
 /// The time of a launch.
 struct Estimate {
   std::string chip;
-  unsigned ctasPerSM = 0; ///< resident ones
-  std::string limit;      ///< what bounds them
-  unsigned registers = 0; ///< of a thread
+  unsigned ctasPerSM = 0;    ///< resident ones
+  std::string limit;         ///< what bounds them
+  unsigned registers = 0;    ///< of a thread
   std::string registersFrom; ///< who says so; empty where nobody was asked
   double cycles = 0;
   double microseconds = 0; ///< at the clock of the target table's board
@@ -109,8 +80,8 @@ llvm::Expected<Estimate> estimate(const Trace &all, const TargetRow &target,
 /// those of their files. Errors: what is no such estimate, estimates of
 /// different chips.
 llvm::Error compareEstimates(llvm::StringRef firstName, llvm::StringRef first,
-                             llvm::StringRef secondName,
-                             llvm::StringRef second, llvm::raw_ostream &os);
+                             llvm::StringRef secondName, llvm::StringRef second,
+                             llvm::raw_ostream &os);
 
 } // namespace mlir::attn::sim
 

@@ -3,6 +3,7 @@
 #ifndef ATTN_COST_REGISTERS_H
 #define ATTN_COST_REGISTERS_H
 
+#include "attn/Cost/SassCounts.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -10,12 +11,6 @@
 #include <string>
 
 namespace mlir::attn::sim {
-
-/// Registers of a thread at launch, and who says so.
-struct RegisterCount {
-  unsigned count = 0;
-  std::string source; ///< such as "ptxas"
-};
 
 /// What the directives of a kernel say about its registers.
 struct RegisterDirectives {

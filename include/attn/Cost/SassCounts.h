@@ -10,7 +10,6 @@
 #define ATTN_COST_SASSCOUNTS_H
 
 #include "llvm/ADT/StringRef.h"
-#include "attn/Cost/Registers.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -54,8 +53,14 @@ llvm::Expected<SassCounts> countSass(llvm::StringRef ptx,
                                      llvm::StringRef chip,
                                      const std::map<unsigned, uint64_t> &lines);
 
-/// Registers of a thread from ptxas alone; `mayLowerVersion` lets it read PTX of
-/// a version that it does not know as that which it knows. Errors as above.
+/// Registers of a thread at launch, and who says so.
+struct RegisterCount {
+  unsigned count = 0;
+  std::string source; ///< such as "ptxas"
+};
+
+/// Registers of a thread from ptxas alone; `mayLowerVersion` lets it read PTX
+/// of a version that it does not know as that which it knows. Errors as above.
 llvm::Expected<RegisterCount> countRegisters(llvm::StringRef ptx,
                                              llvm::StringRef kernel,
                                              llvm::StringRef chip,
