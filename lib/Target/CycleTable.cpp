@@ -117,8 +117,14 @@ static CycleEntry believed(double value, llvm::StringRef source,
   return {value, Evidence::Believed, source, others};
 }
 
-/// What does not exist on the chip has no entry: 0, published.
-static CycleEntry absent() { return published(0, "not on this chip"); }
+static constexpr llvm::StringLiteral absentSource = "not on this chip";
+
+bool CycleEntry::isAbsent() const { return source == absentSource; }
+
+/// What does not exist on the chip.
+static CycleEntry absent() {
+  return {0, Evidence::Published, absentSource, {}};
+}
 
 /// The latencies, in cycles, that were fitted on an H200.
 static void addLatencies(CycleTable &table) {
@@ -147,7 +153,7 @@ static CycleTable makeCommon(const TargetRow &target) {
   table[N::ExpLanes] = published(target.expPerClock, "[TI]");
   table[N::DoubleLanes] = published(64, "[TI]");
   table[N::PackedFactor] = absent();
-  table[N::PackedExpInstructions] = measured(1, "[SA]");
+  table[N::PackedExpInstructions] = measured(2, "[SA]");
   table[N::ExponentAdd] = absent();
   table[N::TensorFlop] = published(target.tensorFlopF16, "[WP]");
   table[N::TensorFlopFp8] = published(target.tensorFlopFp8, "[WP]");
@@ -183,7 +189,6 @@ static void addHopper(CycleTable &table) {
   table[N::MmaSyncFlop].evidence = table[N::TensorFlop].evidence =
       Evidence::Measured;
   table[N::MmaSyncFlop].source = table[N::TensorFlop].source = "[M]";
-  table[N::PackedExpInstructions] = measured(2, "[SA]");
   table[N::L2Bytes] =
       believed(table[N::L2Bytes].value, "as sm_80; 30 were seen", {30});
 }
@@ -233,6 +238,15 @@ static void addBlackwell(CycleTable &table, bool hasPackedExp) {
       believed(table[N::L2Bytes].value, "nothing is published", {39});
 }
 
+/// The tensor core of sm_103 is taken for that of sm_100, which others
+/// measured.
+static void addUltra(CycleTable &table) {
+  for (unsigned i = unsigned(N::TensorLatency); i <= unsigned(N::TensorDepth);
+       ++i)
+    table[CycleNumber(i)].source = "[MB], of sm_100";
+  table[N::ExpLanes].source = "[WP]";
+}
+
 static CycleTable makeTable(const TargetRow &target) {
   CycleTable table = makeCommon(target);
   if (target.has(Capability::Tcgen05))
@@ -241,6 +255,8 @@ static CycleTable makeTable(const TargetRow &target) {
     addHopper(table);
   else
     addAmpere(table, /*isSmall=*/target.chip != "sm_80");
+  if (target.has(Capability::Tcgen05LdRed))
+    addUltra(table);
   return table;
 }
 

@@ -112,6 +112,8 @@ static void printCycleNumbers(llvm::raw_ostream &os) {
     std::vector<std::pair<const CycleEntry *, std::string>> groups;
     for (const TargetRow &row : getTargets()) {
       const CycleEntry &entry = getCycleTable(row)[number];
+      if (entry.isAbsent())
+        continue;
       auto known = llvm::find_if(groups, [&](const auto &group) {
         return isSame(*group.first, entry);
       });

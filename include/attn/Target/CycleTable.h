@@ -83,6 +83,9 @@ struct CycleEntry {
   llvm::StringRef source;
   /// Other values that a believed number may have.
   llvm::SmallVector<double, 2> others;
+
+  /// The chip has nothing that the number is about.
+  bool isAbsent() const;
 };
 
 /// What a number is called: in files and on the command line, and in words with
