@@ -379,6 +379,7 @@ std::optional<UnsupportedOp> Compiler::run() {
     if (isa<InFlightType>(value.getType()))
       program.groupSlots.set(slot);
   program.dealsTiles = !tiles.empty();
+  findRings();
   computeLiveness();
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 
 #include "BarrierProgram.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::attn::barriers {
@@ -59,6 +60,7 @@ private:
   void findTileFor(scf::ForOp loop);
   void findTileWhile(scf::WhileOp loop);
   void findDealer();
+  SmallVector<Value> sourcesOf(Value value);
   bool reaches(Value from, llvm::function_ref<bool(Value)> isSource,
                Value stop);
   bool isTile(scf::ForOp loop, Value value);
@@ -70,6 +72,9 @@ private:
 
   void computeLiveness();
 
+  // Rings (BarrierRings.cpp).
+  void findRings();
+
   Program &program;
   WarpSpecializeOp partitions;
   llvm::SmallPtrSet<Operation *, 32> needed;
@@ -79,7 +84,7 @@ private:
   llvm::DenseMap<Value, uint32_t> arrays;
   llvm::DenseMap<Value, Slot> slots;
   /// For each loop over tiles the value that stands for the tile.
-  llvm::DenseMap<Operation *, Value> tileValues;
+  llvm::MapVector<Operation *, Value> tileValues;
   /// Ops of which a result is the number of the next tile for everybody.
   llvm::DenseMap<Operation *, Value> tiles;
   uint32_t temporaries = 0;

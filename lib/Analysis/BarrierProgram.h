@@ -92,11 +92,24 @@ struct Step {
   Arithmetic compute;
 };
 
+/// A ring's number where there is none.
+inline constexpr uint32_t kNoRing = ~0u;
+
+/// What a value is to a ring (BarrierRings.cpp).
+struct RingUse {
+  enum Kind : uint8_t { None, Cursor, Index, Parity };
+  Kind kind = None;
+  uint32_t ring = kNoRing;
+  /// The cursor that an index or a parity is of.
+  Slot cursor = kNoSlot;
+};
+
 /// An access of a step.
 struct AccessInfo {
   Footprint footprint;
   /// Of the slot, if it goes through one.
   Slot index = kNoSlot;
+  uint32_t ring = kNoRing;
 };
 
 struct BarrierArray {
@@ -104,6 +117,7 @@ struct BarrierArray {
   /// Number of the first barrier among those of a CTA.
   uint32_t first = 0;
   uint32_t count = 0;
+  uint32_t ring = kNoRing;
 };
 
 struct Program {
@@ -124,6 +138,9 @@ struct Program {
   /// For each step the values that steps from there on may take; the bit behind
   /// them says whether one of these steps takes a next tile.
   std::vector<llvm::BitVector> live;
+  /// The depths of rings that may be turned, and what values are to them.
+  SmallVector<int64_t> rings;
+  std::vector<RingUse> ringUses;
   /// Values that are numbers of groups.
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.

@@ -28,6 +28,29 @@ static bool isBlockNumber(Value value) {
   return value.getDefiningOp<gpu::BlockIdOp>() != nullptr;
 }
 
+/// The integers and groups that a value is computed from, directly.
+SmallVector<Value> Compiler::sourcesOf(Value value) {
+  SmallVector<Value> sources(flow.lookup(value));
+  Operation *def = value.getDefiningOp();
+  if (!def || isa<InFlightType>(value.getType())) {
+    // A product is a new group, whatever it is computed from.
+  } else if (auto branch = dyn_cast<scf::IfOp>(def)) {
+    // Which way control went decides which of its values a branch has.
+    sources.push_back(branch.getCondition());
+  } else if (auto loop = dyn_cast<scf::ForOp>(def)) {
+    sources.append({loop.getLowerBound(), loop.getUpperBound()});
+  } else if (auto loop = dyn_cast<scf::WhileOp>(def)) {
+    sources.push_back(loop.getConditionOp().getCondition());
+  } else if (def->getNumRegions() == 0) {
+    llvm::append_range(sources, def->getOperands());
+  }
+  llvm::erase_if(sources, [](Value source) {
+    return !source.getType().isIntOrIndex() &&
+           !isa<InFlightType>(source.getType());
+  });
+  return sources;
+}
+
 /// Whether `from` is computed from a source, other than through `stop`.
 bool Compiler::reaches(Value from, llvm::function_ref<bool(Value)> isSource,
                        Value stop) {
@@ -39,18 +62,7 @@ bool Compiler::reaches(Value from, llvm::function_ref<bool(Value)> isSource,
       continue;
     if (isSource(value))
       return true;
-    llvm::append_range(worklist, flow.lookup(value));
-    Operation *def = value.getDefiningOp();
-    if (!def || isa<InFlightType>(value.getType()))
-      continue;
-    // Which way control went decides which of its values a branch has.
-    if (auto branch = dyn_cast<scf::IfOp>(def)) {
-      worklist.push_back(branch.getCondition());
-    } else if (auto loop = dyn_cast<scf::ForOp>(def)) {
-      worklist.append({loop.getLowerBound(), loop.getUpperBound()});
-    } else if (def->getNumRegions() == 0) {
-      llvm::append_range(worklist, def->getOperands());
-    }
+    llvm::append_range(worklist, sourcesOf(value));
   }
   return false;
 }
@@ -268,9 +280,7 @@ SmallVector<Value> Compiler::collectKeys(Operation *loop) {
         keys.insert(value);
         continue;
       }
-      llvm::append_range(worklist, flow.lookup(value));
-      if (def && !isa<InFlightType>(value.getType()))
-        llvm::append_range(worklist, def->getOperands());
+      llvm::append_range(worklist, sourcesOf(value));
     }
   }
   return keys.takeVector();
@@ -373,9 +383,7 @@ void Compiler::classifyBlocks() {
         keys.push_back(value);
         continue;
       }
-      llvm::append_range(worklist, flow.lookup(value));
-      if (def)
-        llvm::append_range(worklist, def->getOperands());
+      llvm::append_range(worklist, sourcesOf(value));
     }
   }
   if (keys.empty())
