@@ -17,7 +17,7 @@ llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
 
 llvm::Error attn::checkCommon(llvm::StringRef schedule,
                               const ProblemFacts &facts, bool allowsNarrow,
-                              bool allowsSplits) {
+                              bool allowsSplits, int64_t mostColumns) {
   AttentionOp op = facts.op;
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
@@ -42,10 +42,10 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
                        ", expected f16, bf16 or f32");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
-    if (dim < kDimStep || dim > 256 || dim % kDimStep != 0)
+    if (dim < kDimStep || dim > mostColumns || dim % kDimStep != 0)
       return unsupported(
-          llvm::formatv("a {0} of {1}, expected a multiple of {2} up to 256",
-                        name, dim, kDimStep));
+          llvm::formatv("a {0} of {1}, expected a multiple of {2} up to {3}",
+                        name, dim, kDimStep, mostColumns));
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (!ShapedType::isDynamic(length) && length >= kLengthLimit)

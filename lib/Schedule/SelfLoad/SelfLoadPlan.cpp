@@ -97,7 +97,7 @@ SelfLoadSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error SelfLoadSchedule::isApplicable(const ProblemFacts &facts,
                                            const TargetRow &target) const {
-  return checkWgmma(getName(), facts, target);
+  return checkWgmma(getName(), facts, target, kUsualColumns);
 }
 
 llvm::Error SelfLoadSchedule::checkPlan(const ProblemFacts &facts,

@@ -13,8 +13,8 @@ int64_t attn::getKeyDepth(const ProblemFacts &facts) {
 }
 
 llvm::Error attn::checkWgmma(llvm::StringRef schedule,
-                             const ProblemFacts &facts,
-                             const TargetRow &target) {
+                             const ProblemFacts &facts, const TargetRow &target,
+                             int64_t mostColumns) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
@@ -22,7 +22,8 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
     return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Wgmma)));
-  if (llvm::Error error = checkCommon(schedule, facts, /*allowsNarrow=*/true))
+  if (llvm::Error error = checkCommon(schedule, facts, /*allowsNarrow=*/true,
+                                      /*allowsSplits=*/false, mostColumns))
     return error;
   if (ShapedType::isDynamic(facts.batch))
     return unsupported("a batch size that only the launch decides");

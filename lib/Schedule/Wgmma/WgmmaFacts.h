@@ -17,10 +17,11 @@ inline bool needsTransposer(const ProblemFacts &facts) {
 /// The head dimension in whole steps of QK.
 int64_t getKeyDepth(const ProblemFacts &facts);
 
-/// What checkCommon refuses with 8-bit floats allowed, chips without wgmma, and
-/// problems that no tensor map can describe.
+/// What checkCommon refuses with 8-bit floats allowed and head dimensions up to
+/// `mostColumns`, chips without wgmma, and problems that no tensor map can
+/// describe.
 llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
-                       const TargetRow &target);
+                       const TargetRow &target, int64_t mostColumns);
 
 /// Refuses rings whose slots QK of the next block would have to wait for.
 llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Core/CommonChecks.h"
 #include "../Problem/BlockCount.h"
 #include "../Problem/TileBalance.h"
 #include "../Wgmma/WgmmaFacts.h"
@@ -104,11 +105,20 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // Scores, accumulator and the probabilities of a block: 64 rows of a
   // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
   // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
-  // of 240 with two sets of probabilities, and 188 of 240 at 256.
+  // of 240 with two sets of probabilities, and 188 of 240 at 256; above 256
+  // sums of 200, of 196 with turns, in order and with 32
+  // keys of 216 unless results have 32 bits, and of one warpgroup 176, but not
+  // 188.
   int64_t registers = plan.getBlockN() / 2 + facts.valueDim / 2 +
                       getProbabilityRegisters(facts, plan.getBlockN()) *
                           (plan.getPvBehind() ? 2 : 1);
   int64_t others = facts.valueDim > 128 ? 52 : plan.getPvBehind() ? 60 : 32;
+  if (facts.valueDim > kUsualColumns)
+    others = plan.getBlockM() == 64                           ? 64
+             : plan.getTurns()                                ? 44
+             : plan.getQkAhead()                              ? 40
+             : facts.outType.isF32() || plan.getBlockN() > 32 ? 64
+                                                              : 24;
   return registers + others > getRegisterBudget(facts, plan).consumer;
 }
 

@@ -53,9 +53,13 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
 ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
                                    WsWgmmaPlanAttr plan,
                                    const TargetRow &target) {
+  // Rows that no swizzle divides are one box, whose extents have a limit.
+  bool isOneBox =
+      SharedLayout::chooseSpan(facts.valueDim,
+                               facts.outType.getIntOrFloatBitWidth()) == 0;
   // A packed sequence ends before the tensor does.
   if (plan.getEpilogue() != EpilogueKind::Tma || facts.varlen ||
-      findUnmappable(facts.o))
+      findUnmappable(facts.o) || (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
@@ -79,16 +83,24 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   return sum;
 }
 
+/// True for more columns than an instruction of wgmma has.
+static bool isWide(const ProblemFacts &facts) {
+  return std::max(facts.headDim, facts.valueDim) > kUsualColumns;
+}
+
 /// True if a block of keys or values is loaded in so many copies that
 /// ptxas 13.0 spilled up to 36 bytes of the producer's 24 registers: 15 at 240
-/// columns, whose rows are an odd number of the smallest spans.
+/// columns, whose rows are an odd number of the smallest spans, and under a
+/// window 11 at 352.
 static bool isLoadedInManyBoxes(const ProblemFacts &facts) {
-  constexpr int64_t kManyBoxes = 15;
+  int64_t manyBoxes = isWide(facts) ? 9 : 15;
   int64_t bits = facts.elementType.getIntOrFloatBitWidth();
   return llvm::any_of(
       ArrayRef{facts.headDim, facts.valueDim}, [&](int64_t columns) {
+        if (isWide(facts))
+          columns = getSlotColumns(facts, columns);
         int64_t span = SharedLayout::chooseSpan(columns, bits);
-        return span != 0 && columns * bits / 8 / span >= kManyBoxes;
+        return span != 0 && columns * bits / 8 / span >= manyBoxes;
       });
 }
 
@@ -117,26 +129,40 @@ bool attn::rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
          plan.getSoftmax() == SoftmaxPolicy::Optimistic;
 }
 
+namespace {
+/// What runs under what.
+struct Overlap {
+  bool qkAhead = true, pvBehind = false, turns = false;
+};
+} // namespace
+
 /// How warpgroups are kept from computing their softmax at the same time, PV
 /// behind and turns: what was seen to be fastest (docs/SpeedHopper.md,
 /// docs/Rationale/NarrowTypes.md). Since the rare path takes a vote of the
 /// warpgroup where PV is behind, PV in place is faster from head dimension 128
-/// on and with 8-bit operands.
-static SmallVector<std::pair<bool, bool>> getOverlaps(const ProblemFacts &facts,
-                                                      SoftmaxPolicy softmax) {
-  SmallVector<std::pair<bool, bool>> overlaps = {{false, false}};
+/// on and with 8-bit operands. On an H200 (f16, 4096 keys) turns took 0.97 of
+/// the time at 320 under a causal mask, and at 384, whose accumulator leaves
+/// scores of 16 keys beside those of the next block, products in order 0.80 of
+/// it without a mask and 1.21 under a causal one.
+static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
+                                        SoftmaxPolicy softmax) {
+  const Overlap none, turns{true, false, true}, behind{true, true, false},
+      inOrder{false, false, false};
   if (facts.isNarrow()) {
     // At head dimension 64 without a transposer turns cost 13 %.
     if (needsTransposer(facts) || facts.valueDim > 64)
-      overlaps.push_back({false, true});
-    return overlaps;
+      return {none, turns};
+    return {none};
   }
+  if (isWide(facts) && facts.mask.getKind() == MaskKind::None)
+    return {none, turns, inOrder};
+  if (isWide(facts))
+    return {none, turns};
   if (facts.valueDim > 128)
-    return overlaps;
-  overlaps.push_back({false, true});
+    return {none};
   if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64)
-    overlaps.push_back({true, false});
-  return overlaps;
+    return {none, turns, behind};
+  return {none, turns};
 }
 
 /// True where a first block of its own sizes is to be a plan's default: from
@@ -170,7 +196,7 @@ static bool isNarrowWindow(const ProblemFacts &facts) {
 /// times at 4096, 0.99 under a causal mask, and 0.97 at head dimension 128.
 static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
   constexpr int64_t kMostKeys = 1024;
-  if (facts.varlen || findUnmappable(facts.o))
+  if (facts.varlen || findUnmappable(facts.o) || isWide(facts))
     return EpilogueKind::Auto;
   int64_t bytes = facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
   if (bytes > 64 && bytes % 64 != 0)
@@ -188,6 +214,10 @@ static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
   static constexpr int64_t narrow[] = {128, 96, 64};
+  // Two slots of K and of V beside Q, and scores beside an accumulator.
+  static constexpr int64_t wideHeads[] = {64, 48, 32, 16};
+  if (isWide(facts))
+    return wideHeads;
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
@@ -206,7 +236,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   // of 1024 keys took 1.04 times as long with clusters, whose tiles walk the
   // union.
   SmallVector<int64_t> clusters = {1};
-  if (facts.valueDim > 128 && !facts.isNarrow() && !dealt &&
+  if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() && !dealt &&
       !facts.mask.hasLeft() && target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   // Three warpgroups: the one shape that was measured to be the fastest and
@@ -232,24 +262,24 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                    target.getClusteredSMs(cluster) / cluster)
                 : 0;
         for (SoftmaxPolicy softmax : getUsualPolicies(facts))
-          for (std::pair<bool, bool> overlap : getOverlaps(facts, softmax)) {
-            bool pvBehind = overlap.first, turns = overlap.second;
-            if (isNarrow && turns && blockM != 192)
+          for (Overlap overlap : getOverlaps(facts, softmax)) {
+            if (isNarrow && overlap.turns && blockM != 192)
               continue;
             for (int64_t qStages : {2, 1})
               // Loads run as far ahead as shared memory lets them.
               for (int64_t stages : {4, 3, 2}) {
                 // PV behind keeps one slot longer, for which two are too few.
-                if ((pvBehind && stages == 2) || (blockM == 192 && !turns))
+                if ((overlap.pvBehind && stages == 2) ||
+                    (blockM == 192 && !overlap.turns))
                   break;
                 WsWgmmaPlanAttr::Parameters p;
                 p.blockM = blockM;
                 p.blockN = blockN;
                 p.qStages = qStages;
                 p.vStages = stages;
-                p.qkAhead = true;
-                p.pvBehind = pvBehind;
-                p.turns = turns && blockM > 64;
+                p.qkAhead = overlap.qkAhead;
+                p.pvBehind = overlap.pvBehind;
+                p.turns = overlap.turns && blockM > 64;
                 p.cluster = cluster;
                 p.keyQuads = !findNoQuads(facts);
                 p.dynamic = dealt;
@@ -266,9 +296,10 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                   return getSharedBytes(facts, plan, target).getTotal() <=
                          target.sharedBytesPerCTA;
                 };
-                FirstBlock firstBlock = FirstBlock::Auto;
-                if (!savesFirstBlock(facts, make(firstBlock, stages)))
-                  firstBlock = FirstBlock::Whole;
+                FirstBlock firstBlock = FirstBlock::Whole;
+                if (overlap.qkAhead &&
+                    savesFirstBlock(facts, make(FirstBlock::Auto, stages)))
+                  firstBlock = FirstBlock::Auto;
                 WsWgmmaPlanAttr plan = make(firstBlock, stages);
                 bool fits = fitting(plan);
                 // Keys that may be multiplied once more are released late.
@@ -287,7 +318,14 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
                                           const TargetRow &target) const {
-  return checkWgmma(getName(), facts, target);
+  // Accumulators of more columns leave no registers for a softmax. Results of
+  // 32 bits take a few more: blocks of 16 keys spilled 4 bytes at 368, 12 at
+  // 384.
+  constexpr int64_t kMostColumns = 384, kMostWideResults = 352;
+  int64_t mostColumns = facts.isNarrow()        ? kUsualColumns
+                        : facts.outType.isF32() ? kMostWideResults
+                                                : kMostColumns;
+  return checkWgmma(getName(), facts, target, mostColumns);
 }
 
 llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,

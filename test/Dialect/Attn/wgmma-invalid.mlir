@@ -49,8 +49,16 @@ func.func @element(%a: !attn.buffer<64x64xi8, #attn.auto, shared>, %b: !attn.buf
 // -----
 
 func.func @sizes(%a: !attn.buffer<32x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
-  // expected-error @below {{expected M x N x K with M a multiple of 64, N of 8 up to 256 and K of 16, got 32 x 64 x 64}}
+  // expected-error @below {{expected M x N x K with M a multiple of 64, N of 8 up to 384 and K of 16, got 32 x 64 x 64}}
   %s = attn.wgmma %a, %b : !attn.buffer<32x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<32x64xf32>
+  return
+}
+
+// -----
+
+func.func @columns(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x392xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected M x N x K with M a multiple of 64, N of 8 up to 384 and K of 16, got 64 x 392 x 64}}
+  %s = attn.wgmma %a, %b : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x392xf16, #attn.auto, shared> -> !attn.inflight<64x392xf32>
   return
 }
 

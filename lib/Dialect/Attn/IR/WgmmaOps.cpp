@@ -60,12 +60,12 @@ LogicalResult WgmmaOp::verify() {
                        "got ")
            << typeA;
   int64_t depth = getDepthStep();
-  if (shape[0] % 64 != 0 || shape[1] % 8 != 0 || shape[1] > 256 ||
+  if (shape[0] % 64 != 0 || shape[1] % 8 != 0 || shape[1] > kMostColumns ||
       contraction % depth != 0)
     return emitOpError("expected M x N x K with M a multiple of 64, N of 8 up "
-                       "to 256 and K of ")
-           << depth << ", got " << shape[0] << " x " << shape[1] << " x "
-           << contraction;
+                       "to ")
+           << kMostColumns << " and K of " << depth << ", got " << shape[0]
+           << " x " << shape[1] << " x " << contraction;
   return success();
 }
 

@@ -65,6 +65,23 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // 320 columns by two instructions a step, of 192 and 128 columns: the second
+  // one starts three spans of 64 columns (2048 bytes each) behind the first.
+  // CHECK-LABEL: gpu.func @wide
+  // CHECK: llvm.inline_asm has_side_effects
+  // CHECK-SAME: mov.b64 db, {$164, 1073741888};\0A
+  // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {$0, {{.*}}, $95}, {$160, $161, $162, $163}, db, 0, 1, 1, 1;\0A
+  // CHECK-SAME: add.s32 t, $164, 384;\0Amov.b64 db, {t, 1073741888};\0A
+  // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$96, {{.*}}, $159}, {$160, $161, $162, $163}, db, 0, 1, 1, 1;\0A
+  // CHECK-SAME: wgmma.commit_group
+  gpu.func @wide(%x: bf16) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<16x320xbf16, #span128, shared>
+    %p = tensor.splat %x : tensor<64x16xbf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
+    %o = attn.wgmma %p, %v : tensor<64x16xbf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>, !attn.buffer<16x320xbf16, #span128, shared> -> !attn.inflight<64x320xf32>
+    %r = attn.wgmma.wait %o {pending = 0} : !attn.inflight<64x320xf32> -> tensor<64x320xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+
   // One instruction for each span of 64 columns; coordinates innermost first.
   // CHECK-LABEL: gpu.func @copies
   // CHECK-SAME: %[[PARAMETER:.*]]: !attn.tensor_map<1x64x64xf16, swizzle = 128>, %[[H:.*]]: i32, %[[ROW:.*]]: i32)

@@ -108,7 +108,7 @@ func.func @fp8_out(%q: memref<2x8x1x64xf16>, %o: memref<2x8x1x64xf8E4M3FN>) {
 // -----
 
 func.func @head_dim(%q: memref<2x8x1x36xf16>, %o: memref<2x8x1x36xf16>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support a head dimension of 36, expected a multiple of 8 up to 256}}
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support a head dimension of 36, expected a multiple of 8 up to 384}}
   attn.attention ins(%q, %q, %q : memref<2x8x1x36xf16>, memref<2x8x1x36xf16>, memref<2x8x1x36xf16>)
                  outs(%o : memref<2x8x1x36xf16>)
   return

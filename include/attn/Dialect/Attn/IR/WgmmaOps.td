@@ -24,7 +24,9 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
     warpgroup of the partition computes 64 rows: M is 64 times their number.
     `a` is a buffer or a register tile in the operand layout, `b` a buffer; a
     K x N view of a buffer that holds N x K is an `attn.transpose`. Fragments of
-    the accumulator are those of `#attn.mma` with one warp for 16 rows.
+    the accumulator are those of `#attn.mma` with one warp for 16 rows. An
+    instruction has up to 256 columns, so that wider products take two for each
+    step, over columns that start at a multiple of 64.
 
     With `columns = n` the result has the first n columns of `b` only, and with
     `depth = k` the contraction goes over the first k columns of `a` and rows of
@@ -58,6 +60,9 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// Most columns of a product: an accumulator of more leaves a thread no
+    /// registers for anything else. Above 256 it takes two instructions a step.
+    static constexpr int64_t kMostColumns = 384;
     bool closesGroup() { return true; }
     bool touchesOwnRows(::mlir::OpOperand &operand) {
       return operand.getOperandNumber() == 0;

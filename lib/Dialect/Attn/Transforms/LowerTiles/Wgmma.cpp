@@ -93,11 +93,13 @@ private:
   SmallVector<std::string> constraints;
 };
 
-/// An operand in shared memory: its descriptor and where each step starts.
+/// An operand in shared memory: its descriptor and where each instruction's
+/// part starts.
 struct MatrixOperand {
   MatrixDescriptor descriptor;
-  /// Units of 16 bytes from the start, for each step of the contraction.
-  SmallVector<int64_t> steps;
+  /// Units of 16 bytes from the start: for each group of columns (of B), one
+  /// for each step of the contraction.
+  SmallVector<SmallVector<int64_t>, 2> steps;
   std::string word;
 };
 
@@ -112,8 +114,25 @@ static StringRef spellType(Type type) {
   return isa<Float8E4M3FNType>(type) ? "e4m3" : "e5m2";
 }
 
-/// Describes a buffer as operand; `layout` is (MN, K).
+/// Columns of the instructions that `columns` take together, each with up to
+/// 256. All but the last are multiples of 64, so that each starts at a whole
+/// swizzle span.
+static SmallVector<int64_t, 2> divideColumns(int64_t columns) {
+  constexpr int64_t kMost = 256, kSpanColumns = 64;
+  int64_t groups = llvm::divideCeil(columns, kMost);
+  int64_t group = groups == 1 ? columns
+                              : llvm::alignTo(llvm::divideCeil(columns, groups),
+                                              kSpanColumns);
+  SmallVector<int64_t, 2> result;
+  for (; columns > 0; columns -= group)
+    result.push_back(std::min(group, columns));
+  return result;
+}
+
+/// Describes a buffer as operand, of which each instruction takes one of the
+/// groups of rows; `layout` is (MN, K).
 static FailureOr<MatrixOperand> describe(WgmmaOp op, const SharedLayout &layout,
+                                         ArrayRef<int64_t> groups,
                                          int64_t contraction, int64_t step) {
   llvm::Expected<MatrixDescriptor> descriptor = describeMatrix(layout);
   if (!descriptor) {
@@ -122,8 +141,13 @@ static FailureOr<MatrixOperand> describe(WgmmaOp op, const SharedLayout &layout,
   }
   MatrixOperand operand;
   operand.descriptor = *descriptor;
-  for (int64_t k = 0; k < contraction; k += step)
-    operand.steps.push_back(layout.offset({0, k}) / 16);
+  int64_t first = 0;
+  for (int64_t group : groups) {
+    SmallVector<int64_t> &steps = operand.steps.emplace_back();
+    for (int64_t k = 0; k < contraction; k += step)
+      steps.push_back(layout.offset({first, k}) / 16);
+    first += group;
+  }
   return operand;
 }
 
@@ -145,14 +169,17 @@ private:
   /// Adds to a descriptor what leads to the rows of the own warpgroup.
   Value addWarpgroup(Value word, const SharedLayout &layout);
   void writeText();
+  /// Sets a 64-bit name to the descriptor of what starts at `offset`.
   void setDescriptor(StringRef name, const MatrixOperand &operand,
-                     unsigned index);
+                     int64_t offset);
 
   PartitionLowering &partition;
   WgmmaOp op;
   ImplicitLocOpBuilder builder;
   InFlightType type;
-  int64_t m, n, contraction, step;
+  int64_t m, contraction, step;
+  /// Of each instruction of a step.
+  SmallVector<int64_t, 2> columns;
   unsigned bits;
   std::optional<TileLayout> layoutC;
   Type typeA;
@@ -169,7 +196,7 @@ WgmmaProduct::WgmmaProduct(PartitionLowering &partition, WgmmaOp op)
     : partition(partition), op(op), builder(op.getLoc(), op),
       type(cast<InFlightType>(op.getType())) {
   m = type.getShape()[0];
-  n = type.getShape()[1];
+  columns = divideColumns(type.getShape()[1]);
   BufferType typeB = op.getB().getType();
   contraction = op.getDepth() ? static_cast<int64_t>(*op.getDepth())
                               : typeB.getShape()[0];
@@ -221,7 +248,8 @@ LogicalResult WgmmaProduct::readA() {
   FailureOr<SharedLayout> layout = partition.layoutOf(op, bufferType);
   if (failed(layout))
     return failure();
-  FailureOr<MatrixOperand> described = describe(op, *layout, contraction, step);
+  FailureOr<MatrixOperand> described =
+      describe(op, *layout, {m}, contraction, step);
   if (failed(described))
     return failure();
   a = *described;
@@ -262,7 +290,7 @@ LogicalResult WgmmaProduct::readB() {
   if (failed(layout))
     return failure();
   FailureOr<MatrixOperand> described =
-      describe(op, layout->transposed(), contraction, step);
+      describe(op, layout->transposed(), columns, contraction, step);
   if (failed(described))
     return failure();
   b = *described;
@@ -270,10 +298,10 @@ LogicalResult WgmmaProduct::readB() {
 }
 
 void WgmmaProduct::setDescriptor(StringRef name, const MatrixOperand &operand,
-                                 unsigned index) {
+                                 int64_t offset) {
   llvm::raw_string_ostream os(statement.text);
   std::string word = operand.word;
-  if (int64_t offset = operand.steps[index]) {
+  if (offset) {
     os << "add.s32 t, " << word << ", " << offset << ";\n";
     word = "t";
   }
@@ -290,28 +318,33 @@ void WgmmaProduct::writeText() {
   SmallVector<std::string> names;
   for (unsigned i = 0; i < layoutC->numRegisters(); ++i)
     names.push_back("$" + std::to_string(i));
-  std::string results = bracket(names);
   llvm::raw_string_ostream os(statement.text);
   os << "{\n.reg .b32 t;\n.reg .b64 da, db;\n"
      << "wgmma.fence.sync.aligned;\n";
   bool hasTranspose = bits == 16;
-  for (unsigned i = 0; i < b.steps.size(); ++i) {
+  Type typeB = op.getB().getType().getElementType();
+  for (unsigned i = 0; i < contraction / step; ++i) {
     std::string first = "da";
     if (a)
-      setDescriptor("da", *a, i);
+      setDescriptor("da", *a, a->steps[0][i]);
     else
       first = bracket(ArrayRef<std::string>(fragments).slice(4 * i, 4));
-    setDescriptor("db", b, i);
-    Type typeB = op.getB().getType().getElementType();
-    os << "wgmma.mma_async.sync.aligned.m64n" << n << 'k' << step << ".f32."
-       << spellType(typeA) << '.' << spellType(typeB) << ' ' << results << ", "
-       << first << ", db, " << (op.getC() || i > 0 ? 1 : 0) << ", 1, 1";
-    if (hasTranspose) {
-      if (a)
-        os << ", " << a->descriptor.mnMajor;
-      os << ", " << b.descriptor.mnMajor;
+    ArrayRef<std::string> left = names;
+    for (auto [n, steps] : llvm::zip_equal(columns, b.steps)) {
+      setDescriptor("db", b, steps[i]);
+      // Half a register for each column of 64 rows.
+      os << "wgmma.mma_async.sync.aligned.m64n" << n << 'k' << step << ".f32."
+         << spellType(typeA) << '.' << spellType(typeB) << ' '
+         << bracket(left.take_front(n / 2)) << ", " << first << ", db, "
+         << (op.getC() || i > 0 ? 1 : 0) << ", 1, 1";
+      left = left.drop_front(n / 2);
+      if (hasTranspose) {
+        if (a)
+          os << ", " << a->descriptor.mnMajor;
+        os << ", " << b.descriptor.mnMajor;
+      }
+      os << ";\n";
     }
-    os << ";\n";
   }
   os << "wgmma.commit_group.sync.aligned;\n}";
 }
