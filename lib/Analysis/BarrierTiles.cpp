@@ -155,17 +155,21 @@ void Compiler::findTileWhile(scf::WhileOp loop) {
 /// The op that computes the number of the next tile from what a counter in
 /// global memory says.
 void Compiler::findDealer() {
-  program.kernel.walk([&](ChannelUserOpInterface fill) {
-    Value sent = fill.getFilledElement().second;
-    auto isCounter = [](Value value) {
-      return value.getDefiningOp<LLVM::AtomicRMWOp>() != nullptr;
-    };
-    if (!sent || !needed.contains(fill) || !sent.getDefiningOp() ||
-        !reaches(sent, isCounter, {}))
+  auto isCounter = [](Value value) {
+    return value.getDefiningOp<LLVM::AtomicRMWOp>() != nullptr;
+  };
+  program.kernel.walk([&](Operation *op) {
+    Value dealt;
+    if (auto store = dyn_cast<ScalarStoreOp>(op))
+      dealt = store.getValue();
+    else if (auto fill = dyn_cast<ChannelUserOpInterface>(op))
+      dealt = fill.getFilledElement().second;
+    if (!dealt || !needed.contains(op) || !dealt.getDefiningOp() ||
+        !reaches(dealt, isCounter, {}))
       return;
     if (!tiles.empty())
-      return fail(fill, "tiles are dealt in more than one place");
-    tiles[sent.getDefiningOp()] = sent;
+      return fail(op, "tiles are dealt in more than one place");
+    tiles[dealt.getDefiningOp()] = dealt;
   });
 }
 
