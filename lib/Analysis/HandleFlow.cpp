@@ -44,10 +44,3 @@ SmallVector<UseGroup> attn::groupUses(Value value, Block *block) {
   });
   return order;
 }
-
-std::pair<WarpSpecializeOp, unsigned> attn::getPartition(Operation *op) {
-  for (; op; op = op->getParentOp())
-    if (auto parent = dyn_cast_or_null<WarpSpecializeOp>(op->getParentOp()))
-      return {parent, op->getParentRegion()->getRegionNumber()};
-  return {};
-}

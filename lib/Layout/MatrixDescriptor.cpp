@@ -1,4 +1,4 @@
-//===- MatrixDescriptor.cpp - Shared-memory operands of wgmma -------------===//
+//===- MatrixDescriptor.cpp - Operands in shared memory -------------------===//
 
 #include "attn/Layout/MatrixDescriptor.h"
 #include "Errors.h"
@@ -6,9 +6,12 @@
 using namespace mlir::attn;
 using llvm::Expected;
 
-uint64_t MatrixDescriptor::fields() const {
+uint64_t MatrixDescriptor::fields(MatrixInstruction instruction) const {
   uint64_t swizzle = spanBytes == 128 ? 1 : spanBytes == 64 ? 2 : 3;
-  return swizzle << 62 | static_cast<uint64_t>(strideBytes >> 4) << 32 |
+  // tcgen05 has a third bit of swizzle, which is for spans of atoms of other
+  // sizes, and the constant 0b001 in bits 46 to 48.
+  uint64_t version = instruction == MatrixInstruction::Tcgen05 ? 1 : 0;
+  return swizzle << 62 | version << 46 | static_cast<uint64_t>(strideBytes >> 4) << 32 |
          static_cast<uint64_t>(leadingBytes >> 4) << 16;
 }
 

@@ -11,6 +11,9 @@ using llvm::Expected;
 using llvm::SmallVector;
 using llvm::StringRef;
 
+/// Warps of a warpgroup (PTX ISA, wgmma and tcgen05.ld).
+static constexpr unsigned kWarpgroupWarps = 4;
+
 namespace {
 /// Bases of a two-dimensional unit, axis by axis.
 struct UnitBases {
@@ -248,15 +251,6 @@ static Error checkWarpgroups(unsigned warpgroups) {
   return Error::success();
 }
 
-/// Warp bits of the warps of warpgroups that have 32 rows of tensor memory
-/// each.
-static Expected<SmallVector<Coords>> tmemWarps(unsigned warpgroups) {
-  if (!llvm::isPowerOf2_32(warpgroups) || warpgroups > 8)
-    return makeError("expected a power of two up to 8 of warpgroups, got {0}",
-                     warpgroups);
-  return warpBases({4 * warpgroups, 1}, {32, 0}, {0, 0});
-}
-
 Expected<TileLayout> mlir::attn::wgmmaAccumulator(int64_t m, int64_t n,
                                                   unsigned warpgroups) {
   if (Error error = checkWarpgroups(warpgroups))
@@ -317,27 +311,103 @@ Expected<TransposeTiles> mlir::attn::transposeTiles(int64_t k, int64_t n,
   return TransposeTiles{*from, *to};
 }
 
-Expected<TileLayout> mlir::attn::tmem32x32b(int64_t n, unsigned warpgroups) {
-  Expected<SmallVector<Coords>> warps = tmemWarps(warpgroups);
-  if (!warps)
-    return warps.takeError();
-  if (Error error = checkMultiple("n", n, 1))
-    return std::move(error);
-  UnitBases unit;
-  unit.lanes = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}};
-  unit.warps = *warps;
-  return unit.build(int64_t(128) * warpgroups, 1, {{1, n}}, 4 * warpgroups);
+namespace {
+/// One instruction of a shape that repeats nothing.
+struct TmemUnit {
+  TmemShape shape;
+  llvm::StringLiteral name;
+  unsigned lanes;
+  /// Columns; that of 16x32bx2 is the least, with halves one column apart.
+  int64_t columns;
+  SmallVector<Coords, 2> registerBases;
+  SmallVector<Coords, 5> laneBases;
+};
+} // namespace
+
+/// PTX ISA, "tcgen05 matrix fragments" of each shape.
+static ArrayRef<TmemUnit> getTmemUnits() {
+  static const TmemUnit units[] = {
+      {TmemShape::S32x32b,
+       "32x32b",
+       32,
+       1,
+       {},
+       {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}}},
+      {TmemShape::S16x64b,
+       "16x64b",
+       16,
+       2,
+       {},
+       {{8, 0}, {0, 1}, {1, 0}, {2, 0}, {4, 0}}},
+      {TmemShape::S16x128b,
+       "16x128b",
+       16,
+       4,
+       {{8, 0}},
+       {{0, 1}, {0, 2}, {1, 0}, {2, 0}, {4, 0}}},
+      {TmemShape::S16x256b,
+       "16x256b",
+       16,
+       8,
+       {{0, 1}, {8, 0}},
+       {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}},
+      {TmemShape::S16x32bx2,
+       "16x32bx2",
+       16,
+       2,
+       {},
+       {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 1}}},
+  };
+  return units;
 }
 
-Expected<TileLayout> mlir::attn::tmem16x256b(int64_t n, unsigned warpgroups) {
-  Expected<SmallVector<Coords>> warps = tmemWarps(warpgroups);
-  if (!warps)
-    return warps.takeError();
-  if (Error error = checkMultiple("n", n, 8))
+static const TmemUnit &getTmemUnit(TmemShape shape) {
+  return getTmemUnits()[static_cast<unsigned>(shape)];
+}
+
+ArrayRef<TmemShape> mlir::attn::getTmemShapes() {
+  static constexpr TmemShape shapes[] = {
+      TmemShape::S32x32b, TmemShape::S16x64b, TmemShape::S16x128b,
+      TmemShape::S16x256b, TmemShape::S16x32bx2};
+  return shapes;
+}
+
+StringRef mlir::attn::stringifyTmemShape(TmemShape shape) {
+  return getTmemUnit(shape).name;
+}
+
+std::optional<TmemShape> mlir::attn::symbolizeTmemShape(StringRef name) {
+  for (const TmemUnit &unit : getTmemUnits())
+    if (unit.name == name)
+      return unit.shape;
+  return std::nullopt;
+}
+
+unsigned mlir::attn::getTmemLanes(TmemShape shape) {
+  return getTmemUnit(shape).lanes;
+}
+
+Expected<TileLayout> mlir::attn::tmemRegisters(TmemShape shape, int64_t m,
+                                               int64_t n) {
+  const TmemUnit &part = getTmemUnit(shape);
+  if (m != 128 && (m != 64 || part.lanes == 32))
+    return makeError("expected {0} rows for {1}, got {2}",
+                     part.lanes == 32 ? "128" : "64 or 128", part.name, m);
+  if (Error error = checkMultiple("n", n, part.columns))
     return std::move(error);
   UnitBases unit;
-  unit.registers = {{0, 1}, {8, 0}, {16, 0}};
-  unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
-  unit.warps = *warps;
-  return unit.build(int64_t(128) * warpgroups, 8, {{1, n / 8}}, 4 * warpgroups);
+  llvm::append_range(unit.registers, part.registerBases);
+  llvm::append_range(unit.lanes, part.laneBases);
+  int64_t columns = part.columns;
+  if (shape == TmemShape::S16x32bx2) {
+    int64_t split = (n & -n) / 2;
+    for (int64_t column = 1; column < split; column *= 2)
+      unit.registers.push_back({0, column});
+    unit.lanes.back() = {0, split};
+    columns = 2 * split;
+  }
+  if (part.lanes == 16 && m == 128)
+    unit.registers.push_back({16, 0});
+  unit.warps = {{m / 4, 0}, {m / 2, 0}};
+  return unit.build(m, columns, {{1, n / columns}}, kWarpgroupWarps);
 }

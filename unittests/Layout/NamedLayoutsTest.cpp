@@ -98,14 +98,12 @@ TEST(NamedLayouts, MmaM16N8K16Bytes) {
       [](int lane, int i) { return std::pair((lane % 4) * 4 + i, lane >> 2); });
 }
 
-TEST(NamedLayouts, WgmmaAndTensorMemory) {
+TEST(NamedLayouts, Wgmma) {
   // wgmma D: row = (warp % 4)*16 + lane/4 + 8*((i/2) % 2),
   //          col = (i/4)*8 + (lane % 4)*2 + i % 2.
   TileLayout accumulator = unwrap(wgmmaAccumulator(128, 80, 2));
   EXPECT_EQ(accumulator.numRegisters(), 40u);
   TileLayout operand = unwrap(wgmmaOperandA(64, 48, 16, 1));
-  TileLayout rows = unwrap(tmem32x32b(40, 1));
-  TileLayout quads = unwrap(tmem16x256b(40, 1));
   for (unsigned warp = 0; warp < 4; ++warp)
     for (unsigned lane = 0; lane < 32; ++lane)
       for (unsigned reg = 0; reg < 40; ++reg) {
@@ -118,14 +116,6 @@ TEST(NamedLayouts, WgmmaAndTensorMemory) {
           int k = reg / 8 * 16 + reg / 4 % 2 * 8 + lane % 4 * 2 + reg % 2;
           EXPECT_EQ(operand.coords({reg, lane, warp, 0}), Coords({row, k}));
         }
-        EXPECT_EQ(rows.coords({reg, lane, warp, 0}),
-                  Coords({32 * warp + lane, reg}));
-        // 16x256b: TMEM lane l/4 + 8*((r/2) % 2), column 8*(r/4) + 2*(l%4) +
-        // r%2; the second instruction has the lanes 16 further on.
-        unsigned half = reg / 4 % 2, r = reg % 4 + reg / 8 * 4;
-        EXPECT_EQ(quads.coords({reg, lane, warp, 0}),
-                  Coords({32 * warp + 16 * half + lane / 4 + 8 * (r / 2 % 2),
-                          8 * (r / 4) + 2 * (lane % 4) + r % 2}));
       }
 }
 
@@ -311,8 +301,12 @@ TEST(NamedLayouts, Errors) {
   expectError(transposeTiles(96, 32, 4),
               "expected 4 warps to share 96 x 32 elements in pieces of 32 x "
               "16");
-  expectError(tmem32x32b(64, 3),
-              "expected a power of two up to 8 of warpgroups, got 3");
+  expectError(tmemRegisters(TmemShape::S32x32b, 64, 64),
+              "expected 128 rows for 32x32b, got 64");
+  expectError(tmemRegisters(TmemShape::S16x64b, 96, 64),
+              "expected 64 or 128 rows for 16x64b, got 96");
+  expectError(tmemRegisters(TmemShape::S16x256b, 128, 12),
+              "expected n to be a positive multiple of 8, got 12");
   expectError(blocked({64, 40}, {1}, 4, {1, 0}),
               "expected shape, elements per thread and order of one rank, got "
               "2, 1 and 2");

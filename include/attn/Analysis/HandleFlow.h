@@ -37,10 +37,6 @@ struct UseGroup {
 /// The uses of `value` in and below `block`, in the block's order.
 SmallVector<UseGroup> groupUses(Value value, Block *block);
 
-/// The partition of an attn.warp_specialize that holds `op`: the op and the
-/// region's index, or null.
-std::pair<WarpSpecializeOp, unsigned> getPartition(Operation *op);
-
 } // namespace mlir::attn
 
 #endif // ATTN_ANALYSIS_HANDLEFLOW_H

@@ -1,10 +1,11 @@
-//===- MatrixDescriptor.h - Shared-memory operands of wgmma -----*- C++ -*-===//
+//===- MatrixDescriptor.h - Operands in shared memory -----------*- C++ -*-===//
 //
-// The 64-bit matrix descriptor of an operand of wgmma.mma_async that lies in
-// shared memory (PTX ISA, "Matrix Descriptor Format" and "Strides" of the
-// asynchronous warpgroup level matrix instructions): where rows and repetitions
-// lie, as multiples of 16 bytes, and the swizzle. Everything is read off the
-// buffer's SharedLayout; nothing is typed twice.
+// The 64-bit matrix descriptor of an operand of wgmma.mma_async or tcgen05.mma
+// that lies in shared memory (PTX ISA, "Matrix Descriptor Format" and "Strides"
+// of the asynchronous warpgroup level matrix instructions, "Shared memory
+// descriptor" of tcgen05): where rows and repetitions lie, as multiples of 16
+// bytes, and the swizzle. Everything is read off the buffer's SharedLayout;
+// nothing is typed twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,10 @@
 #include "attn/Layout/SharedLayout.h"
 
 namespace mlir::attn {
+
+/// The instructions that take descriptors. Their fields are the same but for a
+/// version that tcgen05 has.
+enum class MatrixInstruction { Wgmma, Tcgen05 };
 
 /// How the instruction finds the elements of an operand. "MN" is the dimension
 /// that is not contracted: M of operand A, N of operand B.
@@ -34,7 +39,8 @@ struct MatrixDescriptor {
   int64_t strideBytes = 0;
 
   /// The descriptor without the address.
-  uint64_t fields() const;
+  uint64_t
+  fields(MatrixInstruction instruction = MatrixInstruction::Wgmma) const;
   /// The descriptor of an operand that starts at `address`, a shared address in
   /// bytes. The address field takes multiples of 16 below 256 KB.
   uint64_t encode(uint32_t address) const {

@@ -90,12 +90,26 @@ struct TransposeTiles {
 llvm::Expected<TransposeTiles> transposeTiles(int64_t k, int64_t n,
                                               unsigned numWarps);
 
-/// tcgen05.ld/st 32x32b over (128 * warpgroups) x n columns of 32 bits: TMEM
-/// lane = row, register = column; each warpgroup has 128 rows.
-llvm::Expected<TileLayout> tmem32x32b(int64_t n, unsigned warpgroups);
-/// tcgen05.ld/st 16x256b over (128 * warpgroups) x n, n a multiple of 8: two
-/// instructions for each warp, one for each half of its 32 TMEM lanes.
-llvm::Expected<TileLayout> tmem16x256b(int64_t n, unsigned warpgroups);
+/// A shape of tcgen05.ld and tcgen05.st: which cells of tensor memory a lane's
+/// registers are (PTX ISA, "Data Movement Shape").
+enum class TmemShape { S32x32b, S16x64b, S16x128b, S16x256b, S16x32bx2 };
+
+/// All shapes.
+llvm::ArrayRef<TmemShape> getTmemShapes();
+/// The shape's name in an instruction, such as "16x256b".
+llvm::StringRef stringifyTmemShape(TmemShape shape);
+std::optional<TmemShape> symbolizeTmemShape(llvm::StringRef name);
+/// TMEM lanes that one instruction of the shape reaches: 32 or 16.
+unsigned getTmemLanes(TmemShape shape);
+
+/// A tile of m x n words of 32 bits in the registers of tcgen05.ld and st. The
+/// four warps of a warpgroup have m / 4 rows each: 32, which is all lanes of
+/// tensor memory that a warp reaches, or 16, of which 32x32b has none.
+/// Shapes of 16 lanes take two instructions for 32 rows; their registers take
+/// turns. n is a multiple of 1, 2, 4, 8 or 2, in the order of the shapes. Half
+/// of the lanes of 16x32bx2 have the columns behind those of the others, as far
+/// away as the largest power of two says that fits twice into n.
+llvm::Expected<TileLayout> tmemRegisters(TmemShape shape, int64_t m, int64_t n);
 
 } // namespace mlir::attn
 

@@ -131,6 +131,45 @@ LogicalResult MmaLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
   return verifyTile(*this, shape, elementType, emitError);
 }
 
+FailureOr<TmemShape> attn::parseTmemShape(AsmParser &parser) {
+  StringRef name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name))
+    return failure();
+  if (name.consume_front("shape_"))
+    if (std::optional<TmemShape> shape = symbolizeTmemShape(name))
+      return *shape;
+  InFlightDiagnostic diag = parser.emitError(loc, "expected one of ");
+  llvm::interleaveComma(getTmemShapes(), diag, [&](TmemShape shape) {
+    diag << "shape_" << stringifyTmemShape(shape);
+  });
+  return failure();
+}
+
+LogicalResult TmemRegsLayoutAttr::verify(EmitErrorFn emitError, TmemShape,
+                                         ArrayRef<int64_t> warps) {
+  if (warps != ArrayRef<int64_t>({kWarpgroupWarps, 1}))
+    return emitError() << "expected warps = [4, 1], which reach all lanes of "
+                          "tensor memory, got ["
+                       << warps << "]";
+  return success();
+}
+
+llvm::Expected<TileLayout>
+TmemRegsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
+  if (shape.size() != 2)
+    return makeError("expected a tile of rank 2 for #attn.tmem_regs, got "
+                     "rank " +
+                     Twine(shape.size()));
+  return tmemRegisters(getShape(), shape[0], shape[1]);
+}
+
+LogicalResult TmemRegsLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
+                                                 Type elementType,
+                                                 EmitErrorFn emitError) const {
+  return verifyTile(*this, shape, elementType, emitError);
+}
+
 LogicalResult OperandLayoutAttr::verify(EmitErrorFn emitError, int64_t index,
                                         Attribute parent) {
   if (index != 0 && index != 1)
@@ -168,9 +207,18 @@ LogicalResult SliceLayoutAttr::verify(EmitErrorFn emitError, int64_t dim,
                                       Attribute parent) {
   if (dim != 0 && dim != 1)
     return emitError() << "expected dim 0 or 1, got " << dim;
-  if (!isa<MmaLayoutAttr>(parent))
-    return emitError() << "expected the parent to be #attn.mma, got " << parent;
+  if (!isa<MmaLayoutAttr, TmemRegsLayoutAttr>(parent))
+    return emitError() << "expected the parent to be #attn.mma or "
+                          "#attn.tmem_regs, got "
+                       << parent;
   return success();
+}
+
+/// The least tile of `rows` rows that the registers of TMEM loads can hold.
+static llvm::Expected<TileLayout> getLeastTile(TmemRegsLayoutAttr layout,
+                                               int64_t rows) {
+  constexpr int64_t columnsOfEachShape = 8;
+  return tmemRegisters(layout.getShape(), rows, columnsOfEachShape);
 }
 
 llvm::Expected<TileLayout>
@@ -178,6 +226,14 @@ SliceLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   if (shape.size() != 1)
     return makeError("expected a tile of rank 1 for #attn.slice, got rank " +
                      Twine(shape.size()));
+  if (auto regs = dyn_cast<TmemRegsLayoutAttr>(getParent())) {
+    auto parent = getDim() == 1
+                      ? getLeastTile(regs, shape[0])
+                      : tmemRegisters(regs.getShape(), kTmemLanes, shape[0]);
+    if (!parent)
+      return parent.takeError();
+    return parent->slice(getDim());
+  }
   // The extent of the dropped dimension does not matter: the least one serves.
   WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
   auto parent = getDim() == 1 ? mmaAccumulator(shape[0], 8 * grid.n, grid)
@@ -195,11 +251,48 @@ LogicalResult SliceLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
 
 LogicalResult PartialLayoutAttr::verify(EmitErrorFn emitError,
                                         Attribute parent) {
-  if (!isa<MmaLayoutAttr, AutoLayoutAttr>(parent))
-    return emitError() << "expected the parent to be #attn.mma or #attn.auto, "
-                          "got "
+  if (!isa<MmaLayoutAttr, TmemRegsLayoutAttr, AutoLayoutAttr>(parent))
+    return emitError() << "expected the parent to be #attn.mma, "
+                          "#attn.tmem_regs or #attn.auto, got "
                        << parent;
   return success();
+}
+
+/// Partial sums beside the registers of TMEM loads: rows as there, and one
+/// column for each lane that shares a row.
+static llvm::Expected<TileLayout> getPartialTile(TmemRegsLayoutAttr layout,
+                                                 ArrayRef<int64_t> shape) {
+  auto tile = getLeastTile(layout, shape[0]);
+  if (!tile)
+    return tile.takeError();
+  unsigned ownerBits = tile->laneBitsAlong(1).size();
+  if (shape[1] != int64_t(1) << ownerBits)
+    return makeError("expected " + Twine(1 << ownerBits) +
+                     " columns, one for each owner of a row, got " +
+                     Twine(shape[1]));
+  auto unit = LinearLayout::get({{dimName(0), shape[0]}, {dimName(1), shape[1]}});
+  if (!unit)
+    return unit.takeError();
+  // Each basis moves along one dimension alone.
+  int64_t column = 1;
+  SmallVector<Coords> registers, lanes, warps;
+  for (unsigned bit = 0; 1u << bit < tile->numUnitRegisters(); ++bit)
+    if (int64_t row = tile->unit().basisAlong(kRegisterAxis, bit, dimName(0)))
+      registers.push_back({row, 0});
+  for (unsigned bit = 0; bit < TileLayout::laneBits; ++bit) {
+    int64_t row = tile->laneBasis(bit)[0];
+    lanes.push_back({row, row == 0 ? column : 0});
+    column *= row == 0 ? 2 : 1;
+  }
+  for (unsigned bit = 0; bit < tile->warpBits(); ++bit)
+    warps.push_back({tile->warpBasis(bit)[0], 0});
+  if (auto error = unit->addAxis(kRegisterAxis, registers))
+    return std::move(error);
+  if (auto error = unit->addAxis(kLaneAxis, lanes))
+    return std::move(error);
+  if (auto error = unit->addAxis(kWarpAxis, warps))
+    return std::move(error);
+  return TileLayout::get(*unit, {});
 }
 
 llvm::Expected<TileLayout>
@@ -207,6 +300,8 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   if (shape.size() != 2)
     return makeError("expected a tile of rank 2 for #attn.partial, got rank " +
                      Twine(shape.size()));
+  if (auto regs = dyn_cast<TmemRegsLayoutAttr>(getParent()))
+    return getPartialTile(regs, shape);
   auto parent = dyn_cast<MmaLayoutAttr>(getParent());
   if (!parent)
     return makeError("the parent's layout is not known yet");
@@ -383,7 +478,7 @@ RowLayoutAttr::toSharedLayout(ArrayRef<int64_t> shape,
 
 LogicalResult TransposedLayoutAttr::verify(EmitErrorFn emitError,
                                            Attribute inner) {
-  if (!isa<BufferLayoutAttrInterface>(inner))
+  if (!isa<BufferLayoutAttrInterface>(inner) || isa<TmemLayoutAttr>(inner))
     return emitError() << "expected a buffer layout inside, got " << inner;
   // Twice is not at all; a chain of them could be as deep as a file is long.
   if (isa<TransposedLayoutAttr>(inner))
@@ -407,6 +502,40 @@ TransposedLayoutAttr::toSharedLayout(ArrayRef<int64_t> shape,
   return inner->transposed();
 }
 
+LogicalResult TmemLayoutAttr::verify(EmitErrorFn emitError, int64_t m) {
+  if (m != 64 && m != 128)
+    return emitError() << "expected m = 64 or m = 128, got " << m;
+  return success();
+}
+
+llvm::Expected<TensorMemoryLayout>
+TmemLayoutAttr::toTensorMemoryLayout(ArrayRef<int64_t> shape,
+                                     unsigned elementBits) const {
+  if (shape.size() != 2 || shape[0] != getM())
+    return makeError("expected a slot of " + Twine(getM()) +
+                     " rows of one or more columns for #attn.tmem, got " +
+                     Twine(shape[0]) + " x " +
+                     Twine(shape.size() == 2 ? shape[1] : 1));
+  auto layout = TensorMemoryLayout::get(shape[0], shape[1], elementBits);
+  if (layout && layout->columns() > kTmemColumns)
+    return makeError("expected at most " + Twine(kTmemColumns) +
+                     " columns of 32 bits in tensor memory, got " +
+                     Twine(layout->columns()));
+  return layout;
+}
+
+LogicalResult FieldAttr::verify(EmitErrorFn emitError, StringRef name,
+                                int64_t first, int64_t columns) {
+  if (name.empty())
+    return emitError() << "expected a field with a name, got none";
+  if (first < 0 || columns < 1 || first > kTmemColumns ||
+      columns > kTmemColumns - first)
+    return emitError() << "expected columns between 0 and " << kTmemColumns
+                       << " for field '" << name << "', got " << columns
+                       << " from " << first << " on";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Layouts of types
 //===----------------------------------------------------------------------===//
@@ -425,6 +554,15 @@ llvm::Expected<SharedLayout> attn::getSharedLayout(BufferType type) {
     return makeError("expected a buffer whose layout is chosen");
   return layout.toSharedLayout(type.getSlotShape(),
                                type.getElementType().getIntOrFloatBitWidth());
+}
+
+llvm::Expected<TensorMemoryLayout>
+attn::getTensorMemoryLayout(BufferType type) {
+  auto layout = dyn_cast<BufferLayoutAttrInterface>(type.getLayout());
+  if (!layout)
+    return makeError("expected a buffer whose layout is chosen");
+  return layout.toTensorMemoryLayout(
+      type.getSlotShape(), type.getElementType().getIntOrFloatBitWidth());
 }
 
 bool attn::isTile(Type type) {

@@ -57,7 +57,7 @@ void BufferType::print(AsmPrinter &printer) const {
 
 LogicalResult BufferType::verify(EmitErrorFn emitError, ArrayRef<int64_t> shape,
                                  Type elementType, Attribute layout,
-                                 MemorySpace) {
+                                 MemorySpace space) {
   if (shape.empty() || shape.size() > 3)
     return emitError() << "expected a buffer of rank 1, 2 or 3, got rank "
                        << shape.size();
@@ -84,11 +84,14 @@ LogicalResult BufferType::verify(EmitErrorFn emitError, ArrayRef<int64_t> shape,
   if (!chosen)
     return emitError() << "expected a buffer layout or #attn.auto, got "
                        << layout;
-  auto result =
-      chosen.toSharedLayout(shape.size() == 3 ? shape.drop_front() : shape,
-                            elementType.getIntOrFloatBitWidth());
-  if (!result)
+  ArrayRef<int64_t> slot = shape.size() == 3 ? shape.drop_front() : shape;
+  unsigned bits = elementType.getIntOrFloatBitWidth();
+  if (space == MemorySpace::Tmem) {
+    if (auto result = chosen.toTensorMemoryLayout(slot, bits); !result)
+      return emitError() << llvm::toString(result.takeError());
+  } else if (auto result = chosen.toSharedLayout(slot, bits); !result) {
     return emitError() << llvm::toString(result.takeError());
+  }
   return success();
 }
 
@@ -105,6 +108,10 @@ llvm::Expected<int64_t> BufferType::getSlotBytes() const {
   if (!layout)
     return layout.takeError();
   return llvm::alignTo(layout->sizeBytes(), layout->alignment());
+}
+
+int64_t BufferType::getSlotColumns() const {
+  return llvm::cantFail(getTensorMemoryLayout(*this)).columns();
 }
 
 BufferType BufferType::withLayout(Attribute layout) const {
@@ -217,29 +224,51 @@ LogicalResult TensorMapType::verify(EmitErrorFn emitError,
 }
 
 //===----------------------------------------------------------------------===//
-// InFlightType: !attn.inflight<128x64xf32>
+// InFlightType: !attn.inflight<128x64xf32>, !attn.inflight<128x64xf32, #layout>
 //===----------------------------------------------------------------------===//
 
 Type InFlightType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<int64_t> shape;
   Type elementType;
+  Attribute layout;
   if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
-      parser.parseType(elementType) || parser.parseGreater())
+      parser.parseType(elementType) ||
+      (succeeded(parser.parseOptionalComma()) &&
+       parser.parseAttribute(layout)) ||
+      parser.parseGreater())
     return {};
   return parser.getChecked<InFlightType>(loc, parser.getContext(), shape,
-                                         elementType);
+                                         elementType, layout);
 }
 
 void InFlightType::print(AsmPrinter &printer) const {
   printer << '<';
   printer.printDimensionList(getShape());
-  printer << 'x' << getElementType() << '>';
+  printer << 'x' << getElementType();
+  if (getLayout())
+    printer << ", " << getLayout();
+  printer << '>';
 }
 
 LogicalResult InFlightType::verify(EmitErrorFn emitError,
-                                   ArrayRef<int64_t> shape, Type elementType) {
+                                   ArrayRef<int64_t> shape, Type elementType,
+                                   Attribute layout) {
+  if (layout) {
+    auto chosen = dyn_cast<TileLayoutAttrInterface>(layout);
+    if (!chosen)
+      return emitError() << "expected a layout of a register tile, got "
+                         << layout;
+    if (!elementType.isIntOrFloat() ||
+        elementType.getIntOrFloatBitWidth() != 32)
+      return emitError() << "expected elements of 32 bits, got " << elementType;
+    auto tile =
+        chosen.toTileLayout(shape, elementType.getIntOrFloatBitWidth());
+    if (!tile)
+      return emitError() << llvm::toString(tile.takeError());
+    return success();
+  }
   if (shape.size() != 2)
     return emitError() << "expected an accumulator of rank 2, got rank "
                        << shape.size();

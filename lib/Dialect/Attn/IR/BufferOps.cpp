@@ -16,9 +16,10 @@ void AllocOp::getAsmResultNames(
 }
 
 void SlotOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  auto ring = getSource().getDefiningOp<AllocOp>();
   std::optional<StringRef> name;
-  if (ring)
+  if (auto ring = getSource().getDefiningOp<AllocOp>())
+    name = ring.getName();
+  else if (auto ring = getSource().getDefiningOp<TmemAllocOp>())
     name = ring.getName();
   setName(getResult(), name ? (*name + "_slot").str() : "slot");
 }
@@ -37,6 +38,13 @@ LogicalResult AllocOp::verify() {
 //===----------------------------------------------------------------------===//
 // SlotOp
 //===----------------------------------------------------------------------===//
+
+/// Views that are of bytes in shared memory alone.
+static LogicalResult verifyShared(Operation *op, BufferType buffer) {
+  if (buffer.getSpace() != MemorySpace::Shared)
+    return op->emitOpError("expected a buffer in shared memory, got ") << buffer;
+  return success();
+}
 
 /// The checks that all views share: element type and memory space stay.
 static LogicalResult verifyView(Operation *op, BufferType source,
@@ -78,6 +86,8 @@ LogicalResult TransposeOp::verify() {
   if (source.getRank() != 2 || result.getRank() != 2)
     return emitOpError("expected buffers of rank 2, got ")
            << source << " and " << result;
+  if (failed(verifyShared(*this, source)))
+    return failure();
   if (source.getShape()[0] != result.getShape()[1] ||
       source.getShape()[1] != result.getShape()[0])
     return emitOpError("expected the extents of the source exchanged, got ")
@@ -113,6 +123,8 @@ LogicalResult ReinterpretOp::verify() {
     return emitOpError("expected the memory space ")
            << stringifyMemorySpace(source.getSpace()) << " of the source, got "
            << stringifyMemorySpace(result.getSpace());
+  if (failed(verifyShared(*this, source)))
+    return failure();
   if (isAuto(source.getLayout()) || isAuto(result.getLayout()))
     return success();
   auto bytes = [](BufferType type) {
@@ -167,7 +179,7 @@ static LogicalResult verifyTransfer(Operation *op, RankedTensorType tile,
     return op->emitOpError("expected the element type ")
            << tile.getElementType() << " of the tile, got "
            << buffer.getElementType();
-  return success();
+  return verifyShared(op, buffer);
 }
 
 LogicalResult LocalLoadOp::verify() {

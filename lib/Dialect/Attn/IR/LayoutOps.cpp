@@ -35,13 +35,13 @@ Attribute attn::followLink(Attribute layout, LayoutRelation relation) {
       return partial.getParent();
     return {};
   case LayoutRelation::TileOf:
-    if (isa<MmaLayoutAttr>(layout))
+    if (isa<MmaLayoutAttr, TmemRegsLayoutAttr>(layout))
       return SliceLayoutAttr::get(context, 1, layout);
     if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
       return SliceLayoutAttr::get(context, 1, partial.getParent());
     return {};
   case LayoutRelation::TileOfPartial:
-    if (isa<MmaLayoutAttr>(layout))
+    if (isa<MmaLayoutAttr, TmemRegsLayoutAttr>(layout))
       return PartialLayoutAttr::get(context, layout);
     return {};
   }
@@ -171,4 +171,16 @@ void NarrowOperandOp::getLayoutAnchors(MmaLayoutAttr accumulator,
 Attribute NarrowOperandOp::getOperandLayout(OpOperand &,
                                             MmaLayoutAttr accumulator) {
   return accumulator;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor memory
+//===----------------------------------------------------------------------===//
+
+void TmemWaitOp::getLayoutAnchors(MmaLayoutAttr,
+                                  SmallVectorImpl<LayoutAnchor> &anchors) {
+  for (auto [source, result] : llvm::zip(getSources(), getResults()))
+    if (isa<AutoLayoutAttr>(getEncoding(result)))
+      anchors.push_back(
+          {result, cast<InFlightType>(source.getType()).getLayout()});
 }

@@ -1,9 +1,85 @@
 //===- Tcgen05Ops.cpp - Matrix instructions of one thread -----------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Layout/TensorInstruction.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+int64_t Tcgen05MmaOp::getContraction() {
+  return getDepth().value_or(getA().getType().getShape()[1]);
+}
+
+LogicalResult Tcgen05MmaOp::verify() {
+  BufferType a = getA().getType(), b = getB().getType(), d = getD().getType();
+  for (auto [name, operand] :
+       {std::pair("a", a), std::pair("b", b), std::pair("d", d)})
+    if (operand.getRank() != 2)
+      return emitOpError("expected '")
+             << name << "' of rank 2, got rank " << operand.getRank();
+  if (!(*this)->getParentOfType<ElectOp>())
+    return emitOpError("expected an attn.elect around it, whose thread starts "
+                       "the product");
+  if (b.isTmem())
+    return emitOpError("expected 'b' in shared memory, got ") << b;
+  for (BufferType buffer : {d, a})
+    if ((buffer == d && !d.isTmem()) ||
+        (buffer.isTmem() && isAuto(buffer.getLayout())))
+      return emitOpError("expected a buffer in tensor memory with its layout, "
+                         "got ")
+             << buffer;
+  int64_t contraction = getContraction();
+  if (getDepth() && (contraction < 1 || contraction > a.getShape()[1] ||
+                     contraction > b.getShape()[0]))
+    return emitOpError("expected a depth from 1 to the contraction extents ")
+           << a.getShape()[1] << " and " << b.getShape()[0] << ", got "
+           << contraction;
+  if (!getDepth() && a.getShape()[1] != b.getShape()[0])
+    return emitOpError("expected the contraction extents of 'a' and 'b' to "
+                       "agree, got ")
+           << a.getShape()[1] << " and " << b.getShape()[0];
+  if (a.getShape()[0] != d.getShape()[0] || b.getShape()[1] != d.getShape()[1])
+    return emitOpError("expected an accumulator of ")
+           << a.getShape()[0] << " x " << b.getShape()[1] << ", got "
+           << d.getShape()[0] << " x " << d.getShape()[1];
+  Type type = b.getElementType();
+  if (a.getElementType() != type || (!type.isF16() && !type.isBF16()) ||
+      !d.getElementType().isF32())
+    return emitOpError("expected operands of f16, or of bf16, and an "
+                       "accumulator of f32, got ")
+           << a.getElementType() << ", " << type << " and "
+           << d.getElementType();
+  auto shape = chooseTensorInstruction(d.getShape()[0], d.getShape()[1],
+                                       contraction,
+                                       type.getIntOrFloatBitWidth());
+  if (!shape)
+    return emitOpError() << llvm::toString(shape.takeError());
+  return success();
+}
+
+Value Tcgen05MmaOp::getAccumulator() {
+  return matchPattern(getAccumulate(), m_Zero()) ? Value() : getD();
+}
+
+Value Tcgen05MmaOp::getProduct() { return getD(); }
+
+ProductCompletion Tcgen05MmaOp::getCompletion() {
+  return ProductCompletion::Barrier;
+}
+
+int64_t Tcgen05MmaOp::getDepthStep() { return 16; }
+
+void Tcgen05MmaOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getAMutable());
+  effects.emplace_back(MemoryEffects::Read::get(), &getBMutable());
+  if (getAccumulator())
+    effects.emplace_back(MemoryEffects::Read::get(), &getDMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getDMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), TensorAccesses::get());
+}
 
 LogicalResult Tcgen05CommitOp::verify() {
   if ((*this)->getParentOfType<ElectOp>())

@@ -256,3 +256,10 @@ void ClusterLeaderOp::getSuccessorRegions(
     RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &successors) {
   getRegionsOrParent(*this, point, successors);
 }
+
+std::pair<WarpSpecializeOp, unsigned> attn::getPartition(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto parent = dyn_cast_or_null<WarpSpecializeOp>(op->getParentOp()))
+      return {parent, op->getParentRegion()->getRegionNumber()};
+  return {};
+}

@@ -1,7 +1,7 @@
 //===- AsyncEngine.h - What accesses memory later than its op ---*- C++ -*-===//
 //
-// An asynchronous op starts accesses to shared memory that an engine carries
-// out. What analyses have to know of an engine is a row here; a dialect that
+// An asynchronous op starts accesses to shared or tensor memory that an engine
+// carries out. What analyses have to know of an engine is a row here; a dialect that
 // adds an engine makes a row of its own. Engines are the same if their rows
 // are.
 //
@@ -33,6 +33,9 @@ struct AsyncEngine {
   /// Through the async proxy (PTX ISA, Async proxy).
   bool isAsyncProxy;
   Completion completion;
+  /// Its accesses to tensor memory are ordered with those of other threads by
+  /// tcgen05.fence only (PTX ISA, tcgen05 memory consistency model).
+  bool isTensorCore = false;
 };
 
 /// cp.async (PTX ISA, cp.async): generic proxy, groups of a thread.
@@ -55,6 +58,24 @@ inline constexpr AsyncEngine kBulkStores = {
     "which an attn.tma.store still reads",
     "it starts here; an attn.tma.wait has to cover its group",
     /*isAsyncProxy=*/true, AsyncEngine::Completion::Groups};
+/// tcgen05.mma (PTX ISA, tcgen05.mma): a commit signals an mbarrier.
+inline constexpr AsyncEngine kTensorProducts = {
+    "which an attn.tcgen05.mma still reads",
+    "it starts here; the mbarrier of its commit has to be awaited",
+    /*isAsyncProxy=*/true, AsyncEngine::Completion::Barrier,
+    /*isTensorCore=*/true};
+/// tcgen05.ld: a wait covers all loads of a thread.
+inline constexpr AsyncEngine kTensorLoads = {
+    "which an attn.tmem.load still reads",
+    "it starts here; an attn.tmem.wait has to cover it",
+    /*isAsyncProxy=*/false, AsyncEngine::Completion::Groups,
+    /*isTensorCore=*/true};
+/// tcgen05.st: a wait covers all stores of a thread.
+inline constexpr AsyncEngine kTensorStores = {
+    "which an attn.tmem.store still writes",
+    "it starts here; an attn.tmem.store_wait has to cover it",
+    /*isAsyncProxy=*/false, AsyncEngine::Completion::Groups,
+    /*isTensorCore=*/true};
 /// st.async (PTX ISA, st.async): generic proxy, an mbarrier counts its bytes.
 inline constexpr AsyncEngine kSends = {
     "whose store is not awaited",

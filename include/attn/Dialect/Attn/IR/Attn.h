@@ -14,6 +14,7 @@
 #include "attn/Dialect/Attn/IR/PlanParameters.h"
 #include "attn/Dialect/Attn/IR/ProductCompletion.h"
 #include "attn/Layout/SharedLayout.h"
+#include "attn/Layout/TensorMemoryLayout.h"
 #include "attn/Layout/TileLayout.h"
 #include "attn/Problem/Mask.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -76,6 +77,11 @@ struct WgmmaGroups : public SideEffects::Resource::Base<WgmmaGroups> {
   StringRef getName() final { return "attn.wgmma_groups"; }
 };
 
+/// Resource of the loads and stores of tensor memory that a thread has started.
+struct TensorAccesses : public SideEffects::Resource::Base<TensorAccesses> {
+  StringRef getName() final { return "attn.tensor_accesses"; }
+};
+
 /// 32-bit registers of an SM, and so of a CTA.
 inline constexpr int64_t kRegisterFile = 65536;
 
@@ -117,6 +123,13 @@ llvm::Expected<TileLayout> getTileLayout(RankedTensorType type);
 /// The layout of one slot of a buffer. An error if it is auto or does not fit.
 llvm::Expected<SharedLayout> getSharedLayout(BufferType type);
 
+/// The layout of one slot of a buffer in tensor memory. An error if its layout is
+/// of shared memory, auto, or does not fit.
+llvm::Expected<TensorMemoryLayout> getTensorMemoryLayout(BufferType type);
+
+/// Reads a shape of #attn.tmem_regs: shape_32x32b.
+FailureOr<TmemShape> parseTmemShape(AsmParser &parser);
+
 /// True if the type is a register tile: a static tensor with an attn layout.
 bool isTile(Type type);
 
@@ -133,7 +146,7 @@ bool isAuto(Attribute layout);
 inline constexpr int64_t kRowOwners = 4;
 
 /// The type of partial sums (f32) of `rows` rows, one for each lane that shares
-/// a row, in a layout that attn-infer-layouts has yet to choose.
+/// a row of an accumulator, in a layout that attn-infer-layouts has yet to choose.
 RankedTensorType getPartialSumsType(MLIRContext *context, int64_t rows);
 
 /// True for a grid of warps over (rows, columns) that tiles can have: two
@@ -161,5 +174,17 @@ void registerAttnDialect(DialectRegistry &registry);
 
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnOps.h.inc"
+
+namespace mlir::attn {
+
+/// The partition of an attn.warp_specialize that holds `op`: the op and the
+/// region's index, or null.
+std::pair<WarpSpecializeOp, unsigned> getPartition(Operation *op);
+
+/// The allocation of tensor memory behind a buffer, through views; null if there
+/// is none.
+TmemAllocOp findTmemAlloc(Value buffer);
+
+} // namespace mlir::attn
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTN_H

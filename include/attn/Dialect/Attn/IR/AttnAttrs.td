@@ -130,6 +130,36 @@ def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
   let genVerifyDecl = 1;
 }
 
+/// The shape of a TMEM load or store, spelled as in #nvvm.tcgen05_ldst_shape.
+def Attn_TmemShapeParameter : AttrOrTypeParameter<"::mlir::attn::TmemShape",
+    "the instruction's shape"> {
+  let parser = "::mlir::attn::parseTmemShape($_parser)";
+  let printer = "$_printer << \"shape_\" << ::mlir::attn::stringifyTmemShape($_self)";
+}
+
+def Attn_TmemRegsLayoutAttr : Attn_TileLayoutAttr<"TmemRegsLayout", "tmem_regs"> {
+  let summary = "the registers of tcgen05.ld and tcgen05.st";
+  let description = [{
+    A tile of 128 or 64 rows as a warpgroup holds it that has loaded words of 32
+    bits from tensor memory with a shape of `tcgen05.ld` (PTX ISA, "Data Movement
+    Shape"): `shape_32x32b`, `shape_16x64b`, `shape_16x128b`, `shape_16x256b` or
+    `shape_16x32bx2`. Warp `w` has the rows from `32 w` or `16 w` on. With
+    `shape_32x32b`, which needs 128 rows, each thread has a whole row; with
+    `shape_16x256b` and 64 rows the layout is that of `#attn.mma`.
+
+    `warps` is the grid of warps over (rows, columns). Only four warps reach all
+    lanes of tensor memory, so it is [4, 1].
+
+    Example: `tensor<128x64xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>` has
+    64 registers a thread.
+  }];
+  let parameters = (ins
+    Attn_TmemShapeParameter:$shape,
+    ArrayRefParameter<"int64_t">:$warps);
+  let assemblyFormat = "`<` $shape `,` `warps` `=` `[` $warps `]` `>`";
+  let genVerifyDecl = 1;
+}
+
 def Attn_OperandLayoutAttr : Attn_TileLayoutAttr<"OperandLayout", "operand"> {
   let summary = "operand fragments of the matrix instruction of a layout";
   let description = [{
@@ -157,7 +187,7 @@ def Attn_SliceLayoutAttr : Attn_TileLayoutAttr<"SliceLayout", "slice"> {
   }];
   let parameters = (ins
     "int64_t":$dim,
-    AttrParameter<"::mlir::Attribute", "#attn.mma, the layout of the rank-2 tile">:$parent);
+    AttrParameter<"::mlir::Attribute", "#attn.mma or #attn.tmem_regs, the layout of the rank-2 tile">:$parent);
   let assemblyFormat = "`<` `dim` `=` $dim `,` `parent` `=` $parent `>`";
   let genVerifyDecl = 1;
 }
@@ -168,13 +198,14 @@ def Attn_PartialLayoutAttr : Attn_TileLayoutAttr<"PartialLayout", "partial"> {
     Rows as in `parent`; one column for each group of threads that owns
     different columns of the same row, so each thread holds one value a row.
     The extent along dimension 1 is the number of such groups (4 for
-    `#attn.mma<warps = [4, 1]>`). With `#attn.auto` as parent,
+    `#attn.mma<warps = [4, 1]>`, 1 for `shape_32x32b` of `#attn.tmem_regs`, 2 for
+    `shape_16x64b` and `shape_16x32bx2`, 4 for the others). With `#attn.auto` as parent,
     `attn-infer-layouts` chooses it.
 
     Example: `tensor<128x4xf32, #attn.partial<parent = #attn.mma<warps = [4, 1]>>>`.
   }];
   let parameters = (ins
-    AttrParameter<"::mlir::Attribute", "#attn.mma, the layout of the rank-2 tile, or #attn.auto">:$parent);
+    AttrParameter<"::mlir::Attribute", "#attn.mma or #attn.tmem_regs, the layout of the rank-2 tile, or #attn.auto">:$parent);
   let assemblyFormat = "`<` `parent` `=` $parent `>`";
   let genVerifyDecl = 1;
 }
@@ -221,9 +252,10 @@ def Attn_BlockedLayoutAttr : Attn_TileLayoutAttr<"BlockedLayout", "blocked"> {
 // Layouts of buffers
 //===----------------------------------------------------------------------===//
 
-class Attn_BufferLayoutAttr<string name, string mnemonic, list<Trait> traits = []>
-    : Attn_Attr<name, mnemonic, traits # [
-        DeclareAttrInterfaceMethods<Attn_BufferLayoutInterface>]>;
+/// A layout of buffers in shared memory, or one that answers `method` alone.
+class Attn_BufferLayoutAttr<string name, string mnemonic, string method = "toSharedLayout">
+    : Attn_Attr<name, mnemonic, [
+        DeclareAttrInterfaceMethods<Attn_BufferLayoutInterface, [method]>]>;
 
 def Attn_SwizzledLayoutAttr : Attn_BufferLayoutAttr<"SwizzledLayout", "swizzled"> {
   let summary = "rows in shared memory, 16-byte chunks permuted by the row";
@@ -261,6 +293,48 @@ def Attn_TransposedLayoutAttr
     AttrParameter<"::mlir::Attribute", "layout of the untransposed slot">:$inner);
   let assemblyFormat = "`<` $inner `>`";
   let genVerifyDecl = 1;
+}
+
+def Attn_TmemLayoutAttr
+    : Attn_BufferLayoutAttr<"TmemLayout", "tmem", "toTensorMemoryLayout"> {
+  let summary = "rows in the lanes of tensor memory";
+  let description = [{
+    A slot of `m` rows in tensor memory, which has 128 lanes of 512 columns of 32
+    bits, where `attn.tcgen05.mma` with M = `m` has its accumulator and its operand
+    `a` (PTX ISA, "Data path layout organization"). With `m = 128` row r is lane r;
+    with `m = 64` it is lane `32 (r / 16) + r % 16`. Elements of 32 bits take a
+    column each; those of 16 bits are packed, two neighbours in a column, as operand
+    `a` is.
+
+    Example: `!attn.buffer<128x128xf16, #attn.tmem<m = 128>, tmem>` has 64 columns.
+  }];
+  let parameters = (ins "int64_t":$m);
+  let assemblyFormat = "`<` `m` `=` $m `>`";
+  let genVerifyDecl = 1;
+}
+
+def Attn_FieldAttr : Attn_Attr<"Field", "field"> {
+  let summary = "a name for columns of an allocation of tensor memory";
+  let description = [{
+    `columns` columns of 32 bits from column `first` of each slot of an
+    `attn.tmem_alloc` on. Fields may overlap: they are the ways to see the same
+    columns, one after the other. `attn.tmem.field` makes a view of one.
+
+    Example: `#attn.field<"p", 64, 64>`.
+  }];
+  let parameters = (ins
+    StringRefParameter<"its name in the allocation">:$name,
+    "int64_t":$first,
+    "int64_t":$columns);
+  let assemblyFormat = "`<` $name `,` $first `,` $columns `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getEnd() const { return getFirst() + getColumns(); }
+    /// True if the two have columns in common.
+    bool overlaps(FieldAttr other) const {
+      return getFirst() < other.getEnd() && other.getFirst() < getEnd();
+    }
+  }];
 }
 
 //===----------------------------------------------------------------------===//

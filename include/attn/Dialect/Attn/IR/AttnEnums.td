@@ -64,6 +64,11 @@ def Attn_SignalKind : Attn_I32Enum<"SignalKind",
   I32EnumAttrCase<"Tx", 1, "tx">,
   I32EnumAttrCase<"Commit", 2, "commit">]>;
 
+def Attn_TensorFence : Attn_I32Enum<"TensorFence",
+    "which side of a signal a fence of tensor memory stands on", [
+  I32EnumAttrCase<"Before", 0, "before">,
+  I32EnumAttrCase<"After", 1, "after">]>;
+
 def Attn_TileScheduler : Attn_I32Enum<"TileScheduler",
     "which tiles a CTA computes, and in which order", [
   I32EnumAttrCase<"Single", 0, "single">,
@@ -79,6 +84,7 @@ def Attn_SoftmaxPolicyAttr : Attn_EnumAttr<Attn_SoftmaxPolicy, "softmax_policy">
 def Attn_EpilogueKindAttr : Attn_EnumAttr<Attn_EpilogueKind, "epilogue_kind">;
 def Attn_KeyOrderAttr : Attn_EnumAttr<Attn_KeyOrder, "key_order">;
 def Attn_ReduceKindAttr : Attn_EnumAttr<Attn_ReduceKind, "reduce_kind">;
+def Attn_TensorFenceAttr : Attn_EnumAttr<Attn_TensorFence, "tensor_fence">;
 def Attn_TileSchedulerAttr : Attn_EnumAttr<Attn_TileScheduler, "tile_scheduler">;
 def Attn_KVPhaseAttr : Attn_EnumAttr<Attn_KVPhase, "kv_phase">;
 

@@ -33,7 +33,7 @@ class AttnRequiresSM<int sm>
 def Attn_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{
-    An op that starts accesses to shared memory which end later, closes a group of
+    An op that starts accesses to shared or tensor memory which end later, closes a group of
     them, or waits for groups. Its accesses are those that
     `MemoryEffectOpInterface` states for its operands; an op that only closes or
     waits has none.
@@ -309,15 +309,27 @@ def Attn_TileLayoutInterface : AttrInterface<"TileLayoutAttrInterface"> {
 def Attn_BufferLayoutInterface : AttrInterface<"BufferLayoutAttrInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{
-    A layout of a buffer in shared memory: at which offset each element lies.
-    Shapes are those of one slot; a leading ring dimension is not part of it.
+    A layout of a buffer in shared memory, at which offset each element lies, or in
+    tensor memory, in which lane and column. A layout answers one of the two
+    methods. Shapes are those of one slot; a leading ring dimension is not part of
+    it.
   }];
   let methods = [
     InterfaceMethod<[{
       Returns the layout of a slot of `shape` with elements of `elementBits`
       bits, or an error that says why this layout cannot hold such a slot.
     }], "::llvm::Expected<::mlir::attn::SharedLayout>", "toSharedLayout",
-      (ins "::llvm::ArrayRef<int64_t>":$shape, "unsigned":$elementBits)>,
+      (ins "::llvm::ArrayRef<int64_t>":$shape, "unsigned":$elementBits), "", [{
+      return ::llvm::createStringError(
+          "expected a layout of shared memory, got one of tensor memory");
+    }]>,
+    InterfaceMethod<"Returns the same of a slot in tensor memory.",
+      "::llvm::Expected<::mlir::attn::TensorMemoryLayout>",
+      "toTensorMemoryLayout",
+      (ins "::llvm::ArrayRef<int64_t>":$shape, "unsigned":$elementBits), "", [{
+      return ::llvm::createStringError(
+          "expected a layout of tensor memory, got one of shared memory");
+    }]>,
   ];
 }
 

@@ -14,6 +14,7 @@ include "attn/Dialect/Attn/IR/ChannelOps.td"
 include "attn/Dialect/Attn/IR/TmaOps.td"
 include "attn/Dialect/Attn/IR/WgmmaOps.td"
 include "attn/Dialect/Attn/IR/Tcgen05Ops.td"
+include "attn/Dialect/Attn/IR/TmemOps.td"
 include "attn/Dialect/Attn/IR/WarpSpecializeOps.td"
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

@@ -9,7 +9,7 @@ include "attn/Dialect/Attn/IR/AttnEnums.td"
 def Attn_BufferType : Attn_Type<"Buffer", "buffer"> {
   let summary = "a mutable region of on-chip memory";
   let description = [{
-    A handle to memory that the threads of a CTA share. The shape is that of
+    A handle to shared or tensor memory of a CTA. The shape is that of
     one slot, with a leading dimension for the slots of a ring when the rank is
     3. `layout` says where the elements of one slot lie; slots follow each
     other. `#attn.auto` until `attn-infer-layouts` has run.
@@ -31,6 +31,9 @@ def Attn_BufferType : Attn_Type<"Buffer", "buffer"> {
     ::llvm::ArrayRef<int64_t> getSlotShape() const;
     /// Bytes of one slot under the buffer's layout; the layout is not auto.
     ::llvm::Expected<int64_t> getSlotBytes() const;
+    bool isTmem() const { return getSpace() == MemorySpace::Tmem; }
+    /// Columns of 32 bits of one slot in tensor memory.
+    int64_t getSlotColumns() const;
     /// The same buffer with another layout.
     BufferType withLayout(::mlir::Attribute layout) const;
   }];
@@ -126,17 +129,27 @@ def Attn_TensorMapType : Attn_Type<"TensorMap", "tensor_map"> {
 }
 
 def Attn_InFlightType : Attn_Type<"InFlight", "inflight"> {
-  let summary = "an accumulator that wgmma is still writing";
+  let summary = "registers that an instruction is still writing";
   let description = [{
-    The registers of an M x N accumulator between the `attn.wgmma` that started
-    and the `attn.wgmma.wait` that returns it. Its only uses are one further
-    `attn.wgmma` as accumulator or one wait.
+    The registers of a tile between the op that started to write them and the wait
+    that returns them. Without a layout it is the M x N accumulator of an
+    `attn.wgmma`, in the fragments of the warps that hold it; its only uses are one
+    further `attn.wgmma` as accumulator or one `attn.wgmma.wait`. With a layout it
+    is what an `attn.tmem.load` loads; its only use is one `attn.tmem.wait`.
 
-    Example: `!attn.inflight<128x64xf32>`.
+    Example: `!attn.inflight<128x64xf32>`,
+    `!attn.inflight<128x32xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>`.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,
-    "::mlir::Type":$elementType);
+    "::mlir::Type":$elementType,
+    OptionalParameter<"::mlir::Attribute">:$layout);
+  let builders = [
+    // An accumulator of wgmma.
+    TypeBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape,
+                     "::mlir::Type":$elementType), [{
+      return $_get($_ctxt, shape, elementType, ::mlir::Attribute());
+    }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

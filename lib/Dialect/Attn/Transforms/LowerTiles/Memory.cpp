@@ -24,6 +24,14 @@ LogicalResult PartitionLowering::lower(AllocOp op) {
 template <>
 LogicalResult PartitionLowering::lower(SlotOp op) {
   BufferValue ring = kernel.buffers.lookup(op.getSource());
+  if (ring.type.isTmem()) {
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    Value columns = arith::ConstantIntOp::create(
+        b, ring.type.getSlotColumns(), 32);
+    return lowerTmemView(
+        op, op.getSource(), op.getType(),
+        arith::MulIOp::create(b, op.getIndex(), columns).getResult());
+  }
   llvm::Expected<int64_t> bytes = ring.type.getSlotBytes();
   if (!bytes)
     return op.emitOpError() << llvm::toString(bytes.takeError());

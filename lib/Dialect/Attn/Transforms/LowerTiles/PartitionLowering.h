@@ -39,7 +39,8 @@ struct TileValue {
 
 /// A buffer in one thread.
 struct BufferValue {
-  /// !llvm.ptr<3> to the buffer's first byte: that of slot 0, or of one slot.
+  /// !llvm.ptr<3> to the buffer's first byte: that of slot 0, or of one slot. In
+  /// tensor memory the i32 address of lane 0 of its first column.
   Value base;
   BufferType type;
   /// The allocation that it is part of, at the entry.
@@ -130,6 +131,7 @@ void addPowerLowerings(LoweringTable &table);
 void addRowLowerings(LoweringTable &table);
 void addTcgen05Lowerings(LoweringTable &table);
 void addTmaLowerings(LoweringTable &table);
+void addTmemLowerings(LoweringTable &table);
 void addWgmmaLowerings(LoweringTable &table);
 
 /// What the partitions of a kernel share: its memory, and what is computed once
@@ -173,6 +175,8 @@ public:
   DenseMap<Value, ViewValue> views;
   /// !llvm.ptr<3> to the first of an array of mbarriers.
   DenseMap<Value, Value> barriers;
+  /// i32, the kernel's first column of tensor memory.
+  Value tmemBase;
   DenseMap<std::pair<Value, uint32_t>, Value> descriptorWords;
   /// What the entry computes, by what it depends on.
   llvm::StringMap<Value> entryCache;
@@ -218,6 +222,13 @@ public:
   /// Whether the warp, or its warpgroup, takes a rare path.
   FailureOr<Value> lowerVote(RareOp op);
   LogicalResult lowerView(Operation *op, Value source, BufferType type);
+  /// A view of tensor memory that starts `columns` columns of 32 bits, a
+  /// constant or an i32, behind its source.
+  LogicalResult lowerTmemView(Operation *op, Value source, BufferType type,
+                              OpFoldResult columns);
+  /// The address of the lanes that a warp reaches, in the column where a buffer
+  /// in tensor memory starts, i32.
+  Value warpLanes(ImplicitLocOpBuilder &b, const BufferValue &buffer);
   LogicalResult lowerTurn(Operation *op, int64_t id);
   /// The same as lower(ElectOp) for a body that waits and loads, in a partition
   /// that has tiles: all lanes of the warp run it, and one of them starts the

@@ -47,7 +47,12 @@ PartitionLowering::getGrid(Operation *op) {
 
 FailureOr<TileLayout> PartitionLowering::layoutOf(Operation *op, Type type) {
   RankedTensorType tensor;
-  if (auto inFlight = dyn_cast<InFlightType>(type)) {
+  auto inFlight = dyn_cast<InFlightType>(type);
+  if (inFlight && inFlight.getLayout()) {
+    tensor =
+        RankedTensorType::get(inFlight.getShape(), inFlight.getElementType(),
+                              inFlight.getLayout());
+  } else if (inFlight) {
     // The fragments of wgmma are those of the partition's accumulators.
     FailureOr<std::pair<int64_t, int64_t>> grid = getGrid(op);
     if (failed(grid))

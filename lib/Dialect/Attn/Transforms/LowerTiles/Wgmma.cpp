@@ -8,102 +8,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MatrixOperand.h"
 #include "PartitionLowering.h"
-#include "attn/Layout/MatrixDescriptor.h"
+#include "Statement.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
-
-Value PartitionLowering::descriptorWord(ImplicitLocOpBuilder &b,
-                                        const BufferValue &buffer,
-                                        uint32_t fields) {
-  auto constant = [](ImplicitLocOpBuilder &b, int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, value, 32);
-  };
-  Value &word = kernel.descriptorWords[{buffer.allocation, fields}];
-  if (!word) {
-    ImplicitLocOpBuilder entry = kernel.entryBuilder();
-    Value address =
-        LLVM::PtrToIntOp::create(entry, entry.getI32Type(), buffer.allocation);
-    // The upper bits of an address are the CTA's rank in its cluster.
-    Value field = arith::AndIOp::create(
-        entry, arith::ShRUIOp::create(entry, address, constant(entry, 4)),
-        constant(entry, 0x3fff));
-    word = arith::OrIOp::create(entry, field,
-                                constant(entry, static_cast<int32_t>(fields)));
-  }
-  if (!buffer.slot)
-    return word;
-  return arith::AddIOp::create(
-      b, word,
-      arith::MulIOp::create(b, buffer.slot,
-                            constant(b, buffer.slotBytes / 16)));
-}
-
-namespace {
-
-/// The text of an inline assembly statement and its operands. Results come
-/// first, then inputs that are tied to results, then the others.
-class Statement {
-public:
-  /// Adds an input and returns its name.
-  std::string input(Value value, StringRef constraint) {
-    inputs.push_back(value);
-    constraints.push_back(constraint.str());
-    return "$" + std::to_string(numResults + inputs.size() - 1);
-  }
-  /// Results in f32 registers, tied to `tied` unless that is empty.
-  void results(unsigned count, ArrayRef<Value> tied) {
-    assert(inputs.empty() && "results come first");
-    numResults = count;
-    for (auto [index, value] : llvm::enumerate(tied)) {
-      inputs.push_back(value);
-      constraints.push_back(std::to_string(index));
-    }
-  }
-  SmallVector<Value> create(ImplicitLocOpBuilder &b) {
-    // Early clobbers: inputs are read while results are written.
-    SmallVector<std::string> all(numResults, "=&f");
-    llvm::append_range(all, constraints);
-    all.push_back("~{memory}");
-    Type f32 = b.getF32Type();
-    SmallVector<Type, 1> types;
-    if (numResults != 0)
-      types.push_back(LLVM::LLVMStructType::getLiteral(
-          b.getContext(), SmallVector<Type>(numResults, f32)));
-    auto op = LLVM::InlineAsmOp::create(
-        b, types, inputs, text, llvm::join(all, ","),
-        /*has_side_effects=*/true, /*is_align_stack=*/false,
-        LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
-        ArrayAttr());
-    SmallVector<Value> values;
-    for (unsigned i = 0; i < numResults; ++i)
-      values.push_back(LLVM::ExtractValueOp::create(b, op.getResult(0), i));
-    return values;
-  }
-
-  std::string text;
-
-private:
-  unsigned numResults = 0;
-  SmallVector<Value> inputs;
-  SmallVector<std::string> constraints;
-};
-
-/// An operand in shared memory: its descriptor and where each instruction's
-/// part starts.
-struct MatrixOperand {
-  MatrixDescriptor descriptor;
-  /// Units of 16 bytes from the start: for each group of columns (of B), one
-  /// for each step of the contraction.
-  SmallVector<SmallVector<int64_t>, 2> steps;
-  std::string word;
-};
-
-} // namespace
 
 /// The type's name in an instruction.
 static StringRef spellType(Type type) {
@@ -129,28 +42,6 @@ static SmallVector<int64_t, 2> divideColumns(int64_t columns) {
   return result;
 }
 
-/// Describes a buffer as operand, of which each instruction takes one of the
-/// groups of rows; `layout` is (MN, K).
-static FailureOr<MatrixOperand> describe(WgmmaOp op, const SharedLayout &layout,
-                                         ArrayRef<int64_t> groups,
-                                         int64_t contraction, int64_t step) {
-  llvm::Expected<MatrixDescriptor> descriptor = describeMatrix(layout);
-  if (!descriptor) {
-    op.emitOpError() << llvm::toString(descriptor.takeError());
-    return failure();
-  }
-  MatrixOperand operand;
-  operand.descriptor = *descriptor;
-  int64_t first = 0;
-  for (int64_t group : groups) {
-    SmallVector<int64_t> &steps = operand.steps.emplace_back();
-    for (int64_t k = 0; k < contraction; k += step)
-      steps.push_back(layout.offset({first, k}) / 16);
-    first += group;
-  }
-  return operand;
-}
-
 namespace {
 
 /// The statement of one product.
@@ -169,9 +60,6 @@ private:
   /// Adds to a descriptor what leads to the rows of the own warpgroup.
   Value addWarpgroup(Value word, const SharedLayout &layout);
   void writeText();
-  /// Sets a 64-bit name to the descriptor of what starts at `offset`.
-  void setDescriptor(StringRef name, const MatrixOperand &operand,
-                     int64_t offset);
 
   PartitionLowering &partition;
   WgmmaOp op;
@@ -187,6 +75,9 @@ private:
   std::optional<MatrixOperand> a;
   SmallVector<std::string> fragments;
   MatrixOperand b;
+  /// Units of 16 bytes from the start of B, for the columns of each instruction
+  /// and each step of the contraction.
+  SmallVector<SmallVector<int64_t>, 2> stepsOfB;
   Statement statement;
 };
 
@@ -210,7 +101,8 @@ LogicalResult WgmmaProduct::readAccumulator() {
     return failure();
   layoutC = *layout;
   if (!op.getC()) {
-    statement.results(layoutC->numRegisters(), {});
+    statement.results(
+        SmallVector<Type>(layoutC->numRegisters(), type.getElementType()));
     return success();
   }
   FailureOr<TileValue> c = partition.tile(op, op.getC());
@@ -221,7 +113,7 @@ LogicalResult WgmmaProduct::readAccumulator() {
     return op.emitOpError("expected an accumulator in the fragments of the "
                           "kernel's warps, got ")
            << op.getC().getType();
-  statement.results(layoutC->numRegisters(), c->values);
+  statement.tiedResults(c->values);
   return success();
 }
 
@@ -249,7 +141,7 @@ LogicalResult WgmmaProduct::readA() {
   if (failed(layout))
     return failure();
   FailureOr<MatrixOperand> described =
-      describe(op, *layout, {m}, contraction, step);
+      describeOperand(op, *layout, contraction, step);
   if (failed(described))
     return failure();
   a = *described;
@@ -290,28 +182,18 @@ LogicalResult WgmmaProduct::readB() {
   if (failed(layout))
     return failure();
   FailureOr<MatrixOperand> described =
-      describe(op, layout->transposed(), columns, contraction, step);
+      describeOperand(op, layout->transposed(), contraction, step);
   if (failed(described))
     return failure();
   b = *described;
-  return success();
-}
-
-void WgmmaProduct::setDescriptor(StringRef name, const MatrixOperand &operand,
-                                 int64_t offset) {
-  llvm::raw_string_ostream os(statement.text);
-  std::string word = operand.word;
-  if (offset) {
-    os << "add.s32 t, " << word << ", " << offset << ";\n";
-    word = "t";
+  int64_t first = 0;
+  for (int64_t part : columns) {
+    SmallVector<int64_t> &steps = stepsOfB.emplace_back();
+    for (int64_t k = 0; k < contraction; k += step)
+      steps.push_back(layout->offset({k, first}) / 16);
+    first += part;
   }
-  os << "mov.b64 " << name << ", {" << word << ", "
-     << (operand.descriptor.fields() >> 32) << "};\n";
-}
-
-/// Names in braces, as instructions take lists of registers.
-static std::string bracket(ArrayRef<std::string> names) {
-  return "{" + llvm::join(names, ", ") + "}";
+  return success();
 }
 
 void WgmmaProduct::writeText() {
@@ -326,12 +208,12 @@ void WgmmaProduct::writeText() {
   for (unsigned i = 0; i < contraction / step; ++i) {
     std::string first = "da";
     if (a)
-      setDescriptor("da", *a, a->steps[0][i]);
+      setDescriptor(os, "da", *a, a->steps[i]);
     else
       first = bracket(ArrayRef<std::string>(fragments).slice(4 * i, 4));
     ArrayRef<std::string> left = names;
-    for (auto [n, steps] : llvm::zip_equal(columns, b.steps)) {
-      setDescriptor("db", b, steps[i]);
+    for (auto [n, steps] : llvm::zip_equal(columns, stepsOfB)) {
+      setDescriptor(os, "db", b, steps[i]);
       // Half a register for each column of 64 rows.
       os << "wgmma.mma_async.sync.aligned.m64n" << n << 'k' << step << ".f32."
          << spellType(typeA) << '.' << spellType(typeB) << ' '
@@ -388,7 +270,7 @@ LogicalResult PartitionLowering::lower(WgmmaWaitOp op) {
     sources.push_back(*registers);
   }
   Statement statement;
-  statement.results(values.size(), values);
+  statement.tiedResults(values);
   statement.text =
       "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
   ImplicitLocOpBuilder b(op.getLoc(), op);

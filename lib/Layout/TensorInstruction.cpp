@@ -1,0 +1,58 @@
+//===- TensorInstruction.cpp - Shapes of tcgen05.mma ----------------------===//
+
+#include "attn/Layout/TensorInstruction.h"
+#include "Errors.h"
+#include <algorithm>
+
+using namespace mlir::attn;
+using llvm::Error;
+using llvm::Expected;
+
+/// Bytes of a row of an operand that an instruction contracts.
+static constexpr int64_t kStepBytes = 32;
+
+uint32_t TensorInstruction::encode(TensorOperand a, bool mnMajorA,
+                                   TensorOperand b, bool mnMajorB) const {
+  constexpr uint32_t accumulatorF32 = 1;
+  return accumulatorF32 << 4 | static_cast<uint32_t>(a) << 7 |
+         static_cast<uint32_t>(b) << 10 | uint32_t(mnMajorA) << 15 |
+         uint32_t(mnMajorB) << 16 | static_cast<uint32_t>(n >> 3) << 17 |
+         static_cast<uint32_t>(m >> 4) << 24;
+}
+
+/// An error unless `extent` is a positive multiple of `step`.
+static Error checkStep(const char *name, int64_t extent, int64_t step,
+                       int64_t m) {
+  if (extent >= step && extent % step == 0)
+    return Error::success();
+  int64_t below = extent / step * step;
+  if (extent < step)
+    return makeError("expected {0} in steps of {1} for M = {2}, got {3}; the "
+                     "nearest is {1}",
+                     name, step, m, extent);
+  return makeError("expected {0} in steps of {1} for M = {2}, got {3}; the "
+                   "nearest are {4} and {5}",
+                   name, step, m, extent, below, below + step);
+}
+
+Expected<TensorInstruction>
+mlir::attn::chooseTensorInstruction(int64_t m, int64_t n, int64_t k,
+                                    unsigned elementBits) {
+  if (m != 64 && m != 128) {
+    if (m > 64 && m < 128)
+      return makeError("expected M = 64 or M = 128, got {0}; the nearest are "
+                       "64 and 128",
+                       m);
+    return makeError("expected M = 64 or M = 128, got {0}; the nearest is {1}",
+                     m, m < 64 ? 64 : 128);
+  }
+  int64_t stepN = m == 64 ? 8 : 16, stepK = 8 * kStepBytes / elementBits;
+  if (Error error = checkStep("N", n, stepN, m))
+    return std::move(error);
+  if (Error error = checkStep("K", k, stepK, m))
+    return std::move(error);
+  int64_t most = std::min<int64_t>(n, 256);
+  while (n % most != 0 || most % stepN != 0)
+    --most;
+  return TensorInstruction{m, most, stepK};
+}

@@ -1,0 +1,60 @@
+//===- TensorInstructionTest.cpp - Shapes of tcgen05.mma ------------------===//
+
+#include "attn/Layout/TensorInstruction.h"
+#include "LayoutTesting.h"
+
+using namespace mlir::attn;
+using namespace mlir::attn::testing;
+
+TEST(TensorInstruction, Recorded) {
+  // FlashAttention-4's kernel for one CTA of sm_100a: bf16, M = N = 128, K and V.
+  TensorInstruction product = unwrap(chooseTensorInstruction(128, 128, 128, 16));
+  EXPECT_EQ(product.k, 16);
+  EXPECT_EQ(product.encode(TensorOperand::BF16, false, TensorOperand::BF16,
+                           false),
+            0x8200490u);
+  EXPECT_EQ(
+      product.encode(TensorOperand::BF16, false, TensorOperand::BF16, true),
+      0x8210490u);
+  EXPECT_EQ(product.encode(TensorOperand::F16, true, TensorOperand::F16, false),
+            0x8208010u);
+}
+
+/// PTX ISA, matrix shapes of kind::f16 with cta_group::1.
+TEST(TensorInstruction, ShapesAreLegalAndCoverN) {
+  for (int64_t m : {64, 128})
+    for (int64_t n = 1; n <= 512; ++n) {
+      auto product = chooseTensorInstruction(m, n, 64, 16);
+      int64_t step = m == 64 ? 8 : 16;
+      ASSERT_EQ(bool(product), n % step == 0) << m << " x " << n;
+      if (!product) {
+        llvm::consumeError(product.takeError());
+        continue;
+      }
+      EXPECT_EQ(product->m, m);
+      EXPECT_LE(product->n, 256);
+      EXPECT_EQ(product->n % step, 0);
+      EXPECT_EQ(n % product->n, 0);
+      // No larger one divides n.
+      for (int64_t more = product->n + step; more <= 256; more += step)
+        EXPECT_NE(n % more, 0) << m << " x " << n;
+    }
+}
+
+TEST(TensorInstruction, NearestShapes) {
+  expectError(chooseTensorInstruction(96, 64, 64, 16),
+              "expected M = 64 or M = 128, got 96; the nearest are 64 and 128");
+  expectError(chooseTensorInstruction(256, 64, 64, 16),
+              "expected M = 64 or M = 128, got 256; the nearest is 128");
+  expectError(chooseTensorInstruction(32, 64, 64, 16),
+              "expected M = 64 or M = 128, got 32; the nearest is 64");
+  expectError(chooseTensorInstruction(128, 8, 64, 16),
+              "expected N in steps of 16 for M = 128, got 8; the nearest is "
+              "16");
+  expectError(chooseTensorInstruction(64, 44, 64, 16),
+              "expected N in steps of 8 for M = 64, got 44; the nearest are 40 "
+              "and 48");
+  expectError(chooseTensorInstruction(128, 64, 24, 16),
+              "expected K in steps of 16 for M = 128, got 24; the nearest are "
+              "16 and 32");
+}
