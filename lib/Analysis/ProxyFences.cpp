@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/ProxyFences.h"
-#include "attn/Analysis/RegionPaths.h"
+#include "ForwardWalk.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -28,19 +28,16 @@ struct ProxyState {
   }
 };
 
-class ProxyFenceFinder {
+class ProxyFenceFinder : public ForwardWalk<ProxyFenceFinder, ProxyState> {
 public:
   explicit ProxyFenceFinder(SharedAccessCache &cache) : cache(cache) {}
 
   /// Collects what the async proxy touches; true if there is anything.
   FailureOr<bool> collect(gpu::GPUFuncOp kernel);
-  ProxyState visit(Block &block, ProxyState state);
   SmallVector<Operation *> takePlaces() { return places.takeVector(); }
+  ProxyState visitOp(Operation &op, ProxyState state);
 
 private:
-  ProxyState visitOp(Operation &op, ProxyState state);
-  ProxyState visitBranch(Operation &op, ProxyState state);
-  ProxyState visitRegions(Operation &op, ProxyState state);
   bool isTouched(const SharedAccess &access);
   /// Clears `state` by a fence before `op`, if it needs one.
   void clear(Operation &op, ProxyState &state);
@@ -91,37 +88,20 @@ static bool startsAsyncProxy(Operation &op) {
          llvm::any_of(op.getOperandTypes(), llvm::IsaPred<BufferType>);
 }
 
-/// True for ops that let another thread go on.
-static bool isRelease(Operation &op) {
+bool attn::isRelease(Operation &op) {
   if (auto user = dyn_cast<ChannelUserOpInterface>(op))
     return user.getChannelUse() == ChannelUse::Release;
   return isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp, MBarrierArriveOp,
              MBarrierExpectTxOp>(op);
 }
 
-ProxyState ProxyFenceFinder::visitBranch(Operation &op, ProxyState state) {
-  ProxyState result;
-  if (maySkipRegions(&op))
-    result = state;
-  for (Region &region : op.getRegions())
-    if (!region.empty())
-      result.join(visit(region.front(), state));
-  return result;
-}
-
-/// Each region runs any number of times, or, if it is of no loop, once or not
-/// at all.
-ProxyState ProxyFenceFinder::visitRegions(Operation &op, ProxyState state) {
-  ProxyState result = state;
-  while (true) {
-    ProxyState before = result;
-    for (Region &region : op.getRegions())
-      for (Block &block : region)
-        result.join(
-            visit(block, isa<LoopLikeOpInterface>(op) ? before : state));
-    if (!(result != before) || !isa<LoopLikeOpInterface>(op))
-      return result;
-  }
+bool attn::releasesInside(ElectOp elect) {
+  return elect
+      .walk([](Operation *nested) {
+        return isRelease(*nested) ? WalkResult::interrupt()
+                                  : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 ProxyState ProxyFenceFinder::visitOp(Operation &op, ProxyState state) {
@@ -131,14 +111,14 @@ ProxyState ProxyFenceFinder::visitOp(Operation &op, ProxyState state) {
   }
   if (auto elect = dyn_cast<ElectOp>(op)) {
     // A fence in one thread does not order the others' accesses.
-    bool leads = elect
-                     .walk([](Operation *nested) {
-                       return isRelease(*nested) || startsAsyncProxy(*nested)
-                                  ? WalkResult::interrupt()
-                                  : WalkResult::advance();
-                     })
-                     .wasInterrupted();
-    if (leads)
+    bool starts = elect
+                      .walk([](Operation *nested) {
+                        return startsAsyncProxy(*nested)
+                                   ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+                      })
+                      .wasInterrupted();
+    if (starts || releasesInside(elect))
       clear(op, state);
     state.join(visit(elect.getBody().front(), state));
     return state;
@@ -152,13 +132,12 @@ ProxyState ProxyFenceFinder::visitOp(Operation &op, ProxyState state) {
     state.join(taken);
     return state;
   }
-  if (isBranch(&op) && !runsInSomeThreads(&op))
-    return visitBranch(op, state);
   if (op.getNumRegions() != 0)
-    return visitRegions(op, state);
+    return visitNested(op, state);
   if (auto async = dyn_cast<AsyncOpInterface>(op))
     if (std::optional<int64_t> pending = async.getAwaitedGroups();
-        pending && !async.getAsyncEngine().isAsyncProxy) {
+        pending && !async.getAsyncEngine().isAsyncProxy &&
+        !async.getAsyncEngine().isTensorCore) {
       state.dirty |= state.copying;
       state.copying &= *pending != 0;
       return state;
@@ -178,12 +157,6 @@ ProxyState ProxyFenceFinder::visitOp(Operation &op, ProxyState state) {
     else
       state.dirty = true;
   }
-  return state;
-}
-
-ProxyState ProxyFenceFinder::visit(Block &block, ProxyState state) {
-  for (Operation &op : block)
-    state = visitOp(op, state);
   return state;
 }
 

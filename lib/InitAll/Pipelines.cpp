@@ -56,6 +56,8 @@ void attn::addBarrierPasses(OpPassManager &pm,
   add(createAttnInferLayoutsPass());
   add(createAttnMaterializeScratchPass());
   add(createAttnLowerChannelsPass());
+  // Its scratch is shared memory.
+  kernels.addPass(createAttnAllocateTmemPass());
   AttnAllocateSharedPassOptions shared;
   shared.chip = options.chip;
   kernels.addPass(createAttnAllocateSharedPass(shared));

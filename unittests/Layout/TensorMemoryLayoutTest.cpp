@@ -167,10 +167,11 @@ TEST(TensorMemoryLayout, Errors) {
   TileLayout rows = unwrap(blocked({128, 64}, {1, 64}, 4, {0, 1}));
   expectPlan(rows, buffer, TmemShape::S32x32b);
   expectPlan(other, buffer, TmemShape::S32x32b);
-  TileLayout mixed = unwrap(blocked({128, 64}, {32, 1}, 4, {1, 0}));
-  llvm::Expected<TmemPlan> plan = planTmemAccess(mixed, buffer);
-  ASSERT_FALSE(bool(plan));
-  EXPECT_THAT(llvm::toString(plan.takeError()),
-              ::testing::StartsWith(
-                  "expected the registers of a shape of tcgen05.ld, got {"));
+  // Lanes 1 and 2 have changed places.
+  TileLayout mixed = unwrap(TileLayout::parse(
+      "{register: [0,1]; lane: [2,0] [1,0] [4,0] [8,0] [16,0]; "
+      "warp: [32,0] [64,0] -> dim0: 128, dim1: 2} * (dim1 x 32)"));
+  expectError(planTmemAccess(mixed, buffer),
+              "expected the registers of a shape of tcgen05.ld, got " +
+                  mixed.str());
 }

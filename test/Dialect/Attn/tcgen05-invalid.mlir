@@ -1,5 +1,133 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @thread(%a: !a, %b: !b, %d: !d, %more: i1) {
+  // expected-error @below {{expected an attn.elect around it, whose thread starts the product}}
+  attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  return
+}
+
+// -----
+
+!a = !attn.buffer<2x128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @rank(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected 'a' of rank 2, got rank 3}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<128x64xf16, #attn.tmem<m = 128>, tmem>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @tensor_b(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected 'b' in shared memory, got '!attn.buffer<128x64xf16, #attn.tmem<m = 128>, tmem>'}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.auto, shared>
+func.func @shared_d(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected a buffer in tensor memory with its layout, got '!attn.buffer<128x64xf32, #attn.auto, shared>'}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x32xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @contraction(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected the contraction extents of 'a' and 'b' to agree, got 32 and 64}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x32xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @depth(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected a depth from 1 to the contraction extents 32 and 64, got 48}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {depth = 48} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x32xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @accumulator(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected an accumulator of 128 x 32, got 128 x 64}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xbf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @types(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected operands of f16, or of bf16, and an accumulator of f32, got 'f16', 'bf16' and 'f32'}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x8xf16, #attn.auto, shared>
+!d = !attn.buffer<128x8xf32, #attn.tmem<m = 128>, tmem>
+func.func @columns(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected N in steps of 16 for M = 128, got 8; the nearest is 16}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x24xf16, #attn.auto, shared>
+!b = !attn.buffer<24x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @step(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected K in steps of 16 for M = 128, got 24; the nearest are 16 and 32}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
 func.func @thread(%done: !attn.mbarriers<2>, %i: i32) {
   // expected-error @below {{expected to stand in an attn.elect, since a commit is for what its thread has started}}
   attn.tcgen05.commit %done[%i] : !attn.mbarriers<2>

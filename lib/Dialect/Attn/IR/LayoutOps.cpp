@@ -184,3 +184,32 @@ void TmemWaitOp::getLayoutAnchors(MmaLayoutAttr,
       anchors.push_back(
           {result, cast<InFlightType>(source.getType()).getLayout()});
 }
+
+/// The layout that a store wants where nothing else fixes one.
+static Attribute getStoreLayout(TmemStoreOp op) {
+  bool wide = op.getDest().getType().getShape()[0] == kTmemLanes;
+  return TmemRegsLayoutAttr::get(
+      op.getContext(), wide ? TmemShape::S32x32b : TmemShape::S16x256b,
+      {kWarpgroupWarps, 1});
+}
+
+void TmemStoreOp::getLayoutAnchors(MmaLayoutAttr,
+                                   SmallVectorImpl<LayoutAnchor> &anchors) {
+  anchors.push_back({getValue(), getStoreLayout(*this), /*isStrong=*/false});
+}
+
+/// Any layout that a shape stores as it is.
+Attribute TmemStoreOp::getOperandLayout(OpOperand &, MmaLayoutAttr) {
+  auto tile = getTileLayout(cast<RankedTensorType>(getValue().getType()));
+  auto memory = getTensorMemoryLayout(getDest().getType());
+  if (tile && memory)
+    if (auto plan = planTmemAccess(*tile, *memory); plan)
+      return {};
+    else
+      llvm::consumeError(plan.takeError());
+  else if (!tile)
+    llvm::consumeError(tile.takeError());
+  if (!memory)
+    llvm::consumeError(memory.takeError());
+  return getStoreLayout(*this);
+}

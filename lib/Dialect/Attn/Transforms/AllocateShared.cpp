@@ -1,14 +1,13 @@
 //===- AllocateShared.cpp - Offsets in shared memory ----------------------===//
 //
-// First fit by decreasing size, or by decreasing alignment where that takes
-// less: each buffer at the lowest offset at which it meets no buffer that is
-// live at the same time. Buffers of
-// one overlay group count as one, as large as the largest of them. Offsets that
-// are already in the IR are kept.
+// First fit (Placement.h) of buffers by their lifetimes. Buffers of one overlay
+// group count as one, as large as the largest of them. Offsets that are already
+// in the IR are kept.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/BufferLiveness.h"
+#include "attn/Analysis/Placement.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/Remarks.h"
@@ -31,13 +30,9 @@ constexpr int64_t kLeastAlignment = 128;
 constexpr int64_t kBarrierBytes = 8;
 
 /// One alloc, or all of an overlay group.
-struct Item {
+struct Item : PlacedItem {
+  Item() { alignment = kLeastAlignment; }
   SmallVector<AllocOp, 2> members;
-  int64_t bytes = 0;
-  int64_t alignment = kLeastAlignment;
-  std::optional<int64_t> offset;
-
-  int64_t end() const { return *offset + bytes; }
 };
 
 struct AttnAllocateSharedPass
@@ -97,7 +92,7 @@ static FailureOr<SmallVector<Item>> makeItems(const BufferLiveness &liveness) {
     int64_t alignment =
         llvm::cantFail(getSharedLayout(alloc.getType())).alignment();
     item.members.push_back(alloc);
-    item.bytes = std::max(item.bytes, *bytes);
+    item.size = std::max(item.size, *bytes);
     item.alignment = std::max(item.alignment, alignment);
     if (std::optional<uint64_t> offset = alloc.getOffset())
       item.offset = *offset;
@@ -114,80 +109,28 @@ static bool liveTogether(const BufferLiveness &liveness, const Item &a,
   });
 }
 
-/// Gives each item in `order` the lowest offset that is free. Returns the end
-/// of the last one.
-static int64_t placeInOrder(const BufferLiveness &liveness,
-                            MutableArrayRef<Item> items,
-                            ArrayRef<Item *> order) {
-  int64_t end = 0;
-  for (Item *item : order)
-    item->offset.reset();
-  for (Item *item : order) {
-    SmallVector<const Item *> neighbours;
-    for (const Item &other : items)
-      if (other.offset && liveTogether(liveness, *item, other))
-        neighbours.push_back(&other);
-    llvm::sort(neighbours, [](const Item *a, const Item *b) {
-      return *a->offset < *b->offset;
-    });
-    int64_t offset = 0;
-    for (const Item *other : neighbours) {
-      if (offset + item->bytes <= *other->offset)
-        break;
-      offset = std::max<int64_t>(offset,
-                                 llvm::alignTo(other->end(), item->alignment));
-    }
-    item->offset = offset;
-    end = std::max(end, item->end());
-  }
-  return end;
-}
-
-/// Places the items that have no offset: the largest first, or those of the
-/// largest alignment, which leaves no gaps between buffers that are live
-/// together, where that takes less.
-static void place(const BufferLiveness &liveness, MutableArrayRef<Item> items) {
-  SmallVector<Item *> bySize;
-  for (Item &item : items)
-    if (!item.offset)
-      bySize.push_back(&item);
-  // Items of one size in the order of the text.
-  llvm::sort(bySize, [](Item *a, Item *b) {
-    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
-  });
-  SmallVector<Item *> byAlignment = bySize;
-  llvm::stable_sort(byAlignment, [](Item *a, Item *b) {
-    return a->alignment > b->alignment;
-  });
-  int64_t end = placeInOrder(liveness, items, bySize);
-  if (byAlignment != bySize &&
-      placeInOrder(liveness, items, byAlignment) >= end)
-    placeInOrder(liveness, items, bySize);
-}
-
 /// Offsets that were given may be wrong.
-static LogicalResult checkGivenOffsets(const BufferLiveness &liveness,
-                                       ArrayRef<Item> items) {
-  for (const Item &item : items) {
+static LogicalResult checkGivenOffsets(MutableArrayRef<Item> items,
+                                       ArrayRef<PlacedItem *> placed,
+                                       LiveTogether liveTogether) {
+  for (auto [index, item] : llvm::enumerate(items)) {
     AllocOp alloc = item.members.front();
     if (*item.offset % item.alignment != 0)
       return alloc.emitOpError("expected an offset that is a multiple of ")
              << item.alignment << ", got " << *item.offset;
-    for (const Item &other : items) {
-      AllocOp neighbour = other.members.front();
-      if (&other == &item)
-        break;
-      bool apart = other.end() <= *item.offset || item.end() <= *other.offset;
-      if (apart || !liveTogether(liveness, item, other))
-        continue;
-      auto diag = alloc.emitOpError("expected bytes of its own, got [")
-                  << *item.offset << ", " << item.end() << "), which overlap '"
-                  << getBufferName(neighbour) << "' at [" << *other.offset
-                  << ", " << other.end() << ")";
-      diag.attachNote(neighbour.getLoc())
-          << "the other buffer is here, live at the same time";
-      return diag;
-    }
+    std::optional<size_t> overlapping =
+        findOverlap(placed, index, liveTogether);
+    if (!overlapping)
+      continue;
+    const Item &other = items[*overlapping];
+    AllocOp neighbour = other.members.front();
+    auto diag = alloc.emitOpError("expected bytes of its own, got [")
+                << *item.offset << ", " << item.end() << "), which overlap '"
+                << getBufferName(neighbour) << "' at [" << *other.offset << ", "
+                << other.end() << ")";
+    diag.attachNote(neighbour.getLoc())
+        << "the other buffer is here, live at the same time";
+    return diag;
   }
   return success();
 }
@@ -333,8 +276,14 @@ LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
   auto items = makeItems(*liveness);
   if (failed(items))
     return failure();
-  place(*liveness, *items);
-  if (failed(checkGivenOffsets(*liveness, *items)))
+  SmallVector<PlacedItem *> placed;
+  for (Item &item : *items)
+    placed.push_back(&item);
+  auto together = [&](size_t a, size_t b) {
+    return liveTogether(*liveness, (*items)[a], (*items)[b]);
+  };
+  placeItems(placed, together);
+  if (failed(checkGivenOffsets(*items, placed, together)))
     return failure();
 
   Builder builder(&getContext());

@@ -11,11 +11,15 @@
 // warpgroup is enough there are as many ids as warpgroups. Votes of warpgroups
 // (attn.rare) take the same ids: a warpgroup comes to one after the other.
 //
+// Tensor memory needs no barriers of its own: partitions hand its columns to each
+// other by channels. It needs waits and fences at their signals.
+//
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Analysis/ProxyFences.h"
 #include "attn/Analysis/SharedHazards.h"
+#include "attn/Analysis/TensorFences.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
@@ -81,6 +85,8 @@ struct AttnInsertFencesPass
   LogicalResult removeSuperfluous(gpu::GPUFuncOp kernel,
                                   SharedAccessCache &cache,
                                   SmallVectorImpl<Fence> &fences);
+  /// Waits and fences of tensor memory.
+  LogicalResult orderTensorMemory(gpu::GPUFuncOp kernel);
   void report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,
               size_t proxyFences);
 };
@@ -260,6 +266,37 @@ static LogicalResult checkClosed(gpu::GPUFuncOp kernel) {
   return failure(walked.wasInterrupted());
 }
 
+LogicalResult
+AttnInsertFencesPass::orderTensorMemory(gpu::GPUFuncOp kernel) {
+  FailureOr<TensorFences> missing = findMissingTensorFences(kernel);
+  if (failed(missing))
+    return failure();
+  for (Operation *place : missing->storeWaits) {
+    OpBuilder builder(place);
+    TmemStoreWaitOp::create(builder, place->getLoc());
+  }
+  auto fence = [](Operation *place, TensorFence kind) {
+    OpBuilder builder(place);
+    Tcgen05FenceOp::create(builder, place->getLoc(), kind);
+  };
+  for (Operation *place : missing->before)
+    fence(place, TensorFence::Before);
+  for (Operation *place : missing->after)
+    fence(place, TensorFence::After);
+  size_t fences = missing->before.size() + missing->after.size();
+  numStoreWaits += missing->storeWaits.size();
+  numTensorFences += fences;
+  if (fences != 0)
+    remark::passed(kernel.getLoc(), remark::RemarkOpts::name("tensor-fences")
+                                        .category("attn.insert-fences")
+                                        .function(kernel.getName()))
+        << remark::add("accesses to tensor memory are ordered with signals")
+        << remark::metric("store-waits", missing->storeWaits.size())
+        << remark::metric("fences-before", missing->before.size())
+        << remark::metric("fences-after", missing->after.size());
+  return success();
+}
+
 LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
   if (failed(checkClosed(kernel)))
     return failure();
@@ -293,5 +330,5 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
   numBarriers += fences.size();
   numProxyFences += proxies->size();
   report(kernel, fences, proxies->size());
-  return success();
+  return orderTensorMemory(kernel);
 }

@@ -126,7 +126,8 @@ static std::optional<Drawing> getDrawing(Type type) {
       return llvm::cantFail(
           getDrawing(layout, tile.getShape(), tile.getElementType()));
   } else if (auto buffer = dyn_cast<BufferType>(type)) {
-    if (isAuto(buffer.getLayout()))
+    // In tensor memory rows are lanes, and there is nothing to see.
+    if (isAuto(buffer.getLayout()) || buffer.isTmem())
       return std::nullopt;
     Drawing drawing = llvm::cantFail(getDrawing(
         buffer.getLayout(), buffer.getSlotShape(), buffer.getElementType()));

@@ -46,14 +46,14 @@ HostTensor HostTensor::output(DType dtype, ArrayRef<int64_t> shape) {
 }
 
 /// C75xx and spills: a kernel that ptxas slows down is not what was written.
-static void expectAssembles(StringRef ptx) {
+static void expectAssembles(StringRef ptx, StringRef chip) {
   llvm::Expected<std::string> ptxas = findPtxas();
   if (!ptxas) {
     llvm::consumeError(ptxas.takeError());
     return;
   }
   AssemblerOptions options;
-  options.chip = "sm_90a";
+  options.chip = chip.str();
   options.ptxas = *ptxas;
   llvm::Expected<AssemblerResult> result = assemblePTX(ptx, options);
   if (!result) {
@@ -77,6 +77,9 @@ KernelRunner::KernelRunner(const std::string &text, bool isaOnly)
     ADD_FAILURE() << "the test's kernel does not parse:\n" << text;
     return;
   }
+  for (auto kernels : module->getOps<gpu::GPUModuleOp>())
+    if (ArrayAttr targets = kernels.getTargetsAttr())
+      chip = cast<TargetAttr>(targets[0]).getChip().str();
   PassManager passes(&context);
   passes.addPass(createAttnShardCGAPass());
   OpPassManager &kernels = passes.nest<gpu::GPUModuleOp>();
@@ -85,8 +88,9 @@ KernelRunner::KernelRunner(const std::string &text, bool isaOnly)
   kernels.addPass(createAttnInferLayoutsPass());
   kernels.addPass(createAttnMaterializeScratchPass());
   kernels.addPass(createAttnLowerChannelsPass());
+  kernels.addPass(createAttnAllocateTmemPass());
   AttnAllocateSharedPassOptions shared;
-  shared.chip = "sm_90a";
+  shared.chip = chip;
   kernels.addPass(createAttnAllocateSharedPass(shared));
   kernels.addPass(createAttnInsertFencesPass());
   AttnLowerTilesPassOptions tiles;
@@ -95,7 +99,7 @@ KernelRunner::KernelRunner(const std::string &text, bool isaOnly)
   kernels.addPass(createCSEPass());
   kernels.addPass(createConvertAttnToNVVMPass());
   PTXOptions options;
-  options.chip = "sm_90a";
+  options.chip = chip;
   FailureOr<std::string> result = failure();
   if (succeeded(passes.run(*module)))
     result =
@@ -110,7 +114,7 @@ KernelRunner::KernelRunner(const std::string &text, bool isaOnly)
             kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr))
       neededBytes = bytes.getInt();
   });
-  expectAssembles(ptx);
+  expectAssembles(ptx, chip);
   llvm::Expected<std::unique_ptr<sim::Program>> parsed =
       sim::parsePTX(ptx, "kernel.ptx");
   if (!parsed) {
@@ -176,6 +180,7 @@ bool KernelRunner::runOnce(sim::LaunchConfig config, bool partial, bool first) {
   config.kernel = kernel.name;
   if (isaOnly)
     config.profile = sim::Profile::Isa;
+  config.assumptions = assumptions;
   config.params.assign(kernel.paramBytes, 0);
   for (auto [parameter, place] : llvm::zip(parameters, kernel.params)) {
     uint8_t *bytes = config.params.data() + place.offset;

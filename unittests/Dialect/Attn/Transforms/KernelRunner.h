@@ -26,7 +26,8 @@ struct HostTensor {
   bool isOutput = false;
 };
 
-/// Compiles one kernel for sm_90a and runs it on the simulator.
+/// Compiles one kernel, for sm_90a unless its module names a target, and runs it
+/// on the simulator.
 class KernelRunner {
 public:
   /// `text` holds a gpu.module with a kernel that has what
@@ -51,6 +52,8 @@ public:
   void run(unsigned threads, unsigned sharedBytes = 0, bool partial = false);
 
   std::string ptx;
+  /// What is assumed beside the PTX manual with `isaOnly` (LaunchConfig).
+  uint16_t assumptions = 0;
   /// CTAs of the grid and of a cluster, along x.
   unsigned grid = 1;
   unsigned cluster = 1;
@@ -68,6 +71,7 @@ private:
   bool runOnce(sim::LaunchConfig config, bool partial, bool first);
 
   bool isaOnly;
+  std::string chip = "sm_90a";
   std::unique_ptr<sim::Program> program;
   std::vector<Parameter> parameters;
 };

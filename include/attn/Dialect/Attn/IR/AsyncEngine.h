@@ -66,13 +66,13 @@ inline constexpr AsyncEngine kTensorProducts = {
     /*isTensorCore=*/true};
 /// tcgen05.ld: a wait covers all loads of a thread.
 inline constexpr AsyncEngine kTensorLoads = {
-    "which an attn.tmem.load still reads",
+    "whose columns it still reads",
     "it starts here; an attn.tmem.wait has to cover it",
     /*isAsyncProxy=*/false, AsyncEngine::Completion::Groups,
     /*isTensorCore=*/true};
 /// tcgen05.st: a wait covers all stores of a thread.
 inline constexpr AsyncEngine kTensorStores = {
-    "which an attn.tmem.store still writes",
+    "whose columns it still writes",
     "it starts here; an attn.tmem.store_wait has to cover it",
     /*isAsyncProxy=*/false, AsyncEngine::Completion::Groups,
     /*isTensorCore=*/true};

@@ -225,7 +225,8 @@ def Attn_TmemWaitOp : Attn_Op<"tmem.wait", [AttnRequiresSM<100>, AttnAsync<"kTen
   }];
 }
 
-def Attn_TmemStoreOp : Attn_Op<"tmem.store", [AttnRequiresSM<100>, AttnAsync<"kTensorStores">]> {
+def Attn_TmemStoreOp : Attn_Op<"tmem.store", [AttnRequiresSM<100>, AttnAsync<"kTensorStores">,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors", "getOperandLayout"]>]> {
   let summary = "starts a store to tensor memory";
   let description = [{
     The four warps of a warpgroup store all of a buffer, each the lanes that it

@@ -377,6 +377,38 @@ def AttnAllocateSharedPass : Pass<"attn-allocate-shared", "::mlir::gpu::GPUModul
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
+def AttnAllocateTmemPass : Pass<"attn-allocate-tmem", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Give each buffer its columns of tensor memory";
+  let description = [{
+    Gives each `attn.tmem_alloc` a `column`: first fit, the widest buffer first.
+    Buffers share columns only where a `gpu.barrier` at the kernel's top level stands
+    behind the last access of the one, which is a load or a store, and before the
+    first of the other: nothing else orders accesses through different buffers.
+    Partitions run at the same time: what they touch is live over the whole
+    `attn.warp_specialize`. Columns that are already there are kept and checked.
+
+    The kernel takes the least power of two of columns from 32 on that holds them,
+    by an `attn.tmem.reserve` in front of the first allocation, with four bytes of
+    shared memory for the address, and gives them back by an `attn.tmem.dealloc` at
+    its end. So the pass comes before `attn-allocate-shared`.
+
+    A kernel that needs more columns than the target has is an error that shows the
+    sum. The map is a remark, with the columns that are reserved and not used.
+
+    Example: test/doc/attn-allocate-tmem.mlir
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_100a\"",
+           "The target whose limit holds for modules without an #attn.target.">,
+    Option<"printMap", "print-map", "bool", "false",
+           "Print the map of tensor memory as a remark for each kernel.">
+  ];
+  let statistics = [
+    Statistic<"numBuffers", "buffers", "Number of buffers placed">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect"];
+}
+
 def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Insert the barriers that shared memory needs";
   let description = [{
@@ -409,6 +441,12 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     `attn.fence.proxy_async` goes before the first barrier, arrival or
     asynchronous access behind the other access.
 
+    Loads and stores of tensor memory get what orders them with other threads:
+    `attn.tmem.store_wait` and `attn.tcgen05.fence before` in front of a signal that
+    they come before, and `attn.tcgen05.fence after` in front of the first access
+    behind a wait. A signal, or a store to the same columns, in front of the
+    `attn.tmem.wait` of a load is an error.
+
     This ends the barrier rung: a gpu.module that says to be at the tile rung
     (`attn.rung`) says to be at this one then.
 
@@ -416,7 +454,9 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
   }];
   let statistics = [
     Statistic<"numBarriers", "barriers", "Number of barriers inserted">,
-    Statistic<"numProxyFences", "proxy-fences", "Number of proxy fences inserted">
+    Statistic<"numProxyFences", "proxy-fences", "Number of proxy fences inserted">,
+    Statistic<"numStoreWaits", "store-waits", "Number of waits for stores to tensor memory inserted">,
+    Statistic<"numTensorFences", "tensor-fences", "Number of fences of tensor memory inserted">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect",
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];

@@ -1,0 +1,48 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-allocate-tmem))' --split-input-file -verify-diagnostics
+
+gpu.module @kernels [#attn.target<chip = "sm_100a">] {
+  // expected-error @below {{tensor memory does not fit: s0 128 + s1 128 + o 257 = 513 of 512 columns on sm_100a}}
+  gpu.func @too_much() kernel {
+    %s0 = attn.tmem_alloc {name = "s0"} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+    %s1 = attn.tmem_alloc {name = "s1"} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+    %o = attn.tmem_alloc {name = "o"} : !attn.buffer<128x257xf32, #attn.tmem<m = 128>, tmem>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels [#attn.target<chip = "sm_100a">] {
+  gpu.func @given() kernel {
+    // expected-note @below {{the other buffer is here, live at the same time}}
+    %a = attn.tmem_alloc {name = "a", column = 0 : i64} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+    // expected-error @below {{expected columns of its own, got [64, 192), which overlap 'a' at [0, 128)}}
+    %b = attn.tmem_alloc {name = "b", column = 64 : i64} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @nested() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    attn.warp_specialize
+    partition "a" warps 4 tiles [4, 1] registers 128 {
+      // expected-error @below {{expected to stand at the kernel's top level}}
+      %s = attn.tmem_alloc : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Between buffers there may be columns that nobody has.
+gpu.module @kernels [#attn.target<chip = "sm_100a">] {
+  // expected-error @below {{tensor memory does not fit: a 256 + b 256 + 4 between them = 516 of 512 columns on sm_100a}}
+  gpu.func @gap() kernel {
+    %a = attn.tmem_alloc {name = "a", column = 4 : i64} : !attn.buffer<128x256xf32, #attn.tmem<m = 128>, tmem>
+    %b = attn.tmem_alloc {name = "b"} : !attn.buffer<128x256xf32, #attn.tmem<m = 128>, tmem>
+    gpu.return
+  }
+}
