@@ -17,6 +17,7 @@ from lint_util import read_text, report, tracked_files
 PRODUCTS_AND_COPIES = (
     "MmaOp", "WgmmaOp", "WgmmaWaitOp", "WgmmaResumeOp", "TmaLoadOp", "TmaStoreOp",
     "TmaPrefetchOp", "TmaCommitOp", "TmaWaitOp", "Tcgen05CommitOp",
+    "Tcgen05MmaOp", "TmemLoadOp", "TmemStoreOp", "TmemWaitOp",
 )  # fmt: skip
 CHANNEL_USERS = (
     "CursorStartOp", "CursorAdvanceOp", "ChannelAcquireOp", "ChannelReleaseOp", "ScalarSendOp",
@@ -29,7 +30,7 @@ COMMENT = re.compile(r"//[^\n]*")
 DIALECT = re.compile(r"(include/attn|lib)/Dialect/Attn/IR/")
 LOWERING = "lib/Dialect/Attn/Transforms/LowerTiles/"
 # The files of op families there.
-LOWERING_FILES = ("Memory.cpp", "Mma.cpp", "Tcgen05.cpp", "Tma.cpp", "Wgmma.cpp")
+LOWERING_FILES = ("Memory.cpp", "Mma.cpp", "Tcgen05.cpp", "Tma.cpp", "Tmem.cpp", "Wgmma.cpp")
 
 
 def problems_of(path: str, text: str) -> list[str]:

@@ -271,6 +271,8 @@ def check_twins(path: pathlib.Path, runner: Runner) -> list[str]:
     options, kernel, twins = read_twins(path.read_text())
     # Far more steps than a twin needs, and soon over for one that never ends.
     profile = [f"--profile={options.get('profile', 'hw')}", "--step-limit=1000000"]
+    if "assume" in options:
+        profile.append(f"--assume={options['assume']}")
     problems = []
     count = 0
     with tempfile.TemporaryDirectory() as folder:

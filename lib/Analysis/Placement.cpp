@@ -58,9 +58,9 @@ void mlir::attn::placeItems(MutableArrayRef<PlacedItem *> items,
     placeInOrder(items, bySize, liveTogether);
 }
 
-std::optional<size_t>
-mlir::attn::findOverlap(ArrayRef<PlacedItem *> items, size_t index,
-                        LiveTogether liveTogether) {
+std::optional<size_t> mlir::attn::findOverlap(ArrayRef<PlacedItem *> items,
+                                              size_t index,
+                                              LiveTogether liveTogether) {
   for (size_t other = 0; other < index; ++other) {
     bool apart = items[other]->end() <= *items[index]->offset ||
                  items[index]->end() <= *items[other]->offset;

@@ -186,8 +186,7 @@ TensorState TensorFenceFinder::visitOp(Operation &op, TensorState state) {
   return state;
 }
 
-FailureOr<TensorFences>
-attn::findMissingTensorFences(gpu::GPUFuncOp kernel) {
+FailureOr<TensorFences> attn::findMissingTensorFences(gpu::GPUFuncOp kernel) {
   TensorFenceFinder finder;
   finder.visit(kernel.getBody().front(), TensorState());
   if (finder.early) {

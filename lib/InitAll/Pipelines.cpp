@@ -54,10 +54,12 @@ void attn::addBarrierPasses(OpPassManager &pm,
   epilogue.kind = options.epilogue;
   add(createAttnSelectEpiloguePass(epilogue));
   add(createAttnInferLayoutsPass());
+  // Its scratch is a buffer too.
+  AttnAllocateTmemPassOptions tmem;
+  tmem.chip = options.chip;
+  add(createAttnAllocateTmemPass(tmem));
   add(createAttnMaterializeScratchPass());
   add(createAttnLowerChannelsPass());
-  // Its scratch is shared memory.
-  kernels.addPass(createAttnAllocateTmemPass());
   AttnAllocateSharedPassOptions shared;
   shared.chip = options.chip;
   kernels.addPass(createAttnAllocateSharedPass(shared));

@@ -143,10 +143,10 @@ Expected<GlobalPlan> mlir::attn::planGlobalAccess(const TileLayout &tile,
     return makeError("expected a dimension below {0}, got {1}", tile.rank(),
                      contiguousDim);
   if (elementBits < 8 || !llvm::isPowerOf2_32(elementBits) ||
-      !llvm::isPowerOf2_32(maxBytes) || maxBytes > 16 ||
+      !llvm::isPowerOf2_32(maxBytes) || maxBytes > 32 ||
       maxBytes * 8 < elementBits)
     return makeError("expected elements of at least 8 bits in an access of up "
-                     "to 16 bytes, got {0} bits in {1} bytes",
+                     "to 32 bytes, got {0} bits in {1} bytes",
                      elementBits, maxBytes);
   if (!tile.isDisjoint())
     return makeError("expected a tile whose coordinate bits have one source");

@@ -11,7 +11,8 @@ uint64_t MatrixDescriptor::fields(MatrixInstruction instruction) const {
   // tcgen05 has a third bit of swizzle, which is for spans of atoms of other
   // sizes, and the constant 0b001 in bits 46 to 48.
   uint64_t version = instruction == MatrixInstruction::Tcgen05 ? 1 : 0;
-  return swizzle << 62 | version << 46 | static_cast<uint64_t>(strideBytes >> 4) << 32 |
+  return swizzle << 62 | version << 46 |
+         static_cast<uint64_t>(strideBytes >> 4) << 32 |
          static_cast<uint64_t>(leadingBytes >> 4) << 16;
 }
 

@@ -36,7 +36,8 @@ Expected<TensorMemoryLayout> TensorMemoryLayout::get(int64_t rows, int64_t cols,
   SmallVector<Coords> lanes, bytes;
   int64_t warpRows = rows / 4;
   for (int64_t row = 1; row < rows; row *= 2)
-    lanes.push_back({row < warpRows ? row : row / warpRows * kTmemWarpLanes, 0});
+    lanes.push_back(
+        {row < warpRows ? row : row / warpRows * kTmemWarpLanes, 0});
   if (packed == 2)
     bytes.push_back({0, 2});
   if (Error error = unit->addAxis("dim0", lanes))
@@ -189,8 +190,9 @@ static std::optional<TmemPlan> divide(const WordPlaces &places,
   return plan;
 }
 
-Expected<TmemPlan> mlir::attn::planTmemAccess(const TileLayout &tile,
-                                              const TensorMemoryLayout &buffer) {
+Expected<TmemPlan>
+mlir::attn::planTmemAccess(const TileLayout &tile,
+                           const TensorMemoryLayout &buffer) {
   Expected<WordPlaces> places = findWords(tile, buffer);
   if (!places)
     return places.takeError();

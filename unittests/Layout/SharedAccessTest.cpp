@@ -210,7 +210,7 @@ TEST(SharedAccess, Errors) {
   expectError(planGlobalAccess(tile, 2, 16),
               "expected a dimension below 2, got 2");
   expectError(planGlobalAccess(tile, 1, 4),
-              "expected elements of at least 8 bits in an access of up to 16 "
+              "expected elements of at least 8 bits in an access of up to 32 "
               "bytes, got 4 bits in 16 bytes");
   // Two lanes that move by 1 and by 3 along plain rows: no sum.
   TileLayout skewed = unwrap(

@@ -7,12 +7,14 @@ using namespace mlir::attn;
 using namespace mlir::attn::testing;
 
 TEST(TensorInstruction, Recorded) {
-  // FlashAttention-4's kernel for one CTA of sm_100a: bf16, M = N = 128, K and V.
-  TensorInstruction product = unwrap(chooseTensorInstruction(128, 128, 128, 16));
+  // FlashAttention-4's kernel for one CTA of sm_100a: bf16, M = N = 128, K and
+  // V.
+  TensorInstruction product =
+      unwrap(chooseTensorInstruction(128, 128, 128, 16));
   EXPECT_EQ(product.k, 16);
-  EXPECT_EQ(product.encode(TensorOperand::BF16, false, TensorOperand::BF16,
-                           false),
-            0x8200490u);
+  EXPECT_EQ(
+      product.encode(TensorOperand::BF16, false, TensorOperand::BF16, false),
+      0x8200490u);
   EXPECT_EQ(
       product.encode(TensorOperand::BF16, false, TensorOperand::BF16, true),
       0x8210490u);

@@ -1,8 +1,8 @@
 //===- TensorMemoryLayoutTest.cpp - Tensor memory against the ISA ---------===//
 //
-// The registers of each shape are typed here as the PTX ISA's figures have them,
-// as (lane, column) of register r in lane l, apart from the builders; plans are
-// checked element by element.
+// The registers of each shape are typed here as the PTX ISA's figures have
+// them, as (lane, column) of register r in lane l, apart from the builders;
+// plans are checked element by element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,9 @@ static std::pair<int64_t, int64_t> place(TmemShape shape, int64_t split, int l,
 
 /// Registers of one repetition (PTX ISA, tcgen05.ld, table of vectors).
 static unsigned registersOf(TmemShape shape) {
-  return shape == TmemShape::S16x256b ? 4 : shape == TmemShape::S16x128b ? 2 : 1;
+  return shape == TmemShape::S16x256b   ? 4
+         : shape == TmemShape::S16x128b ? 2
+                                        : 1;
 }
 
 static int64_t leastColumns(TmemShape shape) {
@@ -53,8 +55,8 @@ static int64_t leastColumns(TmemShape shape) {
   llvm_unreachable("covered switch");
 }
 
-/// Runs a plan: each element of the tile is in the cell where the buffer has it,
-/// and each cell is moved once.
+/// Runs a plan: each element of the tile is in the cell where the buffer has
+/// it, and each cell is moved once.
 static void expectPlan(const TileLayout &tile, const TensorMemoryLayout &buffer,
                        TmemShape shape) {
   TmemPlan plan = unwrap(planTmemAccess(tile, buffer));
@@ -112,11 +114,11 @@ TEST(TensorMemoryLayout, PackedElements) {
                    TmemShape::S32x32b);
       expectPlan(unwrap(tmemRegisters(TmemShape::S16x32bx2, rows, columns)), p,
                  TmemShape::S16x32bx2);
-      expectError(planTmemAccess(
-                      unwrap(tmemRegisters(TmemShape::S16x64b, rows, columns)),
-                      p),
-                  "expected the 2 elements of a column of 32 bits in one "
-                  "thread");
+      expectError(
+          planTmemAccess(
+              unwrap(tmemRegisters(TmemShape::S16x64b, rows, columns)), p),
+          "expected the 2 elements of a column of 32 bits in one "
+          "thread");
     }
   }
 }
@@ -156,9 +158,9 @@ TEST(TensorMemoryLayout, Errors) {
               "expected rows that fill whole columns of 32 bits in tensor "
               "memory, got 33 elements of 16 bits");
   TensorMemoryLayout buffer = unwrap(TensorMemoryLayout::get(128, 64, 32));
-  expectError(
-      planTmemAccess(unwrap(tmemRegisters(TmemShape::S32x32b, 128, 32)), buffer),
-      "expected a tile of 128 x 64");
+  expectError(planTmemAccess(unwrap(tmemRegisters(TmemShape::S32x32b, 128, 32)),
+                             buffer),
+              "expected a tile of 128 x 64");
   // Warps of 16 rows, twice.
   expectError(planTmemAccess(unwrap(wgmmaAccumulator(128, 64, 2)), buffer),
               "expected four warps, each with a fourth of the rows");

@@ -28,15 +28,15 @@ struct PlacedItem {
 /// True if two items, by their index, are live at the same time.
 using LiveTogether = llvm::function_ref<bool(size_t, size_t)>;
 
-/// Gives the items that have no offset the lowest ones that are free: the largest
-/// first, or those of the largest alignment, which leaves no gaps between items
-/// that are live together, where that takes less. Items of one size keep their
-/// order.
+/// Gives the items that have no offset the lowest ones that are free: the
+/// largest first, or those of the largest alignment, which leaves no gaps
+/// between items that are live together, where that takes less. Items of one
+/// size keep their order.
 void placeItems(llvm::MutableArrayRef<PlacedItem *> items,
                 LiveTogether liveTogether);
 
-/// The first of the items before `index` that has units of it and is live at the
-/// same time. All of them have offsets.
+/// The first of the items before `index` that has units of it and is live at
+/// the same time. All of them have offsets.
 std::optional<size_t> findOverlap(llvm::ArrayRef<PlacedItem *> items,
                                   size_t index, LiveTogether liveTogether);
 

@@ -3,8 +3,8 @@
 // Loads and stores of tensor memory are asynchronous, and signals do not order
 // them. Before a thread lets others go on it waits for them and executes
 // tcgen05.fence::before_thread_sync; behind a wait for others it executes
-// tcgen05.fence::after_thread_sync before its next access (PTX ISA, tcgen05 memory
-// consistency model). A commit does the former by itself.
+// tcgen05.fence::after_thread_sync before its next access (PTX ISA, tcgen05
+// memory consistency model). A commit does the former by itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +22,9 @@ struct TensorFences {
   SmallVector<Operation *> after;
 };
 
-/// What a kernel lacks. An error at a signal, or a store to the same columns, that
-/// comes before the wait for a load: only the op that returns the load's tile can
-/// be that wait.
+/// What a kernel lacks. An error at a signal, or a store to the same columns,
+/// that comes before the wait for a load: only the op that returns the load's
+/// tile can be that wait.
 FailureOr<TensorFences> findMissingTensorFences(gpu::GPUFuncOp kernel);
 
 } // namespace mlir::attn

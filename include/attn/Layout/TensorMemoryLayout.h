@@ -2,10 +2,10 @@
 //
 // Where an element of a matrix lives in tensor memory, which has 128 lanes of
 // 512 columns of 32 bits (PTX ISA, "Tensor Memory Addressing"). The accumulator
-// of a product of M = 128 has row r in lane r; that of M = 64 has 16 rows in the
-// first 16 lanes of each 32 (PTX ISA, "Data path layout organization", D and F).
-// Columns of 32 bits follow each other; narrower elements are packed, the lower
-// columns in the lower bits, as operand a of tcgen05.mma is.
+// of a product of M = 128 has row r in lane r; that of M = 64 has 16 rows in
+// the first 16 lanes of each 32 (PTX ISA, "Data path layout organization", D
+// and F). Columns of 32 bits follow each other; narrower elements are packed,
+// the lower columns in the lower bits, as operand a of tcgen05.mma is.
 //
 // Like a SharedLayout it is a power-of-two unit, a LinearLayout from (dim0,
 // dim1) to (lane, byte), repeated along dim1, one column further each time.

@@ -121,8 +121,11 @@ void execTensorCommit(Exec &x, const Inst &I) {
     auto op = std::make_unique<CommitOp>();
     op->inst = x.pc;
     op->issuer = x.warp;
-    op->stream = x.warp->index + 1;
-    op->epoch = x.warp->mma.epoch;
+    // It covers what its own thread has started.
+    if (x.warp->tcgen05.issuers >> lane & 1) {
+      op->stream = x.warp->index + 1;
+      op->epoch = x.warp->mma.epoch;
+    }
     op->issuedAfter = std::make_shared<Knowledge>(x.warp->tcgen05.issuedAfter);
     op->control = controlOf(x);
     auto add = [&](Cta *cta) {
@@ -294,7 +297,7 @@ void execTensorCopy(Exec &x, const Inst &I) {
                         op->lane + r + add, op->column, o.bytes / 4, true);
       }
     }
-    rememberIssue(x);
+    rememberIssue(x, lane);
     startOperation(x, std::move(op));
   });
 }

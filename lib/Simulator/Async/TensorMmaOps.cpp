@@ -26,7 +26,8 @@ void mlir::attn::sim::reportOutside(Cluster &cluster, const EngineOp &op) {
   cluster.machine->stop = true;
 }
 
-void mlir::attn::sim::rememberIssue(Exec &x) {
+void mlir::attn::sim::rememberIssue(Exec &x, unsigned lane) {
+  x.warp->tcgen05.issuers |= 1u << lane;
   if (!x.sanitizing())
     return;
   Warp &w = *x.warp;
@@ -239,7 +240,7 @@ void ProductRequest::start() {
   if (!findCtas() || !readShape() || !readOperands() || !checkColumns())
     return;
   trackAll();
-  rememberIssue(x);
+  rememberIssue(x, lane);
   ++x.cluster.counters.mmaInstructions;
   x.cluster.counters.mmaFlops += 2ull * op->shape.m * op->shape.n * op->shape.k;
   if (decideNow(x.cluster, x.machine.config.asyncReads))

@@ -22,8 +22,8 @@ void reportOutside(Cluster &cluster, const EngineOp &op);
 /// Checks and records what shifting the rows of `lane`'s partition touches.
 void trackShift(Exec &x, Cta &cta, const Stamp &stamp, unsigned lane,
                 uint32_t column);
-/// Remembers what an operation issued now is ordered after.
-void rememberIssue(Exec &x);
+/// Remembers what an operation that `lane` issues now is ordered after.
+void rememberIssue(Exec &x, unsigned lane);
 /// Completes an operation now, or hands it to the engine.
 void startOperation(Exec &x, std::unique_ptr<EngineOp> op);
 

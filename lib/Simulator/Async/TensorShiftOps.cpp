@@ -91,7 +91,7 @@ void execTensorShift(Exec &x, const Inst &I) {
                        thread);
       trackShift(x, *cta, stamp, op->lane, op->column);
     }
-    rememberIssue(x);
+    rememberIssue(x, thread);
     startOperation(x, std::move(op));
   });
 }

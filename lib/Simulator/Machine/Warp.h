@@ -150,6 +150,8 @@ struct Tcgen05State {
   /// What the newest operation was issued after: its completion publishes that
   /// too.
   Knowledge issuedAfter;
+  /// Lanes that have started products, copies or shifts.
+  uint32_t issuers = 0;
   Stream loads, stores;
   /// Without assumption A5: what waits have told about tensor memory since the
   /// last fence::after_thread_sync, and the own loads and stores that the last

@@ -270,7 +270,8 @@ static llvm::Expected<TileLayout> getPartialTile(TmemRegsLayoutAttr layout,
     return makeError("expected " + Twine(1 << ownerBits) +
                      " columns, one for each owner of a row, got " +
                      Twine(shape[1]));
-  auto unit = LinearLayout::get({{dimName(0), shape[0]}, {dimName(1), shape[1]}});
+  auto unit =
+      LinearLayout::get({{dimName(0), shape[0]}, {dimName(1), shape[1]}});
   if (!unit)
     return unit.takeError();
   // Each basis moves along one dimension alone.

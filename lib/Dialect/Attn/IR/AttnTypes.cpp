@@ -263,8 +263,7 @@ LogicalResult InFlightType::verify(EmitErrorFn emitError,
     if (!elementType.isIntOrFloat() ||
         elementType.getIntOrFloatBitWidth() != 32)
       return emitError() << "expected elements of 32 bits, got " << elementType;
-    auto tile =
-        chosen.toTileLayout(shape, elementType.getIntOrFloatBitWidth());
+    auto tile = chosen.toTileLayout(shape, elementType.getIntOrFloatBitWidth());
     if (!tile)
       return emitError() << llvm::toString(tile.takeError());
     return success();

@@ -42,7 +42,8 @@ LogicalResult AllocOp::verify() {
 /// Views that are of bytes in shared memory alone.
 static LogicalResult verifyShared(Operation *op, BufferType buffer) {
   if (buffer.getSpace() != MemorySpace::Shared)
-    return op->emitOpError("expected a buffer in shared memory, got ") << buffer;
+    return op->emitOpError("expected a buffer in shared memory, got ")
+           << buffer;
   return success();
 }
 

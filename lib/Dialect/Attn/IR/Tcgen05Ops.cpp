@@ -50,9 +50,9 @@ LogicalResult Tcgen05MmaOp::verify() {
                        "accumulator of f32, got ")
            << a.getElementType() << ", " << type << " and "
            << d.getElementType();
-  auto shape = chooseTensorInstruction(d.getShape()[0], d.getShape()[1],
-                                       contraction,
-                                       type.getIntOrFloatBitWidth());
+  auto shape =
+      chooseTensorInstruction(d.getShape()[0], d.getShape()[1], contraction,
+                              type.getIntOrFloatBitWidth());
   if (!shape)
     return emitOpError() << llvm::toString(shape.takeError());
   return success();

@@ -1,8 +1,8 @@
 //===- AllocateTmem.cpp - Columns of tensor memory ------------------------===//
 //
 // First fit (Placement.h). Accesses through different buffers are ordered by
-// barriers of the CTA only, so the lifetime of a buffer is counted in the stretches
-// between barriers at the kernel's top level.
+// barriers of the CTA only, so the lifetime of a buffer is counted in the
+// stretches between barriers at the kernel's top level.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,8 +71,8 @@ static void collectAccesses(Value buffer,
       accesses.push_back(user);
 }
 
-/// Counts the stretches of an allocation. A product ends where an mbarrier says,
-/// which may be anywhere behind it.
+/// Counts the stretches of an allocation. A product ends where an mbarrier
+/// says, which may be anywhere behind it.
 static void findStretches(TmemItem &item,
                           const DenseMap<Operation *, int64_t> &stretches,
                           int64_t last) {
@@ -90,9 +90,9 @@ static void findStretches(TmemItem &item,
     finalAccess = access;
   }
   auto async = dyn_cast_or_null<AsyncOpInterface>(finalAccess);
-  bool ends = final == finalAccess && async &&
-              async.getAsyncEngine().completion ==
-                  AsyncEngine::Completion::Groups;
+  bool ends =
+      final == finalAccess && async &&
+      async.getAsyncEngine().completion == AsyncEngine::Completion::Groups;
   item.lastStretch = ends ? stretches.lookup(final) : last;
 }
 
@@ -113,7 +113,8 @@ static FailureOr<SmallVector<TmemItem>> makeItems(gpu::GPUFuncOp kernel) {
     }
     TmemItem item;
     item.alloc = alloc;
-    item.size = alloc.getType().getSlotColumns() * alloc.getType().getNumSlots();
+    item.size =
+        alloc.getType().getSlotColumns() * alloc.getType().getNumSlots();
     if (std::optional<int64_t> column = alloc.getColumn())
       item.offset = *column;
     findStretches(item, stretches, stretch);
@@ -182,9 +183,9 @@ static std::string describeMap(ArrayRef<TmemItem> items, int64_t total,
 static void reserve(gpu::GPUFuncOp kernel, TmemAllocOp first, int64_t columns) {
   OpBuilder b(first);
   Location loc = first.getLoc();
-  auto type = BufferType::get(b.getContext(), {1}, b.getI32Type(),
-                              RowLayoutAttr::get(b.getContext()),
-                              MemorySpace::Shared);
+  auto type =
+      BufferType::get(b.getContext(), {1}, b.getI32Type(),
+                      RowLayoutAttr::get(b.getContext()), MemorySpace::Shared);
   auto slot = AllocOp::create(b, loc, type, b.getStringAttr("tmem"),
                               /*offset=*/IntegerAttr(),
                               /*overlay=*/StringAttr());
@@ -218,10 +219,9 @@ LogicalResult AttnAllocateTmemPass::allocate(gpu::GPUFuncOp kernel,
     if (std::optional<size_t> other = findOverlap(placed, index, together)) {
       TmemItem &neighbour = (*items)[*other];
       auto diag = item.alloc.emitOpError("expected columns of its own, got [")
-                  << *item.offset << ", " << item.end()
-                  << "), which overlap '" << getTmemName(neighbour.alloc)
-                  << "' at [" << *neighbour.offset << ", " << neighbour.end()
-                  << ")";
+                  << *item.offset << ", " << item.end() << "), which overlap '"
+                  << getTmemName(neighbour.alloc) << "' at ["
+                  << *neighbour.offset << ", " << neighbour.end() << ")";
       diag.attachNote(neighbour.alloc.getLoc())
           << "the other buffer is here, live at the same time";
       return diag;

@@ -11,8 +11,8 @@
 // warpgroup is enough there are as many ids as warpgroups. Votes of warpgroups
 // (attn.rare) take the same ids: a warpgroup comes to one after the other.
 //
-// Tensor memory needs no barriers of its own: partitions hand its columns to each
-// other by channels. It needs waits and fences at their signals.
+// Tensor memory needs no barriers of its own: partitions hand its columns to
+// each other by channels. It needs waits and fences at their signals.
 //
 //===----------------------------------------------------------------------===//
 
@@ -266,8 +266,7 @@ static LogicalResult checkClosed(gpu::GPUFuncOp kernel) {
   return failure(walked.wasInterrupted());
 }
 
-LogicalResult
-AttnInsertFencesPass::orderTensorMemory(gpu::GPUFuncOp kernel) {
+LogicalResult AttnInsertFencesPass::orderTensorMemory(gpu::GPUFuncOp kernel) {
   FailureOr<TensorFences> missing = findMissingTensorFences(kernel);
   if (failed(missing))
     return failure();

@@ -1,11 +1,13 @@
 //===- SelectEpilogue.cpp - How results leave the kernel ------------------===//
 //
 // A result tile lies in the fragments of mma.sync: each group of four lanes
-// holds 8 columns of a row, 2 in each lane. Four ways lead to global memory:
+// holds 8 columns of a row, 2 in each lane; or, where it was loaded from tensor
+// memory by rows, each thread has a row. Four ways lead to global memory:
 //
 //   direct    each lane stores its 2 columns: columns * rows / 64 stores of
 //             4 or 8 bytes a lane, of which a warp fills 32-byte sectors only
-//             in part (16-bit elements)
+//             in part (16-bit elements). A thread that has a row stores whole
+//             sectors, 32 bytes at a time where the chip can
 //   shuffled  lanes of a group exchange pieces until each holds 16 bytes of a
 //             row, then store them: no shared memory, no barrier
 //   staged    through shared memory: one barrier, then every warp writes whole
@@ -14,9 +16,9 @@
 //             its threads starts a copy of its rows and goes on; the next tile
 //             waits for the copy before it writes to the buffer
 //
-// `auto` takes staged where a dead buffer is at hand and rows are aligned to 16
-// bytes, else shuffled where a row is a multiple of four such pieces, else
-// direct.
+// `auto` takes direct where threads have rows that are whole sectors; else
+// staged where a dead buffer is at hand and rows are aligned to 16 bytes, else
+// shuffled where a row is a multiple of four such pieces, else direct.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +40,8 @@ namespace {
 
 /// Bytes of the widest store of a lane.
 constexpr int64_t kVectorBytes = 16;
+/// Bytes that global memory is written in.
+constexpr int64_t kSectorBytes = 32;
 
 /// The numbers that decide on a result.
 struct ResultFacts {
@@ -51,6 +55,10 @@ struct ResultFacts {
   int64_t scratchBytes = 0;
   /// The kernel's warps over rows and columns.
   std::pair<int64_t, int64_t> warps;
+  /// Each thread has rows of its own.
+  bool hasRows = false;
+  /// Groups of four lanes have rows, as far as is known.
+  bool hasFragments = true;
 
   bool wideRows() const {
     return tile.getRank() == 2 && rowBytes % kVectorBytes == 0 &&
@@ -58,8 +66,17 @@ struct ResultFacts {
   }
   /// Each of four lanes gets 16 bytes of every 64, in rows that are its own.
   bool canShuffle() const {
-    return wideRows() && rowBytes % (4 * kVectorBytes) == 0 &&
+    return hasFragments && wideRows() && rowBytes % (4 * kVectorBytes) == 0 &&
            warps.second == 1 && tile.getShape()[0] % (16 * warps.first) == 0;
+  }
+  /// A thread's stores fill sectors.
+  bool fillsSectors() const {
+    return hasRows && tile.getRank() == 2 && rowBytes % kSectorBytes == 0 &&
+           alignment % kSectorBytes == 0;
+  }
+  /// Stores of a thread, of `bytes` each, where it has rows.
+  int64_t storesOfRow(int64_t bytes) const {
+    return llvm::divideCeil(rowBytes, std::min(bytes, alignment));
   }
   bool scratchFits() const { return scratchBytes >= stagedBytes; }
 };
@@ -93,6 +110,46 @@ static unsigned alignmentOf(ArrayRef<int64_t> shape, int64_t elementBits) {
   return 1;
 }
 
+/// The layout in which a tile that is computed element by element was loaded;
+/// null where that is not known yet.
+static Attribute findLoadedLayout(Value tile) {
+  auto type = dyn_cast<RankedTensorType>(tile.getType());
+  if (type && !isAuto(type.getEncoding()))
+    return type.getEncoding();
+  Operation *def = tile.getDefiningOp();
+  if (!def)
+    return {};
+  // A wait returns what is in flight in its layout.
+  if (auto wait = dyn_cast<AsyncOpInterface>(def);
+      wait && wait.getAwaitedGroups()) {
+    Value source = def->getOperand(cast<OpResult>(tile).getResultNumber());
+    auto inFlight = dyn_cast<InFlightType>(source.getType());
+    return inFlight ? inFlight.getLayout() : Attribute();
+  }
+  if (!isElementwiseOnTiles(def))
+    return {};
+  for (Value operand : def->getOperands())
+    if (isTile(operand.getType()))
+      if (Attribute layout = findLoadedLayout(operand))
+        return layout;
+  return {};
+}
+
+/// True if each row is in the registers of one thread.
+static bool ownsRows(Attribute layout, RankedTensorType tile) {
+  auto chosen = dyn_cast_or_null<TileLayoutAttrInterface>(layout);
+  if (!chosen || tile.getRank() != 2)
+    return false;
+  auto registers =
+      chosen.toTileLayout(tile.getShape(), tile.getElementTypeBitWidth());
+  if (!registers) {
+    llvm::consumeError(registers.takeError());
+    return false;
+  }
+  return registers->laneBitsAlong(1).empty() &&
+         registers->warpBitsAlong(1).empty();
+}
+
 static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   ResultFacts facts;
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
@@ -103,6 +160,9 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
     return failure();
   facts.warps = *warps;
   facts.tile = cast<RankedTensorType>(op.getValue().getType());
+  Attribute loaded = findLoadedLayout(op.getValue());
+  facts.hasRows = ownsRows(loaded, facts.tile);
+  facts.hasFragments = !isa_and_nonnull<TmemRegsLayoutAttr>(loaded);
   GlobalType dest = op.getDest().getType();
   int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
   facts.rowBytes = dest.getColumns() * elementBits / 8;
@@ -137,6 +197,8 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
 }
 
 static EpilogueKind choose(const ResultFacts &facts) {
+  if (facts.fillsSectors())
+    return EpilogueKind::Direct;
   if (facts.wideRows() && facts.scratchBytes > 0 && facts.scratchFits())
     return EpilogueKind::Staged;
   return facts.canShuffle() ? EpilogueKind::Shuffled : EpilogueKind::Direct;
@@ -227,6 +289,25 @@ LogicalResult AttnSelectEpiloguePass::emitTma(StoreResultOp op,
   return success();
 }
 
+/// Says what was chosen and the numbers that it was chosen by.
+static void report(StoreResultOp op, EpilogueKind kind,
+                   const ResultFacts &facts) {
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  auto message =
+      remark::passed(op.getLoc(), remark::RemarkOpts::name("result")
+                                      .category("attn.select-epilogue")
+                                      .function(kernel.getName()));
+  message << remark::add("the result is {0}", stringifyEpilogueKind(kind))
+          << remark::metric("kind", stringifyEpilogueKind(kind))
+          << remark::metric("row-bytes", facts.rowBytes)
+          << remark::metric("row-alignment", facts.alignment)
+          << remark::metric("staged-bytes", facts.stagedBytes)
+          << remark::metric("scratch-bytes", facts.scratchBytes);
+  if (facts.hasRows)
+    message << remark::metric("direct-stores", facts.storesOfRow(kSectorBytes))
+            << remark::metric("staged-stores", facts.storesOfRow(kVectorBytes));
+}
+
 LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
                                              EpilogueKind wanted) {
   auto collected = collectFacts(op);
@@ -256,15 +337,7 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
                "warp, for a shuffled result, got rows of ")
            << facts.rowBytes << " bytes aligned to " << facts.alignment;
 
-  remark::passed(op.getLoc(), remark::RemarkOpts::name("result")
-                                  .category("attn.select-epilogue")
-                                  .function(kernel.getName()))
-      << remark::add("the result is {0}", stringifyEpilogueKind(kind))
-      << remark::metric("kind", stringifyEpilogueKind(kind))
-      << remark::metric("row-bytes", facts.rowBytes)
-      << remark::metric("row-alignment", facts.alignment)
-      << remark::metric("staged-bytes", facts.stagedBytes)
-      << remark::metric("scratch-bytes", facts.scratchBytes);
+  report(op, kind, facts);
 
   if (kind == EpilogueKind::Tma) {
     if (failed(emitTma(op, facts)))

@@ -86,9 +86,9 @@ KernelRunner::KernelRunner(const std::string &text, bool isaOnly)
   kernels.addPass(createAttnLowerTileLoopsPass());
   kernels.addPass(createAttnVerifyTokensPass());
   kernels.addPass(createAttnInferLayoutsPass());
+  kernels.addPass(createAttnAllocateTmemPass());
   kernels.addPass(createAttnMaterializeScratchPass());
   kernels.addPass(createAttnLowerChannelsPass());
-  kernels.addPass(createAttnAllocateTmemPass());
   AttnAllocateSharedPassOptions shared;
   shared.chip = chip;
   kernels.addPass(createAttnAllocateSharedPass(shared));

@@ -26,8 +26,8 @@ struct HostTensor {
   bool isOutput = false;
 };
 
-/// Compiles one kernel, for sm_90a unless its module names a target, and runs it
-/// on the simulator.
+/// Compiles one kernel, for sm_90a unless its module names a target, and runs
+/// it on the simulator.
 class KernelRunner {
 public:
   /// `text` holds a gpu.module with a kernel that has what

@@ -103,32 +103,31 @@ TEST_P(TmemProductTest, Product) {
   unsigned spanA = SharedLayout::chooseSpan(colsA, 8 * bytes);
   unsigned spanB = SharedLayout::chooseSpan(colsB, 8 * bytes);
   auto view = [](llvm::StringRef name, bool transposed) {
-    return llvm::formatv(transposed
-                             ? "%{0} = attn.transpose %{0}lies : !{0}lies -> !{0}"
-                             : "%{0} = attn.reinterpret %{0}lies : !{0}lies -> "
-                               "!{0}",
-                         name)
+    return llvm::formatv(
+               transposed ? "%{0} = attn.transpose %{0}lies : !{0}lies -> !{0}"
+                          : "%{0} = attn.reinterpret %{0}lies : !{0}lies -> "
+                            "!{0}",
+               name)
         .str();
   };
-  KernelRunner kernel(fill(
-      kProduct.str(),
-      {{"VIEWA", view("a", p.mnMajorA)},
-       {"VIEWB", view("b", !p.mnMajorB)},
-       {"ROWSA", number(rowsA)},
-       {"ROWSB", number(rowsB)},
-       {"COLSA", number(colsA)},
-       {"COLSB", number(colsB)},
-       {"BOXA", number(spanA / bytes)},
-       {"BOXB", number(spanB / bytes)},
-       {"SPANA", number(spanA)},
-       {"SPANB", number(spanB)},
-       {"BYTES", number((p.m + p.n) * p.k * bytes)},
-       {"SHAPE", stringifyTmemShape(p.shape).str()},
-       {"TYPE", stringifyDType(p.type).str()},
-       {"CHIP", p.chip},
-       {"M", number(p.m)},
-       {"N", number(p.n)},
-       {"K", number(p.k)}}));
+  KernelRunner kernel(
+      fill(kProduct.str(), {{"VIEWA", view("a", p.mnMajorA)},
+                            {"VIEWB", view("b", !p.mnMajorB)},
+                            {"ROWSA", number(rowsA)},
+                            {"ROWSB", number(rowsB)},
+                            {"COLSA", number(colsA)},
+                            {"COLSB", number(colsB)},
+                            {"BOXA", number(spanA / bytes)},
+                            {"BOXB", number(spanB / bytes)},
+                            {"SPANA", number(spanA)},
+                            {"SPANB", number(spanB)},
+                            {"BYTES", number((p.m + p.n) * p.k * bytes)},
+                            {"SHAPE", stringifyTmemShape(p.shape).str()},
+                            {"TYPE", stringifyDType(p.type).str()},
+                            {"CHIP", p.chip},
+                            {"M", number(p.m)},
+                            {"N", number(p.n)},
+                            {"K", number(p.k)}}));
   if (!kernel)
     return;
   HostTensor a = HostTensor::random(p.type, {rowsA, colsA});
@@ -171,10 +170,11 @@ std::vector<Product> getProducts() {
                             mnMajorA, mnMajorB});
   products.push_back({128, 96, 32, TmemShape::S32x32b, DType::F16, true, true});
   // More columns than an instruction has.
-  products.push_back({64, 320, 48, TmemShape::S16x256b, DType::F16, false, true});
+  products.push_back(
+      {64, 320, 48, TmemShape::S16x256b, DType::F16, false, true});
   for (const char *chip : {"sm_100f", "sm_103a"})
-    products.push_back({128, 128, 128, TmemShape::S32x32b, DType::BF16, false,
-                        true, chip});
+    products.push_back(
+        {128, 128, 128, TmemShape::S32x32b, DType::BF16, false, true, chip});
   return products;
 }
 
@@ -252,9 +252,9 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
       %off1 = arith.constant HALF : i64
       %rows = arith.constant M : i32
       %stride = arith.constant D : i64
-      %view0 = attn.global_view %out[%off0] rows %rows stride %stride : !out
+      %view0 = attn.global_view %out[%off0] rows %rows stride %stride {alignment = 32 : i64} : !out
       attn.global_store %t0, %view0[%zero] : !ot, !out
-      %view1 = attn.global_view %out[%off1] rows %rows stride %stride : !out
+      %view1 = attn.global_view %out[%off1] rows %rows stride %stride {alignment = 16 : i64} : !out
       attn.global_store %t1, %view1[%zero] : !ot, !out
     }
     partition "products" warps 1 registers 168 {
@@ -289,24 +289,163 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   }
 })";
 
+/// The same, handed around on channels. S, P and O of the tile are one right
+/// that goes from the products to the warps and back: with the last one O is
+/// complete.
+constexpr llvm::StringLiteral kOnChannels = R"(
+!qmap = !attn.tensor_map<MxDxTYPE, swizzle = 128>
+!kmap = !attn.tensor_map<64xDxTYPE, swizzle = 128>
+!q = !attn.buffer<MxDxTYPE, #attn.auto, shared>
+!k = !attn.buffer<64xDxTYPE, #attn.auto, shared>
+!ring = !attn.buffer<2x64xDxTYPE, #attn.auto, shared>
+!kt = !attn.buffer<Dx64xTYPE, #attn.auto, shared>
+!s = !attn.buffer<Mx64xf32, #attn.tmem<m = M>, tmem>
+!p = !attn.buffer<Mx64xTYPE, #attn.tmem<m = M>, tmem>
+!o = !attn.buffer<MxDxf32, #attn.tmem<m = M>, tmem>
+#regs = #attn.tmem_regs<shape_SHAPE, warps = [4, 1]>
+!sf = !attn.inflight<Mx64xf32, #regs>
+!of = !attn.inflight<MxDxf32, #regs>
+!st = tensor<Mx64xf32, #attn.auto>
+!pt = tensor<Mx64xTYPE, #attn.auto>
+!ot = tensor<MxDxf32, #attn.auto>
+!out = !attn.global<?xDxf32>
+!one = !attn.channel<1>
+!two = !attn.channel<2>
+gpu.module @kernels [#attn.target<chip = "sm_100a">] {
+  gpu.func @products(%qmap: !qmap, %kmap: !kmap, %vmap: !kmap, %out: !llvm.ptr<1>, %blocks: i32) kernel
+      attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %width = arith.constant 64 : i32
+    %q = attn.alloc {name = "q"} : !q
+    %k = attn.alloc {name = "k"} : !ring
+    %v = attn.alloc {name = "v"} : !ring
+    %s = attn.tmem_alloc {name = "s", fields = [#attn.field<"p", 32, 32>]} : !s
+    %o = attn.tmem_alloc {name = "o"} : !o
+    %chq = attn.channel.create {name = "q", roles = [#attn.role<"load", tx>, #attn.role<"mma", commit>]} : !one
+    %chk = attn.channel.create {name = "k", roles = [#attn.role<"load", tx>, #attn.role<"mma", commit>]} : !two
+    %chv = attn.channel.create {name = "v", roles = [#attn.role<"load", tx>, #attn.role<"mma", commit>]} : !two
+    %cht = attn.channel.create {name = "tile", roles = [#attn.role<"mma", commit>, #attn.role<"round", arrive>]} : !one
+    attn.warp_specialize
+    partition "round" warps 4 tiles [4, 1] registers 168 {
+      %c = attn.cursor.start %cht as "round" : !one
+      %e = scf.for %j = %zero to %blocks step %one iter_args(%i = %c) -> (!attn.cursor) : i32 {
+        %slot, %right = attn.channel.acquire %cht[%i] as "round" : !one
+        %f = attn.tmem.load %s : !s -> !sf
+        %t = attn.tmem.wait %f : !sf -> !st
+        %r = arith.truncf %t : !st to !pt
+        %p = attn.tmem.field %s "p" : !s -> !p
+        attn.tmem.store %r, %p : !pt, !p
+        attn.channel.release %cht, %right as "round" : !one
+        %n = attn.cursor.advance %i on %cht : !one
+        scf.yield %n : !attn.cursor
+      }
+      %slot, %right = attn.channel.acquire %cht[%e] as "round" : !one
+      %f = attn.tmem.load %o : !o -> !of
+      %t = attn.tmem.wait %f : !of -> !ot
+      attn.channel.release %cht, %right as "round" : !one
+      %off = arith.constant 0 : i64
+      %rows = arith.constant M : i32
+      %stride = arith.constant D : i64
+      %view = attn.global_view %out[%off] rows %rows stride %stride : !out
+      attn.global_store %t, %view[%zero] : !ot, !out
+    }
+    partition "mma" warps 1 registers 168 {
+      attn.elect {
+        %no = arith.constant false
+        %cq = attn.cursor.start %chq as "mma" : !one
+        %ck = attn.cursor.start %chk as "mma" : !two
+        %cv = attn.cursor.start %chv as "mma" : !two
+        %ct = attn.cursor.start %cht as "mma" : !one
+        %p = attn.tmem.field %s "p" : !s -> !p
+        %qslot, %qright = attn.channel.acquire %chq[%cq] as "mma" : !one
+        %kslot, %kright = attn.channel.acquire %chk[%ck] as "mma" : !two
+        %tslot, %tright = attn.channel.acquire %cht[%ct] as "mma" : !one
+        %k0 = attn.slot %k[%kslot] : !ring -> !k
+        %kt0 = attn.transpose %k0 : !k -> !kt
+        attn.tcgen05.mma %q, %kt0, %s accumulate %no : !q, !kt, !s
+        attn.channel.release %chk, %kright as "mma" : !two
+        attn.channel.release %cht, %tright as "mma" : !one
+        %ck1 = attn.cursor.advance %ck on %chk : !two
+        %ct1 = attn.cursor.advance %ct on %cht : !one
+        %last = arith.subi %blocks, %one : i32
+        %e:3 = scf.for %j = %zero to %last step %one iter_args(%ik = %ck1, %iv = %cv, %it = %ct1) -> (!attn.cursor, !attn.cursor, !attn.cursor) : i32 {
+          %vs, %vright = attn.channel.acquire %chv[%iv] as "mma" : !two
+          %ts, %right = attn.channel.acquire %cht[%it] as "mma" : !one
+          %vj = attn.slot %v[%vs] : !ring -> !k
+          %more = arith.cmpi ne, %j, %zero : i32
+          attn.tcgen05.mma %p, %vj, %o accumulate %more : !p, !k, !o
+          attn.channel.release %chv, %vright as "mma" : !two
+          %ks, %kr = attn.channel.acquire %chk[%ik] as "mma" : !two
+          %kj = attn.slot %k[%ks] : !ring -> !k
+          %ktj = attn.transpose %kj : !k -> !kt
+          attn.tcgen05.mma %q, %ktj, %s accumulate %no : !q, !kt, !s
+          attn.channel.release %chk, %kr as "mma" : !two
+          attn.channel.release %cht, %right as "mma" : !one
+          %nk = attn.cursor.advance %ik on %chk : !two
+          %nv = attn.cursor.advance %iv on %chv : !two
+          %nt = attn.cursor.advance %it on %cht : !one
+          scf.yield %nk, %nv, %nt : !attn.cursor, !attn.cursor, !attn.cursor
+        }
+        %vs, %vright = attn.channel.acquire %chv[%e#1] as "mma" : !two
+        %ts, %right = attn.channel.acquire %cht[%e#2] as "mma" : !one
+        %vj = attn.slot %v[%vs] : !ring -> !k
+        %more = arith.cmpi ne, %last, %zero : i32
+        attn.tcgen05.mma %p, %vj, %o accumulate %more : !p, !k, !o
+        attn.channel.release %chv, %vright as "mma" : !two
+        attn.channel.release %chq, %qright as "mma" : !one
+        attn.channel.release %cht, %right as "mma" : !one
+      }
+    }
+    partition "load" warps 1 registers 168 {
+      attn.elect {
+        %cq = attn.cursor.start %chq as "load" : !one
+        %ck = attn.cursor.start %chk as "load" : !two
+        %cv = attn.cursor.start %chv as "load" : !two
+        %qslot, %qright = attn.channel.acquire %chq[%cq] as "load" : !one
+        attn.tma.load %qmap[%zero, %zero], %q token %qright : !qmap, !q
+        attn.channel.release %chq, %qright as "load" : !one
+        %e:2 = scf.for %j = %zero to %blocks step %one iter_args(%ik = %ck, %iv = %cv) -> (!attn.cursor, !attn.cursor) : i32 {
+          %row = arith.muli %j, %width : i32
+          %ks, %kright = attn.channel.acquire %chk[%ik] as "load" : !two
+          %kj = attn.slot %k[%ks] : !ring -> !k
+          attn.tma.load %kmap[%row, %zero], %kj token %kright : !kmap, !k
+          attn.channel.release %chk, %kright as "load" : !two
+          %vs, %vright = attn.channel.acquire %chv[%iv] as "load" : !two
+          %vj = attn.slot %v[%vs] : !ring -> !k
+          attn.tma.load %vmap[%row, %zero], %vj token %vright : !kmap, !k
+          attn.channel.release %chv, %vright as "load" : !two
+          %nk = attn.cursor.advance %ik on %chk : !two
+          %nv = attn.cursor.advance %iv on %chv : !two
+          scf.yield %nk, %nv : !attn.cursor, !attn.cursor
+        }
+      }
+    }
+    partition "rest" warps 2 registers 168 {
+    }
+    gpu.return
+  }
+})";
+
 struct TwoProducts {
   int64_t m;
   TmemShape shape;
   DType type;
 };
 
-void runTwoProducts(const TwoProducts &p, bool isaOnly) {
+void runTwoProducts(llvm::StringRef text, const TwoProducts &p,
+                    bool isaOnly = false) {
   constexpr int64_t d = 64, block = 64;
   int64_t bytes = getByteWidth(p.type);
-  KernelRunner kernel(fill(kTwoProducts.str(),
-                           {{"QBYTES", number(p.m * d * bytes)},
-                            {"KVBYTES", number(2 * block * d * bytes)},
-                            {"SHAPE", stringifyTmemShape(p.shape).str()},
-                            {"TYPE", stringifyDType(p.type).str()},
-                            {"HALF", number(d / 2)},
-                            {"M", number(p.m)},
-                            {"D", number(d)}}),
-                      isaOnly);
+  KernelRunner kernel(
+      fill(text.str(), {{"QBYTES", number(p.m * d * bytes)},
+                        {"KVBYTES", number(2 * block * d * bytes)},
+                        {"SHAPE", stringifyTmemShape(p.shape).str()},
+                        {"TYPE", stringifyDType(p.type).str()},
+                        {"HALF", number(d / 2)},
+                        {"M", number(p.m)},
+                        {"D", number(d)}}),
+      isaOnly);
   ASSERT_TRUE(bool(kernel));
   // One thread's products run in order, and so do its commits.
   kernel.assumptions = 1 << 0 | 1 << 1;
@@ -344,16 +483,26 @@ void runTwoProducts(const TwoProducts &p, bool isaOnly) {
 
 TEST(Tmem, TwoProductsOverSeveralBlocks) {
   for (DType type : {DType::F16, DType::BF16}) {
-    runTwoProducts({128, TmemShape::S32x32b, type}, /*isaOnly=*/false);
-    runTwoProducts({128, TmemShape::S16x256b, type}, /*isaOnly=*/false);
-    runTwoProducts({64, TmemShape::S16x256b, type}, /*isaOnly=*/false);
-    runTwoProducts({64, TmemShape::S16x32bx2, type}, /*isaOnly=*/false);
+    runTwoProducts(kTwoProducts, {128, TmemShape::S32x32b, type});
+    runTwoProducts(kTwoProducts, {128, TmemShape::S16x256b, type});
+    runTwoProducts(kTwoProducts, {64, TmemShape::S16x256b, type});
+    runTwoProducts(kTwoProducts, {64, TmemShape::S16x32bx2, type});
   }
+}
+
+TEST(Tmem, TwoProductsOnChannels) {
+  runTwoProducts(kOnChannels, {128, TmemShape::S32x32b, DType::BF16});
+  runTwoProducts(kOnChannels, {64, TmemShape::S16x256b, DType::F16});
 }
 
 /// By the manual alone, but for the order of one thread's products and commits.
 TEST(Tmem, TwoProductsByTheManual) {
-  runTwoProducts({128, TmemShape::S32x32b, DType::F16}, /*isaOnly=*/true);
+  for (llvm::StringRef text : {kTwoProducts, kOnChannels}) {
+    runTwoProducts(text, {128, TmemShape::S32x32b, DType::F16},
+                   /*isaOnly=*/true);
+    runTwoProducts(text, {64, TmemShape::S16x256b, DType::BF16},
+                   /*isaOnly=*/true);
+  }
 }
 
 } // namespace

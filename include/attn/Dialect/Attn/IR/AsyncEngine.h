@@ -1,9 +1,9 @@
 //===- AsyncEngine.h - What accesses memory later than its op ---*- C++ -*-===//
 //
 // An asynchronous op starts accesses to shared or tensor memory that an engine
-// carries out. What analyses have to know of an engine is a row here; a dialect that
-// adds an engine makes a row of its own. Engines are the same if their rows
-// are.
+// carries out. What analyses have to know of an engine is a row here; a dialect
+// that adds an engine makes a row of its own. Engines are the same if their
+// rows are.
 //
 //===----------------------------------------------------------------------===//
 

@@ -123,8 +123,8 @@ llvm::Expected<TileLayout> getTileLayout(RankedTensorType type);
 /// The layout of one slot of a buffer. An error if it is auto or does not fit.
 llvm::Expected<SharedLayout> getSharedLayout(BufferType type);
 
-/// The layout of one slot of a buffer in tensor memory. An error if its layout is
-/// of shared memory, auto, or does not fit.
+/// The layout of one slot of a buffer in tensor memory. An error if its layout
+/// is of shared memory, auto, or does not fit.
 llvm::Expected<TensorMemoryLayout> getTensorMemoryLayout(BufferType type);
 
 /// Reads a shape of #attn.tmem_regs: shape_32x32b.
@@ -146,7 +146,8 @@ bool isAuto(Attribute layout);
 inline constexpr int64_t kRowOwners = 4;
 
 /// The type of partial sums (f32) of `rows` rows, one for each lane that shares
-/// a row of an accumulator, in a layout that attn-infer-layouts has yet to choose.
+/// a row of an accumulator, in a layout that attn-infer-layouts has yet to
+/// choose.
 RankedTensorType getPartialSumsType(MLIRContext *context, int64_t rows);
 
 /// True for a grid of warps over (rows, columns) that tiles can have: two
@@ -181,8 +182,8 @@ namespace mlir::attn {
 /// region's index, or null.
 std::pair<WarpSpecializeOp, unsigned> getPartition(Operation *op);
 
-/// The allocation of tensor memory behind a buffer, through views; null if there
-/// is none.
+/// The allocation of tensor memory behind a buffer, through views; null if
+/// there is none.
 TmemAllocOp findTmemAlloc(Value buffer);
 
 } // namespace mlir::attn

@@ -25,8 +25,8 @@ struct MatrixOperand {
   uint64_t fields() const { return descriptor.fields(instruction); }
 };
 
-/// Describes a buffer as operand of `op`; `layout` is (MN, K). An error at the op
-/// for layouts that no descriptor expresses.
+/// Describes a buffer as operand of `op`; `layout` is (MN, K). An error at the
+/// op for layouts that no descriptor expresses.
 FailureOr<MatrixOperand>
 describeOperand(Operation *op, const SharedLayout &layout, int64_t contraction,
                 int64_t step,

@@ -26,8 +26,8 @@ LogicalResult PartitionLowering::lower(SlotOp op) {
   BufferValue ring = kernel.buffers.lookup(op.getSource());
   if (ring.type.isTmem()) {
     ImplicitLocOpBuilder b(op.getLoc(), op);
-    Value columns = arith::ConstantIntOp::create(
-        b, ring.type.getSlotColumns(), 32);
+    Value columns =
+        arith::ConstantIntOp::create(b, ring.type.getSlotColumns(), 32);
     return lowerTmemView(
         op, op.getSource(), op.getType(),
         arith::MulIOp::create(b, op.getIndex(), columns).getResult());
@@ -335,6 +335,9 @@ Value PartitionLowering::threadBase(const ViewValue &view, Value row,
   return cached;
 }
 
+/// Bytes of the widest load and store of all targets.
+static constexpr int64_t kVectorBytes = 16;
+
 namespace {
 /// The accesses of one tile to rows of global memory.
 struct RowAccess {
@@ -345,8 +348,9 @@ struct RowAccess {
 };
 } // namespace
 
+/// `widest` bytes are the most that an instruction moves.
 static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
-                                     const ViewValue &view) {
+                                     const ViewValue &view, int64_t widest) {
   RowAccess result;
   if (layout.rank() == 1) {
     result.laneMask = layout.laneBroadcastMask();
@@ -359,7 +363,7 @@ static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
     return result;
   }
   unsigned bits = view.type.getElementType().getIntOrFloatBitWidth();
-  unsigned maxBytes = std::min<int64_t>(16, view.alignment);
+  unsigned maxBytes = std::min(widest, view.alignment);
   llvm::Expected<GlobalPlan> plan =
       planGlobalAccess(layout, /*contiguousDim=*/1, bits, maxBytes);
   if (!plan)
@@ -381,7 +385,9 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   ViewValue view = kernel.views.lookup(op.getDest());
   if (failed(source))
     return failure();
-  FailureOr<RowAccess> plan = planRows(op, source->layout, view);
+  FailureOr<RowAccess> plan =
+      planRows(op, source->layout, view,
+               kernel.targetsHave(Capability::Vector256) ? 32 : kVectorBytes);
   if (failed(plan))
     return failure();
   bool rankTwo = source->layout.rank() == 2;
@@ -438,7 +444,7 @@ LogicalResult PartitionLowering::lower(GlobalLoadOp op) {
   ViewValue view = kernel.views.lookup(op.getSource());
   if (failed(layout))
     return failure();
-  FailureOr<RowAccess> plan = planRows(op, *layout, view);
+  FailureOr<RowAccess> plan = planRows(op, *layout, view, kVectorBytes);
   if (failed(plan))
     return failure();
   Type elementType = getElementTypeOrSelf(op.getType());

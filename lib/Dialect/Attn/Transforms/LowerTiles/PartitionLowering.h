@@ -39,8 +39,8 @@ struct TileValue {
 
 /// A buffer in one thread.
 struct BufferValue {
-  /// !llvm.ptr<3> to the buffer's first byte: that of slot 0, or of one slot. In
-  /// tensor memory the i32 address of lane 0 of its first column.
+  /// !llvm.ptr<3> to the buffer's first byte: that of slot 0, or of one slot.
+  /// In tensor memory the i32 address of lane 0 of its first column.
   Value base;
   BufferType type;
   /// The allocation that it is part of, at the entry.

@@ -1,8 +1,8 @@
 //===- Statement.h - One statement of inline assembly -----------*- C++ -*-===//
 //
 // The text of an inline assembly statement and its operands. Results come
-// first, then inputs that are tied to results, then the others. LLVM takes it to
-// touch any memory.
+// first, then inputs that are tied to results, then the others. LLVM takes it
+// to touch any memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,8 +56,7 @@ public:
     if (types.size() == 1)
       result.push_back(types.front());
     else if (!types.empty())
-      result.push_back(
-          LLVM::LLVMStructType::getLiteral(b.getContext(), types));
+      result.push_back(LLVM::LLVMStructType::getLiteral(b.getContext(), types));
     auto op = LLVM::InlineAsmOp::create(
         b, result, inputs, text, llvm::join(all, ","),
         /*has_side_effects=*/true, /*is_align_stack=*/false,

@@ -1,9 +1,10 @@
 //===- Tcgen05.cpp - Matrix instructions into tensor memory ---------------===//
 //
-// A product is one statement of inline assembly: an instruction for each piece of
-// N and each step of the contraction. The first step of a piece adds to what is
-// there if the product does, the others always. LLVM is told that the statement
-// touches memory: it cannot know that the tensor core reads shared memory.
+// A product is one statement of inline assembly: an instruction for each piece
+// of N and each step of the contraction. The first step of a piece adds to what
+// is there if the product does, the others always. LLVM is told that the
+// statement touches memory: it cannot know that the tensor core reads shared
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +36,8 @@ private:
   /// The predicate of the first step of a piece.
   std::string readAccumulate();
   /// An operand in shared memory, with its descriptor's word.
-  FailureOr<MatrixOperand> readOperand(Value buffer, const SharedLayout &layout);
+  FailureOr<MatrixOperand> readOperand(Value buffer,
+                                       const SharedLayout &layout);
   void writePiece(llvm::raw_ostream &os, int64_t first, StringRef accumulate);
 
   PartitionLowering &partition;
@@ -56,9 +58,8 @@ private:
 
 FailureOr<MatrixOperand>
 TensorProduct::readOperand(Value buffer, const SharedLayout &layout) {
-  FailureOr<MatrixOperand> operand =
-      describeOperand(op, layout, op.getContraction(), shape.k,
-                      MatrixInstruction::Tcgen05);
+  FailureOr<MatrixOperand> operand = describeOperand(
+      op, layout, op.getContraction(), shape.k, MatrixInstruction::Tcgen05);
   if (failed(operand))
     return failure();
   Value word = partition.descriptorWord(
@@ -99,10 +100,10 @@ std::string TensorProduct::readAccumulate() {
   IntegerAttr constant;
   if (matchPattern(op.getAccumulate(), m_Constant(&constant)))
     return constant.getValue().isZero() ? "0" : "1";
-  Value number = arith::ExtUIOp::create(builder, builder.getI32Type(),
-                                        op.getAccumulate());
-  statement.text += ".reg .pred p;\nsetp.ne.b32 p, " +
-                    statement.input(number) + ", 0;\n";
+  Value number =
+      arith::ExtUIOp::create(builder, builder.getI32Type(), op.getAccumulate());
+  statement.text +=
+      ".reg .pred p;\nsetp.ne.b32 p, " + statement.input(number) + ", 0;\n";
   return "p";
 }
 
@@ -121,8 +122,7 @@ void TensorProduct::writePiece(llvm::raw_ostream &os, int64_t first,
   for (int64_t step = 0, count = b.steps.size(); step < count; ++step) {
     if (a)
       setDescriptor(os, "da", *a, a->steps[step]);
-    setDescriptor(os, "db", b,
-                  layoutB.offset({first, step * shape.k}) / 16);
+    setDescriptor(os, "db", b, layoutB.offset({first, step * shape.k}) / 16);
     os << "tcgen05.mma.cta_group::1.kind::f16 " << formatColumn(d, first)
        << ", " << (a ? "da" : formatColumn(columnsOfA, step * stepColumns))
        << ", db, i, " << (step == 0 ? accumulate : "1") << ";\n";
@@ -138,15 +138,15 @@ static TensorOperand getOperandKind(BufferType type) {
 LogicalResult TensorProduct::emit() {
   BufferType typeA = op.getA().getType(), typeB = op.getB().getType();
   ArrayRef<int64_t> extents = op.getD().getType().getShape();
-  shape = llvm::cantFail(chooseTensorInstruction(
-      extents[0], extents[1], op.getContraction(),
-      typeB.getElementType().getIntOrFloatBitWidth()));
+  shape = llvm::cantFail(
+      chooseTensorInstruction(extents[0], extents[1], op.getContraction(),
+                              typeB.getElementType().getIntOrFloatBitWidth()));
   d = statement.input(partition.kernel.buffers.lookup(op.getD()).base);
   if (failed(readA()) || failed(readB()))
     return failure();
-  uint32_t instruction = shape.encode(
-      getOperandKind(typeA), a && a->descriptor.mnMajor, getOperandKind(typeB),
-      b.descriptor.mnMajor);
+  uint32_t instruction =
+      shape.encode(getOperandKind(typeA), a && a->descriptor.mnMajor,
+                   getOperandKind(typeB), b.descriptor.mnMajor);
   statement.text = "{\n.reg .b32 t, i;\n.reg .b64 da, db;\nmov.b32 i, " +
                    std::to_string(instruction) + ";\n";
   std::string accumulate = readAccumulate();

@@ -23,23 +23,22 @@ static constexpr unsigned kLaneShift = 16;
 //===----------------------------------------------------------------------===//
 
 /// Runs `emit` in the CTA's first warp.
-static void
-inFirstWarp(ImplicitLocOpBuilder &b, Value warp,
-            function_ref<void(ImplicitLocOpBuilder &, NVVM::CTAGroupKindAttr)>
-                emit) {
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warp,
-                            arith::ConstantIntOp::create(b, 0, 32));
+static void inFirstWarp(
+    ImplicitLocOpBuilder &b, Value warp,
+    function_ref<void(ImplicitLocOpBuilder &, NVVM::CTAGroupKindAttr)> emit) {
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warp,
+                                        arith::ConstantIntOp::create(b, 0, 32));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   ImplicitLocOpBuilder inner(b.getLoc(), branch.getThenBodyBuilder());
-  emit(inner, NVVM::CTAGroupKindAttr::get(b.getContext(),
-                                          NVVM::CTAGroupKind::CTA_1));
+  emit(inner,
+       NVVM::CTAGroupKindAttr::get(b.getContext(), NVVM::CTAGroupKind::CTA_1));
 }
 
 static void fenceTensor(ImplicitLocOpBuilder &b, TensorFence kind) {
-  NVVM::Tcgen05FenceOp::create(b, kind == TensorFence::Before
-                                      ? NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC
-                                      : NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  NVVM::Tcgen05FenceOp::create(b,
+                               kind == TensorFence::Before
+                                   ? NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC
+                                   : NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 }
 
 template <>
@@ -104,8 +103,7 @@ LogicalResult PartitionLowering::lowerTmemView(Operation *op, Value source,
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value offset = dyn_cast<Value>(columns);
   if (!offset)
-    offset =
-        arith::ConstantIntOp::create(b, *getConstantIntValue(columns), 32);
+    offset = arith::ConstantIntOp::create(b, *getConstantIntValue(columns), 32);
   view.base = arith::AddIOp::create(b, view.base, offset);
   view.type = type;
   kernel.buffers[op->getResult(0)] = view;
@@ -114,20 +112,18 @@ LogicalResult PartitionLowering::lowerTmemView(Operation *op, Value source,
 
 template <>
 LogicalResult PartitionLowering::lower(TmemFieldOp op) {
-  return lowerTmemView(
-      op, op.getSource(), op.getType(),
-      IntegerAttr::get(IntegerType::get(op.getContext(), 64),
-                       op.findField().getFirst()));
+  return lowerTmemView(op, op.getSource(), op.getType(),
+                       IntegerAttr::get(IntegerType::get(op.getContext(), 64),
+                                        op.findField().getFirst()));
 }
 
 template <>
 LogicalResult PartitionLowering::lower(TmemSliceOp op) {
   BufferType type = op.getType();
   int64_t packed = 32 / type.getElementType().getIntOrFloatBitWidth();
-  return lowerTmemView(
-      op, op.getSource(), type,
-      IntegerAttr::get(IntegerType::get(op.getContext(), 64),
-                       op.getColumn() / packed));
+  return lowerTmemView(op, op.getSource(), type,
+                       IntegerAttr::get(IntegerType::get(op.getContext(), 64),
+                                        op.getColumn() / packed));
 }
 
 //===----------------------------------------------------------------------===//
@@ -208,8 +204,7 @@ LogicalResult PartitionLowering::lower(TmemLoadOp op) {
     std::string reduced;
     if (op.getReduce())
       reduced = ", " + statement.result(count);
-    std::string address =
-        formatAddress(statement.input(lanes), *plan, access);
+    std::string address = formatAddress(statement.input(lanes), *plan, access);
     statement.text = "tcgen05.ld" + std::string(op.getReduce() ? ".red" : "") +
                      ".sync.aligned." + formatShape(*plan, access) +
                      (op.getReduce() ? ".max.f32 " : ".b32 ") + bracket(names) +
@@ -271,8 +266,7 @@ LogicalResult PartitionLowering::lower(TmemStoreOp op) {
   Value lanes = warpLanes(b, buffer);
   for (const TmemAccess &access : plan->accesses) {
     Statement statement;
-    std::string address =
-        formatAddress(statement.input(lanes), *plan, access);
+    std::string address = formatAddress(statement.input(lanes), *plan, access);
     SmallVector<std::string> names;
     for (unsigned word : access.words) {
       Value value = source->values[word];

@@ -49,9 +49,8 @@ FailureOr<TileLayout> PartitionLowering::layoutOf(Operation *op, Type type) {
   RankedTensorType tensor;
   auto inFlight = dyn_cast<InFlightType>(type);
   if (inFlight && inFlight.getLayout()) {
-    tensor =
-        RankedTensorType::get(inFlight.getShape(), inFlight.getElementType(),
-                              inFlight.getLayout());
+    tensor = RankedTensorType::get(
+        inFlight.getShape(), inFlight.getElementType(), inFlight.getLayout());
   } else if (inFlight) {
     // The fragments of wgmma are those of the partition's accumulators.
     FailureOr<std::pair<int64_t, int64_t>> grid = getGrid(op);
