@@ -57,7 +57,7 @@ func.func private @f(tensor<128xf32, #attn.slice<dim = 2, parent = #attn.mma<war
 
 // -----
 
-// expected-error @below {{expected the parent to be #attn.mma, got #attn.auto}}
+// expected-error @below {{expected the parent to be #attn.mma or #attn.tmem_regs, got #attn.auto}}
 func.func private @f(tensor<128xf32, #attn.slice<dim = 1, parent = #attn.auto>>)
 
 // -----
@@ -67,7 +67,7 @@ func.func private @f(tensor<128x64xf32, #attn.slice<dim = 1, parent = #attn.mma<
 
 // -----
 
-// expected-error @below {{expected the parent to be #attn.mma or #attn.auto, got #attn.rows}}
+// expected-error @below {{expected the parent to be #attn.mma, #attn.tmem_regs or #attn.auto, got #attn.rows}}
 func.func private @f(tensor<128x4xf32, #attn.partial<parent = #attn.rows>>)
 
 // -----

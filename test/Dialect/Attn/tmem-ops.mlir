@@ -37,8 +37,18 @@ func.func @accesses(%c: !chunk, %o: !o, %p: !p, %r: tensor<128x128xbf16, #rows>)
   attn.tmem.wait
   attn.tmem.store %r, %p : tensor<128x128xbf16, #rows>, !p
   attn.tmem.store_wait
-  attn.tcgen05.fence before
-  attn.tcgen05.fence after
+  return
+}
+
+// A warp alone may load and store the lanes that it reaches.
+func.func @rare(%big: tensor<128xi1, #attn.slice<dim = 1, parent = #rows>>, %o: !chunk, %factor: tensor<128x32xf32, #rows>) {
+  attn.rare any %big : tensor<128xi1, #attn.slice<dim = 1, parent = #rows>> {
+    %f = attn.tmem.load %o : !chunk -> !flying
+    %t = attn.tmem.wait %f : !flying -> tensor<128x32xf32, #rows>
+    %scaled = arith.mulf %t, %factor : tensor<128x32xf32, #rows>
+    attn.tmem.store %scaled, %o : tensor<128x32xf32, #rows>, !chunk
+    attn.tmem.store_wait
+  }
   return
 }
 
@@ -53,15 +63,6 @@ func.func private @shapes(
     tensor<128x4xf32, #attn.partial<parent = #attn.tmem_regs<shape_16x256b, warps = [4, 1]>>>,
     tensor<64xf32, #attn.slice<dim = 1, parent = #attn.tmem_regs<shape_16x32bx2, warps = [4, 1]>>>,
     tensor<24xf32, #attn.slice<dim = 0, parent = #rows>>)
-
-func.func @products(%q: !attn.buffer<128x64xbf16, #attn.auto, shared>, %k: !attn.buffer<64x128xbf16, #attn.auto, shared>, %v: !attn.buffer<128x128xbf16, #attn.auto, shared>, %s: !s, %p: !p, %full: !attn.mbarriers<2>, %i: i32, %more: i1) {
-  attn.elect {
-    attn.tcgen05.mma %q, %k, %s accumulate %more : !attn.buffer<128x64xbf16, #attn.auto, shared>, !attn.buffer<64x128xbf16, #attn.auto, shared>, !s
-    attn.tcgen05.mma %p, %v, %s accumulate %more {depth = 64} : !p, !attn.buffer<128x128xbf16, #attn.auto, shared>, !s
-    attn.tcgen05.commit %full[%i] : !attn.mbarriers<2>
-  }
-  return
-}
 
 // CHECK-LABEL: @buffers
 // CHECK: %{{[^ ,:]+}} = attn.tmem_alloc {column = 128 : i64, fields = [#attn.field<"s", 0, 128>, #attn.field<"p", 64, 64>], name = "s"} : <128x128xf32, #attn.tmem<m = 128>, tmem>
@@ -81,12 +82,9 @@ func.func @products(%q: !attn.buffer<128x64xbf16, #attn.auto, shared>, %k: !attn
 // CHECK: attn.tmem.wait
 // CHECK: attn.tmem.store %{{[^ ,:]+}}, %{{[^ ,:]+}} : tensor<128x128xbf16, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>, <128x128xbf16, #attn.tmem<m = 128>, tmem>
 // CHECK: attn.tmem.store_wait
-// CHECK: attn.tcgen05.fence  before
-// CHECK: attn.tcgen05.fence  after
+// CHECK-LABEL: @rare
+// CHECK: attn.rare any
+// CHECK: attn.tmem.load
+// CHECK: attn.tmem.store_wait
 // CHECK-LABEL: @shapes
 // CHECK-SAME: (tensor<64x8xf32, #attn.tmem_regs<shape_16x64b, warps = [4, 1]>>, tensor<64x8xf32, #attn.tmem_regs<shape_16x128b, warps = [4, 1]>>, tensor<64x8xf32, #attn.tmem_regs<shape_16x256b, warps = [4, 1]>>, tensor<64x8xf32, #attn.tmem_regs<shape_16x32bx2, warps = [4, 1]>>, tensor<128x1xf32, #attn.partial<parent = #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>>, tensor<64x2xf32, #attn.partial<parent = #attn.tmem_regs<shape_16x64b, warps = [4, 1]>>>, tensor<128x4xf32, #attn.partial<parent = #attn.tmem_regs<shape_16x256b, warps = [4, 1]>>>, tensor<64xf32, #attn.slice<dim = 1, parent = #attn.tmem_regs<shape_16x32bx2, warps = [4, 1]>>>, tensor<24xf32, #attn.slice<dim = 0, parent = #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>>)
-// CHECK-LABEL: @products
-// CHECK: attn.elect {
-// CHECK: attn.tcgen05.mma %{{[^ ,:]+}}, %{{[^ ,:]+}}, %{{[^ ,:]+}} accumulate %{{[^ ,:]+}} : <128x64xbf16, #attn.auto, shared>, <64x128xbf16, #attn.auto, shared>, <128x128xf32, #attn.tmem<m = 128>, tmem>
-// CHECK: attn.tcgen05.mma %{{[^ ,:]+}}, %{{[^ ,:]+}}, %{{[^ ,:]+}} accumulate %{{[^ ,:]+}} {depth = 64 : i64} : <128x128xbf16, #attn.tmem<m = 128>, tmem>, <128x128xbf16, #attn.auto, shared>, <128x128xf32, #attn.tmem<m = 128>, tmem>
-// CHECK: attn.tcgen05.commit %{{[^ ,:]+}}[%{{[^ ,:]+}}] : <2>

@@ -232,7 +232,13 @@ LogicalResult RareOp::verify() {
 static StringRef findObstacle(Operation *op) {
   // A fence orders what its own thread did. Waits are looked at apart.
   if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-      isa<ProductWaitOpInterface, FenceProxyOp>(op))
+      isa<ProductWaitOpInterface, FenceProxyOp, Tcgen05FenceOp>(op))
+    return "";
+  // A warp's loads and stores of tensor memory touch the lanes that it alone
+  // reaches.
+  if (auto async = dyn_cast<AsyncOpInterface>(op);
+      async && async.getAsyncEngine().isTensorCore &&
+      async.getAsyncEngine().completion == AsyncEngine::Completion::Groups)
     return "";
   auto memory = dyn_cast<MemoryEffectOpInterface>(op);
   if (!memory)
