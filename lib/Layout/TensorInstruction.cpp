@@ -2,7 +2,6 @@
 
 #include "attn/Layout/TensorInstruction.h"
 #include "Errors.h"
-#include <algorithm>
 
 using namespace mlir::attn;
 using llvm::Error;
@@ -37,7 +36,7 @@ static Error checkStep(const char *name, int64_t extent, int64_t step,
 
 Expected<TensorInstruction>
 mlir::attn::chooseTensorInstruction(int64_t m, int64_t n, int64_t k,
-                                    unsigned elementBits) {
+                                    unsigned elementBits, int64_t span) {
   if (m != 64 && m != 128) {
     if (m > 64 && m < 128)
       return makeError("expected M = 64 or M = 128, got {0}; the nearest are "
@@ -51,8 +50,15 @@ mlir::attn::chooseTensorInstruction(int64_t m, int64_t n, int64_t k,
     return std::move(error);
   if (Error error = checkStep("K", k, stepK, m))
     return std::move(error);
-  int64_t most = std::min<int64_t>(n, 256);
-  while (n % most != 0 || most % stepN != 0)
-    --most;
+  constexpr int64_t widest = 256;
+  int64_t most = n;
+  if (n > widest) {
+    most = widest;
+    while (n % most != 0 || most % stepN != 0 || most % span != 0)
+      if (--most == 0)
+        return makeError("expected {0} columns to be pieces of whole spans of "
+                         "{1} in steps of {2}, got none",
+                         n, span, stepN);
+  }
   return TensorInstruction{m, most, stepK};
 }

@@ -43,6 +43,17 @@ TEST(TensorInstruction, ShapesAreLegalAndCoverN) {
     }
 }
 
+TEST(TensorInstruction, PiecesOfWholeSpans) {
+  EXPECT_EQ(unwrap(chooseTensorInstruction(64, 320, 64, 16)).n, 160);
+  EXPECT_EQ(unwrap(chooseTensorInstruction(64, 320, 64, 16, 64)).n, 64);
+  EXPECT_EQ(unwrap(chooseTensorInstruction(128, 512, 64, 16, 64)).n, 256);
+  // One piece starts where B does.
+  EXPECT_EQ(unwrap(chooseTensorInstruction(128, 80, 64, 16, 64)).n, 80);
+  expectError(chooseTensorInstruction(128, 272, 64, 16, 64),
+              "expected 272 columns to be pieces of whole spans of 64 in steps "
+              "of 16, got none");
+}
+
 TEST(TensorInstruction, NearestShapes) {
   expectError(chooseTensorInstruction(96, 64, 64, 16),
               "expected M = 64 or M = 128, got 96; the nearest are 64 and 128");

@@ -31,9 +31,12 @@ struct TensorInstruction {
 };
 
 /// Divides a product of m x n x k into instructions of one shape: the largest n
-/// that there is. An error names the nearest legal extents.
-llvm::Expected<TensorInstruction>
-chooseTensorInstruction(int64_t m, int64_t n, int64_t k, unsigned elementBits);
+/// that there is, where there are several a multiple of `span`. An error names
+/// the nearest legal extents.
+llvm::Expected<TensorInstruction> chooseTensorInstruction(int64_t m, int64_t n,
+                                                          int64_t k,
+                                                          unsigned elementBits,
+                                                          int64_t span = 1);
 
 } // namespace mlir::attn
 

@@ -26,9 +26,9 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // CHECK: %[[RING:.*]] = arith.addi %[[BASE]], %c128_i32
   // CHECK: %[[COLUMNS:.*]] = arith.muli %{{.*}}, %c64_i32
   // CHECK: arith.addi %[[RING]], %[[COLUMNS]]
-  // CHECK: nvvm.tcgen05.fence <before_thread_sync>
+  // CHECK: nvvm.tcgen05.fence <before>
   // CHECK: gpu.barrier
-  // CHECK: nvvm.tcgen05.fence <after_thread_sync>
+  // CHECK: nvvm.tcgen05.fence <after>
   // CHECK: %[[POINTER:.*]] = llvm.inttoptr %[[BASE]] : i32 to !llvm.ptr<6>
   // CHECK: nvvm.tcgen05.dealloc %[[POINTER]], %c256_i32
   gpu.func @lifetime(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
@@ -63,7 +63,6 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // CHECK: llvm.inline_asm has_side_effects "tcgen05.ld.sync.aligned.16x256b.x2.b32 {$0, $1, $2, $3, $4, $5, $6, $7}, [$8];"
   // CHECK: llvm.inline_asm has_side_effects "tcgen05.ld.sync.aligned.16x256b.x2.b32 {$0, $1, $2, $3, $4, $5, $6, $7}, [$8+1048576];"
   // CHECK: llvm.inline_asm has_side_effects "tcgen05.wait::ld.sync.aligned;", "=&f,{{.*}},0,1,{{.*}},79,~{memory}"
-  // CHECK: arith.truncf
   // CHECK: llvm.inline_asm has_side_effects "tcgen05.st.sync.aligned.16x128b.x2.b32 [$0], {$1, $2, $3, $4};", "r,r,r,r,r,~{memory}"
   // CHECK: llvm.inline_asm has_side_effects "tcgen05.st.sync.aligned.16x128b.x2.b32 [$0+1048576], {$1, $2, $3, $4};"
   // CHECK: llvm.inline_asm has_side_effects "tcgen05.wait::st.sync.aligned;", "~{memory}"

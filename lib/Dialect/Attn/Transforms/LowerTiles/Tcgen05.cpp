@@ -85,10 +85,6 @@ LogicalResult TensorProduct::readA() {
 }
 
 LogicalResult TensorProduct::readB() {
-  FailureOr<SharedLayout> layout = partition.layoutOf(op, op.getB().getType());
-  if (failed(layout))
-    return failure();
-  layoutB = layout->transposed();
   FailureOr<MatrixOperand> operand = readOperand(op.getB(), layoutB);
   if (failed(operand))
     return failure();
@@ -138,9 +134,20 @@ static TensorOperand getOperandKind(BufferType type) {
 LogicalResult TensorProduct::emit() {
   BufferType typeA = op.getA().getType(), typeB = op.getB().getType();
   ArrayRef<int64_t> extents = op.getD().getType().getShape();
-  shape = llvm::cantFail(
-      chooseTensorInstruction(extents[0], extents[1], op.getContraction(),
-                              typeB.getElementType().getIntOrFloatBitWidth()));
+  FailureOr<SharedLayout> memoryB = partition.layoutOf(op, typeB);
+  if (failed(memoryB))
+    return failure();
+  // Where B is contiguous along N, a piece starts with a span.
+  int64_t span = memoryB->contiguousDim() == 1u
+                     ? memoryB->spanBytes() / memoryB->elementBytes()
+                     : 1;
+  llvm::Expected<TensorInstruction> chosen = chooseTensorInstruction(
+      extents[0], extents[1], op.getContraction(), memoryB->elementBits(),
+      std::max<int64_t>(span, 1));
+  if (!chosen)
+    return op.emitOpError() << llvm::toString(chosen.takeError());
+  shape = *chosen;
+  layoutB = memoryB->transposed();
   d = statement.input(partition.kernel.buffers.lookup(op.getD()).base);
   if (failed(readA()) || failed(readB()))
     return failure();
