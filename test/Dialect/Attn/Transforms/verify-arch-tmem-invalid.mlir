@@ -2,7 +2,7 @@
 
 #regs = #attn.tmem_regs<shape_32x32b, warps = [4, 1]>
 !s = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
-// expected-note @below 3 {{the target of the kernels here is #attn.target<chip = "sm_90a">}}
+// expected-note @below {{the target of the kernels here is #attn.target<chip = "sm_90a">}}
 gpu.module @hopper [#attn.target<chip = "sm_90a">] {
   gpu.func @loads(%done: !attn.mbarriers<1>, %i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     // expected-error @below {{'attn.tmem_alloc' op needs sm_100 or later, got sm_90a}}
