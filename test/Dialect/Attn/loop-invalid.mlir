@@ -236,3 +236,111 @@ func.func @f(%n: i32, %x: f32) {
   }
   return
 }
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected at least one statement, got none}}
+  %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c : !attn.channel<3>
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected slot "k" to be of one of 1 channels, got 1}}
+  %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 1] of %kv from %c : !attn.channel<3>
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected statement "qk" to be of one of 1 trips, got 1}}
+  %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c : !attn.channel<3>
+  statement "qk" of 1 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected a skew of statement "qk" of at least 0, got -1}}
+  %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c : !attn.channel<3>
+  statement "qk" of 0 skew -1 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected statement "qk" to use slots of the loop, got ["v"]}}
+  %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c : !attn.channel<3>
+  statement "qk" of 0 skew 0 uses ["v"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected arguments ('i32', 'i32', '!attn.token') of statement "qk", got ('i32')}}
+  %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c : !attn.channel<3>
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c : !attn.channel<3>
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+    // expected-error @below {{expected no values in a statement}}
+    attn.yield %i : i32
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected a cursor and a result for each of 1 channels, got 0 and 0}}
+  "attn.issue_loop"(%n, %kv) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 0>}> ({
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+    "attn.yield"() : () -> ()
+  }) : (i32, !attn.channel<3>) -> ()
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected a channel for each of 1 slots, got 0}}
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+    "attn.yield"() : () -> ()
+  }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected names, counts, skews and uses of 1 statements, got 0}}
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+    "attn.yield"() : () -> ()
+  }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
+  return
+}

@@ -84,3 +84,26 @@ func.func @tiles(%count: i32, %x: f32, %counter: !llvm.ptr<1>, %channel: !attn.c
   }
   return
 }
+
+// Statements in an order.
+// CHECK-LABEL: func.func @issue(
+// CHECK-SAME: %[[KV:.*]]: !attn.channel<3>, %[[T:.*]]: !attn.channel<1>, %[[C:.*]]: !attn.cursor, %[[D:.*]]: !attn.cursor, %[[N:.*]]: i32
+func.func @issue(%kv: !attn.channel<3>, %t: !attn.channel<1>, %c: !attn.cursor, %d: !attn.cursor, %n: i32) {
+  // CHECK: attn.issue_loop as "mma" trips(%[[N]], %[[N]]) rising slots ["v" = 0, "k" = 0, "t" = 1] of %[[KV]], %[[T]] from %[[C]], %[[D]] {test.note} : !attn.channel<3>, !attn.channel<1>
+  // CHECK-NEXT: statement "pv" of 1 skew 1 uses ["v", "t"] {
+  // CHECK-NEXT: ^bb0(%[[I:.*]]: i32, %v_index: i32, %v_token: !attn.token, %t_index: i32, %t_token: !attn.token):
+  // CHECK-NEXT:   arith.addi %[[I]], %v_index : i32
+  // CHECK-NEXT: }
+  // CHECK-NEXT: statement "qk" of 0 skew 0 uses ["k"] {
+  // CHECK-NEXT: ^bb0(%{{.*}}: i32, %k_index: i32, %k_token: !attn.token):
+  // CHECK-NEXT: }
+  %r:2 = attn.issue_loop as "mma" trips(%n, %n) rising slots ["v" = 0, "k" = 0, "t" = 1] of %kv, %t from %c, %d {test.note} : !attn.channel<3>, !attn.channel<1>
+  statement "pv" of 1 skew 1 uses ["v", "t"] {
+  ^bb0(%i: i32, %v: i32, %v_token: !attn.token, %s: i32, %s_token: !attn.token):
+    %x = arith.addi %i, %v : i32
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+  }
+  return
+}

@@ -267,6 +267,222 @@ void TileLoopOp::getSuccessorRegions(
   getLoopSuccessors(*this, successors);
 }
 
+//===----------------------------------------------------------------------===//
+// Statements in an order
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseNames(OpAsmParser &parser, ArrayAttr &names) {
+  SmallVector<Attribute> all;
+  auto parseName = [&]() -> ParseResult {
+    StringAttr name;
+    if (parser.parseAttribute(name))
+      return failure();
+    all.push_back(name);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseName))
+    return failure();
+  names = parser.getBuilder().getArrayAttr(all);
+  return success();
+}
+
+/// What stands in front of the statements.
+static ParseResult parseHead(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  OperationName op = result.name;
+  StringAttr role;
+  SmallVector<OpAsmParser::UnresolvedOperand> trips, channels, cursors;
+  SmallVector<Attribute> slots;
+  SmallVector<int64_t> slotChannels;
+  SmallVector<Type> types;
+  auto parseSlot = [&]() -> ParseResult {
+    StringAttr name;
+    int64_t channel = 0;
+    if (parser.parseAttribute(name) || parser.parseEqual() ||
+        parser.parseInteger(channel))
+      return failure();
+    slots.push_back(name);
+    slotChannels.push_back(channel);
+    return success();
+  };
+  if (parser.parseKeyword("as") || parser.parseAttribute(role) ||
+      parser.parseKeyword("trips") ||
+      parser.parseOperandList(trips, AsmParser::Delimiter::Paren))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("rising")))
+    result.addAttribute(IssueLoopOp::getRisingAttrName(op),
+                        builder.getUnitAttr());
+  if (parser.parseKeyword("slots") ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSlot) ||
+      parser.parseKeyword("of") || parser.parseOperandList(channels) ||
+      parser.parseKeyword("from") || parser.parseOperandList(cursors) ||
+      parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonTypeList(types))
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<Type> cursorTypes(cursors.size(),
+                                CursorType::get(builder.getContext()));
+  if (parser.resolveOperands(trips, builder.getI32Type(), result.operands) ||
+      parser.resolveOperands(channels, types, loc, result.operands) ||
+      parser.resolveOperands(cursors, cursorTypes, loc, result.operands))
+    return failure();
+  result.addTypes(cursorTypes);
+  result.addAttribute(IssueLoopOp::getRoleAttrName(op), role);
+  result.addAttribute(IssueLoopOp::getSlotsAttrName(op),
+                      builder.getArrayAttr(slots));
+  result.addAttribute(IssueLoopOp::getSlotChannelsAttrName(op),
+                      builder.getDenseI64ArrayAttr(slotChannels));
+  std::array<int32_t, 3> segments = {static_cast<int32_t>(trips.size()),
+                                     static_cast<int32_t>(channels.size()),
+                                     static_cast<int32_t>(cursors.size())};
+  llvm::copy(segments, result.getOrAddProperties<IssueLoopOp::Properties>()
+                           .operandSegmentSizes.begin());
+  return success();
+}
+
+ParseResult IssueLoopOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<Attribute> names, uses;
+  SmallVector<int64_t> counts, skews;
+  if (parseHead(parser, result))
+    return failure();
+  while (succeeded(parser.parseOptionalKeyword("statement"))) {
+    StringAttr name;
+    ArrayAttr slots;
+    int64_t count = 0, skew = 0;
+    Region *region = result.addRegion();
+    if (parser.parseAttribute(name) || parser.parseKeyword("of") ||
+        parser.parseInteger(count) || parser.parseKeyword("skew") ||
+        parser.parseInteger(skew) || parser.parseKeyword("uses") ||
+        parseNames(parser, slots) || parser.parseRegion(*region))
+      return failure();
+    ensureTerminator(*region, parser.getBuilder(), result.location);
+    names.push_back(name);
+    counts.push_back(count);
+    skews.push_back(skew);
+    uses.push_back(slots);
+  }
+  Builder &builder = parser.getBuilder();
+  result.addAttribute(getNamesAttrName(result.name),
+                      builder.getArrayAttr(names));
+  result.addAttribute(getCountsAttrName(result.name),
+                      builder.getDenseI64ArrayAttr(counts));
+  result.addAttribute(getSkewsAttrName(result.name),
+                      builder.getDenseI64ArrayAttr(skews));
+  result.addAttribute(getUsesAttrName(result.name), builder.getArrayAttr(uses));
+  return success();
+}
+
+void IssueLoopOp::print(OpAsmPrinter &printer) {
+  printer << " as " << getRoleAttr() << " trips(" << getTrips() << ')';
+  if (getRising())
+    printer << " rising";
+  printer << " slots [";
+  llvm::interleaveComma(
+      llvm::zip(getSlots(), getSlotChannels()), printer, [&](auto slot) {
+        printer << std::get<0>(slot) << " = " << std::get<1>(slot);
+      });
+  printer << "] of " << getChannels() << " from " << getCursors();
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {getRoleAttrName(), getRisingAttrName(),
+                                 getSlotsAttrName(), getSlotChannelsAttrName(),
+                                 getNamesAttrName(), getCountsAttrName(),
+                                 getSkewsAttrName(), getUsesAttrName(),
+                                 getOperandSegmentSizesAttrName()});
+  printer << " : " << getChannels().getTypes();
+  for (auto [index, body] : llvm::enumerate(getBodies())) {
+    printer.printNewline();
+    printer << "statement " << getNames()[index] << " of " << getCounts()[index]
+            << " skew " << getSkews()[index] << " uses " << getUses()[index]
+            << ' ';
+    printer.printRegion(body, /*printEntryBlockArgs=*/true,
+                        /*printBlockTerminators=*/false);
+  }
+}
+
+SmallVector<unsigned> IssueLoopOp::getUsedSlots(unsigned statement) {
+  SmallVector<unsigned> used;
+  for (Attribute name : cast<ArrayAttr>(getUses()[statement]))
+    used.push_back(
+        std::distance(getSlots().begin(), llvm::find(getSlots(), name)));
+  return used;
+}
+
+void IssueLoopOp::getAsmBlockArgumentNames(Region &region,
+                                           OpAsmSetValueNameFn setName) {
+  Block &body = region.front();
+  if (body.getNumArguments() == 0)
+    return;
+  setName(body.getArgument(0), "i");
+  SmallVector<unsigned> used = getUsedSlots(region.getRegionNumber());
+  if (body.getNumArguments() != 2 * used.size() + 1)
+    return;
+  for (auto [index, slot] : llvm::enumerate(used)) {
+    if (slot >= getSlots().size())
+      return;
+    StringRef name = cast<StringAttr>(getSlots()[slot]).getValue();
+    setName(body.getArgument(2 * index + 1), (name + "_index").str());
+    setName(body.getArgument(2 * index + 2), (name + "_token").str());
+  }
+}
+
+LogicalResult IssueLoopOp::verify() {
+  size_t statements = getBodies().size();
+  if (statements == 0)
+    return emitOpError("expected at least one statement, got none");
+  for (size_t size : {getNames().size(), getCounts().size(), getSkews().size(),
+                      getUses().size()})
+    if (size != statements)
+      return emitOpError("expected names, counts, skews and uses of ")
+             << statements << " statements, got " << size;
+  if (getCursors().size() != getChannels().size() ||
+      getResults().size() != getChannels().size())
+    return emitOpError("expected a cursor and a result for each of ")
+           << getChannels().size() << " channels, got " << getCursors().size()
+           << " and " << getResults().size();
+  if (getSlots().size() != getSlotChannels().size())
+    return emitOpError("expected a channel for each of ")
+           << getSlots().size() << " slots, got " << getSlotChannels().size();
+  for (auto [name, channel] : llvm::zip(getSlots(), getSlotChannels()))
+    if (channel < 0 || channel >= int64_t(getChannels().size()))
+      return emitOpError("expected slot ")
+             << name << " to be of one of " << getChannels().size()
+             << " channels, got " << channel;
+  for (size_t index = 0; index < statements; ++index) {
+    Attribute name = getNames()[index];
+    if (getCounts()[index] < 0 ||
+        getCounts()[index] >= int64_t(getTrips().size()))
+      return emitOpError("expected statement ")
+             << name << " to be of one of " << getTrips().size()
+             << " trips, got " << getCounts()[index];
+    if (getSkews()[index] < 0)
+      return emitOpError("expected a skew of statement ")
+             << name << " of at least 0, got " << getSkews()[index];
+    for (unsigned slot : getUsedSlots(index))
+      if (slot == getSlots().size())
+        return emitOpError("expected statement ")
+               << name << " to use slots of the loop, got " << getUses()[index];
+  }
+  return success();
+}
+
+LogicalResult IssueLoopOp::verifyRegions() {
+  Builder builder(getContext());
+  for (auto [index, region] : llvm::enumerate(getBodies())) {
+    SmallVector<Type> expected = {builder.getI32Type()};
+    for (size_t slot = 0; slot < getUsedSlots(index).size(); ++slot)
+      expected.append({builder.getI32Type(), TokenType::get(getContext())});
+    Block &body = region.front();
+    if (body.getArgumentTypes() != ArrayRef<Type>(expected))
+      return emitOpError("expected arguments (")
+             << expected << ") of statement " << getNames()[index] << ", got ("
+             << body.getArgumentTypes() << ")";
+    if (body.getTerminator()->getNumOperands() != 0)
+      return body.getTerminator()->emitOpError(
+          "expected no values in a statement");
+  }
+  return success();
+}
+
 LogicalResult StageOp::verify() {
   BufferType ring = getRing().getType(), result = getType();
   auto loop = cast<KVLoopOp>((*this)->getParentOp());

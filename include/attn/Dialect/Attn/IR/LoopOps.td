@@ -209,6 +209,80 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
   }];
 }
 
+def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
+    RecursiveMemoryEffects, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "the loop that issues statements in an order";
+  let description = [{
+    Runs statements, one region each, in steps 0, 1, 2, ...: in step t a statement
+    runs its iteration t - `skew`, if it has that one, each behind the one before.
+    `of` says by the number of an operand how many iterations it has. So a product may trail another one by a step,
+    and statements of two tiles whose numbers of blocks differ share one loop. A
+    thread that starts asynchronous work runs it.
+
+    Statements work on slots of channels, which the loop acquires and releases as
+    `role`. A slot is acquired in each step in which a statement that uses it runs,
+    in front of the first of them, and released behind the last: statements of one
+    step share it. Slots that one channel serves are different positions of it, in
+    the order of their acquires; `slots` says by the number of an operand which
+    channel serves which slot. The operands behind `from` are the channels' cursors
+    at first, the results those behind the last step.
+
+    A statement's arguments are its iteration and, for each slot that it uses, the
+    slot's index and token. The token is for what is started with it (`attn.tma.load`):
+    the loop releases it.
+
+    With `rising` the numbers of trips do not decrease from one operand to the next.
+
+    `attn-expand-pipeline` makes a loop of each run of steps in which the same
+    statements run, so that no step asks which ones do.
+
+    Undefined behaviour: with `rising` trips that decrease; negative trips.
+
+    Example:
+
+    ```mlir
+    func.func @order(%kv: !attn.channel<3>, %t: !attn.channel<1>, %c: !attn.cursor, %d: !attn.cursor, %n: i32) {
+      // Step 0 runs qk, each further one pv of the block before and qk, the last one pv.
+      %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0, "t" = 1] of %kv, %t from %c, %d : !attn.channel<3>, !attn.channel<1>
+      statement "pv" of 0 skew 1 uses ["v", "t"] {
+      ^bb0(%i: i32, %v: i32, %v_token: !attn.token, %s: i32, %s_token: !attn.token):
+      }
+      statement "qk" of 0 skew 0 uses ["k", "t"] {
+      ^bb0(%i: i32, %k: i32, %k_token: !attn.token, %s: i32, %s_token: !attn.token):
+      }
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Described<StrAttr, "who acquires and releases, as the channels name it">:$role,
+    Arg<Variadic<I32>, "numbers of iterations">:$trips,
+    Arg<Variadic<Attn_ChannelType>, "what serves the slots">:$channels,
+    Arg<Variadic<Attn_CursorType>, "the role's position in each channel">:$cursors,
+    Described<StrArrayAttr, "names of the slots">:$slots,
+    Described<DenseI64ArrayAttr, "the channel of each slot, by its number">:$slot_channels,
+    Described<StrArrayAttr, "of the statements, in the order of a step">:$names,
+    Described<DenseI64ArrayAttr, "the operand that says how many iterations each statement has, by its number">:$counts,
+    Described<DenseI64ArrayAttr, "by how many steps each statement trails">:$skews,
+    Described<ArrayAttr, "the names of the slots that each statement uses">:$uses,
+    Described<UnitAttr, "trips do not decrease from one operand to the next">:$rising);
+  let results = (outs Res<Variadic<Attn_CursorType>, "positions behind the last step">:$results);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::attn::ChannelUse getChannelUse() { return ::mlir::attn::ChannelUse::Later; }
+    ::mlir::Value getUsedChannel() { return getChannels().empty() ? ::mlir::Value() : getChannels().front(); }
+    ::llvm::StringRef getUsedRole() { return getRole(); }
+    /// The numbers of the slots that a statement uses, in the order of the
+    /// arguments of its region.
+    ::llvm::SmallVector<unsigned> getUsedSlots(unsigned statement);
+  }];
+}
+
 def Attn_StageOp : Attn_Op<"stage", [HasParent<"KVLoopOp">]> {
   let summary = "a block's rows, in a slot of a ring";
   let description = [{

@@ -1,0 +1,133 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-verify-tokens,attn-expand-pipeline,attn-verify-tokens,canonicalize))' | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+!kv = !attn.channel<3>
+!t = !attn.channel<1>
+gpu.module @kernels {
+  // One block ahead: QK alone, then PV and QK of each step, at last PV. V and K
+  // are positions of one channel, in the order of their acquires; what both
+  // products of a step use is acquired once.
+  // CHECK-LABEL: gpu.func @blocks
+  // CHECK-SAME: %[[N:[^:]*]]: i32
+  // CHECK: %[[FEW:.*]] = arith.minsi %[[N]], %{{.*}} : i32
+  // CHECK: scf.for %{{.*}} = %c0_i32 to %[[FEW]]
+  // CHECK:   %[[K:.*]], %[[KT:.*]] = attn.channel.acquire %[[KV:.*]][%{{.*}}] as "mma"
+  // CHECK:   %{{.*}}, %[[TT:.*]] = attn.channel.acquire %[[T:.*]][
+  // CHECK:   arith.addi %{{.*}}, %[[K]]
+  // CHECK:   attn.channel.release %[[KV]], %[[KT]]
+  // CHECK:   attn.channel.release %[[T]], %[[TT]]
+  // CHECK: scf.for %[[STEP:.*]] = %c1_i32 to %[[N]] step
+  // CHECK:   %[[BEFORE:.*]] = arith.subi %[[STEP]], %c1_i32
+  // CHECK:   %[[V:.*]], %[[VT:.*]] = attn.channel.acquire %[[KV]]
+  // CHECK:   %[[NEXT:.*]] = attn.cursor.advance
+  // CHECK:   attn.channel.acquire %[[T]]
+  // CHECK:   arith.muli %[[BEFORE]], %[[V]]
+  // CHECK:   attn.channel.release %[[KV]], %[[VT]]
+  // CHECK:   attn.channel.acquire %[[KV]][%[[NEXT]]]
+  // CHECK:   arith.addi %[[STEP]],
+  // CHECK:   attn.channel.release %[[KV]]
+  // CHECK:   attn.channel.release %[[T]]
+  // CHECK: scf.for
+  // CHECK:   attn.channel.acquire %[[KV]]
+  // CHECK:   attn.channel.acquire %[[T]]
+  // CHECK:   arith.muli
+  // CHECK-NOT: arith.addi
+  // CHECK:   attn.channel.release %[[T]]
+  // CHECK-NOT: scf.for
+  // CHECK: gpu.return
+  // REMARK: statements are issued in loops that know which of them run
+  // REMARK-SAME: copies=4, loops=3, statements=2
+  gpu.func @blocks(%n: i32, %p: !llvm.ptr<1>) kernel {
+    %kv = attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"mma", arrive>]} : !kv
+    %t = attn.channel.create {name = "t", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive>]} : !t
+    %c = attn.cursor.start %kv as "mma" : !kv
+    %d = attn.cursor.start %t as "mma" : !t
+    %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0, "t" = 1] of %kv, %t from %c, %d : !kv, !t
+    statement "pv" of 0 skew 1 uses ["v", "t"] {
+    ^bb0(%i: i32, %v: i32, %v_token: !attn.token, %s: i32, %s_token: !attn.token):
+      %x = arith.muli %i, %v : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk" of 0 skew 0 uses ["k", "t"] {
+    ^bb0(%i: i32, %k: i32, %k_token: !attn.token, %s: i32, %s_token: !attn.token):
+      %x = arith.addi %i, %k : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+
+  // Trips that are known leave out what cannot run, and loops of one step.
+  // CHECK-LABEL: gpu.func @known
+  // CHECK: attn.channel.acquire
+  // CHECK: attn.channel.release
+  // CHECK: attn.channel.acquire
+  // CHECK: attn.channel.release
+  // CHECK-NOT: scf.for
+  // CHECK: gpu.return
+  // REMARK: copies=2, loops=0, statements=2
+  gpu.func @known(%p: !llvm.ptr<1>) kernel {
+    %n = arith.constant 1 : i32
+    %kv = attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"mma", arrive>]} : !kv
+    %c = attn.cursor.start %kv as "mma" : !kv
+    %r = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c : !kv
+    statement "pv" of 0 skew 1 uses ["v"] {
+    ^bb0(%i: i32, %v: i32, %v_token: !attn.token):
+      llvm.store %v, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk" of 0 skew 0 uses ["k"] {
+    ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+      llvm.store %k, %p : i32, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+
+  // Two numbers of trips: 11 sets of statements that can run, 7 where the second
+  // number is known to be no less.
+  // REMARK: copies=22, loops=11, statements=4
+  gpu.func @two(%n: i32, %m: i32, %p: !llvm.ptr<1>) kernel {
+    %kv = attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"mma", arrive>]} : !kv
+    %c = attn.cursor.start %kv as "mma" : !kv
+    %r = attn.issue_loop as "mma" trips(%n, %m) slots ["v" = 0, "k" = 0] of %kv from %c : !kv
+    statement "pv0" of 0 skew 1 uses ["v"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk0" of 0 skew 0 uses ["k"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "pv1" of 1 skew 1 uses ["v"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk1" of 1 skew 0 uses ["k"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+
+  // REMARK: copies=15, loops=7, statements=4
+  gpu.func @rising(%n: i32, %m: i32, %p: !llvm.ptr<1>) kernel {
+    %kv = attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"mma", arrive>]} : !kv
+    %c = attn.cursor.start %kv as "mma" : !kv
+    %r = attn.issue_loop as "mma" trips(%n, %m) rising slots ["v" = 0, "k" = 0] of %kv from %c : !kv
+    statement "pv0" of 0 skew 1 uses ["v"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk0" of 0 skew 0 uses ["k"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "pv1" of 1 skew 1 uses ["v"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk1" of 1 skew 0 uses ["k"] {
+    ^bb0(%i: i32, %x: i32, %token: !attn.token):
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+}
