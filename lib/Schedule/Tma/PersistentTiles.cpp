@@ -8,19 +8,18 @@ using namespace mlir::attn;
 void PersistentTiles::emitExtents() {
   Value length =
       facts.varlen ? context.i32(facts.queries) : context.getQueries();
-  int64_t ctas = tilePlan.cluster;
-  tilesPerHead =
-      arith::CeilDivUIOp::create(b, length, context.i32(blockM * ctas));
+  tilesPerHead = arith::CeilDivUIOp::create(
+      b, length, context.i32(blockM * tilePlan.getTogether()));
   allHeads = b.createOrFold<arith::MulIOp>(context.getHeads(),
                                            context.i32(facts.batch));
   allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);
-  if (ctas > 1)
+  if (tilePlan.cluster > 1)
     rank = arith::IndexCastOp::create(
         b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
 }
 
 Value PersistentTiles::emitPlace(Value index) {
-  if (!rank || !isLongestFirst())
+  if (!rank || !isLongestFirst() || tilePlan.tilesPerCTA > 1)
     return rank;
   // Turns alternate between even and odd tiles: whoever has the longest tile of
   // one turn has the shortest of the next.
@@ -73,8 +72,8 @@ void PersistentTiles::emitTile(Value index) {
   std::tie(at.batch, at.head) = divide(head, context.getHeads());
   at.kvHead = emitKVHead(at.head);
   emitLengths();
-  walk = emitClusterTile(context, at.tile, place, tilePlan.cluster, queries,
-                         keys, blockM, tilePlan.blockN);
+  walk = emitClusterTile(context, at.tile, place, tilePlan.getTogether(),
+                         queries, keys, blockM, tilePlan.blockN);
   row = walk.row;
   bounds = walk.bounds;
 }

@@ -21,6 +21,12 @@ struct TilePlan {
   int64_t cluster = 1;
   /// A counter deals the tiles.
   bool dynamic = false;
+  /// Tiles of a CTA that stand side by side, each of partitions of its own,
+  /// which make `place` the number of theirs. Not in clusters.
+  int64_t tilesPerCTA = 1;
+
+  /// Tiles that walk the same blocks of keys.
+  int64_t getTogether() const { return cluster * tilesPerCTA; }
 };
 
 class PersistentTiles : protected AttentionEmitter {
@@ -38,6 +44,7 @@ protected:
                function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
 
   const TilePlan tilePlan;
+  /// `rank` is the tile's place among those that walk the same keys.
   Value tilesPerHead, allHeads, allTiles, rank;
   /// The blocks of keys that all CTAs of the cluster walk.
   ClusterTile walk;

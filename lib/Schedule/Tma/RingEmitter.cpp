@@ -31,7 +31,7 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
   ring.channel = makeChannel(
       spec.name, spec.stages,
       {{spec.from, spec.isLoaded ? SignalKind::Tx : SignalKind::Arrive},
-       {spec.to, SignalKind::Arrive}});
+       {spec.to, spec.signal}});
   if (!spec.isLoaded)
     return ring;
   // A sequence ends before the tensor does: what lies behind its end belongs to
@@ -113,13 +113,18 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
                        Value head, Value first) {
   auto [slot, token] = acquire(ring, cursor, role);
+  fill(ring, slot, token, head, first);
+  release(ring, token, role);
+}
+
+void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
+                       Value first) {
   IntegerAttr stacked;
   if (ring.view == TensorMapView::Quads)
     stacked = b.getI64IntegerAttr(2);
   TmaLoadOp::create(b, ring.map, emitBoxStart(ring, head, first), slot, token,
                     /*barriers=*/Value(), /*index=*/Value(),
                     /*multicast=*/IntegerAttr(), stacked);
-  release(ring, token, role);
 }
 
 void RingEmitter::prefetchMaps(ArrayRef<Value> maps) {

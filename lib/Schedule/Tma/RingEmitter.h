@@ -34,6 +34,8 @@ struct RingSpec {
   /// True if TMA fills it.
   bool isLoaded = true;
   TensorMapView view = TensorMapView::Whole;
+  /// How `to` says that it has read a slot.
+  SignalKind signal = SignalKind::Arrive;
 };
 
 /// A ring of shared memory with its channel and the map that fills it.
@@ -76,6 +78,8 @@ protected:
   /// from `first` on. Stands in one thread.
   void load(const Ring &ring, Value cursor, StringRef role, Value head,
             Value first);
+  /// The same for a slot that was acquired, which whoever did hands on.
+  void fill(const Ring &ring, Value slot, Value token, Value head, Value first);
   void prefetchMaps(ArrayRef<Value> maps);
   /// In one thread, what `emit` makes.
   void elect(function_ref<void()> emit);

@@ -181,3 +181,23 @@ func.func private @f() attributes {attn.rung = "tile"}
 // expected-error @below {{expected 'attn.rung' to be "tile", "barrier", "thread" or "nvvm", got "plan"}}
 gpu.module @m attributes {attn.rung = "plan"} {
 }
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 128, got 8}}
+func.func private @tmem_keys() attributes {p = #attn.ws_tmem<block_n = 8>}
+
+// -----
+
+// expected-error @below {{expected kv_stages from 2 to 32, got 33}}
+func.func private @tmem_stages() attributes {p = #attn.ws_tmem<kv_stages = 33>}
+
+// -----
+
+// expected-error @below {{expected polynomial from 0 to 16, got -1}}
+func.func private @tmem_polynomial() attributes {p = #attn.ws_tmem<polynomial = -1>}
+
+// -----
+
+// expected-error @below {{expected group_heads not to be negative, got -2}}
+func.func private @tmem_group() attributes {p = #attn.ws_tmem<group_heads = -2>}

@@ -108,6 +108,28 @@ LogicalResult SelfLoadPlanAttr::verify(EmitErrorFn emitError,
   return success();
 }
 
+int64_t WsTmemPlanAttr::getThreads() const {
+  // A warpgroup for each of two tiles, and one that multiplies and loads.
+  return 3 * 128;
+}
+
+LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
+                                     const Parameters &p) {
+  if (p.blockN < 16 || p.blockN > 128 || p.blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to 128, "
+                          "got "
+                       << p.blockN;
+  if (p.kvStages < 2 || p.kvStages > 32)
+    return emitError() << "expected kv_stages from 2 to 32, got " << p.kvStages;
+  if (p.polynomial < 0 || p.polynomial > 16)
+    return emitError() << "expected polynomial from 0 to 16, got "
+                       << p.polynomial;
+  if (p.groupHeads < 0)
+    return emitError() << "expected group_heads not to be negative, got "
+                       << p.groupHeads;
+  return success();
+}
+
 int64_t CombinePlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult CombinePlanAttr::verify(EmitErrorFn emitError,

@@ -119,6 +119,30 @@ def Attn_SelfLoadPlanAttr : Attn_Plan<Attn_Dialect, "SelfLoadPlan", "self_load",
   }];
 }
 
+def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_tmem", (ins
+    Attn_PlanInt<128, "Keys of a block, a multiple of 16 up to 128">:$block_n,
+    Attn_PlanInt<3,
+      "Slots of the ring of keys and values, at least 2; of each of two rings "
+      "where rows of keys and values differ in length">:$kv_stages,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanInt<0,
+      "Of every 16 exponentials, how many a polynomial computes (`attn.exp2`)">:$polynomial,
+    Attn_PlanEnum<Attn_TileOrder, "row_major",
+      "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
+    Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel">:$epilogue)> {
+  let description = [{
+    FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
+    into tensor memory, and two warpgroups of 128 query rows each compute the
+    softmax of one product under the products of the other. One CTA for each SM
+    walks tiles of 256 rows.
+
+    Example: `#attn.ws_tmem<kv_stages = 4, softmax = lagged>`.
+  }];
+}
+
 def Attn_CombinePlanAttr : Attn_Plan<Attn_Dialect, "CombinePlan", "combine", "combine", (ins
     Attn_PlanInt<4, "Warps of a CTA, a power of two up to 32">:$warps)> {
   let description = [{

@@ -1,0 +1,57 @@
+//===- WsTmem.h - The schedule ws_tmem --------------------------*- C++ -*-===//
+//
+// FlashAttention-4 style (Zadouri et al., 2026): two tiles of 128 queries share
+// a CTA and its walk over the keys. One thread loads Q, K and V by TMA, one
+// multiplies with tcgen05, whose results are in tensor memory, and a warpgroup
+// for each tile makes probabilities of its scores while the other one's
+// products run. One CTA for each SM walks the tiles of the whole problem.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
+#define ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
+
+#include "attn/Schedule/Core/Schedule.h"
+
+namespace mlir::attn {
+
+class WsTmemSchedule : public ScheduleOf<WsTmemPlanAttr> {
+public:
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+/// Rows of a tile: the lanes of tensor memory.
+inline constexpr int64_t kTmemRows = 128;
+/// Tiles of a CTA.
+inline constexpr int64_t kTmemTiles = 2;
+
+/// Registers that a thread asks for: 2 x 128 x 216 + 128 x 64 = 63488 of 384 x
+/// 168. With 40 ptxas 13.0 spilled up to 84 bytes of the threads that load and
+/// multiply, with 56 none.
+inline constexpr int64_t kTmemSoftmaxRegisters = 216;
+inline constexpr int64_t kTmemOtherRegisters = 64;
+
+/// Bytes of the rings and of their mbarriers, and of results that pass through
+/// memory of their own.
+ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// True if K and V share a ring: their slots have the same shape.
+bool sharesRing(const ProblemFacts &facts);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H

@@ -1,0 +1,206 @@
+//===- WsTmemPlan.cpp - Plans of ws_tmem: legality and cost ---------------===//
+//
+// Nothing of what is estimated here was measured: no board with these chips has
+// run a kernel of this schedule. Rates are those of the target table, and what
+// does not hide is a guess (docs/Rationale/Schedules/TensorMemory.md).
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Core/CommonChecks.h"
+#include "../Problem/BlockCount.h"
+#include "../Problem/TileBalance.h"
+#include "../Tma/RingFacts.h"
+#include "WsTmem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+const Schedule &attn::getWsTmemSchedule() {
+  static const WsTmemSchedule schedule;
+  return schedule;
+}
+
+/// Registers of a thread of a softmax's warpgroup beside the scores of its row,
+/// in whose place probabilities come, and beside a row of results: addresses,
+/// bounds and what the compiler keeps. ptxas 13.0 was seen to spill nothing of
+/// 128 keys under exact, threshold and lagged, and 408 bytes and more under
+/// optimistic.
+static constexpr int64_t kOtherRegisters = 48;
+/// Clocks of a tile that nothing hides, and of a block for barriers. Guesses.
+static constexpr double kTileClocks = 6000;
+static constexpr double kBlockClocks = 150;
+/// Keeps the schedule from being chosen where it is not asked for.
+static constexpr double kHandicap = 100;
+
+bool attn::sharesRing(const ProblemFacts &facts) {
+  return getKeyColumns(facts) == getValueColumns(facts);
+}
+
+ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
+                                     WsTmemPlanAttr plan) {
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  ResourceSum sum;
+  sum.add("q", kTmemRows * getKeyColumns(facts) * bytes, kTmemTiles);
+  int64_t slots = kTmemTiles + plan.getKvStages();
+  sum.add(sharesRing(facts) ? "kv" : "k",
+          plan.getBlockN() * getKeyColumns(facts) * bytes, plan.getKvStages());
+  if (!sharesRing(facts)) {
+    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
+            plan.getKvStages());
+    slots += plan.getKvStages();
+  }
+  // Two mbarriers of 8 bytes for each slot, and for each tile's tensor memory.
+  sum.add("barriers", 16, slots + kTmemTiles);
+  // Where the address of the tensor memory goes through.
+  sum.add("tmem address", 16);
+  if (plan.getEpilogue() == EpilogueKind::Staged)
+    sum.add("o", getResultBytes(facts, kTmemRows), kTmemTiles);
+  return sum;
+}
+
+std::vector<PlanAttrInterface>
+WsTmemSchedule::getCandidates(const ProblemFacts &facts,
+                              const TargetRow &target) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t blockN : {128, 64})
+    for (SoftmaxPolicy softmax :
+         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
+      for (int64_t stages : {6, 4, 3, 2}) {
+        WsTmemPlanAttr::Parameters p;
+        p.blockN = blockN;
+        p.kvStages = stages;
+        p.softmax = softmax;
+        p.epilogue = EpilogueKind::Direct;
+        p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+        if (masked)
+          p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
+                                          blockN, target.getClusteredSMs(1));
+        auto plan = WsTmemPlanAttr::get(context, p);
+        bool fits = getTmemSharedBytes(facts, plan).getTotal() <=
+                    target.sharedBytesPerCTA;
+        if (fits || stages == 2)
+          plans.push_back(plan);
+        if (fits)
+          break;
+      }
+  return plans;
+}
+
+llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
+                                         const TargetRow &target) const {
+  auto unsupported = [&](const llvm::Twine &what) {
+    return makeUnsupported(getName(), what);
+  };
+  if (!target.has(Capability::Tcgen05))
+    return unsupported(llvm::formatv("{0}, which has no tcgen05, expected {1}",
+                                     target.chip,
+                                     getCapabilityChips(Capability::Tcgen05)));
+  if (llvm::Error error = checkCommon(getName(), facts))
+    return error;
+  if (facts.headDim > kTmemRows || facts.valueDim > kTmemRows)
+    return unsupported(llvm::formatv(
+        "a head dimension of {0}, expected up to {1}, so that two "
+        "tiles' scores and results fit tensor memory",
+        std::max(facts.headDim, facts.valueDim), kTmemRows));
+  if (ShapedType::isDynamic(facts.batch))
+    return unsupported("a batch size that only the launch decides");
+  if (facts.hasTransposedValues())
+    return unsupported("values whose keys are contiguous");
+  // A tensor map has no extent of 0.
+  for (auto [name, length] :
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
+    if (length == 0)
+      return unsupported(llvm::formatv("0 {0}", name));
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
+    if (std::optional<std::string> reason = findUnmappable(*tensor))
+      return unsupported(*reason);
+  return llvm::Error::success();
+}
+
+llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
+  auto plan = cast<WsTmemPlanAttr>(planAttr);
+  if (plan.getEpilogue() == EpilogueKind::Tma ||
+      plan.getEpilogue() == EpilogueKind::Shuffled)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
+                      "or 'staged'",
+                      stringifyEpilogueKind(plan.getEpilogue())));
+  return checkSharedBytes(getTmemSharedBytes(facts, plan), target);
+}
+
+KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
+                                           PlanAttrInterface plan,
+                                           const TargetRow &target) const {
+  KernelShape shape;
+  // One CTA for each SM. They walk all tiles, so any number is right.
+  shape.grid = {int64_t(target.getClusteredSMs(1)), 1, 1};
+  shape.threads = plan.getThreads();
+  return shape;
+}
+
+bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &) const {
+  auto plan = cast<WsTmemPlanAttr>(planAttr);
+  int64_t block = plan.getBlockN();
+  // Probabilities that a lost bet replaces, and the scores that it needs.
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
+    block += plan.getBlockN() / 2;
+  return std::max(block, facts.valueDim) + kOtherRegisters >
+         kTmemSoftmaxRegisters;
+}
+
+PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
+  auto plan = cast<WsTmemPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getTmemSharedBytes(facts, plan);
+  estimate.registers.add("s", plan.getBlockN());
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
+    estimate.registers.add("p", plan.getBlockN() / 2);
+  estimate.registers.add("other", kOtherRegisters);
+  estimate.ctasPerSM = 1;
+
+  double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
+  estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+
+  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
+  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
+  double elements = blockM * blockN;
+  estimate.expClocks =
+      elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
+  // Warp instructions for 32 scores: scale, exponential, half a sum, a maximum,
+  // half a packing; a polynomial takes four more.
+  estimate.issueClocks = (3.5 + 4.0 * plan.getPolynomial() / 16) * elements /
+                         32 / target.issuePerClock;
+  // Operands of the products, each read for each of the two tiles, and what TMA
+  // writes.
+  estimate.sharedClocks =
+      2 *
+      (kTmemTiles * (kTmemRows * facts.headDim + blockN * columns) +
+       blockN * columns) /
+      target.sharedBytesPerClock;
+  estimate.blockClocks =
+      std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
+                estimate.sharedClocks}) +
+      kBlockClocks;
+  estimate.tileClocks = kTileClocks;
+  double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
+  estimate.microseconds =
+      kHandicap * std::ceil(estimate.waves) * clocks / target.clockMHz;
+  return estimate;
+}

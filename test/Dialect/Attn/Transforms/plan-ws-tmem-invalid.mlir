@@ -1,0 +1,66 @@
+// RUN: attn-opt %s -attn-plan="chip=sm_100a schedule=ws_tmem" -split-input-file -verify-diagnostics
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_tmem" 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_103a schedule=ws_tmem set=kv_stages=20" 2>&1 | FileCheck %s --check-prefix=SUM
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100f schedule=ws_tmem set=block_n=192" 2>&1 | FileCheck %s --check-prefix=BLOCK
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=kv_stages=1" 2>&1 | FileCheck %s --check-prefix=STAGES
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=polynomial=17" 2>&1 | FileCheck %s --check-prefix=POLYNOMIAL
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=group_heads=-1" 2>&1 | FileCheck %s --check-prefix=GROUP
+
+// CHIP: schedule 'ws_tmem' does not support sm_90a, which has no tcgen05, expected sm_100a, sm_100f or sm_103a
+// SUM: does not fit: shared memory {{[0-9]+}} (q 2 x {{[0-9]+}} + kv 20 x {{[0-9]+}} + barriers 24 x 16 + tmem address 16) exceeds 232448 on sm_103a
+// BLOCK: expected block_n to be a multiple of 16 up to 128, got 192
+// STAGES: expected kv_stages from 2 to 32, got 1
+// POLYNOMIAL: expected polynomial from 0 to 16, got 17
+// GROUP: expected group_heads not to be negative, got -1
+
+func.func @dim(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support a head dimension of 192, expected up to 128, so that two tiles' scores and results fit tensor memory}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x192xf16>, memref<1x8x256x192xf16>, memref<1x8x256x192xf16>)
+                 outs(%o : memref<1x8x256x192xf16>)
+  return
+}
+
+// -----
+
+func.func @batch(%q: memref<?x8x256x64xf16>, %o: memref<?x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support a batch size that only the launch decides}}
+  attn.attention ins(%q, %q, %q : memref<?x8x256x64xf16>, memref<?x8x256x64xf16>, memref<?x8x256x64xf16>)
+                 outs(%o : memref<?x8x256x64xf16>)
+  return
+}
+
+// -----
+
+func.func @no_keys(%q: memref<1x8x256x64xf16>, %k: memref<1x8x0x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support 0 keys}}
+  attn.attention ins(%q, %k, %k : memref<1x8x256x64xf16>, memref<1x8x0x64xf16>, memref<1x8x0x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>)
+  return
+}
+
+// -----
+
+func.func @transposed(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support values whose keys are contiguous}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16, strided<[131072, 16384, 1, 256]>>)
+                 outs(%o : memref<1x8x256x64xf16>)
+  return
+}
+
+// -----
+
+func.func @strides(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16, strided<[139264, 17408, 68, 1]>>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support a stride of 136 bytes in 'k', expected a multiple of 16}}
+  attn.attention ins(%q, %k, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16, strided<[139264, 17408, 68, 1]>>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>)
+  return
+}
+
+// -----
+
+func.func @epilogue(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support the epilogue 'tma', expected 'auto', 'direct' or 'staged'}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_tmem<epilogue = tma>}
+  return
+}
