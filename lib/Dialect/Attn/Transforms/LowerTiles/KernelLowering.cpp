@@ -28,6 +28,7 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addRowLowerings(table);
   addTcgen05Lowerings(table);
   addTmaLowerings(table);
+  addViewLowerings(table);
   addWgmmaLowerings(table);
 }
 
