@@ -25,11 +25,8 @@ public:
   Value emitView(StringRef name, HeadRows rows,
                  const TileCoordinates &at) override {
     rows.lead = 1;
-    Value offset;
-    if (at.split)
-      offset = arith::MulIOp::create(b, context.widen(at.split),
-                                     context.getStride(name, 0));
-    return emitHeadRows(context, name, rows, offset);
+    rows.leadIndex = at.split;
+    return emitHeadRows(context, name, rows);
   }
   /// They count in run 0 only.
   Value emitHasSinks(const TileCoordinates &at) override {

@@ -22,7 +22,7 @@ Value attn::emitKVHead(KernelContext &context, Value head) {
 }
 
 Value attn::emitHeadRows(KernelContext &context, StringRef name,
-                         const HeadRows &rows, Value leadOffset) {
+                         const HeadRows &rows) {
   ImplicitLocOpBuilder &b = context.b;
   // Offsets may exceed 2^31 elements: 64 bits here, 32 inside of a tile.
   auto mul = [&](Value x, Value y) -> Value {
@@ -39,8 +39,9 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   offset = add(offset, rows.start ? mul(rows.start, rowStride)
                                   : mul(context.widen(rows.batch),
                                         context.getStride(name, lead)));
-  if (leadOffset)
-    offset = add(offset, leadOffset);
+  if (rows.leadIndex)
+    offset = add(
+        offset, mul(context.widen(rows.leadIndex), context.getStride(name, 0)));
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   IntegerAttr alignment;
   if (tensor.shape.size() == lead + 4) {

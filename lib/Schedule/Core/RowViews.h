@@ -24,18 +24,19 @@ struct HeadRows {
   Value rows;
   /// Heads from `head` on whose rows follow each other, query by query.
   int64_t group = 1;
-  /// Dimensions in front of the batch.
+  /// Dimensions in front of the batch, 0 or 1, and the index along it, i32;
+  /// null for the first one.
   unsigned lead = 0;
+  Value leadIndex;
 };
 
 /// The key head of a query head: query heads of a key head stand next to each
 /// other.
 Value emitKVHead(KernelContext &context, Value head);
 
-/// A view of rows of a rank-4 tensor, or of lse. What `lead` dimensions in
-/// front add to the offset, i64, is the caller's to say; null for nothing.
-Value emitHeadRows(KernelContext &context, StringRef name, const HeadRows &rows,
-                   Value leadOffset = {});
+/// A view of rows of a rank-4 tensor, or of lse.
+Value emitHeadRows(KernelContext &context, StringRef name,
+                   const HeadRows &rows);
 
 } // namespace mlir::attn
 
