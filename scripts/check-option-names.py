@@ -21,8 +21,11 @@ LIMIT = 8
 #: Files that may name these.
 LIMITS = {
     "kv_heads": 24,
+    "kv_lengths": 22,
     "kv_splits": 20,
     "mask_mod": 31,
+    "page_indptr": 19,
+    "page_size": 16,
     "score_mod": 31,
     "sinks": 23,
     "varlen": 29,
@@ -31,7 +34,7 @@ LIMITS = {
 WORDS = {"q", "dv", "kv_len", "causal", "window", "scale", "out_type", "layout", "lse", "dynamic"}
 #: Where each option stands, and how: NAME, or FLAG with dashes.
 GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME[`=]"}
-ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|REGION)\((\w+), "(\w+)"', re.M)
+ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
 FOLDERS = ("lib", "include", "tools", "python/attn")
 
 

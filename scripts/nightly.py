@@ -63,6 +63,11 @@ CHECKS = [
           "{python} scripts/mutate-ir.py --standard --bin={build}/bin",
           "{python} scripts/mutate-ir.py --standard --sample=10 --bin={build}/bin"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
+    Check(
+        "lengths and pages",
+        40,
+        "{python} scripts/sim-grid.py --serving --sample=600 --workers={jobs}",
+    ),
     Check("plans of all head dimensions", 135,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),

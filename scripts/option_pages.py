@@ -65,6 +65,7 @@ KINDS = {
         "None",
         "a list, or a pair of them for queries and keys",
     ),
+    "numbers": Kind("str | Sequence[int] | None", "None", "a list"),
     "switch": Kind("bool", ""),
     "region": Kind("Modification | None", "None", "traced, see docs/Python.md"),
 }

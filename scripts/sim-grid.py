@@ -2,10 +2,14 @@
 """Compiles, simulates and verifies attention kernels over a grid of problems.
 
 The grid is element type x head dimension x mask x query length x key length x
-heads. Each case is one call of `attn-compile --verify --json`; it passes when
-the result agrees with the float64 reference and the simulator found nothing.
+heads, or with --serving what servers ask for: pages and their tables, lengths of
+sequences, heads of a group, few queries, runs of keys. Each case is one call of
+`attn-compile --verify --json`; it passes when the result agrees with the float64
+reference and the simulator found nothing.
 
 usage: scripts/sim-grid.py [options]
+  --serving        the grid of lengths and pages, under all corners of the
+                   simulator
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
@@ -85,17 +89,95 @@ class Case:
         ]
 
 
-def make_grid():
-    return [Case(values) for values in itertools.product(*AXES.values())]
+#: How long sequences are, from the size of a page; 1 where there are none.
+SERVED_LENGTHS = {
+    "none": lambda page: [0, 0],
+    "one": lambda page: [1, 0],
+    "page-1": lambda page: [page - 1, page],
+    "page": lambda page: [page, page + 1],
+    "page+1": lambda page: [page + 1, 1],
+    "block-1": lambda page: [63, 64],
+    "block+1": lambda page: [65, 2],
+    "long": lambda page: [300, 299],
+    "mixed": lambda page: [17, 0, 300, 64, 129],
+    "wrong": lambda page: [-5, 2**31 - 1, 70],
+}
+SERVED_MASKS = {
+    "none": [],
+    "causal-br": ["--causal=bottom-right"],
+    "window": ["--window=40,8,bottom-right"],
+    "sinks": ["--causal=bottom-right", "--sinks"],
+}
+SERVED_AXES = {
+    "dtype": tuple(TOLERANCE),
+    "d": (64, 128, 256),
+    "mask": tuple(SERVED_MASKS),
+    "nq": (1, 2, 5, 16),
+    # 0: keys are not in pages.
+    "page": (0, 1, 2, 8, 16, 64, 128, 256),
+    "table": ("rows", "list"),
+    "layout": ("bhnd", "bnhd"),
+    "group": (1, 3, 4, 8, 16),
+    "lengths": tuple(SERVED_LENGTHS),
+    "splits": (1, 2, 3),
+    "dynamic": (False, True),
+}
 
 
-def make_pairwise():
+class ServedCase(Case):
+    """One point of the grid of lengths and pages."""
+
+    def __init__(self, values):
+        for name, value in zip(SERVED_AXES, values, strict=True):
+            setattr(self, name, value)
+        self.names = [str(value) for value in values]
+
+    @property
+    def name(self):
+        return "-".join(
+            f"{axis}={name}" for axis, name in zip(SERVED_AXES, self.names, strict=True)
+        )
+
+    def command(self, tool, chip):
+        lengths = SERVED_LENGTHS[self.lengths](max(1, self.page))
+        command = [
+            tool,
+            f"--q={len(lengths)}x{2 * self.group}x{self.nq}x{self.d}x{self.dtype}",
+            "--kv-heads=2",
+            "--kv-lengths=" + ",".join(map(str, lengths)),
+            f"--layout={self.layout}",
+            *SERVED_MASKS[self.mask],
+            f"--chip={chip}",
+            "--verify",
+            "--corners",
+            "--json",
+        ]
+        if "wrong" in self.lengths:
+            command.append("--kv-len=90")
+        if self.page:
+            command.append(f"--page-size={self.page}")
+            if self.table == "list":
+                command.append("--page-indptr")
+        if self.splits > 1:
+            command.append(f"--kv-splits={self.splits}")
+        if self.dynamic:
+            command.append("--dynamic")
+        if "sm_9" in chip or "sm_10" in chip:
+            command.append("--schedule=split_q")
+        return command
+
+
+def make_grid(axes=AXES, case=Case):
+    return [case(values) for values in itertools.product(*axes.values())]
+
+
+def make_pairwise(grid=AXES, case=Case):
     """Cases in which each pair of values of two axes occurs, chosen greedily.
 
     Each case starts from the first pair that is still open and takes, axis by
     axis, the value that closes most open pairs; ties go to the value used least.
     """
-    axes = list(AXES.values())
+    axes = list(grid.values())
     axis_pairs = list(itertools.combinations(range(len(axes)), 2))
     uncovered = {
         (a, i, b, j)
@@ -128,7 +210,7 @@ def make_pairwise():
             uncovered.discard((a, chosen[a], b, chosen[b]))
         for axis, value in chosen.items():
             used[axis][value] += 1
-        cases.append(Case([axes[axis][chosen[axis]] for axis in range(len(axes))]))
+        cases.append(case([axes[axis][chosen[axis]] for axis in range(len(axes))]))
     return cases
 
 
@@ -258,6 +340,7 @@ def find_tool():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--serving", action="store_true")
     parser.add_argument("--pairwise", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
@@ -270,7 +353,8 @@ def main():
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
 
-    cases = make_pairwise() if options.pairwise else make_grid()
+    grid = (SERVED_AXES, ServedCase) if options.serving else (AXES, Case)
+    cases = make_pairwise(*grid) if options.pairwise else make_grid(*grid)
     cases = [case for case in cases if re.search(options.filter, case.name)]
     if options.sample is not None and options.sample < len(cases):
         cases = random.Random(options.seed).sample(cases, options.sample)

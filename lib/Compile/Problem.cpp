@@ -189,10 +189,57 @@ static llvm::Error parseLengths(const ProblemFlags &flags, Problem &problem) {
   return llvm::Error::success();
 }
 
+/// Reads the lengths of the keys and checks what pages go with.
+static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
+  if (flags.kvLengths) {
+    if (flags.varlen)
+      return makeError("kv-lengths",
+                       "contradicts --varlen, which gives the lengths");
+    SmallVector<StringRef> parts;
+    StringRef(*flags.kvLengths).split(parts, ',');
+    for (StringRef part : parts) {
+      int64_t length;
+      if (part.getAsInteger(10, length) || length < -kMaxSize - 1 ||
+          length > kMaxSize)
+        return makeError("kv-lengths", "expected an i32, got '" + part + "'");
+      problem.kvLengths.push_back(length);
+    }
+    if (int64_t(problem.kvLengths.size()) != problem.batch)
+      return makeError("kv-lengths", "expected one length for each of the " +
+                                         Twine(problem.batch) +
+                                         " batches, got " +
+                                         Twine(problem.kvLengths.size()));
+    if (!flags.kvLen)
+      problem.keys =
+          std::max<int64_t>(0, *llvm::max_element(problem.kvLengths));
+  }
+  if (problem.pageSize == 0)
+    return problem.pageIndptr
+               ? makeError("page-indptr", "expected --page-size beside it")
+               : llvm::Error::success();
+  if (!llvm::isPowerOf2_64(problem.pageSize))
+    return makeError("page-size", "expected a power of two, got '" +
+                                      Twine(problem.pageSize) + "'");
+  if (problem.vTransposed)
+    return makeError("v-transposed", "contradicts --page-size");
+  // Packed queries have their keys in pages, by lengths and not by places.
+  problem.kvLengths.append(problem.lengthsK);
+  if (!problem.lengthsK.empty())
+    problem.keys = *llvm::max_element(problem.lengthsK);
+  problem.lengthsK.clear();
+  uint64_t pages = llvm::SaturatingMultiply<uint64_t>(
+      problem.getSequences(), problem.getTableColumns());
+  if (pages > kMaxSize / 2)
+    return makeError("page-size",
+                     "expected less than 2^30 pages, got " + Twine(pages));
+  return llvm::Error::success();
+}
+
 /// A tensor's bytes have to be a number; so have the strides that follow from
 /// its shape.
 static llvm::Error checkElements(const Problem &problem) {
   int64_t keys = problem.vTransposed ? problem.getValuePitch() : problem.keys;
+  int64_t pages = problem.pageSize ? problem.getPoolPages() : 0;
   const std::tuple<StringRef, int64_t, int64_t, int64_t> tensors[] = {
       {"q", problem.heads, problem.queries, problem.headDim},
       {"k", problem.kvHeads, problem.keys, problem.headDim},
@@ -200,14 +247,17 @@ static llvm::Error checkElements(const Problem &problem) {
       {"o", problem.heads, problem.queries, problem.valueDim}};
   constexpr uint64_t limit = uint64_t(1) << 48;
   for (auto [name, heads, rows, columns] : tensors) {
-    uint64_t elements = problem.batch;
-    for (int64_t extent : {heads, rows, columns})
+    bool isPool = pages && (name == "k" || name == "v");
+    uint64_t elements = isPool ? pages : problem.batch;
+    for (int64_t extent : {heads, isPool ? problem.pageSize : rows, columns})
       elements = llvm::SaturatingMultiply<uint64_t>(elements, extent);
     if (elements > limit)
       return makeError("q", "expected at most 2^48 elements in " + name +
-                                ", got " + Twine(problem.batch) + " x " +
-                                Twine(heads) + " x " + Twine(rows) + " x " +
-                                Twine(columns));
+                                ", got " +
+                                Twine(isPool ? pages : problem.batch) + " x " +
+                                Twine(heads) + " x " +
+                                Twine(isPool ? problem.pageSize : rows) +
+                                " x " + Twine(columns));
     if (problem.kvSplits != 0 && name == "o" &&
         llvm::SaturatingMultiply<uint64_t>(elements, problem.kvSplits) > limit)
       return makeError("kv-splits", "expected at most 2^48 elements in partial "
@@ -260,6 +310,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   if (flags.varlen)
     if (llvm::Error error = parseLengths(flags, problem))
       return error;
+  if (llvm::Error error = parseKeys(flags, problem))
+    return error;
   if (llvm::Error error = checkElements(problem))
     return error;
   return problem;
@@ -288,6 +340,45 @@ static MemRefType getOperandType(Builder &builder, const Problem &problem,
                                                 /*offset=*/0,
                                                 {rows * heads * columns,
                                                  columns, heads * columns, 1}));
+}
+
+/// The type of a pool of pages of k or v.
+static MemRefType getPoolType(Builder &builder, const Problem &problem,
+                              int64_t columns, Type element) {
+  int64_t heads = problem.kvHeads, rows = problem.pageSize;
+  SmallVector<int64_t> shape = {problem.getPoolPages(), heads, rows, columns};
+  if (!problem.dynamic && !problem.sequenceMajor)
+    return MemRefType::get(shape, element);
+  SmallVector<int64_t> strides = {rows * heads * columns, columns,
+                                  heads * columns, 1};
+  if (problem.dynamic) {
+    shape[0] = ShapedType::kDynamic;
+    strides = SmallVector<int64_t>(3, ShapedType::kDynamic);
+    strides.push_back(1);
+  }
+  return MemRefType::get(
+      shape, element,
+      StridedLayoutAttr::get(builder.getContext(), /*offset=*/0, strides));
+}
+
+/// Appends the types of page_table, page_indptr and kv_lengths.
+static void addPageTypes(Builder &builder, const Problem &problem,
+                         SmallVectorImpl<Type> &types) {
+  auto lengths = [&](ArrayRef<int64_t> extents) {
+    SmallVector<int64_t> shape(extents);
+    if (problem.dynamic)
+      shape.assign(extents.size(), ShapedType::kDynamic);
+    types.push_back(MemRefType::get(shape, builder.getI32Type()));
+  };
+  int64_t sequences = problem.getSequences();
+  if (problem.pageIndptr) {
+    lengths({sequences * problem.getTableColumns()});
+    lengths({sequences + 1});
+  } else if (problem.pageSize != 0) {
+    lengths({sequences, problem.getTableColumns()});
+  }
+  if (!problem.kvLengths.empty())
+    lengths({sequences});
 }
 
 /// The type of a v whose keys are contiguous.
@@ -335,6 +426,10 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
                      problem.valueDim, element),
       getOperandType(builder, problem, problem.heads, problem.queries,
                      problem.valueDim, out)};
+  if (problem.pageSize != 0) {
+    types[1] = getPoolType(builder, problem, problem.headDim, element);
+    types[2] = getPoolType(builder, problem, problem.valueDim, element);
+  }
   if (problem.vTransposed)
     types[2] = getTransposedType(builder, problem, cast<MemRefType>(types[2]));
   if (problem.lse)
@@ -349,7 +444,7 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
     int64_t entries = problem.lengthsQ.size() + 1;
     Type lengths = MemRefType::get({problem.dynamic ? dynamic : entries},
                                    builder.getI32Type());
-    types.append({lengths, lengths});
+    types.append(problem.lengthsK.empty() ? 1 : 2, lengths);
   }
   if (problem.descales) {
     int64_t sequences = varlen ? problem.lengthsQ.size() : problem.batch;
@@ -359,6 +454,7 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
       types.push_back(
           MemRefType::get({sequences, heads}, builder.getF32Type()));
   }
+  addPageTypes(builder, problem, types);
   return types;
 }
 
@@ -419,7 +515,7 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   };
   bool varlen = !problem.lengthsQ.empty();
   Value o = arguments[3], lse = take(problem.lse), sinks = take(problem.sinks);
-  Value lengthsQ = take(varlen), lengthsK = take(varlen);
+  Value lengthsQ = take(varlen), lengthsK = take(!problem.lengthsK.empty());
   Value partialO = o, partialLSE = lse;
   if (problem.kvSplits != 0)
     std::tie(partialO, partialLSE) = allocatePartials(builder, loc, problem, o);
@@ -431,6 +527,12 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
     op.getKDescaleMutable().assign(take(true));
     op.getVDescaleMutable().assign(take(true));
   }
+  if (problem.pageSize != 0)
+    op.getPageTableMutable().assign(take(true));
+  if (problem.pageIndptr)
+    op.getPageIndptrMutable().assign(take(true));
+  if (!problem.kvLengths.empty())
+    op.getKvLengthsMutable().assign(take(true));
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)
     CombineOp::create(builder, loc, TypeRange(), partialO, partialLSE, o, lse,

@@ -222,19 +222,24 @@ void Modifications::apply(sim::HarnessOptions &options) {
     options.scalars["scalar" + std::to_string(index)] = scalar;
 }
 
-/// Cumulative sums from 0, as an int32 array.
-static sim::NpyArray getCumulative(ArrayRef<int64_t> lengths) {
+/// Numbers as an int32 array.
+static sim::NpyArray getNumbers(ArrayRef<int64_t> numbers) {
   sim::NpyArray array;
   array.kind = 'i';
   array.width = 4;
-  array.shape = {static_cast<int64_t>(lengths.size()) + 1};
-  array.data.resize(4 * array.shape[0]);
-  int64_t sum = 0;
-  for (auto [index, length] : llvm::enumerate(lengths)) {
-    sum += length;
-    encodeElement(DType::I32, sum, array.data.data() + 4 * (index + 1));
-  }
+  array.shape = {static_cast<int64_t>(numbers.size())};
+  array.data.resize(4 * numbers.size());
+  for (auto [index, number] : llvm::enumerate(numbers))
+    encodeElement(DType::I32, number, array.data.data() + 4 * index);
   return array;
+}
+
+/// Cumulative sums from 0.
+static sim::NpyArray getCumulative(ArrayRef<int64_t> lengths) {
+  SmallVector<int64_t> sums = {0};
+  for (int64_t length : lengths)
+    sums.push_back(sums.back() + length);
+  return getNumbers(sums);
 }
 
 /// The problem with the sizes that the caller gave in place of its own: queries
@@ -248,9 +253,12 @@ static Problem withGivenSizes(Problem problem,
       size = given->second;
   };
   for (StringRef tensor : {"o", "v", "k", "q"})
-    take((tensor + ".dim0").str(), problem.batch);
+    if (problem.pageSize == 0 || tensor == "o" || tensor == "q")
+      take((tensor + ".dim0").str(), problem.batch);
   take("o.dim2", problem.queries);
   take("q.dim2", problem.queries);
+  if (problem.pageSize != 0)
+    return problem;
   take("v.dim2", problem.keys);
   take("k.dim2", problem.keys);
   return problem;
@@ -258,17 +266,22 @@ static Problem withGivenSizes(Problem problem,
 
 void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   Problem problem = withGivenSizes(given, options);
-  if (!problem.lengthsQ.empty()) {
+  if (!problem.lengthsQ.empty())
     options.inputs.try_emplace("cu_seqlens_q", getCumulative(problem.lengthsQ));
+  if (!problem.lengthsK.empty())
     options.inputs.try_emplace("cu_seqlens_k", getCumulative(problem.lengthsK));
-  }
+  if (!problem.kvLengths.empty())
+    options.inputs.try_emplace("kv_lengths", getNumbers(problem.kvLengths));
   if (!problem.dynamic)
     return;
   llvm::StringMap<int64_t> sizes;
   auto set = [&](const char *name, int64_t heads, int64_t rows,
                  int64_t columns) {
     std::string prefix(name);
-    sizes[prefix + ".dim0"] = problem.batch;
+    bool isPool = problem.pageSize != 0 && prefix != "q" && prefix != "o";
+    if (isPool)
+      rows = problem.pageSize;
+    sizes[prefix + ".dim0"] = isPool ? problem.getPoolPages() : problem.batch;
     sizes[prefix + ".dim2"] = rows;
     if (!problem.sequenceMajor)
       return;
@@ -287,6 +300,16 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     sizes.erase("v.stride2");
   }
   set("o", problem.heads, problem.queries, problem.valueDim);
+  if (problem.pageSize != 0) {
+    int64_t sequences = problem.getSequences();
+    int64_t columns = problem.getTableColumns();
+    sizes["page_table.dim0"] =
+        problem.pageIndptr ? sequences * columns : sequences;
+    if (problem.pageIndptr)
+      sizes["page_indptr.dim0"] = sequences + 1;
+    else
+      sizes["page_table.dim1"] = columns;
+  }
   for (const auto &entry : sizes)
     options.sizes.try_emplace(entry.getKey(), entry.second);
 }

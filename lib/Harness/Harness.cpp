@@ -132,8 +132,9 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
     if (!find(name))
       return createStringError("launch record: expected a tensor \"" + name +
                                "\" to verify, got none");
-  for (StringRef name : {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k",
-                         "q_descale", "k_descale", "v_descale"})
+  for (StringRef name :
+       {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "q_descale",
+        "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths"})
     if (std::optional<unsigned> index = record.findTensor(name);
         index && record.tensors[*index].access == TensorAccess::Write)
       return createStringError("launch record: expected tensor \"" + name +
@@ -153,6 +154,9 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.qDescale = getOptional("q_descale");
   inputs.kDescale = getOptional("k_descale");
   inputs.vDescale = getOptional("v_descale");
+  inputs.pageTable = getOptional("page_table");
+  inputs.pageIndptr = getOptional("page_indptr");
+  inputs.kvLengths = getOptional("kv_lengths");
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
   Expected<AttentionResult> result =
@@ -252,6 +256,8 @@ static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
   Error error = Error::success();
   unsigned width = getByteWidth(argument.dtype);
   forEachElement(argument, [&](int64_t offset) {
+    if (!tensor.absent.empty() && tensor.absent[offset])
+      return;
     if (!error)
       error = memory.write(argument.address + offset,
                            ArrayRef(tensor.bytes).slice(offset, width));

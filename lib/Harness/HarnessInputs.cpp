@@ -2,11 +2,12 @@
 #include "HarnessInputs.h"
 
 #include "HarnessEffort.h"
+#include "HarnessPages.h"
+#include "HarnessRandom.h"
 #include "attn/Simulator/Async/TensorMap.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/xxhash.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -61,32 +62,6 @@ Error sim::writeTensorMap(const TensorMapParameter &map,
 
 namespace {
 
-/// A generator with the same values on every platform (splitmix64).
-class Random {
-public:
-  Random(uint64_t seed, StringRef stream)
-      : state(seed * 0x9e3779b97f4a7c15 ^ llvm::xxh3_64bits(stream)) {}
-
-  uint64_t next() {
-    uint64_t z = (state += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  /// Uniform in (0, 1].
-  double uniform() { return double((next() >> 11) + 1) * 0x1p-53; }
-  /// Standard normal (Box and Muller).
-  double normal() {
-    return std::sqrt(-2 * std::log(uniform())) *
-           std::cos(6.283185307179586 * uniform());
-  }
-  /// Uniform in [0, limit].
-  int64_t integer(int64_t limit) { return next() % uint64_t(limit + 1); }
-
-private:
-  uint64_t state;
-};
-
 /// Makes the tensors of one launch.
 class TensorMaker {
 public:
@@ -123,13 +98,16 @@ public:
     progress.begin("inputs", effort.inputs,
                    effort.reference +
                        effort.simulation * (options.corners ? 9 : 1));
+    PageMaker pages(tensors, options);
     for (HarnessTensor &tensor : tensors) {
-      if (tensor.access == TensorAccess::Read)
+      if (tensor.access == TensorAccess::Read && !pages.makes(tensor))
         if (Error error = fill(tensor))
           return std::move(error);
       if (Error error = progress.takeError())
         return std::move(error);
     }
+    if (Error error = pages.make())
+      return std::move(error);
     return std::move(tensors);
   }
 
@@ -255,9 +233,22 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   // Partial results have their run in front of the batch.
   std::optional<unsigned> o = record.findTensor("o");
   unsigned lead = o && record.tensors[*o].shape.size() == 5 ? 1 : 0;
+  // Pools have pages in the place of the batch.
+  bool isPaged = record.findTensor("page_table").has_value();
+  bool hasRows = !record.findTensor("page_indptr");
+  Sizes batch = {{"q", 0}, {"o", lead}, {"lse", lead}};
+  Sizes pool = {{"k", 0}, {"v", 0}};
+  Sizes sequences = {{"kv_lengths", 0}};
+  if (isPaged && hasRows)
+    sequences.push_back({"page_table", 0});
+  if (!isPaged)
+    batch.insert(batch.end(), pool.begin(), pool.end());
+  if (!problem.varlen)
+    batch.insert(batch.end(), sequences.begin(), sequences.end());
   const std::pair<Sizes, int64_t> groups[] = {
-      {{{"q", 0}, {"k", 0}, {"v", 0}, {"o", lead}, {"lse", lead}},
-       kDynamicSize},
+      {batch, kDynamicSize},
+      {pool, kDynamicSize},
+      {sequences, kDynamicSize},
       {{{"q", 1},
         {"o", lead + 1},
         {"lse", lead + 1},

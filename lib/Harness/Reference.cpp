@@ -56,6 +56,8 @@ struct Sequence {
   /// Index along the tensors' batch dimension.
   int64_t batch;
   int64_t firstQuery, queries, firstKey, keys;
+  /// Where its part of a page table begins: index along the last dimension.
+  int64_t firstPage = 0;
 };
 
 /// Computes the reference; one object for one call.
@@ -102,6 +104,11 @@ public:
 private:
   Error check();
   Error findSequences();
+  Error findPackedSequences();
+  /// Cuts the keys of each sequence to what lengths and pages say.
+  Error limitKeys();
+  /// Entries of the page table that belong to a sequence, and the first one.
+  std::pair<int64_t, int64_t> getPages(int64_t sequence) const;
   Error checkDescales();
   Expected<std::vector<int64_t>>
   readLengths(StringRef name, const TensorView &view, int64_t limit);
@@ -113,6 +120,10 @@ private:
   }
   std::vector<double> load(const TensorView &view, int64_t batch, int64_t head,
                            int64_t first, int64_t rows, bool transpose);
+  /// The same of the keys of a sequence: those in pages that are not in the
+  /// pool are zeros.
+  std::vector<double> loadKeys(const TensorView &view, int64_t sequence,
+                               int64_t head, bool transpose);
   /// The visible keys [begin, end) of a query by mask kind.
   std::pair<int64_t, int64_t> getKeyRange(const Sequence &sequence,
                                           int64_t query);
@@ -134,15 +145,17 @@ Error Computation::check() {
     if (view->shape.size() != 4)
       return createStringError("reference: expected operands of rank 4, got " +
                                print(view->shape));
+  // Pools have pages in the place of the batch.
   int64_t batch = q.shape[0], keys = k.shape[2];
+  int64_t keyBatch = inputs.pageTable ? k.shape[0] : batch;
   if (Error error =
           checkShape("q", q, {batch, problem.heads, q.shape[2], problem.d}))
     return error;
   if (Error error =
-          checkShape("k", k, {batch, problem.kvHeads, keys, problem.d}))
+          checkShape("k", k, {keyBatch, problem.kvHeads, keys, problem.d}))
     return error;
   if (Error error =
-          checkShape("v", v, {batch, problem.kvHeads, keys, problem.dv}))
+          checkShape("v", v, {keyBatch, problem.kvHeads, keys, problem.dv}))
     return error;
   auto missing = [](StringRef what) {
     return createStringError("reference: the problem has " + what +
@@ -153,7 +166,9 @@ Error Computation::check() {
   if (problem.sinks)
     if (Error error = checkShape("sinks", *inputs.sinks, {problem.heads}))
       return error;
-  if (problem.varlen && (!inputs.cuSeqlensQ || !inputs.cuSeqlensK))
+  bool hasOwnKeys = inputs.pageTable && inputs.kvLengths;
+  if (problem.varlen &&
+      (!inputs.cuSeqlensQ || (!inputs.cuSeqlensK && !hasOwnKeys)))
     return missing("cumulative lengths");
   if (problem.scoreMod && !inputs.scoreMod)
     return missing("a score_mod");
@@ -185,11 +200,65 @@ Expected<std::vector<int64_t>> Computation::readLengths(StringRef name,
 
 Error Computation::findSequences() {
   int64_t queries = inputs.q.shape[2], keys = inputs.k.shape[2];
-  if (!problem.varlen) {
+  if (inputs.pageTable)
+    keys = std::numeric_limits<int32_t>::max();
+  if (problem.varlen) {
+    if (Error error = findPackedSequences())
+      return error;
+  } else {
     for (int64_t batch = 0; batch < inputs.q.shape[0]; ++batch)
       sequences.push_back({batch, 0, queries, 0, keys});
-    return Error::success();
   }
+  return limitKeys();
+}
+
+std::pair<int64_t, int64_t> Computation::getPages(int64_t sequence) const {
+  const TensorView &table = *inputs.pageTable;
+  if (!inputs.pageIndptr)
+    return {0, table.shape[1]};
+  int64_t all = table.shape[0];
+  int64_t first =
+      std::clamp<int64_t>(inputs.pageIndptr->get({sequence}), 0, all);
+  int64_t last =
+      std::clamp<int64_t>(inputs.pageIndptr->get({sequence + 1}), first, all);
+  return {first, last - first};
+}
+
+Error Computation::limitKeys() {
+  int64_t count = sequences.size();
+  if (inputs.kvLengths)
+    if (Error error = checkShape("kv_lengths", *inputs.kvLengths, {count}))
+      return error;
+  if (inputs.pageIndptr)
+    if (Error error =
+            checkShape("page_indptr", *inputs.pageIndptr, {count + 1}))
+      return error;
+  if (inputs.pageTable) {
+    ArrayRef<int64_t> shape = inputs.pageTable->shape;
+    if (shape.size() != (inputs.pageIndptr ? 1 : 2) ||
+        (!inputs.pageIndptr && shape[0] != count))
+      return createStringError("reference: \"page_table\": expected a row for "
+                               "each of " +
+                               Twine(count) + " sequences, got " +
+                               print(shape));
+  }
+  for (auto [index, sequence] : llvm::enumerate(sequences)) {
+    if (inputs.pageTable) {
+      auto [first, pages] = getPages(index);
+      sequence.firstPage = first;
+      sequence.keys = std::min(sequence.keys, pages * inputs.k.shape[2]);
+    }
+    if (inputs.kvLengths)
+      sequence.keys = std::clamp<int64_t>(
+          inputs.kvLengths->get({int64_t(index)}), 0, sequence.keys);
+  }
+  return Error::success();
+}
+
+Error Computation::findPackedSequences() {
+  int64_t queries = inputs.q.shape[2], keys = inputs.k.shape[2];
+  if (inputs.pageTable)
+    keys = std::numeric_limits<int32_t>::max();
   if (inputs.q.shape[0] != 1)
     return createStringError("reference: expected batch size 1 with variable "
                              "lengths, got " +
@@ -198,8 +267,10 @@ Error Computation::findSequences() {
       readLengths("cu_seqlens_q", *inputs.cuSeqlensQ, queries);
   if (!q)
     return q.takeError();
-  Expected<std::vector<int64_t>> k =
-      readLengths("cu_seqlens_k", *inputs.cuSeqlensK, keys);
+  // Without lengths of its own each sequence has all that its pages hold.
+  Expected<std::vector<int64_t>> k = std::vector<int64_t>(q->size(), 0);
+  if (inputs.cuSeqlensK)
+    k = readLengths("cu_seqlens_k", *inputs.cuSeqlensK, keys);
   if (!k)
     return k.takeError();
   if (q->size() != k->size())
@@ -214,7 +285,8 @@ Error Computation::findSequences() {
           "reference: \"cu_seqlens_q\": expected at most " +
           Twine(problem.maxSeqlenQ) + " queries in sequence " + Twine(i) +
           ", got " + Twine(length));
-    sequences.push_back({0, (*q)[i], length, (*k)[i], (*k)[i + 1] - (*k)[i]});
+    sequences.push_back({0, (*q)[i], length, (*k)[i],
+                         inputs.cuSeqlensK ? (*k)[i + 1] - (*k)[i] : keys});
   }
   return Error::success();
 }
@@ -247,6 +319,29 @@ std::vector<double> Computation::load(const TensorView &view, int64_t batch,
   return matrix;
 }
 
+std::vector<double> Computation::loadKeys(const TensorView &view,
+                                          int64_t sequenceIndex, int64_t head,
+                                          bool transpose) {
+  const Sequence &sequence = sequences[sequenceIndex];
+  int64_t rows = sequence.keys, columns = view.shape[3];
+  if (!inputs.pageTable)
+    return load(view, sequence.batch, head, sequence.firstKey, rows, transpose);
+  int64_t pageSize = view.shape[2];
+  std::vector<double> matrix(rows * columns, 0.0);
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t entry = sequence.firstPage + row / pageSize;
+    int64_t page = int64_t(inputs.pageIndptr
+                               ? inputs.pageTable->get({entry})
+                               : inputs.pageTable->get({sequenceIndex, entry}));
+    if (page < 0 || page >= view.shape[0])
+      continue;
+    for (int64_t column = 0; column < columns; ++column)
+      matrix[transpose ? column * rows + row : row * columns + column] =
+          view.get({page, head, row % pageSize, column});
+  }
+  return matrix;
+}
+
 std::pair<int64_t, int64_t> Computation::getKeyRange(const Sequence &sequence,
                                                      int64_t query) {
   if (problem.mask == MaskKind::None)
@@ -273,10 +368,8 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   int64_t d = problem.d, dv = problem.dv;
   std::vector<double> q =
       load(inputs.q, sequence.batch, head, sequence.firstQuery, queries, false);
-  std::vector<double> kt =
-      load(inputs.k, sequence.batch, kvHead, sequence.firstKey, keys, true);
-  std::vector<double> v =
-      load(inputs.v, sequence.batch, kvHead, sequence.firstKey, keys, false);
+  std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
+  std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
   double scale = problem.scale;
   if (inputs.qDescale) {
     scale *= inputs.qDescale->get({sequenceIndex, head}) *

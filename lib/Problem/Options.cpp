@@ -20,6 +20,8 @@ static constexpr OptionRow kRows[] = {
   {OptionKind::Switch, NAME, "", CONSTRAINTS, DOC, RECORD, DEFAULT},
 #define ATTN_LENGTHS(ID, NAME, VALUE, GIVEN, RECORD, CONSTRAINTS, DOC)         \
   {OptionKind::Lengths, NAME, VALUE, CONSTRAINTS, DOC, RECORD},
+#define ATTN_NUMBERS(ID, NAME, VALUE, GIVEN, RECORD, CONSTRAINTS, DOC)         \
+  {OptionKind::Numbers, NAME, VALUE, CONSTRAINTS, DOC, RECORD},
 #define ATTN_REGION(ID, NAME, GIVEN, RECORD, CONSTRAINTS, DOC)                 \
   {OptionKind::Region, NAME, "", CONSTRAINTS, DOC, RECORD},
 #include "attn/Problem/Options.def"
@@ -51,6 +53,8 @@ StringRef mlir::attn::stringifyOptionKind(OptionKind kind) {
     return "order";
   case OptionKind::Lengths:
     return "lengths";
+  case OptionKind::Numbers:
+    return "numbers";
   case OptionKind::Switch:
     return "switch";
   case OptionKind::Region:

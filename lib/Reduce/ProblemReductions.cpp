@@ -125,14 +125,18 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   // The first extents of k and v are the batch, or the pool of pages.
   SmallVector<OperandDim> pool = {{k, 0}, {v, 0}};
   if (pages) {
-    batch.push_back({pages, 0});
-    extents.push_back({{pages, 1}});
+    // A list of pages has no row for each batch.
+    if (!op.getPageIndptr())
+      batch.push_back({pages, 0});
+    extents.push_back({{pages, op.getPageIndptr() ? 0 : 1}});
     extents.push_back(pool);
   } else {
     llvm::append_range(batch, pool);
   }
+  if (Value lengths = op.getKvLengths(); lengths && !varlen)
+    batch.push_back({lengths, 0});
   extents.push_back(batch);
-  if (op.isVariableLength())
+  if (varlen && op.getCuSeqlensK())
     extents.push_back({{op.getCuSeqlensQ(), 0}, {op.getCuSeqlensK(), 0}});
 
   SmallVector<OperandDim> kvHeads = {{k, 1}, {v, 1}};
@@ -233,8 +237,10 @@ static SmallVector<Reduction> problemReductions() {
       dropOperands({[](AttentionOp op) { return op.getCuSeqlensQMutable(); },
                     [](AttentionOp op) { return op.getCuSeqlensKMutable(); }},
                    {"max_seqlen_q"}),
-      dropOperands({[](AttentionOp op) { return op.getPageTableMutable(); }},
+      dropOperands({[](AttentionOp op) { return op.getPageTableMutable(); },
+                    [](AttentionOp op) { return op.getPageIndptrMutable(); }},
                    {"page_size"}),
+      dropOperands({[](AttentionOp op) { return op.getKvLengthsMutable(); }}),
       onAttention(dropSplits),
       onAttention(dropUnusedArguments)};
   for (size_t index = 0; index < kMaxSharedExtents; ++index) {

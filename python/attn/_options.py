@@ -152,6 +152,14 @@ def _format_lengths(what: str, value: Any) -> str:
     return "/".join(texts)
 
 
+def _format_numbers(what: str, value: Any) -> str:
+    """Numbers that an i32 holds, one for each sequence."""
+    found = [str(to_integer(what, each, -(2**31), 2**31 - 1)) for each in to_list(what, value)]
+    if not found:
+        raise ValueError(f"{what}: expected at least one number, got none")
+    return ",".join(found)
+
+
 def _format_align(what: str, value: Any) -> str | None:
     # True is "top-left": the flag without a value.
     return "" if to_bool(what, value) else None
@@ -172,6 +180,7 @@ _FORMATS: dict[str, Callable[[str, Any], str | None]] = {
     "type": get_dtype,
     "order": to_text,
     "lengths": _format_lengths,
+    "numbers": _format_numbers,
     "switch": _format_bool,
 }
 

@@ -15,6 +15,9 @@ KINDS = {
     "out_type": "type",
     "layout": "order",
     "varlen": "lengths",
+    "kv_lengths": "numbers",
+    "page_size": "count",
+    "page_indptr": "switch",
     "sinks": "switch",
     "descales": "switch",
     "v_transposed": "switch",
@@ -24,6 +27,7 @@ KINDS = {
 }
 #: Options that are there or not, and what they are where nothing is said.
 SWITCHES = {
+    "page_indptr": False,
     "sinks": False,
     "descales": False,
     "v_transposed": False,

@@ -17,8 +17,19 @@ def check_sizes(kernel: str, views: Mapping[str, TensorView]) -> None:
     """Sizes that an attention problem has in several tensors agree."""
     # Partial results have their run in front of the batch.
     lead = 1 if "o" in views and len(views["o"].shape) == 5 else 0
+    # Pools have pages in the place of the batch, and a list of pages no batch.
+    pool = (("k", 0), ("v", 0))
+    batch = (("q", 0), ("o", lead), ("lse", lead), *_partial(1))
+    rows = () if "page_indptr" in views else (("page_table", 0),)
+    sequences = (*rows, ("kv_lengths", 0))
+    if "cu_seqlens_q" not in views:
+        batch = (*batch, *sequences)
+    if "page_table" not in views:
+        batch = (*batch, *pool)
     groups: tuple[tuple[tuple[str, int], ...], ...] = (
-        (("q", 0), ("k", 0), ("v", 0), ("o", lead), ("lse", lead), *_partial(1)),
+        batch,
+        pool,
+        sequences,
         (("q", 1), ("o", lead + 1), ("lse", lead + 1), ("sinks", 0), *_partial(2)),
         (("k", 1), ("v", 1)),
         (("q", 2), ("o", lead + 2), ("lse", lead + 2), *_partial(3)),

@@ -28,6 +28,9 @@ def compile(
     out_type: Any = None,
     layout: str | None = None,
     varlen: str | Sequence[Any] | Mapping[str, Sequence[int]] | None = None,
+    kv_lengths: str | Sequence[int] | None = None,
+    page_size: int | None = None,
+    page_indptr: bool = False,
     sinks: bool = False,
     descales: bool = False,
     v_transposed: bool = False,
@@ -66,6 +69,11 @@ def compile(
         layout: Order of the dimensions in memory (default: bhnd).
         varlen: Lengths of packed sequences; q has batch 1 and their sum; a list, or a pair
             of them for queries and keys.
+        kv_lengths: Keys of each batch, from its first one on; kv_len holds them (default:
+            the most); a list.
+        page_size: Keys and values lie in pages of N keys that a table names.
+        page_indptr: The table is a list of pages with cumulative counts, not a row of pages
+            for each batch.
         sinks: One extra logit a head.
         descales: What units of 8-bit q, k and v stand for.
         v_transposed: V is (batch, head, dim, sequence) in memory, with rows of a multiple
@@ -99,6 +107,9 @@ def compile(
         "out_type": out_type,
         "layout": layout,
         "varlen": varlen,
+        "kv_lengths": kv_lengths,
+        "page_size": page_size,
+        "page_indptr": page_indptr,
         "sinks": sinks,
         "descales": descales,
         "v_transposed": v_transposed,

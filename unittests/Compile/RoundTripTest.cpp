@@ -168,6 +168,14 @@ const Case kCases[] = {
     {"Staged", "1x2x200x64xf16", "sm_80", CHANGE(c.epilogue = "staged")},
     {"SplitQOnHopper", "1x2x200x64xf16", "sm_90a",
      CHANGE(c.schedule = "split_q")},
+    {"Pages", "2x4x5x64xf16", "sm_80",
+     CHANGE(f.kvLengths = "40,17"; f.pageSize = 16; f.kvHeads = 2;
+            f.causal = "bottom-right")},
+    {"ListOfPages", "1x6x20x64xf16", "sm_86",
+     CHANGE(f.varlen = "q:15,5/k:30,90"; f.pageSize = 64; f.pageIndptr = true;
+            f.kvHeads = 2; f.dynamic = true; f.sinks = true)},
+    {"Lengths", "2x4x5x64xf16", "sm_90a",
+     CHANGE(c.schedule = "split_q"; f.kvLengths = "40,17")},
     // ws_wgmma.
     {"WsWgmma", "1x2x300x64xf16", "sm_90a", CHANGE(c.schedule = "ws_wgmma")},
     {"WsCausal", "1x4x300x128xbf16", "sm_90a",

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <cmath>
+#include <map>
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -349,4 +350,76 @@ TEST(HarnessCorners, CoverTimings) {
   LaunchConfig random;
   random.asyncReads = AsyncTiming::Random;
   EXPECT_THAT(describeConfig(random), HasSubstr("reads at random"));
+}
+
+/// The record with three sequences whose keys are in pages of four.
+static void makePaged(LaunchRecord &record, HarnessOptions &options) {
+  record.problem->varlen = false;
+  for (unsigned dim : {1, 2})
+    record.tensors[dim].shape[2] = 4;
+  record.tensors[5] = {"page_table", DType::I32, {3, 5}, {5, 1}};
+  record.tensors[6] = {"kv_lengths", DType::I32, {3}, {1}};
+  options.sizes = {{"q.dim0", 3}, {"q.dim2", 0}, {"k.dim0", 20}};
+}
+
+TEST_F(Harness, LengthsAndPages) {
+  makePaged(record, options);
+  HarnessReport report = run();
+  TensorView lengths = report.findTensor("kv_lengths")->getView();
+  TensorView table = report.findTensor("page_table")->getView();
+  // A sequence of full length and an empty one; ids up to each length.
+  EXPECT_EQ(lengths.get({0}), 20);
+  EXPECT_EQ(lengths.get({1}), 0);
+  std::map<int64_t, int64_t> owned;
+  for (int64_t b = 0; b < 3; ++b)
+    for (int64_t entry = 0; entry < 5; ++entry) {
+      int64_t page = table.get({b, entry});
+      int64_t rows = lengths.get({b}) - 4 * entry;
+      EXPECT_EQ(page >= 0, rows > 0);
+      if (rows > 0)
+        EXPECT_TRUE(owned.try_emplace(page, std::min<int64_t>(4, rows)).second);
+    }
+  // What nobody owns is NaN, and pages of nobody are not there.
+  for (const char *name : {"k", "v"}) {
+    const HarnessTensor *pool = report.findTensor(name);
+    int64_t pageStride = pool->argument.strides[0];
+    for (int64_t page = 0; page < 20; ++page) {
+      for (int64_t row = 0; row < 4; ++row)
+        EXPECT_EQ(std::isnan(pool->getView().get({page, 1, row, 3})),
+                  row >= owned[page]);
+      EXPECT_EQ(pool->absent[2 * page * pageStride], owned[page] == 0);
+    }
+  }
+}
+
+TEST_F(Harness, ListsOfPages) {
+  makePaged(record, options);
+  record.tensors[5] = {"page_table", DType::I32, {15}, {1}};
+  record.tensors.push_back({"page_indptr", DType::I32, {4}, {1}});
+  HarnessReport report = run();
+  TensorView lengths = report.findTensor("kv_lengths")->getView();
+  TensorView counts = report.findTensor("page_indptr")->getView();
+  TensorView table = report.findTensor("page_table")->getView();
+  EXPECT_EQ(counts.get({0}), 0);
+  for (int64_t b = 0; b < 3; ++b)
+    EXPECT_EQ(counts.get({b + 1}) - counts.get({b}),
+              std::ceil(lengths.get({b}) / 4));
+  for (int64_t entry = 0; entry < 15; ++entry)
+    EXPECT_EQ(table.get({entry}) >= 0, entry < counts.get({3}));
+}
+
+TEST_F(Harness, PagesThatDoNotFit) {
+  makePaged(record, options);
+  record.tensors[5].shape = {3};
+  record.tensors[5].strides = {1};
+  EXPECT_EQ(fail(), "tensor \"page_table\": expected rank 2, got 1");
+  makePaged(record, options);
+  record.tensors[1].shape[2] = record.tensors[2].shape[2] = 0;
+  EXPECT_EQ(fail(), "tensor \"k\": expected pages of at least one key, got "
+                    "none");
+  makePaged(record, options);
+  record.tensors[2].shape = {20, 2, 4};
+  record.tensors[2].strides = {8, 4, 1};
+  EXPECT_EQ(fail(), "tensor \"k\": expected k and v of rank 4 beside lengths "
+                    "or pages");
 }

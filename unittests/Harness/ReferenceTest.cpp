@@ -399,6 +399,63 @@ TEST(Reference, VariableLengths) {
             "reference: expected batch size 1 with variable lengths, got 2");
 }
 
+TEST(Reference, LengthsAndPages) {
+  // Two sequences in pages of four keys: one in pages 3 and 0, one of 2 keys in
+  // page 1 behind an entry that is not in the pool.
+  Case paged(2, 2, 1, 3, 4, 8, 8), dense(2, 2, 1, 3, 8, 8, 8);
+  Tensor k(DType::F16, {5, 1, 4, 8}), v(DType::F16, {5, 1, 4, 8});
+  Tensor table(DType::I32, {2, 2}), lengths(DType::I32, {2});
+  std::mt19937 random(7);
+  for (Tensor *tensor : {&k, &v})
+    tensor->randomise(random);
+  constexpr int64_t pages[] = {3, 0, -1, 1}, keys[] = {7, 6};
+  for (int64_t b = 0; b < 2; ++b) {
+    lengths.set({b}, keys[b]);
+    for (int64_t j = 0; j < 8; ++j) {
+      int64_t page = pages[2 * b + j / 4];
+      table.set({b, j / 4}, page);
+      for (int64_t e = 0; e < 8; ++e)
+        for (auto [from, to] : {std::pair(&k, &dense.k), {&v, &dense.v}})
+          to->set({b, 0, j, e},
+                  page < 0 ? 0 : from->view.get({page, 0, j % 4, e}));
+    }
+  }
+  dense.inputs.q = paged.inputs.q;
+  dense.inputs.kvLengths = paged.inputs.kvLengths = lengths.view;
+  paged.inputs.k = k.view;
+  paged.inputs.v = v.view;
+  paged.inputs.pageTable = table.view;
+  for (MaskKind mask : {MaskKind::None, MaskKind::Causal}) {
+    paged.problem.mask = dense.problem.mask = mask;
+    paged.problem.align = dense.problem.align = MaskAlign::BottomRight;
+    AttentionResult expected = dense.run();
+    EXPECT_EQ(paged.run().o, expected.o);
+    EXPECT_EQ(paged.run().lse, expected.lse);
+  }
+  // Lengths out of range are those next to them.
+  AttentionResult whole = paged.run();
+  lengths.set({0}, 8), lengths.set({1}, 0);
+  AttentionResult ends = paged.run();
+  lengths.set({0}, 1000), lengths.set({1}, -3);
+  EXPECT_EQ(paged.run().o, ends.o);
+  EXPECT_NE(ends.o, whole.o);
+  EXPECT_EQ(ends.lse.back(), -infinity);
+
+  // The same table as a list, whose counts may lead out of it.
+  Tensor list(DType::I32, {4}), counts(DType::I32, {3});
+  for (int64_t entry = 0; entry < 4; ++entry)
+    list.set({entry}, pages[entry]);
+  counts.set({1}, 2), counts.set({2}, 9);
+  lengths.set({0}, 7), lengths.set({1}, 6);
+  paged.inputs.pageTable = list.view;
+  paged.inputs.pageIndptr = counts.view;
+  EXPECT_EQ(paged.run().o, whole.o);
+  paged.inputs.pageIndptr = std::nullopt;
+  EXPECT_THAT(paged.fail(),
+              HasSubstr("reference: \"page_table\": expected a row for each of "
+                        "2 sequences, got [4]"));
+}
+
 TEST(Reference, ChecksShapes) {
   Case test(1, 4, 2, 3, 5, 8, 16);
   test.problem.heads = 2;

@@ -69,10 +69,24 @@ struct Problem {
   bool sequenceMajor = false;
   /// Lengths of packed sequences; empty without.
   llvm::SmallVector<int64_t> lengthsQ, lengthsK;
+  /// What kv_lengths holds; empty without.
+  llvm::SmallVector<int64_t> kvLengths;
 
   /// Elements from one column of a transposed v to the next: the keys, rounded
   /// up to what makes 16 bytes of 8-bit elements.
   int64_t getValuePitch() const { return (keys + 15) / 16 * 16; }
+
+  /// Sequences of the batch, packed or not.
+  int64_t getSequences() const {
+    return lengthsQ.empty() ? batch : int64_t(lengthsQ.size());
+  }
+  /// With pages: entries of the table for each sequence, and pages of the pool,
+  /// of which some belong to none.
+  int64_t getTableColumns() const { return (keys + pageSize - 1) / pageSize; }
+  int64_t getPoolPages() const {
+    return getSequences() * getTableColumns() + kSparePages;
+  }
+  static constexpr int64_t kSparePages = 3;
 };
 
 /// Reads the flags. Errors name the flag: `--scale: expected a finite number
@@ -81,9 +95,10 @@ struct Problem {
 llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
-/// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale and v_descale, as far as
-/// the problem has them. With split keys it allocates the partial results,
-/// which an attn.combine merges into o and lse.
+/// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale, v_descale, page_table,
+/// page_indptr and kv_lengths, as far as the problem has them. With split keys
+/// it allocates the partial results, which an attn.combine merges into o and
+/// lse.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

@@ -16,6 +16,9 @@ struct HarnessTensor {
   TensorAccess access = TensorAccess::Read;
   /// The strided extent, before the launch for inputs and after it for outputs.
   std::vector<uint8_t> bytes;
+  /// Bytes of an input that are there, but that no launch may look at: they
+  /// stay uninitialised. Empty for none.
+  std::vector<bool> absent;
 
   TensorView getView() const;
   /// The elements alone, row-major.

@@ -41,11 +41,15 @@ using MaskMod = std::function<bool(double score, int64_t b, int64_t h,
 
 /// What attention is computed from. Dimension order is (batch, head, sequence,
 /// dim); sinks is (head), cuSeqlens is (sequences + 1), descales are (sequence,
-/// query head) and (sequence, key head), all three or none.
+/// query head) and (sequence, key head), all three or none. With a page table k
+/// and v are (page, head, row of the page, dim), and the table is (sequence,
+/// page of the sequence), or with pageIndptr (sequences + 1) a list. kvLengths
+/// is (sequence).
 struct AttentionInputs {
   TensorView q, k, v;
   std::optional<TensorView> sinks, cuSeqlensQ, cuSeqlensK;
   std::optional<TensorView> qDescale, kDescale, vDescale;
+  std::optional<TensorView> pageTable, pageIndptr, kvLengths;
   ScoreMod scoreMod;
   MaskMod maskMod;
 };
@@ -62,9 +66,9 @@ struct AttentionResult {
 };
 
 /// Computes attention. Errors: shapes that contradict the problem or each
-/// other, missing sinks or lengths, lengths that decrease or reach beyond the
-/// tensors, a score_mod or mask_mod that the problem has and `inputs` lacks,
-/// and StoppedError where `progress` stops it.
+/// other, missing sinks or lengths, cumulative lengths that decrease or reach
+/// beyond the tensors, a score_mod or mask_mod that the problem has and
+/// `inputs` lacks, and StoppedError where `progress` stops it.
 llvm::Expected<AttentionResult>
 computeReference(const AttentionProblem &problem, const AttentionInputs &inputs,
                  ProgressMeter *progress = nullptr);

@@ -35,6 +35,8 @@ enum class OptionKind {
   Order,
   /// Lengths of sequences.
   Lengths,
+  /// Numbers that an i32 holds, one for each sequence: 300,17,0.
+  Numbers,
   /// There or not.
   Switch,
   /// A function in Python; no flag.

@@ -20,8 +20,11 @@ ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
   return cost;
 }
 
-AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM)
-    : context(context), facts(context.facts), blockM(blockM), b(context.b) {}
+AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM,
+                                   int64_t group)
+    : context(context), facts(context.facts), blockM(blockM), group(group),
+      b(context.b), source(KeySource::create(context)),
+      results(ResultSink::create(context)) {}
 
 bool AttentionEmitter::hasNaturalScores() const {
   return facts.softcap != 0 || needsIndices();
@@ -55,36 +58,15 @@ Value AttentionEmitter::emitExponentScale() {
   return arith::MulFOp::create(b, scoreDescale, scale);
 }
 
-Value AttentionEmitter::emitKVHead(Value head) {
-  if (facts.heads == facts.kvHeads && !ShapedType::isDynamic(facts.heads))
-    return head;
-  if (facts.kvHeads == 1)
-    return context.i32(0);
-  bool isDynamic = ShapedType::isDynamic(facts.heads) ||
-                   ShapedType::isDynamic(facts.kvHeads);
-  Value group = isDynamic ? arith::DivUIOp::create(b, context.getHeads(),
-                                                   context.getKVHeads())
-                                .getResult()
-                          : context.i32(facts.heads / facts.kvHeads);
-  return arith::DivUIOp::create(b, head, group);
-}
-
 void AttentionEmitter::emitLengths() {
-  if (!facts.varlen) {
-    queries = context.getQueries();
-    keys = context.getKeys();
-    return;
-  }
-  Value index = context.widen(at.batch);
-  Value next = arith::AddIOp::create(b, index, context.i64(1));
-  auto length = [&](StringRef name, Value &start) -> Value {
-    Value first = context.loadElement(name, index);
-    Value last = context.loadElement(name, next);
-    start = context.widen(first);
-    return arith::SubIOp::create(b, last, first);
-  };
-  queries = length("cu_seqlens_q", queryStart);
-  keys = length("cu_seqlens_k", keyStart);
+  queries = facts.varlen ? emitPackedLength(context, "cu_seqlens_q", at.batch,
+                                            queryStart)
+                         : context.getQueries();
+  source->find(at.batch);
+  keys = source->length;
+  keyStart = source->start;
+  if (group != 1)
+    packedRows = arith::MulIOp::create(b, queries, context.i32(group));
 }
 
 void AttentionEmitter::emitRun() {
@@ -109,37 +91,6 @@ void AttentionEmitter::emitRun() {
   bounds.fullEnd = clamp(bounds.fullEnd);
 }
 
-Value AttentionEmitter::emitView(StringRef name, Value head, Value start,
-                                 Value rows) {
-  // Offsets may exceed 2^31 elements: 64 bits here, 32 inside of a tile.
-  auto mul = [&](Value x, Value y) -> Value {
-    return arith::MulIOp::create(b, x, y);
-  };
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddIOp::create(b, x, y);
-  };
-  const TensorFacts &tensor = context.getTensor(name);
-  // Partial results have their run in front.
-  unsigned lead = facts.kvSplits && tensor.written ? 1 : 0;
-  Value rowStride = context.getStride(name, lead + 2);
-  Value offset = mul(context.widen(head), context.getStride(name, lead + 1));
-  offset = add(offset, start ? mul(start, rowStride)
-                             : mul(context.widen(at.batch),
-                                   context.getStride(name, lead)));
-  if (lead && at.split)
-    offset =
-        add(offset, mul(context.widen(at.split), context.getStride(name, 0)));
-  SmallVector<int64_t> shape = {ShapedType::kDynamic};
-  IntegerAttr alignment;
-  if (tensor.shape.size() == lead + 4) {
-    shape.push_back(tensor.shape.back());
-    alignment = b.getI64IntegerAttr(tensor.getRowAlignment());
-  }
-  return GlobalViewOp::create(
-      b, GlobalType::get(b.getContext(), shape, tensor.elementType),
-      context.getPointer(name), offset, rows, rowStride, alignment);
-}
-
 bool AttentionEmitter::needsIndices() const {
   return facts.hasScoreMod() || facts.hasMaskMod();
 }
@@ -159,7 +110,7 @@ Value AttentionEmitter::emitAbsentRows(Value m) {
     Block *block = b.createBlock(&map.getBody(), {}, {b.getF32Type(), i32, i32},
                                  SmallVector<Location>(3, b.getLoc()));
     Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                         block->getArgument(1), queries);
+                                         block->getArgument(1), getRows());
     Value value = arith::SelectOp::create(
         b, exists, block->getArgument(0),
         arith::ConstantOp::create(b, b.getF32FloatAttr(kAbsentMaximum)));
@@ -224,6 +175,13 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
                        SmallVector<Location>(3, b.getLoc()));
     Value score = block->getArgument(0);
     Value query = block->getArgument(1), index = block->getArgument(2);
+    Value head = at.head;
+    if (group != 1) {
+      Value members = arith::ConstantIntOp::create(lb, group, 32);
+      head = arith::AddIOp::create(lb, head,
+                                   arith::RemUIOp::create(lb, query, members));
+      query = arith::DivUIOp::create(lb, query, members);
+    }
     // Regions run for rows and keys beyond the end as well, whose results are
     // dropped: their reads must stay inside of what they would read.
     if (!facts.captures.empty()) {
@@ -235,7 +193,7 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
     }
     auto inlineRegion = [&](Region &region) {
       return context.inlineRegion(
-          lb, region, ValueRange{score, at.batch, at.head, query, index});
+          lb, region, ValueRange{score, at.batch, head, query, index});
     };
     if (facts.hasScoreMod())
       score = inlineRegion(op.getScoreMod());
@@ -252,26 +210,41 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
     YieldOp::create(lb, ValueRange{score});
     scores = map.getResult();
   }
-  scores = ApplyMaskOp::create(lb, type, scores, row, key, keys, bounds.lower,
-                               bounds.upper, quads);
+  scores = ApplyMaskOp::create(
+      lb, type, scores, row, key, keys, bounds.lower, bounds.upper, quads,
+      group == 1 ? IntegerAttr() : lb.getI64IntegerAttr(group));
   return success();
+}
+
+Value AttentionEmitter::emitSinkRows() {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  RankedTensorType type = f32Tile({blockM});
+  if (group == 1) {
+    Value sink = context.loadElement("sinks", context.widen(at.head));
+    if (Value counts = results->emitHasSinks(at))
+      sink = arith::SelectOp::create(b, counts, sink, context.f32(-infinity));
+    return splatRows(
+        arith::MulFOp::create(b, sink, context.f32(llvm::numbers::log2e))
+            .getResult());
+  }
+  Value stride = context.getStride("sinks", 0);
+  Value view = GlobalViewOp::create(
+      b,
+      GlobalType::get(b.getContext(), {ShapedType::kDynamic}, b.getF32Type()),
+      context.getPointer("sinks"),
+      arith::MulIOp::create(b, context.widen(at.head), stride), getRows(),
+      /*stride=*/context.i64(0), /*members=*/stride,
+      /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(group));
+  Value sinks = GlobalLoadOp::create(b, type, view, row);
+  if (Value counts = results->emitHasSinks(at))
+    sinks = arith::SelectOp::create(b, counts, sinks, splat(type, -infinity));
+  return arith::MulFOp::create(b, sinks, splat(type, llvm::numbers::log2e));
 }
 
 /// One more logit for each row, which has no value.
 RunningState AttentionEmitter::emitSinks(RunningState state) {
   // All in exponents of two.
-  Value sink = context.loadElement("sinks", context.widen(at.head));
-  // They count in run 0 only.
-  if (at.split) {
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.split,
-                                          context.i32(0));
-    sink = arith::SelectOp::create(
-        b, isFirst, sink,
-        context.f32(-std::numeric_limits<double>::infinity()));
-  }
-  sink = splatRows(
-      arith::MulFOp::create(b, sink, context.f32(llvm::numbers::log2e))
-          .getResult());
+  Value sink = emitSinkRows();
   RankedTensorType rows = f32Tile({blockM});
   Value m = arith::MaximumFOp::create(b, state.m, sink);
   // A row without keys and with a sink of -inf has nothing to subtract.

@@ -13,15 +13,10 @@
 #define ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H
 
 #include "EmitBlockBounds.h"
+#include "KeySource.h"
+#include "ResultSink.h"
 
 namespace mlir::attn {
-
-/// Where a tile of queries is.
-struct TileCoordinates {
-  Value tile, head, kvHead, batch;
-  /// The run of keys, i32; null where keys are whole or there is one run.
-  Value split;
-};
 
 /// Where TMA may store results: a map of their tensor, which ends where their
 /// rows do, and the first element of the tile. Empty if it may not.
@@ -52,8 +47,9 @@ ScoreCost getScoreCost(const ProblemFacts &facts);
 
 class AttentionEmitter {
 protected:
-  /// For tiles of `blockM` query rows.
-  AttentionEmitter(KernelContext &context, int64_t blockM);
+  /// For tiles of `blockM` rows. With `group` above 1 the heads of a group are
+  /// rows of their query.
+  AttentionEmitter(KernelContext &context, int64_t blockM, int64_t group = 1);
 
   RankedTensorType tileType(ArrayRef<int64_t> shape, Type elementType) {
     return RankedTensorType::get(shape, elementType,
@@ -80,9 +76,6 @@ protected:
                            StringAttr());
   }
 
-  /// The key head of a query head: query heads of a key head stand next to each
-  /// other.
-  Value emitKVHead(Value head);
   /// Reads what units of q and k, and of v, stand for in the tile's head, where
   /// the problem says so.
   void emitScoreDescale();
@@ -94,9 +87,14 @@ protected:
   /// Narrows the bounds to those blocks that are the tile's run: an equal part
   /// of them, in whole blocks, of which the last ones may be fewer or none.
   void emitRun();
-  /// Rows of one head of a rank-4 tensor, or of lse; of a partial result those
-  /// of the tile's run.
-  Value emitView(StringRef name, Value head, Value start, Value rows);
+  /// Rows of the tile's queries: as many for each as heads are packed.
+  Value getRows() const { return packedRows ? packedRows : queries; }
+  /// The rows of the tile's head, or group of heads, in q, o or lse; of a
+  /// partial result those of the tile's run.
+  Value emitQueryView() { return emitHeadRows(context, "q", getQueryRows()); }
+  Value emitResultView(StringRef name) {
+    return results->emitView(name, getQueryRows(), at);
+  }
   /// Initial values of m, l and o. Under a policy that bets, rows beyond the
   /// last query start with a maximum that keeps their probabilities small: all
   /// their scores are 0, so that each block would lose the bet for its warp.
@@ -116,9 +114,14 @@ protected:
   KernelContext &context;
   const ProblemFacts &facts;
   const int64_t blockM;
+  /// Heads that are rows of their query.
+  const int64_t group;
   ImplicitLocOpBuilder &b;
+  std::unique_ptr<KeySource> source;
+  std::unique_ptr<ResultSink> results;
   TileCoordinates at;
   Value row;
+  /// The lengths of the tile's sequences.
   Value queries, keys;
   /// First row of the sequence in packed tensors, i64; null otherwise.
   Value queryStart, keyStart;
@@ -127,6 +130,14 @@ protected:
   Value scoreDescale, valueDescale;
 
 private:
+  /// Null where each query has one row.
+  Value packedRows;
+  /// The tile's rows in tensors of queries.
+  HeadRows getQueryRows() const {
+    return {at.head, at.batch, queryStart, getRows(), group};
+  }
+  /// The extra logits of the tile's rows, in exponents of two.
+  Value emitSinkRows();
   /// The element of a (batch, heads) tensor that is the tile's.
   Value emitDescale(StringRef name, Value head);
   RunningState emitSinks(RunningState state);

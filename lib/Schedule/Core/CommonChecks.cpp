@@ -16,15 +16,19 @@ llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
 }
 
 llvm::Error attn::checkCommon(llvm::StringRef schedule,
-                              const ProblemFacts &facts, bool allowsNarrow,
-                              bool allowsSplits, int64_t mostColumns) {
+                              const ProblemFacts &facts, const Parts &parts) {
   AttentionOp op = facts.op;
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
-  if (op.getPageTable())
+  if (facts.isPaged() && !parts.pages)
     return unsupported("paged keys");
-  if (facts.kvSplits && !allowsSplits)
+  if (facts.isPaged() && facts.pageSize > kPageLimit)
+    return unsupported(llvm::formatv("pages of {0} keys, expected at most {1}",
+                                     facts.pageSize, kPageLimit));
+  if (facts.kvLengths && !parts.lengths)
+    return unsupported("lengths of the keys ('kv_lengths')");
+  if (facts.kvSplits && !parts.partialResults)
     return unsupported("split keys with partial results");
   if (op.getRopeDim())
     return unsupported("the absorbed latent form ('rope_dim')");
@@ -33,7 +37,7 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
     llvm::raw_string_ostream(text) << type;
     return text;
   };
-  if (facts.isNarrow() && !allowsNarrow)
+  if (facts.isNarrow() && !parts.narrow)
     return unsupported("operands of type " + typeName(facts.elementType) +
                        ", expected f16 or bf16");
   if (!facts.outType.isF16() && !facts.outType.isBF16() &&
@@ -42,10 +46,10 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
                        ", expected f16, bf16 or f32");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
-    if (dim < kDimStep || dim > mostColumns || dim % kDimStep != 0)
+    if (dim < kDimStep || dim > parts.mostColumns || dim % kDimStep != 0)
       return unsupported(
           llvm::formatv("a {0} of {1}, expected a multiple of {2} up to {3}",
-                        name, dim, kDimStep, mostColumns));
+                        name, dim, kDimStep, parts.mostColumns));
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (!ShapedType::isDynamic(length) && length >= kLengthLimit)

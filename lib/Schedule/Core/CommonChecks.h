@@ -15,16 +15,30 @@ inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
 /// Most columns of Q, K and V in schedules without a reason for another limit.
 inline constexpr int64_t kUsualColumns = 256;
 
+/// The largest page that kernels take.
+inline constexpr int64_t kPageLimit = 256;
+
 /// "schedule 'x' does not support what".
 llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 
-/// Refuses problems in other forms than plain attention on f16 or bf16 (or
-/// 8-bit floats or split keys, if the schedule allows them), head dimensions
-/// other than multiples of 8 up to `mostColumns`, and lengths from kLengthLimit
-/// on.
+/// What the parts that a schedule is made of can do beyond plain attention.
+struct Parts {
+  /// Products of 8-bit floats.
+  bool narrow = false;
+  /// Where keys come from: batches that end before k does, pages.
+  bool lengths = false, pages = false;
+  /// Where results go: partial results of runs of keys.
+  bool partialResults = false;
+  /// Most columns of Q, K and V.
+  int64_t mostColumns = kUsualColumns;
+};
+
+/// Refuses problems whose form takes more than plain attention on f16 or bf16
+/// and what the schedule's parts can do, head dimensions other than multiples
+/// of 8 up to `mostColumns`, pages of more than kPageLimit keys, and lengths
+/// from kLengthLimit on.
 llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
-                        bool allowsNarrow = false, bool allowsSplits = false,
-                        int64_t mostColumns = kUsualColumns);
+                        const Parts &parts);
 
 /// Refuses softmax policies that the code of a schedule does not have.
 llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);

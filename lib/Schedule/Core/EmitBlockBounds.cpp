@@ -22,6 +22,9 @@ struct ValueMath {
   Value max(Value x, Value y) const {
     return b.createOrFold<arith::MaxSIOp>(x, y);
   }
+  Value multiply(Value x, Value y) const {
+    return arith::MulIOp::create(b, x, y);
+  }
   Value divide(Value x, Value y) const {
     return arith::DivUIOp::create(b, x, y);
   }
@@ -34,7 +37,7 @@ struct ValueMath {
 
 BlockBounds attn::emitBlockBounds(KernelContext &context, Value row,
                                   Value queries, Value keys, int64_t blockM,
-                                  int64_t blockN) {
+                                  int64_t blockN, int64_t group) {
   return findBlockBounds(ValueMath{context, context.b}, context.facts.mask, row,
-                         queries, keys, blockM, blockN);
+                         queries, keys, blockM, blockN, group);
 }

@@ -12,9 +12,11 @@ namespace mlir::attn {
 using BlockBounds = BlockBoundsOf<Value>;
 
 /// Emits the bounds of the tile of `blockM` queries from `row` on. `queries`
-/// and `keys` are the lengths of the sequence; any of them may be 0.
+/// and `keys` are the lengths of the sequence; any of them may be 0. With
+/// `group` above 1 rows are those of groups of heads.
 BlockBounds emitBlockBounds(KernelContext &context, Value row, Value queries,
-                            Value keys, int64_t blockM, int64_t blockN);
+                            Value keys, int64_t blockM, int64_t blockN,
+                            int64_t group = 1);
 
 } // namespace mlir::attn
 

@@ -12,7 +12,7 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
   for (const TensorFacts *tensor :
        {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.sinks,
         &facts.cuSeqlensQ, &facts.cuSeqlensK, &facts.qDescale, &facts.kDescale,
-        &facts.vDescale})
+        &facts.vDescale, &facts.pageTable, &facts.pageIndptr, &facts.kvLengths})
     if (*tensor)
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
@@ -29,9 +29,15 @@ KernelContext::KernelContext(const ProblemFacts &facts, const TargetRow &target,
 void KernelContext::collectDescriptorArgs() {
   addSize("q", 1, facts.heads);
   addSize("k", 1, facts.kvHeads);
-  if (!facts.varlen) {
+  if (!facts.varlen)
     addSize("q", 2, facts.queries);
+  if (!facts.varlen && !facts.isPaged())
     addSize("k", 2, facts.keys);
+  if (facts.isPaged()) {
+    addSize("k", 0, facts.pages);
+    // Entries of the list, or of a sequence's row.
+    unsigned dim = facts.pageIndptr ? 0 : 1;
+    addSize("page_table", dim, facts.pageTable.shape[dim]);
   }
   // Partial results have their run in front of the batch.
   auto isPartial = [&](const TensorFacts &tensor) {
@@ -39,8 +45,12 @@ void KernelContext::collectDescriptorArgs() {
   };
   for (auto [index, tensor] : llvm::enumerate(tensors))
     for (auto [dim, stride] : llvm::enumerate(tensor.strides)) {
-      // Packed sequences have batch 1: its stride is never used.
-      bool isBatch = facts.varlen && dim == (isPartial(tensor) ? 1 : 0) &&
+      // Packed sequences have batch 1: its stride is never used. Pools have
+      // pages in its place.
+      bool isPool =
+          facts.isPaged() && (tensor.name == "k" || tensor.name == "v");
+      bool isBatch = facts.varlen && !isPool &&
+                     dim == (isPartial(tensor) ? 1 : 0) &&
                      tensor.shape.size() >= 3 &&
                      index < tensors.size() - facts.captures.size();
       if (ShapedType::isDynamic(stride) && !isBatch)

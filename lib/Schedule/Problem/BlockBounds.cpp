@@ -16,6 +16,7 @@ struct ConstantMath {
   int64_t sub(int64_t x, int64_t y) const { return x - y; }
   int64_t min(int64_t x, int64_t y) const { return std::min(x, y); }
   int64_t max(int64_t x, int64_t y) const { return std::max(x, y); }
+  int64_t multiply(int64_t x, int64_t y) const { return x * y; }
   int64_t divide(int64_t x, int64_t y) const { return x / y; }
 };
 
@@ -23,8 +24,8 @@ struct ConstantMath {
 
 BlockBoundsOf<int64_t> attn::computeBlockBounds(MaskAttr mask, int64_t row,
                                                 int64_t queries, int64_t keys,
-                                                int64_t blockM,
-                                                int64_t blockN) {
+                                                int64_t blockM, int64_t blockN,
+                                                int64_t group) {
   return findBlockBounds(ConstantMath(), mask, row, queries, keys, blockM,
-                         blockN);
+                         blockN, group);
 }

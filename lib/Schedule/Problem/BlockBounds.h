@@ -36,13 +36,14 @@ struct BlockBoundsOf {
 
 /// The bounds of the tile of `blockM` queries from `row` on, in steps of
 /// `math`, which has a type Number and the functions constant, add,
-/// addConstant, sub, min, max and divide, the last one for numbers that are not
-/// negative.
+/// addConstant, sub, min, max, multiply and divide, the last one for numbers
+/// that are not negative. With `group` above 1 rows are those of groups of
+/// heads: row r is query r / group.
 template <typename Math>
 BlockBoundsOf<typename Math::Number>
 findBlockBounds(Math math, MaskAttr mask, typename Math::Number row,
                 typename Math::Number queries, typename Math::Number keys,
-                int64_t blockM, int64_t blockN) {
+                int64_t blockM, int64_t blockN, int64_t group = 1) {
   using Number = typename Math::Number;
   // Bounds of a mask beyond this keep every pair.
   constexpr int64_t kBoundLimit = int64_t(1) << 30;
@@ -65,9 +66,17 @@ findBlockBounds(Math math, MaskAttr mask, typename Math::Number row,
     bounds.lower = math.addConstant(offset, clampBound(mask.leftBound()));
 
   Number last{};
-  if (hasUpper || hasLower)
+  if ((hasUpper || hasLower) && group == 1) {
     last =
         math.addConstant(math.min(math.addConstant(row, blockM), queries), -1);
+  } else if (hasUpper || hasLower) {
+    Number members = math.constant(group);
+    Number rows = math.multiply(queries, members);
+    last = math.divide(
+        math.addConstant(math.min(math.addConstant(row, blockM), rows), -1),
+        members);
+    row = math.divide(row, members);
+  }
 
   // One past the last key up to which all rows keep.
   Number allKeys = keys;
@@ -100,7 +109,8 @@ findBlockBounds(Math math, MaskAttr mask, typename Math::Number row,
 /// The bounds of a tile whose place and lengths are known. Lengths may be 0.
 BlockBoundsOf<int64_t> computeBlockBounds(MaskAttr mask, int64_t row,
                                           int64_t queries, int64_t keys,
-                                          int64_t blockM, int64_t blockN);
+                                          int64_t blockM, int64_t blockN,
+                                          int64_t group = 1);
 
 } // namespace mlir::attn
 

@@ -73,6 +73,12 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.kDescale, "k_descale", Value(op.getKDescale()),
                    false),
         std::tuple(&facts.vDescale, "v_descale", Value(op.getVDescale()),
+                   false),
+        std::tuple(&facts.pageTable, "page_table", Value(op.getPageTable()),
+                   false),
+        std::tuple(&facts.pageIndptr, "page_indptr", Value(op.getPageIndptr()),
+                   false),
+        std::tuple(&facts.kvLengths, "kv_lengths", Value(op.getKvLengths()),
                    false)}) {
     FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
     if (failed(tensor))
@@ -100,14 +106,27 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
                               {&facts.sinks, 0}});
   facts.kvHeads = unifyExtents({{&facts.k, 1}, {&facts.v, 1}});
   facts.keys = unifyExtents({{&facts.k, 2}, {&facts.v, 2}});
+  if (facts.isPaged()) {
+    // What dimension 2 of k says is the size of a page.
+    facts.pages = unifyExtents({{&facts.k, 0}, {&facts.v, 0}});
+    int64_t perSequence =
+        facts.pageIndptr ? ShapedType::kDynamic : facts.pageTable.shape[1];
+    facts.keys = ShapedType::isDynamic(perSequence)
+                     ? perSequence
+                     : perSequence * facts.pageSize;
+  }
   if (facts.varlen) {
     int64_t entries =
         unifyExtents({{&facts.cuSeqlensQ, 0}, {&facts.cuSeqlensK, 0}});
     facts.batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
     facts.queries = *op.getMaxSeqlenQ();
   } else {
-    facts.batch = unifyExtents(
-        {{&facts.q, 0}, {&facts.k, 0}, {&facts.v, 0}, {&facts.o, lead}});
+    facts.batch = facts.isPaged()
+                      ? unifyExtents({{&facts.q, 0}, {&facts.o, lead}})
+                      : unifyExtents({{&facts.q, 0},
+                                      {&facts.k, 0},
+                                      {&facts.v, 0},
+                                      {&facts.o, lead}});
     facts.queries = unifyExtents(
         {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
   }

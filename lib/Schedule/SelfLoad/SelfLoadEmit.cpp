@@ -195,12 +195,12 @@ void SelfLoadEmitter::emitCarriedResults(const RunningState &running,
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     if (facts.vDescale) {
-      at.kvHead = emitKVHead(at.head);
+      at.kvHead = emitKVHead(context, at.head);
       emitValueDescale();
     }
-    Value oView = emitView("o", at.head, queryStart, queries), lseView;
+    Value oView = emitResultView("o"), lseView;
     if (facts.lse)
-      lseView = emitView("lse", at.head, queryStart, queries);
+      lseView = emitResultView("lse");
     ResultMap map;
     if (resultMap)
       map = {resultMap, {at.batch, at.head, row, context.i32(0)}};

@@ -56,6 +56,8 @@ struct SplitQExtents {
 
   /// True if addresses take registers that would be constants otherwise.
   bool dynamicStrides;
+  /// True if rows of K and V have to be found one by one.
+  bool isPaged;
   /// Temporaries of what stands between products and softmax.
   int64_t scoreRegisters = 0;
 

@@ -16,6 +16,7 @@
 
 #include "../Core/AttentionEmitter.h"
 #include "../Problem/BlockCount.h"
+#include "GridTiles.h"
 #include "SplitQ.h"
 #include <cmath>
 
@@ -124,14 +125,16 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
 
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  int64_t packed = getPackedHeads(facts, plan);
   int64_t groups = getAssumedExtent(facts.batch, kAssumedBatch) *
-                   getAssumedExtent(facts.heads, kAssumedHeads);
+                   getAssumedExtent(facts.heads, kAssumedHeads) / packed;
   if (facts.varlen) {
     queries = facts.queries;
     keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
   }
-  estimate.tiles = groups * int64_t(std::ceil(queries / blockM));
-  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  estimate.tiles = groups * int64_t(std::ceil(queries * packed / blockM));
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / packed), blockN);
   if (facts.kvSplits > 1) {
     estimate.tiles *= facts.kvSplits;
     estimate.blocks /= double(facts.kvSplits);

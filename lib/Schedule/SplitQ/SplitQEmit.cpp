@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Core/AttentionEmitter.h"
+#include "GridTiles.h"
 #include "SplitQ.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 
@@ -24,8 +25,10 @@ namespace {
 class SplitQEmitter : AttentionEmitter {
 public:
   SplitQEmitter(KernelContext &context, SplitQPlanAttr plan)
-      : AttentionEmitter(context, plan.getBlockM()), plan(plan),
-        extents(facts, plan), partN(plan.getBlockN() / plan.getParts()) {}
+      : AttentionEmitter(context, plan.getBlockM(),
+                         getPackedHeads(context.facts, plan)),
+        plan(plan), extents(facts, plan),
+        partN(plan.getBlockN() / plan.getParts()) {}
   LogicalResult run();
 
 private:
@@ -36,7 +39,6 @@ private:
     Value q, kView, vView, scale;
   };
 
-  TileCoordinates emitCoordinates();
   LogicalResult emitTile();
   void emitResultViews();
   void allocRings();
@@ -66,51 +68,10 @@ private:
 
 } // namespace
 
-TileCoordinates SplitQEmitter::emitCoordinates() {
-  auto blockId = [&](gpu::Dimension dim) -> Value {
-    return arith::IndexCastOp::create(b, b.getI32Type(),
-                                      gpu::BlockIdOp::create(b, dim));
-  };
-  TileCoordinates result;
-  // Runs of a tile's keys are the fastest part of z.
-  auto batchId = [&]() -> Value {
-    Value z = blockId(gpu::Dimension::z);
-    if (facts.kvSplits <= 1)
-      return z;
-    Value splits = context.i32(facts.kvSplits);
-    result.split = arith::RemUIOp::create(b, z, splits);
-    return arith::DivUIOp::create(b, z, splits);
-  };
-  if (plan.getOrder() == TileOrder::LongestFirst) {
-    // Under a causal mask the last tile has the most keys.
-    Value x = blockId(gpu::Dimension::x), y = blockId(gpu::Dimension::y);
-    Value heads = context.getHeads();
-    if (plan.getGroupHeads())
-      x = arith::AddIOp::create(
-          b, x,
-          arith::MulIOp::create(b, batchId(),
-                                context.i32(plan.getGroupHeads())));
-    else if (facts.kvSplits > 1)
-      batchId();
-    result.head = arith::RemUIOp::create(b, x, heads);
-    result.batch = arith::DivUIOp::create(b, x, heads);
-    Value tiles = arith::IndexCastOp::create(
-        b, b.getI32Type(), gpu::GridDimOp::create(b, gpu::Dimension::y));
-    result.tile = arith::SubIOp::create(
-        b, arith::SubIOp::create(b, tiles, context.i32(1)), y);
-  } else {
-    result.tile = blockId(gpu::Dimension::x);
-    result.head = blockId(gpu::Dimension::y);
-    result.batch = batchId();
-  }
-  result.kvHead = emitKVHead(result.head);
-  return result;
-}
-
 void SplitQEmitter::emitResultViews() {
-  oView = emitView("o", at.head, queryStart, queries);
+  oView = emitResultView("o");
   if (facts.lse)
-    lseView = emitView("lse", at.head, queryStart, queries);
+    lseView = emitResultView("lse");
 }
 
 void SplitQEmitter::allocRings() {
@@ -200,9 +161,9 @@ FailureOr<RunningState> SplitQEmitter::emitBlock(ImplicitLocOpBuilder &lb,
 LogicalResult SplitQEmitter::emitTile() {
   int64_t blockN = plan.getBlockN();
   BlockOperands from;
-  Value qView = emitView("q", at.head, queryStart, queries);
-  from.kView = emitView("k", at.kvHead, keyStart, keys);
-  from.vView = emitView("v", at.kvHead, keyStart, keys);
+  Value qView = emitQueryView();
+  from.kView = source->emitView("k", at);
+  from.vView = source->emitView("v", at);
   bool isTight =
       extents.getRegisters(plan).getTotal() - extents.getUnevenRegisters(plan) >
       kTightRegisters;
@@ -212,7 +173,7 @@ LogicalResult SplitQEmitter::emitTile() {
     emitResultViews();
   from.q = emitQueries(qView);
 
-  bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN);
+  bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
@@ -253,14 +214,14 @@ LogicalResult SplitQEmitter::emitTile() {
 }
 
 LogicalResult SplitQEmitter::run() {
-  at = emitCoordinates();
+  at = GridTiles(context, plan).emitTile();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
   if (!facts.varlen)
     return emitTile();
   // The grid covers the longest sequence: tiles beyond a shorter one leave.
   Value exists =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, queries);
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, getRows());
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

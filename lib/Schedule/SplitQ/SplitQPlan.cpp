@@ -2,6 +2,7 @@
 
 #include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
+#include "GridTiles.h"
 #include "SplitQ.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -38,6 +39,7 @@ SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
   dynamicStrides = false;
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
+  isPaged = facts.isPaged();
   scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
@@ -150,6 +152,8 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
     sum.add("vote", 6);
   if (dynamicStrides)
     sum.add("strides", 12);
+  if (isPaged)
+    sum.add("pages", 24);
   sum.add("score", scoreRegisters);
   return sum;
 }
@@ -181,6 +185,19 @@ static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
   return groups <= kGridLimit ? group : 0;
 }
 
+/// Most heads of a group whose rows a tile may hold together.
+static constexpr int64_t kPackedHeadsLimit = 128;
+
+/// Whether plans that pack the heads of a group are worth comparing: a batch
+/// that is served has few queries, whose keys are most of the traffic.
+static bool isWorthPacking(const ProblemFacts &facts) {
+  bool isServed = facts.isPaged() || facts.kvLengths;
+  return isServed && !ShapedType::isDynamic(facts.heads) &&
+         !ShapedType::isDynamic(facts.kvHeads) &&
+         facts.heads != facts.kvHeads &&
+         facts.heads / facts.kvHeads <= kPackedHeadsLimit;
+}
+
 std::vector<PlanAttrInterface>
 SplitQSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &target) const {
@@ -191,8 +208,12 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
                         : TileOrder::LongestFirst;
   std::vector<PlanAttrInterface> plans;
   int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
-  int64_t groupHeads =
-      order == TileOrder::LongestFirst ? chooseGroup(facts, target) : 0;
+  bool packs = isWorthPacking(facts);
+  if (packs)
+    queries *= facts.heads / facts.kvHeads;
+  int64_t groupHeads = order == TileOrder::LongestFirst && !packs
+                           ? chooseGroup(facts, target)
+                           : 0;
   // Parts of one k-step, whose fragments of V have none to wait for: wide odd
   // values leave no registers for a second one.
   int64_t leastPart =
@@ -219,6 +240,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
               plan.softmax = SoftmaxPolicy::Optimistic;
               plan.order = order;
               plan.groupHeads = groupHeads;
+              plan.packHeads = packs;
               plans.push_back(SplitQPlanAttr::get(context, plan));
             }
   return plans;
@@ -226,8 +248,9 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
-  if (llvm::Error error = checkCommon(getName(), facts, /*allowsNarrow=*/false,
-                                      /*allowsSplits=*/true))
+  Parts parts;
+  parts.lengths = parts.pages = parts.partialResults = true;
+  if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (facts.kvSplits && facts.varlen)
     return makeUnsupported(getName(),
@@ -246,6 +269,40 @@ llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
+int64_t attn::getPackedHeads(const ProblemFacts &facts, SplitQPlanAttr plan) {
+  return plan.getPackHeads() ? facts.heads / facts.kvHeads : 1;
+}
+
+/// Heads of a group as rows of their query.
+static llvm::Error checkPacking(const ProblemFacts &facts,
+                                SplitQPlanAttr plan) {
+  if (!plan.getPackHeads())
+    return llvm::Error::success();
+  auto name = [](int64_t extent) {
+    return ShapedType::isDynamic(extent) ? std::string("a dynamic number of")
+                                         : std::to_string(extent);
+  };
+  if (ShapedType::isDynamic(facts.heads) ||
+      ShapedType::isDynamic(facts.kvHeads) || facts.heads == facts.kvHeads ||
+      facts.heads / facts.kvHeads > kPackedHeadsLimit)
+    return llvm::createStringError(llvm::formatv(
+        "expected groups of 2 to {0} heads for pack_heads, got {1} query heads "
+        "and {2} key heads",
+        kPackedHeadsLimit, name(facts.heads), name(facts.kvHeads)));
+  if (int64_t group = plan.getGroupHeads())
+    return llvm::createStringError(llvm::formatv(
+        "expected group_heads to be 0 with pack_heads, got {0}", group));
+  // Rows are numbered in 32 bits.
+  int64_t rows = facts.heads / facts.kvHeads;
+  if (!ShapedType::isDynamic(facts.queries) &&
+      facts.queries >= kLengthLimit / rows)
+    return llvm::createStringError(llvm::formatv(
+        "expected fewer than {0} rows with pack_heads, got {1} queries of {2} "
+        "heads",
+        kLengthLimit, facts.queries, rows));
+  return llvm::Error::success();
+}
+
 llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
@@ -254,6 +311,8 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
     return error;
   if (plan.getEpilogue() == EpilogueKind::Tma)
     return makeUnsupported(getName(), "results that TMA stores");
+  if (llvm::Error error = checkPacking(facts, plan))
+    return error;
   SplitQExtents extents(facts, plan);
   if (llvm::Error error =
           checkSharedBytes(extents.getSharedBytes(plan), target))
@@ -284,11 +343,14 @@ llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error = checkGrid("runs of keys", splits))
     return error;
   if (plan.getOrder() == TileOrder::LongestFirst)
-    return checkGrid("tiles of queries",
-                     ShapedType::isDynamic(facts.queries)
-                         ? 0
-                         : llvm::divideCeil(facts.queries, plan.getBlockM()));
-  if (llvm::Error error = checkGrid("heads", facts.heads))
+    return checkGrid(
+        "tiles of queries",
+        ShapedType::isDynamic(facts.queries)
+            ? 0
+            : llvm::divideCeil(facts.queries * getPackedHeads(facts, plan),
+                               plan.getBlockM()));
+  if (llvm::Error error =
+          checkGrid("heads", plan.getPackHeads() ? facts.kvHeads : facts.heads))
     return error;
   return checkGrid("batches", ShapedType::isDynamic(facts.batch)
                                   ? facts.batch
@@ -300,21 +362,7 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
                                            const TargetRow &) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
   KernelShape shape;
-  SizeExpr heads = SizeExpr::getDim("q", 1);
-  SizeExpr batch = facts.varlen ? SizeExpr::getDim("cu_seqlens_q", 0) - 1
-                                : SizeExpr::getDim("q", 0);
-  SizeExpr queries =
-      facts.varlen ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
-  SizeExpr tiles = SizeExpr::ceilDiv(queries, plan.getBlockM());
-  if (plan.getGroupHeads())
-    shape.grid = {plan.getGroupHeads(), tiles,
-                  SizeExpr::ceilDiv(heads * batch, plan.getGroupHeads())};
-  else if (plan.getOrder() == TileOrder::LongestFirst)
-    shape.grid = {heads * batch, tiles, 1};
-  else
-    shape.grid = {tiles, heads, batch};
-  if (facts.kvSplits > 1)
-    shape.grid[2] = shape.grid[2] * facts.kvSplits;
+  shape.grid = getTileGrid(facts, plan);
   shape.threads = plan.getThreads();
   shape.warps = {{plan.getWarps(), 1}};
   return shape;
@@ -323,15 +371,18 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
 FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
     llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
     llvm::ArrayRef<PlanParameter> parameters) const {
-  // Groups belong to one order: another one drops the group of a candidate.
+  // Groups belong to one order, and to heads with tiles of their own: another
+  // order, or packed heads, drop the group of a candidate.
   llvm::SmallVector<PlanParameter> all(parameters);
-  bool setsGroup = false, setsOrder = false;
+  bool setsGroup = false, dropsGroup = false;
   for (PlanParameter parameter : parameters) {
     setsGroup |= parameter.name == "group_heads";
-    setsOrder |= parameter.name == "order" &&
-                 parameter.value != stringifyTileOrder(TileOrder::LongestFirst);
+    dropsGroup |=
+        parameter.name == "order" &&
+        parameter.value != stringifyTileOrder(TileOrder::LongestFirst);
+    dropsGroup |= parameter.name == "pack_heads" && parameter.value == "true";
   }
-  if (setsOrder && !setsGroup)
+  if (dropsGroup && !setsGroup)
     all.push_back({"group_heads", "0"});
   return Schedule::setParameters(emitError, plan, all);
 }

@@ -70,7 +70,7 @@ void PersistentTiles::emitTile(Value index) {
     std::tie(head, at.tile) = divide(index, tilesPerHead);
   }
   std::tie(at.batch, at.head) = divide(head, context.getHeads());
-  at.kvHead = emitKVHead(at.head);
+  at.kvHead = emitKVHead(context, at.head);
   emitLengths();
   walk = emitClusterTile(context, at.tile, place, tilePlan.getTogether(),
                          queries, keys, blockM, tilePlan.blockN);

@@ -22,8 +22,10 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
     return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Wgmma)));
-  if (llvm::Error error = checkCommon(schedule, facts, /*allowsNarrow=*/true,
-                                      /*allowsSplits=*/false, mostColumns))
+  Parts parts;
+  parts.narrow = true;
+  parts.mostColumns = mostColumns;
+  if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
   if (ShapedType::isDynamic(facts.batch))
     return unsupported("a batch size that only the launch decides");

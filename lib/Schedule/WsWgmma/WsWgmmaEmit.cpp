@@ -202,10 +202,10 @@ FailureOr<TileCursors> WsWgmmaEmitter::emitConsumerTile(TileCursors cursors) {
   TileCursors next(cursors.q, last.keys, last.values);
   emitSkip(walk.skippedInFront, next);
 
-  Value oView = emitView("o", at.head, queryStart, queries);
+  Value oView = emitResultView("o");
   Value lseView;
   if (facts.lse)
-    lseView = emitView("lse", at.head, queryStart, queries);
+    lseView = emitResultView("lse");
   Value scratch = resultMemory;
   if (resultBuffer == ResultBuffer::Queries)
     scratch = queryTile;

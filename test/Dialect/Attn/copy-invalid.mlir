@@ -10,6 +10,38 @@ func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
 
 // -----
 
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected both 'group' and 'members' or neither, got one}}
+  %g = attn.global_view %p[%off] rows %n stride %stride {group = 4 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected groups of at least one row, got 0}}
+  %g = attn.global_view %p[%off] rows %n stride %stride members %off {group = 0 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected 'page' to be a power of two below 2^31, got 24}}
+  %g = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {page = 24 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected an alignment that is a power of two of at least 2 bytes, got 12}}
+  %g = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {alignment = 12 : i64, page = 16 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
 func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<64x128xbf16, #attn.auto, shared>) {
   // expected-error @below {{expected the element type 'f16' of the view, got 'bf16'}}
   attn.cp_async %g[%row], %b : !attn.global<?x128xf16>, !attn.buffer<64x128xbf16, #attn.auto, shared>

@@ -18,6 +18,22 @@ func.func @view(%p: !llvm.ptr<1>, %offset: i64, %rows: i32, %stride: i64) {
   return
 }
 
+// CHECK-LABEL: func.func @groups(
+// CHECK-SAME: %[[P:.*]]: !llvm.ptr<1>, %[[OFFSET:.*]]: i64, %[[ROWS:.*]]: i32, %[[STRIDE:.*]]: i64
+func.func @groups(%p: !llvm.ptr<1>, %offset: i64, %rows: i32, %stride: i64) {
+  // CHECK: attn.global_view %[[P]][%[[OFFSET]]] rows %[[ROWS]] stride %[[STRIDE]] members %[[OFFSET]] {group = 5 : i64} : <?x128xf16>
+  %g = attn.global_view %p[%offset] rows %rows stride %stride members %offset {group = 5 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// CHECK-LABEL: func.func @pages(
+// CHECK-SAME: %[[P:.*]]: !llvm.ptr<1>, %[[OFFSET:.*]]: i64, %[[ROWS:.*]]: i32, %[[STRIDE:.*]]: i64
+func.func @pages(%p: !llvm.ptr<1>, %offset: i64, %rows: i32, %stride: i64) {
+  // CHECK: attn.paged_view %[[P]][%[[OFFSET]]] rows %[[ROWS]] stride %[[STRIDE]] table %[[P]][%[[OFFSET]]] pages %[[ROWS]] distance %[[STRIDE]] {alignment = 16 : i64, page = 64 : i64} : <?x128xf16>
+  %g = attn.paged_view %p[%offset] rows %rows stride %stride table %p[%offset] pages %rows distance %stride {alignment = 16 : i64, page = 64 : i64} : !attn.global<?x128xf16>
+  return
+}
+
 // CHECK-LABEL: func.func @asynchronous(
 // CHECK-SAME: %[[G:.*]]: !attn.global<?x128xf16>, %[[ROW:.*]]: i32, %[[B:.*]]: !attn.buffer<64x128xf16, #attn.auto, shared>
 func.func @asynchronous(%g: !attn.global<?x128xf16>, %row: i32, %b: !b) {

@@ -61,6 +61,28 @@ func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<100x8x16x64xf16>,
   return
 }
 
+// CHECK-LABEL: @lengths
+// CHECK: kv_lengths(%{{.*}} : memref<2xi32>)
+func.func @lengths(%q: memref<2x8x1x64xf16>, %k: memref<2x8x4096x64xf16>,
+                   %o: memref<2x8x1x64xf16>, %n: memref<2xi32>) {
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x4096x64xf16>, memref<2x8x4096x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) kv_lengths(%n : memref<2xi32>)
+  return
+}
+
+// CHECK-LABEL: @page_list
+// CHECK: cu_seqlens(%{{.*}} : memref<3xi32>)
+// CHECK-SAME: pages(%{{.*}}, %{{.*}} : memref<?xi32>, memref<3xi32>)
+// CHECK-SAME: kv_lengths(%{{.*}} : memref<2xi32>)
+func.func @page_list(%q: memref<1x8x20x64xf16>, %k: memref<100x8x16x64xf16>, %o: memref<1x8x20x64xf16>,
+                     %cu: memref<3xi32>, %pages: memref<?xi32>, %counts: memref<3xi32>, %n: memref<2xi32>) {
+  attn.attention ins(%q, %k, %k : memref<1x8x20x64xf16>, memref<100x8x16x64xf16>, memref<100x8x16x64xf16>)
+                 outs(%o : memref<1x8x20x64xf16>) cu_seqlens(%cu : memref<3xi32>)
+                 pages(%pages, %counts : memref<?xi32>, memref<3xi32>) kv_lengths(%n : memref<2xi32>)
+                 {max_seqlen_q = 15 : i64, page_size = 16 : i64}
+  return
+}
+
 // CHECK-LABEL: @split
 // CHECK: kv_splits = 4
 func.func @split(%q: memref<2x8x1x64xf16>, %k: memref<2x8x4096x64xf16>,

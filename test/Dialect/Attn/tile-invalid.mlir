@@ -114,6 +114,14 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>, %i: i32) {
 
 // -----
 
+func.func @f(%t: tensor<128x64xf32, #attn.auto>, %i: i32) -> tensor<128x64xf32, #attn.auto> {
+  // expected-error @below {{expected at least one row of a query, got 0}}
+  %r = attn.apply_mask %t[%i, %i] limit %i {group = 0 : i64} : tensor<128x64xf32, #attn.auto>
+  return %r : tensor<128x64xf32, #attn.auto>
+}
+
+// -----
+
 func.func @f(%t: tensor<128x64xf32, #attn.auto>, %i: i32) {
   // expected-error @below {{expected region arguments ('f32', i32, i32), got ('f32', 'i32')}}
   %r = attn.map_elements %t[%i, %i] : tensor<128x64xf32, #attn.auto> {

@@ -26,6 +26,7 @@ int64_t evaluate(Value value, ArrayRef<int64_t> arguments) {
   };
   return llvm::TypeSwitch<Operation *, int64_t>(op)
       .Case([](arith::ConstantIntOp constant) { return constant.value(); })
+      .Case([&](arith::MulIOp) { return operand(0) * operand(1); })
       .Case([&](arith::AddIOp) { return operand(0) + operand(1); })
       .Case([&](arith::SubIOp) { return operand(0) - operand(1); })
       .Case([&](arith::MinSIOp) { return std::min(operand(0), operand(1)); })
@@ -45,15 +46,21 @@ int64_t evaluate(Value value, ArrayRef<int64_t> arguments) {
 struct Tile {
   MaskAttr mask;
   int64_t blockM, blockN, row, queries, keys;
+  /// Rows of a query.
+  int64_t group = 1;
 
   std::string describe() const {
     return llvm::formatv("left {0}, right {1}, {2}, tile {3} x {4} at row {5} "
-                         "of {6}, {7} keys",
+                         "of {6} queries of {7} rows, {8} keys",
                          mask.getLeft(), mask.getRight(),
                          stringifyMaskAlign(mask.getAlign()), blockM, blockN,
-                         row, queries, keys);
+                         row, queries, group, keys);
   }
-  int64_t end() const { return std::min(row + blockM, queries); }
+  /// The tile's queries.
+  int64_t begin() const { return row / group; }
+  int64_t end() const {
+    return llvm::divideCeil(std::min(row + blockM, queries * group), group);
+  }
   int64_t offset() const {
     return mask.getAlign() == MaskAlign::BottomRight ? keys - queries : 0;
   }
@@ -67,7 +74,7 @@ struct Tile {
   /// True if `test` holds for all pairs of the tile's rows and a block's keys.
   template <typename Test>
   bool all(int64_t block, Test test) const {
-    for (int64_t i = row; i < end(); ++i)
+    for (int64_t i = begin(); i < end(); ++i)
       for (int64_t j = block * blockN; j < (block + 1) * blockN; ++j)
         if (!test(i, j))
           return false;
@@ -131,7 +138,8 @@ protected:
 
   /// Checks all tiles of lengths up to `most` under a mask; false after a
   /// failure.
-  bool checkAll(MaskAttr mask, int64_t blockM, int64_t blockN, int64_t most) {
+  bool checkAll(MaskAttr mask, int64_t blockM, int64_t blockN, int64_t most,
+                int64_t group = 1) {
     ProblemFacts facts;
     facts.mask = mask;
     Location loc = UnknownLoc::get(&context);
@@ -143,14 +151,14 @@ protected:
     kernel.b.setInsertionPointToStart(&block);
     BlockBounds bounds =
         emitBlockBounds(kernel, block.getArgument(0), block.getArgument(1),
-                        block.getArgument(2), blockM, blockN);
+                        block.getArgument(2), blockM, blockN, group);
     for (int64_t queries = 1; queries <= most; ++queries)
       for (int64_t keys = 0; keys <= most; ++keys)
-        for (int64_t row = 0; row < queries; row += blockM) {
+        for (int64_t row = 0; row < queries * group; row += blockM) {
           auto get = [&](Value value) {
             return evaluate(value, {row, queries, keys});
           };
-          if (!check({mask, blockM, blockN, row, queries, keys},
+          if (!check({mask, blockM, blockN, row, queries, keys, group},
                      get(bounds.begin), get(bounds.fullBegin),
                      get(bounds.fullEnd), get(bounds.end)))
             return false;
@@ -174,6 +182,21 @@ TEST_F(BlockBoundsTest, AreThoseOfTheMask) {
               left, right);
           ASSERT_TRUE(checkAll(mask, blockM, blockN, /*most=*/13));
         }
+}
+
+TEST_F(BlockBoundsTest, RowsOfGroups) {
+  constexpr std::pair<int64_t, int64_t> sizes[] = {{4, 2}, {2, 6}};
+  for (MaskAlign align : {MaskAlign::TopLeft, MaskAlign::BottomRight})
+    for (int64_t left : {-1, 0, 2, 5})
+      for (int64_t right : {-1, 0, 3})
+        for (int64_t group : {2, 3, 5})
+          for (auto [blockM, blockN] : sizes) {
+            bool isBounded = left >= 0 || right >= 0;
+            auto mask = MaskAttr::get(
+                &context, isBounded ? MaskKind::Window : MaskKind::None, align,
+                left, right);
+            ASSERT_TRUE(checkAll(mask, blockM, blockN, /*most=*/9, group));
+          }
 }
 
 TEST_F(BlockBoundsTest, CausalIsAWindowWithoutLeftBound) {

@@ -23,7 +23,8 @@ struct ProblemFacts {
   Type outType;
   /// Extents; ShapedType::kDynamic where the launch decides. With packed
   /// sequences `batch` counts sequences and `queries` is the bound on a
-  /// sequence's length.
+  /// sequence's length. `keys` is what k holds, of pages what a row of the
+  /// table names, which with a list of them only the launch knows.
   int64_t batch = 0;
   int64_t heads = 0;
   int64_t kvHeads = 0;
@@ -43,6 +44,9 @@ struct ProblemFacts {
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
   /// All three or none.
   TensorFacts qDescale, kDescale, vDescale;
+  TensorFacts pageTable, pageIndptr, kvLengths;
+  /// Pages of the pools of k and v.
+  int64_t pages = 0;
   /// What the regions read from outside: memrefs, and scalars that are not
   /// constants.
   SmallVector<TensorFacts> captures;
@@ -53,6 +57,8 @@ struct ProblemFacts {
   /// True if v is contiguous along its keys instead of along its head
   /// dimension.
   bool hasTransposedValues() const;
+  /// True if k and v are pools of pages.
+  bool isPaged() const { return static_cast<bool>(pageTable); }
   bool hasScoreMod() const;
   bool hasMaskMod() const;
 

@@ -5,17 +5,35 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-LogicalResult GlobalViewOp::verify() {
-  if (std::optional<uint64_t> alignment = getAlignment()) {
-    int64_t elementBytes =
-        getType().getElementType().getIntOrFloatBitWidth() / 8;
-    if (!llvm::isPowerOf2_64(*alignment) ||
-        static_cast<int64_t>(*alignment) < elementBytes)
-      return emitOpError("expected an alignment that is a power of two of at "
+/// Checks the alignment of a view's rows.
+static LogicalResult verifyAlignment(Operation *op, GlobalType type,
+                                     std::optional<uint64_t> alignment) {
+  int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  if (!alignment || (llvm::isPowerOf2_64(*alignment) &&
+                     static_cast<int64_t>(*alignment) >= elementBytes))
+    return success();
+  return op->emitOpError("expected an alignment that is a power of two of at "
                          "least ")
-             << elementBytes << " bytes, got " << *alignment;
-  }
-  return success();
+         << elementBytes << " bytes, got " << *alignment;
+}
+
+LogicalResult GlobalViewOp::verify() {
+  if (getGroup().has_value() != static_cast<bool>(getMembers()))
+    return emitOpError("expected both 'group' and 'members' or neither, got "
+                       "one");
+  if (std::optional<uint64_t> group = getGroup();
+      group && static_cast<int64_t>(*group) < 1)
+    return emitOpError("expected groups of at least one row, got ")
+           << static_cast<int64_t>(*group);
+  return verifyAlignment(*this, getType(), getAlignment());
+}
+
+LogicalResult PagedViewOp::verify() {
+  int64_t page = getPage();
+  if (page < 1 || !llvm::isPowerOf2_64(page) || page >= int64_t(1) << 31)
+    return emitOpError("expected 'page' to be a power of two below 2^31, got ")
+           << page;
+  return verifyAlignment(*this, getType(), getAlignment());
 }
 
 /// Checks that rows of a view can be moved to or from something of `shape`.

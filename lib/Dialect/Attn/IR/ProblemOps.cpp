@@ -226,10 +226,12 @@ static LogicalResult checkElementTypes(AttentionOp op) {
       return op.emitOpError("expected '")
              << operand.name << "' of type f32, got "
              << elementTypeOf(operand.value);
-  // attention_c21, attention_c23
+  // attention_c21, attention_c23, attention_c37, attention_c38
   for (NamedValue operand : {NamedValue{"cu_seqlens_q", op.getCuSeqlensQ()},
                              NamedValue{"cu_seqlens_k", op.getCuSeqlensK()},
-                             NamedValue{"page_table", op.getPageTable()}})
+                             NamedValue{"page_table", op.getPageTable()},
+                             NamedValue{"page_indptr", op.getPageIndptr()},
+                             NamedValue{"kv_lengths", op.getKvLengths()}})
     if (operand.value && !elementTypeOf(operand.value).isInteger(32))
       return op.emitOpError("expected '")
              << operand.name << "' of type i32, got "
@@ -284,9 +286,12 @@ static LogicalResult checkDescales(AttentionOp op) {
 /// Packed sequences of different lengths.
 static LogicalResult checkVariableLengths(AttentionOp op) {
   // attention_c20
-  if (!op.getCuSeqlensQ() != !op.getCuSeqlensK())
+  bool hasOwnKeys = op.getPageTable() && op.getKvLengths();
+  if (!op.getCuSeqlensQ() != !op.getCuSeqlensK() &&
+      !(op.getCuSeqlensQ() && hasOwnKeys))
     return op.emitOpError("expected both 'cu_seqlens_q' and 'cu_seqlens_k' or "
-                          "neither, got one");
+                          "neither, or 'cu_seqlens_q' beside pages and "
+                          "'kv_lengths', got one");
   // attention_c22
   IntegerAttr maxLength = op.getMaxSeqlenQAttr();
   if (!op.isVariableLength()) {
@@ -301,7 +306,7 @@ static LogicalResult checkVariableLengths(AttentionOp op) {
   if (failed(entries.unify(lengthsQ, 0)) || failed(entries.unify(lengthsK, 0)))
     return failure();
   for (NamedValue lengths : {lengthsQ, lengthsK})
-    if (!ShapedType::isDynamic(lengths.getExtent(0)) &&
+    if (lengths.value && !ShapedType::isDynamic(lengths.getExtent(0)) &&
         lengths.getExtent(0) < 2)
       return op.emitOpError("expected at least two elements in '")
              << lengths.name << "', got " << lengths.getExtent(0);
@@ -316,6 +321,14 @@ static LogicalResult checkVariableLengths(AttentionOp op) {
     return op.emitOpError("expected 'max_seqlen_q' in [0, 2^31), got ")
            << maxLength.getInt();
   return success();
+}
+
+/// The number of sequences.
+static int64_t countBatches(AttentionOp op) {
+  if (!op.isVariableLength())
+    return op.getShape(op.getQ())[0];
+  int64_t entries = op.getShape(op.getCuSeqlensQ())[0];
+  return ShapedType::isDynamic(entries) ? entries : entries - 1;
 }
 
 /// Keys and values in pages of a pool.
@@ -338,17 +351,44 @@ static LogicalResult checkPages(AttentionOp op) {
       return op.emitOpError("expected dimension 2 of '")
              << operand.name << "' to be the page size " << size << ", got "
              << describeExtent(operand.getExtent(2));
+  int64_t batch = countBatches(op);
+  if (op.getPageIndptr())
+    return success();
   int64_t rows = op.getShape(op.getPageTable())[0];
-  int64_t batch = op.getShape(op.getQ())[0];
-  if (op.isVariableLength()) {
-    int64_t entries = op.getShape(op.getCuSeqlensQ())[0];
-    batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
-  }
   if (!ShapedType::isDynamic(rows) && !ShapedType::isDynamic(batch) &&
       rows != batch)
     return op.emitOpError("expected one row of the page table for each batch, "
                           "got ")
            << rows << " rows and " << batch << " batches";
+  return success();
+}
+
+/// Lengths of the sequences' keys, and cumulative counts of their pages.
+static LogicalResult checkSequences(AttentionOp op) {
+  int64_t batch = countBatches(op);
+  auto disagrees = [&](Value value, int64_t more) {
+    int64_t extent = op.getShape(value)[0];
+    return !ShapedType::isDynamic(extent) && !ShapedType::isDynamic(batch) &&
+           extent != batch + more;
+  };
+  // attention_c37
+  if (Value lengths = op.getKvLengths()) {
+    if (op.getCuSeqlensK())
+      return op.emitOpError("expected 'kv_lengths' or 'cu_seqlens_k', which "
+                            "both say how many keys there are, got both");
+    if (disagrees(lengths, 0))
+      return op.emitOpError("expected one of 'kv_lengths' for each batch, got ")
+             << op.getShape(lengths)[0] << " and " << batch << " batches";
+  }
+  // attention_c38
+  if (Value counts = op.getPageIndptr()) {
+    if (!op.getPageTable())
+      return op.emitOpError("expected 'page_indptr' only with a page table");
+    if (disagrees(counts, 1))
+      return op.emitOpError("expected one of 'page_indptr' more than batches, "
+                            "got ")
+             << op.getShape(counts)[0] << " and " << batch << " batches";
+  }
   return success();
 }
 
@@ -393,7 +433,8 @@ static LogicalResult checkVariants(AttentionOp op) {
 
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0;
-  // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33
+  // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
+  // attention_c37, attention_c38
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -407,15 +448,19 @@ LogicalResult AttentionOp::verify() {
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
-      {{"page_table", getPageTable()}, 2, /*unitStride=*/true},
+      {{"page_table", getPageTable()},
+       getPageIndptr() ? 1 : 2,
+       /*unitStride=*/true},
+      {{"page_indptr", getPageIndptr()}, 1, /*unitStride=*/true},
+      {{"kv_lengths", getKvLengths()}, 1, /*unitStride=*/true},
       {{"q_descale", getQDescale()}, 2, /*unitStride=*/false},
       {{"k_descale", getKDescale()}, 2, /*unitStride=*/false},
       {{"v_descale", getVDescale()}, 2, /*unitStride=*/false}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
-      failed(checkPages(*this)) || failed(checkExtents(*this)) ||
-      failed(checkDescales(*this)))
+      failed(checkPages(*this)) || failed(checkSequences(*this)) ||
+      failed(checkExtents(*this)) || failed(checkDescales(*this)))
     return failure();
   // attention_c17, attention_c18
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \

@@ -129,6 +129,10 @@ LogicalResult ApplyMaskOp::verify() {
     return emitOpError("expected a float tile of rank 2, got ") << tile;
   if (!getLimit() && !getLower() && !getUpper())
     return emitOpError("expected at least one of limit, lower and upper");
+  if (std::optional<uint64_t> group = getGroup();
+      group && static_cast<int64_t>(*group) < 1)
+    return emitOpError("expected at least one row of a query, got ")
+           << static_cast<int64_t>(*group);
   return getQuads() ? verifyQuads(*this, tile) : success();
 }
 

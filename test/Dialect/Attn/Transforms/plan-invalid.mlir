@@ -36,10 +36,46 @@ func.func @policy(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16>, %v: me
 
 // -----
 
-func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x16x64xf16>, %v: memref<9x8x16x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
-  // expected-error@+1 {{has no legal plan on sm_86: schedule 'split_q' does not support paged keys}}
-  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<9x8x16x64xf16>, memref<9x8x16x64xf16>)
-                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 16 : i64}
+func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x512x64xf16>, %v: memref<9x8x512x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{has no legal plan on sm_86: schedule 'split_q' does not support pages of 512 keys, expected at most 256}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<9x8x512x64xf16>, memref<9x8x512x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 512 : i64}
+  return
+}
+
+// -----
+
+func.func @packed_heads(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got 8 query heads and 8 key heads}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) {plan = #attn.split_q<pack_heads = true>}
+  return
+}
+
+// -----
+
+func.func @packed_dynamic(%q: memref<2x?x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x?x1x64xf16>) {
+  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got a dynamic number of query heads and 8 key heads}}
+  attn.attention ins(%q, %k, %k : memref<2x?x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o : memref<2x?x1x64xf16>) {plan = #attn.split_q<pack_heads = true>}
+  return
+}
+
+// -----
+
+func.func @packed_groups(%q: memref<2x8x1x64xf16>, %k: memref<2x2x16x64xf16>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{expected group_heads to be 0 with pack_heads, got 2}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x2x16x64xf16>, memref<2x2x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) {plan = #attn.split_q<order = longest_first, group_heads = 2, pack_heads = true>}
+  return
+}
+
+// -----
+
+func.func @packed_rows(%q: memref<1x256x268435456x16xf16>, %k: memref<1x2x16x16xf16>, %o: memref<1x256x268435456x16xf16>) {
+  // expected-error@+1 {{expected fewer than 536870912 rows with pack_heads, got 268435456 queries of 128 heads}}
+  attn.attention ins(%q, %k, %k : memref<1x256x268435456x16xf16>, memref<1x2x16x16xf16>, memref<1x2x16x16xf16>)
+                 outs(%o : memref<1x256x268435456x16xf16>) {plan = #attn.split_q<pack_heads = true>}
   return
 }
 

@@ -80,6 +80,15 @@ func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x16x64xf16>, %o: memref
 
 // -----
 
+func.func @lengths(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>, %n: memref<2xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support lengths of the keys ('kv_lengths')}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) kv_lengths(%n : memref<2xi32>) {plan = #attn.ws_wgmma<>}
+  return
+}
+
+// -----
+
 func.func @splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
   // expected-error@+1 {{schedule 'ws_wgmma' does not support split keys with partial results}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)

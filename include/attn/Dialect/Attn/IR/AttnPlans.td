@@ -28,7 +28,10 @@ def Attn_SplitQPlanAttr : Attn_Plan<Attn_Dialect, "SplitQPlan", "split_q", "spli
       "their K and V stay in L2: a divisor of the number of heads, or 0 for all "
       "heads of all batches">:$group_heads,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
-      "How results leave the kernel. Not `tma`">:$epilogue),
+      "How results leave the kernel. Not `tma`">:$epilogue,
+    Attn_PlanBool<false,
+      "Rows of a tile are the heads of a key head's group, query by query, so that "
+      "a group reads its K and V once. Not with `group_heads`">:$pack_heads),
     [Attn_RenamedParameter<"group", "group_heads">]> {
   let description = [{
     FlashAttention-2 style: a CTA owns `block_m` query rows, its warps split

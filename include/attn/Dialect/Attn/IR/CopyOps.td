@@ -19,6 +19,10 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     A rank-1 view has one element a row. `alignment` states how many bytes
     every row start is a multiple of (default: the element's size).
 
+    With `group` = G and `members` row `r` starts `offset + (r / G) * stride + (r
+    mod G) * members` elements after `base`: the heads of a group as rows of
+    their query.
+
     Undefined behaviour: a row start that does not have the stated alignment;
     rows outside the allocation.
 
@@ -35,11 +39,68 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     Arg<LLVM_PointerInAddressSpace<1>, "base address">:$base,
     Arg<I64, "elements from the base to row 0">:$offset,
     Arg<I32, "number of rows that exist">:$rows,
-    Arg<I64, "elements from one row to the next">:$stride,
+    Arg<I64, "elements from one row to the next, or from one group to the next">:$stride,
+    Arg<Optional<I64>, "elements from one member of a group to the next">:$members,
+    Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment,
+    Described<OptionalAttr<I64Attr>, "rows of a group">:$group);
+  let results = (outs Res<Attn_GlobalType, "the view">:$result);
+  let assemblyFormat = [{
+    $base `[` $offset `]` `rows` $rows `stride` $stride (`members` $members^)?
+    attr-dict `:` type($result)
+  }];
+  let builders = [
+    // Rows at equal distances.
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$base,
+      "::mlir::Value":$offset, "::mlir::Value":$rows, "::mlir::Value":$stride,
+      "::mlir::IntegerAttr":$alignment), [{
+      build($_builder, $_state, result, base, offset, rows, stride,
+            /*members=*/::mlir::Value(), alignment, /*group=*/::mlir::IntegerAttr());
+    }]>];
+  let hasVerifier = 1;
+}
+
+def Attn_PagedViewOp : Attn_Op<"paged_view", [Pure]> {
+  let summary = "rows of a sequence in pages of global memory that a table names";
+  let description = [{
+    Row `r` (0 <= r < rows) is row `r mod page` of the page `table[first + r /
+    page]` and starts `offset + id * distance + (r mod page) * stride` elements
+    after `base`, where `id` is the page's number and `distance` the elements
+    from one page to the next. A row whose `id` is not below `pages`, compared as
+    unsigned, does not exist: copies bring zeros, whatever `in_bounds` says.
+
+    Undefined behaviour: a copy from a view without rows whose first entry of the
+    table is outside of its allocation; entries that change while the kernel
+    runs; what `attn.global_view` says of alignments.
+
+    Example:
+
+    ```mlir
+    func.func @pages(%pool: !llvm.ptr<1>, %off: i64, %stride: i64, %table: !llvm.ptr<1>, %first: i64,
+                     %distance: i64, %pages: i32, %n: i32, %row: i32,
+                     %b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+      %g = attn.paged_view %pool[%off] rows %n stride %stride table %table[%first] pages %pages distance %distance {alignment = 16 : i64, page = 16 : i64} : !attn.global<?x128xf16>
+      attn.cp_async %g[%row], %b : !attn.global<?x128xf16>, !attn.buffer<64x128xf16, #attn.auto, shared>
+      attn.cp_async.commit
+      attn.cp_async.wait {pending = 0}
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<LLVM_PointerInAddressSpace<1>, "base address of the pool">:$base,
+    Arg<I64, "elements from the base to row 0 of page 0">:$offset,
+    Arg<I32, "number of rows of the sequence">:$rows,
+    Arg<I64, "elements from one row of a page to the next">:$stride,
+    Arg<LLVM_PointerInAddressSpace<1>, "the table, i32">:$table,
+    Arg<I64, "the sequence's first entry of the table">:$first,
+    Arg<I32, "pages of the pool">:$pages,
+    Arg<I64, "elements from one page to the next">:$distance,
+    Described<I64Attr, "rows of a page, a power of two">:$page,
     Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment);
   let results = (outs Res<Attn_GlobalType, "the view">:$result);
   let assemblyFormat = [{
-    $base `[` $offset `]` `rows` $rows `stride` $stride attr-dict `:` type($result)
+    $base `[` $offset `]` `rows` $rows `stride` $stride `table` $table `[` $first `]`
+    `pages` $pages `distance` $distance attr-dict `:` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -49,10 +49,24 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     and `max_seqlen_q` bounds the length of a query sequence. Rows of o and lse
     that no sequence owns keep their values.
 
+    With `kv_lengths` (int32, (B)) batch `b` has the keys 0 to `kv_lengths[b] -
+    1` only, and masks that are aligned bottom-right count from the last of
+    them. A length below 0 counts as 0, one beyond what k, or the sequence's part
+    of the page table, holds as that. What k and v hold behind the length reaches
+    nothing, NaN included.
+
     With `page_table` (int32, (B, pages of a sequence)) k and v are pools of
     pages, (pages, Hkv, page_size, D) and (pages, Hkv, page_size, Dv): key `j`
     of batch `b` is row `j % page_size` of page `page_table[b, j / page_size]`.
-    A batch has as many keys as `cu_seqlens_k` says, else as its pages hold.
+    With `page_indptr` (int32, (B + 1), not decreasing, first 0) the table is one
+    list (int32, (all pages)) in which batch `b` owns the entries
+    `page_indptr[b]` to `page_indptr[b+1] - 1`; entries outside of the list count
+    as none. A batch has as many keys as `kv_lengths` or `cu_seqlens_k` says, else
+    as its pages hold. Pages may be shared. A page that is not in the pool, below
+    0 or beyond, stands for keys and values that are zero: nothing outside of the
+    pool is read. Entries of the table behind a sequence's last key are not looked
+    at. With pages and `kv_lengths`, `cu_seqlens_q` may stand without
+    `cu_seqlens_k`: packed queries, whose keys are in pages.
 
     With `kv_splits = S` the keys of each row are cut into S runs and o and lse
     become the partial results of each run, o (S, B, H, Nq, Dv) and lse (S, B,
@@ -81,11 +95,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c36).
+    attention_c38).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
-    `max_seqlen_q`; a page outside the pool; a descale that is not finite and
+    `max_seqlen_q`; a descale that is not finite and
     above zero; with `rope_dim`, a v that differs from the first columns of k.
 
     Example:
@@ -119,11 +133,15 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Optional<Attn_ShapedOperand>, "cumulative query lengths, (B+1), i32">:$cu_seqlens_q,
     Arg<Optional<Attn_ShapedOperand>, "cumulative key lengths, (B+1), i32">:$cu_seqlens_k,
     /*attention_c23*/
-    Arg<Optional<Attn_ShapedOperand>, "page of each (batch, page index), i32">:$page_table,
+    Arg<Optional<Attn_ShapedOperand>, "page of each (batch, page index), or of each entry, i32">:$page_table,
     /*attention_c33, attention_c34, attention_c35*/
     Arg<Optional<Attn_ShapedOperand>, "what a unit of q stands for, (B, H), f32">:$q_descale,
     Arg<Optional<Attn_ShapedOperand>, "what a unit of k stands for, (B, Hkv), f32">:$k_descale,
     Arg<Optional<Attn_ShapedOperand>, "what a unit of v stands for, (B, Hkv), f32">:$v_descale,
+    /*attention_c38*/
+    Arg<Optional<Attn_ShapedOperand>, "cumulative counts of pages, (B+1), i32">:$page_indptr,
+    /*attention_c37*/
+    Arg<Optional<Attn_ShapedOperand>, "keys of each batch, (B), i32">:$kv_lengths,
     /*attention_c30*/
     Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
     /*attention_c17*/
@@ -151,8 +169,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
     `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
     oilist(`sinks` `(` $sinks `:` type($sinks) `)`
-         | `cu_seqlens` `(` $cu_seqlens_q `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`
-         | `pages` `(` $page_table `:` type($page_table) `)`
+         | `cu_seqlens` `(` $cu_seqlens_q (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`
+         | `pages` `(` $page_table (`,` $page_indptr^)? `:` type($page_table) (`,` type($page_indptr)^)? `)`
+         | `kv_lengths` `(` $kv_lengths `:` type($kv_lengths) `)`
          | `descales` `(` $q_descale `,` $k_descale `,` $v_descale `:` type($q_descale) `,` type($k_descale) `,` type($v_descale) `)`)
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
     attr-dict (`->` type($results)^)?

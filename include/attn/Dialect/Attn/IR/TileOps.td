@@ -150,6 +150,9 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Attn_LayoutOpInterface, Pure, Attr
     N/4; u, i < 2). A thread that holds two neighbours of each half of an
     accumulator's columns then holds four neighbouring keys.
 
+    With `group` = G every G rows stand for one query: element (i, j) for query
+    `(row + i) / G`, of rows that are not negative.
+
     Folds: the same mask once more changes nothing.
 
     Example:
@@ -163,17 +166,27 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Attn_LayoutOpInterface, Pure, Attr
   }];
   let arguments = (ins
     Arg<AnyRankedTensor, "scores">:$source,
-    Arg<I32, "query of row 0">:$row,
+    Arg<I32, "query of row 0, or with groups its row">:$row,
     Arg<I32, "key of column 0">:$column,
     Arg<Optional<I32>, "number of keys">:$limit,
     Arg<Optional<I32>, "least kept key minus query">:$lower,
     Arg<Optional<I32>, "greatest kept key minus query">:$upper,
-    Described<UnitAttr, "columns are keys in the order of quads">:$quads);
+    Described<UnitAttr, "columns are keys in the order of quads">:$quads,
+    Described<OptionalAttr<I64Attr>, "rows of one query">:$group);
   let results = (outs Res<AnyRankedTensor, "masked scores">:$result);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` (`limit` $limit^)? (`lower` $lower^)?
     (`upper` $upper^)? attr-dict `:` type($source)
   }];
+  let builders = [
+    // Each row is a query.
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
+      "::mlir::Value":$row, "::mlir::Value":$column, "::mlir::Value":$limit,
+      "::mlir::Value":$lower, "::mlir::Value":$upper,
+      CArg<"bool", "false">:$quads), [{
+      build($_builder, $_state, result, source, row, column, limit, lower, upper,
+            quads, /*group=*/::mlir::IntegerAttr());
+    }]>];
   let hasVerifier = 1;
   let hasFolder = 1;
   let extraClassDeclaration = [{

@@ -66,6 +66,9 @@ private:
   /// i1: the chunk of a step exists in global memory; null if it always does.
   Value getExists(const CopyStep &step, bool inBounds);
   Value getGlobal(const CopyStep &step);
+  /// The place of a step's row in a scattered view.
+  const PartitionLowering::RowPlace &getPlace(const CopyStep &step,
+                                              bool inBounds);
   Value getShared(const CopyStep &step);
   Value constant(int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
@@ -82,6 +85,7 @@ private:
   /// The thread's first row among those of the view, and its address.
   Value first, firstAddress;
   llvm::DenseMap<int64_t, Value> rowExists, rowStart;
+  llvm::DenseMap<int64_t, PartitionLowering::RowPlace> places;
 };
 
 } // namespace
@@ -123,7 +127,9 @@ void ChunkEmitter::prepareThread() {
 
 void ChunkEmitter::prepare(Value row) {
   prepareThread();
-  Value start = partition.threadBase(view, threadRow, threadColumn);
+  Value start;
+  if (!view.isScattered())
+    start = partition.threadBase(view, threadRow, threadColumn);
   if (static_cast<int64_t>(plan.activeThreads) < 32 * partition.warps) {
     Value active = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                          partition.threadId(),
@@ -132,16 +138,26 @@ void ChunkEmitter::prepare(Value row) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   first = arith::AddIOp::create(b, row, threadRow);
-  firstAddress =
-      LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), start,
-                          ValueRange{arith::MulIOp::create(
-                              b, arith::ExtSIOp::create(b, b.getI64Type(), row),
-                              partition.rowBytes(view, 1))});
+  if (!view.isScattered())
+    firstAddress = partition.startOf(b, start, view, row);
+}
+
+const PartitionLowering::RowPlace &ChunkEmitter::getPlace(const CopyStep &step,
+                                                          bool inBounds) {
+  auto [it, inserted] = places.try_emplace(step.row);
+  // Threads that have no chunk in a step look behind the copy's last row.
+  if (inserted)
+    it->second = partition.placeRow(
+        b, view, arith::AddIOp::create(b, first, constant(step.row)),
+        threadColumn, inBounds && !step.rowLimit);
+  return it->second;
 }
 
 Value ChunkEmitter::getExists(const CopyStep &step, bool inBounds) {
   Value result;
-  if (!inBounds) {
+  if (view.isScattered()) {
+    result = getPlace(step, inBounds).exists;
+  } else if (!inBounds) {
     Value &exists = rowExists[step.row];
     if (!exists)
       exists = arith::CmpIOp::create(
@@ -162,6 +178,8 @@ Value ChunkEmitter::getExists(const CopyStep &step, bool inBounds) {
 
 Value ChunkEmitter::getGlobal(const CopyStep &step) {
   Value &row = rowStart[step.row];
+  if (!row && view.isScattered())
+    row = places.lookup(step.row).address;
   if (!row)
     row = step.row == 0
               ? firstAddress

@@ -29,6 +29,7 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addTcgen05Lowerings(table);
   addTmaLowerings(table);
   addTmemLowerings(table);
+  addViewLowerings(table);
   addWgmmaLowerings(table);
 }
 

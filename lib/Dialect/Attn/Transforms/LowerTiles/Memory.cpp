@@ -289,52 +289,6 @@ LogicalResult PartitionLowering::lower(ScalarSendOp op) {
 // Global memory and register tiles
 //===----------------------------------------------------------------------===//
 
-template <>
-LogicalResult PartitionLowering::lower(GlobalViewOp op) {
-  GlobalType type = op.getType();
-  int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
-  kernel.views[op.getResult()] =
-      ViewValue{op.getBase(),
-                op.getOffset(),
-                op.getRows(),
-                op.getStride(),
-                static_cast<int64_t>(op.getAlignment().value_or(elementBytes)),
-                type,
-                op};
-  return success();
-}
-
-Value PartitionLowering::rowBytes(const ViewValue &view, int64_t rowCount) {
-  Value &cached = kernel.rowDistances[{view.anchor, rowCount}];
-  if (cached)
-    return cached;
-  ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
-  int64_t scale =
-      rowCount * (view.type.getElementType().getIntOrFloatBitWidth() / 8);
-  cached = arith::MulIOp::create(b, view.stride,
-                                 arith::ConstantIntOp::create(b, scale, 64));
-  return cached;
-}
-
-Value PartitionLowering::threadBase(const ViewValue &view, Value row,
-                                    Value column) {
-  Value &cached = kernel.threadBases[{view.anchor, row, column}];
-  if (cached)
-    return cached;
-  ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
-  auto wide = [&](Value narrow) -> Value {
-    return arith::ExtSIOp::create(b, b.getI64Type(), narrow);
-  };
-  Value elements = arith::AddIOp::create(
-      b, view.offset, arith::MulIOp::create(b, wide(row), view.stride));
-  if (column)
-    elements = arith::AddIOp::create(b, elements, wide(column));
-  cached = LLVM::GEPOp::create(b, view.base.getType(),
-                               storageOf(view.type.getElementType()), view.base,
-                               ValueRange{elements});
-  return cached;
-}
-
 /// Bytes of the widest load and store of all targets.
 static constexpr int64_t kVectorBytes = 16;
 
@@ -379,6 +333,15 @@ static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
   return result;
 }
 
+Value PartitionLowering::startOf(ImplicitLocOpBuilder &b, Value start,
+                                 const ViewValue &view, Value row) {
+  return LLVM::GEPOp::create(
+      b, start.getType(), b.getI8Type(), start,
+      ValueRange{arith::MulIOp::create(
+          b, arith::ExtSIOp::create(b, b.getI64Type(), row),
+          rowBytes(view, 1))});
+}
+
 template <>
 LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   FailureOr<TileValue> source = tile(op, op.getValue());
@@ -393,7 +356,10 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   bool rankTwo = source->layout.rank() == 2;
   Value threadRow = threadCoordinate(source->layout, 0);
   Value threadColumn = rankTwo ? threadCoordinate(source->layout, 1) : Value();
-  Value start = threadBase(view, threadRow, threadColumn);
+  bool isScattered = view.isScattered();
+  Value start;
+  if (!isScattered)
+    start = threadBase(view, threadRow, threadColumn);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   int64_t elementBytes = source->elementType.getIntOrFloatBitWidth() / 8;
   SmallVector<Value> scalars = unpack(b, *source);
@@ -402,11 +368,7 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   Value first = arith::AddIOp::create(b, op.getRow(), threadRow);
-  Value startRow = LLVM::GEPOp::create(
-      b, start.getType(), b.getI8Type(), start,
-      ValueRange{arith::MulIOp::create(
-          b, arith::ExtSIOp::create(b, b.getI64Type(), op.getRow()),
-          rowBytes(view, 1))});
+  Value startRow = isScattered ? Value() : startOf(b, start, view, op.getRow());
   // Accesses of one row share its bound and its pointer.
   llvm::MapVector<int64_t, SmallVector<unsigned>> byRow;
   for (auto [index, row] : llvm::enumerate(plan->rows))
@@ -414,22 +376,26 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   for (auto &[row, accesses] : byRow) {
     Value position = arith::AddIOp::create(
         b, first, arith::ConstantIntOp::create(b, row, 32));
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
-                                         view.rows);
-    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    RowPlace place;
+    if (isScattered)
+      place = placeRow(b, view, position, threadColumn, /*inBounds=*/false);
+    else
+      place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                           position, view.rows);
+    auto branch = scf::IfOp::create(b, place.exists, /*withElseRegion=*/false);
     ImplicitLocOpBuilder inner(op.getLoc(), b.getContext());
     inner.setInsertionPointToStart(branch.thenBlock());
-    Value rowStart = startRow;
-    if (row != 0)
+    Value rowStart = isScattered ? place.address : startRow;
+    if (row != 0 && !isScattered)
       rowStart = LLVM::GEPOp::create(inner, start.getType(), b.getI8Type(),
                                      startRow, ValueRange{rowBytes(view, row)});
     for (unsigned index : accesses) {
       Value pointer = rowStart;
       if (plan->columns[index] != 0)
-        pointer =
-            LLVM::GEPOp::create(inner, start.getType(), b.getI8Type(), rowStart,
-                                ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
-                                    plan->columns[index] * elementBytes)});
+        pointer = LLVM::GEPOp::create(
+            inner, pointer.getType(), b.getI8Type(), rowStart,
+            ArrayRef<LLVM::GEPArg>{
+                static_cast<int32_t>(plan->columns[index] * elementBytes)});
       LLVM::StoreOp::create(
           inner, gather(inner, *source, scalars, plan->registers[index]),
           pointer, plan->width * elementBytes);
@@ -452,32 +418,37 @@ LogicalResult PartitionLowering::lower(GlobalLoadOp op) {
   Value threadRow = threadCoordinate(*layout, 0);
   Value threadColumn =
       layout->rank() == 2 ? threadCoordinate(*layout, 1) : Value();
-  Value start = threadBase(view, threadRow, threadColumn);
+  bool isScattered = view.isScattered();
+  Value start;
+  if (!isScattered)
+    start = threadBase(view, threadRow, threadColumn);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value first = arith::AddIOp::create(b, op.getRow(), threadRow);
-  Value startRow = LLVM::GEPOp::create(
-      b, start.getType(), b.getI8Type(), start,
-      ValueRange{arith::MulIOp::create(
-          b, arith::ExtSIOp::create(b, b.getI64Type(), op.getRow()),
-          rowBytes(view, 1))});
+  Value startRow = isScattered ? Value() : startOf(b, start, view, op.getRow());
   SmallVector<Value> scalars(layout->numRegisters());
   for (unsigned access = 0; access < plan->rows.size(); ++access) {
     ArrayRef<unsigned> registers = plan->registers[access];
     int64_t row = plan->rows[access], column = plan->columns[access];
     Value position = arith::AddIOp::create(
         b, first, arith::ConstantIntOp::create(b, row, 32));
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
-                                         view.rows);
+    RowPlace place;
+    if (isScattered)
+      place = placeRow(b, view, position, threadColumn, /*inBounds=*/false);
+    else
+      place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                           position, view.rows);
     Type type = vectorType(elementType, registers.size());
     auto branch = scf::IfOp::create(
-        b, exists,
+        b, place.exists,
         [&](OpBuilder &builder, Location loc) {
           ImplicitLocOpBuilder inner(loc, builder);
-          Value pointer =
-              LLVM::GEPOp::create(inner, start.getType(), inner.getI8Type(),
-                                  startRow, ValueRange{rowBytes(view, row)});
+          Value pointer = place.address;
+          if (!isScattered)
+            pointer =
+                LLVM::GEPOp::create(inner, start.getType(), inner.getI8Type(),
+                                    startRow, ValueRange{rowBytes(view, row)});
           pointer = LLVM::GEPOp::create(
-              inner, start.getType(), inner.getI8Type(), pointer,
+              inner, pointer.getType(), inner.getI8Type(), pointer,
               ArrayRef<LLVM::GEPArg>{
                   static_cast<int32_t>(column * elementBytes)});
           Value loaded = LLVM::LoadOp::create(inner, type, pointer,
@@ -519,5 +490,5 @@ LogicalResult PartitionLowering::lower(ReinterpretOp op) {
 void lowering::addMemoryLowerings(LoweringTable &table) {
   table.addReplaced<AllocOp, SlotOp, TransposeOp, ReinterpretOp, LocalLoadOp,
                     LocalStoreOp, ScalarLoadOp, ScalarStoreOp, ScalarSendOp,
-                    GlobalViewOp, GlobalLoadOp, GlobalStoreOp>();
+                    GlobalLoadOp, GlobalStoreOp>();
 }

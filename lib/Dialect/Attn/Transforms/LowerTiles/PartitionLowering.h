@@ -58,6 +58,18 @@ struct ViewValue {
   GlobalType type;
   /// Where the view was made: loop-invariant parts of addresses go here.
   Operation *anchor = nullptr;
+  /// Groups of rows, at a distance of `members` (i64 elements) in them; 1 where
+  /// rows are at equal distances.
+  int64_t group = 1;
+  Value members;
+  /// Rows are in pages: rows of a page, the pool's pages (i32), elements from
+  /// one to the next (i64), and the address of the sequence's first entry of
+  /// the table. 0 where they are not.
+  int64_t page = 0;
+  Value pages, distance, table;
+
+  /// True if the address of a row is no sum of terms of its parts.
+  bool isScattered() const { return group != 1 || page != 0; }
 };
 
 /// Number of elements of a type that are kept in one value.
@@ -132,6 +144,7 @@ void addRowLowerings(LoweringTable &table);
 void addTcgen05Lowerings(LoweringTable &table);
 void addTmaLowerings(LoweringTable &table);
 void addTmemLowerings(LoweringTable &table);
+void addViewLowerings(LoweringTable &table);
 void addWgmmaLowerings(LoweringTable &table);
 
 /// What the partitions of a kernel share: its memory, and what is computed once
@@ -327,6 +340,18 @@ public:
   Value threadBase(const ViewValue &view, Value row, Value column);
   /// Bytes from a row to the one `rowCount` further, i64, placed at the view.
   Value rowBytes(const ViewValue &view, int64_t rowCount);
+
+  /// `start` moved on by `row` rows of a view, i32.
+  Value startOf(ImplicitLocOpBuilder &b, Value start, const ViewValue &view,
+                Value row);
+  /// Where a row of a scattered view begins, !llvm.ptr<1>, from `column` on,
+  /// and whether it exists; null if it always does. `position` is i32 and not
+  /// negative. With `inBounds` the row is below the view's.
+  struct RowPlace {
+    Value exists, address;
+  };
+  RowPlace placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
+                    Value position, Value column, bool inBounds);
 
   /// A chunk that one thread copies.
   struct Chunk {

@@ -278,16 +278,24 @@ LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
   Value limit;
   if (op.getLimit())
     limit = arith::SubIOp::create(b, op.getLimit(), columnBase);
-  Value rowBase = arith::SubIOp::create(
-      b, arith::AddIOp::create(b, op.getRow(), threadRow), columnBase);
+  Value firstRow = arith::AddIOp::create(b, op.getRow(), threadRow);
+  Value rowBase = arith::SubIOp::create(b, firstRow, columnBase);
   Value one = arith::ConstantIntOp::create(b, 1, 32);
   llvm::DenseMap<int64_t, std::pair<Value, Value>> bounds;
   auto boundsOf = [&](int64_t row) {
     auto [it, inserted] = bounds.try_emplace(row);
     if (!inserted)
       return it->second;
-    Value diagonal = arith::AddIOp::create(
-        b, rowBase, arith::ConstantIntOp::create(b, row, 32));
+    Value step = arith::ConstantIntOp::create(b, row, 32);
+    Value diagonal;
+    if (std::optional<uint64_t> group = op.getGroup()) {
+      Value query =
+          arith::DivUIOp::create(b, arith::AddIOp::create(b, firstRow, step),
+                                 arith::ConstantIntOp::create(b, *group, 32));
+      diagonal = arith::SubIOp::create(b, query, columnBase);
+    } else {
+      diagonal = arith::AddIOp::create(b, rowBase, step);
+    }
     Value upper = limit, lower;
     if (op.getUpper()) {
       Value band = arith::AddIOp::create(

@@ -1,0 +1,143 @@
+//===- Views.cpp - Views of global memory and where their rows are --------===//
+//
+// Rows at equal distances have addresses that are sums, most of which do not
+// depend on the loop (threadBase, rowBytes). Rows of groups and of pages are
+// placed one by one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartitionLowering.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+template <>
+LogicalResult PartitionLowering::lower(GlobalViewOp op) {
+  GlobalType type = op.getType();
+  int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  kernel.views[op.getResult()] =
+      ViewValue{op.getBase(),
+                op.getOffset(),
+                op.getRows(),
+                op.getStride(),
+                static_cast<int64_t>(op.getAlignment().value_or(elementBytes)),
+                type,
+                op};
+  if (std::optional<uint64_t> group = op.getGroup()) {
+    kernel.views[op.getResult()].group = *group;
+    kernel.views[op.getResult()].members = op.getMembers();
+  }
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(PagedViewOp op) {
+  GlobalType type = op.getType();
+  int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  ViewValue view{op.getBase(),
+                 op.getOffset(),
+                 op.getRows(),
+                 op.getStride(),
+                 static_cast<int64_t>(op.getAlignment().value_or(elementBytes)),
+                 type,
+                 op};
+  view.page = op.getPage();
+  view.pages = op.getPages();
+  view.distance = op.getDistance();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  view.table = LLVM::GEPOp::create(b, op.getTable().getType(), b.getI32Type(),
+                                   op.getTable(), ValueRange{op.getFirst()});
+  kernel.views[op.getResult()] = view;
+  return success();
+}
+
+Value PartitionLowering::rowBytes(const ViewValue &view, int64_t rowCount) {
+  Value &cached = kernel.rowDistances[{view.anchor, rowCount}];
+  if (cached)
+    return cached;
+  ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
+  int64_t scale =
+      rowCount * (view.type.getElementType().getIntOrFloatBitWidth() / 8);
+  cached = arith::MulIOp::create(b, view.stride,
+                                 arith::ConstantIntOp::create(b, scale, 64));
+  return cached;
+}
+
+Value PartitionLowering::threadBase(const ViewValue &view, Value row,
+                                    Value column) {
+  Value &cached = kernel.threadBases[{view.anchor, row, column}];
+  if (cached)
+    return cached;
+  ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
+  auto wide = [&](Value narrow) -> Value {
+    return arith::ExtSIOp::create(b, b.getI64Type(), narrow);
+  };
+  Value elements = arith::AddIOp::create(
+      b, view.offset, arith::MulIOp::create(b, wide(row), view.stride));
+  if (column)
+    elements = arith::AddIOp::create(b, elements, wide(column));
+  cached = LLVM::GEPOp::create(b, view.base.getType(),
+                               storageOf(view.type.getElementType()), view.base,
+                               ValueRange{elements});
+  return cached;
+}
+
+PartitionLowering::RowPlace
+PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
+                            Value position, Value column, bool inBounds) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto wide = [&](Value narrow) -> Value {
+    return arith::ExtUIOp::create(b, b.getI64Type(), narrow);
+  };
+  auto times = [&](Value narrow, Value stride) -> Value {
+    return arith::MulIOp::create(b, wide(narrow), stride);
+  };
+  RowPlace place;
+  if (!inBounds)
+    place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
+                                         view.rows);
+  // The view's offset and the thread's column do not depend on the row.
+  Value elements = view.offset;
+  if (column)
+    elements = arith::AddIOp::create(b, elements, wide(column));
+  Value row = position;
+  if (view.page != 0) {
+    Value entry =
+        arith::ShRUIOp::create(b, position, constant(llvm::Log2_64(view.page)));
+    // The first entry belongs to every sequence that has rows.
+    if (place.exists)
+      entry = arith::SelectOp::create(b, place.exists, entry, constant(0));
+    Value address = LLVM::GEPOp::create(b, view.table.getType(), b.getI32Type(),
+                                        view.table, ValueRange{wide(entry)});
+    Value id = LLVM::LoadOp::create(b, b.getI32Type(), address, /*alignment=*/4,
+                                    /*isVolatile=*/false,
+                                    /*isNonTemporal=*/false,
+                                    /*isInvariant=*/true);
+    Value isThere =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, view.pages);
+    place.exists =
+        place.exists
+            ? arith::AndIOp::create(b, place.exists, isThere).getResult()
+            : isThere;
+    elements = arith::AddIOp::create(b, elements, times(id, view.distance));
+    row = arith::AndIOp::create(b, position, constant(view.page - 1));
+  } else {
+    Value member = arith::RemUIOp::create(b, position, constant(view.group));
+    elements = arith::AddIOp::create(b, elements, times(member, view.members));
+    row = arith::DivUIOp::create(b, position, constant(view.group));
+  }
+  elements = arith::AddIOp::create(b, elements, times(row, view.stride));
+  place.address = LLVM::GEPOp::create(b, view.base.getType(),
+                                      storageOf(view.type.getElementType()),
+                                      view.base, ValueRange{elements});
+  return place;
+}
+
+void lowering::addViewLowerings(LoweringTable &table) {
+  table.addReplaced<GlobalViewOp, PagedViewOp>();
+}

@@ -1,0 +1,129 @@
+//===- KeySource.cpp - Where the keys of a tile come from -----------------===//
+
+#include "KeySource.h"
+#include "CommonChecks.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Value attn::emitPackedLength(KernelContext &context, StringRef name,
+                             Value batch, Value &start) {
+  ImplicitLocOpBuilder &b = context.b;
+  Value index = context.widen(batch);
+  Value next = arith::AddIOp::create(b, index, context.i64(1));
+  Value first = context.loadElement(name, index);
+  Value last = context.loadElement(name, next);
+  start = context.widen(first);
+  return arith::SubIOp::create(b, last, first);
+}
+
+Value KeySource::emitOwnLength(Value batch, Value capacity) {
+  Value length = context.loadElement("kv_lengths", context.widen(batch));
+  return arith::MinSIOp::create(
+      b, arith::MaxSIOp::create(b, length, context.i32(0)), capacity);
+}
+
+namespace {
+
+/// Rows of a batch.
+class DenseKeys : public KeySource {
+public:
+  using KeySource::KeySource;
+  void find(Value batch) override {
+    length = context.getKeys();
+    if (facts.kvLengths)
+      length = emitOwnLength(batch, length);
+  }
+  Value emitView(StringRef name, const TileCoordinates &at) override {
+    return emitHeadRows(context, name, {at.kvHead, at.batch, start, length});
+  }
+};
+
+/// Rows of sequences that follow each other.
+class PackedKeys : public DenseKeys {
+public:
+  using DenseKeys::DenseKeys;
+  void find(Value batch) override {
+    length = emitPackedLength(context, "cu_seqlens_k", batch, start);
+  }
+};
+
+/// Rows of pages.
+class PagedKeys : public KeySource {
+public:
+  using KeySource::KeySource;
+  void find(Value batch) override;
+  Value emitView(StringRef name, const TileCoordinates &at) override;
+
+private:
+  /// Finds the sequence's part of the table; the number of its entries.
+  Value findEntries(Value batch);
+
+  /// The first entry of the sequence, i64.
+  Value first;
+};
+
+} // namespace
+
+Value PagedKeys::findEntries(Value batch) {
+  const TensorFacts &table = facts.pageTable;
+  if (!facts.pageIndptr) {
+    first = arith::MulIOp::create(b, context.widen(batch),
+                                  context.getStride("page_table", 0));
+    return context.getExtent({{"page_table", 1}}, table.shape[1]);
+  }
+  // Wrong counts must not lead out of the list.
+  Value all = context.getExtent({{"page_table", 0}}, table.shape[0]);
+  auto clamp = [&](Value x, Value low) -> Value {
+    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, low), all);
+  };
+  Value index = context.widen(batch);
+  Value next = arith::AddIOp::create(b, index, context.i64(1));
+  Value begin =
+      clamp(context.loadElement("page_indptr", index), context.i32(0));
+  Value end = clamp(context.loadElement("page_indptr", next), begin);
+  first = context.widen(begin);
+  return arith::SubIOp::create(b, end, begin);
+}
+
+void PagedKeys::find(Value batch) {
+  Value entries = findEntries(batch);
+  // Keys are numbered in 32 bits, with room for the bounds of masks.
+  if (ShapedType::isDynamic(facts.keys))
+    entries = arith::MinSIOp::create(
+        b, entries, context.i32((kLengthLimit - 1) / facts.pageSize));
+  Value capacity =
+      arith::MulIOp::create(b, entries, context.i32(facts.pageSize));
+  length = capacity;
+  if (facts.kvLengths) {
+    length = emitOwnLength(batch, capacity);
+  } else if (facts.cuSeqlensK) {
+    Value unused;
+    length = arith::MinSIOp::create(
+        b, emitPackedLength(context, "cu_seqlens_k", batch, unused), capacity);
+  }
+}
+
+Value PagedKeys::emitView(StringRef name, const TileCoordinates &at) {
+  const TensorFacts &pool = context.getTensor(name);
+  Value offset = arith::MulIOp::create(b, context.widen(at.kvHead),
+                                       context.getStride(name, 1));
+  auto type =
+      GlobalType::get(b.getContext(), {ShapedType::kDynamic, pool.shape.back()},
+                      pool.elementType);
+  return PagedViewOp::create(
+      b, type, context.getPointer(name), offset, length,
+      context.getStride(name, 2), context.getPointer("page_table"), first,
+      context.getExtent({{"k", 0}}, facts.pages), context.getStride(name, 0),
+      b.getI64IntegerAttr(facts.pageSize),
+      b.getI64IntegerAttr(pool.getRowAlignment()));
+}
+
+std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {
+  const ProblemFacts &facts = context.facts;
+  if (facts.isPaged())
+    return std::make_unique<PagedKeys>(context);
+  if (facts.cuSeqlensK)
+    return std::make_unique<PackedKeys>(context);
+  return std::make_unique<DenseKeys>(context);
+}

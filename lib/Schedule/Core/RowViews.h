@@ -1,0 +1,43 @@
+//===- RowViews.h - Views of the rows of a head -----------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_CORE_ROWVIEWS_H
+#define ATTN_LIB_SCHEDULE_CORE_ROWVIEWS_H
+
+#include "attn/Schedule/Core/KernelContext.h"
+
+namespace mlir::attn {
+
+/// Where a tile of queries is.
+struct TileCoordinates {
+  /// With heads as rows of their query `head` is the first one of the group.
+  Value tile, head, kvHead, batch;
+  /// The run of keys, i32; null where keys are whole or there is one run.
+  Value split;
+};
+
+/// Rows of one head of a tensor.
+struct HeadRows {
+  Value head, batch;
+  /// The first row in packed tensors, i64; null where the batch says it.
+  Value start;
+  /// The number of rows, i32.
+  Value rows;
+  /// Heads from `head` on whose rows follow each other, query by query.
+  int64_t group = 1;
+  /// Dimensions in front of the batch, 0 or 1, and the index along it, i32;
+  /// null for the first one.
+  unsigned lead = 0;
+  Value leadIndex;
+};
+
+/// The key head of a query head: query heads of a key head stand next to each
+/// other.
+Value emitKVHead(KernelContext &context, Value head);
+
+/// A view of rows of a rank-4 tensor, or of lse.
+Value emitHeadRows(KernelContext &context, StringRef name,
+                   const HeadRows &rows);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_CORE_ROWVIEWS_H

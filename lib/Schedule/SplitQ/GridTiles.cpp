@@ -1,0 +1,79 @@
+//===- GridTiles.cpp - A tile for each CTA of a grid ----------------------===//
+
+#include "GridTiles.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::array<SizeExpr, 3> attn::getTileGrid(const ProblemFacts &facts,
+                                          SplitQPlanAttr plan) {
+  int64_t packed = getPackedHeads(facts, plan);
+  SizeExpr heads = SizeExpr::getDim(packed == 1 ? "q" : "k", 1);
+  bool isPacked = static_cast<bool>(facts.cuSeqlensQ);
+  SizeExpr batch = isPacked ? SizeExpr::getDim("cu_seqlens_q", 0) - 1
+                            : SizeExpr::getDim("q", 0);
+  SizeExpr rows = isPacked ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
+  if (packed != 1)
+    rows = isPacked ? SizeExpr(facts.queries * packed) : rows * packed;
+  SizeExpr tiles = SizeExpr::ceilDiv(rows, plan.getBlockM());
+  std::array<SizeExpr, 3> grid;
+  if (plan.getGroupHeads())
+    grid = {plan.getGroupHeads(), tiles,
+            SizeExpr::ceilDiv(heads * batch, plan.getGroupHeads())};
+  else if (plan.getOrder() == TileOrder::LongestFirst)
+    grid = {heads * batch, tiles, 1};
+  else
+    grid = {tiles, heads, batch};
+  if (facts.kvSplits > 1)
+    grid[2] = grid[2] * facts.kvSplits;
+  return grid;
+}
+
+Value GridTiles::emitBlockId(gpu::Dimension dim) {
+  return arith::IndexCastOp::create(b, b.getI32Type(),
+                                    gpu::BlockIdOp::create(b, dim));
+}
+
+Value GridTiles::emitBatch(TileCoordinates &at) {
+  Value z = emitBlockId(gpu::Dimension::z);
+  if (facts.kvSplits <= 1)
+    return z;
+  Value splits = context.i32(facts.kvSplits);
+  at.split = arith::RemUIOp::create(b, z, splits);
+  return arith::DivUIOp::create(b, z, splits);
+}
+
+TileCoordinates GridTiles::emitTile() {
+  TileCoordinates result;
+  int64_t packed = getPackedHeads(facts, plan);
+  if (plan.getOrder() == TileOrder::LongestFirst) {
+    // Under a causal mask the last tile has the most keys.
+    Value x = emitBlockId(gpu::Dimension::x);
+    Value y = emitBlockId(gpu::Dimension::y);
+    Value heads = packed == 1 ? context.getHeads() : context.getKVHeads();
+    if (plan.getGroupHeads())
+      x = arith::AddIOp::create(
+          b, x,
+          arith::MulIOp::create(b, emitBatch(result),
+                                context.i32(plan.getGroupHeads())));
+    else if (facts.kvSplits > 1)
+      emitBatch(result);
+    result.head = arith::RemUIOp::create(b, x, heads);
+    result.batch = arith::DivUIOp::create(b, x, heads);
+    Value tiles = arith::IndexCastOp::create(
+        b, b.getI32Type(), gpu::GridDimOp::create(b, gpu::Dimension::y));
+    result.tile = arith::SubIOp::create(
+        b, arith::SubIOp::create(b, tiles, context.i32(1)), y);
+  } else {
+    result.tile = emitBlockId(gpu::Dimension::x);
+    result.head = emitBlockId(gpu::Dimension::y);
+    result.batch = emitBatch(result);
+  }
+  if (packed == 1) {
+    result.kvHead = emitKVHead(context, result.head);
+  } else {
+    result.kvHead = result.head;
+    result.head = arith::MulIOp::create(b, result.head, context.i32(packed));
+  }
+  return result;
+}

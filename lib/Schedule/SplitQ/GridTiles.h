@@ -1,0 +1,38 @@
+//===- GridTiles.h - A tile for each CTA of a grid --------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_SPLITQ_GRIDTILES_H
+#define ATTN_LIB_SCHEDULE_SPLITQ_GRIDTILES_H
+
+#include "../Core/WorkSource.h"
+
+namespace mlir::attn {
+
+/// Heads that are rows of their query under a plan: those of a group, or 1.
+int64_t getPackedHeads(const ProblemFacts &facts, SplitQPlanAttr plan);
+
+/// The grid of a plan: tiles of rows, heads (or groups of them), batches, and
+/// runs of keys as the fastest part of z.
+std::array<SizeExpr, 3> getTileGrid(const ProblemFacts &facts,
+                                    SplitQPlanAttr plan);
+
+/// The tile that the CTA's place in the grid says.
+class GridTiles : public WorkSource {
+public:
+  GridTiles(KernelContext &context, SplitQPlanAttr plan)
+      : context(context), facts(context.facts), plan(plan), b(context.b) {}
+  TileCoordinates emitTile() override;
+
+private:
+  Value emitBlockId(gpu::Dimension dim);
+  /// Emits the batch, and the run of keys in `at`.
+  Value emitBatch(TileCoordinates &at);
+
+  KernelContext &context;
+  const ProblemFacts &facts;
+  SplitQPlanAttr plan;
+  ImplicitLocOpBuilder &b;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_SPLITQ_GRIDTILES_H

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Launches bundles of paged problems on the GPU, with random lengths and pages, and
+compares with float64.
+
+Needs torch and this package's sources, no compiler and no toolkit:
+
+    scripts: python3 python/tests/gpu_pages.py --make FOLDER      # here, with attn-compile
+    GPU:     PYTHONPATH=python python3 python/tests/gpu_pages.py FOLDER
+
+For each bundle --rounds sets of lengths (0, 1 and the longest among them) and of
+permuted pages; what no sequence owns is NaN, entries of the table behind a length
+are -1 or beyond the pool, and outputs are poisoned. The launch is captured in a CUDA
+graph once and replayed for every set. Prints a table with the times of one launch and
+the bytes of K and V a second; exit status 1 when a result is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+#: Flags of attn-compile by name. The first lengths of a sequence say how many keys
+#: its part of the table holds.
+CASES = {
+    "gqa": ["--q=64x32x1x128x{t}", "--kv-heads=8", "--page-size={p}"],
+    "mha": ["--q=16x8x1x64x{t}", "--page-size={p}"],
+    "mtp": ["--q=32x24x4x128x{t}", "--kv-heads=8", "--page-size={p}", "--causal=bottom-right"],
+    "nhd": ["--q=64x32x1x128x{t}", "--kv-heads=8", "--page-size={p}", "--layout=bnhd"],
+    "list": ["--q=64x32x1x128x{t}", "--kv-heads=8", "--page-size={p}", "--page-indptr"],
+    "split": ["--q=8x32x1x128x{t}", "--kv-heads=8", "--page-size={p}", "--kv-splits=8"],
+    "apart": ["--q=64x32x1x128x{t}", "--kv-heads=8", "--page-size={p}", "--set=pack_heads=false"],
+    "chunk": ["--q=4x32x512x128x{t}", "--kv-heads=8", "--page-size={p}", "--causal=bottom-right"],
+    "window": ["--q=16x32x1x128x{t}", "--kv-heads=4", "--page-size={p}", "--window=500,0,bottom-right"],
+    "sinks": ["--q=16x64x1x64x{t}", "--kv-heads=8", "--page-size={p}", "--sinks"],
+    "d256": ["--q=16x16x1x256x{t}", "--kv-heads=2", "--page-size={p}"],
+}  # fmt: skip
+PAGES = {"gqa": (1, 16, 64, 256), "split": (1, 16, 64)}
+
+
+def make(options: argparse.Namespace) -> int:
+    options.folder.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for name, words in CASES.items():
+        for dtype in ("f16", "bf16"):
+            for page in PAGES.get(name, (16,)):
+                flags = [word.format(t=dtype, p=page) for word in words]
+                batch = int(flags[0].split("=")[1].split("x")[0])
+                flags.append("--kv-lengths=" + ",".join([str(options.keys)] * batch))
+                path = options.folder / f"{name}-{dtype}-page{page}.attn"
+                command = [options.compile, *flags, "--chip=sm_80", "-o", "/dev/null"]
+                done = subprocess.run(
+                    [*command, f"--bundle={path}"], capture_output=True, text=True, check=False
+                )
+                failed += done.returncode != 0
+                print(path.name, done.stderr.strip() or "made")
+    return int(failed != 0)
+
+
+def draw_lengths(torch, batch: int, capacity: int, generator) -> list[int]:
+    """Lengths of a round, log-uniform, with the ends among them."""
+    drawn = torch.rand(batch, generator=generator)
+    lengths = [int(math.exp(float(x) * math.log(capacity + 1))) for x in drawn]
+    for place, length in enumerate((0, 1, capacity)):
+        if place < batch:
+            lengths[place] = length
+    return lengths
+
+
+def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
+    """Lengths, a table of permuted pages, and random keys in what they own."""
+    k, v, table = tensors["k"], tensors["v"], tensors["page_table"]
+    pages, page = k.shape[0], k.shape[2]
+    order = torch.randperm(pages, generator=generator).tolist()
+    entries = torch.full(table.shape, -1, dtype=torch.int32)
+    entries.view(-1)[::3] = pages + 5
+    owned = torch.zeros(pages, page, dtype=torch.bool)
+    first, counts = 0, [0]
+    for index, length in enumerate(lengths):
+        used = -(-length // page)
+        ids = [order.pop() for _ in range(used)]
+        place = entries[index] if table.dim() == 2 else entries[first:]
+        place[:used] = torch.tensor(ids, dtype=torch.int32)
+        first += used
+        counts.append(first)
+        for entry, number in enumerate(ids):
+            owned[number, : length - entry * page] = True
+    for pool in (k, v):
+        values = torch.randn(pool.shape, device="cuda", dtype=torch.float32)
+        values.masked_fill_(~owned.to("cuda")[:, None, :, None], math.nan)
+        pool.copy_(values)
+    table.copy_(entries)
+    tensors["kv_lengths"].copy_(torch.tensor(lengths, dtype=torch.int32))
+    if "page_indptr" in tensors:
+        tensors["page_indptr"].copy_(torch.tensor(counts, dtype=torch.int32))
+
+
+def gather(torch, tensors: dict, name: str, index: int, length: int):
+    """The keys or values of a sequence, (heads, length, dim)."""
+    pool, table = tensors[name], tensors["page_table"]
+    page = pool.shape[2]
+    start = int(tensors["page_indptr"][index]) if "page_indptr" in tensors else 0
+    row = table[start:] if table.dim() == 1 else table[index]
+    ids = row[: -(-length // page)].long()
+    return pool[ids].permute(1, 0, 2, 3).reshape(pool.shape[1], -1, pool.shape[3])[:, :length]
+
+
+def compare(torch, attend, tensors: dict, problem: dict, lengths: list[int]) -> tuple[float, float]:
+    difference = norm = worst = 0.0
+    for index, length in enumerate(lengths):
+        k, v = (gather(torch, tensors, name, index, length) for name in "kv")
+        reference, reference_lse = attend(tensors["q"][index], k, v, problem, tensors.get("sinks"))
+        got, got_lse = tensors["o"][index].double(), tensors["lse"][index].double()
+        difference += float(((got - reference) ** 2).sum())
+        norm += float((reference**2).sum())
+        same = got_lse == reference_lse
+        distance = (got_lse - reference_lse).abs().masked_fill(same, 0)
+        worst = max(worst, float(distance.nan_to_num(math.inf).max()))
+    error = math.sqrt(difference / norm) if norm else math.sqrt(difference)
+    return (math.inf if math.isnan(error) else error), worst
+
+
+def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> bool:
+    kernel = gpu_check.attn.runtime.load(path)
+    record = kernel.launch_record
+    problem = record["problem"]
+    tensors = {
+        tensor["name"]: gpu_check.make_tensor(tensor, list(tensor["shape"]), padded=False)
+        for tensor in record["tensors"]
+    }
+    generator = torch.Generator().manual_seed(options.seed)
+    batch, page = tensors["q"].shape[0], tensors["k"].shape[2]
+    capacity = tensors["page_table"].shape[-1] * page
+    if "page_indptr" in tensors:
+        capacity //= batch
+
+    def call() -> None:
+        kernel(**tensors)
+
+    fill(torch, tensors, [capacity] * batch, generator)
+    call()
+    torch.cuda.synchronize()
+    time = gpu_check.measure(call, 20)
+    keys = batch * capacity * tensors["k"].shape[1]
+    bytes_read = keys * (tensors["k"].shape[3] + tensors["v"].shape[3]) * tensors["k"].element_size()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    tolerance = max(gpu_check.TOLERANCES[t["dtype"]] for t in record["tensors"] if t["name"] in "qo")
+    largest, largest_lse = 0.0, 0.0
+    for _ in range(options.rounds):
+        lengths = draw_lengths(torch, batch, capacity, generator)
+        fill(torch, tensors, lengths, generator)
+        tensors["o"].fill_(gpu_check.POISON)
+        tensors["lse"].fill_(gpu_check.POISON)
+        graph.replay()
+        torch.cuda.synchronize()
+        error, lse_error = compare(torch, gpu_check.attend, tensors, problem, lengths)
+        largest, largest_lse = max(largest, error), max(largest_lse, lse_error)
+    good = largest <= tolerance and largest_lse <= gpu_check.LSE_TOLERANCE
+    print(
+        f"{path.stem:24} {time:9.1f} us {bytes_read / time / 1000:7.0f} GB/s  O {largest:.2e}  "
+        f"LSE {largest_lse:.2e}  {'right' if good else 'WRONG'}",
+        flush=True,
+    )
+    return good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--make", action="store_true", help="compile the bundles instead")
+    parser.add_argument("--compile", default=ROOT / "build/bin/attn-compile")
+    parser.add_argument("--keys", type=int, default=1024, help="longest sequence")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if options.make:
+        return make(options)
+    import gpu_check
+    import torch
+
+    bundles = sorted(options.folder.glob("*.attn"))
+    wrong = [path for path in bundles if not check(torch, gpu_check, path, options)]
+    print(f"{len(bundles) - len(wrong)} right, {len(wrong)} wrong")
+    return int(bool(wrong) or not bundles)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

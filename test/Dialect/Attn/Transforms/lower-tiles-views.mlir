@@ -1,0 +1,88 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
+
+// Views whose rows are not at equal distances.
+
+#acc = #attn.mma<warps = [4, 1]>
+#rows = #attn.slice<dim = 1, parent = #acc>
+#kv = #attn.swizzled<span = 128>
+
+gpu.module @kernels {
+  // The page of each row is looked up; a row that does not exist looks at the
+  // sequence's first entry. An id is compared as unsigned, and a copy of a page
+  // that is not there has the size 0. K and V of a row share what they look up.
+  // CHECK-LABEL: gpu.func @pages
+  // CHECK-SAME: %[[N:arg[0-9]+]]: i32, %[[PAGES:.*]]: i32
+  // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[POSITION:.*]], %{{.*}} : i32
+  // CHECK: %[[PAGE:.*]] = arith.shrui %[[POSITION]], %c4_i32
+  // CHECK: %[[ENTRY:.*]] = arith.select %[[EXISTS]], %[[PAGE]], %c0_i32
+  // CHECK: %[[ID:.*]] = llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+  // CHECK: %[[KNOWN:.*]] = arith.cmpi ult, %[[ID]], %{{.*}} : i32
+  // CHECK: %[[BOTH:.*]] = arith.andi %[[EXISTS]], %[[KNOWN]]
+  // CHECK: %[[WIDE:.*]] = arith.extui %[[ID]] : i32 to i64
+  // CHECK: arith.muli %[[WIDE]], %{{.*}} : i64
+  // CHECK: arith.andi %[[POSITION]], %c15_i32
+  // CHECK: %[[SIZE:.*]] = arith.select %[[BOTH]], %c16_i32, %c0_i32
+  // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[SIZE]]
+  // CHECK-COUNT-3: nvvm.cp.async.shared.global
+  // CHECK-NOT: nvvm.cp.async.shared.global
+  gpu.func @pages(%p: !llvm.ptr<1>, %t: !llvm.ptr<1>, %off: i64, %n: i32, %pages: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.paged_view %p[%off] rows %n stride %stride table %t[%off] pages %pages distance %stride {alignment = 16 : i64, page = 16 : i64} : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async %g[%row], %b : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    gpu.return
+  }
+
+  // Where all rows exist only ids are compared.
+  // CHECK-LABEL: gpu.func @known_pages
+  // CHECK-NOT: arith.cmpi slt
+  // CHECK-COUNT-4: arith.cmpi ult
+  // CHECK-NOT: arith.cmpi
+  gpu.func @known_pages(%p: !llvm.ptr<1>, %t: !llvm.ptr<1>, %off: i64, %n: i32, %pages: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.paged_view %p[%off] rows %n stride %stride table %t[%off] pages %pages distance %stride {alignment = 16 : i64, page = 1 : i64} : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async %g[%row], %b {in_bounds} : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    gpu.return
+  }
+
+  // Rows of groups: quotient and remainder of each row.
+  // CHECK-LABEL: gpu.func @groups
+  // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[POSITION:.*]], %{{.*}} : i32
+  // CHECK: arith.remui %[[POSITION]], %c3_i32
+  // CHECK: arith.divui %[[POSITION]], %c3_i32
+  // CHECK: scf.if %[[EXISTS]]
+  // CHECK: llvm.store
+  gpu.func @groups(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride members %off {group = 3 : i64} : !attn.global<?xf32>
+    %t = tensor.splat %x : tensor<64xf32, #rows>
+    attn.global_store %t, %g[%row] : tensor<64xf32, #rows>, !attn.global<?xf32>
+    gpu.return
+  }
+
+  // Tiles of registers read pages and groups too.
+  // CHECK-LABEL: gpu.func @loads
+  // CHECK: arith.cmpi ult
+  // CHECK: scf.if
+  // CHECK: arith.remui
+  // CHECK: scf.if
+  gpu.func @loads(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %paged = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {page = 8 : i64} : !attn.global<?xf32>
+    %first = attn.global_load %paged[%row] : !attn.global<?xf32> -> tensor<64xf32, #rows>
+    %grouped = attn.global_view %p[%off] rows %n stride %stride members %off {group = 3 : i64} : !attn.global<?xf32>
+    %second = attn.global_load %grouped[%row] : !attn.global<?xf32> -> tensor<64xf32, #rows>
+    %sum = arith.addf %first, %second : tensor<64xf32, #rows>
+    attn.global_store %sum, %grouped[%row] : tensor<64xf32, #rows>, !attn.global<?xf32>
+    gpu.return
+  }
+
+  // A mask of groups has one bound for each row's query.
+  // CHECK-LABEL: gpu.func @mask
+  // CHECK: %[[QUERY:.*]] = arith.divui %{{.*}}, %c5_i32
+  // CHECK: arith.subi %[[QUERY]], %{{.*}}
+  gpu.func @mask(%x: f32, %row: i32, %key: i32, %upper: i32, %p: !llvm.ptr<1>, %off: i64, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : tensor<64x8xf32, #acc>
+    %m = attn.apply_mask %s[%row, %key] upper %upper {group = 5 : i64} : tensor<64x8xf32, #acc>
+    %g = attn.global_view %p[%off] rows %n stride %off : !attn.global<?x8xf32>
+    attn.global_store %m, %g[%row] : tensor<64x8xf32, #acc>, !attn.global<?x8xf32>
+    gpu.return
+  }
+}
