@@ -100,7 +100,7 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
     return unsupported(llvm::formatv("{0}, which has no tcgen05, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Tcgen05)));
-  if (llvm::Error error = checkCommon(getName(), facts))
+  if (llvm::Error error = checkCommon(getName(), facts, Parts()))
     return error;
   if (facts.headDim > kTmemRows || facts.valueDim > kTmemRows)
     return unsupported(llvm::formatv(

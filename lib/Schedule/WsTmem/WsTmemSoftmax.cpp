@@ -165,9 +165,9 @@ FailureOr<SmallVector<Value>> WsTmemEmitter::emitSoftmaxTile(int64_t number,
   if (!loop)
     return failure();
   auto [results, next] = emitTileResults(number, loop.getResult(2));
-  Value oView = emitView("o", at.head, queryStart, queries), lseView;
+  Value oView = emitResultView("o"), lseView;
   if (facts.lse)
-    lseView = emitView("lse", at.head, queryStart, queries);
+    lseView = emitResultView("lse");
   RunningState state(loop.getResult(0), loop.getResult(1), results);
   emitResults(emitFinalState(state), oView, lseView, /*scratch=*/Value(),
               plan.getEpilogue());
