@@ -15,7 +15,7 @@ import sys
 from lint_util import read_text, report, tracked_files
 
 IR = "include/attn/Dialect/Attn/IR"
-PASSES = "include/attn/Dialect/Attn/Transforms/Passes.td"
+PASSES = "include/attn/Dialect/Attn/Transforms"
 # Families whose declarations have no td file of ops.
 OTHER_FAMILIES = {"attributes", "layouts", "types"}
 # What else a family is tested for: bytecode of older versions, bufferization.
@@ -65,7 +65,8 @@ def main() -> int:
     # AttnOps.td includes the others.
     files = [path for path in tracked_files(f"{IR}/*Ops.td") if path.stem != "AttnOps"]
     ops = {kebab(path.stem.removesuffix("Ops")): op_names(read_text(path) or "") for path in files}
-    passes = set(re.findall(r': Pass<"attn-([a-z-]+)"', read_text(PASSES) or ""))
+    tds = "".join(read_text(path) or "" for path in tracked_files(f"{PASSES}/*.td"))
+    passes = set(re.findall(r': Pass<"attn-([a-z-]+)"', tds))
     problems, stems = [], set()
     for path in tracked_files("test/Dialect/Attn/*"):
         folder = path.parent.as_posix()
