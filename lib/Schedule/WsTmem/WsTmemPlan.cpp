@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Problem/BlockCount.h"
 #include "../Problem/TileBalance.h"
@@ -154,6 +155,11 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // Probabilities that a lost bet replaces, and the scores that it needs.
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     block += plan.getBlockN() / 2;
+  // A softcap over 128 keys, beside sinks, spilled 16 bytes; over 112 none.
+  constexpr int64_t kMostChangedScores = 112;
+  if (getScoreCost(facts).registers != 0 &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
   return std::max(block, facts.valueDim) + kOtherRegisters >
          kTmemSoftmaxRegisters;
 }
