@@ -155,7 +155,7 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // Probabilities that a lost bet replaces, and the scores that it needs.
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     block += plan.getBlockN() / 2;
-  // A softcap over 128 keys, beside sinks, spilled 16 bytes; over 112 none.
+  // A softcap over 128 keys spilled 16 bytes at D 72, over 112 none.
   constexpr int64_t kMostChangedScores = 112;
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
