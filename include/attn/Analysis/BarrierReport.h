@@ -83,8 +83,6 @@ struct BarrierReport {
   /// Kinds of CTAs that differ before and behind their tiles.
   int64_t blocks = 0;
   int64_t tiles = 0;
-  /// Assumptions of docs/Simulator.md that the verdict rests on.
-  SmallVector<StringRef> assumptions;
 };
 
 } // namespace mlir::attn

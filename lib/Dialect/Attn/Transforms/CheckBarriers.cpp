@@ -58,7 +58,7 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
         requireProof ? op->emitError() : op->emitWarning();
     diag << "the synchronisation of '" << kernel.getName()
          << "' cannot be checked: " << report.unsupported->text;
-    return diag;
+    return failure(requireProof);
   }
   case BarrierVerdict::Bounded: {
     ++numBounded;
