@@ -1,6 +1,7 @@
 //===- RingFacts.cpp - What rings that TMA fills need and take ------------===//
 
 #include "RingFacts.h"
+#include "../Core/CommonChecks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -40,4 +41,22 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
         "rows of '{0}' that start at multiples of {1} bytes, expected 16",
         tensor.name, tensor.getRowAlignment());
   return std::nullopt;
+}
+
+llvm::Error attn::checkMappable(llvm::StringRef schedule,
+                                const ProblemFacts &facts) {
+  auto unsupported = [&](const llvm::Twine &what) {
+    return makeUnsupported(schedule, what);
+  };
+  if (ShapedType::isDynamic(facts.batch))
+    return unsupported("a batch size that only the launch decides");
+  // A tensor map has no extent of 0.
+  for (auto [name, length] :
+       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
+    if (length == 0)
+      return unsupported(llvm::formatv("0 {0}", name));
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
+    if (std::optional<std::string> reason = findUnmappable(*tensor))
+      return unsupported(*reason);
+  return llvm::Error::success();
 }

@@ -25,6 +25,9 @@ int64_t getResultBytes(const ProblemFacts &facts, int64_t rows);
 /// Why no tensor map can describe a tensor; nothing if one can.
 std::optional<std::string> findUnmappable(const TensorFacts &tensor);
 
+/// Refuses problems whose Q, K and V no tensor map describes.
+llvm::Error checkMappable(llvm::StringRef schedule, const ProblemFacts &facts);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_TMA_RINGFACTS_H

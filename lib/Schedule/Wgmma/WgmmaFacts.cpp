@@ -27,16 +27,8 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   parts.mostColumns = mostColumns;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
-  if (ShapedType::isDynamic(facts.batch))
-    return unsupported("a batch size that only the launch decides");
-  // A tensor map has no extent of 0.
-  for (auto [name, length] :
-       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
-    if (length == 0)
-      return unsupported(llvm::formatv("0 {0}", name));
-  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
-    if (std::optional<std::string> reason = findUnmappable(*tensor))
-      return unsupported(*reason);
+  if (llvm::Error error = checkMappable(schedule, facts))
+    return error;
   // Seen on an H200: a copy that starts at byte 17 or 20 of a row of keys is an
   // illegal instruction.
   if (facts.varlen && facts.hasTransposedValues())

@@ -108,19 +108,9 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
         "a head dimension of {0}, expected up to {1}, so that two "
         "tiles' scores and results fit tensor memory",
         std::max(facts.headDim, facts.valueDim), kTmemRows));
-  if (ShapedType::isDynamic(facts.batch))
-    return unsupported("a batch size that only the launch decides");
   if (facts.hasTransposedValues())
     return unsupported("values whose keys are contiguous");
-  // A tensor map has no extent of 0.
-  for (auto [name, length] :
-       {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
-    if (length == 0)
-      return unsupported(llvm::formatv("0 {0}", name));
-  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
-    if (std::optional<std::string> reason = findUnmappable(*tensor))
-      return unsupported(*reason);
-  return llvm::Error::success();
+  return checkMappable(getName(), facts);
 }
 
 llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
