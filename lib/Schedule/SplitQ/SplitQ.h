@@ -46,9 +46,6 @@ struct SplitQExtents {
   int64_t keyColumns;
   /// Columns of the V buffers.
   int64_t valueColumns;
-  /// True for head dimensions at which plans were seen to spill that the other
-  /// terms let pass.
-  bool needsReserve;
   /// Rows of one warp.
   int64_t warpRows;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
@@ -65,17 +62,16 @@ struct SplitQExtents {
   /// What a block takes where rows of K and V have different lengths, and do
   /// not share the thread's offsets, predicates and swizzles: what ptxas 13.0
   /// was seen to need, or to spill without, of 103 masked kernels for sm_80.
-  /// The limit of the exact softmax holds them already.
+  /// The limit of the exact softmax holds them already. Only that limit counts
+  /// them: figures of speed and occupancy were taken without.
   int64_t getOwnRowRegisters(SplitQPlanAttr plan) const;
-  /// What is kept free beside them where they were seen not to be enough.
-  int64_t getReserve(SplitQPlanAttr plan) const;
-  /// Registers that only a plan's limit counts: figures of speed and occupancy
-  /// were taken without them.
-  int64_t getUnevenRegisters(SplitQPlanAttr plan) const {
-    return getOwnRowRegisters(plan) + getReserve(plan);
-  }
   ResourceSum getRegisters(SplitQPlanAttr plan) const;
 };
+
+/// True if ptxas 13.0 was seen to spill this plan at these head dimensions,
+/// whatever its registers' sum says (SeenSpills.cpp).
+bool wasSeenToSpill(const ProblemFacts &facts, SplitQPlanAttr plan,
+                    const TargetRow &target);
 
 } // namespace mlir::attn
 

@@ -45,6 +45,8 @@ bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
+  if (wasSeenToSpill(facts, plan, target))
+    return true;
   int64_t registers = SplitQExtents(facts, plan).getRegisters(plan).getTotal();
   // A CTA has to fit the register file as well.
   int64_t perThread = std::min<int64_t>(
@@ -109,7 +111,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   // hold what rows of K and V do not share.
   int64_t registers =
       std::min<int64_t>(estimate.registers.getTotal() -
-                            extents.getUnevenRegisters(plan) + kSpareRegisters,
+                            extents.getOwnRowRegisters(plan) + kSpareRegisters,
                         target.registersPerThread);
   int64_t warpRegisters =
       llvm::alignTo(registers * 32, target.registerAllocationUnit);

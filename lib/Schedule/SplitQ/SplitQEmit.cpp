@@ -165,7 +165,7 @@ LogicalResult SplitQEmitter::emitTile() {
   from.kView = source->emitView("k", at);
   from.vView = source->emitView("v", at);
   bool isTight =
-      extents.getRegisters(plan).getTotal() - extents.getUnevenRegisters(plan) >
+      extents.getRegisters(plan).getTotal() - extents.getOwnRowRegisters(plan) >
       kTightRegisters;
   if (isTight)
     getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());

@@ -19,19 +19,10 @@ const Schedule &attn::getSplitQSchedule() {
   return schedule;
 }
 
-/// Head dimensions (of K, of V) at which ptxas keeps more than in kernels that
-/// look alike: without a reserve 8 of 1289 kernels for sm_80 spilled up to 52
-/// bytes at sums from 243 on, three of those that took their place up to 20.
-static constexpr std::pair<int64_t, int64_t> kSpillingDims[] = {
-    {32, 96},  {56, 128},  {56, 160},  {64, 56},   {88, 80},  {104, 112},
-    {120, 96}, {184, 256}, {192, 128}, {208, 240}, {232, 240}};
-
 SplitQExtents::SplitQExtents(const ProblemFacts &facts, SplitQPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   keyColumns = llvm::alignTo(facts.headDim, 16);
   valueColumns = facts.valueDim;
-  needsReserve = llvm::is_contained(kSpillingDims,
-                                    std::pair(facts.headDim, facts.valueDim));
   warpRows = plan.getBlockM() / plan.getWarps();
   qBytes = plan.getBlockM() * keyColumns * bytes;
   kBytes = plan.getBlockN() * keyColumns * bytes;
@@ -73,22 +64,10 @@ static bool hasWideOddValues(int64_t valueColumns) {
   return valueColumns % 16 != 0 && valueColumns >= 152;
 }
 
-/// What kSpillingDims get.
-static constexpr int64_t kReserve = 16;
-/// The same where copies do not run ahead: three spilled at sums from 228 on.
-static constexpr int64_t kCopyReserve = 32;
-
 /// True if "wide odd v" holds more than rows of unequal length take, which it
 /// does where Q has no registers.
 static bool coversUnevenRows(int64_t valueColumns, SplitQPlanAttr plan) {
   return hasWideOddValues(valueColumns) && !plan.getQInRegs();
-}
-
-int64_t SplitQExtents::getReserve(SplitQPlanAttr plan) const {
-  if (plan.getSoftmax() == SoftmaxPolicy::Exact || !needsReserve ||
-      coversUnevenRows(valueColumns, plan))
-    return 0;
-  return plan.getStages() == 1 ? kCopyReserve : kReserve;
 }
 
 int64_t SplitQExtents::getOwnRowRegisters(SplitQPlanAttr plan) const {
@@ -144,7 +123,6 @@ ResourceSum SplitQExtents::getRegisters(SplitQPlanAttr plan) const {
   if (!exact && hasWideValues(valueColumns, plan))
     sum.add("wide v", 13);
   sum.add("own rows", getOwnRowRegisters(plan));
-  sum.add("reserve", getReserve(plan));
   if (!exact && keyColumns > valueColumns)
     sum.add("long k", (keyColumns - valueColumns) / 8);
   // Two groups of rows with all of their scores at the vote.
