@@ -29,19 +29,23 @@ STANDARD = (
     "--q=1x1x192x64xf16 --kv-len=300 --chip=sm_90a --causal --set cluster=2 --set dynamic=true",
     "--q=1x2x192x64xf16 --kv-len=300 --chip=sm_90a --schedule=self_load",
     "--q=1x1x64x64xf16 --kv-len=300 --chip=sm_80",
+    "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem",
+    "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem --causal",
 )
 SYNC = re.compile(
     r"^\s*(?:%\S+ = )?(attn\.mbarrier\.(?:wait|arrive|expect_tx|init)|attn\.fence\.proxy_async"
     r"|attn\.named_barrier|attn\.cluster_barrier|attn\.turn\.\w+|attn\.wgmma\.wait|attn\.tma\.wait"
-    r"|attn\.tma\.commit|attn\.cp_async\.(?:wait|commit)|gpu\.barrier)\b"
+    r"|attn\.tma\.commit|attn\.cp_async\.(?:wait|commit)|gpu\.barrier|attn\.tcgen05\.(?:commit|fence)"
+    r"|attn\.tmem\.(?:wait|store_wait|dealloc))\b"
 )
 ACCESS = re.compile(
-    r"^\s*(?:%\S+ = )?attn\.(wgmma|tma\.load|tma\.store|local_\w+|scalar_\w+|cp_async|mma|copy_out)\b"
+    r"^\s*(?:%\S+ = )?attn\.(wgmma|tma\.load|tma\.store|local_\w+|scalar_\w+|cp_async|mma|copy_out"
+    r"|tcgen05\.mma|tmem\.load|tmem\.store)\b"
 )
 FAULTS = (
     "signal in the wrong phase", "wrong count", "phase slip", "early wait",
     "arrival in the wrong generation", "deadlock", "race", "missing proxy fence",
-    "result in flight", "lifetime", "exit in flight",
+    "missing tensor fence", "result in flight", "lifetime", "exit in flight",
 )  # fmt: skip
 
 Mutant = collections.namedtuple("Mutant", "name line text")
@@ -89,7 +93,7 @@ def changes_of(line: str) -> list[tuple[str, list[str]]]:
             found.append((name, [changed]))
     if "parity" in line and (lines := with_operand(line, r"parity (%\w+)", XOR)):
         found.append(("other parity", lines))
-    if "mbarrier." in line and (lines := with_operand(line, r"\[(%\w+)\]", ZERO)):
+    if ("mbarrier." in line or "tcgen05.commit" in line) and (lines := with_operand(line, r"\[(%\w+)\]", ZERO)):
         found.append(("slot 0", lines))
     if " {ctas = " in line:
         found.append(("own CTA", [re.sub(r" \{ctas = \d+ : i64\}", "", line)]))
@@ -173,7 +177,7 @@ class Judge:
         code, text = self.run("attn-compile", str(path), "-o", str(ptx), f"--launch-out={record}")
         if code != 0:
             return "invalid", text[:200]
-        command = ["attn-sim", str(ptx), f"--launch={record}", "--profile=isa", "--assume=A4"]
+        command = ["attn-sim", str(ptx), f"--launch={record}", "--profile=isa", "--assume=A1,A2,A4"]
         grid = [] if "sm_80" in path.read_text() else [f"--grid={cluster},1,1"]
         for more in (["--schedule=random", "--seed=1", "--adversarial"], []):
             code, text = self.run(*command, *grid, "--verify", "--lose-bets", *more)

@@ -42,21 +42,24 @@ bool Machine::isWithin(const Access &a, const Access &b) const {
 }
 
 void Machine::reportRace(const Access &first, const Access &second,
-                         bool isProxy) {
-  AllocOp alloc = program->accesses[second.info].footprint.access.alloc;
-  AllocOp other = program->accesses[first.info].footprint.access.alloc;
-  std::string where = getBufferName(alloc).str();
-  if (other != alloc)
-    where += "', whose bytes are also those of '" + getBufferName(other).str();
+                         BarrierFault fault) {
+  const Footprint &footprint = program->accesses[second.info].footprint;
+  const Footprint &other = program->accesses[first.info].footprint;
+  std::string where = footprint.getName().str();
+  if (other.getMemory() != footprint.getMemory())
+    where += (Twine("', whose ") + (second.isTensor ? "columns" : "bytes") +
+              " are also those of '" + other.getName())
+                 .str();
   std::string text = llvm::formatv(
       "{0} by {1} of '{2}' is not ordered after {3} by {4}", describe(second),
       whoIs(second.warp), where, describe(first), whoIs(first.warp));
   if (program->cluster > 1)
     text += llvm::formatv(", in the memory of CTA {0}", second.cta);
-  if (isProxy)
+  if (fault == BarrierFault::Proxy)
     text += ": there is no attn.fence.proxy_async between them";
-  report(isProxy ? BarrierFault::Proxy : BarrierFault::Race, second.step,
-         std::move(text),
+  else if (fault == BarrierFault::TensorFence)
+    text += ": there is no attn.tcgen05.fence between them";
+  report(fault, second.step, std::move(text),
          {noteAt(first.step, Twine("the ") + describe(first))});
 }
 
@@ -66,33 +69,42 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
   const Knowledge &knows = warp.knows;
   const EventSet &own = made.isAsync ? knows.async : knows.generic;
   const Step &step = program->steps[made.step];
-  const Footprint &footprint = program->accesses[made.info].footprint;
-  bool isCollective = step.code != Code::Fill && step.args.empty();
-  bool isExact = !isCollective || footprint.by == RowParts::Warps;
+  bool isCollective = step.isCollective();
+  bool isExact = program->accesses[made.info].isExact;
   for (size_t i = 0; i < accesses.size();) {
     const Access &earlier = accesses[i];
     if (!overlap(earlier, made)) {
       ++i;
       continue;
     }
-    bool isKnown = own.test(earlier.event);
+    bool isKnown = made.isTensor ? knowsTensor(warp, earlier, made)
+                                 : own.test(earlier.event);
     // A6: hardware does not let a copy overtake a read that a signal has
     // followed.
-    if (profile == OrderProfile::Hw && made.isAsync && made.isWrite &&
-        !earlier.isWrite && !earlier.isAsync)
-      isKnown = knows.generic.test(earlier.event);
+    if (!isKnown && profile == OrderProfile::Hw && made.isAsync &&
+        made.isWrite && !earlier.isWrite && !earlier.isAsync &&
+        !made.isTensor && knows.generic.test(earlier.event)) {
+      isKnown = true;
+      assume(Assumption::NoProxyFenceWar);
+    }
     // The warps of one execution of an op share its elements out.
-    bool isSame = isCollective && earlier.step == made.step &&
+    bool isSame = isCollective && !isExact && earlier.step == made.step &&
                   earlier.instance == made.instance &&
                   earlier.warp != made.warp;
     if ((earlier.isWrite || made.isWrite) && !isKnown && !isSame)
       reportRace(earlier, made,
-                 made.isAsync && knows.generic.test(earlier.event));
+                 !knows.generic.test(earlier.event) || !made.isAsync
+                     ? BarrierFault::Race
+                 : made.isTensor ? BarrierFault::TensorFence
+                                 : BarrierFault::Proxy);
     // On a path that may be left out only a read, and only for one that all
     // who learn of the new one know too.
     bool isSafe = warp.rare.empty() ||
-                  (!made.isWrite && knows.generic.test(earlier.event) &&
-                   knows.async.test(earlier.event));
+                  (!made.isWrite &&
+                   (made.isTensor ? knows.tensor.test(earlier.event) &&
+                                        knows.handed.test(earlier.event)
+                                  : knows.generic.test(earlier.event) &&
+                                        knows.async.test(earlier.event)));
     // A write stands for all before it only if its footprint is no more than
     // what it writes; else for what the same warp did there before by the same
     // op.
@@ -113,7 +125,7 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
 
 bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
   const Footprint &footprint = info.footprint;
-  base = *AllocOp(footprint.access.alloc).getOffset();
+  base = footprint.getStart();
   if (footprint.slotBytes == 0)
     return true;
   int64_t slot = 0;
@@ -123,7 +135,7 @@ bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
     reportCondition(
         BarrierFault::Race, warp.pc,
         llvm::formatv("{0} touches slot {1} of '{2}', which has {3}",
-                      nameOf(warp), slot, getBufferName(footprint.access.alloc),
+                      nameOf(warp), slot, footprint.getName(),
                       footprint.numSlots));
     return false;
   }
@@ -138,13 +150,16 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   Access made;
   if (!findBase(warp, info, made.base))
     return 0;
+  made.isTensor = info.footprint.isTensor();
+  if (made.isTensor && !isTensorUsable(warp, info))
+    return 0;
   made.step = warp.pc;
   made.info = number;
   made.warp = &warp - warps.data();
   made.cta = cta;
   made.isWrite = info.footprint.isWrite();
   const AsyncEngine *engine = info.footprint.getEngine();
-  made.isAsync = engine && engine->isAsyncProxy;
+  made.isAsync = engine && (made.isTensor || engine->isAsyncProxy);
   switch (info.footprint.by) {
   case RowParts::Whole:
     break;
@@ -156,6 +171,9 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
     break;
   case RowParts::CTAs:
     made.part = warp.cta;
+    break;
+  case RowParts::Lanes:
+    made.part = warp.local % 4;
     break;
   }
   made.part = std::min<size_t>(made.part, info.footprint.parts.size() - 1);
@@ -213,7 +231,7 @@ void Machine::fill(Warp &warp, const Step &step) {
       if (!step.args.empty() && warp.known[step.args[0]])
         writeWord(cta, accesses.back().base, warp.values[step.args[0]]);
     }
-    signal(warp, number, 0, 0, step.value, /*isCopy=*/true);
+    signal(warp, number, 0, 0, step.value, Sender::Copy);
     if (condition)
       return;
   }
@@ -221,7 +239,10 @@ void Machine::fill(Warp &warp, const Step &step) {
 }
 
 void Machine::closeGroup(Warp &warp, unsigned engine) {
-  assert(warp.rare.empty() && "no collective operation stands on a rare path");
+  // How many groups a wait leaves would depend on the path. Waits for accesses
+  // to tensor memory leave none.
+  assert((warp.rare.empty() || engine >= kFirstTensorEngine) &&
+         "no collective operation stands on a rare path");
   warp.groups[engine].push_back(std::move(warp.open[engine]));
   warp.open[engine].clear();
   ++warp.closed[engine];
@@ -248,7 +269,7 @@ void Machine::await(Warp &warp, const Step &step) {
       warp.knows.cause.set(event);
       for (const Access &access : accesses)
         if (access.event == event && access.isAsync)
-          warp.knows.async.set(event);
+          (access.isTensor ? warp.knows.tensor : warp.knows.async).set(event);
     }
     groups.pop_front();
   }

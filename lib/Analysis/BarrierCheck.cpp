@@ -40,6 +40,7 @@ private:
 /// Takes over what a run has found; true if it may go on.
 bool Checker::judge(Machine &machine) {
   report.steps = machine.getSteps();
+  report.assumptions |= machine.getAssumptions();
   if (machine.getUnsupported()) {
     report.unsupported = machine.getUnsupported();
     return false;

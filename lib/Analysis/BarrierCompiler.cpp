@@ -29,7 +29,8 @@ static bool isSynchronisation(Operation *op) {
   return isa<MBarrierInitOp, MBarrierInvalOp, MBarrierFenceInitOp,
              MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
              NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
-             ClusterBarrierOp, gpu::BarrierOp>(op);
+             ClusterBarrierOp, gpu::BarrierOp, Tcgen05FenceOp,
+             CommitOpInterface, TmemReserveOp, TmemDeallocOp>(op);
 }
 
 static bool isControlFlow(Operation *op) {
@@ -53,7 +54,7 @@ static bool isEvent(Operation *op) {
 
 /// True if all that the op does is to compute, or to access global memory.
 static bool isHarmless(Operation *op) {
-  if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp>(op) ||
+  if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp, TmemAllocOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
     return true;
   // A hint on a map.
@@ -117,9 +118,9 @@ void Compiler::require(Operation *op) {
       demand(op, operand);
     if (!isa<BufferType>(type))
       continue;
-    for (Operation *view = operand.getDefiningOp(); view && isBufferView(view);
-         view = cast<ViewLikeOpInterface>(view).getViewSource().getDefiningOp())
-      if (auto slot = dyn_cast<SlotOp>(view))
+    for (auto view = operand.getDefiningOp<ViewLikeOpInterface>(); view;
+         view = view.getViewSource().getDefiningOp<ViewLikeOpInterface>())
+      if (auto slot = dyn_cast<SlotOp>(view.getOperation()))
         demand(op, slot.getIndex());
   }
   if (auto fill = dyn_cast<ChannelUserOpInterface>(op)) {
@@ -277,6 +278,15 @@ std::optional<UnsupportedOp> Compiler::collectMemory() {
         ranges.push_back({int64_t(*alloc.getOffset()),
                           int64_t(*alloc.getOffset()) + *bytes, op});
       }
+    } else if (auto alloc = dyn_cast<TmemAllocOp>(op)) {
+      BufferType type = alloc.getType();
+      int64_t columns = type.getSlotColumns() * type.getNumSlots();
+      if (!alloc.getColumn())
+        unsupported = UnsupportedOp{op, "its columns are not chosen "
+                                        "(attn-allocate-tmem)"};
+      else
+        program.tensorColumns = std::max(program.tensorColumns,
+                                         int64_t(*alloc.getColumn()) + columns);
     } else if (auto array = dyn_cast<MBarrierAllocOp>(op)) {
       uint32_t count = array.getResult().getType().getCount();
       arrays[array.getResult()] = program.arrays.size();
@@ -311,10 +321,12 @@ static void collectUses(const Program &program, const Step &step,
   };
   llvm::for_each(step.args, use);
   use(step.index);
-  if (step.code == Code::Access || step.code == Code::Fill ||
-      step.code == Code::Issue)
-    for (uint32_t access = step.first; access < step.last; ++access)
+  if (step.touchesMemory())
+    for (uint32_t access = step.first; access < step.last; ++access) {
       use(program.accesses[access].index);
+      for (uint32_t ring : program.accesses[access].overlaid)
+        live.set(program.numSlots + 1 + ring);
+    }
   if (step.code == Code::ReadWord)
     use(program.accesses[step.first].index);
   if (step.code == Code::Tile && step.value == kNextTile)
@@ -323,13 +335,14 @@ static void collectUses(const Program &program, const Step &step,
 
 void Compiler::computeLiveness() {
   std::vector<llvm::BitVector> &live = program.live;
-  live.assign(program.steps.size(), llvm::BitVector(program.numSlots + 1));
+  size_t bits = program.numSlots + 1 + program.rings.size();
+  live.assign(program.steps.size(), llvm::BitVector(bits));
   bool changes = true;
   while (changes) {
     changes = false;
     for (size_t i = program.steps.size(); i-- > 0;) {
       const Step &step = program.steps[i];
-      llvm::BitVector now(program.numSlots + 1);
+      llvm::BitVector now(bits);
       if (step.code != Code::Exit && step.code != Code::Jump &&
           step.code != Code::Partition)
         now |= live[i + 1];

@@ -43,6 +43,9 @@ private:
   void emitAsync(AsyncOpInterface op);
   void emitFill(AsyncOpInterface op);
   void emitAccesses(Operation *op);
+  void emitProduct(Operation *op);
+  void emitCommit(CommitOpInterface op);
+  void emitTensorMemory(Operation *op);
   void addAccesses(Operation *op, Step &step);
   void useElement(Operation *op, Value index);
   void copyAll(Operation *op, ValueRange from, ValueRange to);
@@ -62,7 +65,7 @@ private:
   void findDealer();
   SmallVector<Value> sourcesOf(Value value);
   bool reaches(Value from, llvm::function_ref<bool(Value)> isSource,
-               Value stop);
+               llvm::function_ref<bool(Value)> isStop);
   bool isTile(scf::ForOp loop, Value value);
   std::string textOf(Value value, Value induction);
   void classifyTiles();

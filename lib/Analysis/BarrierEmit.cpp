@@ -86,6 +86,10 @@ void Compiler::emitOp(Operation *op) {
     return emitRare(rare);
   if (auto parts = dyn_cast<WarpSpecializeOp>(op))
     return emitPartitions(parts);
+  if (auto commit = dyn_cast<CommitOpInterface>(op))
+    return emitCommit(commit);
+  if (isa<TmemReserveOp, TmemDeallocOp>(op))
+    return emitTensorMemory(op);
   if (isa<ElectOp>(op))
     return emitInSomeThreads(op, Code::Elect);
   if (isa<ClusterLeaderOp>(op))
@@ -334,6 +338,8 @@ void Compiler::emitBarrierOp(Operation *op) {
     step.array = arrays.lookup(wait.getBarriers());
     step.index = slotOf(wait.getIndex());
     step.args = {slotOf(wait.getParity())};
+  } else if (auto fence = dyn_cast<Tcgen05FenceOp>(op)) {
+    step.flag = fence.getKind() == TensorFence::After;
   }
   bool isKnown = llvm::all_of(op->getOperands(), [&](Value operand) {
     return !isa<MBarriersType>(operand.getType()) || arrays.contains(operand);
@@ -361,7 +367,8 @@ void Compiler::emitSynchronisation(Operation *op) {
       {TurnStartOp::getOperationName(), Code::TurnStart},
       {TurnTakeOp::getOperationName(), Code::TurnTake},
       {TurnPassOp::getOperationName(), Code::TurnPass},
-      {FenceProxyOp::getOperationName(), Code::FenceProxy}};
+      {FenceProxyOp::getOperationName(), Code::FenceProxy},
+      {Tcgen05FenceOp::getOperationName(), Code::FenceTensor}};
   StringRef name = op->getName().getStringRef();
   const auto *found = llvm::find_if(
       codes, [&](const auto &entry) { return entry.first == name; });
@@ -392,11 +399,16 @@ void Compiler::addAccesses(Operation *op, Step &step) {
     return success();
   });
   auto footprints = getFootprints(op, countWarps(op));
-  if (failed(footprints))
+  auto tensor = getTensorFootprints(op);
+  if (failed(footprints) || failed(tensor))
     return fail(op, reason);
+  footprints->append(tensor->begin(), tensor->end());
   for (Footprint &footprint : *footprints) {
     AccessInfo info;
     info.footprint = std::move(footprint);
+    info.isExact = !step.isCollective() ||
+                   info.footprint.by == RowParts::Warps ||
+                   info.footprint.by == RowParts::Lanes;
     if (info.footprint.slotIndex)
       info.index = slotOf(info.footprint.slotIndex);
     program.accesses.push_back(std::move(info));
@@ -459,13 +471,55 @@ void Compiler::emitFill(AsyncOpInterface op) {
   }
 }
 
+/// Accesses of the products of the one thread that executes the op.
+void Compiler::emitProduct(Operation *op) {
+  addAccesses(op, emit(Code::Product, op));
+}
+
+/// A signal behind the products of the one thread that executes the op.
+void Compiler::emitCommit(CommitOpInterface op) {
+  auto [barriers, index] = op.getCommitBarrier();
+  assert(&op.getCommittedEngine() == &kTensorProducts &&
+         "one engine has commits that signal");
+  if (!arrays.contains(barriers))
+    return fail(op, "its mbarriers do not come from an attn.mbarrier.alloc");
+  Step &step = emit(Code::Signal, op);
+  step.array = arrays.lookup(barriers);
+  step.index = slotOf(index);
+}
+
+/// The first warp takes columns or gives them back, with a barrier of the CTA
+/// that lets others use them, or comes behind their uses.
+void Compiler::emitTensorMemory(Operation *op) {
+  if (auto dealloc = dyn_cast<TmemDeallocOp>(op)) {
+    emit(Code::FenceTensor, op);
+    emit(Code::CtaBarrier, op);
+    emit(Code::FenceTensor, op).flag = true;
+    emit(Code::LeaveTensor, op).value = dealloc.getColumns();
+    return;
+  }
+  Step &take = emit(Code::TakeTensor, op);
+  take.value = cast<TmemReserveOp>(op).getColumns();
+  addAccesses(op, take);
+  if (unsupportedOp)
+    return;
+  // All read what the first warp has written.
+  AccessInfo read = program.accesses[take.first];
+  emit(Code::CtaBarrier, op);
+  Step &step = emit(Code::Access, op);
+  step.first = program.accesses.size();
+  read.footprint.access.isWrite = false;
+  program.accesses.push_back(std::move(read));
+  step.last = program.accesses.size();
+}
+
 void Compiler::emitAsync(AsyncOpInterface op) {
   const AsyncEngine &engine = op.getAsyncEngine();
   int number = getEngineNumber(engine);
   if (number < 0)
     return fail(op, "the order that its engine keeps is not known");
   if (engine.completion == AsyncEngine::Completion::Barrier)
-    return emitFill(op);
+    return engine.isTensorCore ? emitProduct(op) : emitFill(op);
   if (std::optional<int64_t> pending = op.getAwaitedGroups()) {
     Step &step = emit(Code::Await, op);
     step.dim = number;
@@ -478,7 +532,8 @@ void Compiler::emitAsync(AsyncOpInterface op) {
   bool touches = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BufferType>);
   Step &step = emit(touches ? Code::Issue : Code::Commit, op);
   step.dim = number;
-  step.flag = op.closesGroup();
+  // A wait for accesses to tensor memory is one for all of them.
+  step.flag = op.closesGroup() || unsigned(number) >= kFirstTensorEngine;
   if (op->getNumResults() == 1)
     step.dst = slotOf(op->getResult(0));
   if (touches)
@@ -486,8 +541,9 @@ void Compiler::emitAsync(AsyncOpInterface op) {
 }
 
 int barriers::getEngineNumber(const AsyncEngine &engine) {
-  const AsyncEngine *engines[] = {&kCopyGroups, &kWgmmaGroups, &kBulkStores,
-                                  &kBulkLoads, &kSends};
+  const AsyncEngine *engines[] = {&kCopyGroups,  &kWgmmaGroups,   &kBulkStores,
+                                  &kTensorLoads, &kTensorStores,  &kBulkLoads,
+                                  &kSends,       &kTensorProducts};
   for (auto [number, known] : llvm::enumerate(engines))
     if (known == &engine)
       return number;

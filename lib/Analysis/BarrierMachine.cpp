@@ -15,6 +15,7 @@ Machine::Machine(const Program &program, OrderProfile profile)
   perCta = program.numBarriers + kWarpBarriers;
   barriers.resize(perCta * program.cluster + 1);
   exits.resize(program.cluster);
+  tensors.resize(program.cluster);
   for (int64_t cta = 0; cta < program.cluster; ++cta)
     for (int64_t local = 0; local < program.warps; ++local) {
       Warp &warp = warps.emplace_back();
@@ -59,6 +60,7 @@ void Machine::forget(uint32_t event) {
 void Machine::sweep() {
   for (Warp &warp : warps) {
     warp.knows.remove(dead);
+    warp.products.remove(dead);
     for (Knowledge &knows : warp.rare)
       knows.remove(dead);
   }
@@ -178,6 +180,21 @@ bool Machine::execute(Warp &warp, const Step &step) {
     break;
   case Code::FenceProxy:
     warp.knows.async.join(warp.knows.generic);
+    break;
+  case Code::FenceTensor:
+    fenceTensor(warp, step.flag);
+    break;
+  case Code::TakeTensor:
+    takeTensor(warp, step);
+    break;
+  case Code::LeaveTensor:
+    leaveTensor(warp, step);
+    break;
+  case Code::Product:
+    startProduct(warp, step);
+    break;
+  case Code::Signal:
+    signalProducts(warp, step);
     break;
   case Code::Access:
     accessAll(warp, step);
@@ -339,7 +356,8 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
   case Code::Exit:
     warp.state = Warp::Done;
     exits[warp.cta].join(warp.knows);
-    for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
+    // What is left of tensor memory is seen where its columns are given back.
+    for (unsigned engine = 0; engine < kFirstTensorEngine; ++engine) {
       SmallVector<uint32_t> left(warp.open[engine].begin(),
                                  warp.open[engine].end());
       for (const auto &group : warp.groups[engine])
@@ -347,11 +365,10 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
       for (const Access &access : accesses)
         if (llvm::is_contained(left, access.event))
           report(BarrierFault::Exit, access.step,
-                 llvm::formatv("{0} exits while this access to '{1}' may be in "
-                               "flight",
-                               nameOf(warp),
-                               getBufferName(program->accesses[access.info]
-                                                 .footprint.access.alloc)));
+                 llvm::formatv(
+                     "{0} exits while this access to '{1}' may be in flight",
+                     nameOf(warp),
+                     program->accesses[access.info].footprint.getName()));
     }
     return true;
   default:
@@ -382,9 +399,7 @@ void Machine::endRare(Warp &warp) {
   for (uint32_t event : warp.rareEvents.back())
     made.set(event);
   Knowledge own = warp.knows;
-  own.generic.intersect(made);
-  own.async.intersect(made);
-  own.cause.intersect(made);
+  own.intersect(made);
   warp.knows = warp.rare.back();
   warp.knows.join(own);
   warp.rare.pop_back();
@@ -392,8 +407,14 @@ void Machine::endRare(Warp &warp) {
   warp.rareEvents.pop_back();
   if (!warp.rareEvents.empty())
     warp.rareEvents.back().append(events);
+  // Of what was pending before, a wait on the path is not relied on; what the
+  // path has started is pending behind it.
   for (unsigned engine = kGroupEngines; engine-- > 0;) {
-    warp.groups[engine] = std::move(warp.rareGroups.back());
+    auto before = std::move(warp.rareGroups.back());
     warp.rareGroups.pop_back();
+    for (auto &group : warp.groups[engine])
+      if (llvm::any_of(group, [&](uint32_t event) { return made.test(event); }))
+        before.push_back(std::move(group));
+    warp.groups[engine] = std::move(before);
   }
 }

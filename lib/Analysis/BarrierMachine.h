@@ -10,6 +10,7 @@
 
 #include "BarrierProgram.h"
 #include "EventSet.h"
+#include "attn/Support/Assumption.h"
 #include <deque>
 #include <map>
 
@@ -24,8 +25,9 @@ struct Access {
   uint16_t part = 0; ///< of the footprint
   uint8_t cta = 0;   ///< whose memory
   bool isWrite = false;
-  bool isAsync = false; ///< through the async proxy
-  int64_t base = 0;     ///< bytes from the start of shared memory
+  bool isAsync = false;  ///< through the async proxy
+  bool isTensor = false; ///< to tensor memory
+  int64_t base = 0;      ///< bytes from the start of shared memory
   uint64_t instance = 0;
 };
 
@@ -77,12 +79,17 @@ struct Warp {
   std::vector<int64_t> values;
   std::vector<bool> known;
   Knowledge knows;
+  /// What its products come after, those before them included, and what
+  /// everybody who knows them to be complete may rely on.
+  Knowledge products;
+  /// True once a signal stands behind its products.
+  bool hasSignalled = false;
   /// Of each engine: events of the open group, and of the closed ones that are
   /// not complete, the oldest first.
   SmallVector<uint32_t, 2> open[kGroupEngines];
   std::deque<SmallVector<uint32_t, 2>> groups[kGroupEngines];
   /// Groups that were ever closed.
-  int64_t closed[kGroupEngines] = {0, 0, 0};
+  int64_t closed[kGroupEngines] = {0, 0, 0, 0, 0};
   uint32_t tiles = 0;
   /// On a path that may be left out: what was known at its start.
   std::vector<Knowledge> rare;
@@ -97,6 +104,14 @@ struct Word {
   /// -1: not known yet.
   int64_t reads = 0, expected = -1;
   bool isKnown = true;
+};
+
+/// The columns that a CTA has taken.
+struct TensorMemory {
+  bool isTaken = false;
+  int64_t columns = 0;
+  uint32_t event = 0;
+  uint32_t takeStep = 0, leaveStep = 0;
 };
 
 class Machine {
@@ -130,6 +145,8 @@ public:
   void setBlock(std::array<int64_t, 3> block) { firstBlock = block; }
   void setArgument(Slot slot, int64_t value);
   int64_t countWarps() const { return warps.size(); }
+  /// What the orders seen so far rest on: bit n of assumption n.
+  uint32_t getAssumptions() const { return assumptions; }
 
 private:
   friend class StateKey;
@@ -152,8 +169,11 @@ private:
   bool isUsable(Warp &warp, uint32_t barrier);
   bool knowsCompletion(const EventSet &cause, const Barrier &barrier,
                        unsigned level) const;
-  void signal(Warp &warp, uint32_t barrier, int64_t arrivals, int64_t announced,
-              int64_t bytes, bool isCopy);
+  /// Who lets a signal arrive.
+  enum class Sender { Warp, Copy, Products };
+  /// Returns the signal's event, 0 if something is wrong.
+  uint32_t signal(Warp &warp, uint32_t barrier, int64_t arrivals,
+                  int64_t announced, int64_t bytes, Sender sender);
   void complete(uint32_t barrier);
   void checkSlip(uint32_t number);
   bool wait(Warp &warp, const Step &step);
@@ -179,6 +199,15 @@ private:
   bool findBase(Warp &warp, const AccessInfo &info, int64_t &base);
   void forget(uint32_t event);
 
+  // Tensor memory (BarrierTensor.cpp).
+  void fenceTensor(Warp &warp, bool isBehindWait);
+  void takeTensor(Warp &warp, const Step &step);
+  void leaveTensor(Warp &warp, const Step &step);
+  bool isTensorUsable(Warp &warp, const AccessInfo &info);
+  void startProduct(Warp &warp, const Step &step);
+  void signalProducts(Warp &warp, const Step &step);
+  bool knowsTensor(const Warp &warp, const Access &earlier, const Access &made);
+
   // Events.
   uint32_t newEvent();
   void sweep();
@@ -186,7 +215,8 @@ private:
                        SmallVector<OpNote> notes = {});
   void report(BarrierFault fault, uint32_t step, std::string text,
               SmallVector<OpNote> notes = {});
-  void reportRace(const Access &first, const Access &second, bool isProxy);
+  void reportRace(const Access &first, const Access &second,
+                  BarrierFault fault);
   void fail(uint32_t step, std::string why);
   std::string nameOf(const Warp &warp) const;
   OpNote noteAt(uint32_t step, const Twine &text) const;
@@ -212,6 +242,10 @@ private:
   std::map<std::pair<uint8_t, int64_t>, Word> words;
   std::map<std::pair<uint32_t, uint16_t>, uint64_t> instances;
   std::vector<Knowledge> exits;
+  /// Of each CTA.
+  std::vector<TensorMemory> tensors;
+  void assume(Assumption a) { assumptions |= 1u << unsigned(a); }
+  uint32_t assumptions = 0;
   std::vector<int64_t> tiles;
   uint32_t dealt = 1;
   bool areTilesOver = false;

@@ -139,57 +139,73 @@ bool Machine::knowsCompletion(const EventSet &cause, const Barrier &barrier,
   return false;
 }
 
-void Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
-                     int64_t announced, int64_t bytes, bool isCopy) {
+static StringRef describe(bool isCopy, bool isOfProducts) {
+  return isCopy ? "a copy" : isOfProducts ? "a commit" : "a signal";
+}
+
+uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
+                         int64_t announced, int64_t bytes, Sender sender) {
+  bool isCopy = sender == Sender::Copy;
   Barrier &barrier = barriers[number];
   if (barrier.phase > 0 && !knowsCompletion(warp.knows.cause, barrier, 0)) {
     reportCondition(
         BarrierFault::Attribution, warp.pc,
         llvm::formatv("{0} of {1} for phase {2} of {3} is not ordered after "
                       "the completion of phase {4}: it may count there",
-                      isCopy ? "a copy" : "a signal", nameOf(warp),
-                      barrier.phase, nameOf(number), barrier.phase - 1),
+                      describe(isCopy, sender == Sender::Products),
+                      nameOf(warp), barrier.phase, nameOf(number),
+                      barrier.phase - 1),
         {noteAt(barrier.initStep, "initialised here"),
          noteAt(barrier.lastStep, "the last signal of phase " +
                                       Twine(barrier.phase - 1) + ", by " +
                                       whoIs(barrier.lastWarp) +
                                       ", that a wait has to come behind")});
-    return;
+    return 0;
   }
   uint32_t event = newEvent();
-  bool isRemote = isCopy || number / perCta != warp.cta;
+  bool isOtherCta = number / perCta != warp.cta;
+  bool isRemote = sender != Sender::Warp || isOtherCta;
   signals[event] = {event, warp.pc, uint16_t(&warp - warps.data()), isRemote};
   barrier.signals[0].push_back(event);
   barrier.lastStep = warp.pc;
   barrier.lastWarp = &warp - warps.data();
-  if (isCopy) {
+  if (sender != Sender::Warp) {
     // The copy publishes its own bytes; what its thread did before cannot
     // happen later, but may not be seen.
     barrier.gathering.cause.join(warp.knows.cause);
     barrier.gathering.cause.set(event);
+    if (!isCopy)
+      barrier.gathering.receive(warp.products);
   } else {
     warp.knows.cause.set(event);
-    barrier.gathering.join(warp.knows);
+    barrier.gathering.receive(warp.knows);
+    if (isOtherCta)
+      assume(Assumption::ClusterScope);
   }
   barrier.tx += announced - bytes;
   barrier.pending -= arrivals;
-  if (barrier.pending < 0)
-    return reportCondition(
+  if (barrier.pending < 0) {
+    reportCondition(
         BarrierFault::Count, warp.pc,
         llvm::formatv("phase {0} of {1} expects {2} arrivals, got one more by "
                       "{3}",
                       barrier.phase, nameOf(number), barrier.count,
                       nameOf(warp)),
         {noteAt(barrier.initStep, "initialised here")});
-  if (barrier.pending == 0 && barrier.tx < 0)
-    return reportCondition(
+    return 0;
+  }
+  if (barrier.pending == 0 && barrier.tx < 0) {
+    reportCondition(
         BarrierFault::Count, warp.pc,
         llvm::formatv("phase {0} of {1} gets {2} bytes more than were "
                       "announced for it",
                       barrier.phase, nameOf(number), -barrier.tx),
         {noteAt(barrier.initStep, "initialised here")});
+    return 0;
+  }
   if (barrier.pending == 0 && barrier.tx == 0)
     complete(number);
+  return event;
 }
 
 /// Whoever waits for a phase has waited before the next one completes.
@@ -321,7 +337,7 @@ void Machine::expectOrArrive(Warp &warp, const Step &step) {
     if (!isUsable(warp, number))
       return;
     int64_t bytes = step.code == Code::Expect ? step.value * step.times : 0;
-    signal(warp, number, step.times, bytes, 0, /*isCopy=*/false);
+    signal(warp, number, step.times, bytes, 0, Sender::Warp);
     if (condition)
       return;
   }
@@ -362,7 +378,7 @@ bool Machine::meet(Warp &warp, uint32_t number, int64_t warpCount, bool waits) {
   barrier.lastStep = warp.pc;
   barrier.lastWarp = &warp - warps.data();
   warp.knows.cause.set(event);
-  barrier.gathering.join(warp.knows);
+  barrier.gathering.receive(warp.knows);
   int64_t generation = barrier.phase;
   if (--barrier.pending == 0)
     complete(number);
@@ -451,6 +467,9 @@ void Machine::reportDeadlock() {
 /// its last warp exits.
 void Machine::checkExit() {
   for (int64_t cta = 0; cta < program->cluster; ++cta) {
+    if (tensors[cta].isTaken)
+      report(BarrierFault::Lifetime, tensors[cta].takeStep,
+             "the kernel ends without an attn.tmem.dealloc of these columns");
     const EventSet &known = exits[cta].cause;
     for (uint32_t i = 0; i < program->numBarriers; ++i) {
       const Barrier &barrier = barriers[cta * perCta + i];

@@ -45,13 +45,18 @@ enum class Code : uint8_t {
   TurnTake,
   TurnPass,
   FenceProxy,
-  Access,    ///< accesses by the warp itself
-  Fill,      ///< an asynchronous write that an mbarrier counts
-  Issue,     ///< asynchronous accesses of a group; may close it
-  Commit,    ///< closes a group
-  Await,     ///< waits for groups; args are results that have to be complete
-  ReadWord,  ///< dst = a word of shared memory
-  RareBegin, ///< what follows may be left out, up to RareEnd
+  FenceTensor, ///< before a signal, or with `flag` behind a wait
+  TakeTensor,  ///< the first warp takes `value` columns
+  LeaveTensor, ///< the first warp gives them back
+  Access,      ///< accesses by the warp itself
+  Fill,        ///< an asynchronous write that an mbarrier counts
+  Issue,       ///< asynchronous accesses of a group; may close it
+  Commit,      ///< closes a group
+  Await,       ///< waits for groups; args are results that have to be complete
+  Product,     ///< accesses of the thread's products, which end in their order
+  Signal,      ///< arrives at an mbarrier when these products are complete
+  ReadWord,    ///< dst = a word of shared memory
+  RareBegin,   ///< what follows may be left out, up to RareEnd
   RareEnd,
   Exit
 };
@@ -90,6 +95,15 @@ struct Step {
   uint32_t first = 0, last = 0;
   SmallVector<uint32_t, 4> targets;
   Arithmetic compute;
+
+  bool touchesMemory() const {
+    return code == Code::Access || code == Code::Fill || code == Code::Issue ||
+           code == Code::Product || code == Code::TakeTensor;
+  }
+  /// True if all warps of a partition execute its accesses together.
+  bool isCollective() const {
+    return (code == Code::Access || code == Code::Issue) && args.empty();
+  }
 };
 
 /// A ring's number where there is none.
@@ -107,9 +121,13 @@ struct RingUse {
 /// An access of a step.
 struct AccessInfo {
   Footprint footprint;
+  /// A warp touches all of its part: nobody else shares that out with it.
+  bool isExact = false;
   /// Of the slot, if it goes through one.
   Slot index = kNoSlot;
   uint32_t ring = kNoRing;
+  /// Other rings whose bytes it may touch.
+  SmallVector<uint32_t, 1> overlaid;
 };
 
 struct BarrierArray {
@@ -126,6 +144,8 @@ struct Program {
   std::vector<AccessInfo> accesses;
   SmallVector<BarrierArray> arrays;
   uint32_t numBarriers = 0;
+  /// Columns of tensor memory up to the end of the last allocation.
+  int64_t tensorColumns = 0;
   uint32_t numSlots = 0;
   /// Warps of a CTA, the first of each partition behind each other; without
   /// partitions one entry.
@@ -136,7 +156,8 @@ struct Program {
   /// Arguments that something depends on, of which no value is known.
   SmallVector<std::pair<Slot, unsigned>> arguments;
   /// For each step the values that steps from there on may take; the bit behind
-  /// them says whether one of these steps takes a next tile.
+  /// them says whether one of these steps takes a next tile, and those behind
+  /// it whether one touches the bytes of each ring other than through the ring.
   std::vector<llvm::BitVector> live;
   /// The depths of rings that may be turned, and what values are to them.
   SmallVector<int64_t> rings;
@@ -155,7 +176,9 @@ struct Program {
 };
 
 /// Engines whose groups a warp waits for come first.
-inline constexpr unsigned kGroupEngines = 3;
+inline constexpr unsigned kGroupEngines = 5;
+/// Those of tensor memory, of which a wait leaves nothing, come last.
+inline constexpr unsigned kFirstTensorEngine = 3;
 /// The number of an engine whose order is known, else -1.
 int getEngineNumber(const AsyncEngine &engine);
 

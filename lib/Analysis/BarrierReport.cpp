@@ -1,6 +1,7 @@
 //===- BarrierReport.cpp - What the check of barriers has found -----------===//
 
 #include "attn/Analysis/BarrierReport.h"
+#include "attn/Support/Assumption.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -23,6 +24,8 @@ StringRef attn::stringifyBarrierFault(BarrierFault fault) {
     return "race";
   case BarrierFault::Proxy:
     return "missing proxy fence";
+  case BarrierFault::TensorFence:
+    return "missing tensor fence";
   case BarrierFault::InFlight:
     return "result in flight";
   case BarrierFault::Lifetime:
@@ -31,4 +34,12 @@ StringRef attn::stringifyBarrierFault(BarrierFault fault) {
     return "exit in flight";
   }
   llvm_unreachable("all faults handled");
+}
+
+std::string attn::describeAssumptions(uint32_t bits) {
+  std::string text;
+  for (unsigned number = 1; number <= numAssumptions; ++number)
+    if (bits >> number & 1)
+      text += (text.empty() ? "A" : " A") + std::to_string(number);
+  return text.empty() ? "none" : text;
 }

@@ -37,7 +37,6 @@ private:
   void addCursor(Value value);
   void addIndex(Value index, Value cursor);
   void addBuffer(Value buffer, Value cursor);
-  bool hasOwnBytes(AllocOp alloc);
   void refuse(Value value) { refused.insert(value); }
   void unite(Value a, Value b) { groups.unionSets(key(a), key(b)); }
   void *key(Value value) {
@@ -188,27 +187,6 @@ void RingFinder::collectUses(Value value) {
   }
 }
 
-bool RingFinder::hasOwnBytes(AllocOp alloc) {
-  auto bytes = getAllocBytes(alloc);
-  if (!bytes) {
-    llvm::consumeError(bytes.takeError());
-    return false;
-  }
-  int64_t begin = *alloc.getOffset(), end = begin + *bytes;
-  bool isOwn = true;
-  program.kernel.walk([&](AllocOp other) {
-    auto size = getAllocBytes(other);
-    if (!size) {
-      llvm::consumeError(size.takeError());
-      isOwn = false;
-    } else if (other != alloc) {
-      isOwn &= int64_t(*other.getOffset()) >= end ||
-               int64_t(*other.getOffset()) + *size <= begin;
-    }
-  });
-  return isOwn;
-}
-
 /// What a ring's cursors index is touched through them alone.
 void RingFinder::checkMemory() {
   for (Value array : arrays)
@@ -223,8 +201,6 @@ void RingFinder::checkMemory() {
         refuse(array);
     }
   for (Value alloc : allocs) {
-    if (!hasOwnBytes(cast<AllocOp>(alloc.getDefiningOp())))
-      refuse(alloc);
     for (Operation *user : alloc.getUsers()) {
       bool isIndexed = llvm::any_of(user->getOperands(), [&](Value operand) {
         return indices.contains(operand) &&
@@ -304,6 +280,19 @@ void RingFinder::judge() {
   }
 }
 
+/// Whether the bytes of two allocs are the same, as far as they are touched.
+static bool mayOverlap(const Footprint &a, const Footprint &b) {
+  auto endOf = [](const Footprint &footprint) {
+    int64_t end = 0;
+    for (const auto &part : footprint.parts)
+      if (!part.empty())
+        end = std::max(end, part.back().end);
+    return footprint.getStart() + end +
+           footprint.slotBytes * (footprint.numSlots - 1);
+  };
+  return a.getStart() < endOf(b) && b.getStart() < endOf(a);
+}
+
 void RingFinder::assign(llvm::function_ref<Slot(Value)> slotOf) {
   llvm::DenseMap<void *, uint32_t> numbers;
   auto ringOf = [&](Value value) -> uint32_t {
@@ -330,10 +319,17 @@ void RingFinder::assign(llvm::function_ref<Slot(Value)> slotOf) {
     if (arrays.contains(array.op.getResult()))
       array.ring = ringOf(array.op.getResult());
   for (AccessInfo &info : program.accesses) {
-    Value alloc = AllocOp(info.footprint.access.alloc).getResult();
+    Value alloc = info.footprint.getMemory();
     if (allocs.contains(alloc))
       info.ring = ringOf(alloc);
   }
+  // Bytes that a ring has in common with something else.
+  for (AccessInfo &info : program.accesses)
+    for (const AccessInfo &other : program.accesses)
+      if (other.ring != kNoRing && other.ring != info.ring &&
+          !llvm::is_contained(info.overlaid, other.ring) &&
+          mayOverlap(info.footprint, other.footprint))
+        info.overlaid.push_back(other.ring);
 }
 
 void Compiler::findRings() {

@@ -28,12 +28,16 @@ static bool isBlockNumber(Value value) {
   return value.getDefiningOp<gpu::BlockIdOp>() != nullptr;
 }
 
+static bool isNothing(Value) { return false; }
+
 /// The integers and groups that a value is computed from, directly.
 SmallVector<Value> Compiler::sourcesOf(Value value) {
   SmallVector<Value> sources(flow.lookup(value));
   Operation *def = value.getDefiningOp();
   if (!def || isa<InFlightType>(value.getType())) {
     // A product is a new group, whatever it is computed from.
+  } else if (tileValues.contains(def)) {
+    // How many tiles come first does not depend on the block.
   } else if (auto branch = dyn_cast<scf::IfOp>(def)) {
     // Which way control went decides which of its values a branch has.
     sources.push_back(branch.getCondition());
@@ -51,14 +55,14 @@ SmallVector<Value> Compiler::sourcesOf(Value value) {
   return sources;
 }
 
-/// Whether `from` is computed from a source, other than through `stop`.
+/// Whether `from` is computed from a source, other than through a stop.
 bool Compiler::reaches(Value from, llvm::function_ref<bool(Value)> isSource,
-                       Value stop) {
+                       llvm::function_ref<bool(Value)> isStop) {
   SmallVector<Value> worklist = {from};
   llvm::DenseSet<Value> seen;
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
-    if (value == stop || !seen.insert(value).second)
+    if (isStop(value) || !seen.insert(value).second)
       continue;
     if (isSource(value))
       return true;
@@ -74,9 +78,10 @@ bool Compiler::isTile(scf::ForOp loop, Value value) {
   auto isSource = [&](Value source) {
     return source == induction || isBlockNumber(source);
   };
+  auto isValue = [&](Value other) { return other == value; };
   return llvm::none_of(roots, [&](const auto &root) {
     return loop->isProperAncestor(root.first) &&
-           reaches(root.second, isSource, value);
+           reaches(root.second, isSource, isValue);
   });
 }
 
@@ -111,8 +116,8 @@ void Compiler::findTileFor(scf::ForOp loop) {
   // CTAs that share tiles stand in a row.
   if (program.grid[1] > 1 || program.grid[2] > 1)
     return;
-  if (!reaches(loop.getLowerBound(), isBlockNumber, {}) &&
-      !reaches(loop.getUpperBound(), isBlockNumber, {}))
+  if (!reaches(loop.getLowerBound(), isBlockNumber, isNothing) &&
+      !reaches(loop.getUpperBound(), isBlockNumber, isNothing))
     return;
   Value tile;
   if (isTile(loop, loop.getInductionVar()))
@@ -123,7 +128,7 @@ void Compiler::findTileFor(scf::ForOp loop) {
       tile = op.getResult(0);
   // What goes on in other steps is a loop within a tile.
   if (!tile || !reaches(tile == loop.getInductionVar() ? loop.getStep() : tile,
-                        isGridSize, {}))
+                        isGridSize, isNothing))
     return;
   Value induction = loop.getInductionVar();
   std::string text;
@@ -141,7 +146,7 @@ void Compiler::findTileFor(scf::ForOp loop) {
 void Compiler::findTileWhile(scf::WhileOp loop) {
   for (auto [init, argument] :
        llvm::zip(loop.getInits(), loop.getBeforeArguments())) {
-    if (!isDemanded(argument) || !reaches(init, isBlockNumber, {}))
+    if (!isDemanded(argument) || !reaches(init, isBlockNumber, isNothing))
       continue;
     std::string text = "first " + textOf(init, {});
     if (tileValues.contains(loop) || (!tileText.empty() && tileText != text))
@@ -165,7 +170,7 @@ void Compiler::findDealer() {
     else if (auto fill = dyn_cast<ChannelUserOpInterface>(op))
       dealt = fill.getFilledElement().second;
     if (!dealt || !needed.contains(op) || !dealt.getDefiningOp() ||
-        !reaches(dealt, isCounter, {}))
+        !reaches(dealt, isCounter, isNothing))
       return;
     if (!tiles.empty())
       return fail(op, "tiles are dealt in more than one place");
@@ -276,7 +281,7 @@ SmallVector<Value> Compiler::collectKeys(Operation *loop) {
     SmallVector<Value> worklist = {root};
     while (!worklist.empty()) {
       Value value = worklist.pop_back_val();
-      if (!seen.insert(value).second || !reaches(value, isTileValue, {}))
+      if (!seen.insert(value).second || !reaches(value, isTileValue, isNothing))
         continue;
       Operation *def = value.getDefiningOp();
       if (value == tile ||
@@ -369,17 +374,21 @@ void Compiler::classifyTiles() {
 void Compiler::classifyBlocks() {
   program.blocks = {{0, 0, 0}};
   SmallVector<Value> keys;
+  auto isTile = [&](Value value) {
+    return llvm::any_of(tileValues,
+                        [&](const auto &tile) { return tile.second == value; });
+  };
   llvm::DenseSet<Value> seen;
   for (auto &[op, root] : roots) {
     bool isInTile = llvm::any_of(tileValues, [op = op](const auto &tile) {
       return tile.first->isAncestor(op);
     });
-    if (isInTile || !reaches(root, isBlockNumber, {}))
+    if (isInTile || !reaches(root, isBlockNumber, isTile))
       continue;
     SmallVector<Value> worklist = {root};
     while (!worklist.empty()) {
       Value value = worklist.pop_back_val();
-      if (!seen.insert(value).second || !reaches(value, isBlockNumber, {}))
+      if (!seen.insert(value).second || !reaches(value, isBlockNumber, isTile))
         continue;
       Operation *def = value.getDefiningOp();
       if (def && def->getNumRegions() == 0 &&

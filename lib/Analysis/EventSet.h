@@ -60,22 +60,32 @@ struct Knowledge {
   EventSet async;
   /// What cannot happen any more, whether or not its memory may be seen.
   EventSet cause;
+  /// With its own accesses to tensor memory.
+  EventSet tensor;
+  /// What a fence has handed over of tensor memory, or will, once it stands
+  /// behind a wait.
+  EventSet handed;
 
   void join(const Knowledge &other) {
+    receive(other);
+    tensor.join(other.tensor);
+  }
+  /// Takes over what a signal carries.
+  void receive(const Knowledge &other) {
     generic.join(other.generic);
     async.join(other.async);
     cause.join(other.cause);
+    handed.join(other.handed);
+  }
+  void intersect(const EventSet &events) {
+    for (EventSet *set : {&generic, &async, &cause, &tensor, &handed})
+      set->intersect(events);
   }
   void remove(const EventSet &events) {
-    generic.remove(events);
-    async.remove(events);
-    cause.remove(events);
+    for (EventSet *set : {&generic, &async, &cause, &tensor, &handed})
+      set->remove(events);
   }
-  void clear() {
-    generic.clear();
-    async.clear();
-    cause.clear();
-  }
+  void clear() { *this = Knowledge(); }
 };
 
 } // namespace mlir::attn::barriers

@@ -40,6 +40,7 @@ private:
            m.program->live[warp.pc].test(m.program->numSlots);
   }
 
+  bool isShared(uint32_t ring) const;
   void turnRings();
   int64_t turnSlot(uint32_t ring, int64_t slot) const;
   int64_t turnParity(uint32_t ring, int64_t slot, int64_t parity) const;
@@ -66,9 +67,12 @@ private:
 void StateKey::dropAccesses() {
   for (size_t i = 0; i < m.accesses.size();) {
     uint32_t event = m.accesses[i].event;
+    bool isTensor = m.accesses[i].isTensor;
     bool isKnown = llvm::all_of(m.warps, [&](const Warp &warp) {
+      const Knowledge &knows = warp.knows;
       return warp.state == Warp::Done ||
-             (warp.knows.generic.test(event) && warp.knows.async.test(event));
+             (isTensor ? knows.tensor.test(event) && knows.handed.test(event)
+                       : knows.generic.test(event) && knows.async.test(event));
     });
     if (!isKnown) {
       ++i;
@@ -118,13 +122,27 @@ static int64_t getPosition(int64_t cursor, int64_t depth) {
          depth * (cursor >> kParityShift & 1);
 }
 
+/// Whether something other than a ring's cursors has touched its bytes, or may.
+bool StateKey::isShared(uint32_t ring) const {
+  const Program &program = *m.program;
+  for (const Warp &warp : m.warps)
+    if (warp.state != Warp::Done &&
+        program.live[warp.pc].test(program.numSlots + 1 + ring))
+      return true;
+  return llvm::any_of(m.accesses, [&](const Access &access) {
+    return llvm::is_contained(program.accesses[access.info].overlaid, ring);
+  });
+}
+
 /// A ring is turned back to where the first cursor that still matters stands.
 void StateKey::turnRings() {
   turns.assign(m.program->rings.size(), 0);
   SmallVector<bool> isTurned(turns.size(), false);
+  for (uint32_t ring = 0; ring < turns.size(); ++ring)
+    isTurned[ring] = isShared(ring);
   for (const Warp &warp : m.warps)
     for (unsigned slot : m.program->live[warp.pc].set_bits()) {
-      if (slot == m.program->numSlots || !warp.known[slot] ||
+      if (slot >= m.program->numSlots || !warp.known[slot] ||
           warp.state == Warp::Done)
         continue;
       const RingUse &use = m.program->ringUses[slot];
@@ -176,7 +194,7 @@ int64_t StateKey::turnBase(const Access &access) const {
   const AccessInfo &info = m.program->accesses[access.info];
   if (info.ring == kNoRing)
     return access.base;
-  int64_t start = *AllocOp(info.footprint.access.alloc).getOffset();
+  int64_t start = info.footprint.getStart();
   int64_t bytes = info.footprint.slotBytes;
   return start + turnSlot(info.ring, (access.base - start) / bytes) * bytes;
 }
@@ -201,10 +219,11 @@ void StateKey::orderBarriers() {
 /// True for steps of which the warps of a partition write a part each.
 bool StateKey::sharesWork(uint32_t number) const {
   const Step &step = m.program->steps[number];
-  if (step.code != Code::Access && step.code != Code::Issue)
+  if (!step.isCollective())
     return false;
   for (uint32_t access = step.first; access < step.last; ++access)
-    if (m.program->accesses[access].footprint.isWrite())
+    if (m.program->accesses[access].footprint.isWrite() &&
+        !m.program->accesses[access].isExact)
       return true;
   return false;
 }
@@ -311,6 +330,10 @@ void StateKey::addKnowledge(const Knowledge &knows) {
   addSet(knows.generic);
   addSet(knows.async);
   addSet(knows.cause);
+  if (m.program->tensorColumns == 0)
+    return;
+  addSet(knows.tensor);
+  addSet(knows.handed);
 }
 
 void StateKey::addEvents(ArrayRef<uint32_t> events) {
@@ -327,7 +350,7 @@ void StateKey::addWarp(const Warp &warp) {
   if (mayTakeTile(warp))
     add(m.tiles.size() - warp.tiles);
   for (unsigned slot : m.program->live[warp.pc].set_bits()) {
-    if (slot == m.program->numSlots)
+    if (slot >= m.program->numSlots)
       continue;
     add(warp.known[slot]);
     if (!warp.known[slot])
@@ -347,6 +370,10 @@ void StateKey::addWarp(const Warp &warp) {
       addEvents(group);
   }
   addKnowledge(warp.knows);
+  if (m.program->tensorColumns != 0) {
+    addKnowledge(warp.products);
+    add(warp.hasSignalled);
+  }
 }
 
 /// Words in the order of the turned rings.
@@ -356,7 +383,7 @@ void StateKey::addWords() {
     Access access;
     access.base = place.second;
     for (auto [number, info] : llvm::enumerate(m.program->accesses)) {
-      int64_t start = *AllocOp(info.footprint.access.alloc).getOffset();
+      int64_t start = info.footprint.getStart();
       int64_t end = start + info.footprint.slotBytes * info.footprint.numSlots;
       if (info.ring == kNoRing || access.base < start || access.base >= end)
         continue;
@@ -382,6 +409,11 @@ std::string StateKey::make() {
   orderBarriers();
   addAccesses();
   addBarriers();
+  for (const TensorMemory &tensor : m.tensors) {
+    add(tensor.columns);
+    add(tensor.isTaken);
+    number(tensor.event);
+  }
   add(order.size());
   uint32_t last = m.tiles.size();
   for (const Warp &warp : m.warps) {

@@ -2,6 +2,7 @@
 
 #include "attn/Analysis/TensorFences.h"
 #include "ForwardWalk.h"
+#include "attn/Analysis/Footprint.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -83,28 +84,15 @@ struct ColumnRange {
 
 /// The columns that a view shows.
 static ColumnRange getColumns(Value buffer) {
-  auto type = cast<BufferType>(buffer.getType());
-  int64_t columns = type.getSlotColumns() * type.getNumSlots(), first = 0;
-  while (Operation *def = buffer.getDefiningOp()) {
-    if (auto alloc = dyn_cast<TmemAllocOp>(def))
-      return {alloc, first, first + columns};
-    if (auto slice = dyn_cast<TmemSliceOp>(def)) {
-      int64_t bits = slice.getType().getElementType().getIntOrFloatBitWidth();
-      first += slice.getColumn() * bits / 32;
-    } else if (auto field = dyn_cast<TmemFieldOp>(def)) {
-      first += field.findField().getFirst();
-    } else if (auto slot = dyn_cast<SlotOp>(def)) {
-      BufferType ring = slot.getSource().getType();
-      std::optional<int64_t> index = getConstantIntValue(slot.getIndex());
-      first = index ? first + *index * ring.getSlotColumns() : 0;
-      if (!index)
-        columns = ring.getSlotColumns() * ring.getNumSlots();
-    } else {
-      break;
-    }
-    buffer = cast<ViewLikeOpInterface>(def).getViewSource();
-  }
-  return {};
+  TensorColumns shown = findTensorColumns(buffer);
+  if (!shown.alloc || !shown.slot)
+    return {shown.alloc, shown.first, shown.first + shown.count};
+  BufferType ring = shown.slot.getSource().getType();
+  std::optional<int64_t> index = getConstantIntValue(shown.slot.getIndex());
+  if (!index)
+    return {shown.alloc, 0, ring.getSlotColumns() * ring.getNumSlots()};
+  int64_t first = shown.first + *index * ring.getSlotColumns();
+  return {shown.alloc, first, first + shown.count};
 }
 
 /// The buffer in tensor memory that an op touches.

@@ -41,6 +41,7 @@ enum class BarrierFault {
   Deadlock,
   Race,
   Proxy,
+  TensorFence,
   InFlight,
   Lifetime,
   Exit
@@ -74,6 +75,9 @@ struct BarrierReport {
   std::optional<UnsupportedOp> unsupported;
   /// Why the check ended early.
   std::string bound;
+  /// What the proof rests on beyond the PTX manual: bit n of assumption n of
+  /// docs/Simulator.md.
+  uint32_t assumptions = 0;
   /// Warps of a cluster, steps that they took, states at the start of a tile,
   /// kinds of tiles by their trip counts, tiles in a row that were followed.
   int64_t warps = 0;
@@ -84,6 +88,9 @@ struct BarrierReport {
   int64_t blocks = 0;
   int64_t tiles = 0;
 };
+
+/// Such as "A1 A4", or "none".
+std::string describeAssumptions(uint32_t bits);
 
 } // namespace mlir::attn
 

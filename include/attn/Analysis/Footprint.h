@@ -2,7 +2,9 @@
 //
 // `SharedAccess` says what all threads of an op touch together. A footprint is
 // cut finer: by the slot, whose index is known when the access happens, and by
-// the rows that belong to a warpgroup or, of a multicast, to a CTA.
+// the rows that belong to a warpgroup or, of a multicast, to a CTA. Cells of
+// tensor memory are bytes of a range of their own, which no byte of shared
+// memory is in.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,11 +35,16 @@ enum class RowParts {
   /// A part of each warpgroup of the partition, the first one the first.
   Warpgroups,
   /// A part of each CTA of a cluster, which all CTAs get.
-  CTAs
+  CTAs,
+  /// Of tensor memory the lanes that a warp reaches, by its number in the CTA
+  /// modulo 4. It touches all of them.
+  Lanes
 };
 
 struct Footprint {
+  /// Of tensor memory without alloc.
   SharedAccess access;
+  TmemAllocOp tensorAlloc;
   /// Bytes from the start of the alloc, for slot 0, of each part.
   SmallVector<SmallVector<ByteRange, 1>, 1> parts;
   RowParts by = RowParts::Whole;
@@ -48,6 +55,12 @@ struct Footprint {
   int64_t numSlots = 1;
 
   bool isWrite() const { return access.isWrite; }
+  bool isTensor() const { return bool(tensorAlloc); }
+  /// The result of the alloc.
+  Value getMemory() const;
+  /// Where the alloc begins, once it has its place.
+  int64_t getStart() const;
+  StringRef getName() const;
   const AsyncEngine *getEngine() const { return access.engine; }
 };
 
@@ -56,9 +69,27 @@ struct Footprint {
 llvm::Expected<SmallVector<ByteRange, 1>>
 getRowBytes(BufferType type, int64_t first, int64_t count);
 
-/// The footprints of an op's accesses, each cut into its parts: for an op in a
-/// partition of `warps` warps. An error at an op that getSharedAccesses
-/// refuses.
+/// Columns of an allocation of tensor memory, as a view shows them.
+struct TensorColumns {
+  TmemAllocOp alloc;
+  /// From the start of the slot, or of the allocation without one.
+  int64_t first = 0;
+  int64_t count = 0;
+  /// The slot that the view goes through, if it does.
+  SlotOp slot;
+};
+
+/// What a buffer shows; without alloc if it does not come from an
+/// attn.tmem_alloc through views.
+TensorColumns findTensorColumns(Value buffer);
+
+/// The footprints of an op's accesses to tensor memory. An error at an op whose
+/// buffer does not come from an allocation.
+FailureOr<SmallVector<Footprint, 2>> getTensorFootprints(Operation *op);
+
+/// The footprints of an op's accesses to shared memory, each cut into its
+/// parts: for an op in a partition of `warps` warps. An error at an op that
+/// getSharedAccesses refuses.
 FailureOr<SmallVector<Footprint, 2>> getFootprints(Operation *op,
                                                    int64_t warps);
 

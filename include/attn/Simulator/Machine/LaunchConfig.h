@@ -3,6 +3,7 @@
 #ifndef ATTN_SIMULATOR_MACHINE_LAUNCHCONFIG_H
 #define ATTN_SIMULATOR_MACHINE_LAUNCHCONFIG_H
 
+#include "attn/Support/Assumption.h"
 #include "attn/Support/Progress.h"
 #include <array>
 #include <cstdint>
@@ -10,6 +11,9 @@
 #include <vector>
 
 namespace mlir::attn::sim {
+
+using attn::Assumption;
+using attn::numAssumptions;
 
 /// In which order ready warps and pending engine operations advance.
 enum class Schedule {
@@ -29,23 +33,6 @@ enum class AsyncTiming {
 /// Which orderings count (docs/Simulator.md): `Isa` takes what the PTX manual
 /// orders, `Hw` adds the closed list of assumptions that shipped kernels use.
 enum class Profile { Isa, Hw };
-
-/// The assumptions that `Hw` grants, as docs/Simulator.md numbers them.
-enum class Assumption : uint8_t {
-  MmaOrder = 1,        ///< A1: products of a thread execute in issue order
-  CommitOrder = 2,     ///< A2: commits of a thread arrive in issue order
-  LoadUse = 3,         ///< A3: a used tcgen05.ld has read its cells
-  ClusterScope = 4,    ///< A4: default-scope signals reach the cluster
-  NoTensorFence = 5,   ///< A5: waits order tcgen05 without its fences
-  NoProxyFenceWar = 6, ///< A6: generic access, signal, asynchronous overwrite
-  WarpLockstep = 7,    ///< A7: lanes of a warp see each other's shared memory
-  SameValue = 8,       ///< A8: warps may store the same value
-  LateSignal = 9,      ///< A9: signals to an invalidated mbarrier are lost
-  CopyProxy = 10,      ///< A10: finished cp.async writes reach the async proxy
-  MovedResult = 11,    ///< A11: a move of an accumulator waits for its product
-  OwnWait = 12,        ///< A12: a warp may wait for its wgmma groups alone
-};
-constexpr unsigned numAssumptions = 12;
 
 /// Everything that one launch needs.
 struct LaunchConfig {

@@ -81,6 +81,14 @@ void Tcgen05MmaOp::getEffects(
   effects.emplace_back(MemoryEffects::Write::get(), TensorAccesses::get());
 }
 
+const AsyncEngine &Tcgen05CommitOp::getCommittedEngine() {
+  return kTensorProducts;
+}
+
+std::pair<Value, Value> Tcgen05CommitOp::getCommitBarrier() {
+  return {getBarriers(), getIndex()};
+}
+
 LogicalResult Tcgen05CommitOp::verify() {
   if ((*this)->getParentOfType<ElectOp>())
     return success();

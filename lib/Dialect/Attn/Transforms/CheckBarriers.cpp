@@ -77,6 +77,7 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
                                       .function(kernel.getName()))
       << remark::add("synchronisation is proved for all tiles")
       << remark::metric("profile", profile.getValue())
+      << remark::metric("assumptions", describeAssumptions(report.assumptions))
       << remark::metric("warps", report.warps)
       << remark::metric("tile-kinds", report.classes)
       << remark::metric("block-kinds", report.blocks)

@@ -505,3 +505,26 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @signal(%done: !attn.mbarriers<1>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    attn.elect {
+      // expected-warning @below {{cannot be checked: its mbarriers do not come from an attn.mbarrier.alloc}}
+      attn.tcgen05.commit %done[%c0] : !attn.mbarriers<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @columns(%s: !attn.buffer<128x32xf32, #attn.tmem<m = 128>, tmem>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-warning @below {{cannot be checked: 'attn.tmem.load' op expected a buffer that comes from an attn.tmem_alloc through views}}
+    %f = attn.tmem.load %s : !attn.buffer<128x32xf32, #attn.tmem<m = 128>, tmem> -> !attn.inflight<128x32xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>
+    gpu.return
+  }
+}

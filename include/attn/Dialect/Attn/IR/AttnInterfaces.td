@@ -69,6 +69,21 @@ class Attn_AsyncBy<string engine>
 class AttnAsync<string engine>
     : TraitList<[Attn_AsyncOpInterface, Attn_AsyncBy<engine>]>;
 
+def Attn_CommitOpInterface : OpInterface<"CommitOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    A signal that comes when the asynchronous accesses that the executing thread
+    has started through one engine are complete: an mbarrier gets one arrival.
+    Accesses and commits of a thread end in the order of their ops.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns what carries out the accesses.",
+      "const ::mlir::attn::AsyncEngine &", "getCommittedEngine">,
+    InterfaceMethod<"Returns the barriers and the index of the one that is signalled.",
+      "::std::pair<::mlir::Value, ::mlir::Value>", "getCommitBarrier">,
+  ];
+}
+
 def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{

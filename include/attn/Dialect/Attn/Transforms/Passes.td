@@ -480,14 +480,17 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
       another one for it, and nobody waits for ever;
     - no two accesses to the same bytes, one of them a write, are without order,
       the fences between generic and asynchronous ones included;
+    - accesses to the same cells of tensor memory are ordered by waits for loads,
+      stores and products and by the fences around signals;
     - a result is used after its product is complete, an mbarrier between its
-      initialisation and its invalidation, and a CTA exits when nothing is on its
-      way to it.
+      initialisation and its invalidation, tensor memory while it is taken, and a
+      CTA exits when nothing is on its way to it.
 
     Tiles are told apart by the trip counts that they lead to. Where the states in
     which a tile starts are all seen, the kernel is *proved*, for any number of
     tiles in any order; up to a limit it is *checked up to* that many. A remark
-    says which, with numbers. The first thing that is wrong is an error at the op
+    says which, with numbers and with the assumptions beyond the PTX manual that
+    the proof rests on (docs/Simulator.md). The first thing that is wrong is an error at the op
     that is, with notes at those that it should have been ordered with.
 
     What the analysis does not know (an op of unknown effects on shared memory, a
