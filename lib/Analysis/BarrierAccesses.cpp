@@ -13,15 +13,21 @@ static StringRef describe(const Access &access) {
   return access.isWrite ? "write" : "read";
 }
 
+/// Puts an access where its slot is.
+void Machine::moveTo(Access &access, int64_t base) const {
+  ArrayRef<ByteRange> ranges =
+      program->accesses[access.info].footprint.parts[access.part];
+  access.base = base;
+  access.hull = {base + ranges.front().begin, base + ranges.back().end};
+}
+
 bool Machine::overlap(const Access &a, const Access &b) const {
-  if (a.cta != b.cta)
+  if (a.cta != b.cta || a.hull.end <= b.hull.begin ||
+      b.hull.end <= a.hull.begin)
     return false;
   ArrayRef<ByteRange> ofA = program->accesses[a.info].footprint.parts[a.part];
   ArrayRef<ByteRange> ofB = program->accesses[b.info].footprint.parts[b.part];
   int64_t shift = b.base - a.base;
-  if (ofA.back().end <= ofB.front().begin + shift ||
-      ofB.back().end + shift <= ofA.front().begin)
-    return false;
   for (ByteRange one : ofA)
     for (ByteRange two : ofB)
       if (one.begin < two.end + shift && two.begin + shift < one.end)
@@ -73,7 +79,9 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
   bool isExact = program->accesses[made.info].isExact;
   for (size_t i = 0; i < accesses.size();) {
     const Access &earlier = accesses[i];
-    if (!overlap(earlier, made)) {
+    // Reads of two warps neither conflict nor stand for each other.
+    bool matters = earlier.isWrite || made.isWrite || earlier.warp == made.warp;
+    if (!matters || !overlap(earlier, made)) {
       ++i;
       continue;
     }
@@ -148,7 +156,8 @@ bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
 uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   const AccessInfo &info = program->accesses[number];
   Access made;
-  if (!findBase(warp, info, made.base))
+  int64_t base = 0;
+  if (!findBase(warp, info, base))
     return 0;
   made.isTensor = info.footprint.isTensor();
   if (made.isTensor && !isTensorUsable(warp, info))
@@ -177,6 +186,7 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
     break;
   }
   made.part = std::min<size_t>(made.part, info.footprint.parts.size() - 1);
+  moveTo(made, base);
   made.instance = instances[{warp.pc, made.warp}];
   checkAccess(warp, made);
   made.event = newEvent();
@@ -187,11 +197,13 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
 }
 
 /// A word that is overwritten has been read as often as it will be.
-void Machine::writeWord(uint8_t cta, int64_t base, int64_t value) {
+void Machine::writeWord(uint8_t cta, int64_t base, int64_t value,
+                        uint32_t step) {
   auto [word, isNew] = words.try_emplace({cta, base});
   if (!isNew)
     word->second.expected = word->second.reads;
   word->second.value = value;
+  word->second.step = step;
   word->second.isKnown = true;
   word->second.reads = 0;
 }
@@ -205,7 +217,8 @@ void Machine::accessAll(Warp &warp, const Step &step) {
     warp.knows.cause.set(event);
     if (!step.args.empty() && step.args[0] != kNoSlot &&
         warp.known[step.args[0]])
-      writeWord(warp.cta, accesses.back().base, warp.values[step.args[0]]);
+      writeWord(warp.cta, accesses.back().base, warp.values[step.args[0]],
+                warp.pc);
   }
   ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
 }
@@ -229,7 +242,8 @@ void Machine::fill(Warp &warp, const Step &step) {
         barrier.gathering.async.set(event);
       barrier.gathering.cause.set(event);
       if (!step.args.empty() && warp.known[step.args[0]])
-        writeWord(cta, accesses.back().base, warp.values[step.args[0]]);
+        writeWord(cta, accesses.back().base, warp.values[step.args[0]],
+                  warp.pc);
     }
     signal(warp, number, 0, 0, step.value, Sender::Copy);
     if (condition)

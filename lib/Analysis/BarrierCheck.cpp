@@ -2,13 +2,15 @@
 //
 // From each state in which warps wait for a tile, the run goes on with a tile
 // of each kind, and with none. Where no new state comes up any more, all tiles
-// in all orders have been seen.
+// in all orders have been seen. States that differ only in what is known are
+// joined to one in which the least is known; where that is too little for a
+// proof, all are told apart.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/BarrierCheck.h"
 #include "StateKey.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <deque>
 
@@ -25,14 +27,19 @@ public:
   BarrierReport run();
 
 private:
-  void explore(Machine start);
+  void exploreAll(bool joins);
+  void explore(Machine start, bool joins);
   bool judge(Machine &machine);
   bool finish(Machine machine);
+  bool hasEnded() const {
+    return report.witness || report.unsupported || !report.bound.empty();
+  }
 
   const Program &program;
   const BarrierCheckOptions &options;
   BarrierReport report;
-  llvm::StringSet<> seen;
+  /// Some state stood for others that knew more.
+  bool hasJoined = false;
 };
 
 } // namespace
@@ -69,11 +76,60 @@ bool Checker::finish(Machine machine) {
   return judge(machine);
 }
 
-void Checker::explore(Machine start) {
-  struct State {
-    Machine machine;
-    int64_t tiles;
-  };
+namespace {
+
+/// A state to go on from.
+struct State {
+  Machine machine;
+  int64_t tiles;
+  /// Of its places, and how often more was joined to them by then.
+  size_t number, version;
+};
+
+/// The states that have come up.
+class KnownStates {
+public:
+  explicit KnownStates(bool joins) : joins(joins) {}
+  /// Puts a state in `states` unless one that is there stands for it.
+  void add(Machine machine, int64_t tiles, std::deque<State> &states);
+  /// True if another one stands for it meanwhile.
+  bool isReplaced(const State &state) const {
+    return summaries[state.number].second != state.version;
+  }
+  bool hasJoined() const { return anyJoined; }
+
+private:
+  bool joins, anyJoined = false;
+  llvm::StringMap<size_t> numbers;
+  /// With how often they have changed.
+  std::vector<std::pair<StateSummary, size_t>> summaries;
+};
+
+} // namespace
+
+void KnownStates::add(Machine machine, int64_t tiles,
+                      std::deque<State> &states) {
+  StateKey key(machine);
+  const StateSummary &summary = key.summarise();
+  auto [number, isNew] = numbers.try_emplace(
+      joins ? summary.places : summary.getText(), summaries.size());
+  if (isNew) {
+    summaries.push_back({joins ? summary : StateSummary(), 0});
+  } else {
+    if (!joins)
+      return;
+    auto &[joined, version] = summaries[number->second];
+    if (!joined.join(summary))
+      return;
+    ++version;
+    anyJoined = true;
+    key.weaken(joined);
+  }
+  size_t version = summaries[number->second].second;
+  states.push_back({std::move(machine), tiles, number->second, version});
+}
+
+void Checker::explore(Machine start, bool joins) {
   std::deque<State> states;
   start.run();
   if (!judge(start))
@@ -82,48 +138,62 @@ void Checker::explore(Machine start) {
     finish(std::move(start));
     return;
   }
-  seen.clear();
-  seen.insert(makeStateKey(start));
-  states.push_back({std::move(start), 0});
+  KnownStates known(joins);
+  known.add(std::move(start), 0, states);
   while (!states.empty()) {
     State state = std::move(states.front());
     states.pop_front();
+    if (known.isReplaced(state))
+      continue;
     ++report.states;
     report.tiles = std::max(report.tiles, state.tiles);
     state.machine.setSteps(report.steps);
     if (!finish(state.machine))
-      return;
+      break;
     for (int64_t tile : program.tileNumbers) {
       Machine next = state.machine;
       next.setSteps(report.steps);
       next.addTile(tile);
       next.run();
       if (!judge(next))
-        return;
+        break;
       if (!next.wantsTile()) {
         next.reportDeadlock();
         judge(next);
-        return;
+        break;
       }
-      if (seen.insert(makeStateKey(next)).second)
-        states.push_back({std::move(next), state.tiles + 1});
+      known.add(std::move(next), state.tiles + 1, states);
     }
+    if (hasEnded())
+      break;
   }
+  hasJoined |= known.hasJoined();
 }
 
-BarrierReport Checker::run() {
-  report.classes = program.tileNumbers.size();
-  report.blocks = program.blocks.size();
+void Checker::exploreAll(bool joins) {
   for (std::array<int64_t, 3> block : program.blocks) {
     Machine start(program, options.profile);
     start.setLimit(options.limit);
     start.setSteps(report.steps);
     start.setBlock(block);
     report.warps = start.countWarps();
-    explore(std::move(start));
-    if (report.witness || report.unsupported || !report.bound.empty())
+    explore(std::move(start), joins);
+    if (hasEnded())
       break;
   }
+}
+
+BarrierReport Checker::run() {
+  exploreAll(/*joins=*/true);
+  // What is wrong in a state that stands for several may be right in each.
+  if (hasJoined && (report.witness || report.unsupported)) {
+    int64_t steps = report.steps;
+    report = BarrierReport();
+    report.steps = steps;
+    exploreAll(/*joins=*/false);
+  }
+  report.classes = program.tileNumbers.size();
+  report.blocks = program.blocks.size();
   if (report.witness)
     report.verdict = BarrierVerdict::Witness;
   else if (report.unsupported)

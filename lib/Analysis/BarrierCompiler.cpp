@@ -393,6 +393,7 @@ std::optional<UnsupportedOp> Compiler::run() {
       program.groupSlots.set(slot);
   program.dealsTiles = !tiles.empty();
   findRings();
+  findDecisions();
   computeLiveness();
   return std::nullopt;
 }

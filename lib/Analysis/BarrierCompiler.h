@@ -71,9 +71,17 @@ private:
   void classifyTiles();
   void classifyBlocks();
   void enumerateTiles(Operation *loop, llvm::SetVector<int64_t> &numbers);
-  SmallVector<Value> collectKeys(Operation *loop);
+  /// A value that tells tiles apart, or what is decided of it.
+  struct TileKey {
+    Value value;
+    std::optional<Decision> decision;
+  };
+  SmallVector<TileKey> collectKeys(Operation *loop);
 
   void computeLiveness();
+
+  // Decisions (BarrierDecisions.cpp).
+  void findDecisions();
 
   // Rings (BarrierRings.cpp).
   void findRings();

@@ -50,7 +50,8 @@ uint32_t Machine::newEvent() {
 void Machine::forget(uint32_t event) {
   if (event == 0)
     return;
-  signals.erase(event);
+  if (event < signals.size())
+    signals[event] = Signal();
   dead.set(event);
   deadEvents.push_back(event);
 }
@@ -63,6 +64,15 @@ void Machine::sweep() {
     warp.products.remove(dead);
     for (Knowledge &knows : warp.rare)
       knows.remove(dead);
+    auto isDead = [&](uint32_t event) { return dead.test(event); };
+    for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
+      llvm::erase_if(warp.open[engine], isDead);
+      for (auto &group : warp.groups[engine])
+        llvm::erase_if(group, isDead);
+    }
+    for (auto &groups : warp.rareGroups)
+      for (auto &group : groups)
+        llvm::erase_if(group, isDead);
   }
   for (Barrier &barrier : barriers) {
     barrier.gathering.remove(dead);

@@ -28,6 +28,7 @@ struct Access {
   bool isAsync = false;  ///< through the async proxy
   bool isTensor = false; ///< to tensor memory
   int64_t base = 0;      ///< bytes from the start of shared memory
+  ByteRange hull;        ///< all bytes of it, from there too
   uint64_t instance = 0;
 };
 
@@ -104,6 +105,8 @@ struct Word {
   /// -1: not known yet.
   int64_t reads = 0, expected = -1;
   bool isKnown = true;
+  /// The step that wrote it.
+  uint32_t step = 0;
 };
 
 /// The columns that a CTA has taken.
@@ -187,6 +190,7 @@ private:
   // Accesses (BarrierAccesses.cpp).
   uint32_t makeAccess(Warp &warp, uint32_t info, uint8_t cta);
   void checkAccess(Warp &warp, const Access &made);
+  void moveTo(Access &access, int64_t base) const;
   bool overlap(const Access &a, const Access &b) const;
   bool isWithin(const Access &a, const Access &b) const;
   void accessAll(Warp &warp, const Step &step);
@@ -195,7 +199,7 @@ private:
   void closeGroup(Warp &warp, unsigned engine);
   void await(Warp &warp, const Step &step);
   void readWord(Warp &warp, const Step &step);
-  void writeWord(uint8_t cta, int64_t base, int64_t value);
+  void writeWord(uint8_t cta, int64_t base, int64_t value, uint32_t step);
   bool findBase(Warp &warp, const AccessInfo &info, int64_t &base);
   void forget(uint32_t event);
 
@@ -233,7 +237,12 @@ private:
   uint32_t perCta = 0;
   std::vector<Access> accesses;
   /// Signals that may still be on their way, by event.
-  std::map<uint32_t, Signal> signals;
+  std::vector<Signal> signals;
+  void addSignal(const Signal &signal) {
+    if (signals.size() <= signal.event)
+      signals.resize(signal.event + 1);
+    signals[signal.event] = signal;
+  }
   std::vector<uint32_t> freeEvents;
   EventSet dead;
   std::vector<uint32_t> deadEvents;

@@ -165,7 +165,7 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
   uint32_t event = newEvent();
   bool isOtherCta = number / perCta != warp.cta;
   bool isRemote = sender != Sender::Warp || isOtherCta;
-  signals[event] = {event, warp.pc, uint16_t(&warp - warps.data()), isRemote};
+  addSignal({event, warp.pc, uint16_t(&warp - warps.data()), isRemote});
   barrier.signals[0].push_back(event);
   barrier.lastStep = warp.pc;
   barrier.lastWarp = &warp - warps.data();
@@ -373,7 +373,7 @@ bool Machine::meet(Warp &warp, uint32_t number, int64_t warpCount, bool waits) {
     return false;
   }
   uint32_t event = newEvent();
-  signals[event] = {event, warp.pc, uint16_t(&warp - warps.data()), false};
+  addSignal({event, warp.pc, uint16_t(&warp - warps.data()), false});
   barrier.signals[0].push_back(event);
   barrier.lastStep = warp.pc;
   barrier.lastWarp = &warp - warps.data();
@@ -480,14 +480,13 @@ void Machine::checkExit() {
       if (!knowsCompletion(known, barrier, 0))
         open.append(barrier.signals[1].begin(), barrier.signals[1].end());
       for (uint32_t event : open) {
-        auto found = signals.find(event);
-        if (found == signals.end() || !found->second.isRemote ||
-            known.test(event))
+        const Signal &found = signals[event];
+        if (!found.isRemote || known.test(event))
           continue;
-        report(BarrierFault::Exit, found->second.step,
+        report(BarrierFault::Exit, found.step,
                llvm::formatv("the CTA may have exited when this signal of {0} "
                              "comes to {1}",
-                             whoIs(found->second.warp),
+                             whoIs(found.warp),
                              nameOf(uint32_t(cta * perCta + i))),
                {noteAt(barrier.initStep, "initialised here"),
                 noteAt(program->steps.size() - 1,

@@ -130,6 +130,20 @@ struct AccessInfo {
   SmallVector<uint32_t, 1> overlaid;
 };
 
+/// A comparison with a constant.
+struct Decision {
+  /// The op that compares: two of them with the same name are not the same.
+  Operation *op = nullptr;
+  Arithmetic compute;
+  int64_t constant = 0;
+
+  bool decide(int64_t value) const;
+  bool operator==(const Decision &other) const { return op == other.op; }
+};
+
+/// The decision that an op makes of a value, if it does nothing else.
+std::optional<Decision> getDecision(Operation *op, Value compared);
+
 struct BarrierArray {
   MBarrierAllocOp op;
   /// Number of the first barrier among those of a CTA.
@@ -162,6 +176,8 @@ struct Program {
   /// The depths of rings that may be turned, and what values are to them.
   SmallVector<int64_t> rings;
   std::vector<RingUse> ringUses;
+  /// Values that matter by these decisions only; none for others.
+  std::vector<SmallVector<Decision, 1>> decisions;
   /// Values that are numbers of groups.
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.

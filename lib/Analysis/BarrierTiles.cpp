@@ -266,33 +266,84 @@ std::optional<int64_t> Numbers::compute(Value value) {
   return result.integer;
 }
 
+/// True for what stands for the tile: its value, and in the body of a while
+/// loop what that is there.
+static bool isTileNumber(Operation *op, Value tile, Value value) {
+  if (value == tile)
+    return true;
+  auto loop = dyn_cast<scf::WhileOp>(op);
+  return loop && llvm::any_of(llvm::zip(loop.getConditionOp().getArgs(),
+                                        loop.getAfterArguments()),
+                              [&](auto pair) {
+                                return std::get<0>(pair) == tile &&
+                                       std::get<1>(pair) == value;
+                              });
+}
+
+static void setTile(Numbers &values, Operation *op, Value tile,
+                    int64_t number) {
+  values.set(tile, number);
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    for (Value argument : loop.getAfterArguments())
+      if (isTileNumber(op, tile, argument))
+        values.set(argument, number);
+}
+
 /// The values at the top of a tile's body that are computed from the tile, and
-/// that what matters is computed from.
-SmallVector<Value> Compiler::collectKeys(Operation *loop) {
+/// that what matters is computed from. What comes from the tile before has been
+/// computed there.
+SmallVector<Compiler::TileKey> Compiler::collectKeys(Operation *loop) {
   Value tile = tileValues.lookup(loop);
   auto isTileValue = [&](Value value) { return value == tile; };
   Block *body = isa<scf::ForOp>(loop) ? cast<scf::ForOp>(loop).getBody()
                                       : cast<scf::WhileOp>(loop).getAfterBody();
-  llvm::SetVector<Value> keys;
-  llvm::DenseSet<Value> seen;
+  llvm::DenseMap<Value, bool> carried;
+  auto isCarried = [&](Value value) {
+    auto [known, isNew] = carried.try_emplace(value);
+    if (isNew) {
+      bool isFromBefore = reaches(
+          value,
+          [&](Value source) {
+            auto argument = dyn_cast<BlockArgument>(source);
+            return argument && argument.getOwner() == body &&
+                   !isTileNumber(loop, tile, source);
+          },
+          isTileValue);
+      carried[value] = isFromBefore;
+      return isFromBefore;
+    }
+    return known->second;
+  };
+  SmallVector<TileKey> keys;
+  llvm::DenseSet<std::pair<Value, Operation *>> seen;
   for (auto &[op, root] : roots) {
     if (!loop->isProperAncestor(op))
       continue;
-    SmallVector<Value> worklist = {root};
+    SmallVector<TileKey> worklist = {{root, std::nullopt}};
     while (!worklist.empty()) {
-      Value value = worklist.pop_back_val();
-      if (!seen.insert(value).second || !reaches(value, isTileValue, isNothing))
+      TileKey key = worklist.pop_back_val();
+      Operation *decides = key.decision ? key.decision->op : nullptr;
+      if (!seen.insert({key.value, decides}).second ||
+          !reaches(key.value, isTileValue, isNothing))
         continue;
-      Operation *def = value.getDefiningOp();
-      if (value == tile ||
-          (def && def->getBlock() == body && def->getNumRegions() == 0)) {
-        keys.insert(value);
+      Operation *def = key.value.getDefiningOp();
+      if (key.value == tile ||
+          (def && def->getBlock() == body && def->getNumRegions() == 0 &&
+           !isCarried(key.value))) {
+        keys.push_back(key);
         continue;
       }
-      llvm::append_range(worklist, sourcesOf(value));
+      for (Value source : sourcesOf(key.value)) {
+        // What is decided of a copy is decided of what is copied.
+        std::optional<Decision> decision = getDecision(def, source);
+        bool isCopy = llvm::is_contained(flow.lookup(key.value), source);
+        worklist.push_back({source, decision ? decision
+                                    : isCopy ? key.decision
+                                             : std::nullopt});
+      }
     }
   }
-  return keys.takeVector();
+  return keys;
 }
 
 /// The numbers of all tiles that some CTA of the grid may take.
@@ -346,22 +397,28 @@ void Compiler::classifyTiles() {
     return;
   program.numTiles = numbers.size();
   // Values that are computed in the same way count once.
-  SmallVector<std::pair<Value, Value>> keys;
+  SmallVector<TileKey> keys;
   llvm::StringSet<> texts;
   for (auto &[loop, tile] : tileValues)
-    for (Value key : collectKeys(loop))
-      if (texts.insert(textOf(key, tile)).second)
-        keys.push_back({key, tile});
+    for (const TileKey &key : collectKeys(loop)) {
+      std::string text = textOf(key.value, tile);
+      if (key.decision)
+        text += textOf(key.decision->op->getResult(0), {});
+      if (texts.insert(text).second)
+        keys.push_back(key);
+    }
   std::map<std::vector<int64_t>, int64_t> kinds;
   for (int64_t number : numbers) {
     std::vector<int64_t> key;
     for (int64_t rank = 0; rank < program.cluster; ++rank) {
       Numbers values(program, {rank, 0, 0});
       for (auto &[loop, tile] : tileValues)
-        values.set(tile, number);
-      for (auto &[value, tile] : keys)
+        setTile(values, loop, tile, number);
+      for (const TileKey &of : keys) {
         // What cannot be computed tells all tiles apart.
-        key.push_back(values.get(value).value_or(number));
+        int64_t value = values.get(of.value).value_or(number);
+        key.push_back(of.decision ? of.decision->decide(value) : value);
+      }
     }
     kinds.try_emplace(key, number);
   }

@@ -25,6 +25,10 @@ public:
       words.resize(event / 64 + 1);
     words[event / 64] |= uint64_t(1) << event % 64;
   }
+  void reset(uint32_t event) {
+    if (event / 64 < words.size())
+      words[event / 64] &= ~(uint64_t(1) << event % 64);
+  }
   void join(const EventSet &other) {
     if (other.words.size() > words.size())
       words.resize(other.words.size());

@@ -12,57 +12,6 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-namespace mlir::attn::barriers {
-
-class StateKey {
-public:
-  explicit StateKey(Machine &machine) : m(machine) {}
-  std::string make();
-
-private:
-  void dropAccesses();
-  void dropWords();
-  void number(uint32_t event);
-  bool sharesWork(uint32_t step) const;
-  int64_t bytesOf(const Access &access) const;
-  void addAccesses();
-  void addBarriers();
-  void addWarp(const Warp &warp);
-  void addKnowledge(const Knowledge &knows);
-  void addSet(const EventSet &set);
-  void addEvents(ArrayRef<uint32_t> events);
-  void add(int64_t value) {
-    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
-  }
-  int64_t instanceBase(uint32_t step, uint16_t warp) const;
-  bool mayTakeTile(const Warp &warp) const {
-    return warp.state != Warp::Done &&
-           m.program->live[warp.pc].test(m.program->numSlots);
-  }
-
-  bool isShared(uint32_t ring) const;
-  void turnRings();
-  int64_t turnSlot(uint32_t ring, int64_t slot) const;
-  int64_t turnParity(uint32_t ring, int64_t slot, int64_t parity) const;
-  int64_t turnValue(const Warp &warp, unsigned slot) const;
-  int64_t turnBase(const Access &access) const;
-  void orderBarriers();
-  void addWords();
-
-  Machine &m;
-  std::string key;
-  /// How far each ring is turned back.
-  SmallVector<int64_t> turns;
-  /// The numbers of the barriers in the order of the turned rings, the other
-  /// way around, and what is added to their phases.
-  std::vector<uint32_t> barrierOrder, barrierPlace;
-  std::vector<uint8_t> barrierParity;
-  /// The events in their new order.
-  std::vector<uint32_t> order;
-};
-
-} // namespace mlir::attn::barriers
-
 /// An access that everybody may rely on with all that comes does not matter.
 void StateKey::dropAccesses() {
   for (size_t i = 0; i < m.accesses.size();) {
@@ -84,8 +33,13 @@ void StateKey::dropAccesses() {
   }
 }
 
-/// A word that was read as often as it will be is not read again.
+/// A word that was read as often as it will be is not read again. In its first
+/// life it is read as often as others that the same op writes.
 void StateKey::dropWords() {
+  for (auto &[place, word] : m.words)
+    for (auto &[other, known] : m.words)
+      if (word.expected < 0 && known.step == word.step)
+        word.expected = known.expected;
   for (auto &[place, word] : m.words)
     if (word.reads == word.expected) {
       word.isKnown = false;
@@ -95,7 +49,7 @@ void StateKey::dropWords() {
 
 void StateKey::number(uint32_t event) {
   if (event != 0)
-    order.push_back(event);
+    others.push_back(event);
 }
 
 /// Executions of a step are the same one if they have the same number among the
@@ -160,6 +114,13 @@ int64_t StateKey::turnSlot(uint32_t ring, int64_t slot) const {
   return part + (slot % depth + 2 * depth - turns[ring]) % depth;
 }
 
+/// The slot that `turnSlot` makes `slot` of.
+int64_t StateKey::turnSlotOn(uint32_t ring, int64_t slot) const {
+  int64_t depth = m.program->rings[ring];
+  int64_t part = slot / depth * depth;
+  return part + (slot % depth + turns[ring]) % depth;
+}
+
 /// The parity of what is in a slot, as seen from the turned ring.
 int64_t StateKey::turnParity(uint32_t ring, int64_t slot,
                              int64_t parity) const {
@@ -171,6 +132,13 @@ int64_t StateKey::turnParity(uint32_t ring, int64_t slot,
 int64_t StateKey::turnValue(const Warp &warp, unsigned slot) const {
   const RingUse &use = m.program->ringUses[slot];
   int64_t value = warp.values[slot];
+  if (ArrayRef<Decision> decisions = m.program->decisions[slot];
+      use.kind == RingUse::None && !decisions.empty()) {
+    int64_t outcomes = 0;
+    for (const Decision &decision : decisions)
+      outcomes = 2 * outcomes + decision.decide(value);
+    return outcomes;
+  }
   if (use.kind == RingUse::None)
     return value;
   int64_t depth = m.program->rings[use.ring];
@@ -245,32 +213,67 @@ int64_t StateKey::bytesOf(const Access &access) const {
   return -1;
 }
 
+/// The groups of accesses that are pending.
+void StateKey::findGroups() {
+  for (auto [number, warp] : llvm::enumerate(m.warps))
+    for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
+      int64_t first = int64_t(number * kGroupEngines + engine) << 16;
+      size_t count = warp.groups[engine].size();
+      for (uint32_t event : warp.open[engine])
+        groupOf[event] = first + 1;
+      for (auto [index, group] : llvm::enumerate(warp.groups[engine]))
+        for (uint32_t event : group)
+          groupOf[event] = first + 2 + (count - index);
+    }
+}
+
+AccessKey StateKey::describe(const Access &access) const {
+  bool isShared = sharesWork(access.step);
+  int64_t instance = 0;
+  // An execution that all warps have behind them is none that comes.
+  if (isShared)
+    instance = std::max<int64_t>(
+        int64_t(access.instance) - instanceBase(access.step, access.warp), -1);
+  // Which op read does not matter, only what.
+  return {access.cta,
+          turnBase(access),
+          bytesOf(access),
+          access.warp,
+          access.isWrite,
+          access.isAsync,
+          isShared ? access.step : -1,
+          instance,
+          groupOf.lookup(access.event)};
+}
+
+/// Who knows an event.
+llvm::BitVector StateKey::knowersOf(uint32_t event) const {
+  llvm::BitVector knowers(sets.size());
+  for (auto [index, set] : llvm::enumerate(sets))
+    if (set->test(event))
+      knowers.set(index);
+  return knowers;
+}
+
+/// Two accesses that are the same are as one of which is known what is known of
+/// both.
 void StateKey::addAccesses() {
-  auto describe = [&](const Access &access) {
-    bool isShared = sharesWork(access.step);
-    int64_t instance = 0;
-    // An execution that all warps have behind them is none that comes.
-    if (isShared)
-      instance = std::max<int64_t>(int64_t(access.instance) -
-                                       instanceBase(access.step, access.warp),
-                                   -1);
-    // Which op read does not matter, only what.
-    return std::array<int64_t, 8>{access.cta,
-                                  turnBase(access),
-                                  bytesOf(access),
-                                  access.warp,
-                                  access.isWrite,
-                                  access.isAsync,
-                                  isShared ? access.step : -1,
-                                  instance};
-  };
-  llvm::stable_sort(m.accesses, [&](const Access &a, const Access &b) {
-    return describe(a) < describe(b);
-  });
-  for (const Access &access : m.accesses) {
-    number(access.event);
-    for (int64_t value : describe(access))
-      add(value);
+  for (size_t i = 0; i < m.accesses.size();) {
+    const Access &access = m.accesses[i];
+    auto [found, isNew] = summary.accesses.try_emplace(describe(access));
+    StateSummary::Known &known = found->second;
+    llvm::BitVector knowers = knowersOf(access.event);
+    if (isNew) {
+      known.access = access;
+      known.knowers = std::move(knowers);
+      ++i;
+      continue;
+    }
+    known.knowers &= knowers;
+    setKnowers(known.access.event, known.knowers);
+    m.forget(access.event);
+    m.accesses[i] = m.accesses.back();
+    m.accesses.pop_back();
   }
   for (auto &[place, count] : m.instances) {
     if (!sharesWork(place.first))
@@ -314,35 +317,6 @@ void StateKey::addBarriers() {
   }
 }
 
-void StateKey::addSet(const EventSet &set) {
-  int64_t word = 0;
-  for (auto [index, event] : llvm::enumerate(order)) {
-    word |= int64_t(set.test(event)) << index % 64;
-    if (index % 64 == 63) {
-      add(word);
-      word = 0;
-    }
-  }
-  add(word);
-}
-
-void StateKey::addKnowledge(const Knowledge &knows) {
-  addSet(knows.generic);
-  addSet(knows.async);
-  addSet(knows.cause);
-  if (m.program->tensorColumns == 0)
-    return;
-  addSet(knows.tensor);
-  addSet(knows.handed);
-}
-
-void StateKey::addEvents(ArrayRef<uint32_t> events) {
-  EventSet set;
-  for (uint32_t event : events)
-    set.set(event);
-  addSet(set);
-}
-
 void StateKey::addWarp(const Warp &warp) {
   add(warp.state);
   add(warp.pc);
@@ -363,17 +337,30 @@ void StateKey::addWarp(const Warp &warp) {
       value = std::min<int64_t>(warp.closed[1] - value, warp.groups[1].size());
     add(value);
   }
-  for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
-    addEvents(warp.open[engine]);
+  for (unsigned engine = 0; engine < kGroupEngines; ++engine)
     add(warp.groups[engine].size());
-    for (const auto &group : warp.groups[engine])
-      addEvents(group);
+  add(warp.rare.size());
+  add(warp.hasSignalled);
+}
+
+/// All sets of events, in an order that is the same in states with one text.
+void StateKey::collectSets() {
+  auto collect = [&](Knowledge &knows) {
+    sets.append({&knows.generic, &knows.async, &knows.cause});
+    if (m.program->tensorColumns != 0)
+      sets.append({&knows.tensor, &knows.handed});
+  };
+  for (Warp &warp : m.warps) {
+    collect(warp.knows);
+    if (m.program->tensorColumns != 0)
+      collect(warp.products);
   }
-  addKnowledge(warp.knows);
-  if (m.program->tensorColumns != 0) {
-    addKnowledge(warp.products);
-    add(warp.hasSignalled);
+  for (uint32_t number : barrierOrder) {
+    collect(m.barriers[number].gathering);
+    collect(m.barriers[number].published);
   }
+  for (Knowledge &knows : m.exits)
+    collect(knows);
 }
 
 /// Words in the order of the turned rings.
@@ -401,12 +388,14 @@ void StateKey::addWords() {
   }
 }
 
-std::string StateKey::make() {
+const StateSummary &StateKey::summarise() {
   dropAccesses();
   dropWords();
   m.sweep();
   turnRings();
   orderBarriers();
+  collectSets();
+  findGroups();
   addAccesses();
   addBarriers();
   for (const TensorMemory &tensor : m.tensors) {
@@ -414,28 +403,100 @@ std::string StateKey::make() {
     add(tensor.isTaken);
     number(tensor.event);
   }
-  add(order.size());
   uint32_t last = m.tiles.size();
   for (const Warp &warp : m.warps) {
     addWarp(warp);
     if (mayTakeTile(warp))
       last = std::min(last, warp.tiles);
   }
-  for (uint32_t number : barrierOrder) {
-    addKnowledge(m.barriers[number].gathering);
-    addKnowledge(m.barriers[number].published);
-  }
-  for (const Knowledge &knows : m.exits)
-    addKnowledge(knows);
   // Tiles that somebody has not come to yet.
   for (size_t i = last; i < m.tiles.size(); ++i)
     add(m.tiles[i]);
   if (m.program->dealsTiles)
     add(m.tiles.size() - m.dealt);
   addWords();
-  return std::move(key);
+  for (uint32_t event : others)
+    summary.others.push_back(knowersOf(event));
+  return summary;
 }
 
-std::string barriers::makeStateKey(Machine &machine) {
-  return StateKey(machine).make();
+//===----------------------------------------------------------------------===//
+// States that stand for others
+//===----------------------------------------------------------------------===//
+
+bool StateSummary::join(const StateSummary &other) {
+  bool changes = false;
+  auto meet = [&](llvm::BitVector &knowers, const llvm::BitVector &more) {
+    llvm::BitVector both = knowers;
+    both &= more;
+    changes |= both != knowers;
+    knowers = std::move(both);
+  };
+  for (auto [event, more] : llvm::zip_equal(others, other.others))
+    meet(event, more);
+  for (const auto &[key, known] : other.accesses) {
+    auto [found, isNew] = accesses.try_emplace(key, known);
+    changes |= isNew;
+    if (!isNew)
+      meet(found->second.knowers, known.knowers);
+  }
+  return changes;
+}
+
+std::string StateSummary::getText() const {
+  std::string text = places;
+  auto addKnowers = [&](const llvm::BitVector &knowers) {
+    for (uintptr_t word : knowers.getData())
+      text.append(reinterpret_cast<const char *>(&word), sizeof(word));
+  };
+  for (const auto &[key, known] : accesses) {
+    text.append(reinterpret_cast<const char *>(key.data()), sizeof(key));
+    addKnowers(known.knowers);
+  }
+  for (const llvm::BitVector &knowers : others)
+    addKnowers(knowers);
+  return text;
+}
+
+void StateKey::setKnowers(uint32_t event, const llvm::BitVector &knowers) {
+  for (auto [index, set] : llvm::enumerate(sets))
+    if (knowers.test(index))
+      set->set(event);
+    else
+      set->reset(event);
+}
+
+/// The state of the machine may be any that the summary stands for.
+void StateKey::weaken(const StateSummary &joined) {
+  for (auto [event, knowers] : llvm::zip_equal(others, joined.others))
+    setKnowers(event, knowers);
+  for (const auto &[key, known] : joined.accesses) {
+    auto own = summary.accesses.find(key);
+    if (own != summary.accesses.end()) {
+      setKnowers(own->second.access.event, known.knowers);
+      continue;
+    }
+    Access access = known.access;
+    const AccessInfo &info = m.program->accesses[access.info];
+    // Where it lies with the rings as they stand here.
+    if (info.ring != kNoRing) {
+      int64_t start = info.footprint.getStart();
+      int64_t bytes = info.footprint.slotBytes;
+      m.moveTo(access,
+               start + turnSlotOn(info.ring, (key[1] - start) / bytes) * bytes);
+    }
+    access.event = m.newEvent();
+    setKnowers(access.event, known.knowers);
+    m.accesses.push_back(access);
+    if (int64_t group = key.back()) {
+      Warp &warp = m.warps[(group >> 16) / kGroupEngines];
+      unsigned engine = (group >> 16) % kGroupEngines;
+      int64_t place = group & 0xffff;
+      if (place == 1)
+        warp.open[engine].push_back(access.event);
+      else
+        warp.groups[engine][warp.groups[engine].size() - (place - 2)].push_back(
+            access.event);
+    }
+  }
 }

@@ -7,10 +7,91 @@
 
 namespace mlir::attn::barriers {
 
-/// Drops what cannot matter any more from a state that waits for a tile, and
-/// writes what is left as text. States with the same text take the same steps
-/// from there on, with the same verdicts.
-std::string makeStateKey(Machine &machine);
+/// What an access is, whenever it was: with the same key, the same conflicts.
+/// The second number is where it begins in turned rings, the last one the group
+/// that it is pending in.
+using AccessKey = std::array<int64_t, 9>;
+
+/// A state that waits for a tile: where everybody is, and who knows what.
+/// States with the same places and the same knowledge take the same steps from
+/// there on, with the same verdicts. With less knowledge, or with more accesses
+/// that matter, a state takes the same steps too, and what is right from there
+/// on is right from the other one.
+struct StateSummary {
+  struct Known {
+    Access access;
+    /// A bit for each set of events.
+    llvm::BitVector knowers;
+  };
+  /// Places in the program, values, what barriers have counted.
+  std::string places;
+  std::map<AccessKey, Known> accesses;
+  /// Of other events, who knows each.
+  std::vector<llvm::BitVector> others;
+
+  /// Stands for a state of the same places as well; false if it did before.
+  bool join(const StateSummary &other);
+  std::string getText() const;
+};
+
+/// Takes a state apart.
+class StateKey {
+public:
+  explicit StateKey(Machine &machine) : m(machine) {}
+  /// Drops what cannot matter any more.
+  const StateSummary &summarise();
+  /// Takes from the machine what `joined`, which stands for its state, does not
+  /// know. Behind `summarise`.
+  void weaken(const StateSummary &joined);
+
+private:
+  void dropAccesses();
+  void dropWords();
+  void number(uint32_t event);
+  bool sharesWork(uint32_t step) const;
+  int64_t bytesOf(const Access &access) const;
+  AccessKey describe(const Access &access) const;
+  llvm::BitVector knowersOf(uint32_t event) const;
+  void setKnowers(uint32_t event, const llvm::BitVector &knowers);
+  void findGroups();
+  void collectSets();
+  void addAccesses();
+  void addBarriers();
+  void addWarp(const Warp &warp);
+  void add(int64_t value) {
+    summary.places.append(reinterpret_cast<const char *>(&value),
+                          sizeof(value));
+  }
+  int64_t instanceBase(uint32_t step, uint16_t warp) const;
+  bool mayTakeTile(const Warp &warp) const {
+    return warp.state != Warp::Done &&
+           m.program->live[warp.pc].test(m.program->numSlots);
+  }
+
+  bool isShared(uint32_t ring) const;
+  void turnRings();
+  int64_t turnSlot(uint32_t ring, int64_t slot) const;
+  int64_t turnSlotOn(uint32_t ring, int64_t slot) const;
+  int64_t turnParity(uint32_t ring, int64_t slot, int64_t parity) const;
+  int64_t turnValue(const Warp &warp, unsigned slot) const;
+  int64_t turnBase(const Access &access) const;
+  void orderBarriers();
+  void addWords();
+
+  Machine &m;
+  StateSummary summary;
+  /// How far each ring is turned back.
+  SmallVector<int64_t> turns;
+  /// The numbers of the barriers in the order of the turned rings, the other
+  /// way around, and what is added to their phases.
+  std::vector<uint32_t> barrierOrder, barrierPlace;
+  std::vector<uint8_t> barrierParity;
+  SmallVector<EventSet *> sets;
+  /// The events that are no accesses, in an order that follows from what they
+  /// are.
+  std::vector<uint32_t> others;
+  llvm::DenseMap<uint32_t, int64_t> groupOf;
+};
 
 } // namespace mlir::attn::barriers
 
