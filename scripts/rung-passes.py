@@ -72,6 +72,7 @@ CASES = {
     "self_load": f"{Q}f16 --chip=sm_90a --schedule=self_load",
     "self_load causal": f"{Q}bf16 --chip=sm_90a --schedule=self_load --causal",
     "self_load e4m3": "-q 1x1x160x64xf8E4M3FN --chip=sm_90a --schedule=self_load --v-transposed",
+    "ws_columns": "-q 1x1x80x264xf16 --kv-len=150 --causal --chip=sm_90a --schedule=ws_columns",
 }  # fmt: skip
 
 
