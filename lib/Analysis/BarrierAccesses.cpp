@@ -285,7 +285,7 @@ void Machine::await(Warp &warp, const Step &step) {
         if (access.event == event && access.isAsync)
           (access.isTensor ? warp.knows.tensor : warp.knows.async).set(event);
     }
-    groups.pop_front();
+    groups.erase(groups.begin());
   }
   int64_t complete = warp.closed[step.dim] - groups.size();
   for (Slot slot : step.args) {

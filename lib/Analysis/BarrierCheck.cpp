@@ -20,6 +20,37 @@ using namespace mlir::attn::barriers;
 
 namespace {
 
+/// A state to go on from.
+struct State {
+  Machine machine;
+  int64_t tiles;
+  /// Of its places, and how often more was joined to them by then.
+  size_t number, version;
+};
+
+/// The states that have come up.
+class KnownStates {
+public:
+  explicit KnownStates(bool joins) : joins(joins) {}
+  /// Puts a state in `states` unless one that is there stands for it.
+  void add(Machine machine, int64_t tiles, std::deque<State> &states);
+  /// True if another one stands for it meanwhile.
+  bool isReplaced(const State &state) const {
+    return summaries[state.number].second != state.version;
+  }
+  bool hasJoined() const { return anyJoined; }
+
+private:
+  bool joins, anyJoined = false;
+  llvm::StringMap<size_t> numbers;
+  /// With how often they have changed.
+  std::vector<std::pair<StateSummary, size_t>> summaries;
+};
+
+} // namespace
+
+namespace {
+
 class Checker {
 public:
   Checker(const Program &program, const BarrierCheckOptions &options)
@@ -29,6 +60,8 @@ public:
 private:
   void exploreAll(bool joins);
   void explore(Machine start, bool joins);
+  void addTiles(const State &state, KnownStates &known,
+                std::deque<State> &states);
   bool judge(Machine &machine);
   bool finish(Machine machine);
   bool hasEnded() const {
@@ -76,37 +109,6 @@ bool Checker::finish(Machine machine) {
   return judge(machine);
 }
 
-namespace {
-
-/// A state to go on from.
-struct State {
-  Machine machine;
-  int64_t tiles;
-  /// Of its places, and how often more was joined to them by then.
-  size_t number, version;
-};
-
-/// The states that have come up.
-class KnownStates {
-public:
-  explicit KnownStates(bool joins) : joins(joins) {}
-  /// Puts a state in `states` unless one that is there stands for it.
-  void add(Machine machine, int64_t tiles, std::deque<State> &states);
-  /// True if another one stands for it meanwhile.
-  bool isReplaced(const State &state) const {
-    return summaries[state.number].second != state.version;
-  }
-  bool hasJoined() const { return anyJoined; }
-
-private:
-  bool joins, anyJoined = false;
-  llvm::StringMap<size_t> numbers;
-  /// With how often they have changed.
-  std::vector<std::pair<StateSummary, size_t>> summaries;
-};
-
-} // namespace
-
 void KnownStates::add(Machine machine, int64_t tiles,
                       std::deque<State> &states) {
   StateKey key(machine);
@@ -127,6 +129,45 @@ void KnownStates::add(Machine machine, int64_t tiles,
   }
   size_t version = summaries[number->second].second;
   states.push_back({std::move(machine), tiles, number->second, version});
+}
+
+/// Goes on with a tile of each kind.
+void Checker::addTiles(const State &state, KnownStates &known,
+                       std::deque<State> &states) {
+  std::vector<Machine> runs;
+  // What a counter deals is a number in memory, of which there is one.
+  ArrayRef<int64_t> numbers = program.tileNumbers;
+  size_t atOnce = program.dealsTiles ? 1 : numbers.size();
+  for (size_t first = numbers.size(); first != 0; first -= atOnce) {
+    runs.push_back(state.machine);
+    runs.back().addTile(numbers.slice(first - atOnce, atOnce));
+  }
+  while (!runs.empty()) {
+    Machine next = std::move(runs.back());
+    runs.pop_back();
+    next.setSteps(report.steps);
+    next.run();
+    if (!judge(next))
+      return;
+    if (next.wantsChoice()) {
+      Machine other = next.split();
+      runs.push_back(std::move(next));
+      runs.push_back(std::move(other));
+      continue;
+    }
+    if (!next.wantsTile()) {
+      next.reportDeadlock();
+      judge(next);
+      return;
+    }
+    for (size_t index = 0; index < next.countChoices(); ++index) {
+      Machine one = next;
+      one.choose(index);
+      known.add(std::move(one), state.tiles + 1, states);
+    }
+    if (next.countChoices() == 0)
+      known.add(std::move(next), state.tiles + 1, states);
+  }
 }
 
 void Checker::explore(Machine start, bool joins) {
@@ -150,20 +191,7 @@ void Checker::explore(Machine start, bool joins) {
     state.machine.setSteps(report.steps);
     if (!finish(state.machine))
       break;
-    for (int64_t tile : program.tileNumbers) {
-      Machine next = state.machine;
-      next.setSteps(report.steps);
-      next.addTile(tile);
-      next.run();
-      if (!judge(next))
-        break;
-      if (!next.wantsTile()) {
-        next.reportDeadlock();
-        judge(next);
-        break;
-      }
-      known.add(std::move(next), state.tiles + 1, states);
-    }
+    addTiles(state, known, states);
     if (hasEnded())
       break;
   }

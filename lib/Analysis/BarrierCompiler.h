@@ -103,6 +103,8 @@ private:
   SmallVector<std::pair<Operation *, Value>> roots;
   /// The text of what makes each tile, to compare partitions.
   std::string tileText;
+  /// Loops that look like one over tiles are not, since there are several.
+  bool hasSeveralLoops = false;
   std::optional<UnsupportedOp> unsupportedOp;
 };
 

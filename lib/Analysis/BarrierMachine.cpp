@@ -123,7 +123,8 @@ std::string Machine::nameOf(const Warp &warp) const {
 
 void Machine::run() {
   bool moves = true;
-  while (moves && !condition && !unsupported && !isOverLimit()) {
+  while (moves && !condition && !unsupported && !isOverLimit() &&
+         !wantsChoice()) {
     moves = false;
     for (Warp &warp : warps)
       moves |= advance(warp);
@@ -144,7 +145,7 @@ bool Machine::isDone() const {
 bool Machine::advance(Warp &warp) {
   bool moved = false;
   while (warp.state != Warp::Done && !condition && !unsupported &&
-         !isOverLimit()) {
+         !isOverLimit() && !wantsChoice()) {
     // Who completes the phase lets it go on.
     if (warp.state == Warp::AtBarrier)
       return moved;
@@ -161,6 +162,8 @@ bool Machine::advance(Warp &warp) {
 
 /// Takes a step; false if the warp has to wait before it.
 bool Machine::execute(Warp &warp, const Step &step) {
+  if (!warp.varied.empty() && !agreeOn(warp, step))
+    return false;
   switch (step.code) {
   case Code::Init:
     init(warp, step);
@@ -236,6 +239,7 @@ void Machine::set(Warp &warp, Slot slot, int64_t value) {
     return;
   warp.values[slot] = value;
   warp.known[slot] = true;
+  warp.varied.erase(slot);
 }
 
 bool Machine::get(Warp &warp, Slot slot, int64_t &value, const char *what) {
@@ -268,6 +272,10 @@ int64_t Machine::getLaunchNumber(const Warp &warp, const Step &step) const {
 }
 
 void Machine::compute(Warp &warp, const Step &step) {
+  auto isVaried = [&](Slot slot) { return warp.varied.count(slot) != 0; };
+  if (!warp.varied.empty() && llvm::any_of(step.args, isVaried))
+    return computeVaried(warp, step);
+  warp.varied.erase(step.dst);
   RegionNumber operands[3], result;
   bool isKnown = bool(step.compute);
   for (auto [index, slot] : llvm::enumerate(step.args)) {
@@ -301,6 +309,8 @@ bool Machine::takeTile(Warp &warp, const Step &step) {
   }
   warp.state = Warp::Ready;
   set(warp, step.dst, tiles[index]);
+  if (!choices.empty() && index == openTile)
+    warp.varied[step.dst] = choices;
   ++warp.pc;
   if (step.value == kNextTile)
     ++warp.tiles;
@@ -322,6 +332,12 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     warp.known[step.dst] = step.args[0] != kNoSlot && warp.known[step.args[0]];
     if (warp.known[step.dst])
       warp.values[step.dst] = warp.values[step.args[0]];
+    if (warp.varied.empty())
+      break;
+    warp.varied.erase(step.dst);
+    if (auto varied = warp.varied.find(step.args[0]);
+        varied != warp.varied.end())
+      warp.varied[step.dst] = varied->second;
     break;
   case Code::Join:
     if (get(warp, step.args[0], a, "a product in flight") &&

@@ -11,7 +11,6 @@
 #include "BarrierProgram.h"
 #include "EventSet.h"
 #include "attn/Support/Assumption.h"
-#include <deque>
 #include <map>
 
 namespace mlir::attn::barriers {
@@ -79,6 +78,8 @@ struct Warp {
   /// Values; those that are not known have no bit.
   std::vector<int64_t> values;
   std::vector<bool> known;
+  /// Values that differ between the numbers that the last tile may have.
+  std::map<Slot, std::vector<int64_t>> varied;
   Knowledge knows;
   /// What its products come after, those before them included, and what
   /// everybody who knows them to be complete may rely on.
@@ -88,14 +89,14 @@ struct Warp {
   /// Of each engine: events of the open group, and of the closed ones that are
   /// not complete, the oldest first.
   SmallVector<uint32_t, 2> open[kGroupEngines];
-  std::deque<SmallVector<uint32_t, 2>> groups[kGroupEngines];
+  std::vector<SmallVector<uint32_t, 2>> groups[kGroupEngines];
   /// Groups that were ever closed.
   int64_t closed[kGroupEngines] = {0, 0, 0, 0, 0};
   uint32_t tiles = 0;
   /// On a path that may be left out: what was known at its start.
   std::vector<Knowledge> rare;
   std::vector<SmallVector<uint32_t, 4>> rareEvents;
-  std::vector<std::deque<SmallVector<uint32_t, 2>>> rareGroups;
+  std::vector<std::vector<SmallVector<uint32_t, 2>>> rareGroups;
 };
 
 /// A word of shared memory that hands a number over.
@@ -126,6 +127,17 @@ public:
   /// True if warps wait for a tile, and nobody can go on without.
   bool wantsTile() const;
   void addTile(int64_t number) { tiles.push_back(number); }
+  /// Adds a tile that may have any of the numbers, as long as they lead to the
+  /// same steps.
+  void addTile(ArrayRef<int64_t> numbers);
+  /// True if the next step depends on which of them it is.
+  bool wantsChoice() const { return !choice.empty(); }
+  /// Goes on with the numbers that lead to one next step; the machine that is
+  /// returned with the others.
+  Machine split();
+  /// Goes on with one of the numbers.
+  void choose(size_t index);
+  size_t countChoices() const { return choices.size(); }
   uint32_t countTiles() const { return tiles.size(); }
   void endTiles() { areTilesOver = true; }
   bool isDone() const;
@@ -158,6 +170,10 @@ private:
   bool execute(Warp &warp, const Step &step);
   bool executeControl(Warp &warp, const Step &step);
   void compute(Warp &warp, const Step &step);
+  void computeVaried(Warp &warp, const Step &step);
+  bool agreeOn(Warp &warp, const Step &step);
+  bool agree(ArrayRef<int64_t> outcomes);
+  void keep(const std::vector<bool> &kept);
   bool takeTile(Warp &warp, const Step &step);
   bool get(Warp &warp, Slot slot, int64_t &value, const char *what);
   void set(Warp &warp, Slot slot, int64_t value);
@@ -256,6 +272,11 @@ private:
   void assume(Assumption a) { assumptions |= 1u << unsigned(a); }
   uint32_t assumptions = 0;
   std::vector<int64_t> tiles;
+  /// The numbers that the tile at this place may have, if there are several,
+  /// and those of them that the next step is the same for.
+  std::vector<int64_t> choices;
+  uint32_t openTile = 0;
+  std::vector<bool> choice;
   uint32_t dealt = 1;
   bool areTilesOver = false;
   int64_t steps = 0;

@@ -130,6 +130,11 @@ void Compiler::findTileFor(scf::ForOp loop) {
   if (!tile || !reaches(tile == loop.getInductionVar() ? loop.getStep() : tile,
                         isGridSize, isNothing))
     return;
+  // Without partitions a kernel walks tiles in one loop, or none.
+  if (!partitions && !tileValues.empty()) {
+    hasSeveralLoops = true;
+    return;
+  }
   Value induction = loop.getInductionVar();
   std::string text;
   for (Value value :
@@ -189,6 +194,8 @@ void Compiler::findTileLoops() {
     // Tiles are walked by the outermost loops.
     return WalkResult::skip();
   });
+  if (hasSeveralLoops)
+    tileValues.clear();
   findDealer();
   // Warps walk one such loop, so that they count tiles alike.
   llvm::SmallSet<unsigned, 4> walked;

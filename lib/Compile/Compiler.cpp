@@ -190,6 +190,8 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.epilogue = options.epilogue;
   pipeline.printPlans = options.printPlan;
   pipeline.printAllPlans = options.printAllPlans;
+  pipeline.checkBarriers = options.checkBarriers;
+  pipeline.requireProof = options.requireProof;
 
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))
@@ -208,6 +210,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
     addBarrierPasses(manager, pipeline);
     break;
   case Rung::Thread:
+    addCheckPasses(manager, pipeline);
     addThreadPasses(manager);
     break;
   case Rung::NVVM:

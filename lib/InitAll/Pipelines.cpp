@@ -66,6 +66,19 @@ void attn::addBarrierPasses(OpPassManager &pm,
   kernels.addPass(createAttnInsertFencesPass());
 }
 
+/// Steps after which the check gives up here: about half a second.
+static constexpr int64_t kCheckLimit = 2000000;
+
+void attn::addCheckPasses(OpPassManager &pm,
+                          const AttnPipelineOptions &options) {
+  if (!options.checkBarriers)
+    return;
+  AttnCheckBarriersPassOptions check;
+  check.limit = kCheckLimit;
+  check.requireProof = options.requireProof;
+  pm.nest<gpu::GPUModuleOp>().addPass(createAttnCheckBarriersPass(check));
+}
+
 void attn::addThreadPasses(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createAttnLowerTilesPass());
@@ -102,7 +115,10 @@ void attn::buildNVVMPipeline(OpPassManager &pm,
 
 void attn::buildPTXPipeline(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
-  buildNVVMPipeline(pm, options);
+  buildBarrierPipeline(pm, options);
+  addCheckPasses(pm, options);
+  addThreadPasses(pm);
+  addNVVMPasses(pm);
   addPTXPasses(pm);
 }
 

@@ -22,6 +22,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -30,6 +31,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
@@ -134,6 +136,21 @@ static cl::opt<bool> flagVerifyEach("verify-each",
                                              "not only before the first and "
                                              "after the last one"),
                                     cl::cat(outputCategory));
+static cl::opt<bool>
+    flagCheckBarriers("check-barriers",
+                      cl::desc("Check on the way to PTX that synchronisation "
+                               "is right"),
+                      cl::cat(outputCategory));
+static cl::opt<bool>
+    flagRequireProof("require-proof",
+                     cl::desc("Check it, and make it an error if the check "
+                              "ends without a proof"),
+                     cl::cat(outputCategory));
+static cl::opt<std::string>
+    flagRemarksFilter("remarks-filter", cl::value_desc("regular expression"),
+                      cl::desc("Print the remarks of these categories, such as "
+                               "attn.*"),
+                      cl::cat(outputCategory));
 static cl::opt<bool> flagTiming("timing",
                                 cl::desc("Print how long each pass and each "
                                          "stage took"),
@@ -245,6 +262,8 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
     options.printPlan = plans->empty();
     options.printAllPlans = !plans->empty();
   }
+  options.checkBarriers = flagCheckBarriers || flagRequireProof;
+  options.requireProof = flagRequireProof;
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;
@@ -328,6 +347,21 @@ static LogicalResult fail(llvm::Error error) {
   llvm::WithColor::error(llvm::errs(), "attn-compile")
       << llvm::toString(std::move(error)) << "\n";
   return failure();
+}
+
+/// Prints the remarks that were asked for.
+static LogicalResult enableRemarks(MLIRContext &context) {
+  std::optional<std::string> filter = given(flagRemarksFilter);
+  if (!filter)
+    return success();
+  if (std::string error; !llvm::Regex(*filter).isValid(error))
+    return fail(llvm::createStringError("--remarks-filter: " + error));
+  // Kinds without a filter of their own, which may be empty, stay silent.
+  return remark::enableOptimizationRemarks(
+      context, /*streamer=*/nullptr,
+      std::make_unique<remark::RemarkEmittingPolicyAll>(),
+      {*filter, "", "", "", ""},
+      /*printAsEmitRemarks=*/true);
 }
 
 /// Reads the input file into `sources` and parses it.
@@ -458,6 +492,8 @@ static LogicalResult run() {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   // The op that an error is about stands in the user's file.
   context.printOpOnDiagnostic(false);
+  if (failed(enableRemarks(context)))
+    return failure();
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
   OwningOpRef<ModuleOp> module =

@@ -39,6 +39,9 @@ struct CompileOptions {
   /// Prints the ten best candidates of attn-plan with their estimates, or all
   /// of them.
   bool printPlan = false, printAllPlans = false;
+  /// Whether kernels at the barrier rung are checked (docs/BarrierCheck.md),
+  /// and whether anything but a proof is an error.
+  bool checkBarriers = false, requireProof = false;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.

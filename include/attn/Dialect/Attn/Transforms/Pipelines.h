@@ -50,12 +50,23 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::desc("How results leave the kernel: the plan's parameter, and "
                      "where tile IR says auto."),
       llvm::cl::init("auto")};
+  Option<bool> checkBarriers{
+      *this, "check-barriers",
+      llvm::cl::desc("On the way to PTX, check that the kernel's "
+                     "synchronisation is right."),
+      llvm::cl::init(false)};
+  Option<bool> requireProof{
+      *this, "require-proof",
+      llvm::cl::desc("Anything but a proof of that is an error."),
+      llvm::cl::init(false)};
 };
 
 /// The passes from one rung to the next. Each takes a pass manager on modules.
 void addPlanPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addTilePasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addBarrierPasses(OpPassManager &pm, const AttnPipelineOptions &options);
+/// None without `checkBarriers`.
+void addCheckPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addThreadPasses(OpPassManager &pm);
 void addNVVMPasses(OpPassManager &pm);
 void addPTXPasses(OpPassManager &pm);

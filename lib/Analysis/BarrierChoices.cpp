@@ -1,0 +1,137 @@
+//===- BarrierChoices.cpp - Tiles of several kinds at once ----------------===//
+//
+// Tiles that differ in their trip counts take the same steps up to the end of
+// the shorter one's loop. So a tile may have one of several numbers: what is
+// computed from it has a value for each, and where a step depends on which
+// number it is, the run goes on twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BarrierMachine.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+void Machine::addTile(ArrayRef<int64_t> numbers) {
+  openTile = tiles.size();
+  tiles.push_back(numbers.front());
+  if (numbers.size() > 1)
+    choices.assign(numbers.begin(), numbers.end());
+}
+
+void Machine::computeVaried(Warp &warp, const Step &step) {
+  std::vector<int64_t> results;
+  bool isKnown = bool(step.compute);
+  for (size_t index = 0; isKnown && index < choices.size(); ++index) {
+    RegionNumber operands[3], result;
+    for (auto [number, slot] : llvm::enumerate(step.args)) {
+      isKnown &= slot != kNoSlot && warp.known[slot];
+      if (!isKnown)
+        break;
+      auto varied = warp.varied.find(slot);
+      operands[number].integer = varied == warp.varied.end()
+                                     ? warp.values[slot]
+                                     : varied->second[index];
+    }
+    isKnown = isKnown && step.compute(operands, result);
+    if (isKnown)
+      results.push_back(result.integer);
+  }
+  warp.varied.erase(step.dst);
+  warp.known[step.dst] = isKnown;
+  if (!isKnown)
+    return;
+  warp.values[step.dst] = results.front();
+  if (!llvm::all_equal(results))
+    warp.varied[step.dst] = std::move(results);
+}
+
+/// True if all numbers lead to the same outcome; else the first one's choice is
+/// noted.
+bool Machine::agree(ArrayRef<int64_t> outcomes) {
+  if (llvm::all_equal(outcomes))
+    return true;
+  choice.clear();
+  for (int64_t outcome : outcomes)
+    choice.push_back(outcome == outcomes.front());
+  return false;
+}
+
+/// Whether a step is the same for all numbers: which way it goes, or which
+/// places it is about.
+bool Machine::agreeOn(Warp &warp, const Step &step) {
+  auto valueOf = [&](Slot slot, size_t index) {
+    auto varied = warp.varied.find(slot);
+    return varied == warp.varied.end() ? warp.values[slot]
+                                       : varied->second[index];
+  };
+  std::vector<int64_t> outcomes(choices.size());
+  auto isVaried = [&](Slot slot) { return warp.varied.count(slot) != 0; };
+  switch (step.code) {
+  case Code::Compute:
+  case Code::Copy:
+    return true;
+  case Code::Test:
+    if (llvm::none_of(step.args, isVaried) || isVaried(step.args[2]))
+      break;
+    for (size_t index = 0; index < choices.size(); ++index) {
+      int64_t a = valueOf(step.args[0], index),
+              b = valueOf(step.args[1], index);
+      outcomes[index] = step.flag ? uint32_t(a) < uint32_t(b) : a < b;
+    }
+    return agree(outcomes);
+  default:
+    break;
+  }
+  auto agreeOnSlot = [&](Slot slot) {
+    auto varied = warp.varied.find(slot);
+    return varied == warp.varied.end() || agree(varied->second);
+  };
+  if (!llvm::all_of(step.args, agreeOnSlot) || !agreeOnSlot(step.index))
+    return false;
+  if (step.touchesMemory())
+    for (uint32_t access = step.first; access < step.last; ++access)
+      if (!agreeOnSlot(program->accesses[access].index))
+        return false;
+  return step.code != Code::ReadWord ||
+         agreeOnSlot(program->accesses[step.first].index);
+}
+
+/// Leaves the numbers that are kept.
+void Machine::keep(const std::vector<bool> &kept) {
+  auto filter = [&](std::vector<int64_t> &numbers) {
+    size_t count = 0;
+    for (auto [index, number] : llvm::enumerate(numbers))
+      if (kept[index])
+        numbers[count++] = number;
+    numbers.resize(count);
+  };
+  filter(choices);
+  tiles[openTile] = choices.front();
+  for (Warp &warp : warps)
+    for (auto slot = warp.varied.begin(); slot != warp.varied.end();) {
+      filter(slot->second);
+      warp.values[slot->first] = slot->second.front();
+      slot = llvm::all_equal(slot->second) ? warp.varied.erase(slot)
+                                           : std::next(slot);
+    }
+  if (choices.size() == 1)
+    choices.clear();
+}
+
+Machine Machine::split() {
+  std::vector<bool> kept = std::move(choice);
+  choice.clear();
+  Machine other = *this;
+  keep(kept);
+  kept.flip();
+  other.keep(kept);
+  return other;
+}
+
+void Machine::choose(size_t index) {
+  std::vector<bool> kept(choices.size(), false);
+  kept[index] = true;
+  keep(kept);
+}
