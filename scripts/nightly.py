@@ -68,6 +68,8 @@ CHECKS = [
         40,
         "{python} scripts/sim-grid.py --serving --sample=600 --workers={jobs}",
     ),
+    Check("wide heads", 30, "{python} scripts/sim-grid.py --wide --chip=sm_90a --sample=600 "
+          "--workers={jobs}"),
     Check("plans of all head dimensions", 135,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),

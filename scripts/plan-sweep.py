@@ -3,7 +3,7 @@
 
 Every pair of head dimensions in steps of 8 from 16 to 256, for each chip and
 element type at three lengths; in steps of 16 for 8-bit types, whose rows have to
-be multiples of 16 bytes. A cell fails when something behind the planner refuses
+be multiples of 16 bytes; for sm_90a equal ones up to 512 too. A cell fails when something behind the planner refuses
 its plan, when shared memory is not what the plan's sum says, or when ptxas spills
 or warns.
 
@@ -59,6 +59,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHIPS = ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_100f")
 TYPES = ("bf16", "f16", "f8E4M3FN", "f8E5M2")
 DIMS = range(16, 257, 8)
+#: Those that kernels of sm_90a alone have, for keys and values alike.
+WIDE_DIMS = range(264, 513, 8)
 #: What has kernels of its own, in the order of what is seen in it.
 STAGES = {
     ("sm_90a", "bf16"): 0,
@@ -125,6 +127,12 @@ def make_cells() -> list[Cell]:
         for d in DIMS
         for dv in DIMS
         if not dtype.startswith("f8") or (d % 16 == 0 and dv % 16 == 0)
+        for length in LENGTHS
+    ]
+    cells += [
+        Cell("sm_90a", dtype, d, d, length[0])
+        for dtype in ("bf16", "f16")
+        for d in WIDE_DIMS
         for length in LENGTHS
     ]
     return sorted(cells, key=Cell.rank)

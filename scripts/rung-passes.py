@@ -65,9 +65,14 @@ CASES = {
     "ws_wgmma P shared": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma --set=p_shared=true "
                          "--set=first_block=whole",
     "ws_wgmma TMA": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma --set=epilogue=tma",
+    "split_q runs of keys": f"{Q}f16 --kv-len=300 --kv-splits=3",
+    "split_q pages": "-q 2x4x3x64xf16 --kv-heads=2 --kv-len=100 --page-size=16",
+    "ws_tmem": f"{Q}f16 --chip=sm_100a --schedule=ws_tmem",
+    "ws_tmem causal": "-q 1x1x300x128xbf16 --chip=sm_100a --schedule=ws_tmem --causal",
     "self_load": f"{Q}f16 --chip=sm_90a --schedule=self_load",
     "self_load causal": f"{Q}bf16 --chip=sm_90a --schedule=self_load --causal",
     "self_load e4m3": "-q 1x1x160x64xf8E4M3FN --chip=sm_90a --schedule=self_load --v-transposed",
+    "ws_columns": "-q 1x1x80x264xf16 --kv-len=150 --causal --chip=sm_90a --schedule=ws_columns",
 }  # fmt: skip
 
 

@@ -2,14 +2,16 @@
 """Compiles, simulates and verifies attention kernels over a grid of problems.
 
 The grid is element type x head dimension x mask x query length x key length x
-heads, or with --serving what servers ask for: pages and their tables, lengths of
-sequences, heads of a group, few queries, runs of keys. Each case is one call of
-`attn-compile --verify --json`; it passes when the result agrees with the float64
-reference and the simulator found nothing.
+heads, with --wide over head dimensions above 384, or with --serving what
+servers ask for: pages and their tables, lengths of sequences, heads of a group,
+few queries, runs of keys. Each case is one call of `attn-compile --verify
+--json`; it passes when the result agrees with the float64 reference and the
+simulator found nothing.
 
 usage: scripts/sim-grid.py [options]
   --serving        the grid of lengths and pages, under all corners of the
                    simulator
+  --wide           the grid of head dimensions above 384, for --chip=sm_90a
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
@@ -60,6 +62,8 @@ AXES = {
     "nk": LENGTHS,
     "heads": ((8, 8), (8, 2), (7, 1)),
 }
+#: Head dimensions of ws_columns, of fewer heads.
+WIDE_AXES = AXES | {"d": (392, 456, 512), "heads": ((2, 2), (4, 2), (3, 1))}
 
 
 class Case:
@@ -341,6 +345,7 @@ def find_tool():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--serving", action="store_true")
+    parser.add_argument("--wide", action="store_true")
     parser.add_argument("--pairwise", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
@@ -354,6 +359,8 @@ def main():
     options = parser.parse_args()
 
     grid = (SERVED_AXES, ServedCase) if options.serving else (AXES, Case)
+    if options.wide:
+        grid = (WIDE_AXES, Case)
     cases = make_pairwise(*grid) if options.pairwise else make_grid(*grid)
     cases = [case for case in cases if re.search(options.filter, case.name)]
     if options.sample is not None and options.sample < len(cases):

@@ -131,12 +131,21 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
           splat(f32Tile({blockM, facts.valueDim}), 0)};
 }
 
+FinalRows AttentionEmitter::emitFinalRows(Value m, Value l) {
+  Value sums = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, l,
+                                /*partial=*/UnitAttr());
+  FinalRows rows = {m, sums, Value()};
+  return facts.sinks ? emitSinks(rows) : rows;
+}
+
 RunningState AttentionEmitter::emitFinalState(RunningState carried) {
-  RankedTensorType rows = f32Tile({blockM});
-  RunningState state = carried;
-  state.l = ReduceOp::create(b, rows, ReduceKind::Add, carried.l,
-                             /*partial=*/UnitAttr());
-  return facts.sinks ? emitSinks(state) : state;
+  FinalRows rows = emitFinalRows(carried.m, carried.l);
+  Value o = carried.o;
+  if (rows.factor) {
+    Value spread = BroadcastOp::create(b, o.getType(), rows.factor);
+    o = arith::MulFOp::create(b, o, spread);
+  }
+  return {rows.m, rows.l, o};
 }
 
 LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
@@ -242,7 +251,7 @@ Value AttentionEmitter::emitSinkRows() {
 }
 
 /// One more logit for each row, which has no value.
-RunningState AttentionEmitter::emitSinks(RunningState state) {
+FinalRows AttentionEmitter::emitSinks(FinalRows state) {
   // All in exponents of two.
   Value sink = emitSinkRows();
   RankedTensorType rows = f32Tile({blockM});
@@ -264,35 +273,43 @@ RunningState AttentionEmitter::emitSinks(RunningState state) {
       arith::SelectOp::create(b, takesAll, splat(rows, 1), power(sink));
   Value l = arith::AddFOp::create(b, arith::MulFOp::create(b, state.l, factor),
                                   share);
-  Value spread = BroadcastOp::create(b, state.o.getType(), factor);
-  Value o = arith::MulFOp::create(b, state.o, spread);
-  return {m, l, o};
+  return {m, l, factor};
+}
+
+Value AttentionEmitter::emitInverse(Value l) {
+  RankedTensorType rows = f32Tile({blockM});
+  Value zero = splat(rows, 0);
+  Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, l, zero);
+  Value divisor = arith::SelectOp::create(b, some, l, splat(rows, 1));
+  Value one = valueDescale ? splatRows(valueDescale) : splat(rows, 1);
+  return arith::DivFOp::create(b, one, divisor);
+}
+
+Value AttentionEmitter::emitQuotient(Value o, Value inverse) {
+  auto type = cast<RankedTensorType>(o.getType());
+  Value quotient =
+      arith::MulFOp::create(b, o, BroadcastOp::create(b, type, inverse));
+  if (facts.outType.isF32())
+    return quotient;
+  return arith::TruncFOp::create(b, tileType(type.getShape(), facts.outType),
+                                 quotient);
+}
+
+void AttentionEmitter::emitLSE(Value m, Value l, Value view) {
+  // log2 0 = -inf, so a row without keys gets -inf.
+  Value log = arith::AddFOp::create(b, m, math::Log2Op::create(b, l));
+  Value natural = arith::MulFOp::create(
+      b, log, splat(f32Tile({blockM}), llvm::numbers::ln2));
+  GlobalStoreOp::create(b, natural, view, row);
 }
 
 void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
                                    EpilogueKind epilogue,
                                    const ResultMap &map) {
-  RankedTensorType rows = f32Tile({blockM});
-  Value zero = splat(rows, 0);
-  Value some =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, state.l, zero);
-  Value divisor = arith::SelectOp::create(b, some, state.l, splat(rows, 1));
-  Value one = valueDescale ? splatRows(valueDescale) : splat(rows, 1);
-  Value inverse = arith::DivFOp::create(b, one, divisor);
-  Value o = arith::MulFOp::create(
-      b, state.o, BroadcastOp::create(b, state.o.getType(), inverse));
-  if (!facts.outType.isF32())
-    o = arith::TruncFOp::create(
-        b, tileType({blockM, facts.valueDim}, facts.outType), o);
-  if (lseView) {
-    // log2 0 = -inf, so a row without keys gets -inf.
-    Value log =
-        arith::AddFOp::create(b, state.m, math::Log2Op::create(b, state.l));
-    Value natural =
-        arith::MulFOp::create(b, log, splat(rows, llvm::numbers::ln2));
-    GlobalStoreOp::create(b, natural, lseView, row);
-  }
+  Value o = emitQuotient(state.o, emitInverse(state.l));
+  if (lseView)
+    emitLSE(state.m, state.l, lseView);
   StoreResultOp::create(b, o, oView, row, scratch, map.map, map.coordinates,
                         epilogue);
 }

@@ -37,6 +37,13 @@ struct RunningState {
   SmallVector<Value> list() const { return {m, l, o}; }
 };
 
+/// The row values of a whole tile.
+struct FinalRows {
+  Value m, l;
+  /// What the accumulator is multiplied by for the sinks; null without any.
+  Value factor;
+};
+
 /// What emitScores adds for the options of a problem: registers of a thread,
 /// and instructions of a warp for each element of a thread.
 struct ScoreCost {
@@ -95,6 +102,13 @@ protected:
   Value emitResultView(StringRef name) {
     return results->emitView(name, getQueryRows(), at);
   }
+  /// The same of `columns` columns from `first` on.
+  Value emitResultView(StringRef name, int64_t first, int64_t columns) {
+    HeadRows rows = getQueryRows();
+    rows.firstColumn = first;
+    rows.columns = columns;
+    return results->emitView(name, rows, at);
+  }
   /// Initial values of m, l and o. Under a policy that bets, rows beyond the
   /// last query start with a maximum that keeps their probabilities small: all
   /// their scores are 0, so that each block would lose the bet for its warp.
@@ -103,9 +117,17 @@ protected:
   /// a block, whose keys are in fours with `quads` (attn.apply_mask).
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
                            bool quads = false);
-  /// The state after the loop in exponents of two and whole row sums, with the
-  /// sinks.
+  /// The rows after the loop, m and partial sums l: in exponents of two and
+  /// whole row sums, with the sinks.
+  FinalRows emitFinalRows(Value m, Value l);
+  /// The same with the accumulator.
   RunningState emitFinalState(RunningState carried);
+  /// What a row of the accumulator is multiplied by, given its sum.
+  Value emitInverse(Value l);
+  /// The accumulator times `inverse`, in the type of the results.
+  Value emitQuotient(Value o, Value inverse);
+  /// Stores LSE.
+  void emitLSE(Value m, Value l, Value view);
   /// Divides by the row sums and stores O and LSE.
   void emitResults(RunningState state, Value oView, Value lseView,
                    Value scratch, EpilogueKind epilogue,
@@ -140,7 +162,7 @@ private:
   Value emitSinkRows();
   /// The element of a (batch, heads) tensor that is the tile's.
   Value emitDescale(StringRef name, Value head);
-  RunningState emitSinks(RunningState state);
+  FinalRows emitSinks(FinalRows rows);
   bool needsIndices() const;
   /// True if scores are made before the softmax, so that it gets no factor but
   /// log2 e.

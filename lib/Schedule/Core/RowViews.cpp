@@ -1,6 +1,7 @@
 //===- RowViews.cpp - Views of the rows of a head -------------------------===//
 
 #include "RowViews.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -45,9 +46,13 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   IntegerAttr alignment;
   if (tensor.shape.size() == lead + 4) {
-    shape.push_back(tensor.shape.back());
-    alignment = b.getI64IntegerAttr(tensor.getRowAlignment());
+    shape.push_back(rows.columns ? rows.columns : tensor.shape.back());
+    int64_t bytes =
+        rows.firstColumn * tensor.elementType.getIntOrFloatBitWidth() / 8;
+    alignment = b.getI64IntegerAttr(std::gcd(tensor.getRowAlignment(), bytes));
   }
+  if (rows.firstColumn)
+    offset = add(offset, context.i64(rows.firstColumn));
   auto type = GlobalType::get(b.getContext(), shape, tensor.elementType);
   Value pointer = context.getPointer(name);
   if (rows.group == 1)

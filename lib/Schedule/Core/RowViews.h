@@ -28,6 +28,8 @@ struct HeadRows {
   /// null for the first one.
   unsigned lead = 0;
   Value leadIndex;
+  /// Columns of rank-4 tensors: `columns` from `firstColumn` on, all if 0.
+  int64_t firstColumn = 0, columns = 0;
 };
 
 /// The key head of a query head: query heads of a key head stand next to each

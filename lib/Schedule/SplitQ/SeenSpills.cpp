@@ -1,5 +1,4 @@
-//===- SeenSpills.cpp - Plans of split_q that were seen to spill
-//-----------===//
+//===- SeenSpills.cpp - Plans of split_q that were seen to spill ----------===//
 //
 // The sum of a plan's registers does not tell the last few. These plans were
 // the planner's choice for a causal problem with f16 or bf16 elements, and

@@ -22,11 +22,12 @@ Value RingEmitter::makeChannel(StringRef name, int64_t stages,
 
 Ring RingEmitter::makeRing(const RingSpec &spec) {
   Ring ring;
-  ring.name = spec.name;
+  ring.name = spec.tensor.empty() ? spec.name : spec.tensor;
   ring.holds = spec.holds;
   ring.view = spec.view;
   ring.buffer =
-      alloc(spec.name, bufferType({spec.stages, spec.rows, spec.columns}));
+      alloc(spec.name,
+            bufferType({spec.stages * spec.together, spec.rows, spec.columns}));
   ring.slotType = bufferType({spec.rows, spec.columns});
   ring.channel = makeChannel(
       spec.name, spec.stages,
@@ -44,7 +45,7 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
   // Of every four rows two go to each half of the slot.
   if (spec.view == TensorMapView::Quads)
     box = {1, 1, spec.rows / 4, 2, span * 8 / bits};
-  ring.map = context.getTensorMap(spec.name, box, span, ring.view);
+  ring.map = context.getTensorMap(ring.name, box, span, ring.view);
   return ring;
 }
 
@@ -87,11 +88,11 @@ std::pair<Value, Value> RingEmitter::acquire(const Ring &ring, Value cursor,
 }
 
 SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
-                                             Value first) {
+                                             Value first, int64_t column) {
   Value zero = context.i32(0);
   switch (ring.view) {
   case TensorMapView::Whole:
-    return {at.batch, head, first, zero};
+    return {at.batch, head, first, context.i32(column)};
   case TensorMapView::Transposed:
     return {at.batch, head, zero, first};
   case TensorMapView::Quads: {
@@ -107,7 +108,8 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
                                         isQueries ? queryStart : keyStart);
   Value end = arith::AddIOp::create(b, start, length);
   Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
-  return {end, head, arith::AddIOp::create(b, shift, first), zero};
+  return {end, head, arith::AddIOp::create(b, shift, first),
+          context.i32(column)};
 }
 
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
@@ -118,11 +120,12 @@ void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
 }
 
 void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
-                       Value first) {
+                       Value first, int64_t column) {
   IntegerAttr stacked;
   if (ring.view == TensorMapView::Quads)
     stacked = b.getI64IntegerAttr(2);
-  TmaLoadOp::create(b, ring.map, emitBoxStart(ring, head, first), slot, token,
+  TmaLoadOp::create(b, ring.map, emitBoxStart(ring, head, first, column), slot,
+                    token,
                     /*barriers=*/Value(), /*index=*/Value(),
                     /*multicast=*/IntegerAttr(), stacked);
 }

@@ -36,10 +36,15 @@ struct RingSpec {
   TensorMapView view = TensorMapView::Whole;
   /// How `to` says that it has read a slot.
   SignalKind signal = SignalKind::Arrive;
+  /// The tensor that fills it, where the ring has another name.
+  StringRef tensor = {};
+  /// Slots of a position in the channel, which are handed over together.
+  int64_t together = 1;
 };
 
 /// A ring of shared memory with its channel and the map that fills it.
 struct Ring {
+  /// The tensor that fills it, or what the ring is called.
   StringRef name;
   RingRows holds = RingRows::Keys;
   Value buffer, channel, map;
@@ -78,15 +83,18 @@ protected:
   /// from `first` on. Stands in one thread.
   void load(const Ring &ring, Value cursor, StringRef role, Value head,
             Value first);
-  /// The same for a slot that was acquired, which whoever did hands on.
-  void fill(const Ring &ring, Value slot, Value token, Value head, Value first);
+  /// The same for a slot that was acquired, which whoever did hands on; from
+  /// `column` on.
+  void fill(const Ring &ring, Value slot, Value token, Value head, Value first,
+            int64_t column = 0);
   void prefetchMaps(ArrayRef<Value> maps);
   /// In one thread, what `emit` makes.
   void elect(function_ref<void()> emit);
 
 private:
   /// The first element of the box in a map of a ring's view.
-  SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first);
+  SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first,
+                                  int64_t column);
 };
 
 } // namespace mlir::attn

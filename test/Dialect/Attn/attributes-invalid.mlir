@@ -201,3 +201,33 @@ func.func private @tmem_polynomial() attributes {p = #attn.ws_tmem<polynomial = 
 
 // expected-error @below {{expected group_heads not to be negative, got -2}}
 func.func private @tmem_group() attributes {p = #attn.ws_tmem<group_heads = -2>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 256, got 8}}
+func.func private @columns_keys() attributes {p = #attn.ws_columns<block_n = 8>}
+
+// -----
+
+// expected-error @below {{expected k_stages from 1 to 8, got 9}}
+func.func private @columns_stages() attributes {p = #attn.ws_columns<k_stages = 9>}
+
+// -----
+
+// expected-error @below {{expected v_stages of at least 2, got 1}}
+func.func private @columns_values() attributes {p = #attn.ws_columns<v_stages = 1>}
+
+// -----
+
+// expected-error @below {{expected slice to be a multiple of 64 up to 256, got 96}}
+func.func private @columns_slice() attributes {p = #attn.ws_columns<slice = 96>}
+
+// -----
+
+// expected-error @below {{expected softmax_columns to be a multiple of slice = 128 up to 256, got 192}}
+func.func private @columns_split() attributes {p = #attn.ws_columns<slice = 128>}
+
+// -----
+
+// expected-error @below {{expected cluster to be 1, 2 or 4, got 3}}
+func.func private @columns_cluster() attributes {p = #attn.ws_columns<cluster = 3>}

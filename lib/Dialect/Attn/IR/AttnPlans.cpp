@@ -130,6 +130,37 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
   return success();
 }
 
+int64_t WsColumnsPlanAttr::getThreads() const {
+  // Two warpgroups that multiply, and one that loads.
+  return 3 * 128;
+}
+
+LogicalResult WsColumnsPlanAttr::verify(EmitErrorFn emitError,
+                                        const Parameters &p) {
+  if (failed(
+          verifyWgmmaBlock(emitError, p.blockN, p.groupHeads,
+                           {{"k_stages", p.kStages}, {"v_stages", p.vStages}})))
+    return failure();
+  // A slot is read until the product behind it has started.
+  for (auto [name, stages] :
+       {std::pair("k_stages", p.kStages), std::pair("v_stages", p.vStages)})
+    if (stages < 2)
+      return emitError() << "expected " << name << " of at least 2, got "
+                         << stages;
+  if (p.slice < 64 || p.slice > 256 || p.slice % 64 != 0)
+    return emitError() << "expected slice to be a multiple of 64 up to 256, "
+                          "got "
+                       << p.slice;
+  if (p.softmaxColumns < p.slice || p.softmaxColumns > 256 ||
+      p.softmaxColumns % p.slice != 0)
+    return emitError() << "expected softmax_columns to be a multiple of slice "
+                          "= "
+                       << p.slice << " up to 256, got " << p.softmaxColumns;
+  if (p.cluster != 1 && p.cluster != 2 && p.cluster != 4)
+    return emitError() << "expected cluster to be 1, 2 or 4, got " << p.cluster;
+  return success();
+}
+
 int64_t CombinePlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult CombinePlanAttr::verify(EmitErrorFn emitError,

@@ -146,6 +146,35 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
   }];
 }
 
+def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_columns", "ws_columns", (ins
+    Attn_PlanInt<96, "Keys of a block, a multiple of 16">:$block_n,
+    Attn_PlanInt<64, "Columns of a slot of Q, K and V, a multiple of 64 up to 256">:$slice,
+    Attn_PlanInt<192,
+      "Columns of the results that the warpgroup of the softmax has, the first "
+      "ones: a multiple of `slice` up to 256">:$softmax_columns,
+    Attn_PlanInt<4, "Slots of the ring of keys, at least 2">:$k_stages,
+    Attn_PlanInt<2,
+      "Slots of each of the two rings of values, at least 2, one ring for each "
+      "warpgroup">:$v_stages,
+    Attn_PlanInt<1, "CTAs of a cluster, as in `#attn.ws_wgmma`">:$cluster,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_TileOrder, "row_major",
+      "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
+    Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. Not `tma` or `staged`">:$epilogue)> {
+  let description = [{
+    For heads whose results are too wide for one warpgroup: a tile of 64 query rows
+    is shared by two. One computes scores, probabilities and the first
+    `softmax_columns` columns of the results, the other one the other columns, of
+    probabilities that it is handed. One warp loads slices of the rows of Q, K and
+    V by TMA. CTAs walk tiles as those of `ws_wgmma` do.
+
+    Example: `#attn.ws_columns<block_n = 128, k_stages = 3, cluster = 2>`.
+  }];
+}
+
 def Attn_CombinePlanAttr : Attn_Plan<Attn_Dialect, "CombinePlan", "combine", "combine", (ins
     Attn_PlanInt<4, "Warps of a CTA, a power of two up to 32">:$warps)> {
   let description = [{

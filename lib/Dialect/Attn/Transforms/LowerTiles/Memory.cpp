@@ -80,6 +80,31 @@ SmallVector<Value> PartitionLowering::loadMatrices(ImplicitLocOpBuilder &b,
   return words;
 }
 
+/// An address in shared memory, i32.
+static Value addressOf(ImplicitLocOpBuilder &b, Value pointer) {
+  return LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
+}
+
+/// LLVM takes what signals at an mbarrier to touch that mbarrier only, and
+/// would move plain loads and stores across it.
+static Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
+                         StringRef constraints, ValueRange operands) {
+  auto op = LLVM::InlineAsmOp::create(
+      b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+      ArrayAttr());
+  return result ? op->getResult(0) : Value();
+}
+
+/// True for row values of 32 bits that a partition reads or writes, which no
+/// barrier of the CTA but a channel orders.
+static bool isOrderedByChannel(bool isPartition, BufferType buffer,
+                               const VectorPlan &plan) {
+  return isPartition && buffer.getRank() == 1 && plan.bytes == 4 &&
+         buffer.getElementType().isF32();
+}
+
 /// The type of a memory access of `count` elements.
 static Type vectorType(Type elementType, unsigned count) {
   Type type = storageOf(elementType);
@@ -120,8 +145,13 @@ LogicalResult PartitionLowering::lower(LocalLoadOp op) {
   for (const VectorAccess &access : plan->accesses) {
     unsigned count = access.registers.size();
     Value pointer = address(b, buffer.base, plan->forms, access.address);
-    Value loaded = LLVM::LoadOp::create(b, vectorType(elementType, count),
-                                        pointer, plan->bytes);
+    Value loaded;
+    if (isOrderedByChannel(isPartition, buffer.type, *plan))
+      loaded = emitOrdered(b, elementType, "ld.shared.b32 $0, [$1];",
+                           "=f,r,~{memory}", addressOf(b, pointer));
+    else
+      loaded = LLVM::LoadOp::create(b, vectorType(elementType, count), pointer,
+                                    plan->bytes);
     for (auto [i, reg] : llvm::enumerate(access.registers))
       scalars[reg] =
           count == 1 ? loaded
@@ -202,10 +232,15 @@ LogicalResult PartitionLowering::lower(LocalStoreOp op) {
     b.setInsertionPointToStart(branch.thenBlock());
   }
   SmallVector<Value> scalars = unpack(b, *source);
-  for (const VectorAccess &access : plan->accesses)
-    LLVM::StoreOp::create(b, gather(b, *source, scalars, access.registers),
-                          address(b, buffer.base, plan->forms, access.address),
-                          plan->bytes);
+  for (const VectorAccess &access : plan->accesses) {
+    Value value = gather(b, *source, scalars, access.registers);
+    Value pointer = address(b, buffer.base, plan->forms, access.address);
+    if (isOrderedByChannel(isPartition, buffer.type, *plan))
+      emitOrdered(b, Type(), "st.shared.b32 [$0], $1;", "r,f,~{memory}",
+                  {addressOf(b, pointer), value});
+    else
+      LLVM::StoreOp::create(b, value, pointer, plan->bytes);
+  }
   return success();
 }
 
@@ -213,23 +248,6 @@ LogicalResult PartitionLowering::lower(LocalStoreOp op) {
 static Value scalarPointer(ImplicitLocOpBuilder &b, Value base, Value index) {
   return LLVM::GEPOp::create(b, base.getType(), b.getI32Type(), base,
                              ValueRange{index});
-}
-
-/// An address in shared memory, i32.
-static Value addressOf(ImplicitLocOpBuilder &b, Value pointer) {
-  return LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
-}
-
-/// LLVM takes what signals at an mbarrier to touch that mbarrier only, and
-/// would move plain loads and stores across it.
-static Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
-                         StringRef constraints, ValueRange operands) {
-  auto op = LLVM::InlineAsmOp::create(
-      b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
-      ArrayAttr());
-  return result ? op->getResult(0) : Value();
 }
 
 template <>

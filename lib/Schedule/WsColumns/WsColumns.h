@@ -1,0 +1,61 @@
+//===- WsColumns.h - The schedule ws_columns --------------------*- C++ -*-===//
+//
+// For heads whose results are too wide for the registers of one warpgroup: a
+// tile of 64 query rows is shared by two. The first one computes scores and
+// probabilities, and the first columns of the results; the second one the other
+// columns, of probabilities that it is handed through shared memory. Three
+// threads load slices of the rows of Q, K and V by TMA. One CTA for each SM
+// walks the tiles of the whole problem.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNS_H
+#define ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNS_H
+
+#include "attn/Schedule/Core/Schedule.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::attn {
+
+class WsColumnsSchedule : public ScheduleOf<WsColumnsPlanAttr> {
+public:
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+/// Rows of a tile: those of a product of one warpgroup.
+inline constexpr int64_t kColumnsRows = 64;
+/// Most columns of Q, K and V.
+inline constexpr int64_t kMostSlicedColumns = 512;
+
+/// Registers that a thread asks for: 2 x 128 x 232 + 128 x 40 = 64512 of 384 x
+/// 168. Threads that load so many slices need more than the least.
+inline constexpr int64_t kColumnsRegisters = 232;
+inline constexpr int64_t kLoaderRegisters = 40;
+
+/// Slices of rows of `columns` elements.
+inline int64_t countSlices(int64_t columns, WsColumnsPlanAttr plan) {
+  return llvm::divideCeil(columns, plan.getSlice());
+}
+
+/// Bytes of the rings and of their mbarriers, and of what the warpgroups hand
+/// over.
+ResourceSum getColumnsSharedBytes(const ProblemFacts &facts,
+                                  WsColumnsPlanAttr plan);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNS_H

@@ -1,0 +1,220 @@
+//===- WsColumnsEmit.cpp - Memory, loads and results of ws_columns --------===//
+//
+// WsColumnsSoftmax.cpp has the two warpgroups.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WsColumnsEmitter.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void WsColumnsEmitter::makeRings() {
+  int64_t slice = plan.getSlice(), blockN = plan.getBlockN();
+  keySlices = countSlices(facts.headDim, plan);
+  own = {0, plan.getSoftmaxColumns() / slice};
+  others = {own.count, countSlices(facts.valueDim, plan) - own.count};
+  RingSpec queries = {"q",   RingRows::Queries, 1,       kColumnsRows,
+                      slice, kKeyLoader,        kSoftmax};
+  queries.together = keySlices;
+  q = makeRing(queries);
+  auto keys = [&](StringRef name, int64_t stages, Role from, Role to) {
+    return RingSpec{name, RingRows::Keys, stages, blockN, slice, from, to};
+  };
+  k = makeRing(keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
+  v = makeRing(keys("v", plan.getVStages(), kValueLoader, kSoftmax));
+  RingSpec otherValues = keys("w", plan.getVStages(), kOtherLoader, kColumns);
+  otherValues.tensor = "v";
+  w = makeRing(otherValues);
+  auto handOver = [&](StringRef name) {
+    return makeChannel(
+        name, /*stages=*/1,
+        {{kSoftmax, SignalKind::Arrive}, {kColumns, SignalKind::Arrive}});
+  };
+  auto rows = [&](StringRef name) {
+    return alloc(name,
+                 BufferType::get(b.getContext(), {kColumnsRows}, b.getF32Type(),
+                                 AutoLayoutAttr::get(b.getContext()),
+                                 MemorySpace::Shared));
+  };
+  pChannel = handOver("p");
+  probabilities = alloc("p", bufferType({kColumnsRows, blockN}));
+  factors = rows("factor");
+  scaleChannel = handOver("scale");
+  scales = rows("scale");
+}
+
+void WsColumnsEmitter::emitSkip(Value count, StringRef role,
+                                ArrayRef<SkippedRing> rings) {
+  if (!count)
+    return;
+  auto makeLoop = [&](Value trips, ValueRange inits,
+                      function_ref<SmallVector<Value>(ValueRange)> emit) {
+    return scf::ForOp::create(
+        b, context.i32(0), trips, context.i32(1), inits,
+        [&](OpBuilder &builder, Location, Value, ValueRange carried) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(builder.getInsertionBlock());
+          scf::YieldOp::create(b, emit(carried));
+        });
+  };
+  auto skipBlock = [&](ValueRange cursors) {
+    SmallVector<Value> next;
+    for (auto [skipped, cursor] : llvm::zip(rings, cursors)) {
+      const Ring &ring = skipped.ring;
+      auto slices = makeLoop(context.i32(skipped.slices), cursor,
+                             [&](ValueRange carried) -> SmallVector<Value> {
+                               auto [slot, token] =
+                                   acquire(ring, carried[0], role);
+                               release(ring, token, role);
+                               return {advance(carried[0], ring)};
+                             });
+      next.push_back(slices.getResult(0));
+    }
+    return next;
+  };
+  SmallVector<Value> inits;
+  for (const SkippedRing &skipped : rings)
+    inits.push_back(skipped.cursor);
+  scf::ForOp blocks = makeLoop(count, inits, skipBlock);
+  for (auto [skipped, cursor] : llvm::zip(rings, blocks.getResults()))
+    skipped.cursor = cursor;
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+void WsColumnsEmitter::loadQueries(Value cursor) {
+  auto free = ChannelAcquireOp::create(b, q.channel, cursor, kKeyLoader);
+  for (int64_t i = 0; i < keySlices; ++i) {
+    Value slot = SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
+                                /*distance=*/IntegerAttr());
+    fill(q, slot, free.getToken(), at.head, row, i * plan.getSlice());
+  }
+  release(q, free.getToken(), kKeyLoader);
+}
+
+Value WsColumnsEmitter::loadBlocks(const Ring &ring, Role role,
+                                   SliceRange range, Value cursor) {
+  Value one = context.i32(1);
+  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  Value last = arith::SubIOp::create(b, walk.end, one);
+  auto body = [&](OpBuilder &builder, Location, Value index,
+                  ValueRange carried) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    Value block = arith::SubIOp::create(b, last, index);
+    Value key = arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
+    Value next = carried[0];
+    for (int64_t i = 0; i < range.count; ++i) {
+      auto [slot, token] = acquire(ring, next, role);
+      fill(ring, slot, token, at.kvHead, key,
+           (range.first + i) * plan.getSlice());
+      release(ring, token, role);
+      next = advance(next, ring);
+    }
+    scf::YieldOp::create(b, next);
+  };
+  return scf::ForOp::create(b, context.i32(0), trips, one, cursor, body)
+      .getResult(0);
+}
+
+LogicalResult WsColumnsEmitter::emitLoader(const Ring &ring, Role role,
+                                           SliceRange range, bool withQueries) {
+  TileLoopOp loop;
+  elect([&]() {
+    prefetchMaps({withQueries ? q.map : Value(), ring.map});
+    loop = emitTileLoop(
+        [&] {
+          SmallVector<Value> cursors = {start(ring.channel, role)};
+          if (withQueries)
+            cursors.push_back(start(q.channel, role));
+          return cursors;
+        },
+        [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
+          if (withQueries)
+            loadQueries(cursors[1]);
+          SmallVector<Value> next = {loadBlocks(ring, role, range, cursors[0])};
+          if (withQueries)
+            next.push_back(advance(cursors[1], q));
+          return next;
+        });
+  });
+  return success(static_cast<bool>(loop));
+}
+
+LogicalResult WsColumnsEmitter::emitKeyLoader() {
+  return emitLoader(k, kKeyLoader, {0, keySlices}, /*withQueries=*/true);
+}
+
+LogicalResult WsColumnsEmitter::emitValueLoader() {
+  return emitLoader(v, kValueLoader, own, /*withQueries=*/false);
+}
+
+LogicalResult WsColumnsEmitter::emitOtherLoader() {
+  return emitLoader(w, kOtherLoader, others, /*withQueries=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> WsColumnsEmitter::emitInitialResults(SliceRange range) {
+  SmallVector<Value> results;
+  for (int64_t i = 0; i < range.count; ++i)
+    results.push_back(
+        splat(f32Tile({kColumnsRows, getResultColumns(range.first + i)}), 0));
+  return results;
+}
+
+void WsColumnsEmitter::storeResults(SliceRange range, ValueRange results,
+                                    Value factor) {
+  for (auto [i, result] : llvm::enumerate(results)) {
+    int64_t slice = range.first + i;
+    Value view =
+        emitResultView("o", slice * plan.getSlice(), getResultColumns(slice));
+    StoreResultOp::create(b, emitQuotient(result, factor), view, row,
+                          /*scratch=*/Value(), /*map=*/Value(),
+                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+LogicalResult WsColumnsEmitter::run() {
+  makeRings();
+  emitExtents();
+  auto op = WarpSpecializeOp::create(
+      b,
+      b.getStrArrayAttr(
+          {kSoftmax, kColumns, kKeyLoader, kValueLoader, kOtherLoader}),
+      b.getDenseI64ArrayAttr({4, 4, 1, 1, 2}),
+      b.getDenseI64ArrayAttr({4, 1, 4, 1, 0, 0, 0, 0, 0, 0}),
+      b.getDenseI64ArrayAttr({kColumnsRegisters, kColumnsRegisters,
+                              kLoaderRegisters, kLoaderRegisters,
+                              kLoaderRegisters}),
+      /*partitionsCount=*/5);
+  for (auto [region, emit] :
+       llvm::zip(op.getPartitions(),
+                 std::array{&WsColumnsEmitter::emitSoftmax,
+                            &WsColumnsEmitter::emitColumns,
+                            &WsColumnsEmitter::emitKeyLoader,
+                            &WsColumnsEmitter::emitValueLoader,
+                            &WsColumnsEmitter::emitOtherLoader})) {
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&region);
+    auto end = YieldOp::create(b, ValueRange());
+    b.setInsertionPoint(end);
+    if (failed((this->*emit)()))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult WsColumnsSchedule::emit(KernelContext &context,
+                                      PlanAttrInterface plan) const {
+  return WsColumnsEmitter(context, cast<WsColumnsPlanAttr>(plan)).run();
+}

@@ -1,0 +1,131 @@
+//===- WsColumnsEmitter.h - What makes the kernel of ws_columns -*- C++ -*-===//
+//
+// All partitions walk the same tiles and, in each, the same blocks of keys from
+// the last to the first: the warpgroups softmax and columns, and a warp for
+// each ring of keys and values, so that none waits for slots of another one.
+// Rows of Q, K and V come in slices, a slot each, so that the columns of a
+// block need not lie in shared memory all at once. The channel q hands over all
+// slices of a tile's queries, k those of the keys to the softmax, v and w those
+// of the values: v the first columns to the softmax, w the others to the second
+// warpgroup.
+//
+// The channel p hands over the probabilities of a block with the factor by
+// which the accumulator is rescaled first. It has one slot: the second
+// warpgroup reads it into registers and hands it back before it multiplies, so
+// that it may be a block behind. The channel scale hands over what results are
+// multiplied by.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNSEMITTER_H
+#define ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNSEMITTER_H
+
+#include "../Tma/RingEmitter.h"
+#include "WsColumns.h"
+
+namespace mlir::attn {
+
+inline constexpr Role kSoftmax{"softmax", "softmax"};
+inline constexpr Role kColumns{"columns", "columns"};
+/// Who loads Q and K, and the two parts of the values.
+inline constexpr Role kKeyLoader{"load_k", "load_k"};
+inline constexpr Role kValueLoader{"load_v", "load_v"};
+inline constexpr Role kOtherLoader{"load_w", "load_w"};
+
+/// Columns of results, as slices.
+struct SliceRange {
+  int64_t first, count;
+};
+
+/// A slice that a product reads: its slot is handed back when that is complete.
+struct HeldSlot {
+  const Ring *ring = nullptr;
+  Value token;
+};
+
+/// A ring of which a role skips blocks of `slices` slots.
+struct SkippedRing {
+  const Ring &ring;
+  int64_t slices;
+  Value &cursor;
+};
+
+class WsColumnsEmitter : RingEmitter {
+public:
+  WsColumnsEmitter(KernelContext &context, WsColumnsPlanAttr plan)
+      : RingEmitter(context, {kColumnsRows, plan.getBlockN(), plan.getOrder(),
+                              plan.getGroupHeads(), plan.getCluster()}),
+        plan(plan) {}
+  LogicalResult run();
+
+private:
+  void makeRings();
+  LogicalResult emitKeyLoader();
+  LogicalResult emitValueLoader();
+  LogicalResult emitOtherLoader();
+  /// The thread that fills a ring, and that of the queries before if it is to.
+  LogicalResult emitLoader(const Ring &ring, Role role, SliceRange range,
+                           bool withQueries);
+  /// Loads the slices of the tile's queries.
+  void loadQueries(Value cursor);
+  /// Loads the slices of all blocks of a tile; the cursor behind.
+  Value loadBlocks(const Ring &ring, Role role, SliceRange range, Value cursor);
+
+  LogicalResult emitSoftmax();
+  FailureOr<SmallVector<Value>> emitSoftmaxTile(ValueRange cursors);
+  KVLoopOp emitSoftmaxLoop(Value scale, ValueRange cursors);
+  LogicalResult emitSoftmaxBlock(Value scale, Value key, ValueRange carried);
+  /// Scores of a block; moves the cursor behind its keys.
+  Value emitScoreProduct(Value &cursor);
+  /// Hands probabilities and factor to the other warpgroup; the cursor behind.
+  Value handOver(Value p, Value factor, Value cursor);
+
+  LogicalResult emitColumns();
+  SmallVector<Value> emitColumnsTile(ValueRange cursors);
+  void emitColumnsBlock(ValueRange carried);
+
+  /// The accumulators of a warpgroup, one for each slice.
+  SmallVector<Value> emitInitialResults(SliceRange range);
+  int64_t getResultColumns(int64_t slice) const {
+    return std::min(plan.getSlice(), facts.valueDim - slice * plan.getSlice());
+  }
+  /// Behind a step, the accumulators times the factors of their rows.
+  SmallVector<Value> emitRescale(Value factor, ValueRange results);
+  /// Adds probabilities times the values of a block; moves the cursor.
+  SmallVector<Value> emitValueProducts(const Ring &ring, StringRef role,
+                                       Value p, SliceRange range,
+                                       ValueRange results, Value &cursor);
+  /// Waits until all products but the last one are complete, and hands back
+  /// what the one before it read.
+  void releaseLast(HeldSlot &held, HeldSlot next, StringRef role);
+  /// Multiplies the accumulators and stores them.
+  void storeResults(SliceRange range, ValueRange results, Value factor);
+  /// Hands the slices of `count` blocks back unread, in the order in which they
+  /// are loaded; moves the cursors.
+  void emitSkip(Value count, StringRef role, ArrayRef<SkippedRing> rings);
+  InFlightType inFlight(RankedTensorType type) {
+    return InFlightType::get(b.getContext(), type.getShape(),
+                             type.getElementType());
+  }
+  Value start(Value channel, StringRef role) {
+    return CursorStartOp::create(b, channel, role);
+  }
+  Value advanceOn(Value cursor, Value channel) {
+    return CursorAdvanceOp::create(b, cursor, channel);
+  }
+
+  WsColumnsPlanAttr plan;
+  Ring q, k, v, w;
+  Value pChannel, scaleChannel;
+  /// Probabilities, the factors of their rows, and those of results.
+  Value probabilities, factors, scales;
+  /// The slices of Q and K, and of the results of each warpgroup.
+  int64_t keySlices = 0;
+  SliceRange own = {}, others = {};
+  /// The slots of the tile's queries.
+  SmallVector<Value> queryTiles;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNSEMITTER_H

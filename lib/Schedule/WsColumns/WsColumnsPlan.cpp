@@ -1,0 +1,235 @@
+//===- WsColumnsPlan.cpp - Plans of ws_columns: legality and cost ---------===//
+
+#include "../Core/AttentionEmitter.h"
+#include "../Core/CommonChecks.h"
+#include "../Problem/BlockCount.h"
+#include "../Problem/TileBalance.h"
+#include "../Wgmma/WgmmaFacts.h"
+#include "WsColumns.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+const Schedule &attn::getWsColumnsSchedule() {
+  static const WsColumnsSchedule schedule;
+  return schedule;
+}
+
+/// Most columns of results of the second warpgroup, which has no scores.
+static constexpr int64_t kMostOtherColumns = 320;
+/// Clocks of a tile that nothing hides: the loads of its queries, the first
+/// scores and softmax, the last product, the division and the stores.
+static constexpr double kTileClocks = 5000;
+/// Clocks of a block that do not depend on its size: barriers and waits.
+static constexpr double kBlockClocks = 200;
+/// What loads by one CTA of a cluster for all save of a block, and what waiting
+/// for each other costs a tile: as in ws_wgmma.
+static constexpr double kClusterBlockShare = 0.967;
+static constexpr double kClusterTileClocks = 900;
+/// Keeps plans from being chosen where ws_wgmma has some.
+static constexpr double kHandicap = 4;
+/// Most columns that ws_wgmma takes.
+static constexpr int64_t kMostWholeColumns = 384;
+
+//===----------------------------------------------------------------------===//
+// Resources
+//===----------------------------------------------------------------------===//
+
+ResourceSum attn::getColumnsSharedBytes(const ProblemFacts &facts,
+                                        WsColumnsPlanAttr plan) {
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t slot = plan.getBlockN() * plan.getSlice() * bytes;
+  int64_t rows = kColumnsRows * int64_t(sizeof(float));
+  ResourceSum sum;
+  sum.add("q", kColumnsRows * plan.getSlice() * bytes,
+          countSlices(facts.headDim, plan));
+  sum.add("k", slot, plan.getKStages());
+  sum.add("v", slot, plan.getVStages());
+  sum.add("w", slot, plan.getVStages());
+  sum.add("p", kColumnsRows * plan.getBlockN() * bytes);
+  sum.add("factor", rows);
+  sum.add("scale", rows);
+  // Two mbarriers of 8 bytes for each slot, and for q, p and scale.
+  sum.add("barriers", 16, plan.getKStages() + 2 * plan.getVStages() + 3);
+  return sum;
+}
+
+/// Registers of a thread of the warpgroup that has most: its accumulator,
+/// scores, in whose place probabilities come, and what else ptxas 13.0 was seen
+/// to need: of o + s it kept 184 (112 keys and 256 columns) but not 192.
+static ResourceSum countRegisters(const ProblemFacts &facts,
+                                  WsColumnsPlanAttr plan) {
+  ResourceSum sum;
+  sum.add("o", plan.getSoftmaxColumns() / 2);
+  sum.add("s", plan.getBlockN() / 2);
+  sum.add("other", 44 + getScoreCost(facts).registers);
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Legality
+//===----------------------------------------------------------------------===//
+
+llvm::Error WsColumnsSchedule::isApplicable(const ProblemFacts &facts,
+                                            const TargetRow &target) const {
+  if (facts.isNarrow())
+    return makeUnsupported(getName(), "8-bit operands, expected f16 or bf16");
+  if (facts.hasTransposedValues())
+    return makeUnsupported(getName(), "values whose keys are contiguous");
+  return checkWgmma(getName(), facts, target, kMostSlicedColumns);
+}
+
+llvm::Error WsColumnsSchedule::checkPlan(const ProblemFacts &facts,
+                                         PlanAttrInterface planAttr,
+                                         const TargetRow &target) const {
+  auto plan = cast<WsColumnsPlanAttr>(planAttr);
+  if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
+    return error;
+  if (plan.getEpilogue() == EpilogueKind::Tma ||
+      plan.getEpilogue() == EpilogueKind::Staged)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
+                      "or 'shuffled'",
+                      stringifyEpilogueKind(plan.getEpilogue())));
+  int64_t others = facts.valueDim - plan.getSoftmaxColumns();
+  if (others < 1 || others > kMostOtherColumns)
+    return llvm::createStringError(llvm::formatv(
+        "softmax_columns = {0} leaves {1} of {2} columns to the other "
+        "warpgroup, expected 1 to {3}",
+        plan.getSoftmaxColumns(), others, facts.valueDim, kMostOtherColumns));
+  // A swizzle starts anew every 8 rows.
+  int64_t part = 8 * plan.getCluster();
+  if (plan.getBlockN() % part != 0)
+    return llvm::createStringError(llvm::formatv(
+        "cluster = {0} needs block_n to be a multiple of {1}, got {2}",
+        plan.getCluster(), part, plan.getBlockN()));
+  return checkSharedBytes(getColumnsSharedBytes(facts, plan), target);
+}
+
+bool WsColumnsSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                          PlanAttrInterface planAttr,
+                                          const TargetRow &) const {
+  auto plan = cast<WsColumnsPlanAttr>(planAttr);
+  return countRegisters(facts, plan).getTotal() > kColumnsRegisters;
+}
+
+KernelShape WsColumnsSchedule::getKernelShape(const ProblemFacts &,
+                                              PlanAttrInterface planAttr,
+                                              const TargetRow &target) const {
+  auto plan = cast<WsColumnsPlanAttr>(planAttr);
+  KernelShape shape;
+  // One CTA for each SM of the target's board that is in a whole cluster. They
+  // walk all tiles, so any number is right.
+  shape.cluster = plan.getCluster();
+  shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
+  shape.threads = plan.getThreads();
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Candidates and cost
+//===----------------------------------------------------------------------===//
+
+/// The columns of the softmax's warpgroup that are worth comparing: half of
+/// them, and fewer, which leave its registers to more keys.
+static SmallVector<int64_t> getColumnSplits(const ProblemFacts &facts) {
+  SmallVector<int64_t> splits;
+  for (int64_t columns : {256, 192, 128, 64})
+    if (columns <= llvm::alignTo(facts.valueDim / 2, 64) &&
+        columns < facts.valueDim &&
+        facts.valueDim - columns <= kMostOtherColumns)
+      splits.push_back(columns);
+  return splits;
+}
+
+std::vector<PlanAttrInterface>
+WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
+                                 const TargetRow &target) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t blockN : {128, 96, 64})
+    for (int64_t columns : getColumnSplits(facts))
+      for (int64_t cluster : {2, 1})
+        for (SoftmaxPolicy softmax :
+             {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
+          for (int64_t vStages : {3, 2}) {
+            if (target.getClusteredSMs(cluster) == 0)
+              continue;
+            WsColumnsPlanAttr::Parameters p;
+            p.blockN = blockN;
+            p.softmaxColumns = columns;
+            p.cluster = cluster;
+            p.softmax = softmax;
+            p.vStages = vStages;
+            p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+            if (masked)
+              p.groupHeads = chooseGroupHeads(
+                  facts, target, kColumnsRows * cluster, blockN,
+                  target.getClusteredSMs(cluster) / cluster);
+            // Loads run as far ahead as shared memory lets them.
+            auto fits = [&] {
+              return getColumnsSharedBytes(facts,
+                                           WsColumnsPlanAttr::get(context, p))
+                         .getTotal() <= target.sharedBytesPerCTA;
+            };
+            for (p.kStages = 8; p.kStages > 2 && !fits();)
+              --p.kStages;
+            plans.push_back(WsColumnsPlanAttr::get(context, p));
+          }
+  return plans;
+}
+
+PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
+                                         PlanAttrInterface planAttr,
+                                         const TargetRow &target) const {
+  auto plan = cast<WsColumnsPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getColumnsSharedBytes(facts, plan);
+  estimate.registers = countRegisters(facts, plan);
+  estimate.ctasPerSM = 1;
+
+  double blockM = kColumnsRows, blockN = plan.getBlockN();
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  int64_t cluster = plan.getCluster();
+  double ctas = target.getClusteredSMs(cluster);
+  estimate.tiles =
+      int64_t(groups * cluster * std::ceil(queries / (blockM * cluster)));
+  estimate.waves = estimate.tiles / ctas;
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
+  // Probabilities are written and read once more.
+  estimate.sharedClocks += 4 * blockM * blockN / target.sharedBytesPerClock;
+
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  // What the warpgroup of the softmax does one after the other.
+  double own = facts.headDim + plan.getSoftmaxColumns();
+  double serial = 2 * blockM * blockN * own / target.tensorFlopF16 +
+                  estimate.expClocks + estimate.issueClocks;
+  estimate.blockClocks = std::max(busiest, serial) + kBlockClocks;
+  estimate.tileClocks = kTileClocks;
+  if (cluster > 1) {
+    estimate.blockClocks *= kClusterBlockShare;
+    estimate.tileClocks += kClusterTileClocks;
+  }
+  double rounds = std::ceil(estimate.waves);
+  if (plan.getOrder() == TileOrder::LongestFirst)
+    if (std::optional<double> imbalance =
+            getImbalance(facts, kColumnsRows * cluster, plan.getBlockN(),
+                         plan.getGroupHeads(), ctas / cluster))
+      rounds = estimate.waves * *imbalance;
+  double handicap = std::max(facts.headDim, facts.valueDim) > kMostWholeColumns
+                        ? 1
+                        : kHandicap;
+  estimate.microseconds =
+      handicap * rounds *
+      (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
+      target.clockMHz;
+  return estimate;
+}

@@ -1,0 +1,251 @@
+//===- WsColumnsSoftmax.cpp - The two warpgroups of ws_columns ------------===//
+
+#include "../Wgmma/WgmmaFacts.h"
+#include "WsColumnsEmitter.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void WsColumnsEmitter::releaseLast(HeldSlot &held, HeldSlot next,
+                                   StringRef role) {
+  if (held.ring) {
+    WgmmaWaitOp::create(b, TypeRange(), ValueRange(),
+                        /*pending=*/next.ring ? 1 : 0);
+    release(*held.ring, held.token, role);
+  }
+  held = next;
+}
+
+Value WsColumnsEmitter::emitScoreProduct(Value &cursor) {
+  RankedTensorType type = f32Tile({kColumnsRows, plan.getBlockN()});
+  Value product;
+  HeldSlot held;
+  for (int64_t i = 0; i < keySlices; ++i) {
+    auto [slot, token] = acquire(k, cursor, kSoftmax);
+    Value transposed = TransposeOp::create(
+        b, bufferType({plan.getSlice(), plan.getBlockN()}), slot);
+    // Behind the last column there are zeros, which need no products.
+    int64_t depth =
+        std::min(plan.getSlice(), getKeyDepth(facts) - i * plan.getSlice());
+    product = WgmmaOp::create(
+        b, inFlight(type), queryTiles[i], transposed, product,
+        /*columns=*/IntegerAttr(),
+        depth == plan.getSlice() ? IntegerAttr() : b.getI64IntegerAttr(depth));
+    releaseLast(held, {&k, token}, kSoftmax);
+    cursor = advance(cursor, k);
+  }
+  Value scores =
+      WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
+  release(k, held.token, kSoftmax);
+  return scores;
+}
+
+SmallVector<Value> WsColumnsEmitter::emitRescale(Value factor,
+                                                 ValueRange results) {
+  Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
+                                        splat(f32Tile({kColumnsRows}), 1));
+  auto path = RareOp::create(b, results.getTypes(), changed, results,
+                             /*each_warpgroup=*/false,
+                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&path.getBody());
+  SmallVector<Value> rescaled;
+  for (Value result : results)
+    rescaled.push_back(arith::MulFOp::create(
+        b, result, BroadcastOp::create(b, result.getType(), factor)));
+  YieldOp::create(b, rescaled);
+  return llvm::to_vector(ValueRange(path.getResults()));
+}
+
+SmallVector<Value> WsColumnsEmitter::emitValueProducts(const Ring &ring,
+                                                       StringRef role, Value p,
+                                                       SliceRange range,
+                                                       ValueRange results,
+                                                       Value &cursor) {
+  SmallVector<Value> products;
+  HeldSlot held;
+  for (auto [i, result] : llvm::enumerate(results)) {
+    auto [slot, token] = acquire(ring, cursor, role);
+    auto type = cast<RankedTensorType>(result.getType());
+    int64_t columns = type.getShape()[1];
+    products.push_back(WgmmaOp::create(b, inFlight(type), p, slot, result,
+                                       columns == plan.getSlice()
+                                           ? IntegerAttr()
+                                           : b.getI64IntegerAttr(columns),
+                                       /*depth=*/IntegerAttr()));
+    releaseLast(held, {&ring, token}, role);
+    cursor = advance(cursor, ring);
+  }
+  auto wait = WgmmaWaitOp::create(b, results.getTypes(), products,
+                                  /*pending=*/0);
+  release(ring, held.token, role);
+  return llvm::to_vector(ValueRange(wait.getResults()));
+}
+
+//===----------------------------------------------------------------------===//
+// The warpgroup of the softmax
+//===----------------------------------------------------------------------===//
+
+Value WsColumnsEmitter::handOver(Value p, Value factor, Value cursor) {
+  auto slot = ChannelAcquireOp::create(b, pChannel, cursor, kSoftmax);
+  LocalStoreOp::create(b, p, probabilities);
+  LocalStoreOp::create(b, factor, factors);
+  ChannelReleaseOp::create(b, pChannel, slot.getToken(), kSoftmax);
+  return advanceOn(cursor, pChannel);
+}
+
+/// What the loop of the softmax carries in front of its accumulators: m, l, and
+/// the cursors of k, v and p.
+static constexpr unsigned kSoftmaxCarried = 5;
+
+LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
+                                                 ValueRange carried) {
+  Value kCursor = carried[2], vCursor = carried[3];
+  Value s = emitScoreProduct(kCursor);
+  if (failed(emitScores(b, key, s)))
+    return failure();
+  auto softmax =
+      OnlineSoftmaxOp::create(b, s, carried[0], carried[1],
+                              /*o=*/Value(), scale, plan.getSoftmax());
+  Value p = arith::TruncFOp::create(
+      b, tileType({kColumnsRows, plan.getBlockN()}, facts.elementType),
+      softmax.getP());
+  Value pCursor = handOver(p, softmax.getFactor(), carried[4]);
+  SmallVector<Value> results =
+      emitRescale(softmax.getFactor(), carried.drop_front(kSoftmaxCarried));
+  results = emitValueProducts(v, kSoftmax, p, own, results, vCursor);
+  SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(), kCursor,
+                             vCursor, pCursor};
+  llvm::append_range(next, results);
+  YieldOp::create(b, next);
+  return success();
+}
+
+KVLoopOp WsColumnsEmitter::emitSoftmaxLoop(Value scale, ValueRange cursors) {
+  RunningState state = emitInitialState(
+      /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+  SmallVector<Value> inits = {state.m, state.l};
+  llvm::append_range(inits, cursors);
+  llvm::append_range(inits, emitInitialResults(own));
+  bool isWhole = true;
+  auto body = [&](OpBuilder &builder, Location, Value key, ValueRange carried) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    isWhole = succeeded(emitSoftmaxBlock(scale, key, carried));
+  };
+  auto loop = KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
+                               bounds.fullEnd, bounds.end, plan.getBlockN(),
+                               /*stages=*/1, inits, body);
+  return isWhole ? loop : KVLoopOp();
+}
+
+FailureOr<SmallVector<Value>>
+WsColumnsEmitter::emitSoftmaxTile(ValueRange cursors) {
+  Value scale = emitExponentScale();
+  auto queries = ChannelAcquireOp::create(b, q.channel, cursors[0], kSoftmax);
+  queryTiles.clear();
+  for (int64_t i = 0; i < keySlices; ++i)
+    queryTiles.push_back(SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
+                                        /*distance=*/IntegerAttr()));
+  Value kCursor = cursors[1], vCursor = cursors[2];
+  SmallVector<SkippedRing> rings = {{k, keySlices, kCursor},
+                                    {v, own.count, vCursor}};
+  emitSkip(walk.skippedBehind, kSoftmax, rings);
+  KVLoopOp loop = emitSoftmaxLoop(scale, {kCursor, vCursor, cursors[3]});
+  if (!loop)
+    return failure();
+  release(q, queries.getToken(), kSoftmax);
+  kCursor = loop.getResult(2);
+  vCursor = loop.getResult(3);
+  emitSkip(walk.skippedInFront, kSoftmax, rings);
+
+  FinalRows rows = emitFinalRows(loop.getResult(0), loop.getResult(1));
+  Value factor = emitInverse(rows.l);
+  if (rows.factor)
+    factor = arith::MulFOp::create(b, factor, rows.factor);
+  auto slot = ChannelAcquireOp::create(b, scaleChannel, cursors[4], kSoftmax);
+  LocalStoreOp::create(b, factor, scales);
+  ChannelReleaseOp::create(b, scaleChannel, slot.getToken(), kSoftmax);
+  if (facts.lse)
+    emitLSE(rows.m, rows.l, emitResultView("lse"));
+  storeResults(own, ValueRange(loop.getResults()).drop_front(kSoftmaxCarried),
+               factor);
+  return SmallVector<Value>{advance(cursors[0], q), kCursor, vCursor,
+                            loop.getResult(4),
+                            advanceOn(cursors[4], scaleChannel)};
+}
+
+LogicalResult WsColumnsEmitter::emitSoftmax() {
+  TileLoopOp loop = emitTileLoop(
+      [&]() -> SmallVector<Value> {
+        return {start(q.channel, kSoftmax), start(k.channel, kSoftmax),
+                start(v.channel, kSoftmax), start(pChannel, kSoftmax),
+                start(scaleChannel, kSoftmax)};
+      },
+      [&](ValueRange cursors) { return emitSoftmaxTile(cursors); });
+  return success(static_cast<bool>(loop));
+}
+
+//===----------------------------------------------------------------------===//
+// The warpgroup of the other columns
+//===----------------------------------------------------------------------===//
+
+/// What its loop carries in front of its accumulators: the cursors of w and p.
+static constexpr unsigned kColumnsCarried = 2;
+
+void WsColumnsEmitter::emitColumnsBlock(ValueRange carried) {
+  auto slot = ChannelAcquireOp::create(b, pChannel, carried[1], kColumns);
+  Value factor = LocalLoadOp::create(b, f32Tile({kColumnsRows}), factors);
+  Value p = LocalLoadOp::create(
+      b, tileType({kColumnsRows, plan.getBlockN()}, facts.elementType),
+      probabilities);
+  ChannelReleaseOp::create(b, pChannel, slot.getToken(), kColumns);
+  SmallVector<Value> results =
+      emitRescale(factor, carried.drop_front(kColumnsCarried));
+  Value wCursor = carried[0];
+  results = emitValueProducts(w, kColumns, p, others, results, wCursor);
+  SmallVector<Value> next = {wCursor, advanceOn(carried[1], pChannel)};
+  llvm::append_range(next, results);
+  scf::YieldOp::create(b, next);
+}
+
+SmallVector<Value> WsColumnsEmitter::emitColumnsTile(ValueRange cursors) {
+  Value wCursor = cursors[0];
+  SkippedRing ring = {w, others.count, wCursor};
+  emitSkip(walk.skippedBehind, kColumns, ring);
+  SmallVector<Value> inits = {wCursor, cursors[1]};
+  llvm::append_range(inits, emitInitialResults(others));
+  auto body = [&](OpBuilder &builder, Location, Value, ValueRange carried) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    emitColumnsBlock(carried);
+  };
+  Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
+  auto loop =
+      scf::ForOp::create(b, context.i32(0), trips, context.i32(1), inits, body);
+  wCursor = loop.getResult(0);
+  emitSkip(walk.skippedInFront, kColumns, ring);
+  auto slot = ChannelAcquireOp::create(b, scaleChannel, cursors[2], kColumns);
+  Value factor = LocalLoadOp::create(b, f32Tile({kColumnsRows}), scales);
+  ChannelReleaseOp::create(b, scaleChannel, slot.getToken(), kColumns);
+  storeResults(others,
+               ValueRange(loop.getResults()).drop_front(kColumnsCarried),
+               factor);
+  return {wCursor, loop.getResult(1), advanceOn(cursors[2], scaleChannel)};
+}
+
+LogicalResult WsColumnsEmitter::emitColumns() {
+  TileLoopOp loop = emitTileLoop(
+      [&]() -> SmallVector<Value> {
+        return {start(w.channel, kColumns), start(pChannel, kColumns),
+                start(scaleChannel, kColumns)};
+      },
+      [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
+        return emitColumnsTile(cursors);
+      });
+  return success(static_cast<bool>(loop));
+}
