@@ -4,12 +4,18 @@
 Prints the table of docs/BarrierCheck.md. Seconds are processor time of the check alone: that of
 attn-opt with the pass less that without it, the least of three runs.
 
+With --random it takes random problems and plans in place of the list, and prints those that are
+not proved, and how many there are of each verdict.
+
 usage: benchmarks/barrier-check.py [--bin=FOLDER] [--only=TEXT] [--limit=STEPS]
+       benchmarks/barrier-check.py --random=N [--seed=N] [options]
 """
 
 import argparse
+import collections
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -48,6 +54,76 @@ KERNELS = (
     ("`split_q` on sm_80", f"{SMALL} --chip=sm_80"),
     ("`split_q` on sm_80, causal", f"{SMALL} --chip=sm_80 --causal"),
 )
+
+
+# Parameters of the schedules of sm_90a, each taken now and then.
+PARAMETERS = {
+    "cluster": ("2", "4"),
+    "dynamic": ("true",),
+    "snake": ("true",),
+    "block_m": ("64", "128", "192"),
+    "pv_behind": ("true",),
+    "turns": ("true", "false"),
+    "softmax": ("exact", "lagged", "optimistic", "bounded"),
+    "p_shared": ("true",),
+    "epilogue": ("tma", "staged", "direct"),
+}
+
+
+def random_flags(rng: random.Random) -> str:
+    """Flags of a problem and a plan; many are of no kernel."""
+    shape = [1, rng.choice((1, 2, 4)), rng.choice((64, 100, 300, 512, 700)),
+             rng.choice((16, 40, 64, 96, 128, 192, 256))]  # fmt: skip
+    chip = rng.choice(("sm_80", "sm_90a", "sm_90a", "sm_100a"))
+    kinds = ("f16", "bf16", "f8E4M3FN") if chip == "sm_90a" else ("f16", "bf16")
+    flags = [f"--q={'x'.join(map(str, shape))}x{rng.choice(kinds)}", f"--chip={chip}"]
+    flags.append(rng.choice(("", "", "--kv-len=1", "--kv-len=64", "--kv-len=300")))
+    flags.append(
+        rng.choice(("", "", "--causal", "--causal=bottom-right", "--window=100,0"))
+    )
+    if chip == "sm_100a":
+        flags.append("--schedule=ws_tmem")
+    elif chip == "sm_90a":
+        flags.append(rng.choice(("--schedule=ws_wgmma", "--schedule=self_load")))
+        for name, values in PARAMETERS.items():
+            if rng.random() < 0.25:
+                flags.append(f"--set={name}={rng.choice(values)}")
+    elif rng.random() < 0.2:
+        flags.append("--kv-splits=2")
+    return " ".join(filter(None, flags))
+
+
+def judge(flags: str, bins: pathlib.Path, limit: int, folder: str) -> tuple[str, str]:
+    """The verdict, and what is said where there is no proof."""
+    path = f"{folder}/kernel.mlir"
+    command = [str(bins / "attn-compile"), *flags.split(), "--emit=barrier", "-o", path]
+    if subprocess.run(command, capture_output=True).returncode != 0:
+        return "no kernel", ""
+    done = subprocess.run([
+        str(bins / "attn-opt"), path, "-o", "/dev/null", "-mlir-print-op-on-diagnostic=false",
+        f"--pass-pipeline=builtin.module(gpu.module(attn-check-barriers{{limit={limit}}}))",
+    ], capture_output=True, text=True)  # fmt: skip
+    said = re.search(r"(error|warning): ([^\n]*)", done.stderr)
+    if not said and done.returncode == 0:
+        return "proved", ""
+    if not said:
+        return "crash", done.stderr[:200]
+    if said.group(1) == "error":
+        return "wrong", said.group(2)
+    return ("bounded" if "not proved" in said.group(2) else "unknown"), said.group(2)
+
+
+def judge_random(options: argparse.Namespace, folder: str) -> None:
+    rng = random.Random(options.seed)
+    counts: collections.Counter = collections.Counter()
+    for _ in range(options.random):
+        flags = random_flags(rng)
+        verdict, said = judge(flags, options.bin, options.limit, folder)
+        counts[verdict] += 1
+        if verdict not in ("proved", "no kernel"):
+            print(f"{verdict}: {flags}\n    {said}", flush=True)
+    for verdict, count in sorted(counts.items()):
+        print(f"{count:6} {verdict}")
 
 
 def seconds_of(command: list[str]) -> tuple[float, str]:
@@ -91,7 +167,13 @@ def main() -> int:
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--limit", type=int, default=30000000)
+    parser.add_argument("--random", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.random:
+        with tempfile.TemporaryDirectory() as folder:
+            judge_random(options, folder)
+        return 0
     print("| kernel | warps | kinds of tiles or blocks | states | steps | seconds | rests on |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
