@@ -7,6 +7,8 @@ Needs torch and this package's sources, no compiler and no toolkit:
     scripts: python3 python/tests/gpu_pages.py --make FOLDER      # here, with attn-compile
     GPU:     PYTHONPATH=python python3 python/tests/gpu_pages.py FOLDER
 
+With --serving the bundles are those of CELLS under each of PLANS, for --chip.
+
 For each bundle --rounds sets of lengths (0, 1 and the longest among them) and of
 permuted pages; what no sequence owns is NaN, entries of the table behind a length
 are -1 or beyond the pool, and outputs are poisoned. The launch is captured in a CUDA
@@ -17,6 +19,7 @@ the bytes of K and V a second; exit status 1 when a result is wrong.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import pathlib
 import subprocess
@@ -42,6 +45,53 @@ CASES = {
 PAGES = {"gqa": (1, 16, 64, 256), "split": (1, 16, 64)}
 
 
+#: What servers ask for: batch, keys, query heads, key heads, and into how many runs
+#: the keys of a tile may be split.
+CELLS = {
+    "b64-s4k-32-8": (64, 4096, 32, 8, (0, 2)),
+    "b256-s1k-32-8": (256, 1024, 32, 8, (0,)),
+    "b16-s32k-64-8": (16, 32768, 64, 8, (0, 2, 8)),
+    "b1-s128k-64-8": (1, 131072, 64, 8, (33, 66, 132)),
+    "b64-s4k-32-32": (64, 4096, 32, 32, (0,)),
+}
+#: Plans by name: a schedule and its parameters.
+PLANS = {
+    "w4n16s3c2": "decode warps=4 block_n=16 stages=3 ctas_per_sm=2",
+    "w8n16s3c1": "decode warps=8 block_n=16 stages=3 ctas_per_sm=1",
+    "w2n16s3c4": "decode warps=2 block_n=16 stages=3 ctas_per_sm=4",
+    "w4n32s3c1": "decode warps=4 block_n=32 stages=3 ctas_per_sm=1",
+    "w2n32s3c2": "decode warps=2 block_n=32 stages=3 ctas_per_sm=2",
+    "split": "split_q",
+    "planner": "",
+}
+
+
+def compile_one(options: argparse.Namespace, name: str, flags: list[str]) -> bool:
+    path = options.folder / f"{name}.attn"
+    command = [options.compile, *flags, "-o", "/dev/null", f"--bundle={path}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(path.name, done.stderr.strip() or "made", flush=True)
+    return done.returncode == 0
+
+
+def make_serving(options: argparse.Namespace) -> int:
+    """Bundles of all cells and plans, for pages of 16 and 64."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    good = True
+    for cell, (batch, keys, heads, kv_heads, all_splits) in CELLS.items():
+        for page, splits, (plan, words) in itertools.product(
+            (16, 64), all_splits, PLANS.items()
+        ):
+            flags = [f"--q={batch}x{heads}x1x128xbf16", f"--kv-heads={kv_heads}"]
+            flags += [f"--page-size={page}", "--kv-lengths=" + ",".join([str(keys)] * batch)]
+            flags += [f"--kv-splits={splits}"] * (splits > 0) + [f"--chip={options.chip}"]
+            flags += [f"--schedule={schedule}" for schedule in words.split()[:1]]
+            flags += [f"--set={each}" for each in words.split()[1:]]
+            name = f"{cell}-page{page}-{plan}" + f"-x{splits}" * (splits > 0)
+            good &= compile_one(options, name, flags)
+    return int(not good)
+
+
 def make(options: argparse.Namespace) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     failed = 0
@@ -51,13 +101,8 @@ def make(options: argparse.Namespace) -> int:
                 flags = [word.format(t=dtype, p=page) for word in words]
                 batch = int(flags[0].split("=")[1].split("x")[0])
                 flags.append("--kv-lengths=" + ",".join([str(options.keys)] * batch))
-                path = options.folder / f"{name}-{dtype}-page{page}.attn"
-                command = [options.compile, *flags, "--chip=sm_80", "-o", "/dev/null"]
-                done = subprocess.run(
-                    [*command, f"--bundle={path}"], capture_output=True, text=True, check=False
-                )
-                failed += done.returncode != 0
-                print(path.name, done.stderr.strip() or "made")
+                flags.append(f"--chip={options.chip}")
+                failed += not compile_one(options, f"{name}-{dtype}-page{page}", flags)
     return int(failed != 0)
 
 
@@ -65,6 +110,8 @@ def draw_lengths(torch, batch: int, capacity: int, generator) -> list[int]:
     """Lengths of a round, log-uniform, with the ends among them."""
     drawn = torch.rand(batch, generator=generator)
     lengths = [int(math.exp(float(x) * math.log(capacity + 1))) for x in drawn]
+    if batch == 1:
+        return [capacity - lengths[0] // 2]
     for place, length in enumerate((0, 1, capacity)):
         if place < batch:
             lengths[place] = length
@@ -124,6 +171,26 @@ def compare(torch, attend, tensors: dict, problem: dict, lengths: list[int]) -> 
     return (math.inf if math.isnan(error) else error), worst
 
 
+def measure(torch, call, calls: int = 10, repeats: int = 5) -> float:
+    """Median microseconds of a launch among several of a CUDA graph, so that the
+    host's share does not count."""
+    call()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            call()
+    graph.replay()
+    times = []
+    for _ in range(repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1000 / calls)
+    return sorted(times)[repeats // 2]
+
+
 def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> bool:
     kernel = gpu_check.attn.runtime.load(path)
     record = kernel.launch_record
@@ -142,9 +209,7 @@ def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> 
         kernel(**tensors)
 
     fill(torch, tensors, [capacity] * batch, generator)
-    call()
-    torch.cuda.synchronize()
-    time = gpu_check.measure(call, 20)
+    time = measure(torch, call)
     keys = batch * capacity * tensors["k"].shape[1]
     bytes_read = keys * (tensors["k"].shape[3] + tensors["v"].shape[3]) * tensors["k"].element_size()
     graph = torch.cuda.CUDAGraph()
@@ -163,7 +228,7 @@ def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> 
         largest, largest_lse = max(largest, error), max(largest_lse, lse_error)
     good = largest <= tolerance and largest_lse <= gpu_check.LSE_TOLERANCE
     print(
-        f"{path.stem:24} {time:9.1f} us {bytes_read / time / 1000:7.0f} GB/s  O {largest:.2e}  "
+        f"{path.stem:36} {time:9.1f} us {bytes_read / time / 1000:7.0f} GB/s  O {largest:.2e}  "
         f"LSE {largest_lse:.2e}  {'right' if good else 'WRONG'}",
         flush=True,
     )
@@ -174,13 +239,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--make", action="store_true", help="compile the bundles instead")
+    parser.add_argument("--serving", action="store_true", help="the cells of servers")
+    parser.add_argument("--chip", default="sm_80")
     parser.add_argument("--compile", default=ROOT / "build/bin/attn-compile")
     parser.add_argument("--keys", type=int, default=1024, help="longest sequence")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.make:
-        return make(options)
+        return make_serving(options) if options.serving else make(options)
     import gpu_check
     import torch
 

@@ -20,7 +20,8 @@ using namespace mlir;
 using namespace mlir::attn;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Partial results that get no loop.
+/// Partial results that stand side by side: so many get no loop, more get one
+/// over groups of them.
 static constexpr int64_t kUnrolledSplits = 16;
 
 namespace {
@@ -49,6 +50,10 @@ private:
   void emitRow(const Place &place);
   /// `init` through `step` for each partial result.
   SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
+  /// `init` through `step` for the partial results from `begin` to `end`, of
+  /// which `together` stand side by side.
+  SmallVector<Value> loopOverSplits(Value begin, Value end, int64_t together,
+                                    ArrayRef<Value> init, Step step);
   /// The offset of the thread's elements in a tensor whose dimension `first` is
   /// the batch, i64.
   Value emitOffset(StringRef name, unsigned first, const Place &place,
@@ -223,13 +228,33 @@ SmallVector<Value> CombineEmitter::forEachSplit(ArrayRef<Value> init,
       state = step(b, frame.i64(split), state);
     return state;
   }
+  // Whole groups of them, then what is left.
   Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
+  Value group = frame.i32(kUnrolledSplits);
+  Value end =
+      arith::SubIOp::create(b, count, arith::RemUIOp::create(b, count, group));
+  state = loopOverSplits(frame.i32(0), end, kUnrolledSplits, state, step);
+  return loopOverSplits(end, count, 1, state, step);
+}
+
+SmallVector<Value> CombineEmitter::loopOverSplits(Value begin, Value end,
+                                                  int64_t together,
+                                                  ArrayRef<Value> init,
+                                                  Step step) {
   auto loop = scf::ForOp::create(
-      b, frame.i32(0), count, frame.i32(1), state,
+      b, begin, end, frame.i32(together), init,
       [&](OpBuilder &builder, Location loc, Value split, ValueRange carried) {
         ImplicitLocOpBuilder lb(loc, builder);
-        Value wide = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
-        scf::YieldOp::create(lb, step(lb, wide, carried));
+        Value first = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
+        SmallVector<Value> state(carried);
+        for (int64_t i = 0; i < together; ++i) {
+          Value each = first;
+          if (i != 0)
+            each = arith::AddIOp::create(
+                lb, first, arith::ConstantIntOp::create(lb, i, 64));
+          state = step(lb, each, state);
+        }
+        scf::YieldOp::create(lb, state);
       });
   return llvm::to_vector(ValueRange(loop.getResults()));
 }

@@ -138,14 +138,41 @@ FinalRows AttentionEmitter::emitFinalRows(Value m, Value l) {
   return facts.sinks ? emitSinks(rows) : rows;
 }
 
-RunningState AttentionEmitter::emitFinalState(RunningState carried) {
-  FinalRows rows = emitFinalRows(carried.m, carried.l);
-  Value o = carried.o;
-  if (rows.factor) {
-    Value spread = BroadcastOp::create(b, o.getType(), rows.factor);
-    o = arith::MulFOp::create(b, o, spread);
+RunningState AttentionEmitter::emitRowSums(RunningState carried) {
+  RunningState state = carried;
+  state.l = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, carried.l,
+                             /*partial=*/UnitAttr());
+  return state;
+}
+
+RunningState AttentionEmitter::emitMergedState(RunningState first,
+                                               RunningState second) {
+  RankedTensorType rows = f32Tile({blockM});
+  Value m = arith::MaximumFOp::create(b, first.m, second.m);
+  // Rows without keys in both have nothing to subtract.
+  Value infinity = splat(rows, -std::numeric_limits<double>::infinity());
+  Value empty =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m, infinity);
+  Value shift = arith::SelectOp::create(b, empty, splat(rows, 0), m);
+  RunningState merged = {m, {}, {}};
+  for (const RunningState &each : {first, second}) {
+    Value factor =
+        Exp2Op::create(b, rows, arith::SubFOp::create(b, each.m, shift));
+    Value l = arith::MulFOp::create(b, each.l, factor);
+    Value o = arith::MulFOp::create(
+        b, each.o, BroadcastOp::create(b, each.o.getType(), factor));
+    merged.l = merged.l ? arith::AddFOp::create(b, merged.l, l).getResult() : l;
+    merged.o = merged.o ? arith::AddFOp::create(b, merged.o, o).getResult() : o;
   }
-  return {rows.m, rows.l, o};
+  return merged;
+}
+
+RunningState AttentionEmitter::emitWithSinks(RunningState state) {
+  if (!facts.sinks)
+    return state;
+  FinalRows rows = emitSinks({state.m, state.l, Value()});
+  Value spread = BroadcastOp::create(b, state.o.getType(), rows.factor);
+  return {rows.m, rows.l, arith::MulFOp::create(b, state.o, spread)};
 }
 
 LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,

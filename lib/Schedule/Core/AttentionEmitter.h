@@ -120,14 +120,24 @@ protected:
   /// The rows after the loop, m and partial sums l: in exponents of two and
   /// whole row sums, with the sinks.
   FinalRows emitFinalRows(Value m, Value l);
-  /// The same with the accumulator.
-  RunningState emitFinalState(RunningState carried);
   /// What a row of the accumulator is multiplied by, given its sum.
   Value emitInverse(Value l);
   /// The accumulator times `inverse`, in the type of the results.
   Value emitQuotient(Value o, Value inverse);
   /// Stores LSE.
   void emitLSE(Value m, Value l, Value view);
+  /// The state after the loop with whole row sums: `l` has a value for each
+  /// row.
+  RunningState emitRowSums(RunningState carried);
+  /// What two states of different keys, with whole row sums, give together.
+  RunningState emitMergedState(RunningState first, RunningState second);
+  /// A state with whole row sums and the sinks.
+  RunningState emitWithSinks(RunningState state);
+  /// The state after the loop in exponents of two and whole row sums, with the
+  /// sinks.
+  RunningState emitFinalState(RunningState carried) {
+    return emitWithSinks(emitRowSums(carried));
+  }
   /// Divides by the row sums and stores O and LSE.
   void emitResults(RunningState state, Value oView, Value lseView,
                    Value scratch, EpilogueKind epilogue,

@@ -52,6 +52,8 @@ static gpu::GPUFuncOp createKernel(gpu::GPUModuleOp module, StringRef name,
   if (shape.warps)
     kernel->setAttr(AttnDialect::kWarpsAttr,
                     b.getDenseI64ArrayAttr(*shape.warps));
+  if (shape.teams > 1)
+    kernel->setAttr(AttnDialect::kTeamsAttr, b.getI64IntegerAttr(shape.teams));
   frame.bindParameters(kernel);
   b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(b);

@@ -9,15 +9,24 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// "; DRAM 1074.0 MB in 356.1 us", or nothing.
+static std::string describeDram(const PlanEstimate &e) {
+  if (e.dramBytes == 0)
+    return "";
+  return llvm::formatv("; DRAM {0:f1} MB in {1:f1} us", e.dramBytes / 1e6,
+                       e.dramMicroseconds);
+}
+
 std::string PlanCandidate::describe() const {
   const PlanEstimate &e = estimate;
   return llvm::formatv(
       "{0}: {1:f1} us ({2:f2} waves of {3} CTAs an SM; {4:f1} blocks a tile "
-      "at {5:f0} clocks, tile {6:f0}; limit {7}), shared memory {8}, "
-      "registers {9}{10}",
+      "at {5:f0} clocks, tile {6:f0}; limit {7}{8}), shared memory {9}, "
+      "registers {10}{11}",
       llvm::to_string(plan), e.microseconds, e.waves, e.ctasPerSM, e.blocks,
-      e.blockClocks, e.tileClocks, e.getLimiter(), e.sharedBytes.str(),
-      e.registers.str(), spills ? ", expected to spill" : "");
+      e.blockClocks, e.tileClocks, e.getLimiter(), describeDram(e),
+      e.sharedBytes.str(), e.registers.str(),
+      spills ? ", expected to spill" : "");
 }
 
 PlanCandidate attn::makeCandidate(const ProblemFacts &facts,
@@ -43,6 +52,11 @@ std::string attn::formatPlanTable(llvm::ArrayRef<PlanCandidate> plans,
         e.sharedBytes.getTotal(), e.registers.getTotal(),
         llvm::to_string(each.plan), each.spills ? ", expected to spill" : "");
   }
+  if (const PlanEstimate &e = plans.front().estimate; e.dramBytes != 0)
+    os << llvm::formatv("\nDRAM: {0:f1} MB take {1:f1} us at its rate, {2:f1} "
+                        "us with what the first plan keeps in flight",
+                        e.dramBytes / 1e6, e.dramRoofMicroseconds,
+                        e.dramMicroseconds);
   return text;
 }
 

@@ -32,6 +32,8 @@ std::string ResourceSum::str() const {
 }
 
 llvm::StringRef PlanEstimate::getLimiter() const {
+  if (isBoundByDram())
+    return "dram";
   double limit = std::max({tensorClocks, expClocks, issueClocks, sharedClocks});
   if (limit == tensorClocks)
     return "tensor";

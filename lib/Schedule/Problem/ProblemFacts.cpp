@@ -7,6 +7,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+int64_t ProblemFacts::getGroup() const {
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(kvHeads))
+    return ShapedType::kDynamic;
+  return heads / kvHeads;
+}
+
 bool ProblemFacts::isNarrow() const {
   return elementType.getIntOrFloatBitWidth() == 8;
 }

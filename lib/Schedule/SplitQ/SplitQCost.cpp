@@ -14,9 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Core/AttentionEmitter.h"
-#include "../Problem/BlockCount.h"
-#include "GridTiles.h"
+#include "../Copied/CopiedCost.h"
 #include "SplitQ.h"
 #include <cmath>
 
@@ -47,7 +45,7 @@ bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
   auto plan = cast<SplitQPlanAttr>(planAttr);
   if (wasSeenToSpill(facts, plan, target))
     return true;
-  int64_t registers = SplitQExtents(facts, plan).getRegisters(plan).getTotal();
+  int64_t registers = CopiedExtents(facts, plan).getRegisters(plan).getTotal();
   // A CTA has to fit the register file as well.
   int64_t perThread = std::min<int64_t>(
       target.registersPerThread, target.registersPerSM / plan.getThreads());
@@ -57,49 +55,11 @@ bool SplitQSchedule::isExpectedToSpill(const ProblemFacts &facts,
   return registers > std::min(limit, perThread);
 }
 
-/// Sets what one block of one CTA takes on each resource; the instructions of a
-/// warp's softmax.
-static double setBlockClocks(PlanEstimate &estimate, const ProblemFacts &facts,
-                             const SplitQExtents &extents, SplitQPlanAttr plan,
-                             const TargetRow &target) {
-  double blockM = plan.getBlockM(), blockN = plan.getBlockN();
-  double warps = plan.getWarps();
-  double rowGroups = extents.warpRows / 16;
-  double columns = extents.keyColumns + extents.valueColumns;
-  estimate.tensorClocks = 2 * blockM * blockN * columns / target.mmaSyncFlopF16;
-  estimate.expClocks = blockM * blockN / target.expPerClock;
-  // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
-  // (and Q, which two parts share where their products stand together). For 32
-  // elements: scale, exponential, sum and half of a conversion, and where it is
-  // needed the maximum. For each part: a vote, or the shuffles of the maximum.
-  // Copies of 16 bytes a lane with their addresses; loop, barrier and waits.
-  double parts = plan.getParts();
-  double mma = rowGroups * (blockN / 8) * (extents.keyColumns / 16.0) +
-               rowGroups * (extents.valueColumns / 8.0) * (blockN / 16);
-  double loads = blockN / 16 * columns / 16 +
-                 (plan.getQInRegs() ? 0
-                                    : rowGroups * extents.keyColumns / 16.0 *
-                                          std::max(1.0, parts - 1));
-  double elements = rowGroups * 16 * blockN / 32;
-  bool bets = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
-  double softmax = (bets ? 3.5 : 4.5) * elements +
-                   parts * (bets ? 8 * rowGroups + 6 : 24 * rowGroups);
-  if (plan.getSoftmax() == SoftmaxPolicy::Exact)
-    softmax += parts * rowGroups * 16 * extents.valueColumns / 32.0;
-  double copies = blockN * columns * 2 / (16 * 32 * warps);
-  double instructions = mma + loads + softmax + 2 * copies + 28;
-  instructions += getScoreCost(facts).instructions * elements;
-  estimate.issueClocks = instructions * warps / target.issuePerClock;
-  double sharedBytes = loads * 512 * warps + blockN * columns * 2;
-  estimate.sharedClocks = sharedBytes / target.sharedBytesPerClock;
-  return softmax;
-}
-
 PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
-  SplitQExtents extents(facts, plan);
+  CopiedExtents extents(facts, plan);
   PlanEstimate estimate;
   estimate.sharedBytes = extents.getSharedBytes(plan);
   estimate.registers = extents.getRegisters(plan);
@@ -125,26 +85,11 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
       std::max<int64_t>(1, std::min({byRegisters, byShared, byThreads,
                                      int64_t(target.maxCTAsPerSM)}));
 
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  int64_t packed = getPackedHeads(facts, plan);
-  int64_t groups = getAssumedExtent(facts.batch, kAssumedBatch) *
-                   getAssumedExtent(facts.heads, kAssumedHeads) / packed;
-  if (facts.varlen) {
-    queries = facts.queries;
-    keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
-  }
-  estimate.tiles = groups * int64_t(std::ceil(queries * packed / blockM));
-  estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / packed), blockN);
-  if (facts.kvSplits > 1) {
-    estimate.tiles *= facts.kvSplits;
-    estimate.blocks /= double(facts.kvSplits);
-  }
+  countCopiedTiles(estimate, facts, plan);
 
   double columns = extents.keyColumns + extents.valueColumns;
   double softmax =
-      setBlockClocks(estimate, facts, extents, plan, target) * warps;
+      setCopiedBlockClocks(estimate, facts, extents, plan, target) * warps;
   double ctas = estimate.ctasPerSM;
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});
@@ -175,5 +120,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
+  if (isServed(facts))
+    addDramTime(estimate, facts, plan, target);
   return estimate;
 }

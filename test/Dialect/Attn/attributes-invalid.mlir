@@ -184,6 +184,31 @@ gpu.module @m attributes {attn.rung = "plan"} {
 
 // -----
 
+// expected-error @below {{expected block_m to be 16 or 32, got 48}}
+func.func private @decode_rows() attributes {p = #attn.decode<block_m = 48>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 128, got 144}}
+func.func private @decode_keys() attributes {p = #attn.decode<block_n = 144>}
+
+// -----
+
+// expected-error @below {{expected warps to be a power of two up to 16, got 6}}
+func.func private @decode_warps() attributes {p = #attn.decode<warps = 6>}
+
+// -----
+
+// expected-error @below {{expected stages from 2 to 8, got 1}}
+func.func private @decode_stages() attributes {p = #attn.decode<stages = 1>}
+
+// -----
+
+// expected-error @below {{expected ctas_per_sm from 1 to 8, got 9}}
+func.func private @decode_ctas() attributes {p = #attn.decode<ctas_per_sm = 9>}
+
+// -----
+
 // expected-error @below {{expected block_n to be a multiple of 16 up to 128, got 8}}
 func.func private @tmem_keys() attributes {p = #attn.ws_tmem<block_n = 8>}
 

@@ -26,6 +26,8 @@ struct KernelShape {
   /// The grid of warps over (rows, columns), where partitions have none of
   /// their own.
   std::optional<std::array<int64_t, 2>> warps;
+  /// Teams that the warps of the CTA are; with more than one, each is a warp.
+  int64_t teams = 1;
   /// CTAs of a cluster, along x.
   int64_t cluster = 1;
   /// CTAs that an SM is to hold at once, which bounds their registers.

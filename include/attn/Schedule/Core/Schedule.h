@@ -62,11 +62,19 @@ struct PlanEstimate {
   double expClocks = 0;
   double issueClocks = 0;
   double sharedClocks = 0;
+  /// Bytes of Q, K, V and the results, each counted once, and the microseconds
+  /// that DRAM takes for them at its rate, and with what the plan keeps in
+  /// flight. 0 where plans are not compared by them.
+  double dramBytes = 0;
+  double dramRoofMicroseconds = 0;
+  double dramMicroseconds = 0;
   /// Microseconds of the whole problem on the target's reference board.
   double microseconds = 0;
 
-  /// The resource that a block takes longest on: "tensor", "exp", "issue" or
-  /// "shared".
+  /// True if DRAM takes most of the time.
+  bool isBoundByDram() const { return dramMicroseconds > 0.5 * microseconds; }
+  /// The resource that a block takes longest on, "tensor", "exp", "issue" or
+  /// "shared"; "dram" if that takes most of the time.
   llvm::StringRef getLimiter() const;
 };
 

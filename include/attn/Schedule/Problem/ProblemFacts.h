@@ -52,6 +52,8 @@ struct ProblemFacts {
   SmallVector<TensorFacts> captures;
   SmallVector<Value> scalars;
 
+  /// Query heads that share a key head; dynamic if only the launch knows.
+  int64_t getGroup() const;
   /// True if q, k and v have 8-bit elements.
   bool isNarrow() const;
   /// True if v is contiguous along its keys instead of along its head

@@ -39,6 +39,9 @@ void AttnDialect::initialize() {
   declarePromisedInterface<gpu::TargetAttrInterface, TargetAttr>();
 }
 
+/// Most warps of a CTA.
+static constexpr int64_t kMostTeams = 32;
+
 Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value,
                                             Type type, Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
@@ -62,6 +65,17 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
                              "(warps over rows and columns), or any number of "
                              "rows and 1, of at most 32 warps, got ")
              << attribute.getValue();
+  }
+  if (name == kTeamsAttr) {
+    auto teams = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!teams || teams.getInt() < 1 || teams.getInt() > kMostTeams)
+      return op->emitOpError("expected 'attn.teams' to be from 1 to ")
+             << kMostTeams << ", got " << attribute.getValue();
+    auto grid = op->getAttrOfType<DenseI64ArrayAttr>(kWarpsAttr);
+    if (!grid || grid.asArrayRef() != ArrayRef<int64_t>{1, 1})
+      return op->emitOpError("expected 'attn.warps' to be one warp beside "
+                             "'attn.teams', got ")
+             << (grid ? Attribute(grid) : UnitAttr::get(getContext()));
   }
   if (name == kRungAttr) {
     if (!isa<gpu::GPUModuleOp>(op))
@@ -94,6 +108,11 @@ FailureOr<std::pair<int64_t, int64_t>> attn::getWarpGrid(Operation *op) {
     return place->emitOpError(
         "expected the attribute 'attn.warps' on a kernel in tile IR");
   return std::pair<int64_t, int64_t>(grid[0], grid[1]);
+}
+
+int64_t attn::getTeams(gpu::GPUFuncOp kernel) {
+  auto teams = kernel->getAttrOfType<IntegerAttr>(AttnDialect::kTeamsAttr);
+  return teams ? teams.getInt() : 1;
 }
 
 bool attn::isTileKernel(gpu::GPUFuncOp kernel) {

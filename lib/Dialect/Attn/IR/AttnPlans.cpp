@@ -161,6 +161,27 @@ LogicalResult WsColumnsPlanAttr::verify(EmitErrorFn emitError,
   return success();
 }
 
+int64_t DecodePlanAttr::getThreads() const { return 32 * getWarps(); }
+
+LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
+                                     const Parameters &p) {
+  if (p.blockM != 16 && p.blockM != 32)
+    return emitError() << "expected block_m to be 16 or 32, got " << p.blockM;
+  if (p.blockN < 16 || p.blockN > 128 || p.blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to 128, "
+                          "got "
+                       << p.blockN;
+  if (p.warps < 1 || p.warps > 16 || !llvm::isPowerOf2_64(p.warps))
+    return emitError() << "expected warps to be a power of two up to 16, got "
+                       << p.warps;
+  if (p.stages < 2 || p.stages > 8)
+    return emitError() << "expected stages from 2 to 8, got " << p.stages;
+  if (p.ctasPerSm < 1 || p.ctasPerSm > 8)
+    return emitError() << "expected ctas_per_sm from 1 to 8, got "
+                       << p.ctasPerSm;
+  return success();
+}
+
 int64_t CombinePlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult CombinePlanAttr::verify(EmitErrorFn emitError,

@@ -82,6 +82,11 @@ Attribute BroadcastOp::getOperandLayout(OpOperand &, MmaLayoutAttr) {
   return followLink(getEncoding(getResult()), LayoutRelation::TileOf);
 }
 
+void TeamTakeOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  for (auto [tile, result] : llvm::zip(getTiles(), getResults()))
+    links.push_back({tile, result});
+}
+
 void OnlineSoftmaxOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getS(), getP()});
   links.push_back({getM(), getNewM()});

@@ -305,11 +305,19 @@ LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
     total = *end;
   for (MBarrierAllocOp op : barriers)
     sum += getBytes(op);
+  std::string atPeak = describeSum(*liveness, barriers, total);
+  if (int64_t teams = getTeams(kernel); teams > 1) {
+    int64_t alignment = kLeastAlignment;
+    for (const Item &item : *items)
+      alignment = std::max(alignment, item.alignment);
+    atPeak = std::to_string(teams) + " teams with " + atPeak;
+    total = teams * llvm::alignTo(total, alignment);
+    sum *= teams;
+  }
   if (total > target.sharedBytesPerCTA)
     return kernel.emitError("shared memory does not fit: expected at most ")
            << target.sharedBytesPerCTA << " bytes on " << target.chip
-           << ", got " << total << " ("
-           << describeSum(*liveness, barriers, total) << ")";
+           << ", got " << total << " (" << atPeak << ")";
   kernel->setAttr(AttnDialect::kSharedBytesAttr,
                   builder.getI64IntegerAttr(total));
 
@@ -323,6 +331,6 @@ LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
       << remark::metric("bytes", total)
       << remark::metric("bytes-without-reuse", sum)
       << remark::metric("limit", target.sharedBytesPerCTA)
-      << remark::metric("at-peak", describeSum(*liveness, barriers, total));
+      << remark::metric("at-peak", atPeak);
   return success();
 }

@@ -156,6 +156,9 @@ Operation *BarrierMaker::make(const SharedHazard &hazard) {
   Operation *place = hazard.insertBefore;
   OpBuilder builder(place);
   auto [partitions, index] = getPartition(place);
+  // Buffers are a team's own.
+  if (getTeams(kernel) > 1)
+    return TeamBarrierOp::create(builder, place->getLoc());
   if (!partitions)
     return gpu::BarrierOp::create(builder, place->getLoc());
   int64_t warps = partitions.getWarps()[index];

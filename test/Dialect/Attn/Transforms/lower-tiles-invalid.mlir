@@ -207,3 +207,15 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @few_elements(%x: f32) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 2 : i64, attn.shared_bytes = 1024 : i64} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<96xf32, #attn.rows, shared>
+    %t = tensor.splat %x : tensor<16x8xf32, #attn.mma<warps = [1, 1]>>
+    // expected-error @below {{expected a buffer of at least 128 elements for 4 registers of a thread, got 96}}
+    %y = attn.team_take %t via %b from 1 : tensor<16x8xf32, #attn.mma<warps = [1, 1]>> via <96xf32, #attn.rows, shared>
+    gpu.return
+  }
+}

@@ -159,6 +159,10 @@ bool isWarpGrid(ArrayRef<int64_t> warps);
 /// `attn.warps`. An error at the partition or the kernel that states none.
 FailureOr<std::pair<int64_t, int64_t>> getWarpGrid(Operation *op);
 
+/// The teams that the warps of a kernel are, each of one warp; 1 where the
+/// CTA's warps work together.
+int64_t getTeams(gpu::GPUFuncOp kernel);
+
 /// True for a kernel whose program is that of a CTA's warps: it states
 /// `attn.warps`, or has partitions.
 bool isTileKernel(gpu::GPUFuncOp kernel);

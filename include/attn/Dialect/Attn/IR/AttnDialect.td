@@ -46,6 +46,9 @@ def Attn_Dialect : Dialect {
     /// Attribute on a kernel without partitions: the grid of warps over (rows,
     /// columns).
     static constexpr llvm::StringLiteral kWarpsAttr = "attn.warps";
+    /// Attribute on a kernel without partitions: how many teams the CTA's warps
+    /// are, each of which runs the kernel's body by itself (TeamOps.td).
+    static constexpr llvm::StringLiteral kTeamsAttr = "attn.teams";
     /// Attribute on a kernel: bytes of dynamic shared memory, set by
     /// attn-allocate-shared.
     static constexpr llvm::StringLiteral kSharedBytesAttr = "attn.shared_bytes";

@@ -175,6 +175,34 @@ def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_column
   }];
 }
 
+def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decode", (ins
+    Attn_PlanInt<16, "Query rows of a tile, 16 or 32, which every warp has all of">:$block_m,
+    Attn_PlanInt<16, "Keys of a warp's block, a multiple of 16">:$block_n,
+    Attn_PlanInt<4, "Warps of a CTA, a power of two up to 16, each of which walks keys of its own">:$warps,
+    Attn_PlanInt<3, "Slots of a warp's K and V rings, 2 to 8">:$stages,
+    Attn_PlanInt<2,
+      "CTAs that an SM is to hold at once, 1 to 8, which bounds a thread's "
+      "registers">:$ctas_per_sm,
+    Attn_PlanBool<true,
+      "Q fragments stay in registers instead of being read from shared memory "
+      "for each block">:$q_in_regs,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. Not `tma`">:$epilogue,
+    Attn_PlanBool<false,
+      "Rows of a tile are the heads of a key head's group, query by query, so that "
+      "a group reads its K and V once">:$pack_heads)> {
+  let description = [{
+    For few query rows and many keys: the warps of a CTA have the same rows and
+    divide the keys of a tile among them. Each copies its own blocks by cp.async
+    and waits for no other warp until all keys are done; then their states are
+    merged.
+
+    Example: `#attn.decode<warps = 8, stages = 3>`.
+  }];
+}
+
 def Attn_CombinePlanAttr : Attn_Plan<Attn_Dialect, "CombinePlan", "combine", "combine", (ins
     Attn_PlanInt<4, "Warps of a CTA, a power of two up to 32">:$warps)> {
   let description = [{

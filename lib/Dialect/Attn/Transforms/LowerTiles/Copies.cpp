@@ -7,6 +7,7 @@
 
 #include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -63,6 +64,11 @@ public:
 private:
   /// The thread's first row and column, at the entry.
   void prepareThread();
+  /// Finds out whether the rows that the threads copy in a step always lie in
+  /// one page: sets `granule`.
+  void findGranule(Value row);
+  /// Where the page's rows of a step's granule are, for the thread's first row.
+  const PartitionLowering::RowPlace &getGranule(const CopyStep &step);
   /// i1: the chunk of a step exists in global memory; null if it always does.
   Value getExists(const CopyStep &step, bool inBounds);
   Value getGlobal(const CopyStep &step);
@@ -82,10 +88,16 @@ private:
   AddressForm form;
   ImplicitLocOpBuilder b;
   Value threadRow, threadColumn, dividedOffset;
+  /// Rows from a multiple of this many on, counted from the copy's first row,
+  /// are in one page, and no step's rows are in two of them; 0 if rows are
+  /// found one by one.
+  int64_t granule = 0;
+  /// The copy's first row, and the address of the thread's part of row 0.
+  Value firstRow, threadStart;
   /// The thread's first row among those of the view, and its address.
   Value first, firstAddress;
   llvm::DenseMap<int64_t, Value> rowExists, rowStart;
-  llvm::DenseMap<int64_t, PartitionLowering::RowPlace> places;
+  llvm::DenseMap<int64_t, PartitionLowering::RowPlace> places, granules;
 };
 
 } // namespace
@@ -125,11 +137,61 @@ void ChunkEmitter::prepareThread() {
   dividedOffset = offset;
 }
 
+/// A power of two that divides an i32 whatever its parts are.
+static int64_t findDivisor(Value value) {
+  constexpr int64_t kLargest = int64_t(1) << 30;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.isZero()
+               ? kLargest
+               : int64_t(1) << std::min(30u, constant.countr_zero());
+  Operation *def = value.getDefiningOp();
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(def))
+    return std::min(findDivisor(def->getOperand(0)),
+                    findDivisor(def->getOperand(1)));
+  if (isa_and_nonnull<arith::MulIOp>(def))
+    return std::min(kLargest, findDivisor(def->getOperand(0)) *
+                                  findDivisor(def->getOperand(1)));
+  return 1;
+}
+
+void ChunkEmitter::findGranule(Value row) {
+  if (view.page == 0)
+    return;
+  int64_t rows = plan.activeThreads / plan.width;
+  int64_t size = std::min<int64_t>(view.page, findDivisor(row));
+  if (plan.activeThreads % plan.width != 0 || size % rows != 0 ||
+      llvm::any_of(plan.steps, [&](const CopyStep &step) {
+        return step.rowLimit || step.row % rows != 0;
+      }))
+    return;
+  granule = size;
+}
+
+const PartitionLowering::RowPlace &
+ChunkEmitter::getGranule(const CopyStep &step) {
+  int64_t index = step.row / granule;
+  auto [it, inserted] = granules.try_emplace(index);
+  if (!inserted)
+    return it->second;
+  Value start = arith::AddIOp::create(b, firstRow, constant(index * granule));
+  // Behind the last row the first entry is looked at, which exists.
+  Value exists =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, start, view.rows);
+  it->second = partition.placePage(
+      b, view, arith::SelectOp::create(b, exists, start, constant(0)),
+      threadStart);
+  return it->second;
+}
+
 void ChunkEmitter::prepare(Value row) {
   prepareThread();
+  findGranule(row);
+  firstRow = row;
   Value start;
-  if (!view.isScattered())
+  if (!view.isScattered() || granule != 0)
     start = partition.threadBase(view, threadRow, threadColumn);
+  threadStart = start;
   if (static_cast<int64_t>(plan.activeThreads) < 32 * partition.warps) {
     Value active = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                          partition.threadId(),
@@ -155,7 +217,7 @@ const PartitionLowering::RowPlace &ChunkEmitter::getPlace(const CopyStep &step,
 
 Value ChunkEmitter::getExists(const CopyStep &step, bool inBounds) {
   Value result;
-  if (view.isScattered()) {
+  if (view.isScattered() && granule == 0) {
     result = getPlace(step, inBounds).exists;
   } else if (!inBounds) {
     Value &exists = rowExists[step.row];
@@ -164,6 +226,11 @@ Value ChunkEmitter::getExists(const CopyStep &step, bool inBounds) {
           b, arith::CmpIPredicate::slt,
           arith::AddIOp::create(b, first, constant(step.row)), view.rows);
     result = exists;
+  }
+  if (granule != 0) {
+    Value isThere = getGranule(step).exists;
+    result = result ? arith::AndIOp::create(b, result, isThere).getResult()
+                    : isThere;
   }
   // Whether a step can run into the padding is decided by the widest column
   // that any thread has in it.
@@ -178,6 +245,12 @@ Value ChunkEmitter::getExists(const CopyStep &step, bool inBounds) {
 
 Value ChunkEmitter::getGlobal(const CopyStep &step) {
   Value &row = rowStart[step.row];
+  if (!row && granule != 0) {
+    row = getGranule(step).address;
+    if (int64_t distance = step.row % granule)
+      row = LLVM::GEPOp::create(b, row.getType(), b.getI8Type(), row,
+                                ValueRange{partition.rowBytes(view, distance)});
+  }
   if (!row && view.isScattered())
     row = places.lookup(step.row).address;
   if (!row)

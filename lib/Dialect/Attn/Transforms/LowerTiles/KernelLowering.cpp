@@ -15,7 +15,7 @@ using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
 KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
-    : func(func), clusterScope(clusterScope) {
+    : func(func), clusterScope(clusterScope), teams(getTeams(func)) {
   addBarrierLowerings(table);
   addControlFlowLowerings(table);
   addCopyLowerings(table);
@@ -26,6 +26,7 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addPartitionLowerings(table);
   addPowerLowerings(table);
   addRowLowerings(table);
+  addTeamLowerings(table);
   addTcgen05Lowerings(table);
   addTmaLowerings(table);
   addTmemLowerings(table);
@@ -129,6 +130,11 @@ void KernelLowering::renewEntry(Operation *op) {
   dead.push_back(entryEnd);
 }
 
+int64_t KernelLowering::getTeamBytes() {
+  auto bytes = func->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
+  return bytes ? bytes.getInt() / teams : 0;
+}
+
 Value KernelLowering::threadId() {
   if (!threadIdValue) {
     ImplicitLocOpBuilder b = entryBuilder();
@@ -187,8 +193,15 @@ static LLVM::GlobalOp getSharedGlobal(gpu::GPUFuncOp func) {
 
 Value KernelLowering::sharedPointer(Location loc, int64_t offset) {
   if (!sharedBase) {
+    Value team = teams > 1 ? uniformWarp() : Value();
     ImplicitLocOpBuilder b = entryBuilder();
     sharedBase = LLVM::AddressOfOp::create(b, getSharedGlobal(func));
+    if (team) {
+      Value distance = arith::MulIOp::create(
+          b, team, arith::ConstantIntOp::create(b, getTeamBytes(), 32));
+      sharedBase = LLVM::GEPOp::create(b, sharedBase.getType(), b.getI8Type(),
+                                       sharedBase, ValueRange{distance});
+    }
   }
   if (offset == 0)
     return sharedBase;

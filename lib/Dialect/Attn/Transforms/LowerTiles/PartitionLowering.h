@@ -141,6 +141,7 @@ void addNarrowOperandLowerings(LoweringTable &table);
 void addPartitionLowerings(LoweringTable &table);
 void addPowerLowerings(LoweringTable &table);
 void addRowLowerings(LoweringTable &table);
+void addTeamLowerings(LoweringTable &table);
 void addTcgen05Lowerings(LoweringTable &table);
 void addTmaLowerings(LoweringTable &table);
 void addTmemLowerings(LoweringTable &table);
@@ -178,11 +179,16 @@ public:
   Value lane();
   /// The warp, in a form in which ptxas sees that it is the same in all lanes.
   Value uniformWarp();
-  /// The first byte of shared memory of an allocation, at the entry.
+  /// Bytes of shared memory from a team's buffers to the next one's.
+  int64_t getTeamBytes();
+  /// The first byte of shared memory of an allocation, in the thread's own
+  /// team, at the entry.
   Value sharedPointer(Location loc, int64_t offset);
 
   gpu::GPUFuncOp func;
   const bool clusterScope;
+  /// Teams that the CTA's warps are, each with tiles and buffers of its own.
+  const int64_t teams;
   LoweringTable table;
   DenseMap<Value, BufferValue> buffers;
   DenseMap<Value, ViewValue> views;
@@ -352,6 +358,11 @@ public:
   };
   RowPlace placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
                     Value position, Value column, bool inBounds);
+
+  /// The page that row `position` of a paged view lies in: whether the pool has
+  /// it, and `start`, an address in row 0 of page 0, moved to that row.
+  RowPlace placePage(ImplicitLocOpBuilder &b, const ViewValue &view,
+                     Value position, Value start);
 
   /// A chunk that one thread copies.
   struct Chunk {

@@ -165,6 +165,8 @@ std::string PartitionLowering::warpKey() const {
 }
 
 Value PartitionLowering::threadId() {
+  if (kernel.teams > 1)
+    return lane();
   Value thread = kernel.threadId();
   if (firstWarp == 0)
     return thread;
@@ -178,6 +180,10 @@ Value PartitionLowering::threadId() {
 }
 
 Value PartitionLowering::warp() {
+  if (kernel.teams > 1) {
+    ImplicitLocOpBuilder b = kernel.entryBuilder();
+    return arith::ConstantIntOp::create(b, 0, 32);
+  }
   Value own = kernel.warp();
   if (numbersPartition(firstWarp, warps))
     return own;

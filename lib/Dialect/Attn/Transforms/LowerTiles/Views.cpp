@@ -138,6 +138,37 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
   return place;
 }
 
+PartitionLowering::RowPlace
+PartitionLowering::placePage(ImplicitLocOpBuilder &b, const ViewValue &view,
+                             Value position, Value start) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto times = [&](Value narrow, Value stride) -> Value {
+    return arith::MulIOp::create(
+        b, arith::ExtUIOp::create(b, b.getI64Type(), narrow), stride);
+  };
+  Value entry =
+      arith::ShRUIOp::create(b, position, constant(llvm::Log2_64(view.page)));
+  Value address = LLVM::GEPOp::create(
+      b, view.table.getType(), b.getI32Type(), view.table,
+      ValueRange{arith::ExtUIOp::create(b, b.getI64Type(), entry)});
+  Value id = LLVM::LoadOp::create(b, b.getI32Type(), address, /*alignment=*/4,
+                                  /*isVolatile=*/false,
+                                  /*isNonTemporal=*/false,
+                                  /*isInvariant=*/true);
+  RowPlace place;
+  place.exists =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, view.pages);
+  Value row = arith::AndIOp::create(b, position, constant(view.page - 1));
+  Value elements = arith::AddIOp::create(b, times(id, view.distance),
+                                         times(row, view.stride));
+  place.address = LLVM::GEPOp::create(b, start.getType(),
+                                      storageOf(view.type.getElementType()),
+                                      start, ValueRange{elements});
+  return place;
+}
+
 void lowering::addViewLowerings(LoweringTable &table) {
   table.addReplaced<GlobalViewOp, PagedViewOp>();
 }

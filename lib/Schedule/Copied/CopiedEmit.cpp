@@ -1,13 +1,18 @@
-//===- SplitQEmit.cpp - The kernel of split_q in tile IR ------------------===//
+//===- CopiedEmit.cpp - Kernels whose blocks cp.async copies --------------===//
 //
 // One CTA: find the tile, copy Q to shared memory, walk the blocks of keys with
 // the online softmax, finish the rows and store them.
 //
+// With several teams each does so for a run of the tile's blocks, and the first
+// one stores what all states give together. They are merged pairwise: of 8
+// teams 4 take the states of the other 4, then 2 of 2 and 1 of 1.
+//
 //===----------------------------------------------------------------------===//
 
+#include "CopiedEmit.h"
 #include "../Core/AttentionEmitter.h"
+#include "CopiedExtents.h"
 #include "GridTiles.h"
-#include "SplitQ.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 
 using namespace mlir;
@@ -22,9 +27,9 @@ static constexpr int64_t kTightRegisters = 235;
 
 namespace {
 
-class SplitQEmitter : AttentionEmitter {
+class CopiedEmitter : AttentionEmitter {
 public:
-  SplitQEmitter(KernelContext &context, SplitQPlanAttr plan)
+  CopiedEmitter(KernelContext &context, const CopiedPlan &plan)
       : AttentionEmitter(context, plan.getBlockM(),
                          getPackedHeads(context.facts, plan)),
         plan(plan), extents(facts, plan),
@@ -40,7 +45,14 @@ private:
   };
 
   LogicalResult emitTile();
+  /// Narrows the bounds to those blocks that are the team's run: as many as
+  /// those of any other team, or one more.
+  void emitTeamRun();
+  /// What all teams' states give together, in the first team.
+  RunningState mergeTeams(RunningState state);
   void emitResultViews();
+  /// Stores the results of the tile.
+  void storeResults(RunningState state);
   void allocRings();
   /// Copies the queries of the tile; what products read them from.
   Value emitQueries(Value qView);
@@ -57,24 +69,26 @@ private:
     return kernel ? kernel : parent->getParentOfType<gpu::GPUFuncOp>();
   }
 
-  SplitQPlanAttr plan;
-  SplitQExtents extents;
+  const CopiedPlan plan;
+  CopiedExtents extents;
   /// Keys of a part of a block.
   int64_t partN;
   BufferType kRing, vRing;
   SmallVector<Value> kBuffers, vBuffers;
   Value oView, lseView;
+  /// The team's number, i32; null where the CTA is one team.
+  Value team;
 };
 
 } // namespace
 
-void SplitQEmitter::emitResultViews() {
+void CopiedEmitter::emitResultViews() {
   oView = emitResultView("o");
   if (facts.lse)
     lseView = emitResultView("lse");
 }
 
-void SplitQEmitter::allocRings() {
+void CopiedEmitter::allocRings() {
   int64_t stages = plan.getStages(), parts = plan.getParts();
   kRing = bufferType({stages, partN, extents.keyColumns});
   vRing = bufferType({stages, partN, extents.valueColumns});
@@ -85,7 +99,7 @@ void SplitQEmitter::allocRings() {
   }
 }
 
-Value SplitQEmitter::emitQueries(Value qView) {
+Value CopiedEmitter::emitQueries(Value qView) {
   Value qBuffer = alloc("q", bufferType({blockM, extents.keyColumns}));
   allocRings();
   CpAsyncOp::create(b, qView, row, qBuffer, /*in_bounds=*/UnitAttr());
@@ -113,7 +127,7 @@ static Value emitPartStart(ImplicitLocOpBuilder &lb, Value key,
   return arith::AddIOp::create(lb, key, offset);
 }
 
-FailureOr<Value> SplitQEmitter::emitProducts(ImplicitLocOpBuilder &lb,
+FailureOr<Value> CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb,
                                              int64_t part, Value key, Value q,
                                              Value kView) {
   RankedTensorType scoreType = f32Tile({blockM, partN});
@@ -130,7 +144,7 @@ FailureOr<Value> SplitQEmitter::emitProducts(ImplicitLocOpBuilder &lb,
   return s;
 }
 
-FailureOr<RunningState> SplitQEmitter::emitBlock(ImplicitLocOpBuilder &lb,
+FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
                                                  const BlockOperands &from,
                                                  Value key,
                                                  RunningState state) {
@@ -158,7 +172,7 @@ FailureOr<RunningState> SplitQEmitter::emitBlock(ImplicitLocOpBuilder &lb,
   return state;
 }
 
-LogicalResult SplitQEmitter::emitTile() {
+LogicalResult CopiedEmitter::emitTile() {
   int64_t blockN = plan.getBlockN();
   BlockOperands from;
   Value qView = emitQueryView();
@@ -175,6 +189,8 @@ LogicalResult SplitQEmitter::emitTile() {
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun();
+  if (plan.getTeams() > 1)
+    emitTeamRun();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
   LogicalResult status = success();
@@ -196,13 +212,30 @@ LogicalResult SplitQEmitter::emitTile() {
   if (!plan.getQInRegs())
     CpAsyncWaitOp::create(b, 0);
 
-  RunningState state = emitFinalState(RunningState(loop.getResults()));
+  RunningState state = emitRowSums(RunningState(loop.getResults()));
+  if (plan.getTeams() > 1)
+    state = mergeTeams(state);
+  state = emitWithSinks(state);
   if (isTight)
     emitResultViews();
+  if (plan.getTeams() == 1) {
+    storeResults(state);
+    return success();
+  }
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, team, context.i32(0));
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  storeResults(state);
+  return success();
+}
+
+void CopiedEmitter::storeResults(RunningState state) {
   // All other buffers are dead by now: staging takes their bytes. Results of 32
   // bits need none: four lanes fill a sector of 32 bytes by themselves.
   Value scratch;
-  if (!facts.outType.isF32() &&
+  if (!facts.outType.isF32() && plan.getTeams() == 1 &&
       extents.oBytes <= extents.getSharedBytes(plan).getTotal() &&
       facts.o.getRowAlignment() == 16)
     scratch = alloc(
@@ -210,10 +243,50 @@ LogicalResult SplitQEmitter::emitTile() {
                              facts.outType, AutoLayoutAttr::get(b.getContext()),
                              MemorySpace::Shared));
   emitResults(state, oView, lseView, scratch, plan.getEpilogue());
-  return success();
 }
 
-LogicalResult SplitQEmitter::run() {
+void CopiedEmitter::emitTeamRun() {
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  team = TeamIndexOp::create(b);
+  Value teams = context.i32(plan.getTeams());
+  Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
+  Value each = arith::DivUIOp::create(b, blocks, teams);
+  Value rest = arith::RemUIOp::create(b, blocks, teams);
+  bounds.begin = add(
+      bounds.begin, add(arith::MulIOp::create(b, team, each), min(team, rest)));
+  Value isLonger =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, team, rest);
+  bounds.end = add(add(bounds.begin, each),
+                   arith::ExtUIOp::create(b, b.getI32Type(), isLonger));
+  auto clamp = [&](Value x) -> Value {
+    return min(arith::MaxSIOp::create(b, x, bounds.begin), bounds.end);
+  };
+  bounds.fullBegin = clamp(bounds.fullBegin);
+  bounds.fullEnd = clamp(bounds.fullEnd);
+}
+
+RunningState CopiedEmitter::mergeTeams(RunningState state) {
+  Value buffer =
+      alloc("states",
+            BufferType::get(b.getContext(), {extents.stateElements},
+                            b.getF32Type(), AutoLayoutAttr::get(b.getContext()),
+                            MemorySpace::Shared));
+  int64_t from = llvm::PowerOf2Ceil(plan.getTeams()) / 2;
+  for (; from > 0; from /= 2) {
+    SmallVector<Value> own = state.list();
+    auto take =
+        TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
+    state = emitMergedState(state, RunningState(take.getResults()));
+  }
+  return state;
+}
+
+LogicalResult CopiedEmitter::run() {
   at = GridTiles(context, plan).emitTile();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
@@ -228,7 +301,6 @@ LogicalResult SplitQEmitter::run() {
   return emitTile();
 }
 
-LogicalResult SplitQSchedule::emit(KernelContext &context,
-                                   PlanAttrInterface plan) const {
-  return SplitQEmitter(context, cast<SplitQPlanAttr>(plan)).run();
+LogicalResult attn::emitCopied(KernelContext &context, const CopiedPlan &plan) {
+  return CopiedEmitter(context, plan).run();
 }

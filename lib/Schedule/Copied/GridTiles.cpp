@@ -5,8 +5,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+int64_t attn::countRuns(const ProblemFacts &facts) {
+  return std::max<int64_t>(1, facts.kvSplits);
+}
+
 std::array<SizeExpr, 3> attn::getTileGrid(const ProblemFacts &facts,
-                                          SplitQPlanAttr plan) {
+                                          const CopiedPlan &plan) {
   int64_t packed = getPackedHeads(facts, plan);
   SizeExpr heads = SizeExpr::getDim(packed == 1 ? "q" : "k", 1);
   bool isPacked = static_cast<bool>(facts.cuSeqlensQ);

@@ -1,24 +1,29 @@
 //===- GridTiles.h - A tile for each CTA of a grid --------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_SCHEDULE_SPLITQ_GRIDTILES_H
-#define ATTN_LIB_SCHEDULE_SPLITQ_GRIDTILES_H
+#ifndef ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H
+#define ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H
 
 #include "../Core/WorkSource.h"
+#include "CopiedPlan.h"
+#include "llvm/Support/Error.h"
 
 namespace mlir::attn {
 
 /// Heads that are rows of their query under a plan: those of a group, or 1.
-int64_t getPackedHeads(const ProblemFacts &facts, SplitQPlanAttr plan);
+int64_t getPackedHeads(const ProblemFacts &facts, const CopiedPlan &plan);
+
+/// Runs of keys that tiles of a launch have, at least 1.
+int64_t countRuns(const ProblemFacts &facts);
 
 /// The grid of a plan: tiles of rows, heads (or groups of them), batches, and
 /// runs of keys as the fastest part of z.
 std::array<SizeExpr, 3> getTileGrid(const ProblemFacts &facts,
-                                    SplitQPlanAttr plan);
+                                    const CopiedPlan &plan);
 
 /// The tile that the CTA's place in the grid says.
 class GridTiles : public WorkSource {
 public:
-  GridTiles(KernelContext &context, SplitQPlanAttr plan)
+  GridTiles(KernelContext &context, const CopiedPlan &plan)
       : context(context), facts(context.facts), plan(plan), b(context.b) {}
   TileCoordinates emitTile() override;
 
@@ -29,10 +34,10 @@ private:
 
   KernelContext &context;
   const ProblemFacts &facts;
-  SplitQPlanAttr plan;
+  const CopiedPlan plan;
   ImplicitLocOpBuilder &b;
 };
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_SPLITQ_GRIDTILES_H
+#endif // ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H

@@ -1,0 +1,123 @@
+//===- CopiedChecks.cpp - Which problems and plans cp.async takes ---------===//
+
+#include "CopiedChecks.h"
+#include "../Core/CommonChecks.h"
+#include "CopiedExtents.h"
+#include "GridTiles.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+llvm::Error attn::checkCopied(llvm::StringRef schedule,
+                              const ProblemFacts &facts) {
+  Parts parts;
+  parts.lengths = parts.pages = parts.partialResults = true;
+  if (llvm::Error error = checkCommon(schedule, facts, parts))
+    return error;
+  if (facts.kvSplits && facts.cuSeqlensQ)
+    return makeUnsupported(schedule,
+                           "split keys of packed sequences, since attn.combine "
+                           "would write rows that no sequence owns");
+  if (facts.hasTransposedValues())
+    return makeUnsupported(schedule,
+                           "'v' whose keys are contiguous, expected a stride "
+                           "of 1 along the head dimension");
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
+    if (tensor->getRowAlignment() < 4)
+      return makeUnsupported(
+          schedule, llvm::formatv("rows of '{0}' that start at multiples of "
+                                  "{1} bytes, expected 4, 8 or 16",
+                                  tensor->name, tensor->getRowAlignment()));
+  return llvm::Error::success();
+}
+
+int64_t attn::getPackedHeads(const ProblemFacts &facts,
+                             const CopiedPlan &plan) {
+  return plan.getPackHeads() ? facts.heads / facts.kvHeads : 1;
+}
+
+/// Heads of a group as rows of their query.
+static llvm::Error checkPacking(const ProblemFacts &facts,
+                                const CopiedPlan &plan) {
+  if (!plan.getPackHeads())
+    return llvm::Error::success();
+  auto name = [](int64_t extent) {
+    return ShapedType::isDynamic(extent) ? std::string("a dynamic number of")
+                                         : std::to_string(extent);
+  };
+  if (ShapedType::isDynamic(facts.heads) ||
+      ShapedType::isDynamic(facts.kvHeads) || facts.heads == facts.kvHeads ||
+      facts.heads / facts.kvHeads > kPackedHeadsLimit)
+    return llvm::createStringError(llvm::formatv(
+        "expected groups of 2 to {0} heads for pack_heads, got {1} query heads "
+        "and {2} key heads",
+        kPackedHeadsLimit, name(facts.heads), name(facts.kvHeads)));
+  if (int64_t group = plan.getGroupHeads())
+    return llvm::createStringError(llvm::formatv(
+        "expected group_heads to be 0 with pack_heads, got {0}", group));
+  // Rows are numbered in 32 bits.
+  int64_t rows = facts.heads / facts.kvHeads;
+  if (!ShapedType::isDynamic(facts.queries) &&
+      facts.queries >= kLengthLimit / rows)
+    return llvm::createStringError(llvm::formatv(
+        "expected fewer than {0} rows with pack_heads, got {1} queries of {2} "
+        "heads",
+        kLengthLimit, facts.queries, rows));
+  return llvm::Error::success();
+}
+
+llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
+                                  const ProblemFacts &facts,
+                                  const CopiedPlan &plan,
+                                  const TargetRow &target) {
+  if (llvm::Error error = checkPolicy(schedule, plan.getSoftmax()))
+    return error;
+  if (plan.getEpilogue() == EpilogueKind::Tma)
+    return makeUnsupported(schedule, "results that TMA stores");
+  if (llvm::Error error = checkPacking(facts, plan))
+    return error;
+  CopiedExtents extents(facts, plan);
+  if (llvm::Error error =
+          checkSharedBytes(extents.getSharedBytes(plan), target))
+    return error;
+  // The grid's y and z are narrower than x.
+  auto checkGrid = [&](llvm::StringRef what, int64_t extent) -> llvm::Error {
+    if (ShapedType::isDynamic(extent) || extent <= kGridLimit)
+      return llvm::Error::success();
+    return llvm::createStringError(llvm::formatv(
+        "does not fit: {0} {1} exceed {2} of a grid's y and z in order '{3}'",
+        extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
+  };
+  // Runs of keys are a factor of z.
+  int64_t splits = countRuns(facts);
+  if (int64_t group = plan.getGroupHeads()) {
+    // Groups of one batch only: batches may be many at the launch.
+    if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)
+      return llvm::createStringError(llvm::formatv(
+          "expected group_heads to divide the number of heads, {0}, got {1}",
+          ShapedType::isDynamic(facts.heads) ? std::string("which is dynamic")
+                                             : std::to_string(facts.heads),
+          group));
+    if (!ShapedType::isDynamic(facts.batch))
+      if (llvm::Error error = checkGrid(
+              "groups of heads", facts.heads / group * facts.batch * splits))
+        return error;
+  }
+  if (llvm::Error error = checkGrid("runs of keys", splits))
+    return error;
+  if (plan.getOrder() == TileOrder::LongestFirst)
+    return checkGrid(
+        "tiles of queries",
+        ShapedType::isDynamic(facts.queries)
+            ? 0
+            : llvm::divideCeil(facts.queries * getPackedHeads(facts, plan),
+                               plan.getBlockM()));
+  if (llvm::Error error =
+          checkGrid("heads", plan.getPackHeads() ? facts.kvHeads : facts.heads))
+    return error;
+  return checkGrid("batches", ShapedType::isDynamic(facts.batch)
+                                  ? facts.batch
+                                  : facts.batch * splits);
+}

@@ -1,0 +1,26 @@
+//===- CopiedChecks.h - Which problems and plans cp.async takes -*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H
+#define ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H
+
+#include "CopiedPlan.h"
+#include "attn/Schedule/Core/Schedule.h"
+
+namespace mlir::attn {
+
+/// Largest extent of a grid along y and z.
+inline constexpr int64_t kGridLimit = 65535;
+
+/// Most heads of a group whose rows a tile may hold together.
+inline constexpr int64_t kPackedHeadsLimit = 128;
+
+/// Refuses problems that the emitter of copied blocks does not take.
+llvm::Error checkCopied(llvm::StringRef schedule, const ProblemFacts &facts);
+
+/// Refuses plans that do not fit: shared memory, packed heads, the grid.
+llvm::Error checkCopiedPlan(llvm::StringRef schedule, const ProblemFacts &facts,
+                            const CopiedPlan &plan, const TargetRow &target);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H

@@ -1,0 +1,145 @@
+//===- CopiedCost.cpp - What plans on cp.async take -----------------------===//
+
+#include "CopiedCost.h"
+#include "../Core/AttentionEmitter.h"
+#include "../Problem/BlockCount.h"
+#include "GridTiles.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+double attn::setCopiedBlockClocks(PlanEstimate &estimate,
+                                  const ProblemFacts &facts,
+                                  const CopiedExtents &extents,
+                                  const CopiedPlan &plan,
+                                  const TargetRow &target) {
+  double blockM = plan.getBlockM(), blockN = plan.getBlockN();
+  double warps = plan.getWarps();
+  double rowGroups = extents.warpRows / 16;
+  double columns = extents.keyColumns + extents.valueColumns;
+  estimate.tensorClocks = 2 * blockM * blockN * columns / target.mmaSyncFlopF16;
+  estimate.expClocks = blockM * blockN / target.expPerClock;
+  // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
+  // (and Q, which two parts share where their products stand together). For 32
+  // elements: scale, exponential, sum and half of a conversion, and where it is
+  // needed the maximum. For each part: a vote, or the shuffles of the maximum.
+  // Copies of 16 bytes a lane with their addresses; loop, barrier and waits.
+  double parts = plan.getParts();
+  double mma = rowGroups * (blockN / 8) * (extents.keyColumns / 16.0) +
+               rowGroups * (extents.valueColumns / 8.0) * (blockN / 16);
+  double loads = blockN / 16 * columns / 16 +
+                 (plan.getQInRegs() ? 0
+                                    : rowGroups * extents.keyColumns / 16.0 *
+                                          std::max(1.0, parts - 1));
+  double elements = rowGroups * 16 * blockN / 32;
+  bool bets = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
+  double softmax = (bets ? 3.5 : 4.5) * elements +
+                   parts * (bets ? 8 * rowGroups + 6 : 24 * rowGroups);
+  if (plan.getSoftmax() == SoftmaxPolicy::Exact)
+    softmax += parts * rowGroups * 16 * extents.valueColumns / 32.0;
+  double copies = blockN * columns * 2 / (16 * 32 * warps);
+  double instructions = mma + loads + softmax + 2 * copies + 28;
+  instructions += getScoreCost(facts).instructions * elements;
+  estimate.issueClocks = instructions * warps / target.issuePerClock;
+  double sharedBytes = loads * 512 * warps + blockN * columns * 2;
+  estimate.sharedClocks = sharedBytes / target.sharedBytesPerClock;
+  return softmax;
+}
+
+void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
+                            const CopiedPlan &plan) {
+  double blockM = plan.getBlockM();
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  int64_t packed = getPackedHeads(facts, plan);
+  int64_t groups = getAssumedExtent(facts.batch, kAssumedBatch) *
+                   getAssumedExtent(facts.heads, kAssumedHeads) / packed;
+  if (facts.varlen) {
+    queries = facts.queries;
+    keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
+  }
+  int64_t runs = countRuns(facts);
+  estimate.tiles =
+      groups * int64_t(std::ceil(queries * packed / blockM)) * runs;
+  estimate.blocks = countBlocks(facts, queries, keys,
+                                std::ceil(blockM / packed), plan.getBlockN()) /
+                    double(runs);
+}
+
+//===----------------------------------------------------------------------===//
+// DRAM
+//===----------------------------------------------------------------------===//
+
+/// The share of DRAM's nominal rate that kernels read at most: 4250 to 4660 of
+/// 4800 GB/s on H200s, by one CTA an SM whose shared memory TMA or cp.async
+/// fills with random pages.
+static constexpr double kDramShare = 0.9;
+/// Microseconds from a copy's start to its end. On an H200 18, 36, 54 and 72 KB
+/// in flight on an SM read 2330, 3760, 4160 and 4210 GB/s: what 1 us gives,
+/// next to a roof of 4254.
+static constexpr double kCopyLatency = 1.0;
+/// The same for the id of a page in front of it, which 4 copies of 8 KB in
+/// flight on an SM showed: 2974 GB/s.
+static constexpr double kPageLatency = 0.35;
+/// The share of the shorter one of DRAM's time and all other that does not hide
+/// behind the longer one.
+static constexpr double kUnhiddenWork = 0.1;
+
+bool attn::isServed(const ProblemFacts &facts) {
+  return facts.isPaged() || static_cast<bool>(facts.kvLengths);
+}
+
+/// Bytes of K and V that a CTA keeps in flight: slots that are filled while
+/// another one is read. With one stage K and V take turns.
+static double getBytesInFlight(const CopiedExtents &extents,
+                               const CopiedPlan &plan) {
+  double block = extents.kBytes + extents.vBytes;
+  double blocks = plan.getStages() == 1 ? 0.5 : plan.getStages() - 1;
+  return plan.getTeams() * blocks * block;
+}
+
+void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
+                       const CopiedPlan &plan, const TargetRow &target) {
+  double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
+  double resultBytes = facts.outType.getIntOrFloatBitWidth() / 8.0;
+  double batch = getAssumedExtent(facts.batch, kAssumedBatch);
+  double heads = getAssumedExtent(facts.heads, kAssumedHeads);
+  int64_t group = facts.getGroup();
+  double keyHeads = heads / (ShapedType::isDynamic(group) ? 1 : group);
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double splits = countRuns(facts);
+
+  // Tiles of the same keys run side by side, and find them in L2.
+  double tileBytes = estimate.blocks * plan.getBlockN() * elementBytes *
+                     (facts.headDim + facts.valueDim);
+  double readers = std::max(1.0, estimate.tiles / (batch * keyHeads * splits));
+  double rows = batch * heads * queries;
+  double otherBytes =
+      rows * (facts.headDim * elementBytes + facts.valueDim * resultBytes);
+  // Partial results are written and read.
+  if (facts.kvSplits > 0)
+    otherBytes = rows * (facts.headDim * elementBytes +
+                         2 * splits * (facts.valueDim * resultBytes + 4));
+  estimate.dramBytes = estimate.tiles * tileBytes / readers + otherBytes;
+
+  double bytesPerMicrosecond = kDramShare * target.dramGBPerSecond * 1000;
+  estimate.dramRoofMicroseconds = estimate.dramBytes / bytesPerMicrosecond;
+  double inFlight = getBytesInFlight(CopiedExtents(facts, plan), plan);
+  double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
+  double tileLatency = tileBytes / inFlight * latency;
+  // Neither the rate nor what is in flight is a hard limit near the other.
+  auto timeOf = [&](double tiles) {
+    double read = tiles * tileBytes / readers / bytesPerMicrosecond;
+    return std::pow(std::pow(read, 4) + std::pow(tileLatency, 4), 0.25);
+  };
+  double slots = double(target.smCount) * estimate.ctasPerSM;
+  double full = std::floor(estimate.tiles / slots);
+  double last = estimate.tiles - full * slots;
+  estimate.dramMicroseconds = full * timeOf(slots) +
+                              (last > 0 ? timeOf(last) : 0) +
+                              otherBytes / bytesPerMicrosecond;
+  estimate.microseconds +=
+      std::max(0.0, estimate.dramMicroseconds -
+                        (1 - kUnhiddenWork) * estimate.microseconds);
+}

@@ -1,0 +1,31 @@
+//===- CopiedCost.h - What plans on cp.async take ---------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDCOST_H
+#define ATTN_LIB_SCHEDULE_COPIED_COPIEDCOST_H
+
+#include "CopiedExtents.h"
+
+namespace mlir::attn {
+
+/// Sets what one block of one team takes on each resource; the instructions of
+/// a warp's softmax.
+double setCopiedBlockClocks(PlanEstimate &estimate, const ProblemFacts &facts,
+                            const CopiedExtents &extents,
+                            const CopiedPlan &plan, const TargetRow &target);
+
+/// Sets the tiles of a plan and the blocks of an average one.
+void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
+                      const CopiedPlan &plan);
+
+/// True for a batch that is served: keys are so many, and query rows that read
+/// them so few, that time may be that of reading them.
+bool isServed(const ProblemFacts &facts);
+
+/// Sets what DRAM takes for the tiles and blocks of an estimate, and adds to
+/// its time what that is longer.
+void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
+                 const CopiedPlan &plan, const TargetRow &target);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDCOST_H

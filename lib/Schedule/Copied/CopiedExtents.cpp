@@ -1,0 +1,133 @@
+//===- CopiedExtents.cpp - What a plan on cp.async holds ------------------===//
+
+#include "CopiedExtents.h"
+#include "../Core/AttentionEmitter.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+CopiedExtents::CopiedExtents(const ProblemFacts &facts,
+                             const CopiedPlan &plan) {
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  keyColumns = llvm::alignTo(facts.headDim, 16);
+  valueColumns = facts.valueDim;
+  warpRows = plan.getBlockM() / plan.getWarps();
+  qBytes = plan.getBlockM() * keyColumns * bytes;
+  kBytes = plan.getBlockN() * keyColumns * bytes;
+  vBytes = plan.getBlockN() * valueColumns * bytes;
+  dynamicStrides = false;
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
+    dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
+  isPaged = facts.isPaged();
+  scoreRegisters += getScoreCost(facts).registers;
+  oBytes = plan.getBlockM() * valueColumns *
+           facts.outType.getIntOrFloatBitWidth() / 8;
+  stateElements =
+      32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + 4), 4);
+}
+
+ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
+  // The tile of O takes dead bytes, and so do K and V where Q is in registers:
+  // what is live together and largest counts.
+  ResourceSum sum;
+  int64_t rings = plan.getStages() * (kBytes + vBytes), teams = plan.getTeams();
+  if (!plan.getQInRegs() || qBytes > rings)
+    sum.add("q", qBytes, teams);
+  if (!plan.getQInRegs() || qBytes <= rings) {
+    sum.add("k", kBytes, teams * plan.getStages());
+    sum.add("v", vBytes, teams * plan.getStages());
+  }
+  if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
+    sum = ResourceSum();
+    sum.add("states", stateElements * 4, teams);
+  }
+  if (plan.getEpilogue() == EpilogueKind::Staged && oBytes > sum.getTotal()) {
+    sum = ResourceSum();
+    sum.add("o", oBytes);
+  }
+  return sum;
+}
+
+/// True if values are so wide that ptxas was seen to keep more beside them.
+static bool hasWideValues(int64_t valueColumns, const CopiedPlan &plan) {
+  return valueColumns > 192 && plan.getBlockN() > 32;
+}
+
+/// The same for an odd number of 8-column groups, which is read ahead.
+static bool hasWideOddValues(int64_t valueColumns) {
+  return valueColumns % 16 != 0 && valueColumns >= 152;
+}
+
+/// True if "wide odd v" holds more than rows of unequal length take, which it
+/// does where Q has no registers.
+static bool coversUnevenRows(int64_t valueColumns, const CopiedPlan &plan) {
+  return hasWideOddValues(valueColumns) && !plan.getQInRegs();
+}
+
+int64_t CopiedExtents::getOwnRowRegisters(const CopiedPlan &plan) const {
+  if (plan.getSoftmax() == SoftmaxPolicy::Exact ||
+      keyColumns == int64_t(llvm::alignTo(valueColumns, 16)) ||
+      coversUnevenRows(valueColumns, plan))
+    return 0;
+  int64_t own = 14;
+  if (hasWideValues(valueColumns, plan))
+    own = 10;
+  else if (plan.getBlockN() >= 128)
+    own = plan.getParts() == 4 ? 24 : 4;
+  // With two groups of rows "long k" holds some of them.
+  if (warpRows > 16)
+    own -= std::clamp<int64_t>((keyColumns - valueColumns) / 8, 0, own);
+  return own;
+}
+
+ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
+  // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
+  // 16 columns of an operand (PTX ISA, mma.m16n8k16).
+  int64_t rowGroups = warpRows / 16;
+  ResourceSum sum;
+  sum.add("o", valueColumns / 8 * 4, rowGroups);
+  // The products of two parts are live together.
+  int64_t partN = plan.getBlockN() / plan.getParts();
+  int64_t live = plan.getParts() > 1 ? 2 * partN : partN;
+  sum.add("s", live / 8 * 4, rowGroups);
+  // At a vote both scores and probabilities are.
+  bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact;
+  if (!exact)
+    sum.add("p", partN / 16 * 4, rowGroups);
+  if (plan.getQInRegs())
+    sum.add("q", keyColumns / 16 * 4, rowGroups);
+  else
+    sum.add("q step", 4, rowGroups);
+  sum.add("row values", 6, rowGroups);
+  // Addresses, fragments of K and V on their way, temporaries of the masks.
+  sum.add("other", exact ? 70 + 10 * rowGroups : 33);
+  // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of
+  // copies that do not run ahead.
+  if (!exact && plan.getBlockN() >= 128)
+    sum.add("long blocks", partN >= 128 ? 32 : 27);
+  if (!exact && plan.getStages() == 1)
+    sum.add("copies", 12);
+  // An odd number of 8-column groups of V is read for two k-steps at once, so
+  // that the second one's fragments wait in registers.
+  if (valueColumns % 16 != 0 && partN > 16)
+    sum.add("v ahead", valueColumns / 8 * 2 + 12);
+  // What masked kernels of wide values were seen to need beside.
+  if (!exact && hasWideOddValues(valueColumns))
+    sum.add("wide odd v", 21);
+  if (!exact && hasWideValues(valueColumns, plan))
+    sum.add("wide v", 13);
+  sum.add("own rows", getOwnRowRegisters(plan));
+  if (!exact && keyColumns > valueColumns)
+    sum.add("long k", (keyColumns - valueColumns) / 8);
+  // Two groups of rows with all of their scores at the vote.
+  if (!exact && rowGroups > 1 && partN > 32)
+    sum.add("vote", 6);
+  if (dynamicStrides)
+    sum.add("strides", 12);
+  if (isPaged)
+    sum.add("pages", 24);
+  sum.add("score", scoreRegisters);
+  return sum;
+}

@@ -1,0 +1,48 @@
+//===- CopiedExtents.h - What a plan on cp.async holds ----------*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDEXTENTS_H
+#define ATTN_LIB_SCHEDULE_COPIED_COPIEDEXTENTS_H
+
+#include "CopiedPlan.h"
+#include "attn/Schedule/Core/Schedule.h"
+
+namespace mlir::attn {
+
+/// The extents of a plan's buffers and the sums that follow from them.
+struct CopiedExtents {
+  CopiedExtents(const ProblemFacts &facts, const CopiedPlan &plan);
+
+  /// Columns of the Q and K buffers: the head dimension in whole k-steps of the
+  /// matrix instruction (16).
+  int64_t keyColumns;
+  /// Columns of the V buffers.
+  int64_t valueColumns;
+  /// Rows of one warp.
+  int64_t warpRows;
+  /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
+  int64_t qBytes, kBytes, vBytes, oBytes;
+
+  /// f32 elements of a team's state on its way to another one: for each 16 rows
+  /// the registers of O, m and l in 32 threads, in whole fours.
+  int64_t stateElements;
+
+  /// True if addresses take registers that would be constants otherwise.
+  bool dynamicStrides;
+  /// True if rows of K and V have to be found one by one.
+  bool isPaged;
+  /// Temporaries of what stands between products and softmax.
+  int64_t scoreRegisters = 0;
+
+  ResourceSum getSharedBytes(const CopiedPlan &plan) const;
+  /// What a block takes where rows of K and V have different lengths, and do
+  /// not share the thread's offsets, predicates and swizzles: what ptxas 13.0
+  /// was seen to need, or to spill without, of 103 masked kernels for sm_80.
+  /// The limit of the exact softmax holds them already. Only that limit counts
+  /// them: figures of speed and occupancy were taken without.
+  int64_t getOwnRowRegisters(const CopiedPlan &plan) const;
+  ResourceSum getRegisters(const CopiedPlan &plan) const;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDEXTENTS_H

@@ -1,0 +1,55 @@
+//===- CopiedPlan.h - What plans on cp.async have in common -----*- C++ -*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDPLAN_H
+#define ATTN_LIB_SCHEDULE_COPIED_COPIEDPLAN_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+namespace mlir::attn {
+
+/// A plan of split_q or decode: tiles, the rings that cp.async fills, and the
+/// teams of a CTA that divide the keys of a tile, each with `warps` warps and
+/// rings of its own.
+class CopiedPlan {
+public:
+  // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
+  CopiedPlan(SplitQPlanAttr plan)
+      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
+        warps(plan.getWarps()), stages(plan.getStages()),
+        parts(plan.getParts()), groupHeads(plan.getGroupHeads()),
+        qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
+        softmax(plan.getSoftmax()), order(plan.getOrder()),
+        epilogue(plan.getEpilogue()) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
+  CopiedPlan(DecodePlanAttr plan)
+      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
+        stages(plan.getStages()), teams(plan.getWarps()),
+        qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
+        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()) {}
+
+  int64_t getBlockM() const { return blockM; }
+  int64_t getBlockN() const { return blockN; }
+  /// Warps of a team.
+  int64_t getWarps() const { return warps; }
+  int64_t getStages() const { return stages; }
+  int64_t getParts() const { return parts; }
+  int64_t getTeams() const { return teams; }
+  int64_t getGroupHeads() const { return groupHeads; }
+  bool getQInRegs() const { return qInRegs; }
+  bool getPackHeads() const { return packHeads; }
+  SoftmaxPolicy getSoftmax() const { return softmax; }
+  TileOrder getOrder() const { return order; }
+  EpilogueKind getEpilogue() const { return epilogue; }
+
+private:
+  int64_t blockM, blockN;
+  int64_t warps = 1, stages, parts = 1, teams = 1, groupHeads = 0;
+  bool qInRegs, packHeads;
+  SoftmaxPolicy softmax;
+  TileOrder order = TileOrder::RowMajor;
+  EpilogueKind epilogue;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDPLAN_H

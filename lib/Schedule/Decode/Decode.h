@@ -1,0 +1,39 @@
+//===- Decode.h - The schedule decode ---------------------------*- C++ -*-===//
+//
+// For few query rows and many keys. A CTA has all rows of a tile, its warps
+// divide the keys: each is a team with rings of its own, which cp.async fills
+// `stages` - 1 blocks ahead, and waits for no other until the end, when their
+// states are merged. Since a warp waits for its own copies only, all warps of
+// an SM keep DRAM busy while some compute.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_DECODE_DECODE_H
+#define ATTN_LIB_SCHEDULE_DECODE_DECODE_H
+
+#include "attn/Schedule/Core/Schedule.h"
+
+namespace mlir::attn {
+
+class DecodeSchedule : public ScheduleOf<DecodePlanAttr> {
+public:
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_DECODE_DECODE_H

@@ -1,0 +1,86 @@
+//===- DecodeCost.cpp - What a plan of decode is expected to take ---------===//
+//
+// DRAM decides most problems (CopiedCost.h). Beside it stand the clocks of an
+// SM's busiest resource for all blocks of its teams, and what a tile takes
+// before its first and behind its last block.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Copied/CopiedCost.h"
+#include "Decode.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Clocks from a CTA's start to its first block, and from its last one to its
+/// end: those of split_q, whose results leave in the same way.
+static constexpr double kTileLatency = 6400;
+/// Clocks in which two halves of a CTA's states become one.
+static constexpr double kMergeLatency = 400;
+/// Clocks of a block in which its warp waits for what its own instructions
+/// give: the products, the softmax and the copies' addresses follow each other.
+static constexpr double kBlockLatency = 700;
+
+/// Factor of a plan's time where DRAM does not take most of it, so that nobody
+/// gets the schedule for problems that it was not made for and not timed on.
+static constexpr double kHandicap = 2;
+
+/// True if reading keys is what takes the time. Keys of a problem that says
+/// nothing about their lengths may be in L2, if they fit.
+static bool readsDram(const ProblemFacts &facts, const PlanEstimate &estimate,
+                      const TargetRow &target) {
+  return estimate.isBoundByDram() &&
+         (isServed(facts) || estimate.dramBytes > double(target.l2Bytes));
+}
+
+/// Registers that a thread may have where an SM holds a plan's CTAs.
+static int64_t getRegisterLimit(DecodePlanAttr plan, const TargetRow &target) {
+  int64_t threads = plan.getThreads() * plan.getCtasPerSm();
+  return std::min<int64_t>(target.registersPerThread,
+                           llvm::alignDown(target.registersPerSM / threads,
+                                           target.registerAllocationUnit));
+}
+
+bool DecodeSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &target) const {
+  auto plan = cast<DecodePlanAttr>(planAttr);
+  return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
+         getRegisterLimit(plan, target);
+}
+
+PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
+  auto plan = cast<DecodePlanAttr>(planAttr);
+  CopiedPlan copied(plan);
+  CopiedExtents extents(facts, copied);
+  PlanEstimate estimate;
+  estimate.sharedBytes = extents.getSharedBytes(copied);
+  estimate.registers = extents.getRegisters(copied);
+  estimate.ctasPerSM = plan.getCtasPerSm();
+
+  countCopiedTiles(estimate, facts, copied);
+  setCopiedBlockClocks(estimate, facts, extents, copied, target);
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double ctas = plan.getCtasPerSm(), teams = plan.getWarps();
+  // All teams of an SM share its resources; each waits for itself.
+  estimate.blockClocks =
+      std::max(busiest, (busiest + kBlockLatency) / (teams * ctas));
+  estimate.tileClocks =
+      (kTileLatency + kMergeLatency * llvm::Log2_64_Ceil(plan.getWarps())) /
+      ctas;
+  estimate.waves = estimate.tiles / (double(target.smCount) * ctas);
+  // The team with the most blocks decides.
+  double blocks = teams * std::ceil(estimate.blocks / teams);
+  double clocks = std::ceil(estimate.waves) * ctas *
+                  (estimate.tileClocks + blocks * estimate.blockClocks);
+  estimate.microseconds = clocks / target.clockMHz;
+  addDramTime(estimate, facts, copied, target);
+  if (!readsDram(facts, estimate, target))
+    estimate.microseconds *= kHandicap;
+  return estimate;
+}

@@ -1,0 +1,103 @@
+//===- DecodePlan.cpp - Plans of decode: legality and parameters ----------===//
+
+#include "../Copied/CopiedChecks.h"
+#include "../Copied/CopiedEmit.h"
+#include "../Copied/CopiedExtents.h"
+#include "../Copied/GridTiles.h"
+#include "../Core/CommonChecks.h"
+#include "Decode.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+const Schedule &attn::getDecodeSchedule() {
+  static const DecodeSchedule schedule;
+  return schedule;
+}
+
+/// Most query rows that share keys.
+static constexpr int64_t kMostRows = 32;
+
+/// Query heads that share a key head; 1 if only the launch knows.
+static int64_t getKnownGroup(const ProblemFacts &facts) {
+  int64_t group = facts.getGroup();
+  return ShapedType::isDynamic(group) ? 1 : group;
+}
+
+llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
+                                         const TargetRow &) const {
+  if (llvm::Error error = checkCopied(getName(), facts))
+    return error;
+  if (ShapedType::isDynamic(facts.queries))
+    return makeUnsupported(getName(),
+                           "a number of queries that only the launch decides");
+  int64_t rows = facts.queries * getKnownGroup(facts);
+  if (facts.queries > kMostRows || rows > kMostRows)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("{0} query rows that share keys, expected at most {1}",
+                      rows, kMostRows));
+  return llvm::Error::success();
+}
+
+std::vector<PlanAttrInterface>
+DecodeSchedule::getCandidates(const ProblemFacts &facts,
+                              const TargetRow &) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  int64_t group = getKnownGroup(facts);
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t warps : {4, 8, 2, 1})
+    for (int64_t blockN : {16, 32, 64})
+      for (int64_t stages : {2, 3, 4})
+        for (int64_t ctasPerSM : {1, 2, 3, 4})
+          for (bool qInRegs : {true, false}) {
+            DecodePlanAttr::Parameters plan;
+            plan.blockM = facts.queries * group > 16 ? 32 : 16;
+            plan.blockN = blockN;
+            plan.warps = warps;
+            plan.stages = stages;
+            plan.ctasPerSm = ctasPerSM;
+            plan.qInRegs = qInRegs;
+            plan.softmax = SoftmaxPolicy::Optimistic;
+            plan.packHeads = group > 1;
+            plans.push_back(DecodePlanAttr::get(context, plan));
+          }
+  return plans;
+}
+
+llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
+  auto plan = cast<DecodePlanAttr>(planAttr);
+  if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
+    return error;
+  ResourceSum shared = CopiedExtents(facts, plan).getSharedBytes(plan);
+  int64_t all =
+      plan.getCtasPerSm() * (shared.getTotal() + target.sharedBytesReserved);
+  if (all > target.sharedBytesPerSM)
+    return llvm::createStringError(llvm::formatv(
+        "does not fit: {0} CTAs with shared memory {1} and {2} for the system "
+        "take {3}, an SM of {4} has {5}",
+        plan.getCtasPerSm(), shared.str(), target.sharedBytesReserved, all,
+        target.chip, target.sharedBytesPerSM));
+  return llvm::Error::success();
+}
+
+KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
+                                           PlanAttrInterface planAttr,
+                                           const TargetRow &) const {
+  auto plan = cast<DecodePlanAttr>(planAttr);
+  KernelShape shape;
+  shape.grid = getTileGrid(facts, plan);
+  shape.threads = plan.getThreads();
+  shape.warps = {{1, 1}};
+  shape.teams = plan.getWarps();
+  shape.ctasPerSM = plan.getCtasPerSm();
+  return shape;
+}
+
+LogicalResult DecodeSchedule::emit(KernelContext &context,
+                                   PlanAttrInterface plan) const {
+  return emitCopied(context, cast<DecodePlanAttr>(plan));
+}
