@@ -125,7 +125,11 @@ SERVED_AXES = {
     "lengths": tuple(SERVED_LENGTHS),
     "splits": (1, 2, 3),
     "dynamic": (False, True),
+    # The planner's plan of a schedule, with these warps if they are given.
+    "plan": ("split_q", "decode", "decode-2", "decode-4"),
 }
+#: Most query rows that share keys in `decode`.
+DECODE_ROWS = 32
 
 
 class ServedCase(Case):
@@ -166,8 +170,13 @@ class ServedCase(Case):
             command.append(f"--kv-splits={self.splits}")
         if self.dynamic:
             command.append("--dynamic")
-        if "sm_9" in chip or "sm_10" in chip:
-            command.append("--schedule=split_q")
+        schedule, _, warps = self.plan.partition("-")
+        # What decode does not take is another case of split_q.
+        if self.dynamic or self.nq * self.group > DECODE_ROWS:
+            schedule, warps = "split_q", ""
+        command.append(f"--schedule={schedule}")
+        if warps:
+            command.append(f"--set=warps={warps}")
         return command
 
 
