@@ -4,14 +4,14 @@
 // bytes, which start at a multiple of what the strictest buffer asks for.
 
 gpu.module @kernels {
-  // CHECK: gpu.func @teams({{.*}}attn.shared_bytes = 4608 : i64
+  // CHECK: gpu.func @teams({{.*}}attn.shared_bytes = 6144 : i64
   gpu.func @teams(%x: tensor<16x16xf16, #attn.mma<warps = [1, 1]>>) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 4 : i64} {
-    // CHECK: attn.alloc {{.*}}offset = 0
+    // CHECK: attn.alloc {name = "a", offset = 1024
     %a = attn.alloc {name = "a"} : !attn.buffer<16x16xf16, #attn.rows, shared>
-    // CHECK: attn.alloc {{.*}}offset = 512
-    %b = attn.alloc {name = "b"} : !attn.buffer<17x16xf16, #attn.rows, shared>
+    // CHECK: attn.alloc {name = "b", offset = 0
+    %b = attn.alloc {name = "b"} : !attn.buffer<32x16xf16, #attn.rows, shared>
     attn.local_store %x, %a : tensor<16x16xf16, #attn.mma<warps = [1, 1]>>, !attn.buffer<16x16xf16, #attn.rows, shared>
-    %y = attn.local_load %b : !attn.buffer<17x16xf16, #attn.rows, shared> -> tensor<17x16xf16, #attn.mma<warps = [1, 1]>>
+    %y = attn.local_load %b : !attn.buffer<32x16xf16, #attn.rows, shared> -> tensor<32x16xf16, #attn.mma<warps = [1, 1]>>
     %z = attn.local_load %a : !attn.buffer<16x16xf16, #attn.rows, shared> -> tensor<16x16xf16, #attn.mma<warps = [1, 1]>>
     gpu.return
   }
