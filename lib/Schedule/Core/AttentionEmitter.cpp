@@ -151,9 +151,8 @@ RunningState AttentionEmitter::emitMergedState(RunningState first,
   Value m = arith::MaximumFOp::create(b, first.m, second.m);
   // Rows without keys in both have nothing to subtract.
   Value infinity = splat(rows, -std::numeric_limits<double>::infinity());
-  Value empty =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m, infinity);
-  Value shift = arith::SelectOp::create(b, empty, splat(rows, 0), m);
+  Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m, infinity);
+  Value shift = arith::SelectOp::create(b, none, splat(rows, 0), m);
   RunningState merged = {m, {}, {}};
   for (const RunningState &each : {first, second}) {
     Value factor =
