@@ -16,6 +16,9 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/IR/Attributes.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/LLVMContext.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -52,11 +55,24 @@ static bool isEvent(Operation *op) {
          isa<AsyncOpInterface>(op);
 }
 
+/// True for an intrinsic that only computes, as LLVM says of it.
+static bool isArithmetic(LLVM::CallIntrinsicOp op) {
+  llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(op.getIntrin());
+  if (id == llvm::Intrinsic::not_intrinsic)
+    return false;
+  llvm::LLVMContext context;
+  llvm::AttributeSet attributes = llvm::Intrinsic::getFnAttributes(context, id);
+  return attributes.getMemoryEffects().doesNotAccessMemory() &&
+         !attributes.hasAttribute(llvm::Attribute::Convergent);
+}
+
 /// True if all that the op does is to compute, or to access global memory.
 static bool isHarmless(Operation *op) {
   if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp, TmemAllocOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
     return true;
+  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
+    return isArithmetic(call);
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))
     return !copy.getCopiedBuffer();
