@@ -31,6 +31,7 @@ STANDARD = (
     "--q=1x1x64x64xf16 --kv-len=300 --chip=sm_80",
     "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem",
     "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem --causal",
+    "--q=1x1x100x264xf16 --kv-len=200 --chip=sm_90a --schedule=ws_columns --causal",
 )
 SYNC = re.compile(
     r"^\s*(?:%\S+ = )?(attn\.mbarrier\.(?:wait|arrive|expect_tx|init)|attn\.fence\.proxy_async"

@@ -23,7 +23,7 @@ void WsColumnsEmitter::makeRings() {
   };
   k = makeRing(keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
   v = makeRing(keys("v", plan.getVStages(), kValueLoader, kSoftmax));
-  RingSpec otherValues = keys("w", plan.getVStages(), kOtherLoader, kColumns);
+  RingSpec otherValues = keys("w", plan.getWStages(), kOtherLoader, kColumns);
   otherValues.tensor = "v";
   w = makeRing(otherValues);
   auto handOver = [&](StringRef name) {

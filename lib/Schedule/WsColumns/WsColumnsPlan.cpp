@@ -22,13 +22,27 @@ static constexpr int64_t kMostOtherColumns = 320;
 /// Clocks of a tile that nothing hides: the loads of its queries, the first
 /// scores and softmax, the last product, the division and the stores.
 static constexpr double kTileClocks = 5000;
-/// Clocks of a block that do not depend on its size: barriers and waits.
-static constexpr double kBlockClocks = 200;
-/// What loads by one CTA of a cluster for all save of a block, and what waiting
-/// for each other costs a tile: as in ws_wgmma.
-static constexpr double kClusterBlockShare = 0.967;
+// Fitted to eight plans in clusters of 2 and one without on an H200 at 1.7 GHz
+// (f16, D 512, 32 heads, 8192 keys, no mask): times are within 13 % but for one
+// plan with two slots of K, which took 30 % longer.
+/// Clocks of a block of the warpgroup of the softmax for waits and hand-overs:
+/// in all, and for each slice that it multiplies.
+static constexpr double kBlockClocks = 330;
+static constexpr double kSliceClocks = 133;
+/// Clocks from a slot's release to its next contents, of a CTA alone and in a
+/// cluster, whose CTAs wait for each other.
+static constexpr double kReloadClocks = 1000, kSharedReloadClocks = 1500;
+/// Bytes a clock that an SM gets from L2 where all walk the same keys, and
+/// where tiles of different lengths do not.
+static constexpr double kL2Bytes = 39.5, kMaskedL2Bytes = 37;
+/// The part of the shorter of both that does not hide, a guess: it orders plans
+/// that L2 bounds alike.
+static constexpr double kUnhiddenShare = 0.02;
+/// What waiting for each other costs the tiles of a cluster: as in ws_wgmma.
 static constexpr double kClusterTileClocks = 900;
-/// Keeps plans from being chosen where ws_wgmma has some.
+/// Keeps plans from being chosen where ws_wgmma has some: on the same board
+/// they took 1.22 and under a causal mask 1.11 times as long at D 320, 1.06 and
+/// 0.98 times at 384.
 static constexpr double kHandicap = 4;
 /// Most columns that ws_wgmma takes.
 static constexpr int64_t kMostWholeColumns = 384;
@@ -47,12 +61,13 @@ ResourceSum attn::getColumnsSharedBytes(const ProblemFacts &facts,
           countSlices(facts.headDim, plan));
   sum.add("k", slot, plan.getKStages());
   sum.add("v", slot, plan.getVStages());
-  sum.add("w", slot, plan.getVStages());
+  sum.add("w", slot, plan.getWStages());
   sum.add("p", kColumnsRows * plan.getBlockN() * bytes);
   sum.add("factor", rows);
   sum.add("scale", rows);
   // Two mbarriers of 8 bytes for each slot, and for q, p and scale.
-  sum.add("barriers", 16, plan.getKStages() + 2 * plan.getVStages() + 3);
+  sum.add("barriers", 16,
+          plan.getKStages() + plan.getVStages() + plan.getWStages() + 3);
   return sum;
 }
 
@@ -151,36 +166,68 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   std::vector<PlanAttrInterface> plans;
-  for (int64_t blockN : {128, 96, 64})
-    for (int64_t columns : getColumnSplits(facts))
-      for (int64_t cluster : {2, 1})
-        for (SoftmaxPolicy softmax :
-             {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
-          for (int64_t vStages : {3, 2}) {
-            if (target.getClusteredSMs(cluster) == 0)
-              continue;
-            WsColumnsPlanAttr::Parameters p;
-            p.blockN = blockN;
-            p.softmaxColumns = columns;
-            p.cluster = cluster;
-            p.softmax = softmax;
-            p.vStages = vStages;
-            p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-            if (masked)
-              p.groupHeads = chooseGroupHeads(
-                  facts, target, kColumnsRows * cluster, blockN,
-                  target.getClusteredSMs(cluster) / cluster);
-            // Loads run as far ahead as shared memory lets them.
-            auto fits = [&] {
-              return getColumnsSharedBytes(facts,
-                                           WsColumnsPlanAttr::get(context, p))
-                         .getTotal() <= target.sharedBytesPerCTA;
-            };
-            for (p.kStages = 8; p.kStages > 2 && !fits();)
-              --p.kStages;
-            plans.push_back(WsColumnsPlanAttr::get(context, p));
-          }
+  WsColumnsPlanAttr::Parameters p;
+  p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  auto fits = [&] {
+    return getColumnsSharedBytes(facts, WsColumnsPlanAttr::get(context, p))
+               .getTotal() <= target.sharedBytesPerCTA;
+  };
+  for (int64_t cluster : {1, 2})
+    for (int64_t blockN : {128, 96, 64}) {
+      if (target.getClusteredSMs(cluster) == 0)
+        continue;
+      p.cluster = cluster;
+      p.blockN = blockN;
+      if (masked)
+        p.groupHeads =
+            chooseGroupHeads(facts, target, kColumnsRows * cluster, blockN,
+                             target.getClusteredSMs(cluster) / cluster);
+      for (int64_t columns : getColumnSplits(facts))
+        for (int64_t slice : {64, 128})
+          for (int64_t stages : {3, 2})
+            for (SoftmaxPolicy softmax :
+                 {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact}) {
+              if (columns % slice != 0)
+                continue;
+              p.softmaxColumns = columns;
+              p.slice = slice;
+              p.vStages = p.wStages = stages;
+              p.softmax = softmax;
+              // Loads run as far ahead as shared memory lets them.
+              for (p.kStages = 8; p.kStages > 2 && !fits();)
+                --p.kStages;
+              if (fits())
+                plans.push_back(WsColumnsPlanAttr::get(context, p));
+            }
+    }
   return plans;
+}
+
+/// Clocks that a product of `slices` slices, each of `clocks`, waits for those
+/// that its ring has no slot for.
+static double getReloadClocks(int64_t slices, int64_t slots, double clocks,
+                              int64_t cluster) {
+  double reload = cluster > 1 ? kSharedReloadClocks : kReloadClocks;
+  int64_t rounds =
+      llvm::divideCeil(std::max<int64_t>(slices - slots, 0), slots);
+  return rounds * std::max(0.0, clocks + reload - slots * clocks);
+}
+
+/// Clocks of a block of the warpgroup of the softmax, which does one thing
+/// after the other.
+static double getSerialClocks(const ProblemFacts &facts, WsColumnsPlanAttr plan,
+                              const TargetRow &target,
+                              const PlanEstimate &estimate) {
+  int64_t keySlices = countSlices(facts.headDim, plan);
+  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
+  double slice = 2.0 * kColumnsRows * plan.getBlockN() * plan.getSlice() /
+                 target.tensorFlopF16;
+  return (slice + kSliceClocks) * (keySlices + ownSlices) + kBlockClocks +
+         estimate.expClocks + estimate.issueClocks +
+         getReloadClocks(keySlices, plan.getKStages(), slice,
+                         plan.getCluster()) +
+         getReloadClocks(ownSlices, plan.getVStages(), slice,
+                         plan.getCluster());
 }
 
 PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
@@ -206,18 +253,14 @@ PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
   // Probabilities are written and read once more.
   estimate.sharedClocks += 4 * blockM * blockN / target.sharedBytesPerClock;
 
-  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
-                             estimate.issueClocks, estimate.sharedClocks});
-  // What the warpgroup of the softmax does one after the other.
-  double own = facts.headDim + plan.getSoftmaxColumns();
-  double serial = 2 * blockM * blockN * own / target.tensorFlopF16 +
-                  estimate.expClocks + estimate.issueClocks;
-  estimate.blockClocks = std::max(busiest, serial) + kBlockClocks;
-  estimate.tileClocks = kTileClocks;
-  if (cluster > 1) {
-    estimate.blockClocks *= kClusterBlockShare;
-    estimate.tileClocks += kClusterTileClocks;
-  }
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  double loaded = 2 * blockN * (facts.headDim + facts.valueDim) / cluster;
+  double bound = std::max({estimate.tensorClocks, estimate.sharedClocks,
+                           loaded / (masked ? kMaskedL2Bytes : kL2Bytes)});
+  double serial = getSerialClocks(facts, plan, target, estimate);
+  estimate.blockClocks =
+      std::max(bound, serial) + kUnhiddenShare * std::min(bound, serial);
+  estimate.tileClocks = kTileClocks + (cluster > 1 ? kClusterTileClocks : 0);
   double rounds = std::ceil(estimate.waves);
   if (plan.getOrder() == TileOrder::LongestFirst)
     if (std::optional<double> imbalance =

@@ -244,6 +244,11 @@ func.func private @columns_values() attributes {p = #attn.ws_columns<v_stages = 
 
 // -----
 
+// expected-error @below {{expected w_stages of at least 2, got 1}}
+func.func private @columns_others() attributes {p = #attn.ws_columns<w_stages = 1>}
+
+// -----
+
 // expected-error @below {{expected slice to be a multiple of 64 up to 256, got 96}}
 func.func private @columns_slice() attributes {p = #attn.ws_columns<slice = 96>}
 

@@ -137,13 +137,13 @@ int64_t WsColumnsPlanAttr::getThreads() const {
 
 LogicalResult WsColumnsPlanAttr::verify(EmitErrorFn emitError,
                                         const Parameters &p) {
-  if (failed(
-          verifyWgmmaBlock(emitError, p.blockN, p.groupHeads,
-                           {{"k_stages", p.kStages}, {"v_stages", p.vStages}})))
+  std::pair<StringRef, int64_t> rings[] = {{"k_stages", p.kStages},
+                                           {"v_stages", p.vStages},
+                                           {"w_stages", p.wStages}};
+  if (failed(verifyWgmmaBlock(emitError, p.blockN, p.groupHeads, rings)))
     return failure();
   // A slot is read until the product behind it has started.
-  for (auto [name, stages] :
-       {std::pair("k_stages", p.kStages), std::pair("v_stages", p.vStages)})
+  for (auto [name, stages] : rings)
     if (stages < 2)
       return emitError() << "expected " << name << " of at least 2, got "
                          << stages;

@@ -154,8 +154,9 @@ def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_column
       "ones: a multiple of `slice` up to 256">:$softmax_columns,
     Attn_PlanInt<4, "Slots of the ring of keys, at least 2">:$k_stages,
     Attn_PlanInt<2,
-      "Slots of each of the two rings of values, at least 2, one ring for each "
-      "warpgroup">:$v_stages,
+      "Slots of the ring of values of the softmax's warpgroup, at least 2">:$v_stages,
+    Attn_PlanInt<2,
+      "Slots of the ring of values of the other warpgroup, at least 2">:$w_stages,
     Attn_PlanInt<1, "CTAs of a cluster, as in `#attn.ws_wgmma`">:$cluster,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
       "How the running maximum of the online softmax is kept">:$softmax,
