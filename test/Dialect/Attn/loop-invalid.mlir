@@ -344,3 +344,25 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
   return
 }
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected parts of 1 statements, got 0}}
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+    attn.yield
+  }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
+  // expected-error @below {{expected statement "qk" to use parts of 1 slots, got 2}}
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [["", ""]], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+    attn.yield
+  }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
+  return
+}

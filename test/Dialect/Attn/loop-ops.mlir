@@ -107,3 +107,17 @@ func.func @issue(%kv: !attn.channel<3>, %t: !attn.channel<1>, %c: !attn.cursor, 
   }
   return
 }
+
+// CHECK-LABEL: @issue_parts
+func.func @issue_parts(%t: !attn.channel<1>, %c: !attn.cursor, %n: i32) {
+  // CHECK: statement "pv" of 0 skew 1 uses ["t" part "front"] {
+  // CHECK: statement "qk" of 0 skew 0 uses ["t"] {
+  %r = attn.issue_loop as "mma" trips(%n) slots ["t" = 0] of %t from %c : !attn.channel<1>
+  statement "pv" of 0 skew 1 uses ["t" part "front"] {
+  ^bb0(%i: i32, %s: i32, %s_token: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["t"] {
+  ^bb0(%i: i32, %s: i32, %s_token: !attn.token):
+  }
+  return
+}

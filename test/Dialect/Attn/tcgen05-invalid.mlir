@@ -77,6 +77,45 @@ func.func @depth(%a: !a, %b: !b, %d: !d, %more: i1) {
 // -----
 
 !a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @behind(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected a depth from 1 to the contraction extents 64 and 64, got 80}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {depth = 48, first = 32} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @step(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected 'first' to be a multiple of 16 from 0 on, got 8}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {depth = 16, first = 8} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @unlimited(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected a depth beside 'first', got none}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {first = 16} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
 !b = !attn.buffer<64x32xf16, #attn.auto, shared>
 !d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
 func.func @accumulator(%a: !a, %b: !b, %d: !d, %more: i1) {

@@ -280,3 +280,27 @@ func.func @f(%s: tensor<64xf32, #attn.auto>, %i: i32) {
   }
   return
 }
+
+// -----
+
+func.func @f(%t: tensor<128xf32, #attn.auto>) {
+  // expected-error @below {{expected tiles of rank 2, got 'tensor<128xf32, #attn.auto>' and 'tensor<128x64xf32, #attn.auto>'}}
+  %r = attn.slice %t {column = 0} : tensor<128xf32, #attn.auto> -> tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected the rows, element type and layout of 'tensor<128x64xf32, #attn.auto>', got 'tensor<128x32xf16, #attn.auto>'}}
+  %r = attn.slice %t {column = 0} : tensor<128x64xf32, #attn.auto> -> tensor<128x32xf16, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected columns from 0 to 64, got 48 to 80}}
+  %r = attn.slice %t {column = 48} : tensor<128x64xf32, #attn.auto> -> tensor<128x32xf32, #attn.auto>
+  return
+}

@@ -25,6 +25,8 @@ func.func @rows(%s: !s) {
 // CHECK-LABEL: func.func @layouts(
 // CHECK-SAME: %[[S:.*]]: tensor<64x32xf16, #attn.mma<warps = [4, 1]>>
 func.func @layouts(%s: tensor<64x32xf16, #attn.mma<warps = [4, 1]>>) {
+  // CHECK: attn.slice %[[S]] {column = 8 : i64} : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
+  %part = attn.slice %s {column = 8} : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
   // CHECK: %[[P:.*]] = attn.convert_layout %[[S]] : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
   %p = attn.convert_layout %s : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
   return

@@ -87,6 +87,10 @@ void TeamTakeOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
     links.push_back({tile, result});
 }
 
+void SliceOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getSource(), getResult()});
+}
+
 void OnlineSoftmaxOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getS(), getP()});
   links.push_back({getM(), getNewM()});

@@ -271,19 +271,35 @@ void TileLoopOp::getSuccessorRegions(
 // Statements in an order
 //===----------------------------------------------------------------------===//
 
-static ParseResult parseNames(OpAsmParser &parser, ArrayAttr &names) {
-  SmallVector<Attribute> all;
-  auto parseName = [&]() -> ParseResult {
-    StringAttr name;
-    if (parser.parseAttribute(name))
+/// `["v", "t" part "front"]`.
+static ParseResult parseUses(OpAsmParser &parser, ArrayAttr &names,
+                             ArrayAttr &parts) {
+  Builder &builder = parser.getBuilder();
+  SmallVector<Attribute> all, allParts;
+  auto parseUse = [&]() -> ParseResult {
+    StringAttr name, part = builder.getStringAttr("");
+    if (parser.parseAttribute(name) ||
+        (succeeded(parser.parseOptionalKeyword("part")) &&
+         parser.parseAttribute(part)))
       return failure();
     all.push_back(name);
+    allParts.push_back(part);
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseName))
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseUse))
     return failure();
-  names = parser.getBuilder().getArrayAttr(all);
+  names = builder.getArrayAttr(all);
+  parts = builder.getArrayAttr(allParts);
   return success();
+}
+
+/// True if some use is of a part of a slot.
+static bool usesParts(ArrayRef<Attribute> parts) {
+  return llvm::any_of(parts, [](Attribute statement) {
+    return llvm::any_of(cast<ArrayAttr>(statement), [](Attribute part) {
+      return !cast<StringAttr>(part).empty();
+    });
+  });
 }
 
 /// What stands in front of the statements.
@@ -341,25 +357,26 @@ static ParseResult parseHead(OpAsmParser &parser, OperationState &result) {
 }
 
 ParseResult IssueLoopOp::parse(OpAsmParser &parser, OperationState &result) {
-  SmallVector<Attribute> names, uses;
+  SmallVector<Attribute> names, uses, parts;
   SmallVector<int64_t> counts, skews;
   if (parseHead(parser, result))
     return failure();
   while (succeeded(parser.parseOptionalKeyword("statement"))) {
     StringAttr name;
-    ArrayAttr slots;
+    ArrayAttr slots, slotParts;
     int64_t count = 0, skew = 0;
     Region *region = result.addRegion();
     if (parser.parseAttribute(name) || parser.parseKeyword("of") ||
         parser.parseInteger(count) || parser.parseKeyword("skew") ||
         parser.parseInteger(skew) || parser.parseKeyword("uses") ||
-        parseNames(parser, slots) || parser.parseRegion(*region))
+        parseUses(parser, slots, slotParts) || parser.parseRegion(*region))
       return failure();
     ensureTerminator(*region, parser.getBuilder(), result.location);
     names.push_back(name);
     counts.push_back(count);
     skews.push_back(skew);
     uses.push_back(slots);
+    parts.push_back(slotParts);
   }
   Builder &builder = parser.getBuilder();
   result.addAttribute(getNamesAttrName(result.name),
@@ -369,6 +386,9 @@ ParseResult IssueLoopOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute(getSkewsAttrName(result.name),
                       builder.getDenseI64ArrayAttr(skews));
   result.addAttribute(getUsesAttrName(result.name), builder.getArrayAttr(uses));
+  if (usesParts(parts))
+    result.addAttribute(getPartsAttrName(result.name),
+                        builder.getArrayAttr(parts));
   return success();
 }
 
@@ -382,18 +402,25 @@ void IssueLoopOp::print(OpAsmPrinter &printer) {
         printer << std::get<0>(slot) << " = " << std::get<1>(slot);
       });
   printer << "] of " << getChannels() << " from " << getCursors();
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {getRoleAttrName(), getRisingAttrName(),
-                                 getSlotsAttrName(), getSlotChannelsAttrName(),
-                                 getNamesAttrName(), getCountsAttrName(),
-                                 getSkewsAttrName(), getUsesAttrName(),
-                                 getOperandSegmentSizesAttrName()});
+  printer.printOptionalAttrDict(
+      (*this)->getAttrs(),
+      {getRoleAttrName(), getRisingAttrName(), getSlotsAttrName(),
+       getSlotChannelsAttrName(), getNamesAttrName(), getCountsAttrName(),
+       getSkewsAttrName(), getUsesAttrName(), getPartsAttrName(),
+       getOperandSegmentSizesAttrName()});
   printer << " : " << getChannels().getTypes();
   for (auto [index, body] : llvm::enumerate(getBodies())) {
     printer.printNewline();
     printer << "statement " << getNames()[index] << " of " << getCounts()[index]
-            << " skew " << getSkews()[index] << " uses " << getUses()[index]
-            << ' ';
+            << " skew " << getSkews()[index] << " uses [";
+    llvm::interleaveComma(
+        llvm::zip(cast<ArrayAttr>(getUses()[index]), getUsedParts(index)),
+        printer, [&](auto use) {
+          printer << std::get<0>(use);
+          if (StringRef part = std::get<1>(use); !part.empty())
+            printer << " part \"" << part << '"';
+        });
+    printer << "] ";
     printer.printRegion(body, /*printEntryBlockArgs=*/true,
                         /*printBlockTerminators=*/false);
   }
@@ -405,6 +432,13 @@ SmallVector<unsigned> IssueLoopOp::getUsedSlots(unsigned statement) {
     used.push_back(
         std::distance(getSlots().begin(), llvm::find(getSlots(), name)));
   return used;
+}
+
+SmallVector<StringRef> IssueLoopOp::getUsedParts(unsigned statement) {
+  if (!getParts())
+    return SmallVector<StringRef>(cast<ArrayAttr>(getUses()[statement]).size());
+  return llvm::to_vector(
+      cast<ArrayAttr>((*getParts())[statement]).getAsValueRange<StringAttr>());
 }
 
 void IssueLoopOp::getAsmBlockArgumentNames(Region &region,
@@ -434,6 +468,9 @@ LogicalResult IssueLoopOp::verify() {
     if (size != statements)
       return emitOpError("expected names, counts, skews and uses of ")
              << statements << " statements, got " << size;
+  if (getParts() && getParts()->size() != statements)
+    return emitOpError("expected parts of ")
+           << statements << " statements, got " << getParts()->size();
   if (getCursors().size() != getChannels().size() ||
       getResults().size() != getChannels().size())
     return emitOpError("expected a cursor and a result for each of ")
@@ -457,6 +494,10 @@ LogicalResult IssueLoopOp::verify() {
     if (getSkews()[index] < 0)
       return emitOpError("expected a skew of statement ")
              << name << " of at least 0, got " << getSkews()[index];
+    if (getUsedParts(index).size() != getUsedSlots(index).size())
+      return emitOpError("expected statement ")
+             << name << " to use parts of " << getUsedSlots(index).size()
+             << " slots, got " << getUsedParts(index).size();
     for (unsigned slot : getUsedSlots(index))
       if (slot == getSlots().size())
         return emitOpError("expected statement ")

@@ -82,6 +82,28 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+LogicalResult SliceOp::verify() {
+  RankedTensorType source = tileType(getSource()),
+                   result = tileType(getResult());
+  if (source.getRank() != 2 || result.getRank() != 2)
+    return emitOpError("expected tiles of rank 2, got ")
+           << source << " and " << result;
+  if (source.getElementType() != result.getElementType() ||
+      source.getShape()[0] != result.getShape()[0] ||
+      source.getEncoding() != result.getEncoding())
+    return emitOpError("expected the rows, element type and layout of ")
+           << source << ", got " << result;
+  int64_t first = getColumn(), end = first + result.getShape()[1];
+  if (first < 0 || end > source.getShape()[1])
+    return emitOpError("expected columns from 0 to ")
+           << source.getShape()[1] << ", got " << first << " to " << end;
+  return success();
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor) {
+  return getType() == getSource().getType() ? getSource() : Value();
+}
+
 LogicalResult ConvertLayoutOp::verify() {
   RankedTensorType source = tileType(getSource()),
                    result = tileType(getResult());

@@ -32,6 +32,10 @@
 // Where l and o are the zeros that a loop starts from, exact and threshold have
 // nothing to rescale: no factor, no vote.
 //
+// Where all uses of p are slices of its columns, each slice is computed where
+// it stands, so that whoever waits for the first one need not wait for all;
+// under lagged the first one is the bet, and the others know the new m.
+//
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.
 //
@@ -40,6 +44,7 @@
 #include "ExpandSoftmax.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -93,6 +98,37 @@ static RareOp findRescale(OnlineSoftmaxOp op) {
   return {};
 }
 
+/// The slices that are all uses of p, narrowed or not, in their order, if they
+/// are its columns once each; else none.
+static SmallVector<SliceOp> findSlices(OnlineSoftmaxOp op) {
+  Value p = op.getP();
+  if (p.hasOneUse())
+    if (auto narrowing = dyn_cast<arith::TruncFOp>(*p.user_begin()))
+      p = narrowing.getResult();
+  SmallVector<SliceOp> slices;
+  int64_t columns = 0;
+  for (Operation *user : p.getUsers()) {
+    auto slice = dyn_cast<SliceOp>(user);
+    if (!slice || slice->getBlock() != op->getBlock())
+      return {};
+    slices.push_back(slice);
+    columns += slice.getType().getShape()[1];
+  }
+  llvm::sort(slices,
+             [](SliceOp a, SliceOp b) { return a->isBeforeInBlock(b); });
+  llvm::SmallSet<int64_t, 4> starts;
+  for (SliceOp slice : slices)
+    starts.insert(slice.getColumn());
+  bool isCover = starts.size() == slices.size() &&
+                 columns == cast<RankedTensorType>(p.getType()).getShape()[1] &&
+                 llvm::all_of(slices, [&](SliceOp slice) {
+                   int64_t end =
+                       slice.getColumn() + slice.getType().getShape()[1];
+                   return end == columns || starts.contains(end);
+                 });
+  return isCover ? slices : SmallVector<SliceOp>();
+}
+
 namespace {
 
 /// Emits the pieces of one step.
@@ -101,7 +137,7 @@ public:
   SoftmaxStep(OpBuilder &builder, OnlineSoftmaxOp op)
       : builder(builder), loc(op.getLoc()), op(op), tile(typeOf(op.getS())),
         row(typeOf(op.getM())), partial(typeOf(op.getL())), o(op.getO()),
-        rescale(findRescale(op)) {}
+        rescale(findRescale(op)), slices(findSlices(op)) {}
 
   /// m' of the exact step.
   Value grownMaximum() { return grownMaximum(op.getS()); }
@@ -134,10 +170,11 @@ public:
   }
 
   Value probabilities(Value scores, Value maximum) {
+    RankedTensorType type = typeOf(scores);
     Value tileScale =
-        tensor::SplatOp::create(builder, loc, op.getScale(), tile);
+        tensor::SplatOp::create(builder, loc, op.getScale(), type);
     Value offset = arith::NegFOp::create(builder, loc, maximum);
-    Value tileOffset = BroadcastOp::create(builder, loc, tile, offset);
+    Value tileOffset = BroadcastOp::create(builder, loc, type, offset);
     Value exponent =
         math::FmaOp::create(builder, loc, scores, tileScale, tileOffset);
     // Where the standing maximum is used, what reaches 2^128 is computed anew:
@@ -157,6 +194,49 @@ public:
   Value partialSums(Value p) {
     return ReduceOp::create(builder, loc, partial, ReduceKind::Add, p,
                             /*partial=*/true);
+  }
+
+  bool hasSlices() const { return !slices.empty(); }
+
+  /// The probabilities of one slice, as its users take them, and their sums.
+  std::pair<Value, Value> sliceOf(SliceOp slice, Value maximum) {
+    auto narrow = cast<RankedTensorType>(slice.getType());
+    auto type = RankedTensorType::get(narrow.getShape(), tile.getElementType(),
+                                      tile.getEncoding());
+    Value scores =
+        SliceOp::create(builder, loc, type, op.getS(), slice.getColumnAttr());
+    Value p = probabilities(scores, maximum);
+    if (narrow == type)
+      return {p, p};
+    return {arith::TruncFOp::create(builder, loc, narrow, p), p};
+  }
+
+  /// Computes the slices but the first `done` where they stand; l with their
+  /// sums, which nobody in the block waits for, at the end.
+  Value emitSlices(unsigned done, Value maximum, Value l) {
+    // The sums of a slice stand in front of the next one, behind what its own
+    // probabilities are for.
+    Value pending;
+    auto add = [&] {
+      if (pending)
+        l = arith::AddFOp::create(builder, loc, l, partialSums(pending));
+    };
+    for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
+      builder.setInsertionPoint(slice);
+      add();
+      auto [p, wide] = sliceOf(slice, maximum);
+      slice.getResult().replaceAllUsesWith(p);
+      pending = wide;
+    }
+    builder.setInsertionPoint(op->getBlock()->getTerminator());
+    for (Operation *user : op.getNewL().getUsers())
+      if (Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
+          inBlock && inBlock->isBeforeInBlock(&*builder.getInsertionPoint()))
+        builder.setInsertionPoint(inBlock);
+    add();
+    for (SliceOp slice : slices)
+      slice->erase();
+    return l;
   }
 
   Value rescaledSums(Value factor, Value sums) {
@@ -210,7 +290,11 @@ public:
   /// has a vote of its own: most factors are 1.
   SmallVector<Value, 4> exactInLine() {
     rescale = {};
-    return exact();
+    if (!hasSlices())
+      return exact();
+    Value maximum = grownMaximum(), change = factor(maximum);
+    Value l = emitSlices(0, maximum, rescaledSums(change, Value()));
+    return {Value(), maximum, l, change};
   }
 
   /// True before the first block: no sum, no output yet.
@@ -239,6 +323,8 @@ public:
           return SmallVector<Value, 4>{maximum, rescaledSums(change, Value()),
                                        rescaledElsewhere(change)};
         });
+    if (hasSlices())
+      return {Value(), kept[0], emitSlices(0, kept[0], kept[1]), kept[2]};
     Value p = probabilities(kept[0]);
     Value l = arith::AddFOp::create(builder, loc, kept[1], partialSums(p));
     return {p, kept[0], l, kept[2]};
@@ -309,6 +395,30 @@ public:
                step[0] = narrowed(step[0], narrowing);
                return step;
              }));
+  }
+
+  /// The same for the first of several slices: the others are computed behind
+  /// the vote, with the maximum that it leaves.
+  SmallVector<Value, 4> laggedSlices() {
+    SliceOp first = slices.front();
+    auto [p, wide] = sliceOf(first, op.getM());
+    Value l = arith::AddFOp::create(builder, loc, op.getL(), partialSums(wide));
+    Value largest = ReduceOp::create(builder, loc, partial, ReduceKind::Max,
+                                     op.getS(), /*partial=*/true);
+    Value grown =
+        hasGrown(maximumOf(largest),
+                 BroadcastOp::create(builder, loc, partial, op.getM()));
+    ValueRange kept =
+        rare(grown, {p, op.getM(), l, unchangedOutput()},
+             /*eachWarpgroup=*/false, [&]() {
+               Value maximum = grownMaximum(), change = factor(maximum);
+               auto [p, wide] = sliceOf(first, maximum);
+               return SmallVector<Value, 4>{
+                   p, maximum, rescaledSums(change, partialSums(wide)),
+                   rescaledElsewhere(change)};
+             });
+    first.getResult().replaceAllUsesWith(kept[0]);
+    return {Value(), kept[1], emitSlices(1, kept[1], kept[2]), kept[3]};
   }
 
   /// The bet where scores do not outlive the probabilities. If it is lost, m'
@@ -423,6 +533,8 @@ private:
   Value o;
   /// The path that rescales it there; null if there is none.
   RareOp rescale;
+  /// The slices that are computed one by one; none if p is computed as a whole.
+  SmallVector<SliceOp> slices;
 };
 
 } // namespace
@@ -461,16 +573,23 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
                                             : step.optimistic(wait);
     break;
   case SoftmaxPolicy::Lagged:
-    results = step.isFirst() ? step.first() : step.lagged();
+    if (step.isFirst())
+      results = step.first();
+    else
+      results = step.hasSlices() ? step.laggedSlices() : step.lagged();
     break;
   }
   step.eraseRescale();
-  bool narrow = results[0].getType() != op.getP().getType();
+  bool narrow = results[0] && results[0].getType() != op.getP().getType();
   for (Operation *user : llvm::make_early_inc_range(op.getP().getUsers()))
     if (narrow) {
       user->replaceAllUsesWith(ValueRange{results[0]});
       user->erase();
     }
+  // A narrowing whose slices are computed one by one has no use left.
+  if (!results[0])
+    for (Operation *user : llvm::make_early_inc_range(op.getP().getUsers()))
+      user->erase();
   for (auto [result, value] : llvm::zip(op.getResults(), results))
     if (!result.use_empty())
       result.replaceAllUsesWith(value);

@@ -18,12 +18,22 @@
 #include "IssueLoopExpander.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
+
+/// The rights that a step has to a slot.
+struct SlotRights {
+  /// Those of the parts, or one of the whole slot.
+  SmallVector<ChannelUserOpInterface> acquires;
+  SmallVector<StringRef> parts;
+  /// The right to the whole slot, once it is there.
+  Value whole;
+};
 
 /// Steps in which the same statements run.
 struct IssuePhase {
@@ -54,6 +64,12 @@ private:
                                    bool first);
   SmallVector<Value> emitPhase(const IssuePhase &phase,
                                SmallVector<Value> cursors);
+  /// The parts of a slot that statements name, in their order; one without a
+  /// name if there are none.
+  SmallVector<StringRef> collectParts(unsigned slot);
+  /// The right to a part of a slot, or to all of it if that has no name.
+  Value acquire(unsigned slot, StringRef part, Value cursor,
+                SlotRights &rights);
   /// One step; the cursors behind it.
   SmallVector<Value> emitStep(const llvm::SmallBitVector &active, Value step,
                               SmallVector<Value> cursors);
@@ -109,10 +125,14 @@ void IssueExpander::collectPhases() {
       phase.active.reset(phase.ended);
       phases.push_back(phase);
     }
-    std::stable_sort(phases.begin() + first, phases.end(),
-                     [](const IssuePhase &a, const IssuePhase &b) {
-                       return a.ended.count() < b.ended.count();
-                     });
+    // Fewer ends first; sets of one size stay in their order.
+    SmallVector<IssuePhase> sorted;
+    for (unsigned size = 0; size <= count; ++size)
+      for (IssuePhase &phase : MutableArrayRef(phases).drop_front(first))
+        if (phase.ended.count() == size)
+          sorted.push_back(std::move(phase));
+    phases.truncate(first);
+    llvm::append_range(phases, sorted);
   }
 }
 
@@ -137,6 +157,46 @@ IssueExpander::selectEnds(const llvm::SmallBitVector &statements, bool first) {
   return selected;
 }
 
+SmallVector<StringRef> IssueExpander::collectParts(unsigned slot) {
+  llvm::SmallSetVector<StringRef, 4> parts;
+  for (unsigned statement = 0; statement < loop.getBodies().size(); ++statement)
+    for (auto [used, part] :
+         llvm::zip(loop.getUsedSlots(statement), loop.getUsedParts(statement)))
+      if (used == slot && !part.empty())
+        parts.insert(part);
+  if (parts.empty())
+    return {StringRef()};
+  return llvm::to_vector(parts);
+}
+
+Value IssueExpander::acquire(unsigned slot, StringRef part, Value cursor,
+                             SlotRights &rights) {
+  Value channel = loop.getChannels()[loop.getSlotChannels()[slot]];
+  auto acquirePart = [&](StringRef name) -> Value {
+    auto it = llvm::find(rights.parts, name);
+    if (it != rights.parts.end())
+      return rights.acquires[it - rights.parts.begin()].getMadeHandle();
+    auto op =
+        ChannelAcquireOp::create(builder, channel, cursor, loop.getRole());
+    if (!name.empty())
+      op.setPart(name);
+    rights.acquires.push_back(cast<ChannelUserOpInterface>(op.getOperation()));
+    rights.parts.push_back(name);
+    return op.getToken();
+  };
+  if (!part.empty())
+    return acquirePart(part);
+  if (rights.whole)
+    return rights.whole;
+  SmallVector<StringRef> parts = collectParts(slot);
+  SmallVector<Value> tokens = llvm::map_to_vector(parts, acquirePart);
+  rights.whole = tokens.front();
+  if (parts.size() > 1)
+    rights.whole =
+        ChannelJoinOp::create(builder, channel, tokens, loop.getRole());
+  return rights.whole;
+}
+
 SmallVector<Value> IssueExpander::emitStep(const llvm::SmallBitVector &active,
                                            Value step,
                                            SmallVector<Value> cursors) {
@@ -146,7 +206,8 @@ SmallVector<Value> IssueExpander::emitStep(const llvm::SmallBitVector &active,
   for (unsigned statement : active.set_bits())
     for (unsigned slot : loop.getUsedSlots(statement))
       last[slot] = statement;
-  SmallVector<ChannelUserOpInterface> acquired(numSlots);
+  SmallVector<SlotRights> rights(numSlots);
+  SmallVector<Value> at(numSlots);
   for (unsigned statement : active.set_bits()) {
     Block &body = loop.getBodies()[statement].front();
     SmallVector<unsigned> used = loop.getUsedSlots(statement);
@@ -154,21 +215,19 @@ SmallVector<Value> IssueExpander::emitStep(const llvm::SmallBitVector &active,
     mapping.map(body.getArgument(0),
                 builder.createOrFold<arith::SubIOp>(
                     step, constant(loop.getSkews()[statement])));
-    for (auto [index, slot] : llvm::enumerate(used)) {
+    for (auto [index, slot, part] :
+         llvm::enumerate(used, loop.getUsedParts(statement))) {
       unsigned number = loop.getSlotChannels()[slot];
-      Value channel = loop.getChannels()[number];
-      if (!acquired[slot]) {
-        acquired[slot] = cast<ChannelUserOpInterface>(
-            ChannelAcquireOp::create(builder, channel, cursors[number],
-                                     loop.getRole())
-                .getOperation());
-        cursors[number] =
-            CursorAdvanceOp::create(builder, cursors[number], channel);
-      }
+      bool isNew = !at[slot];
+      if (isNew)
+        at[slot] = cursors[number];
+      Value token = acquire(slot, part, at[slot], rights[slot]);
+      if (isNew)
+        cursors[number] = CursorAdvanceOp::create(builder, cursors[number],
+                                                  loop.getChannels()[number]);
       mapping.map(body.getArgument(2 * index + 1),
-                  acquired[slot].getSlotIndex());
-      mapping.map(body.getArgument(2 * index + 2),
-                  acquired[slot].getMadeHandle());
+                  rights[slot].acquires.front().getSlotIndex());
+      mapping.map(body.getArgument(2 * index + 2), token);
     }
     for (Operation &op : body.without_terminator())
       builder.clone(op, mapping);
@@ -177,7 +236,7 @@ SmallVector<Value> IssueExpander::emitStep(const llvm::SmallBitVector &active,
       if (last[slot] == int(statement))
         ChannelReleaseOp::create(
             builder, loop.getChannels()[loop.getSlotChannels()[slot]],
-            acquired[slot].getMadeHandle(), loop.getRole());
+            acquire(slot, /*part=*/"", at[slot], rights[slot]), loop.getRole());
   }
   return cursors;
 }

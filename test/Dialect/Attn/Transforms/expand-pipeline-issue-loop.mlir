@@ -56,6 +56,52 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A part is awaited where it is used, the whole slot where that is, and it is
+  // released as a whole.
+  // CHECK-LABEL: gpu.func @parts
+  // CHECK: scf.for
+  // CHECK:   attn.channel.acquire %[[T:.*]][%[[AT:.*]]] as "mma" part "front"
+  // CHECK:   attn.channel.acquire %[[T]][%[[AT]]] as "mma" part "back"
+  // CHECK:   %[[ALL:.*]] = attn.channel.join
+  // CHECK:   arith.addi
+  // CHECK:   attn.channel.release %[[T]], %[[ALL]]
+  // CHECK: scf.for
+  // CHECK:   %[[I:.*]], %[[FRONT:.*]] = attn.channel.acquire %[[T]][%[[AT:.*]]] as "mma" part "front"
+  // CHECK:   arith.muli %{{.*}}, %[[I]]
+  // CHECK:   %{{.*}}, %[[BACK:.*]] = attn.channel.acquire %[[T]][%[[AT]]] as "mma" part "back"
+  // CHECK:   arith.muli %{{.*}}, %[[I]]
+  // CHECK:   %[[ALL:.*]] = attn.channel.join %[[T]], %[[FRONT]], %[[BACK]] as "mma"
+  // CHECK:   arith.addi
+  // CHECK:   attn.channel.release %[[T]], %[[ALL]]
+  // CHECK: scf.for
+  // CHECK:   part "front"
+  // CHECK:   part "back"
+  // CHECK:   attn.channel.join
+  // CHECK:   attn.channel.release
+  // CHECK: gpu.return
+  // REMARK: copies=6, loops=3, statements=3
+  gpu.func @parts(%n: i32, %p: !llvm.ptr<1>) kernel {
+    %t = attn.channel.create {name = "t", roles = [#attn.role<"mma", arrive>, #attn.role<"softmax", arrive, parts = ["front", "back"]>]} : !t
+    %d = attn.cursor.start %t as "mma" : !t
+    %r = attn.issue_loop as "mma" trips(%n) slots ["t" = 0] of %t from %d : !t
+    statement "pv_front" of 0 skew 1 uses ["t" part "front"] {
+    ^bb0(%i: i32, %s: i32, %s_token: !attn.token):
+      %x = arith.muli %i, %s : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "pv_back" of 0 skew 1 uses ["t" part "back"] {
+    ^bb0(%i: i32, %s: i32, %s_token: !attn.token):
+      %x = arith.muli %i, %s : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk" of 0 skew 0 uses ["t"] {
+    ^bb0(%i: i32, %s: i32, %s_token: !attn.token):
+      %x = arith.addi %i, %s : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+
   // Trips that are known leave out what cannot run, and loops of one step.
   // CHECK-LABEL: gpu.func @known
   // CHECK: attn.channel.acquire

@@ -219,3 +219,14 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @slice(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x32xf32, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected a slice whose elements stay in their threads and registers, got columns 4 to 20 of}}
+    %s = attn.slice %t {column = 4} : tensor<64x32xf32, #attn.mma<warps = [4, 1]>> -> tensor<64x16xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}

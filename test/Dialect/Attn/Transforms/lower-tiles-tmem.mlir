@@ -110,6 +110,49 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
     }
     gpu.return
   }
+
+  // A contraction that starts with the second step takes that one alone.
+  // CHECK-LABEL: gpu.func @back
+  // CHECK: llvm.inline_asm has_side_effects
+  // CHECK-SAME: add.s32 t, $2, 128;\0Amov.b64 db, {t, 1073758272};\0Atcgen05.mma.cta_group::1.kind::f16 [$0], [$1+8], db, i, 1;\0A}"
+  gpu.func @back() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %more = arith.constant true
+    %slot = attn.alloc {offset = 0 : i64} : !slot
+    %v = attn.alloc {offset = 13312 : i64} : !v
+    %base = attn.tmem.reserve %slot {columns = 128} : !slot
+    %s = attn.tmem_alloc {column = 0 : i64, fields = [#attn.field<"p", 32, 16>]} : !s
+    %o = attn.tmem_alloc {column = 64 : i64} : !s
+    %p = attn.tmem.field %s "p" : !s -> !p
+    attn.elect {
+      attn.tcgen05.mma %p, %v, %o accumulate %more {depth = 16, first = 16} : !p, !v, !s
+    }
+    gpu.return
+  }
+
+  // Neighbours in a thread's row are computed in pairs, and their sums too. A
+  // slice is some of the thread's registers.
+  // CHECK-LABEL: gpu.func @pairs
+  // CHECK-COUNT-32: math.fma %{{.*}} : vector<2xf32>
+  // CHECK-NOT: math.fma
+  // CHECK-COUNT-7: arith.addf %{{.*}} : vector<2xf32>
+  // CHECK: arith.addf %{{.*}} : f32
+  // CHECK-NOT: arith.addf
+  // CHECK: tcgen05.st.sync.aligned.32x32b.x16.b32
+  gpu.func @pairs(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %slot = attn.alloc {offset = 0 : i64} : !slot
+    %base = attn.tmem.reserve %slot {columns = 64} : !slot
+    %s = attn.tmem_alloc {column = 0 : i64} : !s
+    %c = attn.tmem.slice %s {column = 48} : !s -> !c
+    %f = attn.tmem.load %s : !s -> !attn.inflight<128x64xf32, #regs>
+    %t = attn.tmem.wait %f : !attn.inflight<128x64xf32, #regs> -> tensor<128x64xf32, #regs>
+    %factor = tensor.splat %x : tensor<128x64xf32, #regs>
+    %e = math.fma %t, %factor, %factor : tensor<128x64xf32, #regs>
+    %back = attn.slice %e {column = 48} : tensor<128x64xf32, #regs> -> tensor<128x16xf32, #regs>
+    %sums = attn.reduce add %back partial : tensor<128x16xf32, #regs> -> tensor<128x1xf32, #attn.partial<parent = #regs>>
+    attn.tmem.store %back, %c : tensor<128x16xf32, #regs>, !c
+    attn.tmem.store_wait
+    gpu.return
+  }
 }
 
 // -----

@@ -233,6 +233,10 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     slot's index and token. The token is for what is started with it (`attn.tma.load`):
     the loop releases it.
 
+    A statement that uses a `part` of a slot waits for that part alone, of those in
+    which the role before hands the slot on; one that uses the whole slot waits for
+    all of them. The slot is released as a whole.
+
     With `rising` the numbers of trips do not decrease from one operand to the next.
 
     `attn-expand-pipeline` makes a loop of each run of steps in which the same
@@ -267,6 +271,7 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     Described<DenseI64ArrayAttr, "the operand that says how many iterations each statement has, by its number">:$counts,
     Described<DenseI64ArrayAttr, "by how many steps each statement trails">:$skews,
     Described<ArrayAttr, "the names of the slots that each statement uses">:$uses,
+    Described<OptionalAttr<ArrayAttr>, "the part of each of these slots, empty for all of it">:$parts,
     Described<UnitAttr, "trips do not decrease from one operand to the next">:$rising);
   let results = (outs Res<Variadic<Attn_CursorType>, "positions behind the last step">:$results);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
@@ -280,6 +285,8 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     /// The numbers of the slots that a statement uses, in the order of the
     /// arguments of its region.
     ::llvm::SmallVector<unsigned> getUsedSlots(unsigned statement);
+    /// The part of each of them, empty for the whole slot.
+    ::llvm::SmallVector<::llvm::StringRef> getUsedParts(unsigned statement);
   }];
 }
 

@@ -26,8 +26,8 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     later one may overwrite what an earlier one reads. (The ISA says so only for
     products into the same accumulator. All kernels that are in use rely on it.)
 
-    With `depth = k` the contraction goes over the first k columns of `a` and rows of
-    `b`, which may have more.
+    With `depth = k` the contraction goes over k columns of `a` and rows of `b`, which
+    may have more, from the first ones or from those of number `first` on.
 
     The product and its reads of `a` and `b` have ended when the mbarrier of an
     `attn.tcgen05.commit` behind it says so.
@@ -53,15 +53,17 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     Arg<Attn_BufferType, "K x N, in shared memory">:$b,
     Arg<Attn_BufferType, "M x N, in tensor memory">:$d,
     Arg<I1, "whether the product is added to what is there">:$accumulate,
-    Described<OptionalAttr<I64Attr>, "of the contraction, the first columns of a; all without it">:$depth);
+    Described<OptionalAttr<I64Attr>, "of the contraction, columns of a; all from the first on without it">:$depth,
+    Described<OptionalAttr<I64Attr>, "the first column of a and row of b of the contraction, 0 without it">:$first);
   let assemblyFormat = [{
     $a `,` $b `,` $d `accumulate` $accumulate attr-dict
     `:` type($a) `,` type($b) `,` type($d)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The extent of the contraction.
+    /// The extent of the contraction, and where it starts.
     int64_t getContraction();
+    int64_t getStart() { return getFirst().value_or(0); }
   }];
 }
 

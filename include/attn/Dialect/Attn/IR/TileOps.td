@@ -72,6 +72,37 @@ def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure,
   let hasFolder = 1;
 }
 
+def Attn_SliceOp : Attn_Op<"slice", [Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>]> {
+  let summary = "some columns of a tile";
+  let description = [{
+    `result[i, j] = source[i, column + j]`. No element moves: each thread keeps those
+    of its elements that are in the slice, so both tiles have one layout, in which a
+    thread's elements repeat from slice to slice.
+
+    Where all uses of the probabilities of `attn.online_softmax` are slices, the step
+    computes them slice by slice, each where it is used.
+
+    Folds: a slice of the tile's own type is the tile.
+
+    Example:
+
+    ```mlir
+    func.func @back(%p: tensor<128x128xf16, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>) -> tensor<128x32xf16, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>> {
+      %b = attn.slice %p {column = 96} : tensor<128x128xf16, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>> -> tensor<128x32xf16, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>
+      return %b : tensor<128x32xf16, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "the tile">:$source,
+    Described<I64Attr, "the first one of the slice">:$column);
+  let results = (outs Res<AnyRankedTensor, "the slice">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
   let summary = "the same tile in another layout";
   let description = [{

@@ -206,6 +206,11 @@ static Value cloneFor(ImplicitLocOpBuilder &b, Operation *op,
   return b.create(state)->getResult(0);
 }
 
+/// What one instruction computes for two f32.
+static bool isPairedArithmetic(Operation *op) {
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(op);
+}
+
 LogicalResult PartitionLowering::lowerElementwise(Operation *op) {
   FailureOr<TileLayout> layout = layoutOf(op, op->getResult(0).getType());
   if (failed(layout))
@@ -240,12 +245,28 @@ LogicalResult PartitionLowering::lowerElementwise(Operation *op) {
   for (const TileValue &operand : operands)
     columns.push_back(packed ? operand.values : unpack(b, operand));
   unsigned count = layout->numRegisters() / (packed ? packing : 1);
+  bool inPairs = isPairedArithmetic(op) &&
+                 computesInPairs(op->getResult(0).getType()) &&
+                 llvm::all_of(operands, [&](const TileValue &operand) {
+                   return operand.elementType.isF32();
+                 });
   SmallVector<Value> results;
   for (unsigned i = 0; i < count; ++i) {
-    SmallVector<Value> arguments;
-    for (ArrayRef<Value> column : columns)
-      arguments.push_back(column.size() == 1 ? column[0] : column[i]);
-    results.push_back(cloneFor(b, op, arguments, held));
+    auto argumentsOf = [&](unsigned index) {
+      return llvm::map_to_vector(columns, [&](ArrayRef<Value> column) {
+        return column.size() == 1 ? column[0] : column[index];
+      });
+    };
+    SmallVector<Value> arguments = argumentsOf(i);
+    if (!inPairs) {
+      results.push_back(cloneFor(b, op, arguments, held));
+      continue;
+    }
+    for (auto [first, second] : llvm::zip(arguments, argumentsOf(++i)))
+      first = joinPair(b, first, second);
+    auto [first, second] = splitPair(
+        b, cloneFor(b, op, arguments, VectorType::get(2, resultType)));
+    results.append({first, second});
   }
   if (!packed)
     results = pack(b, results, resultType);

@@ -89,6 +89,11 @@ SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
 /// a library or cannot be selected.
 Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
 
+/// A vector of two f32, which one instruction may compute with (f32x2), and its
+/// elements.
+Value joinPair(ImplicitLocOpBuilder &b, Value first, Value second);
+std::pair<Value, Value> splitPair(ImplicitLocOpBuilder &b, Value pair);
+
 class PartitionLowering;
 
 /// How the ops of a kernel are lowered. Each file of this folder adds its own
@@ -238,6 +243,10 @@ public:
   LogicalResult lower(OpT op);
 
   LogicalResult lowerElementwise(Operation *op);
+  /// True if arithmetic on a tile's neighbouring f32 elements is done in pairs:
+  /// where a thread has a row's neighbours in registers beside each other, as
+  /// loads from tensor memory leave them, so that pairs cost no moves.
+  bool computesInPairs(Type tile);
   /// Whether the warp, or its warpgroup, takes a rare path.
   FailureOr<Value> lowerVote(RareOp op);
   LogicalResult lowerView(Operation *op, Value source, BufferType type);

@@ -45,8 +45,6 @@ private:
   /// 2^n from the sum that rounding has left n in.
   Value scale(Value sum);
   Value finish(Value x, function_ref<Value(Value)> scaleOf);
-  Value join(Value x, Value y);
-  std::pair<Value, Value> split(Value pair);
 
   ImplicitLocOpBuilder &b;
   const bool isBounded;
@@ -105,32 +103,15 @@ Value PowerEmitter::finish(Value x, function_ref<Value(Value)> scaleOf) {
   return arith::MulFOp::create(b, power, scaleOf(sum));
 }
 
-Value PowerEmitter::join(Value x, Value y) {
-  Value pair = LLVM::PoisonOp::create(b, VectorType::get(2, b.getF32Type()));
-  for (auto [index, value] : llvm::enumerate(std::array{x, y}))
-    pair = LLVM::InsertElementOp::create(
-        b, pair, value, arith::ConstantIntOp::create(b, index, 32));
-  return pair;
-}
-
-std::pair<Value, Value> PowerEmitter::split(Value pair) {
-  auto get = [&](int64_t index) -> Value {
-    return LLVM::ExtractElementOp::create(
-        b, pair, arith::ConstantIntOp::create(b, index, 32));
-  };
-  Value first = get(0), second = get(1);
-  return {first, second};
-}
-
 std::pair<Value, Value> PowerEmitter::two(Value x, Value y) {
   x = clamp(x);
   y = clamp(y);
-  Value powers = finish(join(x, y), [this](Value sums) {
-    auto [first, second] = split(sums);
+  Value powers = finish(joinPair(b, x, y), [this](Value sums) {
+    auto [first, second] = splitPair(b, sums);
     Value scaled = scale(first);
-    return join(scaled, scale(second));
+    return joinPair(b, scaled, scale(second));
   });
-  return split(powers);
+  return splitPair(b, powers);
 }
 
 /// Of the pairs in every 16 elements, those that take the polynomial, in the

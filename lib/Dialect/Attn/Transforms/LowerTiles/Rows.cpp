@@ -63,9 +63,14 @@ LogicalResult PartitionLowering::lower(ReduceOp op) {
 
   // A few independent chains: one would expose the latency of each step.
   constexpr unsigned chains = 4;
+  // A thread has one row, whose pairs are added up before their sums are.
+  bool inPairs = op.getKind() == ReduceKind::Add &&
+                 layout->numRegisters() == 1 &&
+                 computesInPairs(op.getSource().getType());
   SmallVector<SmallVector<Value>> columns(layout->numRegisters());
-  for (auto [reg, scalar] : llvm::enumerate(scalars))
-    columns[(*target)[reg]].push_back(scalar);
+  for (unsigned reg = 0; reg < scalars.size(); reg += inPairs ? 2 : 1)
+    columns[(*target)[reg]].push_back(
+        inPairs ? joinPair(b, scalars[reg], scalars[reg + 1]) : scalars[reg]);
   SmallVector<Value> results;
   for (ArrayRef<Value> column : columns) {
     SmallVector<Value, chains> partial(
@@ -79,6 +84,10 @@ LogicalResult PartitionLowering::lower(ReduceOp op) {
       if (partial.size() % 2)
         partial[partial.size() / 2] = partial.back();
       partial.resize((partial.size() + 1) / 2);
+    }
+    if (inPairs) {
+      auto [first, second] = splitPair(b, partial.front());
+      partial.front() = combine(b, op.getKind(), first, second);
     }
     results.push_back(partial.front());
   }
@@ -114,6 +123,62 @@ LogicalResult PartitionLowering::lower(BroadcastOp op) {
   for (unsigned reg : *from)
     results.push_back(scalars[reg]);
   setTile(op.getResult(), *layout, pack(b, results, source->elementType));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+/// For each register of a slice from `column` on, the tile's register with that
+/// element; none if another thread has it.
+static std::optional<SmallVector<unsigned>>
+matchSlice(const TileLayout &slice, const TileLayout &tile, int64_t column) {
+  llvm::DenseMap<std::pair<int64_t, int64_t>, unsigned> registers;
+  for (unsigned reg = 0; reg < tile.numRegisters(); ++reg) {
+    auto coords = tile.registerCoords(reg);
+    registers.try_emplace({coords[0], coords[1]}, reg);
+  }
+  for (unsigned dim : {0u, 1u})
+    if (slice.laneBases(dim) != tile.laneBases(dim) ||
+        slice.warpBases(dim) != tile.warpBases(dim))
+      return std::nullopt;
+  SmallVector<unsigned> matches;
+  for (unsigned reg = 0; reg < slice.numRegisters(); ++reg) {
+    auto coords = slice.registerCoords(reg);
+    auto it = registers.find({coords[0], coords[1] + column});
+    if (it == registers.end())
+      return std::nullopt;
+    matches.push_back(it->second);
+  }
+  return matches;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(SliceOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  std::optional<SmallVector<unsigned>> from =
+      matchSlice(*layout, source->layout, op.getColumn());
+  unsigned packing = source->packing;
+  SmallVector<Value> results;
+  for (unsigned reg = 0; from && reg < from->size(); reg += packing) {
+    // Elements that share a register stay together.
+    for (unsigned i = 0; i < packing && from; ++i)
+      if ((*from)[reg + i] != (*from)[reg] + i || (*from)[reg] % packing != 0)
+        from = std::nullopt;
+    if (from)
+      results.push_back(source->values[(*from)[reg] / packing]);
+  }
+  if (!from)
+    return op.emitOpError("expected a slice whose elements stay in their "
+                          "threads and registers, got columns ")
+           << op.getColumn() << " to "
+           << op.getColumn() + op.getType().getShape()[1] << " of "
+           << source->layout.str();
+  setTile(op.getResult(), *layout, results);
   return success();
 }
 
@@ -376,6 +441,6 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
 }
 
 void lowering::addRowLowerings(LoweringTable &table) {
-  table.addReplaced<ReduceOp, BroadcastOp, ConvertLayoutOp, ApplyMaskOp,
-                    MapElementsOp>();
+  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConvertLayoutOp,
+                    ApplyMaskOp, MapElementsOp>();
 }

@@ -58,8 +58,9 @@ private:
 
 FailureOr<MatrixOperand>
 TensorProduct::readOperand(Value buffer, const SharedLayout &layout) {
-  FailureOr<MatrixOperand> operand = describeOperand(
-      op, layout, op.getContraction(), shape.k, MatrixInstruction::Tcgen05);
+  FailureOr<MatrixOperand> operand =
+      describeOperand(op, layout, op.getStart() + op.getContraction(), shape.k,
+                      MatrixInstruction::Tcgen05);
   if (failed(operand))
     return failure();
   Value word = partition.descriptorWord(
@@ -115,13 +116,14 @@ void TensorProduct::writePiece(llvm::raw_ostream &os, int64_t first,
                                StringRef accumulate) {
   // Columns of 32 bits of A that a step takes.
   int64_t stepColumns = MatrixDescriptor::kStepBytes / 4;
-  for (int64_t step = 0, count = b.steps.size(); step < count; ++step) {
+  int64_t start = op.getStart() / shape.k;
+  for (int64_t step = start, count = b.steps.size(); step < count; ++step) {
     if (a)
       setDescriptor(os, "da", *a, a->steps[step]);
     setDescriptor(os, "db", b, layoutB.offset({first, step * shape.k}) / 16);
     os << "tcgen05.mma.cta_group::1.kind::f16 " << formatColumn(d, first)
        << ", " << (a ? "da" : formatColumn(columnsOfA, step * stepColumns))
-       << ", db, i, " << (step == 0 ? accumulate : "1") << ";\n";
+       << ", db, i, " << (step == start ? accumulate : "1") << ";\n";
   }
 }
 

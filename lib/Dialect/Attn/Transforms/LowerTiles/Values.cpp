@@ -30,6 +30,34 @@ Type lowering::storageOf(Type elementType) {
   return elementType;
 }
 
+Value lowering::joinPair(ImplicitLocOpBuilder &b, Value first, Value second) {
+  Value pair = LLVM::PoisonOp::create(b, VectorType::get(2, b.getF32Type()));
+  for (auto [index, value] : llvm::enumerate(std::array{first, second}))
+    pair = LLVM::InsertElementOp::create(
+        b, pair, value, arith::ConstantIntOp::create(b, index, 32));
+  return pair;
+}
+
+std::pair<Value, Value> lowering::splitPair(ImplicitLocOpBuilder &b,
+                                            Value pair) {
+  auto get = [&](int64_t index) -> Value {
+    return LLVM::ExtractElementOp::create(
+        b, pair, arith::ConstantIntOp::create(b, index, 32));
+  };
+  Value first = get(0), second = get(1);
+  return {first, second};
+}
+
+bool PartitionLowering::computesInPairs(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (!tile || tile.getRank() != 2 || !tile.getElementType().isF32() ||
+      tile.getShape()[1] % 2 != 0)
+    return false;
+  auto layout = dyn_cast_if_present<TmemRegsLayoutAttr>(tile.getEncoding());
+  return layout && layout.getShape() == TmemShape::S32x32b &&
+         kernel.targetsHave(Capability::F32x2);
+}
+
 /// The element type of a tile or an accumulator in flight.
 static Type elementTypeOf(Type type) {
   if (auto inFlight = dyn_cast<InFlightType>(type))

@@ -1,0 +1,103 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s
+
+// Probabilities whose uses are slices are computed slice by slice, each where it
+// stands.
+
+!s = tensor<128x64xf32, #attn.auto>
+!p = tensor<128x64xf16, #attn.auto>
+!front = tensor<128x48xf16, #attn.auto>
+!back = tensor<128x16xf16, #attn.auto>
+!m = tensor<128xf32, #attn.auto>
+!l = tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+!to_front = !attn.buffer<128x48xf16, #attn.tmem<m = 128>, tmem>
+!to_back = !attn.buffer<128x16xf16, #attn.tmem<m = 128>, tmem>
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @threshold(
+  // CHECK: %[[KEPT:.*]]:3 = attn.rare any
+  // CHECK: attn.slice %[[S:.*]] {column = 0 : i64} : {{.*}} -> tensor<128x48xf32
+  // CHECK: attn.exp2 %{{.*}} {bounded, polynomial = 2 : i64} : tensor<128x48xf32
+  // CHECK: attn.tmem.store
+  // CHECK: %[[SUMS:.*]] = attn.reduce add {{.*}} : tensor<128x48xf32
+  // CHECK: %[[L:.*]] = arith.addf %[[KEPT]]#1, %[[SUMS]]
+  // CHECK: attn.slice %[[S]] {column = 48 : i64}
+  // CHECK: attn.exp2 %{{.*}} {bounded, polynomial = 2 : i64} : tensor<128x16xf32
+  // CHECK: attn.tmem.store
+  // CHECK: %[[SUMS:.*]] = attn.reduce add {{.*}} : tensor<128x16xf32
+  // CHECK: arith.addf %[[L]], %[[SUMS]]
+  // CHECK-NOT: attn.exp2
+  // CHECK: gpu.return
+  gpu.func @threshold(%x: f32, %f: !to_front, %b: !to_back) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy threshold>, polynomial = 2} : !s, !m, !l
+    %n = arith.truncf %p : !s to !p
+    %front = attn.slice %n {column = 0} : !p -> !front
+    attn.tmem.store %front, %f : !front, !to_front
+    %back = attn.slice %n {column = 48} : !p -> !back
+    attn.tmem.store %back, %b : !back, !to_back
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @exact(
+  // CHECK-NOT: attn.rare
+  // CHECK: attn.slice %{{.*}} {column = 0 : i64}
+  // CHECK: attn.tmem.store
+  // CHECK: attn.slice %{{.*}} {column = 48 : i64}
+  // CHECK: attn.tmem.store
+  // CHECK: gpu.return
+  gpu.func @exact(%x: f32, %f: !to_front, %b: !to_back) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x : !s, !m, !l
+    %n = arith.truncf %p : !s to !p
+    %front = attn.slice %n {column = 0} : !p -> !front
+    attn.tmem.store %front, %f : !front, !to_front
+    %back = attn.slice %n {column = 48} : !p -> !back
+    attn.tmem.store %back, %b : !back, !to_back
+    gpu.return
+  }
+
+  // The first slice is the bet, the other one knows what became of it.
+  // CHECK-LABEL: gpu.func @lagged(
+  // CHECK: attn.exp2 %{{.*}} : tensor<128x48xf32
+  // CHECK: %[[BET:.*]] = arith.truncf
+  // CHECK: attn.reduce max
+  // CHECK: %[[KEPT:.*]]:4 = attn.rare any %{{.*}} default(%[[BET]],
+  // CHECK:   attn.exp2 %{{.*}} : tensor<128x48xf32
+  // CHECK:   attn.yield
+  // CHECK: attn.tmem.store %[[KEPT]]#0
+  // CHECK: arith.negf %[[KEPT]]#1
+  // CHECK: attn.exp2 %{{.*}} : tensor<128x16xf32
+  // CHECK: attn.tmem.store
+  // CHECK: gpu.return
+  gpu.func @lagged(%x: f32, %f: !to_front, %b: !to_back) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy lagged>} : !s, !m, !l
+    %n = arith.truncf %p : !s to !p
+    %front = attn.slice %n {column = 0} : !p -> !front
+    attn.tmem.store %front, %f : !front, !to_front
+    %back = attn.slice %n {column = 48} : !p -> !back
+    attn.tmem.store %back, %b : !back, !to_back
+    gpu.return
+  }
+
+  // Slices that leave columns out are slices of all of p.
+  // CHECK-LABEL: gpu.func @incomplete(
+  // CHECK: attn.exp2 %{{.*}} : tensor<128x64xf32
+  // CHECK: attn.slice %{{.*}} -> tensor<128x48xf16
+  gpu.func @incomplete(%x: f32, %f: !to_front) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x : !s, !m, !l
+    %n = arith.truncf %p : !s to !p
+    %front = attn.slice %n {column = 0} : !p -> !front
+    attn.tmem.store %front, %f : !front, !to_front
+    gpu.return
+  }
+}
