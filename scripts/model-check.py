@@ -8,7 +8,12 @@ query tiles. Prints them with their range over the corners of the model and what
 each SM did in a pair. Recordings without such a name are estimated as they are.
 Recordings are not part of the project.
 
-usage: scripts/model-check.py FOLDER [--filter=REGEX] [--chip=CHIP] [--sim=PATH]
+--beside=SCHEDULE compiles the problem of each recording whose name tells it
+(sm100a_d64_bf16_causal_n512: one head, 512 queries and keys), prints our kernel
+too, and says of the corners that both have in how many it takes fewer cycles.
+
+usage: scripts/model-check.py FOLDER [--filter=REGEX] [--chip=CHIP]
+  [--beside=SCHEDULE] [--set=PARAMETERS] [--sim=PATH] [--compile=PATH]
 The exit status is 1 when a slope is outside of what is published for it, or a
 launch cannot be estimated, and 2 when there is no recording.
 """
@@ -20,6 +25,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Cycles of a pair of blocks: what published speeds of FlashAttention-4 on B200
@@ -34,14 +40,44 @@ COUNTS = ("issue", "mufu", "fma", "alu", "shared_bytes", "tmem_bytes", "barrier_
 BLOCK = 128  # keys
 
 
-def estimate(sim: str, folder: pathlib.Path, chip: str) -> dict:
-    command = [sim, f"--recorded={folder}", "--vary", "--json", "--sanitize=false"]
-    if chip:
-        command.append(f"--chip={chip}")
+def run(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return json.loads(done.stdout)["estimate"]
+        raise RuntimeError((done.stderr.strip() or "no output").splitlines()[-1])
+    return done.stdout
+
+
+def vary(options, source: list[str], report: pathlib.Path) -> dict:
+    """The estimate of a launch, which is left in `report` for comparisons."""
+    command = [options.sim, *source, "--vary", "--json", "--sanitize=false"]
+    if options.chip:
+        command.append(f"--chip={options.chip}")
+    report.write_text(run(command))
+    return json.loads(report.read_text())["estimate"]
+
+
+def compile_beside(options, name: str, scratch: pathlib.Path) -> list[str]:
+    """Our kernel of the problem that a recording's name tells, as attn-sim takes
+    it; nothing if it tells none."""
+    found = re.fullmatch(r"(sm\d+[af]?)_d(\d+)_(b?f16)(_causal)?_n(\d+)", name)
+    if not found:
+        return []
+    chip, dim, dtype, causal, keys = found.groups()
+    chip = options.chip or chip.replace("sm", "sm_")
+    kernel, launch = scratch / "kernel.ptx", scratch / "kernel.json"
+    command = [options.compile, f"--chip={chip}", f"--schedule={options.beside}"]
+    command += [f"--q=1x1x{keys}x{dim}x{dtype}", "-o", str(kernel), f"--launch-out={launch}"]
+    if causal:
+        command.append("--causal")
+    if options.set:
+        command.append(f"--set={options.set}")
+    run(command)
+    return [str(kernel), f"--launch={launch}"]
+
+
+def print_comparison(options, first: pathlib.Path, second: pathlib.Path) -> None:
+    said = run([options.sim, "--compare", str(first), str(second)]).strip().splitlines()[-1]
+    print(f"  {said.replace(str(first), 'ours').replace(str(second), 'theirs')}", flush=True)
 
 
 def print_single(name: str, found: dict) -> None:
@@ -85,12 +121,33 @@ def print_slope(name: str, lengths: dict[int, dict]) -> bool:
     return low <= nominal <= high
 
 
+def estimate(options, folder: pathlib.Path, scratch: pathlib.Path, families: dict) -> None:
+    """Prints a recording, and our kernel beside it; adds both to `families`, by
+    name and length."""
+    theirs, ours = scratch / "theirs.json", scratch / "ours.json"
+    found = vary(options, [f"--recorded={folder}"], theirs)
+    print_single(folder.name, found)
+    length = re.fullmatch(r"(.*)_n(\d+)", folder.name)
+    if length:
+        families[length[1]][int(length[2])] = found
+    source = options.beside and compile_beside(options, folder.name, scratch)
+    if not source:
+        return
+    own = vary(options, source, ours)
+    print_single(f"{folder.name}, {options.beside}", own)
+    print_comparison(options, ours, theirs)
+    families[f"{length[1]}, {options.beside}"][int(length[2])] = own
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--filter", default="", metavar="REGEX")
     parser.add_argument("--chip", default="")
+    parser.add_argument("--beside", default="", metavar="SCHEDULE")
+    parser.add_argument("--set", default="", metavar="PARAMETERS")
     parser.add_argument("--sim", default=str(ROOT / "build/bin/attn-sim"))
+    parser.add_argument("--compile", default=str(ROOT / "build/bin/attn-compile"))
     options = parser.parse_args()
     folders = sorted(path.parent for path in options.folder.glob("*/launch.json"))
     folders = [folder for folder in folders if re.search(options.filter, folder.name)]
@@ -100,16 +157,13 @@ def main() -> int:
     print("| recording | cycles | corners | busiest unit |", " | ".join(COUNTS), "|")
     print("|---" * (4 + len(COUNTS)) + "|")
     families, failed = collections.defaultdict(dict), 0
-    for folder in folders:
-        try:
-            found = estimate(options.sim, folder, options.chip)
-        except RuntimeError as error:
-            print(f"| {folder.name} | {error} |")
-            failed += 1
-            continue
-        print_single(folder.name, found)
-        if match := re.fullmatch(r"(.*)_n(\d+)", folder.name):
-            families[match[1]][int(match[2])] = found
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder in folders:
+            try:
+                estimate(options, folder, pathlib.Path(scratch), families)
+            except RuntimeError as error:
+                print(f"| {folder.name} | {error} |")
+                failed += 1
     for name, lengths in families.items():
         if len(lengths) > 1 and not print_slope(name, lengths):
             print(f"{name}: expected a slope from {PUBLISHED[name]}", file=sys.stderr)
