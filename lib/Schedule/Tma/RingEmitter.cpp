@@ -7,14 +7,21 @@ using namespace mlir;
 using namespace mlir::attn;
 
 Value RingEmitter::makeChannel(StringRef name, int64_t stages,
-                               ArrayRef<std::pair<Role, SignalKind>> roles) {
+                               ArrayRef<std::pair<Role, SignalKind>> roles,
+                               ArrayRef<StringRef> firstParts,
+                               ArrayRef<StringRef> secondParts) {
   MLIRContext *mlir = b.getContext();
+  ArrayRef<StringRef> parts[] = {firstParts, secondParts};
   SmallVector<Attribute> attributes;
-  for (auto [role, signal] : roles)
+  for (auto [index, entry] : llvm::enumerate(roles)) {
+    auto [role, signal] = entry;
+    SmallVector<StringAttr> names;
+    for (StringRef part : index < 2 ? parts[index] : ArrayRef<StringRef>())
+      names.push_back(StringAttr::get(mlir, part));
     attributes.push_back(
         RoleAttr::get(mlir, role.name, signal,
-                      ArrayRef(StringAttr::get(mlir, role.partition)),
-                      /*parts=*/{}));
+                      ArrayRef(StringAttr::get(mlir, role.partition)), names));
+  }
   return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
                                  b.getStringAttr(name),
                                  b.getArrayAttr(attributes));

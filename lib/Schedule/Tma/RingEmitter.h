@@ -56,9 +56,11 @@ class RingEmitter : protected PersistentTiles {
 protected:
   using PersistentTiles::PersistentTiles;
 
-  /// A channel between roles.
+  /// A channel between roles; of two each may hand slots on in parts.
   Value makeChannel(StringRef name, int64_t stages,
-                    ArrayRef<std::pair<Role, SignalKind>> roles);
+                    ArrayRef<std::pair<Role, SignalKind>> roles,
+                    ArrayRef<StringRef> firstParts = {},
+                    ArrayRef<StringRef> secondParts = {});
   /// A ring between two roles, and its map if TMA fills it.
   Ring makeRing(const RingSpec &spec);
   /// The ring of values as they lie in memory: keys x columns, or columns x

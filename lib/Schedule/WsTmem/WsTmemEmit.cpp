@@ -10,6 +10,11 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// The slots of an order of issue that are tensor memory: of a tile, or of its
+/// scores, and of its probabilities and results.
+static constexpr StringRef kTileSlots[] = {"t0", "t1"};
+static constexpr StringRef kHandedSlots[] = {"p0", "p1"};
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -50,26 +55,47 @@ void WsTmemEmitter::makeTensorTile(int64_t number) {
   TensorTile &tile = tiles[number];
   std::string suffix = std::to_string(number);
   int64_t blockN = plan.getBlockN();
-  // Two probabilities take a column of 32 bits.
-  int64_t packed = blockN / 2;
-  auto fields =
-      b.getArrayAttr({FieldAttr::get(mlir, "s", 0, blockN),
-                      FieldAttr::get(mlir, "p", blockN - packed, packed)});
-  Type f32 = b.getF32Type();
-  Value memory = TmemAllocOp::create(b, tensorType({kTmemRows, blockN}, f32),
-                                     b.getStringAttr("s" + suffix),
-                                     /*column=*/IntegerAttr(), fields);
-  tile.scores =
-      TmemFieldOp::create(b, tensorType({kTmemRows, blockN}, f32), memory, "s");
-  tile.probabilities = TmemFieldOp::create(
-      b, tensorType({kTmemRows, blockN}, facts.elementType), memory, "p");
-  tile.results = TmemAllocOp::create(
-      b, tensorType({kTmemRows, getValueColumns(facts)}, f32),
-      b.getStringAttr("o" + suffix), /*column=*/IntegerAttr(),
-      /*fields=*/ArrayAttr());
-  tile.channel = makeChannel("t" + suffix, /*stages=*/1,
-                             {{kMultiplier, SignalKind::Commit},
-                              {kSoftmaxes[number], SignalKind::Arrive}});
+  BufferType scores = tensorType({kTmemRows, blockN}, b.getF32Type());
+  BufferType narrow = tensorType({kTmemRows, blockN}, facts.elementType);
+  auto alloc = [&](StringRef name, BufferType type, ArrayAttr fields) -> Value {
+    return TmemAllocOp::create(b, type, b.getStringAttr(name + suffix),
+                               /*column=*/IntegerAttr(), fields);
+  };
+  if (plan.getPBeside()) {
+    tile.scores = alloc("s", scores, ArrayAttr());
+    tile.probabilities = alloc("p", narrow, ArrayAttr());
+  } else {
+    // Two probabilities take a column of 32 bits.
+    int64_t packed = blockN / 2;
+    auto fields =
+        b.getArrayAttr({FieldAttr::get(mlir, "s", 0, blockN),
+                        FieldAttr::get(mlir, "p", blockN - packed, packed)});
+    Value memory = alloc("s", scores, fields);
+    tile.scores = TmemFieldOp::create(b, scores, memory, "s");
+    tile.probabilities = TmemFieldOp::create(b, narrow, memory, "p");
+  }
+  tile.results = alloc(
+      "o", tensorType({kTmemRows, getValueColumns(facts)}, b.getF32Type()),
+      ArrayAttr());
+  std::pair<Role, SignalKind> multiplier = {kMultiplier, SignalKind::Commit};
+  std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
+                                         SignalKind::Arrive};
+  ArrayRef<StringRef> none, parts = getFront() != 0 ? ArrayRef(kParts) : none;
+  if (!plan.getPBeside()) {
+    tile.channel = makeChannel("t" + suffix, /*stages=*/1,
+                               {multiplier, softmax}, none, parts);
+    return;
+  }
+  tile.channel = makeChannel("s" + suffix, /*stages=*/1, {multiplier, softmax});
+  tile.handed = makeChannel("p" + suffix, /*stages=*/1, {softmax, multiplier},
+                            parts, none);
+}
+
+int64_t WsTmemEmitter::getFront() const {
+  if (!plan.getPParts())
+    return 0;
+  // In steps of the contraction.
+  return llvm::alignDown(plan.getBlockN() / 4 * 3, 16);
 }
 
 SmallVector<Value> WsTmemEmitter::getKeyChannels() {
@@ -100,23 +126,54 @@ void WsTmemEmitter::addKeySlots(IssueOrder &order) {
   order.slotChannels = {sharesRing(facts) ? 0 : 1, 0};
 }
 
+IssueOrder WsTmemEmitter::startOrder(StringRef role, ValueRange cursors) {
+  IssueOrder order;
+  order.role = role;
+  order.blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  order.cursors = llvm::to_vector(cursors);
+  addKeySlots(order);
+  return order;
+}
+
+SmallVector<Value>
+WsTmemEmitter::emitIfBlocks(ValueRange cursors,
+                            function_ref<SmallVector<Value>(ValueRange)> emit) {
+  Value some =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, walk.begin, walk.end);
+  auto branch = scf::IfOp::create(b, cursors.getTypes(), some,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, emit(cursors));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, cursors);
+  return llvm::to_vector(ValueRange(branch.getResults()));
+}
+
 SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
   SmallVector<StringRef> names;
-  SmallVector<int64_t> counts, skews;
-  SmallVector<Attribute> uses;
+  SmallVector<int64_t> counts;
+  SmallVector<Attribute> uses, parts;
+  bool hasParts = false;
   for (const IssueStatement &statement : order.statements) {
     names.push_back(statement.name);
-    counts.push_back(0);
-    skews.push_back(statement.skew);
+    counts.push_back(statement.isLess ? 0 : 1);
     uses.push_back(b.getStrArrayAttr(statement.uses));
+    SmallVector<StringRef> whole(statement.uses.size());
+    hasParts |= !statement.parts.empty();
+    parts.push_back(
+        b.getStrArrayAttr(statement.parts.empty() ? whole : statement.parts));
   }
+  SmallVector<int64_t> skews(counts.size(), 0);
+  Value less = arith::SubIOp::create(b, order.blocks, context.i32(1));
   SmallVector<Type> results(order.cursors.size(),
                             CursorType::get(b.getContext()));
   auto loop = IssueLoopOp::create(
-      b, results, order.role, order.trips, order.channels, order.cursors,
-      b.getStrArrayAttr(order.slots), order.slotChannels,
+      b, results, order.role, ValueRange{less, order.blocks}, order.channels,
+      order.cursors, b.getStrArrayAttr(order.slots), order.slotChannels,
       b.getStrArrayAttr(names), counts, skews, b.getArrayAttr(uses),
-      /*rising=*/false, order.statements.size());
+      hasParts ? b.getArrayAttr(parts) : ArrayAttr(), /*rising=*/false,
+      order.statements.size());
   for (auto [statement, region] :
        llvm::zip(order.statements, loop.getBodies())) {
     OpBuilder::InsertionGuard guard(b);
@@ -137,33 +194,47 @@ SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> WsTmemEmitter::emitLoaderTile(ValueRange cursors) {
-  Value qCursor = cursors.front();
-  for (int64_t number = 0; number < kTmemTiles; ++number) {
+  Value last = arith::SubIOp::create(b, walk.end, context.i32(1));
+  auto keyOf = [&](Value iteration) -> Value {
+    Value block = arith::SubIOp::create(b, last, iteration);
+    return arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
+  };
+  auto loadQueries = [&](int64_t number, Value &cursor) {
     Value first = arith::AddIOp::create(b, walk.firstRow,
                                         context.i32(number * kTmemRows));
-    load(q, qCursor, kLoader, at.head, first);
-    qCursor = advance(qCursor, q);
-  }
-  IssueOrder order;
-  order.role = kLoader;
-  order.trips = emitBlocks();
-  order.cursors = llvm::to_vector(cursors.drop_front());
-  addKeySlots(order);
-  Value last = arith::SubIOp::create(b, walk.end, context.i32(1));
-  auto add = [&](const Ring &ring, int64_t skew) {
-    order.statements.push_back(
-        {"load_" + ring.name.str(), skew, {ring.name}, [&](ValueRange args) {
-           Value block = arith::SubIOp::create(b, last, args[0]);
-           Value key =
-               arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
-           fill(ring, emitSlot(ring, args[1]), args[2], at.kvHead, key);
-         }});
+    load(q, cursor, kLoader, at.head, first);
+    cursor = advance(cursor, q);
   };
-  add(v, /*skew=*/1);
-  add(k, /*skew=*/0);
-  SmallVector<Value> next = {qCursor};
-  llvm::append_range(next, emitIssueLoop(order));
-  return next;
+  // The first product needs the first keys and one tile of queries.
+  SmallVector<Value> next = llvm::to_vector(cursors);
+  loadQueries(0, next[0]);
+  load(k, next[1], kLoader, at.kvHead, keyOf(context.i32(0)));
+  next[1] = advance(next[1], k);
+  loadQueries(1, next[0]);
+  IssueOrder order = startOrder(kLoader, ArrayRef(next).drop_front());
+  auto add = [&](const Ring &ring, bool isLess) {
+    order.statements.push_back({"load_" + ring.name.str(),
+                                isLess,
+                                {ring.name},
+                                /*parts=*/{},
+                                [this, &ring, isLess, &keyOf](ValueRange args) {
+                                  Value iteration = args[0];
+                                  if (isLess)
+                                    iteration = arith::AddIOp::create(
+                                        b, iteration, context.i32(1));
+                                  fill(ring, emitSlot(ring, args[1]), args[2],
+                                       at.kvHead, keyOf(iteration));
+                                }});
+  };
+  // In the order in which they are multiplied with.
+  if (plan.getPBeside())
+    add(k, /*isLess=*/true);
+  add(v, /*isLess=*/false);
+  if (!plan.getPBeside())
+    add(k, /*isLess=*/true);
+  SmallVector<Value> behind = {next[0]};
+  llvm::append_range(behind, emitIssueLoop(order));
+  return behind;
 }
 
 LogicalResult WsTmemEmitter::emitLoader() {
@@ -179,7 +250,8 @@ LogicalResult WsTmemEmitter::emitLoader() {
           return cursors;
         },
         [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
-          return emitLoaderTile(cursors);
+          return emitIfBlocks(
+              cursors, [&](ValueRange at) { return emitLoaderTile(at); });
         });
     if (!(status = toResult(loop)).succeeded())
       return;
@@ -198,58 +270,169 @@ LogicalResult WsTmemEmitter::emitLoader() {
 // Products
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
-  Value qCursor = cursors.front();
-  SmallVector<std::pair<Value, Value>> queryTiles;
-  for (int64_t number = 0; number < kTmemTiles; ++number) {
-    queryTiles.push_back(acquire(q, qCursor, kMultiplier));
-    qCursor = advance(qCursor, q);
+void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
+                              function_ref<void(Value)> emit) {
+  auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+    return arith::CmpIOp::create(b, predicate, x, y);
+  };
+  if (!own.skippedBehind && !own.skippedInFront) {
+    emit(compare(arith::CmpIPredicate::ne, iteration, context.i32(0)));
+    return;
   }
-  IssueOrder order;
-  order.role = kMultiplier;
-  order.trips = emitBlocks();
-  order.cursors = llvm::to_vector(cursors.drop_front());
-  addKeySlots(order);
-  static constexpr StringRef kNames[] = {"t0", "t1"};
+  Value first = arith::SubIOp::create(b, own.end, own.bounds.end);
+  Value behind = arith::SubIOp::create(b, own.end, own.bounds.begin);
+  Value isOwn = arith::AndIOp::create(
+      b, compare(arith::CmpIPredicate::sge, iteration, first),
+      compare(arith::CmpIPredicate::slt, iteration, behind));
+  auto branch = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emit(compare(arith::CmpIPredicate::ne, iteration, first));
+}
+
+void WsTmemEmitter::emitScoreProduct(int64_t number, Value queryTile,
+                                     Value index, const ClusterTile &own,
+                                     Value iteration) {
   int64_t depth = llvm::alignTo(facts.headDim, 16);
   IntegerAttr limit = depth == getKeyColumns(facts)
                           ? IntegerAttr()
                           : b.getI64IntegerAttr(depth);
-  for (int64_t number = 0; number < kTmemTiles; ++number) {
-    const TensorTile &tile = tiles[number];
-    order.slots.push_back(kNames[number]);
-    order.slotChannels.push_back(order.channels.size());
-    order.channels.push_back(tile.channel);
-    std::string suffix = std::to_string(number);
-    order.statements.push_back(
-        {"pv" + suffix,
-         /*skew=*/1,
-         {"v", kNames[number]},
-         [&](ValueRange args) {
-           Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                              args[0], context.i32(0));
-           Tcgen05MmaOp::create(b, tile.probabilities, emitSlot(v, args[1]),
-                                tile.results, some, /*depth=*/IntegerAttr());
-         }});
-    Value queryTile = queryTiles[number].first;
-    order.statements.push_back(
-        {"qk" + suffix,
-         /*skew=*/0,
-         {"k", kNames[number]},
-         [&, queryTile, limit](ValueRange args) {
-           Value transposed = TransposeOp::create(
-               b, bufferType({getKeyColumns(facts), plan.getBlockN()}),
-               emitSlot(k, args[1]));
-           Value none = arith::ConstantIntOp::create(b, 0, 1);
-           Tcgen05MmaOp::create(b, queryTile, transposed, tile.scores, none,
-                                limit);
-         }});
+  emitIfOwn(own, iteration, [&](Value) {
+    Value transposed = TransposeOp::create(
+        b, bufferType({getKeyColumns(facts), plan.getBlockN()}),
+        emitSlot(k, index));
+    Value none = arith::ConstantIntOp::create(b, 0, 1);
+    Tcgen05MmaOp::create(b, queryTile, transposed, tiles[number].scores, none,
+                         limit, /*first=*/IntegerAttr());
+  });
+}
+
+void WsTmemEmitter::addScores(IssueOrder &order, int64_t number,
+                              Value queryTile, const ClusterTile &own) {
+  order.statements.push_back(
+      {"qk" + std::to_string(number),
+       /*isLess=*/true,
+       {"k", kTileSlots[number]},
+       /*parts=*/{},
+       [this, number, queryTile, &own](ValueRange args) {
+         Value iteration = arith::AddIOp::create(b, args[0], context.i32(1));
+         emitScoreProduct(number, queryTile, args[1], own, iteration);
+       }});
+}
+
+void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
+                               const ClusterTile &own) {
+  StringRef slot =
+      plan.getPBeside() ? kHandedSlots[number] : kTileSlots[number];
+  auto add = [&](StringRef part, int64_t first, int64_t depth) {
+    bool isWhole = depth == plan.getBlockN();
+    IntegerAttr depthAttr =
+        isWhole ? IntegerAttr() : b.getI64IntegerAttr(depth);
+    IntegerAttr firstAttr =
+        first == 0 ? IntegerAttr() : b.getI64IntegerAttr(first);
+    std::string name = "pv" + std::to_string(number);
+    IssueStatement statement = {
+        part.empty() ? name : name + "_" + part.str(),
+        /*isLess=*/false,
+        {"v", slot},
+        /*parts=*/{},
+        [this, number, &own, depthAttr, firstAttr](ValueRange args) {
+          emitIfOwn(own, args[0], [&](Value some) {
+            if (firstAttr)
+              some = arith::ConstantIntOp::create(b, 1, 1);
+            Tcgen05MmaOp::create(b, tiles[number].probabilities,
+                                 emitSlot(v, args[1]), tiles[number].results,
+                                 some, depthAttr, firstAttr);
+          });
+        }};
+    if (!part.empty())
+      statement.parts = {"", part};
+    order.statements.push_back(std::move(statement));
+  };
+  int64_t front = getFront(), columns = plan.getBlockN();
+  if (front == 0) {
+    add("", 0, columns);
+    return;
   }
-  SmallVector<Value> next = {qCursor};
-  llvm::append_range(next, emitIssueLoop(order));
+  add(kFront, 0, front);
+  add(kBack, front, columns - front);
+}
+
+Value WsTmemEmitter::acquireTile(int64_t number, Value channel, Value cursor) {
+  SmallVector<StringRef> parts = {StringRef()};
+  if (hasParts(number, channel))
+    parts = {kFront, kBack};
+  SmallVector<Value> tokens;
+  for (StringRef part : parts) {
+    auto slot = ChannelAcquireOp::create(b, channel, cursor, kMultiplier);
+    if (!part.empty())
+      slot.setPart(part);
+    tokens.push_back(slot.getToken());
+  }
+  if (tokens.size() == 1)
+    return tokens.front();
+  return ChannelJoinOp::create(b, channel, tokens, kMultiplier);
+}
+
+SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
+  SmallVector<Value> next = llvm::to_vector(cursors);
+  size_t first = 1 + getKeyChannels().size();
+  size_t each = tiles[0].getChannels().size();
+  ClusterTile own[kTmemTiles];
+  SmallVector<std::pair<Value, Value>> queryTiles;
+  // The first scores of a tile wait for its own queries alone.
+  auto firstKeys = ChannelAcquireOp::create(b, k.channel, next[1], kMultiplier);
+  next[1] = advance(next[1], k);
+  for (int64_t number = 0; number < kTmemTiles; ++number) {
+    if (plan.getOwnBlocks())
+      own[number] =
+          emitClusterTile(context, at.tile, context.i32(number), kTmemTiles,
+                          queries, keys, kTmemRows, plan.getBlockN());
+    queryTiles.push_back(acquire(q, next[0], kMultiplier));
+    next[0] = advance(next[0], q);
+    Value channel = tiles[number].channel;
+    Value &cursor = next[first + each * number];
+    Value token = acquireTile(number, channel, cursor);
+    emitScoreProduct(number, queryTiles[number].first, firstKeys.getIndex(),
+                     own[number], context.i32(0));
+    ChannelReleaseOp::create(b, channel, token, kMultiplier);
+    cursor = CursorAdvanceOp::create(b, cursor, channel);
+  }
+  release(k, firstKeys.getToken(), kMultiplier);
+  IssueOrder order = startOrder(kMultiplier, ArrayRef(next).drop_front());
+  for (int64_t number = 0; number < kTmemTiles; ++number) {
+    order.addSlot(kTileSlots[number], tiles[number].channel);
+    if (plan.getPBeside())
+      order.addSlot(kHandedSlots[number], tiles[number].handed);
+  }
+  // Scores in the place of probabilities come behind what reads these. Else
+  // they come first, since nothing but their own columns holds them up.
+  if (plan.getPBeside())
+    for (int64_t number = 0; number < kTmemTiles; ++number)
+      addScores(order, number, queryTiles[number].first, own[number]);
+  for (int64_t number = 0; number < kTmemTiles; ++number) {
+    addResults(order, number, own[number]);
+    if (!plan.getPBeside())
+      addScores(order, number, queryTiles[number].first, own[number]);
+  }
+  SmallVector<Value> behind = {next[0]};
+  llvm::append_range(behind, emitIssueLoop(order));
   for (auto [slot, token] : queryTiles)
     release(q, token, kMultiplier);
-  return next;
+  if (plan.getPBeside())
+    emitResultRounds(MutableArrayRef(behind).drop_front(first));
+  return behind;
+}
+
+void WsTmemEmitter::emitResultRounds(MutableArrayRef<Value> cursors) {
+  // Whoever has read the results hands them back without probabilities.
+  for (int64_t number = 0; number < kTmemTiles; ++number) {
+    Value channel = tiles[number].handed;
+    Value &cursor = cursors[2 * number + 1];
+    Value token = acquireTile(number, channel, cursor);
+    ChannelReleaseOp::create(b, channel, token, kMultiplier);
+    cursor = CursorAdvanceOp::create(b, cursor, channel);
+  }
 }
 
 LogicalResult WsTmemEmitter::emitMultiplier() {
@@ -262,12 +445,13 @@ LogicalResult WsTmemEmitter::emitMultiplier() {
               CursorStartOp::create(b, q.channel, kMultiplier)};
           llvm::append_range(cursors, startKeyCursors(kMultiplier));
           for (const TensorTile &tile : tiles)
-            cursors.push_back(
-                CursorStartOp::create(b, tile.channel, kMultiplier));
+            for (Value channel : tile.getChannels())
+              cursors.push_back(CursorStartOp::create(b, channel, kMultiplier));
           return cursors;
         },
         [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
-          return emitMultiplierTile(cursors);
+          return emitIfBlocks(
+              cursors, [&](ValueRange at) { return emitMultiplierTile(at); });
         }));
   });
   return status;

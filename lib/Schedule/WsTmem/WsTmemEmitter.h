@@ -29,30 +29,57 @@ inline constexpr Role kMultiplier{"mma", "mma"};
 inline constexpr Role kSoftmaxes[kTmemTiles] = {{"softmax0", "softmax0"},
                                                 {"softmax1", "softmax1"}};
 
-/// The tensor memory of a tile and the channel that guards it.
+/// The parts in which probabilities are handed on.
+inline constexpr StringRef kFront = "front", kBack = "back";
+inline constexpr StringRef kParts[] = {kFront, kBack};
+
+/// The tensor memory of a tile and the channels that guard it.
 struct TensorTile {
+  /// Guards all of it, or the scores alone.
   Value channel;
-  /// Scores, the probabilities in their place, and results.
+  /// Guards probabilities and results where these have columns of their own;
+  /// else null.
+  Value handed;
   Value scores, probabilities, results;
+
+  /// What guards probabilities and results.
+  Value getLast() const { return handed ? handed : channel; }
+  SmallVector<Value> getChannels() const {
+    if (handed)
+      return {channel, handed};
+    return {channel};
+  }
 };
 
 /// A statement of an attn.issue_loop.
 struct IssueStatement {
   std::string name;
-  int64_t skew;
+  /// Whether it has one iteration less than there are blocks, since the first
+  /// one stands in front of the loop.
+  bool isLess;
   SmallVector<StringRef> uses;
+  /// The part of each of them, or none for whole slots.
+  SmallVector<StringRef> parts;
   /// Makes the body from its arguments.
   std::function<void(ValueRange)> emit;
 };
 
-/// The order of a thread that issues work for the blocks of a tile.
+/// The order of a thread that issues work for the blocks of a tile, behind what
+/// it issues for the first one.
 struct IssueOrder {
   StringRef role;
-  Value trips;
+  Value blocks;
   SmallVector<Value> channels, cursors;
   SmallVector<StringRef> slots;
   SmallVector<int64_t> slotChannels;
   SmallVector<IssueStatement> statements;
+
+  /// A slot of a channel of its own.
+  void addSlot(StringRef name, Value channel) {
+    slots.push_back(name);
+    slotChannels.push_back(channels.size());
+    channels.push_back(channel);
+  }
 };
 
 class WsTmemEmitter : RingEmitter {
@@ -67,6 +94,13 @@ public:
 private:
   void makeRings();
   void makeTensorTile(int64_t number);
+  /// Keys of a block whose probabilities are handed on first; 0 if all are at
+  /// once.
+  int64_t getFront() const;
+  /// True if softmaxes hand slots of a tile's channel on in parts.
+  bool hasParts(int64_t number, Value channel) const {
+    return getFront() != 0 && channel == tiles[number].getLast();
+  }
   BufferType tensorType(ArrayRef<int64_t> shape, Type elementType);
   /// The rings of K and V: one or two channels.
   SmallVector<Value> getKeyChannels();
@@ -76,9 +110,12 @@ private:
   /// The loop, and the cursors behind it.
   SmallVector<Value> emitIssueLoop(const IssueOrder &order);
   Value emitSlot(const Ring &ring, Value index);
-  Value emitBlocks() {
-    return b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-  }
+  /// An order for all blocks of the walk.
+  IssueOrder startOrder(StringRef role, ValueRange cursors);
+  /// What `emit` makes of cursors, if the walk has a block.
+  SmallVector<Value>
+  emitIfBlocks(ValueRange cursors,
+               function_ref<SmallVector<Value>(ValueRange)> emit);
 
   static LogicalResult toResult(TileLoopOp loop) {
     return success(static_cast<bool>(loop));
@@ -87,11 +124,36 @@ private:
   SmallVector<Value> emitLoaderTile(ValueRange cursors);
   LogicalResult emitMultiplier();
   SmallVector<Value> emitMultiplierTile(ValueRange cursors);
+  /// What `emit` makes for one of the walk's blocks, if the tile computes it;
+  /// `emit` gets whether the tile has computed another one.
+  void emitIfOwn(const ClusterTile &own, Value iteration,
+                 function_ref<void(Value)> emit);
+  /// The product of queries and the keys in slot `index`.
+  void emitScoreProduct(int64_t number, Value queryTile, Value index,
+                        const ClusterTile &own, Value iteration);
+  void addScores(IssueOrder &order, int64_t number, Value queryTile,
+                 const ClusterTile &own);
+  /// The products of a tile's probabilities, in the parts that are handed on.
+  void addResults(IssueOrder &order, int64_t number, const ClusterTile &own);
+  /// Acquires a slot of a tile, all its parts; its token.
+  Value acquireTile(int64_t number, Value channel, Value cursor);
+  /// Takes the results back behind a tile, where they have a channel of their
+  /// own.
+  void emitResultRounds(MutableArrayRef<Value> cursors);
   LogicalResult emitSoftmax(int64_t number);
-  FailureOr<SmallVector<Value>> emitSoftmaxTile(int64_t number, Value cursor);
+  FailureOr<SmallVector<Value>> emitSoftmaxTile(int64_t number,
+                                                ValueRange cursors);
   /// Lets the tile walk the blocks of both, with its own masks.
   void widenBounds();
-  KVLoopOp emitSoftmaxLoop(int64_t number, Value cursor);
+  /// Hands `count` slots of a tile on as they are, none if it is null; the
+  /// cursors behind them.
+  SmallVector<Value> emitSkips(int64_t number, Value count, ValueRange cursors);
+  /// Hands a slot on, in all the parts that the channel has.
+  void emitReleaseAll(int64_t number, Value channel, Value token);
+  KVLoopOp emitSoftmaxLoop(int64_t number, ValueRange cursors);
+  /// Hands a block's probabilities on; the cursors behind it.
+  SmallVector<Value> emitProbabilities(int64_t number, Value p, Value token,
+                                       ValueRange cursors);
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
   /// Behind a step, the path on which results are multiplied by its factor.
@@ -99,8 +161,10 @@ private:
   /// What is in the columns of tensor memory from `first` on.
   Value emitTensorLoad(Value buffer, int64_t first, int64_t columns);
   Value emitColumns(Value buffer, int64_t first, int64_t columns);
-  /// The results of the tile, zeros if it has no blocks, and the cursor behind.
-  std::pair<Value, Value> emitTileResults(int64_t number, Value cursor);
+  /// The results of the tile, zeros if it has no blocks, and the cursors
+  /// behind.
+  std::pair<Value, SmallVector<Value>> emitTileResults(int64_t number,
+                                                       ValueRange cursors);
 
   WsTmemPlanAttr plan;
   Ring q, k, v;

@@ -40,6 +40,29 @@ bool attn::sharesRing(const ProblemFacts &facts) {
   return getKeyColumns(facts) == getValueColumns(facts);
 }
 
+/// Columns of tensor memory that a tile takes.
+static int64_t getTileColumns(const ProblemFacts &facts, int64_t blockN,
+                              bool beside) {
+  return blockN + (beside ? blockN / 2 : 0) + getValueColumns(facts);
+}
+
+/// True if probabilities find columns of their own.
+static bool fitsBeside(const ProblemFacts &facts, int64_t blockN) {
+  return kTmemTiles * getTileColumns(facts, blockN, /*beside=*/true) <=
+         kTmemColumns;
+}
+
+/// How many exponentials of 16 a polynomial takes over, none where the chip has
+/// many. Where the exponentials of one tile are on the way to its next scores,
+/// more of them than where the units of an SM are to be equally busy
+/// (docs/CycleModel.md).
+static int64_t choosePolynomial(const TargetRow &target, bool beside) {
+  constexpr double kScarceExponentials = 16;
+  if (target.expPerClock > kScarceExponentials)
+    return 0;
+  return beside ? 4 : 6;
+}
+
 ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
                                      WsTmemPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
@@ -76,6 +99,10 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
         p.blockN = blockN;
         p.kvStages = stages;
         p.softmax = softmax;
+        p.pBeside = fitsBeside(facts, blockN);
+        p.polynomial = choosePolynomial(target, p.pBeside);
+        p.pParts = true;
+        p.ownBlocks = masked;
         p.epilogue = EpilogueKind::Direct;
         p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
         if (masked)
@@ -124,6 +151,14 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
                       "or 'staged'",
                       stringifyEpilogueKind(plan.getEpilogue())));
+  if (plan.getPBeside() && !fitsBeside(facts, plan.getBlockN()))
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("p_beside with {0} columns of tensor memory, expected up "
+                      "to {1}",
+                      kTmemTiles * getTileColumns(facts, plan.getBlockN(),
+                                                  /*beside=*/true),
+                      kTmemColumns));
   return checkSharedBytes(getTmemSharedBytes(facts, plan), target);
 }
 

@@ -9,6 +9,8 @@ using namespace mlir::attn;
 /// Columns of results that are rescaled at a time, so that they take few
 /// registers beside a block's scores.
 static constexpr int64_t kRescaledColumns = 32;
+/// Columns whose probabilities the policy lagged computes in front of its vote.
+static constexpr int64_t kBetColumns = 32;
 
 //===----------------------------------------------------------------------===//
 // Tensor memory
@@ -71,27 +73,80 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
   }
 }
 
+/// Where the columns that are computed one after the other start: what is
+/// handed on first, of which the lagged policy bets on some, and the others.
+static SmallVector<int64_t> getSliceStarts(SoftmaxPolicy policy,
+                                           int64_t front) {
+  if (policy == SoftmaxPolicy::Lagged && front > kBetColumns)
+    return {0, kBetColumns, front};
+  return {0, front};
+}
+
+SmallVector<Value> WsTmemEmitter::emitProbabilities(int64_t number, Value p,
+                                                    Value token,
+                                                    ValueRange cursors) {
+  const TensorTile &tile = tiles[number];
+  Role role = kSoftmaxes[number];
+  SmallVector<Value> next;
+  for (auto [channel, cursor] : llvm::zip(tile.getChannels(), cursors))
+    next.push_back(CursorAdvanceOp::create(b, cursor, channel));
+  int64_t front = getFront(), columns = plan.getBlockN();
+  if (front == 0) {
+    TmemStoreOp::create(b, p, tile.probabilities);
+    ChannelReleaseOp::create(b, tile.getLast(), token, role);
+    return next;
+  }
+  Type type = TokenType::get(b.getContext());
+  auto split = ChannelSplitOp::create(b, TypeRange{type, type}, tile.getLast(),
+                                      token, role);
+  SmallVector<int64_t> starts = getSliceStarts(plan.getSoftmax(), front);
+  for (auto [index, first] : llvm::enumerate(starts)) {
+    int64_t end = index + 1 < starts.size() ? starts[index + 1] : columns;
+    Value slice = SliceOp::create(
+        b, tileType({kTmemRows, end - first}, facts.elementType), p, first);
+    TmemStoreOp::create(b, slice,
+                        emitColumns(tile.probabilities, first, end - first));
+    if (end == front || end == columns)
+      ChannelReleaseOp::create(b, tile.getLast(),
+                               split.getResult(end == front ? 0 : 1), role);
+  }
+  return next;
+}
+
 LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
                                               Value key, ValueRange carried) {
   const TensorTile &tile = tiles[number];
-  auto slot =
-      ChannelAcquireOp::create(b, tile.channel, carried[2], kSoftmaxes[number]);
+  Role role = kSoftmaxes[number];
+  ValueRange cursors = carried.drop_front(2);
+  Value token =
+      ChannelAcquireOp::create(b, tile.channel, cursors[0], role).getToken();
   Value scores = emitTensorLoad(tile.scores, 0, plan.getBlockN());
+  if (tile.handed)
+    ChannelReleaseOp::create(b, tile.channel, token, role);
   if (failed(emitScores(b, key, scores)))
     return failure();
   auto softmax =
       OnlineSoftmaxOp::create(b, scores, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax());
   softmax.setPolynomial(plan.getPolynomial());
-  emitRescale(tile, softmax.getFactor(), key);
-  Value p = arith::TruncFOp::create(
-      b, tileType({kTmemRows, plan.getBlockN()}, facts.elementType),
-      softmax.getP());
-  TmemStoreOp::create(b, p, tile.probabilities);
-  ChannelReleaseOp::create(b, tile.channel, slot.getToken(),
-                           kSoftmaxes[number]);
-  Value next = CursorAdvanceOp::create(b, carried[2], tile.channel);
-  YieldOp::create(b, ValueRange{softmax.getNewM(), softmax.getNewL(), next});
+  Value p = softmax.getP();
+  auto narrow = [&] {
+    p = arith::TruncFOp::create(
+        b, tileType({kTmemRows, plan.getBlockN()}, facts.elementType), p);
+  };
+  if (tile.handed) {
+    // The products of the block before are awaited behind the exponentials.
+    narrow();
+    token =
+        ChannelAcquireOp::create(b, tile.handed, cursors[1], role).getToken();
+    emitRescale(tile, softmax.getFactor(), key);
+  } else {
+    emitRescale(tile, softmax.getFactor(), key);
+    narrow();
+  }
+  SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL()};
+  llvm::append_range(next, emitProbabilities(number, p, token, cursors));
+  YieldOp::create(b, next);
   return success();
 }
 
@@ -105,17 +160,52 @@ void WsTmemEmitter::widenBounds() {
   };
   // Without a band all tiles have the same bounds.
   if (!bounds.lower && !bounds.upper) {
+    walk.skippedBehind = walk.skippedInFront = Value();
     bounds = emitBlockBounds(context, row, queries, keys, kTmemRows,
                              plan.getBlockN());
     return;
   }
+  walk.skippedBehind = walk.skippedInFront = Value();
   bounds.begin = walk.begin;
   bounds.end = walk.end;
   bounds.fullEnd = clamp(bounds.fullEnd, bounds.begin, bounds.end);
   bounds.fullBegin = clamp(bounds.fullBegin, bounds.begin, bounds.fullEnd);
 }
 
-KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, Value cursor) {
+SmallVector<Value> WsTmemEmitter::emitSkips(int64_t number, Value count,
+                                            ValueRange cursors) {
+  if (!count)
+    return llvm::to_vector(cursors);
+  auto loop =
+      scf::ForOp::create(b, context.i32(0), count, context.i32(1), cursors);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next;
+  for (auto [channel, cursor] :
+       llvm::zip(tiles[number].getChannels(), loop.getRegionIterArgs())) {
+    Role role = kSoftmaxes[number];
+    auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
+    emitReleaseAll(number, channel, slot.getToken());
+    next.push_back(CursorAdvanceOp::create(b, cursor, channel));
+  }
+  scf::YieldOp::create(b, next);
+  return llvm::to_vector(ValueRange(loop.getResults()));
+}
+
+void WsTmemEmitter::emitReleaseAll(int64_t number, Value channel, Value token) {
+  Role role = kSoftmaxes[number];
+  if (!hasParts(number, channel)) {
+    ChannelReleaseOp::create(b, channel, token, role);
+    return;
+  }
+  Type type = TokenType::get(b.getContext());
+  auto split =
+      ChannelSplitOp::create(b, TypeRange{type, type}, channel, token, role);
+  for (Value part : split.getResults())
+    ChannelReleaseOp::create(b, channel, part, role);
+}
+
+KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
   Value scale = emitExponentScale();
   Value m = emitInitialState(plan.getSoftmax() == SoftmaxPolicy::Optimistic).m;
   // A thread adds up its row by itself.
@@ -129,59 +219,91 @@ KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, Value cursor) {
     b.setInsertionPointToStart(builder.getInsertionBlock());
     isWhole = succeeded(emitSoftmaxBlock(number, scale, key, carried));
   };
+  SmallVector<Value> inits = {m, splat(sums, 0)};
+  llvm::append_range(inits, cursors);
   auto loop = KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
                                bounds.fullEnd, bounds.end, plan.getBlockN(),
-                               /*stages=*/1,
-                               ValueRange{m, splat(sums, 0), cursor}, body);
+                               /*stages=*/1, inits, body);
   return isWhole ? loop : KVLoopOp();
 }
 
-std::pair<Value, Value> WsTmemEmitter::emitTileResults(int64_t number,
-                                                       Value cursor) {
+std::pair<Value, SmallVector<Value>>
+WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
   const TensorTile &tile = tiles[number];
   RankedTensorType type = f32Tile({kTmemRows, facts.valueDim});
-  Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bounds.begin,
-                                     bounds.end);
-  auto branch = scf::IfOp::create(b, TypeRange{type, cursor.getType()}, some,
+  Value channel = tile.getChannels().back(), cursor = cursors.back();
+  auto isSome = [&](Value begin, Value end) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
+  };
+  auto branch = scf::IfOp::create(b, TypeRange{type, cursor.getType()},
+                                  isSome(walk.begin, walk.end),
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  auto slot =
-      ChannelAcquireOp::create(b, tile.channel, cursor, kSoftmaxes[number]);
-  Value results = emitTensorLoad(tile.results, 0, facts.valueDim);
-  ChannelReleaseOp::create(b, tile.channel, slot.getToken(),
-                           kSoftmaxes[number]);
-  Value next = CursorAdvanceOp::create(b, cursor, tile.channel);
+  auto slot = ChannelAcquireOp::create(b, channel, cursor, kSoftmaxes[number]);
+  Value results;
+  if (walk.skippedBehind || walk.skippedInFront) {
+    // A tile may have no block of its own among those of both.
+    auto own =
+        scf::IfOp::create(b, TypeRange{type}, isSome(bounds.begin, bounds.end),
+                          /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(own.thenBlock());
+    scf::YieldOp::create(
+        b, ValueRange{emitTensorLoad(tile.results, 0, facts.valueDim)});
+    b.setInsertionPointToStart(own.elseBlock());
+    scf::YieldOp::create(b, ValueRange{splat(type, 0)});
+    results = own.getResult(0);
+  } else {
+    results = emitTensorLoad(tile.results, 0, facts.valueDim);
+  }
+  emitReleaseAll(number, channel, slot.getToken());
+  Value next = CursorAdvanceOp::create(b, cursor, channel);
   scf::YieldOp::create(b, ValueRange{results, next});
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, ValueRange{splat(type, 0), cursor});
-  return {branch.getResult(0), branch.getResult(1)};
+  SmallVector<Value> behind = llvm::to_vector(cursors.drop_back());
+  behind.push_back(branch.getResult(1));
+  return {branch.getResult(0), behind};
 }
 
-FailureOr<SmallVector<Value>> WsTmemEmitter::emitSoftmaxTile(int64_t number,
-                                                             Value cursor) {
-  widenBounds();
-  KVLoopOp loop = emitSoftmaxLoop(number, cursor);
+FailureOr<SmallVector<Value>>
+WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
+  if (!plan.getOwnBlocks())
+    widenBounds();
+  SmallVector<Value> at = emitSkips(number, walk.skippedBehind, cursors);
+  KVLoopOp loop = emitSoftmaxLoop(number, at);
   if (!loop)
     return failure();
-  auto [results, next] = emitTileResults(number, loop.getResult(2));
+  at = emitSkips(number, walk.skippedInFront, loop.getResults().drop_front(2));
+  auto [results, next] = emitTileResults(number, at);
   Value oView = emitResultView("o"), lseView;
   if (facts.lse)
     lseView = emitResultView("lse");
   RunningState state(loop.getResult(0), loop.getResult(1), results);
   emitResults(emitFinalState(state), oView, lseView, /*scratch=*/Value(),
               plan.getEpilogue());
-  return SmallVector<Value>{next};
+  return next;
 }
 
 LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
   rank = context.i32(number);
-  return toResult(emitTileLoop(
+  const TensorTile &tile = tiles[number];
+  TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        return {CursorStartOp::create(b, tiles[number].channel,
-                                      kSoftmaxes[number])};
+        return llvm::map_to_vector(
+            tile.getChannels(), [&](Value channel) -> Value {
+              return CursorStartOp::create(b, channel, kSoftmaxes[number]);
+            });
       },
-      [&](ValueRange cursors) {
-        return emitSoftmaxTile(number, cursors.front());
-      }));
+      [&](ValueRange cursors) { return emitSoftmaxTile(number, cursors); });
+  if (!loop)
+    return failure();
+  // Nobody else waits for the last commit.
+  if (tile.handed) {
+    auto slot = ChannelAcquireOp::create(
+        b, tile.handed, loop.getResults().back(), kSoftmaxes[number]);
+    emitReleaseAll(number, tile.handed, slot.getToken());
+  }
+  return success();
 }

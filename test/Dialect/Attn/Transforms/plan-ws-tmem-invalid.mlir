@@ -5,12 +5,14 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=kv_stages=1" 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=polynomial=17" 2>&1 | FileCheck %s --check-prefix=POLYNOMIAL
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=group_heads=-1" 2>&1 | FileCheck %s --check-prefix=GROUP
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=p_beside=true,block_n=128" 2>&1 | FileCheck %s --check-prefix=BESIDE
 
 // CHIP: schedule 'ws_tmem' does not support sm_90a, which has no tcgen05, expected sm_100a, sm_100f or sm_103a
 // SUM: does not fit: shared memory {{[0-9]+}} (q 2 x {{[0-9]+}} + kv 20 x {{[0-9]+}} + barriers 24 x 16 + tmem address 16) exceeds 232448 on sm_103a
 // BLOCK: expected block_n to be a multiple of 16 up to 128, got 192
 // STAGES: expected kv_stages from 2 to 32, got 1
 // POLYNOMIAL: expected polynomial from 0 to 16, got 17
+// BESIDE: schedule 'ws_tmem' does not support p_beside with 640 columns of tensor memory, expected up to 512
 // GROUP: expected group_heads not to be negative, got -1
 
 func.func @dim(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
