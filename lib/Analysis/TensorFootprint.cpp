@@ -120,6 +120,15 @@ FailureOr<SmallVector<Footprint, 2>> attn::getTensorFootprints(Operation *op) {
     if (!shown.alloc)
       return op->emitOpError("expected a buffer that comes from an "
                              "attn.tmem_alloc through views");
+    // A product may contract some of its columns alone.
+    auto product = dyn_cast<ProductOpInterface>(op);
+    if (product && product.getA() == operand.get()) {
+      int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+      if (auto contracted = product.getContracted()) {
+        shown.first += contracted->first * bits / (8 * kCellBytes);
+        shown.count = contracted->second * bits / (8 * kCellBytes);
+      }
+    }
     bool reads = false, writes = false;
     for (const MemoryEffects::EffectInstance &instance : instances) {
       if (instance.getEffectValue<OpOperand *>() != &operand)

@@ -205,6 +205,11 @@ def Attn_ProductOpInterface : OpInterface<"ProductOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<"Returns the first factor, M x K.", "::mlir::Value", "getA">,
+    InterfaceMethod<[{
+      Returns the first of the columns of a that are contracted and how many are;
+      none if the op does not say.
+    }], "::std::optional<::std::pair<int64_t, int64_t>>", "getContracted", (ins), "",
+      "return ::std::nullopt;">,
     InterfaceMethod<"Returns the second factor, K x N.", "::mlir::Value", "getB">,
     InterfaceMethod<[{
       Returns what the product is added to; null if nothing. A product that adds

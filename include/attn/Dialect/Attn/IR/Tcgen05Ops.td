@@ -64,6 +64,9 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     /// The extent of the contraction, and where it starts.
     int64_t getContraction();
     int64_t getStart() { return getFirst().value_or(0); }
+    ::std::optional<::std::pair<int64_t, int64_t>> getContracted() {
+      return ::std::pair(getStart(), getContraction());
+    }
   }];
 }
 
