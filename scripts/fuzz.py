@@ -41,9 +41,10 @@ PROGRAM_SECONDS = 60
 ENVIRONMENT = {
     **os.environ,
     "LLVM_SYMBOLIZER_PATH": f"{LLVM_BIN}/llvm-symbolizer",
-    # libMLIR.so is not instrumented, so that containers filled there look wrong here.
-    "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=0:"
-                    "hard_rss_limit_mb=4096:handle_abort=1:external_symbolizer_path="
+    # libMLIR.so is not instrumented, so that containers filled there look wrong here,
+    # and so does what it takes of an allocator's memory that was poisoned here.
+    "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0:"
+                    "allocator_may_return_null=0:hard_rss_limit_mb=4096:handle_abort=1:external_symbolizer_path="
                     f"{LLVM_BIN}/llvm-symbolizer",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }  # fmt: skip

@@ -195,7 +195,7 @@ def add_compiled(corpus: Corpus, programs: pathlib.Path) -> None:
                 raise SystemExit(f"{flags}: {done.stderr.strip()}")
             ptx = (folder / "kernel.ptx").read_text()
             record = (folder / "launch.json").read_text()
-            chip = re.search(r"--chip=(\S+)", flags)[1]
+            chip = (re.search(r"--chip=(\S+)", flags) or ("", "sm_80"))[1]
             if len(ptx) < 2 * MOST_BYTES:
                 corpus.add("launch", f"compiled-{number}", ptx, record)
             if len(ptx) < MOST_PTX_BYTES:

@@ -247,7 +247,9 @@ Error Lexer::parseOperand(AstOperand &op) {
         return e;
       if (offset.kind != AstOperand::Int)
         return error("expected an integer offset");
-      op.imm += negative ? -int64_t(offset.bits) : int64_t(offset.bits);
+      // Sums of addresses wrap.
+      op.imm =
+          int64_t(uint64_t(op.imm) + (negative ? -offset.bits : offset.bits));
     }
     return Error::success();
   }
