@@ -151,8 +151,8 @@ Value CombineEmitter::emitOffset(StringRef name, unsigned first,
     return value.getType().isInteger(64) ? value : frame.widen(value);
   };
   Value offset;
-  for (auto [dim, index] :
-       llvm::enumerate(ArrayRef{place.batch, place.head, place.query})) {
+  Value indices[] = {place.batch, place.head, place.query};
+  for (auto [dim, index] : llvm::enumerate(indices)) {
     Value part = arith::MulIOp::create(b, wide(index),
                                        frame.getStride(name, first + dim));
     offset = offset ? arith::AddIOp::create(b, offset, part).getResult() : part;
