@@ -237,7 +237,8 @@ class Fuzzer:
 
         def flags(text: bytes) -> list[str]:
             words = [line for line in text.decode(errors="replace").split("\n") if line]
-            names = {"lse=false": "no-lse", "shipped-plans=false": "no-shipped-plans"}
+            names = {"lse=false": "no-lse", "shipped-plans=false": "no-shipped-plans",
+                     "split-keys=false": "no-split-keys"}
             # A name that is not there, or a file elsewhere, is not for a fuzzer to touch.
             words = [names.get(w, w).replace("\0", "") for w in words]
             kept = [w for w in words if not re.match(r"(o|out|dump|launch-out|bundle|auto)", w)]

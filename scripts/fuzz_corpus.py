@@ -121,7 +121,8 @@ def flags_of(text: str) -> list[str]:
         skipped = ("verify", "print-plan", "size", "in=", "corners", "seed", "json", "autotune")
         flags = [f for f in flags if not f.startswith(skipped)]
         if any(f.startswith("q=") for f in flags):
-            names = {"no-lse": "lse=false", "no-shipped-plans": "shipped-plans=false"}
+            names = {"no-lse": "lse=false", "no-shipped-plans": "shipped-plans=false",
+                     "no-split-keys": "split-keys=false"}
             found.append("\n".join(names.get(f, f) for f in flags))
     return found
 

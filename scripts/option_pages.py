@@ -188,6 +188,7 @@ def compile(
     epilogue: str | None = None,
     plan_table: str | os.PathLike[str] | None = None,
     shipped_plans: bool = True,
+    split_keys: bool = True,
     debug_lines: bool = False,
     cache: bool = True,
 ) -> Kernel:
@@ -201,7 +202,9 @@ def compile(
     The chip "native" is that of device 0, or sm_80 without a GPU. `plan` fixes
     parameters of the plan by name. Without `plan` and `schedule`, measured plans
     come before the cost model's: those of the file `plan_table`, then, with
-    `shipped_plans`, the compiler's own (docs/Autotuning.md).
+    `shipped_plans`, the compiler's own (docs/Autotuning.md). With `split_keys` the
+    keys of a server (pages or `kv_lengths`) are cut into runs, which a second kernel
+    merges, where that is expected to be faster.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -218,6 +221,7 @@ def compile(
         epilogue=epilogue,
         plan_table=plan_table,
         shipped_plans=shipped_plans,
+        split_keys=split_keys,
         debug_lines=debug_lines,
         cache=cache,
     )

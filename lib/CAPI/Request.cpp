@@ -74,6 +74,7 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
     return std::move(*read);
   const std::pair<StringRef, bool *> bools[] = {
       {"shipped-plans", &compile.shippedPlans},
+      {"split-keys", &compile.splitKeys},
       {"debug-lines", &compile.debugLines}};
   for (auto [option, slot] : bools)
     if (option == name)

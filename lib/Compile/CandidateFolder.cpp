@@ -56,6 +56,8 @@ FailureOr<AttentionOp> CandidateWriter::plan() {
   CompileOptions stop = options;
   stop.last = Rung::Plan;
   stop.dumpDir.clear();
+  // Tables of measured plans have problems that are not split.
+  stop.splitKeys = false;
   CompileResult result;
   if (failed(compile(*planned, stop, timing, result)))
     return failure();

@@ -187,6 +187,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
+  pipeline.splitKeys = options.splitKeys;
   pipeline.epilogue = options.epilogue;
   pipeline.printPlans = options.printPlan;
   pipeline.printAllPlans = options.printAllPlans;

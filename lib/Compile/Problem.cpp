@@ -2,6 +2,7 @@
 
 #include "attn/Compile/Problem.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Schedule/Core/SplitKeys.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -458,27 +459,6 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   return types;
 }
 
-/// Allocates what o and lse become for each run of the keys: f32, with one more
-/// dimension in front.
-static std::pair<Value, Value> allocatePartials(OpBuilder &builder,
-                                                Location loc,
-                                                const Problem &problem,
-                                                Value o) {
-  SmallVector<int64_t> shape = {problem.kvSplits};
-  llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
-  SmallVector<Value> extents;
-  for (auto [dim, extent] : llvm::enumerate(ArrayRef(shape).drop_front()))
-    if (ShapedType::isDynamic(extent))
-      extents.push_back(memref::DimOp::create(builder, loc, o, dim));
-  // The head dimension, which lse does not have, is static.
-  auto allocate = [&](ArrayRef<int64_t> shape) -> Value {
-    return memref::AllocOp::create(
-        builder, loc, MemRefType::get(shape, builder.getF32Type()), extents);
-  };
-  Value partialO = allocate(shape);
-  return {partialO, allocate(ArrayRef(shape).drop_back())};
-}
-
 /// Sets the attributes that the problem states.
 static void setAttributes(OpBuilder &builder, const Problem &problem,
                           AttentionOp op) {
@@ -516,12 +496,9 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   bool varlen = !problem.lengthsQ.empty();
   Value o = arguments[3], lse = take(problem.lse), sinks = take(problem.sinks);
   Value lengthsQ = take(varlen), lengthsK = take(!problem.lengthsK.empty());
-  Value partialO = o, partialLSE = lse;
-  if (problem.kvSplits != 0)
-    std::tie(partialO, partialLSE) = allocatePartials(builder, loc, problem, o);
-  auto op = AttentionOp::create(builder, loc, arguments[0], arguments[1],
-                                arguments[2], partialO, partialLSE, sinks,
-                                lengthsQ, lengthsK);
+  auto op =
+      AttentionOp::create(builder, loc, arguments[0], arguments[1],
+                          arguments[2], o, lse, sinks, lengthsQ, lengthsK);
   if (problem.descales) {
     op.getQDescaleMutable().assign(take(true));
     op.getKDescaleMutable().assign(take(true));
@@ -535,8 +512,7 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
     op.getKvLengthsMutable().assign(take(true));
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)
-    CombineOp::create(builder, loc, TypeRange(), partialO, partialLSE, o, lse,
-                      /*kernel=*/StringAttr(), /*plan=*/PlanAttrInterface());
+    splitKeys(op, problem.kvSplits);
   func::ReturnOp::create(builder, loc);
   return module;
 }

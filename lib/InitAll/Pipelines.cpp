@@ -23,6 +23,7 @@ void attn::addPlanPasses(OpPassManager &pm,
   llvm::append_range(plan.set, options.set);
   plan.planTable = options.planTable;
   plan.shippedPlans = options.shippedPlans;
+  plan.split = options.splitKeys;
   plan.print = options.printPlans;
   plan.printAll = options.printAllPlans;
   pm.addPass(createAttnPlanPass(plan));

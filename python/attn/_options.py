@@ -247,7 +247,16 @@ def format_plan(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     return options
 
 
-_NAMES = (*KINDS, "chip", "schedule", "epilogue", "plan_table", "shipped_plans", "debug_lines")
+_NAMES = (
+    *KINDS,
+    "chip",
+    "schedule",
+    "epilogue",
+    "plan_table",
+    "shipped_plans",
+    "split_keys",
+    "debug_lines",
+)
 _FLAGS = re.compile(
     r'(?:--|option ")(no-lse|set|emit|'
     + "|".join(name.replace("_", "-") for name in _NAMES)

@@ -352,6 +352,7 @@ def compile_problem(
     epilogue: str | None,
     plan_table: str | os.PathLike[str] | None,
     shipped_plans: bool,
+    split_keys: bool,
     debug_lines: bool,
     cache: bool,
 ) -> Kernel:
@@ -381,6 +382,8 @@ def compile_problem(
         files = (pathlib.Path(plan_table).read_text(encoding="utf-8"),)
     if not _options.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
+    if not _options.to_bool("split_keys", split_keys):
+        options.append(("split-keys", "false"))
     if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
     options += _options.format_plan(plan or {})

@@ -75,6 +75,10 @@ static cl::opt<bool> flagNoShippedPlans(
     "no-shipped-plans",
     cl::desc("Do not take the compiler's own measured plans"),
     cl::cat(compileCategory));
+static cl::opt<bool> flagNoSplitKeys(
+    "no-split-keys",
+    cl::desc("Leave a server's keys in one run, even where runs are faster"),
+    cl::cat(compileCategory));
 static cl::opt<std::string> flagEpilogue(
     "epilogue", cl::init("auto"), cl::value_desc("direct|shuffled|staged|tma"),
     cl::desc("How results leave the kernel"), cl::cat(compileCategory));
@@ -253,6 +257,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
   options.shippedPlans = !flagNoShippedPlans;
+  options.splitKeys = !flagNoSplitKeys;
   options.epilogue = flagEpilogue;
   if (std::optional<std::string> plans = given(flagPrintPlan)) {
     if (!plans->empty() && *plans != "all")

@@ -32,6 +32,8 @@ struct CompileOptions {
   std::string planTable;
   /// Whether the compiler's own measured plans are taken.
   bool shippedPlans = true;
+  /// Whether a server's keys are cut into runs where it pays.
+  bool splitKeys = true;
   /// How results leave the kernel: the plan's parameter, and where the results
   /// of tile IR say auto.
   std::string epilogue = "auto";

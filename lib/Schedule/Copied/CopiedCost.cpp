@@ -86,10 +86,6 @@ static constexpr double kPageLatency = 0.35;
 /// behind the longer one.
 static constexpr double kUnhiddenWork = 0.1;
 
-bool attn::isServed(const ProblemFacts &facts) {
-  return facts.isPaged() || static_cast<bool>(facts.kvLengths);
-}
-
 /// Bytes of K and V that a CTA keeps in flight: slots that are filled while
 /// another one is read. With one stage K and V take turns.
 static double getBytesInFlight(const CopiedExtents &extents,

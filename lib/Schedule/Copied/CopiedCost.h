@@ -17,10 +17,6 @@ double setCopiedBlockClocks(PlanEstimate &estimate, const ProblemFacts &facts,
 void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                       const CopiedPlan &plan);
 
-/// True for a batch that is served: keys are so many, and query rows that read
-/// them so few, that time may be that of reading them.
-bool isServed(const ProblemFacts &facts);
-
 /// Sets what DRAM takes for the tiles and blocks of an estimate, and adds to
 /// its time what that is longer.
 void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,

@@ -32,7 +32,7 @@ static constexpr double kHandicap = 2;
 static bool readsDram(const ProblemFacts &facts, const PlanEstimate &estimate,
                       const TargetRow &target) {
   return estimate.isBoundByDram() &&
-         (isServed(facts) || estimate.dramBytes > double(target.l2Bytes));
+         (facts.isServed() || estimate.dramBytes > double(target.l2Bytes));
 }
 
 /// Registers that a thread may have where an SM holds a plan's CTAs.

@@ -17,6 +17,10 @@ bool ProblemFacts::isNarrow() const {
   return elementType.getIntOrFloatBitWidth() == 8;
 }
 
+bool ProblemFacts::isServed() const {
+  return isPaged() || static_cast<bool>(kvLengths);
+}
+
 bool ProblemFacts::hasTransposedValues() const {
   return v.getContiguousDim() == 2;
 }

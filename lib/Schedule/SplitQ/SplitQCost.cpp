@@ -120,7 +120,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
-  if (isServed(facts))
+  if (facts.isServed())
     addDramTime(estimate, facts, plan, target);
   return estimate;
 }

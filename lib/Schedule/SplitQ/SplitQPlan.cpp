@@ -46,7 +46,7 @@ static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
 /// that is served has few queries, whose keys are most of the traffic.
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
-  return isServed(facts) && !ShapedType::isDynamic(group) && group != 1 &&
+  return facts.isServed() && !ShapedType::isDynamic(group) && group != 1 &&
          group <= kPackedHeadsLimit;
 }
 

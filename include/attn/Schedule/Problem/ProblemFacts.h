@@ -61,6 +61,9 @@ struct ProblemFacts {
   bool hasTransposedValues() const;
   /// True if k and v are pools of pages.
   bool isPaged() const { return static_cast<bool>(pageTable); }
+  /// True if keys are those of a server's cache, each read once a launch: in
+  /// pages, or as many as `kv_lengths` says.
+  bool isServed() const;
   bool hasScoreMod() const;
   bool hasMaskMod() const;
 

@@ -3,7 +3,8 @@
 // For each attention: take the plan of a table of measured plans if one has the
 // problem; else collect the candidates of all schedules and take the one that
 // the cost model expects to be fastest. Options fix parameters, and then no
-// table is asked; a plan that is already there is checked and kept.
+// table is asked; a plan that is already there is checked and kept. Where a
+// server's keys may be split, the estimates say into how many runs as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Core/PlanCandidates.h"
 #include "attn/Schedule/Core/PlanTable.h"
+#include "attn/Schedule/Core/SplitKeys.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -32,6 +34,13 @@ struct AttnPlanPass : attn::impl::AttnPlanPassBase<AttnPlanPass> {
 
 private:
   LogicalResult planOne(AttentionOp op, const TargetRow &target);
+  /// Chooses into how many runs the keys are cut, where attn-plan may, and puts
+  /// the plans of that number in the place of `candidates`.
+  LogicalResult planSplits(const ProblemFacts &facts, const TargetRow &target,
+                           ArrayRef<const Schedule *> schedules,
+                           PlanCandidates &candidates);
+  void reportSplits(AttentionOp op, const SplitChoice &choice,
+                    const TargetRow &target);
   /// Partial results are merged in one way; what options say is for attentions.
   LogicalResult planCombine(CombineOp op);
   /// Checks a plan that is already there, with the options applied.
@@ -195,6 +204,57 @@ LogicalResult AttnPlanPass::refuseParameters(AttentionOp op,
                              unfit->second, parameters);
 }
 
+void AttnPlanPass::reportSplits(AttentionOp op, const SplitChoice &choice,
+                                const TargetRow &target) {
+  if (print || printAll)
+    op.emitRemark() << choice.candidates.size()
+                    << " numbers of runs of keys for " << target.chip << ", "
+                    << choice.getBest().splits << " taken:\n"
+                    << formatSplitTable(choice);
+  const SplitCandidate &whole = choice.candidates.front();
+  const SplitCandidate &best = choice.getBest();
+  std::string text = llvm::formatv(
+      "{0} of {1} tiles on {2} SMs take {3:f1} us, {4:f1} of "
+      "them merging; one run takes {5:f1} us",
+      best.splits == 1
+          ? "keys in one run"
+          : llvm::formatv("keys cut into {0} runs", best.splits).str(),
+      whole.candidate.estimate.tiles, target.smCount, best.getTotal(),
+      best.mergeMicroseconds, whole.getTotal());
+  remark::passed(op.getLoc(),
+                 remark::RemarkOpts::name("split").category("attn.split"))
+      << remark::add("{0}", text) << remark::metric("splits", best.splits)
+      << remark::metric("tiles", whole.candidate.estimate.tiles)
+      << remark::metric("microseconds",
+                        llvm::formatv("{0:f1}", best.getTotal()).str())
+      << remark::metric("one-run-microseconds",
+                        llvm::formatv("{0:f1}", whole.getTotal()).str());
+}
+
+LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
+                                       const TargetRow &target,
+                                       ArrayRef<const Schedule *> schedules,
+                                       PlanCandidates &candidates) {
+  if (!split || !maySplitKeys(facts) || candidates.plans.empty())
+    return success();
+  AttentionOp op = facts.op;
+  FailureOr<SplitChoice> choice = chooseSplits(
+      op, candidates.plans.front(), facts, target, schedules, parameters);
+  if (failed(choice))
+    return failure();
+  reportSplits(op, *choice, target);
+  int64_t splits = choice->getBest().splits;
+  if (splits == 1)
+    return success();
+  CombineOp combine = splitKeys(op, splits);
+  ++numSplit;
+  FailureOr<ProblemFacts> splitFacts = ProblemFacts::get(op);
+  if (failed(splitFacts))
+    return failure();
+  candidates = collectCandidates(*splitFacts, target, schedules, parameters);
+  return planCombine(combine);
+}
+
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
@@ -216,6 +276,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   PlanCandidates candidates =
       collectCandidates(*facts, target, schedules, parameters);
+  if (failed(planSplits(*facts, target, schedules, candidates)))
+    return failure();
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
@@ -282,14 +344,16 @@ void AttnPlanPass::runOnOperation() {
     }
     parameters.push_back({name, value});
   }
-  WalkResult result = module.walk([&](Operation *op) {
-    LogicalResult planned = success();
-    if (auto attention = dyn_cast<AttentionOp>(op))
-      planned = planOne(attention, *target);
-    else if (auto combine = dyn_cast<CombineOp>(op))
-      planned = planCombine(combine);
-    return failed(planned) ? WalkResult::interrupt() : WalkResult::advance();
+  // Splitting adds ops.
+  SmallVector<Operation *> problems;
+  module.walk([&](Operation *op) {
+    if (isa<AttentionOp, CombineOp>(op))
+      problems.push_back(op);
   });
-  if (result.wasInterrupted())
-    signalPassFailure();
+  for (Operation *op : problems) {
+    auto attention = dyn_cast<AttentionOp>(op);
+    if (failed(attention ? planOne(attention, *target)
+                         : planCombine(cast<CombineOp>(op))))
+      return signalPassFailure();
+  }
 }

@@ -36,6 +36,11 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::desc("Take the plans of the library's own table for its "
                      "problems."),
       llvm::cl::init(true)};
+  Option<bool> splitKeys{
+      *this, "split-keys",
+      llvm::cl::desc("Cut the keys of servers' attentions into runs where it "
+                     "pays."),
+      llvm::cl::init(true)};
   Option<bool> printPlans{
       *this, "print-plans",
       llvm::cl::desc("Print the ten best candidates with their estimates."),

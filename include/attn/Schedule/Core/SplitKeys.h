@@ -1,0 +1,67 @@
+//===- SplitKeys.h - Runs of keys, merged by a second kernel ----*- C++ -*-===//
+//
+// Where few query rows see many keys, an attention has fewer tiles than a chip
+// has room for. Cut into runs, the keys of a tile are read side by side, and
+// attn.combine merges what comes out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_CORE_SPLITKEYS_H
+#define ATTN_SCHEDULE_CORE_SPLITKEYS_H
+
+#include "attn/Schedule/Core/PlanCandidates.h"
+
+namespace mlir::attn {
+
+/// Lets `op` write partial results of `splits` runs to buffers that are
+/// allocated in front of it, and merges them behind it into what it wrote.
+CombineOp splitKeys(AttentionOp op, int64_t splits);
+
+/// What an attention is expected to take with its keys in `splits` runs.
+struct SplitCandidate {
+  int64_t splits = 1;
+  /// Microseconds of the fastest plan, and of merging what it writes.
+  double microseconds = 0;
+  double mergeMicroseconds = 0;
+  PlanCandidate candidate;
+
+  double getTotal() const { return microseconds + mergeMicroseconds; }
+};
+
+/// What numbers of runs were compared.
+struct SplitChoice {
+  /// One run first, then more and more.
+  llvm::SmallVector<SplitCandidate> candidates;
+  /// Index of what to take.
+  size_t best = 0;
+
+  const SplitCandidate &getBest() const { return candidates[best]; }
+};
+
+/// Microseconds from the end of a kernel of `splits` runs to the end of the one
+/// that merges them. The bytes are the estimate's of the first one.
+double estimateMerge(int64_t splits);
+
+/// The numbers of runs that are worth comparing for an attention of `tiles`
+/// tiles of `keys` keys each, without 1, in order.
+llvm::SmallVector<int64_t> listSplits(int64_t tiles, int64_t keys,
+                                      const TargetRow &target);
+
+/// Whether attn-plan may split the keys of `facts`: those of a server, whose
+/// results are not partial yet, and whose extents are known.
+bool maySplitKeys(const ProblemFacts &facts);
+
+/// Compares numbers of runs of an attention that may be split. `whole` is its
+/// fastest plan in one run. `op` is as it was afterwards.
+FailureOr<SplitChoice>
+chooseSplits(AttentionOp op, const PlanCandidate &whole,
+             const ProblemFacts &facts, const TargetRow &target,
+             llvm::ArrayRef<const Schedule *> schedules,
+             llvm::ArrayRef<PlanParameter> parameters = {});
+
+/// The candidates as a table: a line of headings, then one for each.
+std::string formatSplitTable(const SplitChoice &choice);
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_CORE_SPLITKEYS_H

@@ -1,0 +1,37 @@
+//===- SplitKeysTest.cpp - tests of runs of keys --------------------------===//
+
+#include "attn/Schedule/Core/SplitKeys.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace mlir::attn;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::IsEmpty;
+using testing::Not;
+
+static const TargetRow &getTarget() {
+  return llvm::cantFail(lookupTarget("sm_90a"));
+}
+
+TEST(SplitKeys, ListsRunsInOrder) {
+  // 132 SMs hold 264 and 528 of 8 tiles' runs.
+  llvm::SmallVector<int64_t> splits = listSplits(8, 131072, getTarget());
+  EXPECT_TRUE(llvm::is_sorted(splits));
+  EXPECT_THAT(splits, Contains(33));
+  EXPECT_THAT(splits, Contains(66));
+  EXPECT_THAT(splits, Not(Contains(Gt(128))));
+  EXPECT_EQ(llvm::unique(splits), splits.end());
+}
+
+TEST(SplitKeys, LeavesShortKeysWhole) {
+  EXPECT_THAT(listSplits(8, 511, getTarget()), IsEmpty());
+  EXPECT_THAT(listSplits(1000, 512, getTarget()), ElementsAre(2));
+  EXPECT_THAT(listSplits(8, 0, getTarget()), IsEmpty());
+}
+
+TEST(SplitKeys, MergingTakesLongerForMoreRuns) {
+  EXPECT_GT(estimateMerge(2), 0);
+  EXPECT_GT(estimateMerge(64), estimateMerge(2));
+}
