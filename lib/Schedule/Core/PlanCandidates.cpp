@@ -17,15 +17,23 @@ static std::string describeDram(const PlanEstimate &e) {
                        e.dramMicroseconds);
 }
 
+/// "; others come first up to 2.0 times its time", or nothing.
+static std::string describeMargin(const PlanEstimate &e) {
+  if (e.margin == 1)
+    return "";
+  return llvm::formatv("; others come first up to {0:f1} times its time",
+                       e.margin);
+}
+
 std::string PlanCandidate::describe() const {
   const PlanEstimate &e = estimate;
   return llvm::formatv(
       "{0}: {1:f1} us ({2:f2} waves of {3} CTAs an SM; {4:f1} blocks a tile "
       "at {5:f0} clocks, tile {6:f0}; limit {7}{8}), shared memory {9}, "
-      "registers {10}{11}",
+      "registers {10}{11}{12}",
       llvm::to_string(plan), e.microseconds, e.waves, e.ctasPerSM, e.blocks,
       e.blockClocks, e.tileClocks, e.getLimiter(), describeDram(e),
-      e.sharedBytes.str(), e.registers.str(),
+      e.sharedBytes.str(), e.registers.str(), describeMargin(e),
       spills ? ", expected to spill" : "");
 }
 
@@ -47,10 +55,11 @@ std::string attn::formatPlanTable(llvm::ArrayRef<PlanCandidate> plans,
   for (const PlanCandidate &each : plans.take_front(count)) {
     const PlanEstimate &e = each.estimate;
     os << llvm::formatv(
-        "\n{0,10:f1}{1,8:f2}{2,9}{3,14:f0}{4,8}{5,9}{6,11}  {7}{8}",
+        "\n{0,10:f1}{1,8:f2}{2,9}{3,14:f0}{4,8}{5,9}{6,11}  {7}{8}{9}",
         e.microseconds, e.waves, e.ctasPerSM, e.blockClocks, e.getLimiter(),
         e.sharedBytes.getTotal(), e.registers.getTotal(),
-        llvm::to_string(each.plan), each.spills ? ", expected to spill" : "");
+        llvm::to_string(each.plan), describeMargin(e),
+        each.spills ? ", expected to spill" : "");
   }
   if (const PlanEstimate &e = plans.front().estimate; e.dramBytes != 0)
     os << llvm::formatv("\nDRAM: {0:f1} MB take {1:f1} us at its rate, {2:f1} "
@@ -113,10 +122,24 @@ llvm::Expected<std::string> attn::listParameters(llvm::StringRef name,
   return text;
 }
 
-/// The schedule whose reasons matter most on a target.
-static const Schedule &getDefaultSchedule(const TargetRow &target) {
+const Schedule &attn::getDefaultSchedule(const TargetRow &target) {
+  if (target.has(Capability::Tcgen05))
+    return getWsTmemSchedule();
   return target.has(Capability::Wgmma) ? getWsWgmmaSchedule()
                                        : getSplitQSchedule();
+}
+
+std::string attn::explainOtherSchedule(const PlanCandidates &candidates,
+                                       const Schedule &schedule) {
+  if (candidates.plans.front().schedule == &schedule)
+    return "";
+  const auto *own =
+      llvm::find_if(candidates.plans, [&](const PlanCandidate &candidate) {
+        return candidate.schedule == &schedule;
+      });
+  if (own == candidates.plans.end())
+    return candidates.reasons.front();
+  return "its best one is " + own->describe();
 }
 
 /// Adds all legal plans of one schedule, or the reason why there is none.
@@ -183,7 +206,8 @@ attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
   auto key = [](const PlanCandidate &candidate) {
     int64_t registers =
         candidate.spills ? candidate.estimate.registers.getTotal() : 0;
-    return std::tuple(registers, candidate.estimate.microseconds);
+    const PlanEstimate &e = candidate.estimate;
+    return std::tuple(registers, e.margin * e.microseconds);
   };
   llvm::stable_sort(result.plans,
                     [&](const PlanCandidate &a, const PlanCandidate &b) {

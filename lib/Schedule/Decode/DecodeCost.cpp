@@ -23,9 +23,9 @@ static constexpr double kMergeLatency = 400;
 /// give: the products, the softmax and the copies' addresses follow each other.
 static constexpr double kBlockLatency = 700;
 
-/// Factor of a plan's time where DRAM does not take most of it, so that nobody
-/// gets the schedule for problems that it was not made for and not timed on.
-static constexpr double kHandicap = 2;
+/// Where DRAM does not take most of the time: nobody timed problems that the
+/// schedule was not made for.
+static constexpr double kMargin = 2;
 
 /// True if reading keys is what takes the time. Keys of a problem that says
 /// nothing about their lengths may be in L2, if they fit.
@@ -81,6 +81,6 @@ PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
   estimate.microseconds = clocks / target.clockMHz;
   addDramTime(estimate, facts, copied, target);
   if (!readsDram(facts, estimate, target))
-    estimate.microseconds *= kHandicap;
+    estimate.margin = kMargin;
   return estimate;
 }

@@ -40,10 +40,10 @@ static constexpr double kL2Bytes = 39.5, kMaskedL2Bytes = 37;
 static constexpr double kUnhiddenShare = 0.02;
 /// What waiting for each other costs the tiles of a cluster: as in ws_wgmma.
 static constexpr double kClusterTileClocks = 900;
-/// Keeps plans from being chosen where ws_wgmma has some: on the same board
-/// they took 1.22 and under a causal mask 1.11 times as long at D 320, 1.06 and
-/// 0.98 times at 384.
-static constexpr double kHandicap = 4;
+/// Where ws_wgmma has plans: on the same board, those of this schedule
+/// took 1.22 and under a causal mask 1.11 times as long at D 320, 1.06 and 0.98
+/// times at 384.
+static constexpr double kMargin = 4;
 /// Most columns that ws_wgmma takes.
 static constexpr int64_t kMostWholeColumns = 384;
 
@@ -265,12 +265,10 @@ PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
             getImbalance(facts, kColumnsRows * cluster, plan.getBlockN(),
                          plan.getGroupHeads(), ctas / cluster))
       rounds = estimate.waves * *imbalance;
-  double handicap = std::max(facts.headDim, facts.valueDim) > kMostWholeColumns
-                        ? 1
-                        : kHandicap;
+  if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
+    estimate.margin = kMargin;
   estimate.microseconds =
-      handicap * rounds *
-      (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
+      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
   return estimate;
 }

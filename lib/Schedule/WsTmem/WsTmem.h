@@ -49,6 +49,10 @@ inline constexpr int64_t kTmemOtherRegisters = 64;
 /// memory of their own.
 ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
+/// Keys of a block whose probabilities are handed on first; 0 if all are at
+/// once.
+int64_t getFrontKeys(WsTmemPlanAttr plan);
+
 /// True if K and V share a ring: their slots have the same shape.
 bool sharesRing(const ProblemFacts &facts);
 

@@ -91,13 +91,6 @@ void WsTmemEmitter::makeTensorTile(int64_t number) {
                             parts, none);
 }
 
-int64_t WsTmemEmitter::getFront() const {
-  if (!plan.getPParts())
-    return 0;
-  // In steps of the contraction.
-  return llvm::alignDown(plan.getBlockN() / 4 * 3, 16);
-}
-
 SmallVector<Value> WsTmemEmitter::getKeyChannels() {
   if (sharesRing(facts))
     return {k.channel};

@@ -94,9 +94,7 @@ public:
 private:
   void makeRings();
   void makeTensorTile(int64_t number);
-  /// Keys of a block whose probabilities are handed on first; 0 if all are at
-  /// once.
-  int64_t getFront() const;
+  int64_t getFront() const { return getFrontKeys(plan); }
   /// True if softmaxes hand slots of a tile's channel on in parts.
   bool hasParts(int64_t number, Value channel) const {
     return getFront() != 0 && channel == tiles[number].getLast();

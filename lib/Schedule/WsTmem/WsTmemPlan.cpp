@@ -2,7 +2,8 @@
 //
 // Nothing of what is estimated here was measured: no board with these chips has
 // run a kernel of this schedule. Rates are those of the target table, and what
-// does not hide is a guess (docs/Rationale/Schedules/TensorMemory.md).
+// does not hide is what the cycle model says
+// (docs/Rationale/Schedules/TensorMemory.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,11 +31,13 @@ const Schedule &attn::getWsTmemSchedule() {
 /// 128 keys under exact, threshold and lagged, and 408 bytes and more under
 /// optimistic.
 static constexpr int64_t kOtherRegisters = 48;
-/// Clocks of a tile that nothing hides, and of a block for barriers. Guesses.
-static constexpr double kTileClocks = 6000;
-static constexpr double kBlockClocks = 150;
-/// Keeps the schedule from being chosen where it is not asked for.
-static constexpr double kHandicap = 100;
+// What nothing hides, fitted to the cycle model's traces of D 64 and 128 with
+// 1024 and 2048 keys (docs/CycleModel.md): times of these are within 3 %.
+/// Clocks of a tile: in all, and for each column of Q and of the results.
+static constexpr double kTileClocks = 2300, kColumnClocks = 16.5;
+/// Clocks of a block for barriers: where scores are handed back before their
+/// exponentials, and where the next ones wait for the probabilities.
+static constexpr double kBesideClocks = 100, kOverlaidClocks = 270;
 
 bool attn::sharesRing(const ProblemFacts &facts) {
   return getKeyColumns(facts) == getValueColumns(facts);
@@ -50,6 +53,13 @@ static int64_t getTileColumns(const ProblemFacts &facts, int64_t blockN,
 static bool fitsBeside(const ProblemFacts &facts, int64_t blockN) {
   return kTmemTiles * getTileColumns(facts, blockN, /*beside=*/true) <=
          kTmemColumns;
+}
+
+int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
+  if (!plan.getPParts())
+    return 0;
+  // In steps of the contraction.
+  return llvm::alignDown(plan.getBlockN() / 4 * 3, 16);
 }
 
 /// How many exponentials of 16 a polynomial takes over, none where the chip has
@@ -76,10 +86,13 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
-  // Two mbarriers of 8 bytes for each slot, and for each tile's tensor memory.
-  sum.add("barriers", 16, slots + kTmemTiles);
-  // Where the address of the tensor memory goes through.
-  sum.add("tmem address", 16);
+  // Two mbarriers for each slot and for each channel of a tile's tensor memory,
+  // and one more where probabilities are handed on in two parts. The address of
+  // tensor memory passes through bytes of a slot.
+  int64_t handed = plan.getPBeside() ? 4 : 2;
+  if (getFrontKeys(plan) != 0)
+    ++handed;
+  sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
   if (plan.getEpilogue() == EpilogueKind::Staged)
     sum.add("o", getResultBytes(facts, kTmemRows), kTmemTiles);
   return sum;
@@ -228,10 +241,9 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   estimate.blockClocks =
       std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
                 estimate.sharedClocks}) +
-      kBlockClocks;
-  estimate.tileClocks = kTileClocks;
+      (plan.getPBeside() ? kBesideClocks : kOverlaidClocks);
+  estimate.tileClocks = kTileClocks + kColumnClocks * columns;
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
-  estimate.microseconds =
-      kHandicap * std::ceil(estimate.waves) * clocks / target.clockMHz;
+  estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
   return estimate;
 }

@@ -23,7 +23,8 @@ struct PlanCandidate {
 
 /// What schedules offer for an attention.
 struct PlanCandidates {
-  /// Legal plans, the one that is expected to be fastest first. Spills cost
+  /// Legal plans, the one that is expected to be fastest first, where times
+  /// count as often as their margins say. Spills cost
   /// more than any plan saves: such plans come last, the one with the fewest
   /// registers first. Equal estimates keep the order of the schedules' lists.
   llvm::SmallVector<PlanCandidate> plans;
@@ -33,6 +34,15 @@ struct PlanCandidates {
   /// one's, each with its first plan.
   llvm::SmallVector<std::pair<const Schedule *, PlanAttrInterface>> unfit;
 };
+
+/// The schedule that a target's kernels are expected to have, whose reasons
+/// matter most where they have another.
+const Schedule &getDefaultSchedule(const TargetRow &target);
+
+/// Why the first of `candidates`, which are not none, is no plan of `schedule`;
+/// empty if it is one.
+std::string explainOtherSchedule(const PlanCandidates &candidates,
+                                 const Schedule &schedule);
 
 /// Collects the plans of `schedules` with `parameters` fixed in each.
 PlanCandidates collectCandidates(const ProblemFacts &facts,

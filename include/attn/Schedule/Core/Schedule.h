@@ -70,6 +70,10 @@ struct PlanEstimate {
   double dramMicroseconds = 0;
   /// Microseconds of the whole problem on the target's reference board.
   double microseconds = 0;
+  /// How many times as long as its own time a plan of another schedule has to
+  /// take before this one comes first: above 1 where a schedule lost to others
+  /// on a board, or was not timed beside them.
+  double margin = 1;
 
   /// True if DRAM takes most of the time.
   bool isBoundByDram() const { return dramMicroseconds > 0.5 * microseconds; }

@@ -59,6 +59,9 @@ private:
                                  const PlanCandidates &candidates);
   void report(AttentionOp op, const PlanCandidate &candidate,
               const llvm::Twine &source, const llvm::Twine &measured = "");
+  /// Says why the plan is not one of the target's default schedule.
+  void reportOtherSchedule(AttentionOp op, const PlanCandidates &candidates,
+                           const TargetRow &target);
 
   SmallVector<PlanParameter> parameters;
   std::optional<PlanTable> table;
@@ -87,6 +90,19 @@ void AttnPlanPass::report(AttentionOp op, const PlanCandidate &candidate,
                         llvm::formatv("{0:f0}", e.issueClocks).str())
       << remark::metric("shared-clocks",
                         llvm::formatv("{0:f0}", e.sharedClocks).str());
+}
+
+void AttnPlanPass::reportOtherSchedule(AttentionOp op,
+                                       const PlanCandidates &candidates,
+                                       const TargetRow &target) {
+  const Schedule &expected = getDefaultSchedule(target);
+  std::string why = explainOtherSchedule(candidates, expected);
+  if (why.empty())
+    return;
+  remark::missed(op.getLoc(),
+                 remark::RemarkOpts::name("schedule").category("attn.plan"))
+      << remark::reason("no plan of '{0}', the schedule of {1}: {2}",
+                        expected.getName(), target.chip, why);
 }
 
 LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
@@ -303,6 +319,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   op.setPlanAttr(candidates.plans.front().plan);
   report(op, candidates.plans.front(), "for " + target.chip);
+  if (schedule.empty() && parameters.empty())
+    reportOtherSchedule(op, candidates, target);
   return success();
 }
 
