@@ -7,6 +7,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+/// Of a word that is handed over.
+static constexpr int64_t kWordBytes = 4;
+
 static StringRef describe(const Access &access) {
   if (access.isAsync)
     return access.isWrite ? "asynchronous write" : "asynchronous read";
@@ -189,6 +192,12 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   moveTo(made, base);
   made.instance = instances[{warp.pc, made.warp}];
   checkAccess(warp, made);
+  // Whoever writes a word says what is in it from here on.
+  for (auto &[place, word] : words)
+    if (made.isWrite && place.first == cta &&
+        made.hull.begin < place.second + kWordBytes &&
+        place.second < made.hull.end)
+      word.isKnown = false;
   made.event = newEvent();
   accesses.push_back(made);
   if (!warp.rareEvents.empty())
@@ -197,13 +206,16 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
 }
 
 /// A word that is overwritten has been read as often as it will be.
-void Machine::writeWord(uint8_t cta, int64_t base, int64_t value,
-                        uint32_t step) {
+void Machine::writeWord(const Warp &warp, uint8_t cta, int64_t base,
+                        Slot value) {
   auto [word, isNew] = words.try_emplace({cta, base});
   if (!isNew)
     word->second.expected = word->second.reads;
-  word->second.value = value;
-  word->second.step = step;
+  word->second.value = warp.values[value];
+  word->second.varied.clear();
+  if (auto varied = warp.varied.find(value); varied != warp.varied.end())
+    word->second.varied = varied->second;
+  word->second.step = warp.pc;
   word->second.isKnown = true;
   word->second.reads = 0;
 }
@@ -217,8 +229,7 @@ void Machine::accessAll(Warp &warp, const Step &step) {
     warp.knows.cause.set(event);
     if (!step.args.empty() && step.args[0] != kNoSlot &&
         warp.known[step.args[0]])
-      writeWord(warp.cta, accesses.back().base, warp.values[step.args[0]],
-                warp.pc);
+      writeWord(warp, warp.cta, accesses.back().base, step.args[0]);
   }
   ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
 }
@@ -242,8 +253,7 @@ void Machine::fill(Warp &warp, const Step &step) {
         barrier.gathering.async.set(event);
       barrier.gathering.cause.set(event);
       if (!step.args.empty() && warp.known[step.args[0]])
-        writeWord(cta, accesses.back().base, warp.values[step.args[0]],
-                  warp.pc);
+        writeWord(warp, cta, accesses.back().base, step.args[0]);
     }
     signal(warp, number, 0, 0, step.value, Sender::Copy);
     if (condition)
@@ -313,5 +323,7 @@ void Machine::readWord(Warp &warp, const Step &step) {
   if (word == words.end() || !word->second.isKnown)
     return;
   set(warp, step.dst, word->second.value);
+  if (!word->second.varied.empty())
+    warp.varied[step.dst] = word->second.varied;
   ++word->second.reads;
 }

@@ -47,9 +47,16 @@ private:
   std::vector<std::pair<StateSummary, size_t>> summaries;
 };
 
-} // namespace
+/// The states in which kinds of the last tile take different steps.
+class Forks {
+public:
+  /// True if what comes from this one has been followed from another one.
+  /// Within a loop that is so once the rings stand as they did a trip before.
+  bool stoodFor(Machine &machine);
 
-namespace {
+private:
+  llvm::StringMap<std::vector<StateSummary>> known;
+};
 
 class Checker {
 public:
@@ -60,7 +67,7 @@ public:
 private:
   void exploreAll(bool joins);
   void explore(Machine start, bool joins);
-  void addTiles(const State &state, KnownStates &known,
+  void addTiles(const State &state, KnownStates &known, Forks &forks,
                 std::deque<State> &states);
   bool judge(Machine &machine);
   bool finish(Machine machine);
@@ -131,17 +138,23 @@ void KnownStates::add(Machine machine, int64_t tiles,
   states.push_back({std::move(machine), tiles, number->second, version});
 }
 
+bool Forks::stoodFor(Machine &machine) {
+  StateKey key(machine);
+  StateSummary summary = key.summarise();
+  std::vector<StateSummary> &others = known[summary.places];
+  if (llvm::any_of(others, [&](const StateSummary &other) {
+        return other.standsFor(summary);
+      }))
+    return true;
+  others.push_back(std::move(summary));
+  return false;
+}
+
 /// Goes on with a tile of each kind.
-void Checker::addTiles(const State &state, KnownStates &known,
+void Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
                        std::deque<State> &states) {
-  std::vector<Machine> runs;
-  // What a counter deals is a number in memory, of which there is one.
-  ArrayRef<int64_t> numbers = program.tileNumbers;
-  size_t atOnce = program.dealsTiles ? 1 : numbers.size();
-  for (size_t first = numbers.size(); first != 0; first -= atOnce) {
-    runs.push_back(state.machine);
-    runs.back().addTile(numbers.slice(first - atOnce, atOnce));
-  }
+  std::vector<Machine> runs = {state.machine};
+  runs.back().addTile(program.tileNumbers);
   while (!runs.empty()) {
     Machine next = std::move(runs.back());
     runs.pop_back();
@@ -150,6 +163,8 @@ void Checker::addTiles(const State &state, KnownStates &known,
     if (!judge(next))
       return;
     if (next.wantsChoice()) {
+      if (forks.stoodFor(next))
+        continue;
       Machine other = next.split();
       runs.push_back(std::move(next));
       runs.push_back(std::move(other));
@@ -180,6 +195,7 @@ void Checker::explore(Machine start, bool joins) {
     return;
   }
   KnownStates known(joins);
+  Forks forks;
   known.add(std::move(start), 0, states);
   while (!states.empty()) {
     State state = std::move(states.front());
@@ -191,7 +207,7 @@ void Checker::explore(Machine start, bool joins) {
     state.machine.setSteps(report.steps);
     if (!finish(state.machine))
       break;
-    addTiles(state, known, states);
+    addTiles(state, known, forks, states);
     if (hasEnded())
       break;
   }

@@ -61,26 +61,18 @@ bool Machine::agree(ArrayRef<int64_t> outcomes) {
 /// Whether a step is the same for all numbers: which way it goes, or which
 /// places it is about.
 bool Machine::agreeOn(Warp &warp, const Step &step) {
-  auto valueOf = [&](Slot slot, size_t index) {
-    auto varied = warp.varied.find(slot);
-    return varied == warp.varied.end() ? warp.values[slot]
-                                       : varied->second[index];
-  };
-  std::vector<int64_t> outcomes(choices.size());
-  auto isVaried = [&](Slot slot) { return warp.varied.count(slot) != 0; };
   switch (step.code) {
   case Code::Compute:
+  case Code::Count:
   case Code::Copy:
     return true;
-  case Code::Test:
-    if (llvm::none_of(step.args, isVaried) || isVaried(step.args[2]))
-      break;
-    for (size_t index = 0; index < choices.size(); ++index) {
-      int64_t a = valueOf(step.args[0], index),
-              b = valueOf(step.args[1], index);
-      outcomes[index] = step.flag ? uint32_t(a) < uint32_t(b) : a < b;
-    }
-    return agree(outcomes);
+  case Code::Branch: {
+    auto varied = warp.varied.find(step.args[0]);
+    if (varied == warp.varied.end())
+      return true;
+    return agree(llvm::map_to_vector(
+        varied->second, [](int64_t value) { return int64_t(value != 0); }));
+  }
   default:
     break;
   }
@@ -88,7 +80,10 @@ bool Machine::agreeOn(Warp &warp, const Step &step) {
     auto varied = warp.varied.find(slot);
     return varied == warp.varied.end() || agree(varied->second);
   };
-  if (!llvm::all_of(step.args, agreeOnSlot) || !agreeOnSlot(step.index))
+  // What is written matters where it is read.
+  bool isStore = step.code == Code::Access || step.code == Code::Fill;
+  if ((!isStore && !llvm::all_of(step.args, agreeOnSlot)) ||
+      !agreeOnSlot(step.index))
     return false;
   if (step.touchesMemory())
     for (uint32_t access = step.first; access < step.last; ++access)
@@ -109,6 +104,14 @@ void Machine::keep(const std::vector<bool> &kept) {
   };
   filter(choices);
   tiles[openTile] = choices.front();
+  for (auto &[place, word] : words) {
+    if (word.varied.empty())
+      continue;
+    filter(word.varied);
+    word.value = word.varied.front();
+    if (llvm::all_equal(word.varied))
+      word.varied.clear();
+  }
   for (Warp &warp : warps)
     for (auto slot = warp.varied.begin(); slot != warp.varied.end();) {
       filter(slot->second);

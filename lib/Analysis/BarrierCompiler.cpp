@@ -375,6 +375,9 @@ void Compiler::computeLiveness() {
       }
     }
   }
+  for (llvm::BitVector &values : live)
+    for (auto [slot, value] : program.constants)
+      values.reset(slot);
 }
 
 std::optional<UnsupportedOp> barriers::compileProgram(gpu::GPUFuncOp kernel,

@@ -35,9 +35,13 @@ Step &Compiler::emit(Code code, Operation *op) {
 void Compiler::copyAll(Operation *op, ValueRange from, ValueRange to) {
   SmallVector<std::pair<Slot, Slot>> copies;
   for (auto [source, target] : llvm::zip(from, to))
-    if (isDemanded(target))
+    if (isDemanded(target) && source != target)
       copies.push_back({slotOf(source), slotOf(target)});
-  if (copies.size() > 1) {
+  bool overlaps = llvm::any_of(copies, [&](const auto &set) {
+    return llvm::any_of(
+        copies, [&](const auto &taken) { return taken.first == set.second; });
+  });
+  if (overlaps) {
     for (auto &[source, target] : copies) {
       Slot temporary = newTemporary();
       Step &step = emit(Code::Copy, op);
@@ -130,23 +134,12 @@ void Compiler::emitScalar(Operation *op) {
     return launch(LaunchNumber::Warpgroup, 0);
   if (isa<InFlightType>(op->getResult(0).getType())) {
     // Registers of which nothing is pending.
-    Step &step = emit(Code::Compute, op);
-    step.dst = dst;
-    step.compute = [](const RegionNumber *, RegionNumber &result) {
-      result.integer = 0;
-      return true;
-    };
+    program.constants.push_back({dst, 0});
     return;
   }
   APInt constant;
   if (matchPattern(op->getResult(0), m_ConstantInt(&constant))) {
-    int64_t value = constant.getSExtValue();
-    Step &step = emit(Code::Compute, op);
-    step.dst = dst;
-    step.compute = [=](const RegionNumber *, RegionNumber &result) {
-      result.integer = value;
-      return true;
-    };
+    program.constants.push_back({dst, constant.getSExtValue()});
     return;
   }
   bool isInteger = llvm::all_of(op->getOperandTypes(),
@@ -168,25 +161,57 @@ void Compiler::emitScalar(Operation *op) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
+/// How often a loop goes around.
+static Arithmetic countTrips(bool isUnsigned) {
+  return [=](const RegionNumber *x, RegionNumber &result) {
+    int64_t first = x[0].integer, last = x[1].integer, by = x[2].integer;
+    if (isUnsigned) {
+      first = uint32_t(first);
+      last = uint32_t(last);
+    }
+    if (by <= 0)
+      return false;
+    result.integer =
+        first < last ? int64_t(llvm::divideCeil(last - first, by)) : 0;
+    return true;
+  };
+}
+
+/// Counts down, so that loops that have as many trips left are in one state,
+/// however many there were.
 void Compiler::emitFor(scf::ForOp op) {
-  // The induction variable decides, whether or not something else needs it.
-  Slot iv = isDemanded(op.getInductionVar()) ? slotOf(op.getInductionVar())
-                                             : newTemporary();
-  Step &start = emit(Code::Copy, op);
-  start.dst = iv;
-  start.args = {slotOf(op.getLowerBound())};
+  Slot left = newTemporary();
+  Step &count = emit(Code::Count, op);
+  count.dst = left;
+  count.args = {slotOf(op.getLowerBound()), slotOf(op.getUpperBound()),
+                slotOf(op.getStep())};
+  count.compute = countTrips(op.getUnsignedCmp());
+  bool needsNumber = isDemanded(op.getInductionVar());
+  Slot iv = slotOf(op.getInductionVar());
+  if (needsNumber) {
+    Step &start = emit(Code::Copy, op);
+    start.dst = iv;
+    start.args = {slotOf(op.getLowerBound())};
+  }
   copyAll(op, op.getInitArgs(), op.getRegionIterArgs());
   uint32_t head = here();
-  Step &test = emit(Code::Test, op);
-  test.args = {iv, slotOf(op.getUpperBound()), slotOf(op.getStep())};
-  test.flag = op.getUnsignedCmp();
+  emit(Code::Branch, op).args = {left};
   emitBlock(*op.getBody());
   copyAll(op, op.getYieldedValues(), op.getRegionIterArgs());
+  if (needsNumber) {
+    Step &next = emit(Code::Compute, op);
+    next.dst = iv;
+    next.args = {iv, slotOf(op.getStep())};
+    next.compute = [](const RegionNumber *x, RegionNumber &result) {
+      result.integer = x[0].integer + x[1].integer;
+      return true;
+    };
+  }
   Step &next = emit(Code::Compute, op);
-  next.dst = iv;
-  next.args = {iv, slotOf(op.getStep())};
+  next.dst = left;
+  next.args = {left};
   next.compute = [](const RegionNumber *x, RegionNumber &result) {
-    result.integer = x[0].integer + x[1].integer;
+    result.integer = x[0].integer - 1;
     return true;
   };
   emit(Code::Jump, op).target = head;

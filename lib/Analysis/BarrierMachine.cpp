@@ -27,6 +27,8 @@ Machine::Machine(const Program &program, OrderProfile profile)
       warp.inPartition = local - program.firstWarps[warp.partition];
       warp.values.resize(program.numSlots);
       warp.known.resize(program.numSlots);
+      for (auto [slot, value] : program.constants)
+        set(warp, slot, value);
     }
   for (auto [index, barrier] : llvm::enumerate(barriers))
     if (index == barriers.size() - 1 || index % perCta >= program.numBarriers)
@@ -352,14 +354,14 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
       return false;
     next = a ? next : step.target;
     break;
-  case Code::Test:
+  case Code::Count:
     if (!get(warp, step.args[0], a, "the lower bound") ||
         !get(warp, step.args[1], b, "the upper bound") ||
         !get(warp, step.args[2], by, "the step"))
       return false;
     if (by <= 0)
       fail(warp.pc, "its step is not positive");
-    next = (step.flag ? uint32_t(a) < uint32_t(b) : a < b) ? next : step.target;
+    compute(warp, step);
     break;
   case Code::Elect:
     a = step.value ? warp.local : warp.inPartition;

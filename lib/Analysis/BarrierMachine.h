@@ -102,6 +102,8 @@ struct Warp {
 /// A word of shared memory that hands a number over.
 struct Word {
   int64_t value = 0;
+  /// Values that differ between the numbers that the last tile may have.
+  std::vector<int64_t> varied;
   /// How often it was read, and how often the one before it was in its life;
   /// -1: not known yet.
   int64_t reads = 0, expected = -1;
@@ -215,7 +217,7 @@ private:
   void closeGroup(Warp &warp, unsigned engine);
   void await(Warp &warp, const Step &step);
   void readWord(Warp &warp, const Step &step);
-  void writeWord(uint8_t cta, int64_t base, int64_t value, uint32_t step);
+  void writeWord(const Warp &warp, uint8_t cta, int64_t base, Slot value);
   bool findBase(Warp &warp, const AccessInfo &info, int64_t &base);
   void forget(uint32_t event);
 

@@ -28,7 +28,7 @@ enum class Code : uint8_t {
   Join,      ///< dst = the later group of args[0] and args[1]
   Jump,      ///< to `target`
   Branch,    ///< to `target` if args[0] is zero
-  Test,      ///< to `target` unless args[0] < args[1]; args[2] is the step
+  Count,     ///< dst = trips from args[0] to args[1] in steps of args[2]
   Elect,     ///< to `target` unless this warp holds the elected thread
   Leader,    ///< to `target` unless this CTA is the cluster's first
   Partition, ///< to the target of the warp's partition
@@ -167,9 +167,12 @@ struct Program {
   SmallVector<int64_t> firstWarps;
   int64_t cluster = 1;
   std::array<int64_t, 3> grid = {0, 0, 0};
+  /// Values that are the same everywhere, which no step sets.
+  SmallVector<std::pair<Slot, int64_t>> constants;
   /// Arguments that something depends on, of which no value is known.
   SmallVector<std::pair<Slot, unsigned>> arguments;
-  /// For each step the values that steps from there on may take; the bit behind
+  /// For each step the values that steps from there on may take, but for the
+  /// constants; the bit behind
   /// them says whether one of these steps takes a next tile, and those behind
   /// it whether one touches the bytes of each ring other than through the ring.
   std::vector<llvm::BitVector> live;

@@ -217,60 +217,104 @@ void Compiler::findTileLoops() {
 
 namespace {
 
-/// Numbers of values in one CTA, from those that are given.
+/// Numbers of values in one CTA, from those that are given. How a value is
+/// computed is looked up once, for all CTAs and tiles.
 class Numbers {
 public:
-  Numbers(const Program &program, std::array<int64_t, 3> block)
-      : program(program), block(block) {}
-  void set(Value value, int64_t number) { known[value] = number; }
-  std::optional<int64_t> get(Value value);
+  explicit Numbers(const Program &program) : program(program) {}
+  /// Forgets all numbers, and takes another CTA.
+  void start(std::array<int64_t, 3> first) {
+    block = first;
+    ++round;
+  }
+  void set(Value value, int64_t number) { settle(find(value), number); }
+  std::optional<int64_t> get(Value value) { return get(find(value)); }
 
 private:
-  std::optional<int64_t> compute(Value value);
+  struct Node {
+    Value value;
+    /// A constant, or a number of the launch.
+    std::function<int64_t()> leaf;
+    Arithmetic compute;
+    SmallVector<unsigned, 3> operands;
+    uint64_t round = 0;
+    std::optional<int64_t> number;
+  };
+
+  unsigned find(Value value);
+  void describe(Node &node);
+  std::optional<int64_t> get(unsigned index);
+  void settle(unsigned index, std::optional<int64_t> number) {
+    nodes[index].round = round;
+    nodes[index].number = number;
+  }
 
   const Program &program;
-  std::array<int64_t, 3> block;
-  llvm::DenseMap<Value, std::optional<int64_t>> known;
+  std::array<int64_t, 3> block = {0, 0, 0};
+  uint64_t round = 1;
+  llvm::DenseMap<Value, unsigned> places;
+  std::vector<Node> nodes;
 };
 
 } // namespace
 
-std::optional<int64_t> Numbers::get(Value value) {
-  if (auto found = known.find(value); found != known.end())
+unsigned Numbers::find(Value value) {
+  if (auto found = places.find(value); found != places.end())
     return found->second;
-  std::optional<int64_t> number = compute(value);
-  known[value] = number;
-  return number;
+  Node node;
+  node.value = value;
+  describe(node);
+  places[value] = nodes.size();
+  nodes.push_back(std::move(node));
+  return nodes.size() - 1;
 }
 
-std::optional<int64_t> Numbers::compute(Value value) {
-  Operation *def = value.getDefiningOp();
+void Numbers::describe(Node &node) {
+  Operation *def = node.value.getDefiningOp();
   if (!def || def->getNumResults() != 1 || def->getNumRegions() != 0)
-    return std::nullopt;
+    return;
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  if (auto id = dyn_cast<gpu::BlockIdOp>(def))
-    return block[unsigned(id.getDimension())];
-  if (auto id = dyn_cast<gpu::GridDimOp>(def))
-    return program.grid[unsigned(id.getDimension())];
-  if (isa<gpu::ClusterBlockIdOp>(def))
-    return block[0] % program.cluster;
-  if (def->getNumOperands() == 0 || def->getNumOperands() > 3)
-    return std::nullopt;
-  RegionNumber operands[3], result;
-  for (auto [index, operand] : llvm::enumerate(def->getOperands())) {
-    if (!operand.getType().isIntOrIndex())
-      return std::nullopt;
-    std::optional<int64_t> number = get(operand);
-    if (!number)
-      return std::nullopt;
-    operands[index].integer = *number;
+  if (matchPattern(node.value, m_ConstantInt(&constant))) {
+    node.leaf = [number = constant.getSExtValue()] { return number; };
+  } else if (auto id = dyn_cast<gpu::BlockIdOp>(def)) {
+    node.leaf = [this, dim = unsigned(id.getDimension())] {
+      return block[dim];
+    };
+  } else if (auto id = dyn_cast<gpu::GridDimOp>(def)) {
+    node.leaf = [this, dim = unsigned(id.getDimension())] {
+      return program.grid[dim];
+    };
+  } else if (isa<gpu::ClusterBlockIdOp>(def)) {
+    node.leaf = [this] { return block[0] % program.cluster; };
+  } else if (def->getNumOperands() != 0 && def->getNumOperands() <= 3 &&
+             llvm::all_of(def->getOperandTypes(),
+                          [](Type type) { return type.isIntOrIndex(); })) {
+    node.compute = getArithmetic(def);
+    for (Value operand : def->getOperands())
+      node.operands.push_back(find(operand));
   }
-  Arithmetic compute = getArithmetic(def);
-  if (!compute || !compute(operands, result))
-    return std::nullopt;
-  return result.integer;
+}
+
+std::optional<int64_t> Numbers::get(unsigned index) {
+  if (nodes[index].round == round)
+    return nodes[index].number;
+  // What computes it stays unknown until all that it takes is known.
+  settle(index, std::nullopt);
+  const Node &node = nodes[index];
+  if (node.leaf) {
+    settle(index, node.leaf());
+  } else if (node.compute) {
+    RegionNumber operands[3], result;
+    for (auto [place, operand] : llvm::enumerate(node.operands)) {
+      std::optional<int64_t> number = get(operand);
+      if (!number)
+        return std::nullopt;
+      operands[place].integer = *number;
+    }
+    if (node.compute(operands, result))
+      settle(index, result.integer);
+  }
+  return nodes[index].number;
 }
 
 /// True for what stands for the tile: its value, and in the body of a while
@@ -359,8 +403,9 @@ void Compiler::enumerateTiles(Operation *op,
   Value tile = tileValues.lookup(op);
   if (auto loop = dyn_cast<scf::WhileOp>(op)) {
     Value condition = loop.getConditionOp().getCondition();
+    Numbers values(program);
     for (int64_t number = 0; numbers.size() <= kMostTiles; ++number) {
-      Numbers values(program, {0, 0, 0});
+      values.start({0, 0, 0});
       values.set(tile, number);
       std::optional<int64_t> goesOn = values.get(condition);
       if (!goesOn)
@@ -372,17 +417,18 @@ void Compiler::enumerateTiles(Operation *op,
     return;
   }
   auto loop = cast<scf::ForOp>(op);
+  Numbers values(program);
   for (int64_t block = 0; block < program.grid[0]; block += program.cluster) {
-    Numbers values(program, {block, 0, 0});
+    values.start({block, 0, 0});
     auto first = values.get(loop.getLowerBound()),
          last = values.get(loop.getUpperBound()),
          step = values.get(loop.getStep());
     if (!first || !last || !step || *step <= 0)
       return fail(op, "how many tiles there are is not known");
     for (int64_t i = *first; i < *last; i += *step) {
-      Numbers body(program, {block, 0, 0});
-      body.set(loop.getInductionVar(), i);
-      std::optional<int64_t> number = body.get(tile);
+      values.start({block, 0, 0});
+      values.set(loop.getInductionVar(), i);
+      std::optional<int64_t> number = values.get(tile);
       if (!number)
         return fail(op, "the number of a tile is not known");
       // No tile is walked twice.
@@ -415,10 +461,11 @@ void Compiler::classifyTiles() {
         keys.push_back(key);
     }
   std::map<std::vector<int64_t>, int64_t> kinds;
+  Numbers values(program);
   for (int64_t number : numbers) {
     std::vector<int64_t> key;
     for (int64_t rank = 0; rank < program.cluster; ++rank) {
-      Numbers values(program, {rank, 0, 0});
+      values.start({rank, 0, 0});
       for (auto &[loop, tile] : tileValues)
         setTile(values, loop, tile, number);
       for (const TileKey &of : keys) {
@@ -443,6 +490,7 @@ void Compiler::classifyBlocks() {
                         [&](const auto &tile) { return tile.second == value; });
   };
   llvm::DenseSet<Value> seen;
+  Numbers start(program);
   for (auto &[op, root] : roots) {
     bool isInTile = llvm::any_of(tileValues, [op = op](const auto &tile) {
       return tile.first->isAncestor(op);
@@ -455,8 +503,7 @@ void Compiler::classifyBlocks() {
       if (!seen.insert(value).second || !reaches(value, isBlockNumber, isTile))
         continue;
       Operation *def = value.getDefiningOp();
-      if (def && def->getNumRegions() == 0 &&
-          Numbers(program, {0, 0, 0}).get(value)) {
+      if (def && def->getNumRegions() == 0 && start.get(value)) {
         keys.push_back(value);
         continue;
       }
@@ -471,13 +518,14 @@ void Compiler::classifyBlocks() {
                                 "not say how many there are");
   std::map<std::vector<int64_t>, std::array<int64_t, 3>> kinds;
   std::array<int64_t, 3> block;
+  Numbers values(program);
   for (block[2] = 0; block[2] < program.grid[2]; ++block[2])
     for (block[1] = 0; block[1] < program.grid[1]; ++block[1])
       for (block[0] = 0; block[0] < program.grid[0];
            block[0] += program.cluster) {
         std::vector<int64_t> key;
         for (int64_t rank = 0; rank < program.cluster; ++rank) {
-          Numbers values(program, {block[0] + rank, block[1], block[2]});
+          values.start({block[0] + rank, block[1], block[2]});
           for (Value value : keys)
             key.push_back(values.get(value).value_or(INT64_MIN));
         }

@@ -50,7 +50,18 @@ public:
         return false;
     return true;
   }
+  /// True if all of it is in the other one.
+  bool isWithin(const EventSet &other) const {
+    for (size_t i = 0; i < words.size(); ++i)
+      if (words[i] & ~(i < other.words.size() ? other.words[i] : 0))
+        return false;
+    return true;
+  }
   void clear() { words.clear(); }
+  llvm::ArrayRef<uint64_t> getWords() const { return words; }
+  void setWords(llvm::ArrayRef<uint64_t> from) {
+    words.assign(from.begin(), from.end());
+  }
 
 private:
   llvm::SmallVector<uint64_t, 6> words;

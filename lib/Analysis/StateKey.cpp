@@ -44,6 +44,7 @@ void StateKey::dropWords() {
     if (word.reads == word.expected) {
       word.isKnown = false;
       word.value = 0;
+      word.varied.clear();
     }
 }
 
@@ -129,9 +130,9 @@ int64_t StateKey::turnParity(uint32_t ring, int64_t slot,
   return (position + 2 * depth - turns[ring]) % (2 * depth) / depth;
 }
 
-int64_t StateKey::turnValue(const Warp &warp, unsigned slot) const {
+int64_t StateKey::turnValue(const Warp &warp, unsigned slot,
+                            int64_t value) const {
   const RingUse &use = m.program->ringUses[slot];
-  int64_t value = warp.values[slot];
   if (ArrayRef<Decision> decisions = m.program->decisions[slot];
       use.kind == RingUse::None && !decisions.empty()) {
     int64_t outcomes = 0;
@@ -147,7 +148,8 @@ int64_t StateKey::turnValue(const Warp &warp, unsigned slot) const {
   int64_t cursor = use.kind == RingUse::Cursor ? value : 0;
   if (use.kind == RingUse::Parity) {
     // The cursor that it was taken from is still there, as a rule.
-    bool isThere = use.cursor != kNoSlot && warp.known[use.cursor];
+    bool isThere = use.cursor != kNoSlot && warp.known[use.cursor] &&
+                   !warp.varied.count(use.cursor);
     if (isThere)
       cursor = warp.values[use.cursor];
     if (!isThere || (cursor >> kParityShift & 1) != value)
@@ -246,13 +248,47 @@ AccessKey StateKey::describe(const Access &access) const {
           groupOf.lookup(access.event)};
 }
 
-/// Who knows an event.
-llvm::BitVector StateKey::knowersOf(uint32_t event) const {
-  llvm::BitVector knowers(sets.size());
-  for (auto [index, set] : llvm::enumerate(sets))
-    if (set->test(event))
-      knowers.set(index);
-  return knowers;
+/// Exchanges the rows and the columns of 64 words, halves first.
+static void transpose(std::array<uint64_t, 64> &rows) {
+  uint64_t mask = 0xffffffff;
+  for (unsigned width = 32; width != 0; width /= 2, mask ^= mask << width)
+    for (unsigned row = 0; row < 64; row = ((row | width) + 1) & ~width) {
+      uint64_t moved = ((rows[row] >> width) ^ rows[row | width]) & mask;
+      rows[row] ^= moved << width;
+      rows[row | width] ^= moved;
+    }
+}
+
+/// From what each set knows to who knows each event, all at once.
+void StateKey::transposeSets() {
+  size_t eventWords = 0;
+  for (const EventSet *set : sets)
+    eventWords = std::max(eventWords, set->getWords().size());
+  knowerWords = llvm::divideCeil(sets.size(), 64);
+  knowers.assign(64 * eventWords * knowerWords, 0);
+  for (size_t event = 0; event < eventWords; ++event)
+    for (size_t block = 0; block < knowerWords; ++block) {
+      std::array<uint64_t, 64> rows = {};
+      uint64_t any = 0;
+      for (size_t i = 64 * block; i < std::min(sets.size(), 64 * block + 64);
+           ++i)
+        if (event < sets[i]->getWords().size())
+          any |= rows[i % 64] = sets[i]->getWords()[event];
+      if (any == 0)
+        continue;
+      transpose(rows);
+      for (size_t i = 0; i < 64; ++i)
+        knowers[(64 * event + i) * knowerWords + block] = rows[i];
+    }
+}
+
+/// Who knew an event when the sets were transposed.
+EventSet StateKey::knowersOf(uint32_t event) const {
+  EventSet result;
+  if (event * knowerWords < knowers.size())
+    result.setWords(
+        ArrayRef<uint64_t>(knowers).slice(event * knowerWords, knowerWords));
+  return result;
 }
 
 /// Two accesses that are the same are as one of which is known what is known of
@@ -262,14 +298,13 @@ void StateKey::addAccesses() {
     const Access &access = m.accesses[i];
     auto [found, isNew] = summary.accesses.try_emplace(describe(access));
     StateSummary::Known &known = found->second;
-    llvm::BitVector knowers = knowersOf(access.event);
     if (isNew) {
       known.access = access;
-      known.knowers = std::move(knowers);
+      known.knowers = knowersOf(access.event);
       ++i;
       continue;
     }
-    known.knowers &= knowers;
+    known.knowers.intersect(knowersOf(access.event));
     setKnowers(known.access.event, known.knowers);
     m.forget(access.event);
     m.accesses[i] = m.accesses.back();
@@ -292,7 +327,10 @@ void StateKey::addBarriers() {
     add(barrier.tx);
     // The first phases are special: nothing comes before them.
     add(std::min<int64_t>(barrier.phase, 2));
-    add((barrier.phase + barrierParity[number]) % 2);
+    // Nobody asks for the parity of a barrier of warps.
+    bool isCounted = number != m.barriers.size() - 1 &&
+                     number % m.perCta < m.program->numBarriers;
+    add(isCounted ? (barrier.phase + barrierParity[number]) % 2 : 0);
     this->number(barrier.initEvent);
     this->number(barrier.complete[0]);
     this->number(barrier.complete[1]);
@@ -317,6 +355,14 @@ void StateKey::addBarriers() {
   }
 }
 
+/// In place of a value, one of each kind of the last tile.
+void StateKey::addVaried(ArrayRef<int64_t> values) {
+  add(INT64_MIN);
+  summary.kinds.resize(values.size());
+  for (auto [kind, value] : llvm::zip(summary.kinds, values))
+    kind.push_back(value);
+}
+
 void StateKey::addWarp(const Warp &warp) {
   add(warp.state);
   add(warp.pc);
@@ -330,12 +376,19 @@ void StateKey::addWarp(const Warp &warp) {
     if (!warp.known[slot])
       continue;
     bool isGroup = m.program->groupSlots.test(slot);
-    int64_t value = turnValue(warp, slot);
-    // Groups are told apart by how many came after; those that are complete
-    // are all the same.
-    if (isGroup)
-      value = std::min<int64_t>(warp.closed[1] - value, warp.groups[1].size());
-    add(value);
+    auto turn = [&](int64_t number) {
+      int64_t value = turnValue(warp, slot, number);
+      // Groups are told apart by how many came after; those that are complete
+      // are all the same.
+      return isGroup ? std::min<int64_t>(warp.closed[1] - value,
+                                         warp.groups[1].size())
+                     : value;
+    };
+    auto varied = warp.varied.find(slot);
+    if (varied == warp.varied.end())
+      add(turn(warp.values[slot]));
+    else
+      addVaried(llvm::map_to_vector(varied->second, turn));
   }
   for (unsigned engine = 0; engine < kGroupEngines; ++engine)
     add(warp.groups[engine].size());
@@ -383,7 +436,10 @@ void StateKey::addWords() {
   for (auto &[place, word] : words) {
     add(place.second);
     add(word->isKnown);
-    add(word->value);
+    if (word->varied.empty())
+      add(word->value);
+    else
+      addVaried(word->varied);
     add(word->expected < 0 ? -1 : word->expected - word->reads);
   }
 }
@@ -395,6 +451,7 @@ const StateSummary &StateKey::summarise() {
   turnRings();
   orderBarriers();
   collectSets();
+  transposeSets();
   findGroups();
   addAccesses();
   addBarriers();
@@ -411,12 +468,17 @@ const StateSummary &StateKey::summarise() {
   }
   // Tiles that somebody has not come to yet.
   for (size_t i = last; i < m.tiles.size(); ++i)
-    add(m.tiles[i]);
+    if (i == m.openTile && !m.choices.empty())
+      addVaried(m.choices);
+    else
+      add(m.tiles[i]);
   if (m.program->dealsTiles)
     add(m.tiles.size() - m.dealt);
   addWords();
   for (uint32_t event : others)
     summary.others.push_back(knowersOf(event));
+  llvm::sort(summary.kinds);
+  summary.kinds.erase(llvm::unique(summary.kinds), summary.kinds.end());
   return summary;
 }
 
@@ -426,11 +488,9 @@ const StateSummary &StateKey::summarise() {
 
 bool StateSummary::join(const StateSummary &other) {
   bool changes = false;
-  auto meet = [&](llvm::BitVector &knowers, const llvm::BitVector &more) {
-    llvm::BitVector both = knowers;
-    both &= more;
-    changes |= both != knowers;
-    knowers = std::move(both);
+  auto meet = [&](EventSet &knowers, const EventSet &more) {
+    changes |= !knowers.isWithin(more);
+    knowers.intersect(more);
   };
   for (auto [event, more] : llvm::zip_equal(others, other.others))
     meet(event, more);
@@ -443,22 +503,37 @@ bool StateSummary::join(const StateSummary &other) {
   return changes;
 }
 
+bool StateSummary::standsFor(const StateSummary &other) const {
+  if (!std::includes(kinds.begin(), kinds.end(), other.kinds.begin(),
+                     other.kinds.end()))
+    return false;
+  for (auto [own, more] : llvm::zip_equal(others, other.others))
+    if (!own.isWithin(more))
+      return false;
+  return llvm::all_of(other.accesses, [&](const auto &access) {
+    auto own = accesses.find(access.first);
+    return own != accesses.end() &&
+           own->second.knowers.isWithin(access.second.knowers);
+  });
+}
+
 std::string StateSummary::getText() const {
   std::string text = places;
-  auto addKnowers = [&](const llvm::BitVector &knowers) {
-    for (uintptr_t word : knowers.getData())
-      text.append(reinterpret_cast<const char *>(&word), sizeof(word));
+  auto addKnowers = [&](const EventSet &knowers) {
+    ArrayRef<uint64_t> words = knowers.getWords();
+    text.append(reinterpret_cast<const char *>(words.data()),
+                words.size() * sizeof(uint64_t));
   };
   for (const auto &[key, known] : accesses) {
     text.append(reinterpret_cast<const char *>(key.data()), sizeof(key));
     addKnowers(known.knowers);
   }
-  for (const llvm::BitVector &knowers : others)
+  for (const EventSet &knowers : others)
     addKnowers(knowers);
   return text;
 }
 
-void StateKey::setKnowers(uint32_t event, const llvm::BitVector &knowers) {
+void StateKey::setKnowers(uint32_t event, const EventSet &knowers) {
   for (auto [index, set] : llvm::enumerate(sets))
     if (knowers.test(index))
       set->set(event);
@@ -468,12 +543,15 @@ void StateKey::setKnowers(uint32_t event, const llvm::BitVector &knowers) {
 
 /// The state of the machine may be any that the summary stands for.
 void StateKey::weaken(const StateSummary &joined) {
-  for (auto [event, knowers] : llvm::zip_equal(others, joined.others))
-    setKnowers(event, knowers);
+  for (auto [event, own, knowers] :
+       llvm::zip_equal(others, summary.others, joined.others))
+    if (!own.isWithin(knowers))
+      setKnowers(event, knowers);
   for (const auto &[key, known] : joined.accesses) {
     auto own = summary.accesses.find(key);
     if (own != summary.accesses.end()) {
-      setKnowers(own->second.access.event, known.knowers);
+      if (!own->second.knowers.isWithin(known.knowers))
+        setKnowers(own->second.access.event, known.knowers);
       continue;
     }
     Access access = known.access;

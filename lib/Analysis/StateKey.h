@@ -20,15 +20,22 @@ using AccessKey = std::array<int64_t, 9>;
 struct StateSummary {
   struct Known {
     Access access;
-    /// A bit for each set of events.
-    llvm::BitVector knowers;
+    /// The numbers of the sets of events that it is in.
+    EventSet knowers;
   };
   /// Places in the program, values, what barriers have counted.
   std::string places;
   std::map<AccessKey, Known> accesses;
   /// Of other events, who knows each.
-  std::vector<llvm::BitVector> others;
+  std::vector<EventSet> others;
+  /// Where the last tile may be one of several kinds, what each of them makes
+  /// of the values and words that tell them apart, in order.
+  std::vector<std::vector<int64_t>> kinds;
 
+  /// True if what is right from this state on is right from the other one on,
+  /// which has the same places: it knows no less, and each of its kinds is one
+  /// of this state's.
+  bool standsFor(const StateSummary &other) const;
   /// Stands for a state of the same places as well; false if it did before.
   bool join(const StateSummary &other);
   std::string getText() const;
@@ -51,13 +58,15 @@ private:
   bool sharesWork(uint32_t step) const;
   int64_t bytesOf(const Access &access) const;
   AccessKey describe(const Access &access) const;
-  llvm::BitVector knowersOf(uint32_t event) const;
-  void setKnowers(uint32_t event, const llvm::BitVector &knowers);
+  void transposeSets();
+  EventSet knowersOf(uint32_t event) const;
+  void setKnowers(uint32_t event, const EventSet &knowers);
   void findGroups();
   void collectSets();
   void addAccesses();
   void addBarriers();
   void addWarp(const Warp &warp);
+  void addVaried(ArrayRef<int64_t> values);
   void add(int64_t value) {
     summary.places.append(reinterpret_cast<const char *>(&value),
                           sizeof(value));
@@ -73,7 +82,7 @@ private:
   int64_t turnSlot(uint32_t ring, int64_t slot) const;
   int64_t turnSlotOn(uint32_t ring, int64_t slot) const;
   int64_t turnParity(uint32_t ring, int64_t slot, int64_t parity) const;
-  int64_t turnValue(const Warp &warp, unsigned slot) const;
+  int64_t turnValue(const Warp &warp, unsigned slot, int64_t value) const;
   int64_t turnBase(const Access &access) const;
   void orderBarriers();
   void addWords();
@@ -87,6 +96,10 @@ private:
   std::vector<uint32_t> barrierOrder, barrierPlace;
   std::vector<uint8_t> barrierParity;
   SmallVector<EventSet *> sets;
+  /// Of each event which sets it is in, `knowerWords` words of it behind each
+  /// other.
+  std::vector<uint64_t> knowers;
+  size_t knowerWords = 0;
   /// The events that are no accesses, in an order that follows from what they
   /// are.
   std::vector<uint32_t> others;

@@ -16,6 +16,33 @@ gpu.module @kernels {
 
 // -----
 
+// What was in the word before does not matter.
+
+gpu.module @kernels {
+  gpu.func @overwritten(%p: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<4xi32, #attn.rows, shared>
+    %n = llvm.load %p : !llvm.ptr<1> -> i32
+    attn.elect {
+      attn.scalar_store %c1, %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
+      attn.scalar_store %n, %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
+    }
+    gpu.barrier
+    %v = attn.scalar_load %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
+    %is = arith.cmpi eq, %v, %c0 : i32
+    // expected-warning @below {{cannot be checked: the condition does not follow from}}
+    scf.if %is {
+      attn.elect {
+        attn.scalar_store %c1, %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @kernels {
   // expected-warning @below {{cannot be checked: it depends on the value of argument 0}}
   gpu.func @bound(%n: i32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
