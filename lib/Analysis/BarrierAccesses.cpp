@@ -137,6 +137,8 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
 bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
   const Footprint &footprint = info.footprint;
   base = footprint.getStart();
+  if (program->teams > 1)
+    base += (warp.partition + info.teamsOn) * program->teamBytes;
   if (footprint.slotBytes == 0)
     return true;
   int64_t slot = 0;

@@ -220,7 +220,7 @@ void Checker::exploreAll(bool joins) {
     start.setLimit(options.limit);
     start.setSteps(report.steps);
     start.setBlock(block);
-    report.warps = start.countWarps();
+    report.warps = program.countRealWarps();
     explore(std::move(start), joins);
     if (hasEnded())
       break;

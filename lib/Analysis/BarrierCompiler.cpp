@@ -32,7 +32,7 @@ static bool isSynchronisation(Operation *op) {
   return isa<MBarrierInitOp, MBarrierInvalOp, MBarrierFenceInitOp,
              MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
              NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
-             ClusterBarrierOp, gpu::BarrierOp, Tcgen05FenceOp,
+             ClusterBarrierOp, gpu::BarrierOp, Tcgen05FenceOp, TeamBarrierOp,
              CommitOpInterface, TmemReserveOp, TmemDeallocOp>(op);
 }
 
@@ -104,6 +104,11 @@ std::optional<UnsupportedOp> Compiler::findEvents() {
     if (isControlFlow(op))
       return WalkResult::advance();
     if (isEvent(op)) {
+      if (program.teams > 1 && !isKnownOfTeams(op)) {
+        unsupported =
+            UnsupportedOp{op, "what it does in a kernel of teams is not known"};
+        return WalkResult::interrupt();
+      }
       require(op);
       return WalkResult::advance();
     }
@@ -258,6 +263,7 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
     else if (auto warps =
                  kernel->getAttrOfType<DenseI64ArrayAttr>("attn.warps"))
       program.warps = warps[0] * warps[1];
+    readTeams();
   }
   if (program.warps < 1 || program.warps > 32)
     return UnsupportedOp{kernel, "the number of its warps is not known"};
@@ -396,6 +402,8 @@ std::optional<UnsupportedOp> Compiler::run() {
   if (auto unsupported = findEvents())
     return unsupported;
   findTileLoops();
+  if (program.teams > 1 && program.hasTiles)
+    fail(program.kernel, "its teams walk tiles");
   if (unsupportedOp)
     return unsupportedOp;
   emitBlock(program.kernel.getBody().front());

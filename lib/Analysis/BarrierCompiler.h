@@ -16,6 +16,17 @@ public:
   std::optional<UnsupportedOp> run();
 
 private:
+  // Loops (BarrierLoops.cpp).
+  Slot emitCount(scf::ForOp op);
+  bool emitBefore(Operation *op, Value value);
+  void emitFor(scf::ForOp op);
+  void emitTileLoop(scf::ForOp op);
+  void emitWhile(scf::WhileOp op);
+
+  // Teams (BarrierTeams.cpp).
+  void readTeams();
+  bool isKnownOfTeams(Operation *op) const;
+
   // What matters (BarrierCompiler.cpp).
   std::optional<UnsupportedOp> readLaunch();
   std::optional<UnsupportedOp> collectMemory();
@@ -30,9 +41,6 @@ private:
   Step &emit(Code code, Operation *op);
   void emitBlock(Block &block);
   void emitOp(Operation *op);
-  void emitFor(scf::ForOp op);
-  void emitTileLoop(scf::ForOp op);
-  void emitWhile(scf::WhileOp op);
   void emitIf(scf::IfOp op);
   void emitRare(RareOp op);
   void emitPartitions(WarpSpecializeOp op);
@@ -46,6 +54,7 @@ private:
   void emitProduct(Operation *op);
   void emitCommit(CommitOpInterface op);
   void emitTensorMemory(Operation *op);
+  void emitTeamTake(TeamTakeOp op);
   void addAccesses(Operation *op, Step &step);
   void useElement(Operation *op, Value index);
   void copyAll(Operation *op, ValueRange from, ValueRange to);
@@ -94,6 +103,10 @@ private:
   llvm::DenseMap<Value, SmallVector<Value, 2>> flow;
   llvm::DenseMap<Value, uint32_t> arrays;
   llvm::DenseMap<Value, Slot> slots;
+  /// How many trips each loop has left.
+  llvm::DenseMap<Operation *, Slot> trips;
+  /// Ops whose steps are taken in front of their place.
+  llvm::DenseSet<Operation *> emittedBefore;
   /// For each loop over tiles the value that stands for the tile.
   llvm::MapVector<Operation *, Value> tileValues;
   /// Ops of which a result is the number of the next tile for everybody.

@@ -75,6 +75,8 @@ void Compiler::emitOp(Operation *op) {
     return;
   }
   if (!needed.contains(op)) {
+    if (emittedBefore.contains(op))
+      return;
     if (llvm::any_of(op->getResults(),
                      [&](Value value) { return isDemanded(value); }))
       emitScalar(op);
@@ -94,6 +96,8 @@ void Compiler::emitOp(Operation *op) {
     return emitCommit(commit);
   if (isa<TmemReserveOp, TmemDeallocOp>(op))
     return emitTensorMemory(op);
+  if (auto take = dyn_cast<TeamTakeOp>(op))
+    return emitTeamTake(take);
   if (isa<ElectOp>(op))
     return emitInSomeThreads(op, Code::Elect);
   if (isa<ClusterLeaderOp>(op))
@@ -132,6 +136,8 @@ void Compiler::emitScalar(Operation *op) {
     return launch(LaunchNumber::Rank, 0);
   if (isa<WarpgroupIndexOp>(op))
     return launch(LaunchNumber::Warpgroup, 0);
+  if (isa<TeamIndexOp>(op))
+    return launch(LaunchNumber::Team, 0);
   if (isa<InFlightType>(op->getResult(0).getType())) {
     // Registers of which nothing is pending.
     program.constants.push_back({dst, 0});
@@ -160,103 +166,6 @@ void Compiler::emitScalar(Operation *op) {
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//
-
-/// How often a loop goes around.
-static Arithmetic countTrips(bool isUnsigned) {
-  return [=](const RegionNumber *x, RegionNumber &result) {
-    int64_t first = x[0].integer, last = x[1].integer, by = x[2].integer;
-    if (isUnsigned) {
-      first = uint32_t(first);
-      last = uint32_t(last);
-    }
-    if (by <= 0)
-      return false;
-    result.integer =
-        first < last ? int64_t(llvm::divideCeil(last - first, by)) : 0;
-    return true;
-  };
-}
-
-/// Counts down, so that loops that have as many trips left are in one state,
-/// however many there were.
-void Compiler::emitFor(scf::ForOp op) {
-  Slot left = newTemporary();
-  Step &count = emit(Code::Count, op);
-  count.dst = left;
-  count.args = {slotOf(op.getLowerBound()), slotOf(op.getUpperBound()),
-                slotOf(op.getStep())};
-  count.compute = countTrips(op.getUnsignedCmp());
-  bool needsNumber = isDemanded(op.getInductionVar());
-  Slot iv = slotOf(op.getInductionVar());
-  if (needsNumber) {
-    Step &start = emit(Code::Copy, op);
-    start.dst = iv;
-    start.args = {slotOf(op.getLowerBound())};
-  }
-  copyAll(op, op.getInitArgs(), op.getRegionIterArgs());
-  uint32_t head = here();
-  emit(Code::Branch, op).args = {left};
-  emitBlock(*op.getBody());
-  copyAll(op, op.getYieldedValues(), op.getRegionIterArgs());
-  if (needsNumber) {
-    Step &next = emit(Code::Compute, op);
-    next.dst = iv;
-    next.args = {iv, slotOf(op.getStep())};
-    next.compute = [](const RegionNumber *x, RegionNumber &result) {
-      result.integer = x[0].integer + x[1].integer;
-      return true;
-    };
-  }
-  Step &next = emit(Code::Compute, op);
-  next.dst = left;
-  next.args = {left};
-  next.compute = [](const RegionNumber *x, RegionNumber &result) {
-    result.integer = x[0].integer - 1;
-    return true;
-  };
-  emit(Code::Jump, op).target = head;
-  program.steps[head].target = here();
-  copyAll(op, op.getRegionIterArgs(), op.getResults());
-}
-
-/// The numbers of the tiles come one after the other, whatever the loop says:
-/// in any order, as many as there are.
-void Compiler::emitTileLoop(scf::ForOp op) {
-  copyAll(op, op.getInitArgs(), op.getRegionIterArgs());
-  uint32_t head = here();
-  Step &tile = emit(Code::Tile, op);
-  tile.value = kNextTile;
-  Value value = tileValues.lookup(op);
-  tile.dst = slotOf(value);
-  for (Operation &inner : *op.getBody())
-    if (value.getDefiningOp() != &inner)
-      emitOp(&inner);
-  copyAll(op, op.getYieldedValues(), op.getRegionIterArgs());
-  emit(Code::Jump, op).target = head;
-  program.steps[head].target = here();
-  copyAll(op, op.getRegionIterArgs(), op.getResults());
-}
-
-void Compiler::emitWhile(scf::WhileOp op) {
-  copyAll(op, op.getInits(), op.getBeforeArguments());
-  if (Value tile = tileValues.lookup(op)) {
-    Step &first = emit(Code::Tile, op);
-    first.value = kFirstTile;
-    first.flag = true;
-    first.dst = slotOf(tile);
-  }
-  uint32_t head = here();
-  emitBlock(*op.getBeforeBody());
-  scf::ConditionOp condition = op.getConditionOp();
-  copyAll(op, condition.getArgs(), op.getResults());
-  uint32_t test = here();
-  emit(Code::Branch, op).args = {slotOf(condition.getCondition())};
-  copyAll(op, condition.getArgs(), op.getAfterArguments());
-  emitBlock(*op.getAfterBody());
-  copyAll(op, op.getYieldOp().getOperands(), op.getBeforeArguments());
-  emit(Code::Jump, op).target = head;
-  program.steps[test].target = here();
-}
 
 void Compiler::emitIf(scf::IfOp op) {
   uint32_t test = here();
@@ -389,6 +298,7 @@ void Compiler::emitSynchronisation(Operation *op) {
       {gpu::BarrierOp::getOperationName(), Code::CtaBarrier},
       {NamedBarrierOp::getOperationName(), Code::NamedBarrier},
       {ClusterBarrierOp::getOperationName(), Code::ClusterBarrier},
+      {TeamBarrierOp::getOperationName(), Code::TeamBarrier},
       {TurnStartOp::getOperationName(), Code::TurnStart},
       {TurnTakeOp::getOperationName(), Code::TurnTake},
       {TurnPassOp::getOperationName(), Code::TurnPass},
@@ -431,9 +341,10 @@ void Compiler::addAccesses(Operation *op, Step &step) {
   for (Footprint &footprint : *footprints) {
     AccessInfo info;
     info.footprint = std::move(footprint);
-    info.isExact = !step.isCollective() ||
-                   info.footprint.by == RowParts::Warps ||
-                   info.footprint.by == RowParts::Lanes;
+    info.isExact =
+        !step.isCollective() ||
+        (info.footprint.by == RowParts::Warps && program.teams == 1) ||
+        info.footprint.by == RowParts::Lanes;
     if (info.footprint.slotIndex)
       info.index = slotOf(info.footprint.slotIndex);
     program.accesses.push_back(std::move(info));

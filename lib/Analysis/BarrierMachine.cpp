@@ -7,12 +7,11 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-/// Barriers of a CTA's warps (PTX ISA, barrier).
-static constexpr uint32_t kWarpBarriers = 16;
-
 Machine::Machine(const Program &program, OrderProfile profile)
     : program(&program), profile(profile) {
   perCta = program.numBarriers + kWarpBarriers;
+  if (program.teams > 1)
+    perCta += program.teams;
   barriers.resize(perCta * program.cluster + 1);
   exits.resize(program.cluster);
   tensors.resize(program.cluster);
@@ -113,7 +112,11 @@ void Machine::fail(uint32_t step, std::string why) {
 }
 
 std::string Machine::nameOf(const Warp &warp) const {
-  std::string text = llvm::formatv("warp {0}", warp.local).str();
+  // A team stands as halves of its warp.
+  std::string text =
+      program->teams > 1
+          ? llvm::formatv("threads of warp {0}", warp.partition).str()
+          : llvm::formatv("warp {0}", warp.local).str();
   if (program->cluster > 1)
     text += llvm::formatv(" of CTA {0}", warp.cta).str();
   return text;
@@ -184,6 +187,7 @@ bool Machine::execute(Warp &warp, const Step &step) {
   case Code::CtaBarrier:
   case Code::NamedBarrier:
   case Code::ClusterBarrier:
+  case Code::TeamBarrier:
     if (!meetAt(warp, step))
       return false;
     break;
@@ -269,6 +273,8 @@ int64_t Machine::getLaunchNumber(const Warp &warp, const Step &step) const {
     return warp.cta;
   case LaunchNumber::Warpgroup:
     return warp.inPartition / 4;
+  case LaunchNumber::Team:
+    return program->teams > 1 ? warp.partition : 0;
   }
   llvm_unreachable("all numbers handled");
 }
@@ -372,6 +378,10 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     break;
   case Code::Partition:
     next = step.targets[warp.partition];
+    break;
+  case Code::Teams:
+    if (warp.partition < step.first || warp.partition >= step.last)
+      next = step.target;
     break;
   case Code::Tile:
     return takeTile(warp, step);

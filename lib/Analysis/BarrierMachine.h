@@ -37,6 +37,9 @@ struct Wait {
   uint16_t warp = 0;
 };
 
+/// Barriers of a CTA's warps (PTX ISA, barrier).
+inline constexpr uint32_t kWarpBarriers = 16;
+
 /// An mbarrier, or a barrier of warps with a generation in place of a phase.
 struct Barrier {
   bool isLive = false;
@@ -161,7 +164,6 @@ public:
   bool isOverLimit() const { return steps > limit; }
   void setBlock(std::array<int64_t, 3> block) { firstBlock = block; }
   void setArgument(Slot slot, int64_t value);
-  int64_t countWarps() const { return warps.size(); }
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
 
@@ -249,8 +251,8 @@ private:
   OrderProfile profile;
   std::array<int64_t, 3> firstBlock = {0, 0, 0};
   std::vector<Warp> warps;
-  /// Of each CTA its mbarriers, then its 16 barriers of warps; at the end the
-  /// cluster's.
+  /// Of each CTA its mbarriers, then its 16 barriers of warps and one of each
+  /// team; at the end the cluster's.
   std::vector<Barrier> barriers;
   uint32_t perCta = 0;
   std::vector<Access> accesses;

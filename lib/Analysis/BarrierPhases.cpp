@@ -17,6 +17,8 @@ std::string Machine::nameOf(uint32_t number) const {
     uint32_t id = local - program->numBarriers;
     if (id == 0)
       return "the CTA's barrier" + where;
+    if (id >= kWarpBarriers)
+      return llvm::formatv("the barrier of team {0}", id - kWarpBarriers).str();
     return llvm::formatv("named barrier {0}{1}", id, where).str();
   }
   for (const BarrierArray &array : program->arrays)
@@ -400,6 +402,8 @@ bool Machine::meetAt(Warp &warp, const Step &step) {
     return meet(warp, barriers.size() - 1, warps.size(), true);
   if (step.code == Code::CtaBarrier)
     return meet(warp, first, program->warps, true);
+  if (step.code == Code::TeamBarrier)
+    return meet(warp, first + kWarpBarriers + warp.partition, 2, true);
   int64_t id = step.first;
   if (step.index != kNoSlot &&
       !get(warp, step.index, id, "the number of the barrier"))

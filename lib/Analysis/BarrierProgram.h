@@ -32,6 +32,7 @@ enum class Code : uint8_t {
   Elect,     ///< to `target` unless this warp holds the elected thread
   Leader,    ///< to `target` unless this CTA is the cluster's first
   Partition, ///< to the target of the warp's partition
+  Teams,     ///< to `target` unless the team is one of [first, last)
   Tile,      ///< dst = the next tile, or to `target` if there is none
   Init,
   Inval,
@@ -41,6 +42,7 @@ enum class Code : uint8_t {
   CtaBarrier,
   NamedBarrier,
   ClusterBarrier,
+  TeamBarrier,
   TurnStart,
   TurnTake,
   TurnPass,
@@ -62,7 +64,7 @@ enum class Code : uint8_t {
 };
 
 /// A number that the launch gives.
-enum class LaunchNumber : uint8_t { Block, Grid, Rank, Warpgroup };
+enum class LaunchNumber : uint8_t { Block, Grid, Rank, Warpgroup, Team };
 
 /// Which tile a Code::Tile takes (`Step::value`): the first, the one behind the
 /// last that this warp took, or the one behind the last that was dealt.
@@ -125,6 +127,8 @@ struct AccessInfo {
   bool isExact = false;
   /// Of the slot, if it goes through one.
   Slot index = kNoSlot;
+  /// How many teams further on the buffer is.
+  int64_t teamsOn = 0;
   uint32_t ring = kNoRing;
   /// Other rings whose bytes it may touch.
   SmallVector<uint32_t, 1> overlaid;
@@ -165,7 +169,13 @@ struct Program {
   /// partitions one entry.
   int64_t warps = 0;
   SmallVector<int64_t> firstWarps;
+  /// Teams of one warp each stand here as partitions of two (BarrierTeams.cpp).
+  int64_t teams = 1, teamBytes = 0;
   int64_t cluster = 1;
+  /// Those of a cluster, as the GPU has them.
+  int64_t countRealWarps() const {
+    return cluster * (teams > 1 ? teams : warps);
+  }
   std::array<int64_t, 3> grid = {0, 0, 0};
   /// Values that are the same everywhere, which no step sets.
   SmallVector<std::pair<Slot, int64_t>> constants;

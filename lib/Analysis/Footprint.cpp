@@ -58,6 +58,12 @@ attn::getRowBytes(BufferType type, int64_t first, int64_t count) {
   return ranges;
 }
 
+int64_t attn::getTeamBytes(gpu::GPUFuncOp kernel) {
+  auto bytes =
+      kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
+  return bytes ? bytes.getInt() / getTeams(kernel) : 0;
+}
+
 /// The slot that an access goes through, and where its alloc's bytes begin for
 /// it: a constant index is a slot like any other.
 static llvm::Error findSlot(Footprint &footprint) {

@@ -64,6 +64,10 @@ struct Footprint {
   const AsyncEngine *getEngine() const { return access.engine; }
 };
 
+/// How far a team's buffers lie behind those of the team before it, once they
+/// have their places.
+int64_t getTeamBytes(gpu::GPUFuncOp kernel);
+
 /// The bytes of rows [first, first + count) in one slot of a buffer, in order
 /// and joined where they meet. An error while its layout is auto.
 llvm::Expected<SmallVector<ByteRange, 1>>

@@ -555,3 +555,33 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @elected() kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 4 : i64, known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<4xi32, #attn.rows, shared>
+    // expected-warning @below {{cannot be checked: what it does in a kernel of teams is not known}}
+    %v = attn.scalar_load %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-warning @below {{cannot be checked: its teams walk tiles}}
+  gpu.func @walk(%p: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 4 : i64, attn.launch = #attn.launch<chip = "sm_80", ptx = 80, grid = ["4", "1", "1"], block = [128, 1, 1],
+      tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
+    %c8 = arith.constant 8 : i32
+    %x = gpu.block_id x
+    %block = arith.index_cast %x : index to i32
+    %g = gpu.grid_dim x
+    %grid = arith.index_cast %g : index to i32
+    scf.for %i = %block to %c8 step %grid : i32 {
+      attn.team_barrier
+    }
+    gpu.return
+  }
+}

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
+#include "attn/Analysis/Footprint.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -130,11 +131,6 @@ void KernelLowering::renewEntry(Operation *op) {
   dead.push_back(entryEnd);
 }
 
-int64_t KernelLowering::getTeamBytes() {
-  auto bytes = func->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
-  return bytes ? bytes.getInt() / teams : 0;
-}
-
 Value KernelLowering::threadId() {
   if (!threadIdValue) {
     ImplicitLocOpBuilder b = entryBuilder();
@@ -198,7 +194,7 @@ Value KernelLowering::sharedPointer(Location loc, int64_t offset) {
     sharedBase = LLVM::AddressOfOp::create(b, getSharedGlobal(func));
     if (team) {
       Value distance = arith::MulIOp::create(
-          b, team, arith::ConstantIntOp::create(b, getTeamBytes(), 32));
+          b, team, arith::ConstantIntOp::create(b, getTeamBytes(func), 32));
       sharedBase = LLVM::GEPOp::create(b, sharedBase.getType(), b.getI8Type(),
                                        sharedBase, ValueRange{distance});
     }

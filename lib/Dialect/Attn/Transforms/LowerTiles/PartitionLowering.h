@@ -185,7 +185,6 @@ public:
   /// The warp, in a form in which ptxas sees that it is the same in all lanes.
   Value uniformWarp();
   /// Bytes of shared memory from a team's buffers to the next one's.
-  int64_t getTeamBytes();
   /// The first byte of shared memory of an allocation, in the thread's own
   /// team, at the entry.
   Value sharedPointer(Location loc, int64_t offset);

@@ -1,6 +1,7 @@
 //===- Teams.cpp - Teams of a CTA's warps ---------------------------------===//
 
 #include "PartitionLowering.h"
+#include "attn/Analysis/Footprint.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -125,7 +126,7 @@ LogicalResult PartitionLowering::lower(TeamTakeOp op) {
     Value theirs =
         LLVM::GEPOp::create(inner, base.getType(), inner.getI8Type(), base,
                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
-                                from * kernel.getTeamBytes())});
+                                from * getTeamBytes(kernel.func))});
     scf::YieldOp::create(inner,
                          TeamRegisters(inner, theirs, lane()).load(own.size()));
     inner.setInsertionPointToStart(taker.elseBlock());

@@ -1,0 +1,65 @@
+//===- BarrierTeams.cpp - Teams of one warp each --------------------------===//
+//
+// A team is one warp, whose threads share out what an op does. So threads of
+// the same warp wait for each other, which the check does not follow elsewhere:
+// a team stands here as a partition of two warps, its halves. Any two threads
+// of a warp may be taken to be in different halves, since nothing is said of
+// which thread does what; what is right for the halves is right for them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BarrierCompiler.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+/// Of a team's warp.
+static constexpr int64_t kHalves = 2;
+
+void Compiler::readTeams() {
+  program.teams = getTeams(program.kernel);
+  if (program.teams == 1)
+    return;
+  program.teamBytes = getTeamBytes(program.kernel);
+  program.warps = kHalves * program.teams;
+  program.firstWarps.clear();
+  for (int64_t team = 0; team < program.teams; ++team)
+    program.firstWarps.push_back(kHalves * team);
+}
+
+/// What counts warps or elects a thread would take halves for warps.
+bool Compiler::isKnownOfTeams(Operation *op) const {
+  if (isa<gpu::BarrierOp, TeamBarrierOp, TeamTakeOp>(op))
+    return true;
+  if (auto async = dyn_cast<AsyncOpInterface>(op))
+    return &async.getAsyncEngine() == &kCopyGroups;
+  return !isElected(op) && !isa<ScalarLoadOp, ScalarStoreOp>(op) &&
+         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BufferType>);
+}
+
+/// The teams that give write their own buffer, all meet, and those that take
+/// read the giver's.
+void Compiler::emitTeamTake(TeamTakeOp op) {
+  int64_t from = op.getFrom();
+  int64_t takers = std::clamp<int64_t>(program.teams - from, 0, from);
+  auto emitPart = [&](int64_t first, bool isWrite) {
+    uint32_t branch = here();
+    Step &teams = emit(Code::Teams, op);
+    teams.first = first;
+    teams.last = first + takers;
+    Step &step = emit(Code::Access, op);
+    addAccesses(op, step);
+    if (unsupportedOp)
+      return;
+    // The op says that it writes its buffer, or both; here each by itself.
+    program.accesses.resize(step.first + 1);
+    step.last = step.first + 1;
+    program.accesses.back().footprint.access.isWrite = isWrite;
+    program.accesses.back().teamsOn = isWrite ? 0 : from;
+    program.steps[branch].target = here();
+  };
+  emitPart(from, /*isWrite=*/true);
+  emit(Code::CtaBarrier, op);
+  emitPart(0, /*isWrite=*/false);
+}
