@@ -26,6 +26,7 @@ LIMITS = {
     "mask_mod": 31,
     "page_indptr": 19,
     "page_size": 16,
+    "rope_dim": 12,
     "score_mod": 31,
     "sinks": 23,
     "varlen": 29,

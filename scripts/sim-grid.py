@@ -127,6 +127,8 @@ SERVED_AXES = {
     "dynamic": (False, True),
     # The planner's plan of a schedule, with these warps if they are given.
     "plan": ("split_q", "decode", "decode-2", "decode-4"),
+    # Columns of latent attention that are not values; 0: values of their own.
+    "rope": (0, 64),
 }
 #: Most query rows that share keys in `decode`.
 DECODE_ROWS = 32
@@ -171,6 +173,18 @@ class ServedCase(Case):
         if self.dynamic:
             command.append("--dynamic")
         schedule, _, warps = self.plan.partition("-")
+        if self.rope:
+            # One key head; the plan says how warps share rows.
+            command[1] = (
+                f"--q={len(lengths)}x{2 * self.group}x{self.nq}x{self.d + self.rope}x{self.dtype}"
+            )
+            command[2] = f"--rope-dim={self.rope}"
+            command.append("--schedule=mla")
+            if warps:
+                command.append(f"--set=warps_n={warps}")
+            if schedule == "decode":
+                command.append("--set=score=twice")
+            return command
         # What decode does not take is another case of split_q.
         if self.dynamic or self.nq * self.group > DECODE_ROWS:
             schedule, warps = "split_q", ""

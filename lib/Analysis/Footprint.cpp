@@ -91,7 +91,8 @@ static bool storesOwnRows(const SharedAccess &access, int64_t warps) {
   auto tile = cast<RankedTensorType>(store.getValue().getType());
   auto mma = dyn_cast_or_null<MmaLayoutAttr>(tile.getEncoding());
   return mma && tile.getRank() == 2 && mma.getWarps()[0] == warps &&
-         mma.getWarps()[1] == 1 && tile.getShape()[0] == kWarpRows * warps;
+         mma.getWarps()[1] == 1 && mma.getCopies() == 1 &&
+         tile.getShape()[0] == kWarpRows * warps;
 }
 
 /// How many parts the rows have, and whose they are.

@@ -104,7 +104,8 @@ static void findOwnRows(SharedAccess &access) {
   } else if (auto store = dyn_cast<LocalStoreOp>(access.op)) {
     auto tile = cast<RankedTensorType>(store.getValue().getType());
     auto mma = dyn_cast_or_null<MmaLayoutAttr>(tile.getEncoding());
-    isOwn = mma && mma.getWarps()[0] % 4 == 0 && mma.getWarps()[1] == 1;
+    isOwn = mma && mma.getWarps()[0] % 4 == 0 && mma.getWarps()[1] == 1 &&
+            mma.getCopies() == 1;
   }
   if (!isOwn)
     return;

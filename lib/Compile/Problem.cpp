@@ -306,6 +306,16 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   if (llvm::Error error = parseCount(NAME, flags.ID, problem.ID))              \
     return std::move(error);
 #include "attn/Problem/Options.def"
+  if (problem.ropeDim != 0) {
+    // The values are columns of the keys, which all heads share.
+    if (!flags.kvHeads)
+      problem.kvHeads = 1;
+    if (!flags.dv)
+      problem.valueDim =
+          std::max<int64_t>(0, problem.headDim - problem.ropeDim);
+    if (problem.vTransposed)
+      return makeError("v-transposed", "contradicts --rope-dim");
+  }
   if (llvm::Error error = parseMask(flags, problem))
     return error;
   if (flags.varlen)
@@ -433,6 +443,9 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   }
   if (problem.vTransposed)
     types[2] = getTransposedType(builder, problem, cast<MemRefType>(types[2]));
+  // Values are a view of the keys.
+  if (problem.ropeDim != 0)
+    types.erase(types.begin() + 2);
   if (problem.lse)
     types.push_back(MemRefType::get(
         {problem.dynamic && problem.lengthsQ.empty() ? dynamic : problem.batch,
@@ -457,6 +470,23 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   }
   addPageTypes(builder, problem, types);
   return types;
+}
+
+/// The first columns of k.
+static Value makeLatentValues(OpBuilder &builder, Location loc,
+                              const Problem &problem, Value k) {
+  auto type = cast<MemRefType>(k.getType());
+  SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
+      strides(4, builder.getIndexAttr(1)), sizes;
+  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+    if (dim == 3)
+      sizes.push_back(builder.getIndexAttr(problem.valueDim));
+    else if (ShapedType::isDynamic(extent))
+      sizes.push_back(memref::DimOp::create(builder, loc, k, dim).getResult());
+    else
+      sizes.push_back(builder.getIndexAttr(extent));
+  }
+  return memref::SubViewOp::create(builder, loc, k, offsets, sizes, strides);
 }
 
 /// Sets the attributes that the problem states.
@@ -489,16 +519,20 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
       builder.getFunctionType(getArgumentTypes(builder, problem), TypeRange()));
   builder.setInsertionPointToStart(function.addEntryBlock());
   ArrayRef<BlockArgument> arguments = function.getArguments();
-  unsigned next = 4;
+  bool isLatent = problem.ropeDim != 0;
+  Value k = arguments[1];
+  Value v = isLatent ? makeLatentValues(builder, loc, problem, k)
+                     : Value(arguments[2]);
+  unsigned next = isLatent ? 3 : 4;
   auto take = [&](bool present) -> Value {
     return present ? Value(arguments[next++]) : Value();
   };
   bool varlen = !problem.lengthsQ.empty();
-  Value o = arguments[3], lse = take(problem.lse), sinks = take(problem.sinks);
+  Value o = arguments[next - 1], lse = take(problem.lse),
+        sinks = take(problem.sinks);
   Value lengthsQ = take(varlen), lengthsK = take(!problem.lengthsK.empty());
-  auto op =
-      AttentionOp::create(builder, loc, arguments[0], arguments[1],
-                          arguments[2], o, lse, sinks, lengthsQ, lengthsK);
+  auto op = AttentionOp::create(builder, loc, arguments[0], k, v, o, lse, sinks,
+                                lengthsQ, lengthsK);
   if (problem.descales) {
     op.getQDescaleMutable().assign(take(true));
     op.getKDescaleMutable().assign(take(true));

@@ -291,7 +291,8 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   };
   set("q", problem.heads, problem.queries, problem.headDim);
   set("k", problem.kvHeads, problem.keys, problem.headDim);
-  set("v", problem.kvHeads, problem.keys, problem.valueDim);
+  if (problem.ropeDim == 0)
+    set("v", problem.kvHeads, problem.keys, problem.valueDim);
   if (problem.vTransposed) {
     int64_t pitch = problem.getValuePitch();
     sizes["v.stride0"] = problem.kvHeads * problem.valueDim * pitch;

@@ -190,9 +190,10 @@ Error PageMaker::make() {
   table = find("page_table");
   if (!keys || (!lengths && !table))
     return Error::success();
+  // Values may be columns of the keys.
   HarnessTensor *values = find("v");
-  if (keys->argument.shape.size() != 4 || !values ||
-      values->argument.shape.size() != 4)
+  if (keys->argument.shape.size() != 4 ||
+      (values && values->argument.shape.size() != 4))
     return createStringError("tensor \"k\": expected k and v of rank 4 beside "
                              "lengths or pages");
   if (table && table->argument.shape.size() != (counts ? 1u : 2u))
@@ -212,7 +213,7 @@ Error PageMaker::make() {
   if (isMissing(table))
     makeTable();
   for (HarnessTensor *tensor : {keys, values})
-    if (tensor->access == TensorAccess::Read &&
+    if (tensor && tensor->access == TensorAccess::Read &&
         !options.inputs.count(tensor->argument.name))
       poison(*tensor);
   return Error::success();

@@ -46,6 +46,11 @@ static Error checkGrid(WarpGrid grid) {
     return makeError("expected powers of two up to 32 as warp grid, or any "
                      "number of rows in one column, got {0}x{1}",
                      grid.m, grid.n);
+  if (!isSize(grid.copies) || !llvm::isPowerOf2_32(grid.copies) ||
+      (grid.copies > 1 && !llvm::isPowerOf2_32(grid.m)))
+    return makeError("expected copies of a grid of powers of two to be a power "
+                     "of two up to 32, got {0} of {1}x{2}",
+                     grid.copies, grid.m, grid.n);
   return Error::success();
 }
 
@@ -68,12 +73,13 @@ static Error checkShapeK(unsigned elementBits, unsigned shapeK) {
   return Error::success();
 }
 
-/// Warp bits of a grid: m bits move by `stepM`, n bits by `stepN`; a step of
-/// zero makes copies.
+/// Warp bits of a grid: m bits move by `stepM`, n bits by `stepN`, those of the
+/// copies not at all; a step of zero makes copies too.
 static SmallVector<Coords> warpBases(WarpGrid grid, Coords stepM,
                                      Coords stepN) {
   SmallVector<Coords> result;
-  for (auto [size, step] : {std::pair(grid.m, stepM), std::pair(grid.n, stepN)})
+  for (auto [size, step] : {std::pair(grid.m, stepM), std::pair(grid.n, stepN),
+                            std::pair(grid.copies, Coords{0, 0})})
     for (unsigned bit = 0; bit < llvm::Log2_32_Ceil(size); ++bit)
       result.push_back({step[0] << bit, step[1] << bit});
   return result;
@@ -98,7 +104,7 @@ Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
   unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
   unit.warps = warpBases(grid, {16, 0}, {0, 8});
   return unit.build(unitRows(grid), unitN, {{1, n / unitN}, {0, m / unitM}},
-                    grid.m * grid.n);
+                    grid.getWarps());
 }
 
 /// Registers of one operand word and its neighbours: `perWord` elements along
@@ -136,7 +142,7 @@ Expected<TileLayout> mlir::attn::mmaOperandA(int64_t m, int64_t k,
   unit.lanes = {{0, perWord}, {0, 2 * perWord}, {1, 0}, {2, 0}, {4, 0}};
   unit.warps = warpBases(grid, {16, 0}, {0, 0});
   return unit.build(unitRows(grid), shapeK, {{1, k / shapeK}, {0, m / unitM}},
-                    grid.m * grid.n);
+                    grid.getWarps());
 }
 
 Expected<TileLayout> mlir::attn::mmaOperandB(int64_t k, int64_t n,
@@ -160,7 +166,7 @@ Expected<TileLayout> mlir::attn::mmaOperandB(int64_t k, int64_t n,
   unit.lanes = {{perWord, 0}, {2 * perWord, 0}, {0, 1}, {0, 2}, {0, 4}};
   unit.warps = warpBases(grid, {0, 0}, {0, 8});
   return unit.build(shapeK, unitN, {{0, k / shapeK}, {1, n / unitN}},
-                    grid.m * grid.n);
+                    grid.getWarps());
 }
 
 unsigned mlir::attn::mmaShapeK(int64_t k, unsigned elementBits) {

@@ -18,6 +18,7 @@ KINDS = {
     "kv_lengths": "numbers",
     "page_size": "count",
     "page_indptr": "switch",
+    "rope_dim": "count",
     "sinks": "switch",
     "descales": "switch",
     "v_transposed": "switch",

@@ -31,6 +31,7 @@ def compile(
     kv_lengths: str | Sequence[int] | None = None,
     page_size: int | None = None,
     page_indptr: bool = False,
+    rope_dim: int | None = None,
     sinks: bool = False,
     descales: bool = False,
     v_transposed: bool = False,
@@ -75,6 +76,8 @@ def compile(
         page_size: Keys and values lie in pages of N keys that a table names.
         page_indptr: The table is a list of pages with cumulative counts, not a row of pages
             for each batch.
+        rope_dim: Latent attention: values are the first columns of keys, all but R; the
+            default of kv_heads is 1.
         sinks: One extra logit a head.
         descales: What units of 8-bit q, k and v stand for.
         v_transposed: V is (batch, head, dim, sequence) in memory, with rows of a multiple
@@ -113,6 +116,7 @@ def compile(
         "kv_lengths": kv_lengths,
         "page_size": page_size,
         "page_indptr": page_indptr,
+        "rope_dim": rope_dim,
         "sinks": sinks,
         "descales": descales,
         "v_transposed": v_transposed,

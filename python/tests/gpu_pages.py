@@ -7,7 +7,8 @@ Needs torch and this package's sources, no compiler and no toolkit:
     scripts: python3 python/tests/gpu_pages.py --make FOLDER      # here, with attn-compile
     GPU:     PYTHONPATH=python python3 python/tests/gpu_pages.py FOLDER
 
-With --serving the bundles are those of CELLS under each of PLANS, for --chip.
+With --serving the bundles are those of CELLS under each of PLANS, for --chip; with
+--latent those of LATENT_CELLS under their plans.
 
 For each bundle --rounds sets of lengths (0, 1 and the longest among them) and of
 permuted pages; what no sequence owns is NaN, entries of the table behind a length
@@ -66,6 +67,59 @@ PLANS = {
 }
 
 
+#: Plans of `mla` by name: rows, warps along rows x columns, keys, slots, CTAs of an SM.
+LATENT_PLANS = {
+    "m16w1x8n64s2": "block_m=16 warps_m=1 warps_n=8 block_n=64 stages=2 ctas_per_sm=1",
+    "m16w1x8n64s2q": "block_m=16 warps_m=1 warps_n=8 block_n=64 stages=2 ctas_per_sm=1 q_in_regs=true",
+    "m16w1x4n64s2": "block_m=16 warps_m=1 warps_n=4 block_n=64 stages=2 ctas_per_sm=1",
+    "m16w1x4n32s5": "block_m=16 warps_m=1 warps_n=4 block_n=32 stages=5 ctas_per_sm=1",
+    "m16w1x4n32s2c2": "block_m=16 warps_m=1 warps_n=4 block_n=32 stages=2 ctas_per_sm=2",
+    "m16w1x4n32s2c2t": "block_m=16 warps_m=1 warps_n=4 block_n=32 stages=2 ctas_per_sm=2 score=twice",
+    "m16w1x4n64s1c2": "block_m=16 warps_m=1 warps_n=4 block_n=64 stages=1 ctas_per_sm=2",
+    "m16w1x2n64s1c2": "block_m=16 warps_m=1 warps_n=2 block_n=64 stages=1 ctas_per_sm=2",
+    "m16w1x2n16s3c3": "block_m=16 warps_m=1 warps_n=2 block_n=16 stages=3 ctas_per_sm=3",
+    "m32w2x4n64s2": "block_m=32 warps_m=2 warps_n=4 block_n=64 stages=2 ctas_per_sm=1",
+    "m32w1x8n64s2": "block_m=32 warps_m=1 warps_n=8 block_n=64 stages=2 ctas_per_sm=1",
+    "m32w2x4n32s4": "block_m=32 warps_m=2 warps_n=4 block_n=32 stages=4 ctas_per_sm=1",
+    "m32w2x2n64s2": "block_m=32 warps_m=2 warps_n=2 block_n=64 stages=2 ctas_per_sm=1",
+    "m32w2x2n32s2c2": "block_m=32 warps_m=2 warps_n=2 block_n=32 stages=2 ctas_per_sm=2",
+    "m64w4x2n64s1": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=1 ctas_per_sm=1",
+    "m64w4x2n32s3": "block_m=64 warps_m=4 warps_n=2 block_n=32 stages=3 ctas_per_sm=1",
+    "m64w2x4n32s3": "block_m=64 warps_m=2 warps_n=4 block_n=32 stages=3 ctas_per_sm=1",
+}
+#: Latent attention, 512 + 64 columns: batch, keys, query heads, keys of a page, and plans
+#: with the number of runs that the keys of a tile are split into.
+LATENT_CELLS = {
+    "b768-s1k-h16": (768, 1024, 16, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m16")}),
+    "b768-s2k-h16": (768, 2048, 16, 64, {"m16w1x8n64s2": 0, "m16w1x4n32s2c2": 0, "m16w1x4n64s1c2": 0}),
+    "b768-s1k-h32": (768, 1024, 32, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m32")}),
+    "b768-s1k-h64": (768, 1024, 64, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m64")}
+                     | {"m32w2x4n64s2": 0, "m32w2x2n32s2c2": 0}),
+    "b128-s4k-h128": (128, 4096, 128, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m64")}
+                      | {"m32w2x4n64s2": 0}),
+    "b64-s8k-h16-page1": (64, 8192, 16, 1, {"m16w1x8n64s2": 2, "m16w1x4n32s2c2": 4, "m16w1x4n64s1c2": 4}),
+    "b8-s32k-h16": (8, 32768, 16, 64, {"m16w1x8n64s2": 16, "m16w1x4n32s2c2": 33, "m16w1x4n64s1c2": 33}),
+    "b1-s32k-h128": (1, 32768, 128, 64, {"m64w4x2n32s3": 66, "m64w2x4n32s3": 66, "m32w2x2n32s2c2": 66,
+                                         "m32w2x4n64s2": 33}),
+}  # fmt: skip
+
+
+def make_latent(options: argparse.Namespace) -> int:
+    """Bundles of all cells of latent attention under their plans."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    good = True
+    for cell, (batch, keys, heads, page, plans) in LATENT_CELLS.items():
+        for plan, splits in plans.items():
+            flags = [f"--q={batch}x{heads}x1x576xbf16", "--rope-dim=64", f"--page-size={page}"]
+            flags += ["--kv-lengths=" + ",".join([str(keys)] * batch), f"--chip={options.chip}"]
+            flags += [f"--kv-splits={splits}"] * (splits > 0) + ["--schedule=mla"]
+            words = {"score": "shard", "q_in_regs": "false"}
+            words |= dict(each.split("=") for each in LATENT_PLANS[plan].split())
+            flags += [f"--set={name}={value}" for name, value in words.items()]
+            good &= compile_one(options, f"{cell}-{plan}" + f"-x{splits}" * (splits > 0), flags)
+    return int(not good)
+
+
 def compile_one(options: argparse.Namespace, name: str, flags: list[str]) -> bool:
     path = options.folder / f"{name}.attn"
     command = [options.compile, *flags, "-o", "/dev/null", f"--bundle={path}"]
@@ -120,7 +174,7 @@ def draw_lengths(torch, batch: int, capacity: int, generator) -> list[int]:
 
 def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
     """Lengths, a table of permuted pages, and random keys in what they own."""
-    k, v, table = tensors["k"], tensors["v"], tensors["page_table"]
+    k, v, table = tensors["k"], tensors.get("v"), tensors["page_table"]
     pages, page = k.shape[0], k.shape[2]
     order = torch.randperm(pages, generator=generator).tolist()
     entries = torch.full(table.shape, -1, dtype=torch.int32)
@@ -134,9 +188,11 @@ def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
         place[:used] = torch.tensor(ids, dtype=torch.int32)
         first += used
         counts.append(first)
-        for entry, number in enumerate(ids):
-            owned[number, : length - entry * page] = True
-    for pool in (k, v):
+        full = length // page
+        owned[torch.tensor(ids[:full], dtype=torch.long)] = True
+        for number in ids[full:]:
+            owned[number, : length % page] = True
+    for pool in (k, v) if v is not None else (k,):
         values = torch.randn(pool.shape, device="cuda", dtype=torch.float32)
         values.masked_fill_(~owned.to("cuda")[:, None, :, None], math.nan)
         pool.copy_(values)
@@ -148,7 +204,9 @@ def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
 
 def gather(torch, tensors: dict, name: str, index: int, length: int):
     """The keys or values of a sequence, (heads, length, dim)."""
-    pool, table = tensors[name], tensors["page_table"]
+    # Latent attention: values are the first columns of the keys.
+    pool = tensors[name] if name in tensors else tensors["k"][..., : tensors["o"].shape[-1]]
+    table = tensors["page_table"]
     page = pool.shape[2]
     start = int(tensors["page_indptr"][index]) if "page_indptr" in tensors else 0
     row = table[start:] if table.dim() == 1 else table[index]
@@ -158,7 +216,11 @@ def gather(torch, tensors: dict, name: str, index: int, length: int):
 
 def compare(torch, attend, tensors: dict, problem: dict, lengths: list[int]) -> tuple[float, float]:
     difference = norm = worst = 0.0
+    # Of a large batch every so many sequences, and the first ones, whose lengths are ends.
+    step = max(1, len(lengths) // MOST_COMPARED)
     for index, length in enumerate(lengths):
+        if index % step and index > 2:
+            continue
         k, v = (gather(torch, tensors, name, index, length) for name in "kv")
         reference, reference_lse = attend(tensors["q"][index], k, v, problem, tensors.get("sinks"))
         got, got_lse = tensors["o"][index].double(), tensors["lse"][index].double()
@@ -169,6 +231,25 @@ def compare(torch, attend, tensors: dict, problem: dict, lengths: list[int]) -> 
         worst = max(worst, float(distance.nan_to_num(math.inf).max()))
     error = math.sqrt(difference / norm) if norm else math.sqrt(difference)
     return (math.inf if math.isnan(error) else error), worst
+
+
+#: Sequences of a batch whose results are compared, about.
+MOST_COMPARED = 128
+#: Keys of fewer bytes might still be in L2 when the next launch reads them.
+COLD_BYTES = 400e6
+
+
+def measure_cold(torch, call, bytes_read: int) -> float:
+    """The same with what a launch read before gone from L2."""
+    if bytes_read >= COLD_BYTES:
+        return measure(torch, call)
+    other = torch.empty(128 << 20, dtype=torch.uint8, device="cuda")
+
+    def both() -> None:
+        other.zero_()
+        call()
+
+    return measure(torch, both) - measure(torch, other.zero_)
 
 
 def measure(torch, call, calls: int = 10, repeats: int = 5) -> float:
@@ -209,9 +290,10 @@ def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> 
         kernel(**tensors)
 
     fill(torch, tensors, [capacity] * batch, generator)
-    time = measure(torch, call)
     keys = batch * capacity * tensors["k"].shape[1]
-    bytes_read = keys * (tensors["k"].shape[3] + tensors["v"].shape[3]) * tensors["k"].element_size()
+    columns = sum(tensors[name].shape[3] for name in "kv" if name in tensors)
+    bytes_read = keys * columns * tensors["k"].element_size()
+    time = measure_cold(torch, call, bytes_read)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
@@ -240,12 +322,15 @@ def main() -> int:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--make", action="store_true", help="compile the bundles instead")
     parser.add_argument("--serving", action="store_true", help="the cells of servers")
+    parser.add_argument("--latent", action="store_true", help="the cells of latent attention")
     parser.add_argument("--chip", default="sm_80")
     parser.add_argument("--compile", default=ROOT / "build/bin/attn-compile")
     parser.add_argument("--keys", type=int, default=1024, help="longest sequence")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.make and options.latent:
+        return make_latent(options)
     if options.make:
         return make_serving(options) if options.serving else make(options)
     import gpu_check

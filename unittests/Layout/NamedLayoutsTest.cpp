@@ -59,6 +59,23 @@ TEST(NamedLayouts, MmaAccumulator) {
   });
 }
 
+TEST(NamedLayouts, CopiesOfAGrid) {
+  // Warps 0 and 1 have 16 rows each, of all columns; so have 2 and 3, 4 and 5.
+  TileLayout copies = unwrap(mmaAccumulator(64, 24, {2, 1, 4}));
+  TileLayout alone = unwrap(mmaAccumulator(64, 24, {2, 1}));
+  ASSERT_EQ(copies.numRegisters(), alone.numRegisters());
+  for (unsigned warp = 0; warp < 8; ++warp)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned reg = 0; reg < copies.numRegisters(); ++reg)
+        EXPECT_EQ(copies.coords({reg, lane, warp, 0}),
+                  alone.coords({reg, lane, warp % 2, 0}));
+  EXPECT_EQ(copies.warpBroadcastMask(), 6u);
+  // A's fragments are those that the same warps take beside others' columns.
+  TileLayout operand = unwrap(mmaOperandA(64, 32, 16, 16, {2, 4}));
+  EXPECT_TRUE(accumulatorAsOperandA(unwrap(mmaAccumulator(64, 32, {2, 1, 4})),
+                                    operand));
+}
+
 TEST(NamedLayouts, MmaM16N8K8Half) {
   expectFragment(unwrap(mmaOperandA(16, 8, 16, 8, one())), 4,
                  [](int lane, int i) {
@@ -276,6 +293,9 @@ TEST(NamedLayouts, Errors) {
   expectError(mmaAccumulator(48, 64, {3, 2}),
               "expected powers of two up to 32 as warp grid, or any number of "
               "rows in one column, got 3x2");
+  expectError(mmaAccumulator(48, 64, {3, 1, 2}),
+              "expected copies of a grid of powers of two to be a power of two "
+              "up to 32, got 2 of 3x1");
   expectError(mmaAccumulator(96, 64, {3, 1}),
               "expected no repetition along dim0, which 3 warps share, no "
               "power of two");

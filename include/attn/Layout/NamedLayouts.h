@@ -24,10 +24,15 @@
 namespace mlir::attn {
 
 /// A grid of warps over the accumulator: powers of two up to 32, or any number
-/// up to 32 along m with one along n.
+/// up to 32 along m with one along n. With `copies`, a power of two beside
+/// powers of two, there are so many grids, and each has all of the tile: warp =
+/// wm + warpsM * wn + warpsM * warpsN * copy.
 struct WarpGrid {
   unsigned m = 1;
   unsigned n = 1;
+  unsigned copies = 1;
+
+  unsigned getWarps() const { return m * n * copies; }
 };
 
 /// C and D of mma.sync m16n8k*, f32 or f16: register 2h+b is row l/4 + 8h,

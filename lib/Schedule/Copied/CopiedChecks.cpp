@@ -11,8 +11,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 llvm::Error attn::checkCopied(llvm::StringRef schedule,
-                              const ProblemFacts &facts) {
-  Parts parts;
+                              const ProblemFacts &facts, Parts parts) {
   parts.lengths = parts.pages = parts.partialResults = true;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;

@@ -3,6 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H
 
+#include "../Core/CommonChecks.h"
 #include "CopiedPlan.h"
 #include "attn/Schedule/Core/Schedule.h"
 
@@ -14,8 +15,10 @@ inline constexpr int64_t kGridLimit = 65535;
 /// Most heads of a group whose rows a tile may hold together.
 inline constexpr int64_t kPackedHeadsLimit = 128;
 
-/// Refuses problems that the emitter of copied blocks does not take.
-llvm::Error checkCopied(llvm::StringRef schedule, const ProblemFacts &facts);
+/// Refuses problems that the emitter of copied blocks does not take, with what
+/// the schedule's own `parts` can do.
+llvm::Error checkCopied(llvm::StringRef schedule, const ProblemFacts &facts,
+                        Parts parts = {});
 
 /// Refuses plans that do not fit: shared memory, packed heads, the grid.
 llvm::Error checkCopiedPlan(llvm::StringRef schedule, const ProblemFacts &facts,

@@ -17,18 +17,26 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   double warps = plan.getWarps();
   double rowGroups = extents.warpRows / 16;
-  double columns = extents.keyColumns + extents.valueColumns;
-  estimate.tensorClocks = 2 * blockM * blockN * columns / target.mmaSyncFlopF16;
-  estimate.expClocks = blockM * blockN / target.expPerClock;
+  // Warps that share rows: each has `share` of the keys' products and of the
+  // results' columns, and all of the softmax.
+  double copies = plan.getColumnWarps();
+  double scoreCopies = plan.exchangesScores() ? 1 : copies;
+  estimate.tensorClocks =
+      2 * blockM * blockN *
+      (extents.keyColumns * scoreCopies + extents.valueColumns) /
+      target.mmaSyncFlopF16;
+  estimate.expClocks = blockM * blockN * copies / target.expPerClock;
   // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
   // (and Q, which two parts share where their products stand together). For 32
   // elements: scale, exponential, sum and half of a conversion, and where it is
   // needed the maximum. For each part: a vote, or the shuffles of the maximum.
   // Copies of 16 bytes a lane with their addresses; loop, barrier and waits.
   double parts = plan.getParts();
-  double mma = rowGroups * (blockN / 8) * (extents.keyColumns / 16.0) +
-               rowGroups * (extents.valueColumns / 8.0) * (blockN / 16);
-  double loads = blockN / 16 * columns / 16 +
+  double ownKeys = blockN * scoreCopies / copies;
+  double mma = rowGroups * (ownKeys / 8) * (extents.keyColumns / 16.0) +
+               rowGroups * (extents.ownColumns / 8.0) * (blockN / 16);
+  double loads = ownKeys / 16 * extents.keyColumns / 16 +
+                 blockN / 16 * extents.ownColumns / 16 +
                  (plan.getQInRegs() ? 0
                                     : rowGroups * extents.keyColumns / 16.0 *
                                           std::max(1.0, parts - 1));
@@ -38,11 +46,15 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
                    parts * (bets ? 8 * rowGroups + 6 : 24 * rowGroups);
   if (plan.getSoftmax() == SoftmaxPolicy::Exact)
     softmax += parts * rowGroups * 16 * extents.valueColumns / 32.0;
-  double copies = blockN * columns * 2 / (16 * 32 * warps);
-  double instructions = mma + loads + softmax + 2 * copies + 28;
+  double blockBytes = extents.kBytes + extents.vBytes;
+  double chunks = blockBytes / (16 * 32 * warps);
+  double instructions = mma + loads + softmax + 2 * chunks + 28;
   instructions += getScoreCost(facts).instructions * elements;
   estimate.issueClocks = instructions * warps / target.issuePerClock;
-  double sharedBytes = loads * 512 * warps + blockN * columns * 2;
+  double sharedBytes = loads * 512 * warps + blockBytes;
+  // Each exchanged score is written once and read by all that share its row.
+  if (plan.exchangesScores())
+    sharedBytes += extents.exchangeBytes * (1 + copies);
   estimate.sharedClocks = sharedBytes / target.sharedBytesPerClock;
   return softmax;
 }
@@ -107,8 +119,9 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double splits = countRuns(facts);
 
   // Tiles of the same keys run side by side, and find them in L2.
-  double tileBytes = estimate.blocks * plan.getBlockN() * elementBytes *
-                     (facts.headDim + facts.valueDim);
+  int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
+  double tileBytes =
+      estimate.blocks * plan.getBlockN() * elementBytes * columns;
   double readers = std::max(1.0, estimate.tiles / (batch * keyHeads * splits));
   double rows = batch * heads * queries;
   double otherBytes =

@@ -3,6 +3,10 @@
 // One CTA: find the tile, copy Q to shared memory, walk the blocks of keys with
 // the online softmax, finish the rows and store them.
 //
+// Where warps share rows, each has its own columns of the results. The scores,
+// of which each has those of its own keys, pass through shared memory, so that
+// all know the whole rows and compute the same softmax; or each computes all.
+//
 // With several teams each does so for a run of the tile's blocks, and the first
 // one stores what all states give together. They are merged pairwise: of 8
 // teams 4 take the states of the other 4, then 2 of 2 and 1 of 1.
@@ -37,6 +41,11 @@ public:
   LogicalResult run();
 
 private:
+  /// A part of a block: its scores, and the keys that they were made of.
+  struct BlockPart {
+    Value scores, keys;
+  };
+
   /// What the blocks of a tile read: the queries in registers or in shared
   /// memory, views of the keys and values, the exponents of two of a unit of
   /// score.
@@ -51,14 +60,42 @@ private:
   /// What all teams' states give together, in the first team.
   RunningState mergeTeams(RunningState state);
   void emitResultViews();
+  /// Shared memory through which results may pass; null for none.
+  Value emitScratch();
   /// Stores the results of the tile.
   void storeResults(RunningState state);
   void allocRings();
   /// Copies the queries of the tile; what products read them from.
   Value emitQueries(Value qView);
-  /// The scores of a part of the block that starts at `key`.
-  FailureOr<Value> emitProducts(ImplicitLocOpBuilder &lb, int64_t part,
-                                Value key, Value q, Value kView);
+  /// A part of the block that starts at `key`.
+  FailureOr<BlockPart> emitProducts(ImplicitLocOpBuilder &lb, int64_t part,
+                                    Value key, Value q, Value kView);
+  /// The values of a part of the block that starts at `key`.
+  Value emitValues(ImplicitLocOpBuilder &lb, int64_t part, Value key,
+                   Value keys, Value vView);
+  /// Accumulators of warps that share rows and divide columns.
+  MmaLayoutAttr getDividedLayout() {
+    return MmaLayoutAttr::get(b.getContext(),
+                              {plan.getRowWarps(), plan.getColumnWarps()});
+  }
+  /// Scores that all warps know that share their rows.
+  RankedTensorType getSharedScores() {
+    return RankedTensorType::get({blockM, partN}, b.getF32Type(),
+                                 MmaLayoutAttr::get(b.getContext(),
+                                                    {plan.getRowWarps(), 1},
+                                                    plan.getColumnWarps()));
+  }
+  /// Row values where the accumulator of the results has its rows.
+  Value emitForResults(ImplicitLocOpBuilder &lb, Value rows) {
+    auto type = RankedTensorType::get(
+        {blockM}, b.getF32Type(),
+        SliceLayoutAttr::get(b.getContext(), 1, getDividedLayout()));
+    return ConvertLayoutOp::create(lb, type, rows);
+  }
+  /// The accumulator times `factor` where some factor is not 1.
+  Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);
+  /// Finishes and stores a tile whose columns the warps divide.
+  void storeDivided(RunningState carried);
   /// One block; the state behind it.
   FailureOr<RunningState> emitBlock(ImplicitLocOpBuilder &lb,
                                     const BlockOperands &from, Value key,
@@ -92,10 +129,24 @@ void CopiedEmitter::allocRings() {
   int64_t stages = plan.getStages(), parts = plan.getParts();
   kRing = bufferType({stages, partN, extents.keyColumns});
   vRing = bufferType({stages, partN, extents.valueColumns});
+  if (extents.isLatent) {
+    // Panels of one width, so that the first ones are the values.
+    auto layout = SwizzledLayoutAttr::get(
+        b.getContext(),
+        SharedLayout::chooseSpan(extents.keyColumns,
+                                 facts.elementType.getIntOrFloatBitWidth()));
+    auto inPanels = [&](BufferType type) {
+      return BufferType::get(b.getContext(), type.getShape(),
+                             type.getElementType(), layout, type.getSpace());
+    };
+    kRing = inPanels(kRing);
+    vRing = inPanels(vRing);
+  }
   for (int64_t part = 0; part < parts; ++part) {
     std::string suffix = parts == 1 ? "" : std::to_string(part);
     kBuffers.push_back(alloc("k" + suffix, kRing));
-    vBuffers.push_back(alloc("v" + suffix, vRing));
+    if (!extents.isLatent)
+      vBuffers.push_back(alloc("v" + suffix, vRing));
   }
 }
 
@@ -127,10 +178,13 @@ static Value emitPartStart(ImplicitLocOpBuilder &lb, Value key,
   return arith::AddIOp::create(lb, key, offset);
 }
 
-FailureOr<Value> CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb,
-                                             int64_t part, Value key, Value q,
-                                             Value kView) {
-  RankedTensorType scoreType = f32Tile({blockM, partN});
+FailureOr<CopiedEmitter::BlockPart>
+CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
+                            Value q, Value kView) {
+  bool isShared = plan.getColumnWarps() > 1;
+  RankedTensorType scoreType = isShared && !plan.exchangesScores()
+                                   ? getSharedScores()
+                                   : f32Tile({blockM, partN});
   Value first = emitPartStart(lb, key, part * partN);
   Value k =
       StageOp::create(lb, getSlotType(kRing), kView, first, kBuffers[part]);
@@ -141,7 +195,37 @@ FailureOr<Value> CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb,
   Value s = MmaOp::create(lb, scoreType, q, transposed, zero);
   if (failed(emitScores(lb, first, s)))
     return failure();
-  return s;
+  if (plan.exchangesScores())
+    s = ConvertLayoutOp::create(lb, getSharedScores(), s);
+  return BlockPart{s, k};
+}
+
+Value CopiedEmitter::emitValues(ImplicitLocOpBuilder &lb, int64_t part,
+                                Value key, Value keys, Value vView) {
+  BufferType type = getSlotType(vRing);
+  if (extents.isLatent)
+    return ReinterpretOp::create(lb, type, keys);
+  return StageOp::create(lb, type, vView, emitPartStart(lb, key, part * partN),
+                         vBuffers[part]);
+}
+
+Value CopiedEmitter::emitRescale(ImplicitLocOpBuilder &lb, Value factor,
+                                 Value o) {
+  factor = emitForResults(lb, factor);
+  auto one = arith::ConstantOp::create(
+      lb, DenseElementsAttr::get(cast<RankedTensorType>(factor.getType()),
+                                 lb.getF32FloatAttr(1)));
+  Value changed =
+      arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, factor, one);
+  auto path = RareOp::create(lb, o.getType(), changed, o,
+                             /*each_warpgroup=*/false,
+                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
+  OpBuilder::InsertionGuard guard(lb);
+  lb.createBlock(&path.getBody());
+  YieldOp::create(lb,
+                  ValueRange{arith::MulFOp::create(
+                      lb, o, BroadcastOp::create(lb, o.getType(), factor))});
+  return path.getResult(0);
 }
 
 FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
@@ -151,23 +235,30 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
   RankedTensorType outType = f32Tile({blockM, facts.valueDim});
   int64_t parts = plan.getParts();
   // Products of the next part stand before the softmax of this one.
-  FailureOr<Value> s = emitProducts(lb, 0, key, from.q, from.kView);
-  for (int64_t part = 0; part < parts && succeeded(s); ++part) {
-    FailureOr<Value> next = Value();
+  bool isDivided = plan.getColumnWarps() > 1;
+  FailureOr<BlockPart> each = emitProducts(lb, 0, key, from.q, from.kView);
+  for (int64_t part = 0; part < parts && succeeded(each); ++part) {
+    FailureOr<BlockPart> next = BlockPart();
     if (part + 1 < parts)
       next = emitProducts(lb, part + 1, key, from.q, from.kView);
-    auto softmax = OnlineSoftmaxOp::create(lb, *s, state.m, state.l, state.o,
+    // Where columns are divided, row values are not where the results are.
+    auto softmax = OnlineSoftmaxOp::create(lb, each->scores, state.m, state.l,
+                                           isDivided ? Value() : state.o,
                                            from.scale, plan.getSoftmax());
-    Value p = arith::TruncFOp::create(
-        lb, tileType({blockM, partN}, facts.elementType), softmax.getP());
-    Value v =
-        StageOp::create(lb, getSlotType(vRing), from.vView,
-                        emitPartStart(lb, key, part * partN), vBuffers[part]);
-    Value o = MmaOp::create(lb, outType, p, v, softmax.getNewO());
+    auto wide = cast<RankedTensorType>(softmax.getP().getType());
+    Value p = arith::TruncFOp::create(lb,
+                                      RankedTensorType::get(wide.getShape(),
+                                                            facts.elementType,
+                                                            wide.getEncoding()),
+                                      softmax.getP());
+    Value v = emitValues(lb, part, key, each->keys, from.vView);
+    Value rescaled = isDivided ? emitRescale(lb, softmax.getFactor(), state.o)
+                               : softmax.getNewO();
+    Value o = MmaOp::create(lb, outType, p, v, rescaled);
     state = {softmax.getNewM(), softmax.getNewL(), o};
-    s = next;
+    each = next;
   }
-  if (failed(s))
+  if (failed(each))
     return failure();
   return state;
 }
@@ -177,7 +268,8 @@ LogicalResult CopiedEmitter::emitTile() {
   BlockOperands from;
   Value qView = emitQueryView();
   from.kView = source->emitView("k", at);
-  from.vView = source->emitView("v", at);
+  if (!extents.isLatent)
+    from.vView = source->emitView("v", at);
   bool isTight =
       extents.getRegisters(plan).getTotal() - extents.getOwnRowRegisters(plan) >
       kTightRegisters;
@@ -212,6 +304,12 @@ LogicalResult CopiedEmitter::emitTile() {
   if (!plan.getQInRegs())
     CpAsyncWaitOp::create(b, 0);
 
+  if (plan.getColumnWarps() > 1) {
+    if (isTight)
+      emitResultViews();
+    storeDivided(RunningState(loop.getResults()));
+    return success();
+  }
   RunningState state = emitRowSums(RunningState(loop.getResults()));
   if (plan.getTeams() > 1)
     state = mergeTeams(state);
@@ -231,18 +329,33 @@ LogicalResult CopiedEmitter::emitTile() {
   return success();
 }
 
-void CopiedEmitter::storeResults(RunningState state) {
+void CopiedEmitter::storeDivided(RunningState carried) {
+  FinalRows rows = emitFinalRows(carried.m, carried.l);
+  if (lseView)
+    emitLSE(rows.m, rows.l, lseView);
+  Value factor = emitInverse(rows.l);
+  if (rows.factor)
+    factor = arith::MulFOp::create(b, factor, rows.factor);
+  Value o = emitQuotient(carried.o, emitForResults(b, factor));
+  StoreResultOp::create(b, o, oView, row, emitScratch(), /*map=*/Value(),
+                        /*coordinates=*/ValueRange(), plan.getEpilogue());
+}
+
+Value CopiedEmitter::emitScratch() {
   // All other buffers are dead by now: staging takes their bytes. Results of 32
   // bits need none: four lanes fill a sector of 32 bytes by themselves.
-  Value scratch;
-  if (!facts.outType.isF32() && plan.getTeams() == 1 &&
-      extents.oBytes <= extents.getSharedBytes(plan).getTotal() &&
-      facts.o.getRowAlignment() == 16)
-    scratch = alloc(
-        "o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
-                             facts.outType, AutoLayoutAttr::get(b.getContext()),
-                             MemorySpace::Shared));
-  emitResults(state, oView, lseView, scratch, plan.getEpilogue());
+  if (facts.outType.isF32() || plan.getTeams() != 1 ||
+      extents.oBytes > extents.getSharedBytes(plan).getTotal() ||
+      facts.o.getRowAlignment() != 16)
+    return {};
+  return alloc("o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
+                                    facts.outType,
+                                    AutoLayoutAttr::get(b.getContext()),
+                                    MemorySpace::Shared));
+}
+
+void CopiedEmitter::storeResults(RunningState state) {
+  emitResults(state, oView, lseView, emitScratch(), plan.getEpilogue());
 }
 
 void CopiedEmitter::emitTeamRun() {

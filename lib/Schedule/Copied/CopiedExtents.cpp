@@ -13,10 +13,14 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   keyColumns = llvm::alignTo(facts.headDim, 16);
   valueColumns = facts.valueDim;
-  warpRows = plan.getBlockM() / plan.getWarps();
+  warpRows = plan.getBlockM() / plan.getRowWarps();
+  ownColumns = valueColumns / plan.getColumnWarps();
   qBytes = plan.getBlockM() * keyColumns * bytes;
   kBytes = plan.getBlockN() * keyColumns * bytes;
-  vBytes = plan.getBlockN() * valueColumns * bytes;
+  isLatent = facts.isLatent();
+  vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * bytes;
+  exchangeBytes =
+      plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
   dynamicStrides = false;
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
@@ -39,6 +43,7 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     sum.add("k", kBytes, teams * plan.getStages());
     sum.add("v", vBytes, teams * plan.getStages());
   }
+  sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
     sum = ResourceSum();
     sum.add("states", stateElements * 4, teams);
@@ -67,7 +72,7 @@ static bool coversUnevenRows(int64_t valueColumns, const CopiedPlan &plan) {
 }
 
 int64_t CopiedExtents::getOwnRowRegisters(const CopiedPlan &plan) const {
-  if (plan.getSoftmax() == SoftmaxPolicy::Exact ||
+  if (isLatent || plan.getSoftmax() == SoftmaxPolicy::Exact ||
       keyColumns == int64_t(llvm::alignTo(valueColumns, 16)) ||
       coversUnevenRows(valueColumns, plan))
     return 0;
@@ -87,7 +92,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
   int64_t rowGroups = warpRows / 16;
   ResourceSum sum;
-  sum.add("o", valueColumns / 8 * 4, rowGroups);
+  sum.add("o", ownColumns / 8 * 4, rowGroups);
   // The products of two parts are live together.
   int64_t partN = plan.getBlockN() / plan.getParts();
   int64_t live = plan.getParts() > 1 ? 2 * partN : partN;
@@ -111,6 +116,12 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("copies", 12);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
   // that the second one's fragments wait in registers.
+  if (isLatent) {
+    if (isPaged)
+      sum.add("pages", 24);
+    sum.add("score", scoreRegisters);
+    return sum;
+  }
   if (valueColumns % 16 != 0 && partN > 16)
     sum.add("v ahead", valueColumns / 8 * 2 + 12);
   // What masked kernels of wide values were seen to need beside.

@@ -17,10 +17,14 @@ struct CopiedExtents {
   int64_t keyColumns;
   /// Columns of the V buffers.
   int64_t valueColumns;
-  /// Rows of one warp.
-  int64_t warpRows;
+  /// Rows of one warp, and its columns of the results.
+  int64_t warpRows, ownColumns;
+  /// Values are columns of the keys, and have no slots of their own.
+  bool isLatent;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
   int64_t qBytes, kBytes, vBytes, oBytes;
+  /// Bytes of the scores that warps exchange.
+  int64_t exchangeBytes;
 
   /// f32 elements of a team's state on its way to another one: for each 16 rows
   /// the registers of O, m and l in 32 threads, in whole fours.

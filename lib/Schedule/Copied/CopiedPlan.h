@@ -7,9 +7,9 @@
 
 namespace mlir::attn {
 
-/// A plan of split_q or decode: tiles, the rings that cp.async fills, and the
-/// teams of a CTA that divide the keys of a tile, each with `warps` warps and
-/// rings of its own.
+/// A plan of split_q, decode or mla: tiles, the rings that cp.async fills, and
+/// the teams of a CTA that divide the keys of a tile, each with `warps` warps
+/// and rings of its own.
 class CopiedPlan {
 public:
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
@@ -27,10 +27,26 @@ public:
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
         softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()) {}
 
+  // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
+  CopiedPlan(MlaPlanAttr plan)
+      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
+        warps(plan.getWarpsM() * plan.getWarpsN()),
+        columnWarps(plan.getWarpsN()), stages(plan.getStages()),
+        qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
+        score(plan.getScore()), softmax(plan.getSoftmax()),
+        epilogue(plan.getEpilogue()) {}
+
   int64_t getBlockM() const { return blockM; }
   int64_t getBlockN() const { return blockN; }
   /// Warps of a team.
   int64_t getWarps() const { return warps; }
+  /// Of these, how many share rows, and how many groups of rows there are.
+  int64_t getColumnWarps() const { return columnWarps; }
+  int64_t getRowWarps() const { return warps / columnWarps; }
+  /// True if warps that share rows exchange their scores.
+  bool exchangesScores() const {
+    return columnWarps > 1 && score == ScoreWork::Shard;
+  }
   int64_t getStages() const { return stages; }
   int64_t getParts() const { return parts; }
   int64_t getTeams() const { return teams; }
@@ -43,8 +59,10 @@ public:
 
 private:
   int64_t blockM, blockN;
-  int64_t warps = 1, stages, parts = 1, teams = 1, groupHeads = 0;
+  int64_t warps = 1, columnWarps = 1, stages, parts = 1, teams = 1,
+          groupHeads = 0;
   bool qInRegs, packHeads;
+  ScoreWork score = ScoreWork::Shard;
   SoftmaxPolicy softmax;
   TileOrder order = TileOrder::RowMajor;
   EpilogueKind epilogue;

@@ -17,7 +17,6 @@ llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
 
 llvm::Error attn::checkCommon(llvm::StringRef schedule,
                               const ProblemFacts &facts, const Parts &parts) {
-  AttentionOp op = facts.op;
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
@@ -30,7 +29,7 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
     return unsupported("lengths of the keys ('kv_lengths')");
   if (facts.kvSplits && !parts.partialResults)
     return unsupported("split keys with partial results");
-  if (op.getRopeDim())
+  if (facts.isLatent() && !parts.latent)
     return unsupported("the absorbed latent form ('rope_dim')");
   auto typeName = [](Type type) {
     std::string text;

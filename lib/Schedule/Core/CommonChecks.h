@@ -29,6 +29,8 @@ struct Parts {
   bool lengths = false, pages = false;
   /// Where results go: partial results of runs of keys.
   bool partialResults = false;
+  /// Values that are columns of the keys.
+  bool latent = false;
   /// Most columns of Q, K and V.
   int64_t mostColumns = kUsualColumns;
 };

@@ -6,14 +6,15 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The tensors of an attention's launch, in parameter order.
+/// The tensors of an attention's launch, in parameter order. Values that are
+/// columns of the keys are no tensor of their own.
 static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
   SmallVector<TensorFacts> tensors;
   for (const TensorFacts *tensor :
        {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.sinks,
         &facts.cuSeqlensQ, &facts.cuSeqlensK, &facts.qDescale, &facts.kDescale,
         &facts.vDescale, &facts.pageTable, &facts.pageIndptr, &facts.kvLengths})
-    if (*tensor)
+    if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
   return tensors;

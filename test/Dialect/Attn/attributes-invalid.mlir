@@ -209,6 +209,36 @@ func.func private @decode_ctas() attributes {p = #attn.decode<ctas_per_sm = 9>}
 
 // -----
 
+// expected-error @below {{expected warps_m and warps_n to be powers of two with a product up to 32, got 3 and 8}}
+func.func private @mla_warps() attributes {p = #attn.mla<warps_m = 3>}
+
+// -----
+
+// expected-error @below {{expected block_m to be a multiple of 16 * warps_m = 32 up to 128, got 48}}
+func.func private @mla_rows() attributes {p = #attn.mla<warps_m = 2, block_m = 48>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 up to 128, got 144}}
+func.func private @mla_keys() attributes {p = #attn.mla<block_n = 144>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 8 * warps_n = 64 with score = shard, got 32}}
+func.func private @mla_shard() attributes {p = #attn.mla<block_n = 32>}
+
+// -----
+
+// expected-error @below {{expected stages from 1 to 8, got 9}}
+func.func private @mla_stages() attributes {p = #attn.mla<stages = 9>}
+
+// -----
+
+// expected-error @below {{expected ctas_per_sm from 1 to 8, got 0}}
+func.func private @mla_ctas() attributes {p = #attn.mla<ctas_per_sm = 0>}
+
+// -----
+
 // expected-error @below {{expected block_n to be a multiple of 16 up to 128, got 8}}
 func.func private @tmem_keys() attributes {p = #attn.ws_tmem<block_n = 8>}
 

@@ -7,6 +7,21 @@ func.func private @f(tensor<128x64xf32, #attn.mma<warps = [3, 2]>>)
 
 // -----
 
+// expected-error @below {{expected copies to be a power of two beside powers of two of warps, of at most 32 warps, got 3 of [2, 1]}}
+func.func private @f(tensor<128x64xf32, #attn.mma<warps = [2, 1], copies = 3>>)
+
+// -----
+
+// expected-error @below {{expected copies to be a power of two beside powers of two of warps, of at most 32 warps, got 16 of [4, 1]}}
+func.func private @f(tensor<128x64xf32, #attn.mma<warps = [4, 1], copies = 16>>)
+
+// -----
+
+// expected-error @below {{expected one copy, got 2}}
+func.func private @f(tensor<128x64xf32, #attn.runs<parent = #attn.mma<warps = [4, 1], copies = 2>>>)
+
+// -----
+
 // expected-error @below {{expected no repetition along dim0, which 3 warps share, no power of two}}
 func.func private @f(tensor<96x64xf32, #attn.mma<warps = [3, 1]>>)
 

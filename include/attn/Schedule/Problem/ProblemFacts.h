@@ -59,6 +59,8 @@ struct ProblemFacts {
   /// True if v is contiguous along its keys instead of along its head
   /// dimension.
   bool hasTransposedValues() const;
+  /// True if the values are columns of the keys, and no tensor of their own.
+  bool isLatent() const { return ropeDim != 0; }
   /// True if k and v are pools of pages.
   bool isPaged() const { return static_cast<bool>(pageTable); }
   /// True if keys are those of a server's cache, each read once a launch: in

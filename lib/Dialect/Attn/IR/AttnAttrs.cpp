@@ -101,17 +101,29 @@ bool attn::isWarpGrid(ArrayRef<int64_t> warps) {
 }
 
 LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
-                                    ArrayRef<int64_t> warps) {
+                                    ArrayRef<int64_t> warps, int64_t copies) {
   if (!isWarpGrid(warps))
     return emitError() << "expected warps to be two powers of two (rows, "
                           "columns), or any number of rows and 1, of at most "
                        << kMaxWarps << " warps, got [" << warps << "]";
+  // Bits of a warp's number say its rows, its columns and its copy.
+  if (copies != 1 &&
+      (copies < 1 || copies > kMaxWarps || !llvm::isPowerOf2_64(copies) ||
+       !llvm::isPowerOf2_64(warps[0]) ||
+       warps[0] * warps[1] * copies > kMaxWarps))
+    return emitError() << "expected copies to be a power of two beside powers "
+                          "of two of warps, of at most "
+                       << kMaxWarps << " warps, got " << copies << " of ["
+                       << warps << "]";
   return success();
 }
 
-static WarpGrid gridOf(MmaLayoutAttr layout) {
-  return {static_cast<unsigned>(layout.getWarps()[0]),
-          static_cast<unsigned>(layout.getWarps()[1])};
+static WarpGrid gridOf(MmaLayoutAttr layout) { return layout.getGrid(); }
+
+WarpGrid MmaLayoutAttr::getGrid() const {
+  return {static_cast<unsigned>(getWarps()[0]),
+          static_cast<unsigned>(getWarps()[1]),
+          static_cast<unsigned>(getCopies())};
 }
 
 llvm::Expected<TileLayout> MmaLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
@@ -321,6 +333,8 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
     warps.push_back(row(unitRows));
   for (unsigned bit = 0; (1u << bit) < grid.n; ++bit)
     warps.push_back(column(int64_t(4) << bit));
+  for (unsigned bit = 0; (1u << bit) < grid.copies; ++bit)
+    warps.push_back(row(0));
   auto unit = LinearLayout::get({{dimName(0), unitRows}, {dimName(1), owners}});
   if (!unit)
     return unit.takeError();
@@ -332,7 +346,7 @@ PartialLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   if (auto error = unit->addAxis(kWarpAxis, warps))
     return std::move(error);
   return TileLayout::get(*unit, {{0, shape[0] / (16 * grid.m)}},
-                         grid.m * grid.n);
+                         grid.getWarps());
 }
 
 LogicalResult PartialLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
@@ -355,6 +369,8 @@ LogicalResult RunsLayoutAttr::verify(EmitErrorFn emitError, Attribute parent) {
   if (layout.getWarps()[1] != 1)
     return emitError() << "expected one warp along the columns, got "
                        << layout.getWarps()[1];
+  if (layout.getCopies() != 1)
+    return emitError() << "expected one copy, got " << layout.getCopies();
   return success();
 }
 

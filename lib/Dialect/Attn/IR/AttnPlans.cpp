@@ -182,6 +182,34 @@ LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
   return success();
 }
 
+int64_t MlaPlanAttr::getThreads() const {
+  return 32 * getWarpsM() * getWarpsN();
+}
+
+LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
+  if (!isWarpGrid({p.warpsM, p.warpsN}) || !llvm::isPowerOf2_64(p.warpsM))
+    return emitError() << "expected warps_m and warps_n to be powers of two "
+                          "with a product up to 32, got "
+                       << p.warpsM << " and " << p.warpsN;
+  if (p.blockM < 1 || p.blockM > 128 || p.blockM % (16 * p.warpsM) != 0)
+    return emitError() << "expected block_m to be a multiple of 16 * warps_m = "
+                       << 16 * p.warpsM << " up to 128, got " << p.blockM;
+  if (p.blockN < 16 || p.blockN > 128 || p.blockN % 16 != 0)
+    return emitError() << "expected block_n to be a multiple of 16 up to 128, "
+                          "got "
+                       << p.blockN;
+  if (p.score == ScoreWork::Shard && p.blockN % (8 * p.warpsN) != 0)
+    return emitError() << "expected block_n to be a multiple of 8 * warps_n = "
+                       << 8 * p.warpsN << " with score = shard, got "
+                       << p.blockN;
+  if (p.stages < 1 || p.stages > 8)
+    return emitError() << "expected stages from 1 to 8, got " << p.stages;
+  if (p.ctasPerSm < 1 || p.ctasPerSm > 8)
+    return emitError() << "expected ctas_per_sm from 1 to 8, got "
+                       << p.ctasPerSm;
+  return success();
+}
+
 int64_t CombinePlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult CombinePlanAttr::verify(EmitErrorFn emitError,

@@ -40,6 +40,7 @@
 
 namespace mlir::attn {
 struct LaunchRecord;
+struct WarpGrid;
 } // namespace mlir::attn
 
 #include "attn/Dialect/Attn/IR/AttnEnums.h.inc"

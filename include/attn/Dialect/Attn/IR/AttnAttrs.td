@@ -122,12 +122,27 @@ def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
     Both are powers of two, or there is one warp along the columns and any number
     along the rows, with 16 rows each.
 
+    With `copies = c` there are c times as many warps, and each grid of them holds
+    all of the tile: warp `w + copy * (rows * columns)` has what warp `w` has. What
+    warps that divide columns have to know together, such as a softmax, is in this
+    layout in each of them.
+
     Example: `tensor<128x64xf32, #attn.mma<warps = [4, 1]>>` has 64 registers a
-    thread: each warp owns 32 rows.
+    thread: each warp owns 32 rows. `tensor<32x64xf32, #attn.mma<warps = [2, 1],
+    copies = 4>>` has 32: of 8 warps four own the first 16 rows.
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$warps);
-  let assemblyFormat = "`<` `warps` `=` `[` $warps `]` `>`";
+  let parameters = (ins
+    ArrayRefParameter<"int64_t">:$warps,
+    DefaultValuedParameter<"int64_t", "1">:$copies);
+  let assemblyFormat = "`<` `warps` `=` `[` $warps `]` (`,` `copies` `=` $copies^)? `>`";
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$warps), [{
+    return $_get($_ctxt, warps, /*copies=*/1);
+  }]>];
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The warps as the layout library takes them.
+    ::mlir::attn::WarpGrid getGrid() const;
+  }];
 }
 
 /// The shape of a TMEM load or store, spelled as in #nvvm.tcgen05_ldst_shape.

@@ -28,6 +28,11 @@ def Attn_TileOrder : Attn_I32Enum<"TileOrder",
   I32EnumAttrCase<"RowMajor", 0, "row_major">,
   I32EnumAttrCase<"LongestFirst", 1, "longest_first">]>;
 
+def Attn_ScoreWork : Attn_I32Enum<"ScoreWork",
+    "which scores the warps that share rows compute", [
+  I32EnumAttrCase<"Shard", 0, "shard">,
+  I32EnumAttrCase<"Twice", 1, "twice">]>;
+
 def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
     "how results leave the kernel", [
   I32EnumAttrCase<"Auto", 0, "auto">,

@@ -213,6 +213,40 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
   }];
 }
 
+def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
+    Attn_PlanInt<16, "Query rows of a tile, a multiple of 16 warps_m">:$block_m,
+    Attn_PlanInt<64, "Keys of a block, a multiple of 16">:$block_n,
+    Attn_PlanInt<1, "Warps along the rows, a power of two">:$warps_m,
+    Attn_PlanInt<8,
+      "Warps along the columns, a power of two: those that share rows, of which "
+      "each has its own columns of the results">:$warps_n,
+    Attn_PlanInt<2, "Slots of the ring of keys, whose first columns are the values, 1 to 8">:$stages,
+    Attn_PlanInt<1,
+      "CTAs that an SM is to hold at once, 1 to 8, which bounds a thread's "
+      "registers">:$ctas_per_sm,
+    Attn_PlanBool<false,
+      "Q fragments stay in registers instead of being read from shared memory "
+      "for each block">:$q_in_regs,
+    Attn_PlanEnum<Attn_ScoreWork, "shard",
+      "Which scores the warps that share rows compute: each those of its own keys, "
+      "exchanged through shared memory (`shard`), or each all of them (`twice`)">:$score,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. Not `tma`">:$epilogue,
+    Attn_PlanBool<true,
+      "Rows of a tile are the heads, query by query, so that all of them read the "
+      "keys once">:$pack_heads)> {
+  let description = [{
+    For latent attention in its absorbed form: a block of keys is copied to shared
+    memory once, by cp.async, and its first columns are the values. Warps that
+    share rows divide the keys where scores are computed and the columns of the
+    results where these are.
+
+    Example: `#attn.mla<block_m = 32, warps_m = 2, warps_n = 4>`.
+  }];
+}
+
 def Attn_CombinePlanAttr : Attn_Plan<Attn_Dialect, "CombinePlan", "combine", "combine", (ins
     Attn_PlanInt<4, "Warps of a CTA, a power of two up to 32">:$warps)> {
   let description = [{

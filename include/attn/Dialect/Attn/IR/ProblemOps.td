@@ -78,7 +78,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     With `rope_dim = R` (multi-head latent attention, absorbed form) v is the
     first Dv = D - R columns of k: `v[b, 0, j, c]` and `k[b, 0, j, c]` are one
-    value, which a kernel may read from either.
+    value, which a kernel reads from k: its launch has no tensor v.
 
     `out_scale` multiplies o before it is rounded to an 8-bit type.
 

@@ -295,9 +295,7 @@ LogicalResult PartitionLowering::lower(MmaOp op) {
   FailureOr<TileValue> accumulator = tile(op, op.getC());
   if (failed(accumulator))
     return failure();
-  WarpGrid grid{static_cast<unsigned>(layout.getWarps()[0]),
-                static_cast<unsigned>(layout.getWarps()[1])};
-  MmaProduct product(*this, op, *accumulator, grid);
+  MmaProduct product(*this, op, *accumulator, layout.getGrid());
   if (failed(product.readOperands()))
     return failure();
   setTile(op.getResult(), accumulator->layout, product.emit());

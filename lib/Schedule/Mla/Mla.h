@@ -1,0 +1,39 @@
+//===- Mla.h - The schedule mla ---------------------------------*- C++ -*-===//
+//
+// Latent attention in its absorbed form: one key head, whose first columns are
+// the values. A block of keys is copied to shared memory once, by cp.async.
+// Warps that share rows divide the block's keys where scores are computed,
+// exchange them, and divide the columns of the results, of which no warp could
+// hold all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_MLA_MLA_H
+#define ATTN_LIB_SCHEDULE_MLA_MLA_H
+
+#include "attn/Schedule/Core/Schedule.h"
+
+namespace mlir::attn {
+
+class MlaSchedule : public ScheduleOf<MlaPlanAttr> {
+public:
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_MLA_MLA_H

@@ -1,0 +1,164 @@
+//===- MlaPlan.cpp - Plans of mla: legality and parameters ----------------===//
+
+#include "../Copied/CopiedChecks.h"
+#include "../Copied/CopiedEmit.h"
+#include "../Copied/CopiedExtents.h"
+#include "../Copied/GridTiles.h"
+#include "Mla.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+const Schedule &attn::getMlaSchedule() {
+  static const MlaSchedule schedule;
+  return schedule;
+}
+
+/// Most columns of the keys: those of the models that there are, and some more.
+static constexpr int64_t kMostColumns = 640;
+
+/// Query rows that share the keys of a sequence; those of one query if only the
+/// launch knows how many there are.
+static int64_t getRows(const ProblemFacts &facts) {
+  int64_t queries = ShapedType::isDynamic(facts.queries)
+                        ? 1
+                        : std::max<int64_t>(1, facts.queries);
+  return queries * getAssumedExtent(facts.heads, kAssumedHeads);
+}
+
+llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
+                                      const TargetRow &) const {
+  if (!facts.isLatent())
+    return makeUnsupported(getName(),
+                           "values that are not columns of the keys, "
+                           "expected the latent form ('rope_dim')");
+  Parts parts;
+  parts.latent = true;
+  parts.mostColumns = kMostColumns;
+  if (llvm::Error error = checkCopied(getName(), facts, parts))
+    return error;
+  if (facts.headDim % 16 != 0)
+    return makeUnsupported(
+        getName(), llvm::formatv("a head dimension of {0} with 'rope_dim', "
+                                 "expected a multiple of 16",
+                                 facts.headDim));
+  // Values are whole panels of the keys in shared memory.
+  unsigned bits = facts.elementType.getIntOrFloatBitWidth();
+  int64_t panel = SharedLayout::chooseSpan(facts.headDim, bits) * 8 / bits;
+  if (facts.valueDim % panel != 0)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("a value dimension of {0} with a head dimension of {1}, "
+                      "expected a multiple of {2}",
+                      facts.valueDim, facts.headDim, panel));
+  return llvm::Error::success();
+}
+
+std::vector<PlanAttrInterface>
+MlaSchedule::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  int64_t rows = getRows(facts);
+  bool isOneHead = facts.heads == 1;
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t blockM : {16, 32, 64}) {
+    // More rows than there are help nobody.
+    if (blockM > 16 && rows <= blockM / 2)
+      continue;
+    for (int64_t warpsM : {1, 2, 4})
+      for (int64_t warpsN : {8, 4, 2})
+        for (int64_t blockN : {64, 32, 16})
+          for (int64_t stages : {2, 3, 4, 1})
+            for (int64_t ctasPerSM : {1, 2, 3, 4})
+              for (ScoreWork score : {ScoreWork::Shard, ScoreWork::Twice})
+                for (bool qInRegs : {false, true}) {
+                  MlaPlanAttr::Parameters plan;
+                  plan.blockM = blockM;
+                  plan.blockN = blockN;
+                  plan.warpsM = warpsM;
+                  plan.warpsN = warpsN;
+                  plan.stages = stages;
+                  plan.ctasPerSm = ctasPerSM;
+                  plan.qInRegs = qInRegs;
+                  plan.score = score;
+                  plan.softmax = SoftmaxPolicy::Optimistic;
+                  plan.packHeads = !isOneHead;
+                  bool isWhole =
+                      blockM % (16 * warpsM) == 0 && warpsM * warpsN <= 16 &&
+                      (score == ScoreWork::Twice || blockN % (8 * warpsN) == 0);
+                  if (isWhole)
+                    plans.push_back(MlaPlanAttr::get(context, plan));
+                }
+  }
+  return plans;
+}
+
+/// What of the chip's shared memory other forms of the scores would take.
+static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
+                                   const TargetRow &target) {
+  std::string text;
+  for (int64_t blockN : {plan.getBlockN(), plan.getBlockN() / 2, int64_t(16)})
+    for (ScoreWork score : {ScoreWork::Shard, ScoreWork::Twice})
+      for (int64_t stages : {int64_t(2), int64_t(1)}) {
+        MlaPlanAttr::Parameters other = plan.getParameters();
+        other.blockN = blockN;
+        other.score = score;
+        other.stages = stages;
+        if (blockN < 16 || blockN % 16 != 0 ||
+            (score == ScoreWork::Shard && blockN % (8 * other.warpsN) != 0))
+          continue;
+        auto attr = MlaPlanAttr::get(plan.getContext(), other);
+        ResourceSum shared = CopiedExtents(facts, attr).getSharedBytes(attr);
+        if (shared.getTotal() <= target.sharedBytesPerCTA && text.empty())
+          text = llvm::formatv(
+              "; block_n = {0}, stages = {1} and score = {2} take {3}", blockN,
+              stages, stringifyScoreWork(score), shared.str());
+      }
+  return text;
+}
+
+llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
+                                   PlanAttrInterface planAttr,
+                                   const TargetRow &target) const {
+  auto plan = cast<MlaPlanAttr>(planAttr);
+  if (facts.valueDim % (8 * plan.getWarpsN()) != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected warps_n to divide the value dimension's {0} groups of 8 "
+        "columns, got {1}",
+        facts.valueDim / 8, plan.getWarpsN()));
+  CopiedExtents extents(facts, plan);
+  ResourceSum shared = extents.getSharedBytes(plan);
+  if (shared.getTotal() > target.sharedBytesPerCTA)
+    return llvm::createStringError(
+        llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}{3}",
+                      shared.str(), target.sharedBytesPerCTA, target.chip,
+                      getAlternatives(facts, plan, target)));
+  if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
+    return error;
+  int64_t all =
+      plan.getCtasPerSm() * (shared.getTotal() + target.sharedBytesReserved);
+  if (all > target.sharedBytesPerSM)
+    return llvm::createStringError(llvm::formatv(
+        "does not fit: {0} CTAs with shared memory {1} and {2} for the system "
+        "take {3}, an SM of {4} has {5}",
+        plan.getCtasPerSm(), shared.str(), target.sharedBytesReserved, all,
+        target.chip, target.sharedBytesPerSM));
+  return llvm::Error::success();
+}
+
+KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
+                                        PlanAttrInterface planAttr,
+                                        const TargetRow &) const {
+  auto plan = cast<MlaPlanAttr>(planAttr);
+  KernelShape shape;
+  shape.grid = getTileGrid(facts, plan);
+  shape.threads = plan.getThreads();
+  shape.warps = {{plan.getWarpsM(), plan.getWarpsN()}};
+  shape.ctasPerSM = plan.getCtasPerSm();
+  return shape;
+}
+
+LogicalResult MlaSchedule::emit(KernelContext &context,
+                                PlanAttrInterface plan) const {
+  return emitCopied(context, cast<MlaPlanAttr>(plan));
+}
