@@ -6,6 +6,7 @@
 
 #include "../Tma/RingFacts.h"
 #include "WsTmemEmitter.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -456,6 +457,11 @@ LogicalResult WsTmemEmitter::emitMultiplier() {
 
 LogicalResult WsTmemEmitter::run() {
   makeRings();
+  // Beside scores and probabilities nothing is kept that only results need.
+  b.getInsertionBlock()
+      ->getParent()
+      ->getParentOfType<gpu::GPUFuncOp>()
+      ->setAttr(kRenewEntryAttr, b.getUnitAttr());
   for (int64_t number = 0; number < kTmemTiles; ++number)
     makeTensorTile(number);
   emitExtents();

@@ -33,8 +33,11 @@ const Schedule &attn::getWsTmemSchedule() {
 static constexpr int64_t kOtherRegisters = 48;
 // What nothing hides, fitted to the cycle model's traces of D 64 and 128 with
 // 1024 and 2048 keys (docs/CycleModel.md): times of these are within 3 %.
-/// Clocks of a tile: in all, and for each column of Q and of the results.
-static constexpr double kTileClocks = 2300, kColumnClocks = 16.5;
+/// Clocks of a tile: in all, for each column of Q and of the results, and what
+/// results that pass through shared memory save of the latter: stores of
+/// threads, each with a row of its own, take L2 twice as long.
+static constexpr double kTileClocks = 2300, kColumnClocks = 16.5,
+                        kStagedClocks = -8;
 /// Clocks of a block for barriers: where scores are handed back before their
 /// exponentials, and where the next ones wait for the probabilities.
 static constexpr double kBesideClocks = 100, kOverlaidClocks = 270;
@@ -104,30 +107,40 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   std::vector<PlanAttrInterface> plans;
+  auto add = [&](WsTmemPlanAttr::Parameters p) {
+    // Results take no memory that K and V need.
+    int64_t least = p.epilogue == EpilogueKind::Staged ? 3 : 2;
+    for (int64_t stages : {6, 4, 3, 2}) {
+      if (stages < least)
+        return;
+      p.kvStages = stages;
+      auto plan = WsTmemPlanAttr::get(context, p);
+      bool fits = getTmemSharedBytes(facts, plan).getTotal() <=
+                  target.sharedBytesPerCTA;
+      if (fits || stages == 2)
+        plans.push_back(plan);
+      if (fits)
+        return;
+    }
+  };
   for (int64_t blockN : {128, 64})
     for (SoftmaxPolicy softmax :
          {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
-      for (int64_t stages : {6, 4, 3, 2}) {
+      for (EpilogueKind epilogue :
+           {EpilogueKind::Staged, EpilogueKind::Direct}) {
         WsTmemPlanAttr::Parameters p;
         p.blockN = blockN;
-        p.kvStages = stages;
         p.softmax = softmax;
         p.pBeside = fitsBeside(facts, blockN);
         p.polynomial = choosePolynomial(target, p.pBeside);
         p.pParts = true;
         p.ownBlocks = masked;
-        p.epilogue = EpilogueKind::Direct;
+        p.epilogue = epilogue;
         p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
         if (masked)
           p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
                                           blockN, target.getClusteredSMs(1));
-        auto plan = WsTmemPlanAttr::get(context, p);
-        bool fits = getTmemSharedBytes(facts, plan).getTotal() <=
-                    target.sharedBytesPerCTA;
-        if (fits || stages == 2)
-          plans.push_back(plan);
-        if (fits)
-          break;
+        add(p);
       }
   return plans;
 }
@@ -243,6 +256,8 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
                 estimate.sharedClocks}) +
       (plan.getPBeside() ? kBesideClocks : kOverlaidClocks);
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;
+  if (plan.getEpilogue() == EpilogueKind::Staged)
+    estimate.tileClocks += kStagedClocks * facts.valueDim;
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
   return estimate;

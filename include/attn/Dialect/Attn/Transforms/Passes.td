@@ -14,12 +14,6 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     without one gets the default of the schedule `combine`, the only one for it;
     the options do not concern it.
 
-    Where a schedule lost to others on a board, or was not timed beside them,
-    the others come first up to a multiple of its plans' times, which the remark
-    tells. Another remark says why the plan is not one of the schedule that is
-    the target's own: `ws_tmem` where there is tensor memory, else `ws_wgmma`
-    where there is wgmma, else `split_q`.
-
     Where neither `schedule` nor `set` says what to take, a table of plans that
     were measured comes before the cost model: that of the file `plan-table`,
     then the library's own ([Autotuning](Autotuning.md)). The remark tells the

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-bool PartitionLowering::isLastLoop(scf::ForOp op) {
+bool PartitionLowering::isLastLoop(scf::ForOp op) const {
   auto hasTiles = [](Operation *other) {
     return isa<scf::ForOp>(other) &&
            llvm::any_of(other->getResultTypes(), isRegisters);
@@ -30,7 +30,9 @@ bool PartitionLowering::isLastLoop(scf::ForOp op) {
   Operation *parent = op->getParentOp();
   if (isa<scf::IfOp>(parent) && isLast(parent))
     parent = parent->getParentOp();
-  return isa<gpu::GPUFuncOp>(parent);
+  // A partition has a loop over tiles around it.
+  return isPartition ? isa<scf::ForOp, scf::WhileOp>(parent)
+                     : isa<gpu::GPUFuncOp>(parent);
 }
 
 template <>
@@ -75,15 +77,15 @@ LogicalResult PartitionLowering::lower(scf::ForOp op) {
       return failure();
   loop.getBody()->getOperations().splice(loop.getBody()->end(),
                                          op.getBody()->getOperations());
-  if (failed(lowerBlock(*loop.getBody())))
+  if (failed(kernel.inLoop([&] { return lowerBlock(*loop.getBody()); })))
     return failure();
   next = 0;
   for (Value old : op.getResults())
     if (failed(bind(old, loop.getResults())))
       return failure();
   kernel.dead.push_back(op);
-  if (kernel.func->hasAttr(kRenewEntryAttr) && !isPartition && isLastLoop(op))
-    kernel.renewEntry(op);
+  if (kernel.func->hasAttr(kRenewEntryAttr) && isLastLoop(op))
+    kernel.renewEntry(op, isPartition);
   return success();
 }
 
@@ -94,7 +96,7 @@ LogicalResult PartitionLowering::lower(scf::WhileOp op) {
     if (llvm::any_of(types, isRegisters))
       return op.emitOpError("expected a loop that carries no tiles");
   for (Block *block : {op.getBeforeBody(), op.getAfterBody()})
-    if (failed(lowerBlock(*block)))
+    if (failed(kernel.inLoop([&] { return lowerBlock(*block); })))
       return failure();
   return success();
 }

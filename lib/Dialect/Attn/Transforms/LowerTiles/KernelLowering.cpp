@@ -116,7 +116,25 @@ LogicalResult KernelLowering::withEntry(Operation *entry,
   return result;
 }
 
-void KernelLowering::renewEntry(Operation *op) {
+LogicalResult KernelLowering::inLoop(function_ref<LogicalResult()> lower) {
+  bool isRenewed = ownEntry.has_value();
+  LogicalResult result = lower();
+  if (isRenewed || !ownEntry)
+    return result;
+  sharedBase = ownEntry->sharedBase;
+  threadIdValue = ownEntry->threadId;
+  laneValue = ownEntry->lane;
+  warpValue = ownEntry->warp;
+  uniformWarpValue = ownEntry->uniformWarp;
+  entryCache = std::move(ownEntry->cache);
+  entryEnd = ownEntry->end;
+  ownEntry.reset();
+  return result;
+}
+
+void KernelLowering::renewEntry(Operation *op, bool inLoops) {
+  ownEntry = {sharedBase,       threadIdValue, laneValue, warpValue,
+              uniformWarpValue, entryCache,    entryEnd};
   ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
   b.setInsertionPointAfter(op);
   auto thread = LLVM::InlineAsmOp::create(
@@ -125,6 +143,17 @@ void KernelLowering::renewEntry(Operation *op) {
       LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
       ArrayAttr());
   threadIdValue = thread->getResult(0);
+  if (inLoops) {
+    // Where the code runs again, ptxas would know that it is the same index and
+    // keep what follows from it all the same.
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(b, value, 32);
+    };
+    Value lane = arith::AndIOp::create(b, threadIdValue, constant(31));
+    threadIdValue = NVVM::ShflOp::create(
+        b, b.getI32Type(), constant(-1), threadIdValue, lane, constant(31),
+        NVVM::ShflKind::idx, /*return_value_and_is_valid=*/UnitAttr());
+  }
   laneValue = warpValue = uniformWarpValue = Value();
   entryCache.clear();
   entryEnd = arith::ConstantIntOp::create(b, 0, 1);

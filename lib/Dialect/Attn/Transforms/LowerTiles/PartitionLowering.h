@@ -174,9 +174,13 @@ public:
   LogicalResult withEntry(Operation *entry,
                           function_ref<LogicalResult()> lower);
   /// Computes what depends on the thread anew for all that follows `op`, the
-  /// kernel's last loop. What only the results need would else take registers
-  /// in the loops, whatever it costs to compute again.
-  void renewEntry(Operation *op);
+  /// last loop of the kernel or, `inLoops`, of a tile. What only the results
+  /// need would else take registers in the loops, whatever it costs to compute
+  /// again.
+  void renewEntry(Operation *op, bool inLoops);
+  /// Lowers the body of a loop; what is computed anew in it is not known behind
+  /// it.
+  LogicalResult inLoop(function_ref<LogicalResult()> lower);
 
   /// The thread and the warp in the CTA, and the lane, at the entry.
   Value threadId();
@@ -211,6 +215,15 @@ public:
 private:
   /// Makes pointers of the kernel's tensor maps, when no typed use is left.
   void lowerTensorMaps();
+
+  /// What stands at the entry, from where on an entry was renewed.
+  struct Entry {
+    Value sharedBase, threadId, lane, warp, uniformWarp;
+    llvm::StringMap<Value> cache;
+    Operation *end;
+  };
+  /// The kernel's own entry while another one is in use.
+  std::optional<Entry> ownEntry;
 
   Value sharedBase;
   Value threadIdValue, laneValue, warpValue, uniformWarpValue;
@@ -294,8 +307,8 @@ public:
   //===--------------------------------------------------------------------===//
 
   /// True if no loop on tiles follows, and what follows in the loop's block is
-  /// all that the kernel still does.
-  static bool isLastLoop(scf::ForOp op);
+  /// all that the kernel still does, or a partition for one of its tiles.
+  bool isLastLoop(scf::ForOp op) const;
   /// The thread's number among those of the partition, at the entry.
   Value threadId();
   Value lane() { return kernel.lane(); }
