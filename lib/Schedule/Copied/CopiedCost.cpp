@@ -137,6 +137,7 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double inFlight = getBytesInFlight(CopiedExtents(facts, plan), plan);
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
   double tileLatency = tileBytes / inFlight * latency;
+  estimate.loneTileMicroseconds = tileLatency;
   // Neither the rate nor what is in flight is a hard limit near the other.
   auto timeOf = [&](double tiles) {
     double read = tiles * tileBytes / readers / bytesPerMicrosecond;

@@ -2,10 +2,8 @@
 
 #include "attn/Schedule/Core/SplitKeys.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/ScopedPrinter.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -103,61 +101,134 @@ static constexpr double kMergedRun = 0.02;
 /// What a number of runs has to save of the time of one run, so that a second
 /// kernel and partial results are worth it within the error of estimates.
 static constexpr double kWorthwhile = 0.93;
-/// Fewer runs are taken where they are that close to the fastest ones.
-static constexpr double kAsFast = 1.02;
+/// What runs may take more than the fastest ones where lengths are even, so
+/// that they are faster where these differ.
+static constexpr double kEvenLoss = 1.02;
+/// Plans that are as fast as each other within the error of estimates.
+static constexpr double kSamePlan = 1.01;
+/// What one run may take more than the best number where lengths differ.
+static constexpr double kSameUneven = 1.03;
+/// Microseconds of an SM for a CTA that has no keys: it starts, finds that out,
+/// and writes what says so. 16 runs of 64 sequences of 16 to 32768 keys, of
+/// which most are empty, took that on an H200, by 1, 2 and 4 CTAs an SM.
+static constexpr double kEmptyTile = 2.5;
+/// Keys of the shortest sequence that is thought of.
+static constexpr double kShortestSequence = 16;
 
 double attn::estimateMerge(int64_t splits) {
-  return kSecondKernel + kMergedRun * splits;
+  return splits == 1 ? 0 : kSecondKernel + kMergedRun * splits;
+}
+
+double attn::estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
+                            int64_t splits, int64_t keys,
+                            const TargetRow &target) {
+  double range = std::max(1.0, std::log(keys / kShortestSequence));
+  double read = whole.dramRoofMicroseconds / range;
+  double partials = plan.dramRoofMicroseconds - whole.dramRoofMicroseconds;
+  // The longest sequence is read beside the others, and at the end alone.
+  double body = std::hypot(read, plan.loneTileMicroseconds);
+  double empty =
+      plan.tiles * kEmptyTile /
+      (double(target.smCount) * std::max<int64_t>(1, plan.ctasPerSM));
+  return body + std::max(0.0, partials) + empty + estimateMerge(splits);
+}
+
+/// The plan of a number of runs: the fastest one, and among those that are as
+/// fast the one that takes lengths that differ best.
+static SplitCandidate pickPlan(const PlanCandidates &plans,
+                               const PlanEstimate &whole, int64_t splits,
+                               const ProblemFacts &facts,
+                               const TargetRow &target) {
+  SplitCandidate best;
+  double fastest = plans.plans.front().estimate.microseconds;
+  for (const PlanCandidate &each : plans.plans) {
+    if (each.spills || (each.estimate.microseconds > kSamePlan * fastest &&
+                        best.candidate.plan))
+      break;
+    double uneven =
+        estimateUneven(whole, each.estimate, splits, facts.keys, target);
+    if (best.candidate.plan && uneven >= best.unevenMicroseconds)
+      continue;
+    double merge = estimateMerge(splits);
+    best = {splits, each, merge, each.estimate.microseconds + merge, uneven};
+    if (facts.batch == 1)
+      break;
+  }
+  return best;
+}
+
+/// Whether runs put a CTA on nearly every SM.
+static bool fillsSMs(const SplitCandidate &each, const TargetRow &target) {
+  return 10 * each.candidate.estimate.tiles >= 9 * int64_t(target.smCount);
+}
+
+/// The number of runs to take. One sequence has whatever length it has; of
+/// several the lengths may differ.
+static size_t pickSplits(ArrayRef<SplitCandidate> all, bool hasSeveral,
+                         const TargetRow &target) {
+  double fastest = all.front().evenMicroseconds;
+  for (const SplitCandidate &each : all)
+    fastest = std::min(fastest, each.evenMicroseconds);
+  SmallVector<size_t> near;
+  for (auto [index, each] : llvm::enumerate(all))
+    if (each.evenMicroseconds <=
+        fastest * (each.splits == 1 ? 1 / kWorthwhile : kEvenLoss))
+      near.push_back(index);
+  if (!hasSeveral) {
+    if (all[near.front()].splits == 1)
+      return near.front();
+    const auto *full = llvm::find_if(
+        near, [&](size_t index) { return fillsSMs(all[index], target); });
+    return full == near.end() ? near.front() : *full;
+  }
+  size_t best = *llvm::min_element(near, [&](size_t a, size_t b) {
+    return all[a].unevenMicroseconds < all[b].unevenMicroseconds;
+  });
+  bool isWhole = all[near.front()].splits == 1 &&
+                 all[near.front()].unevenMicroseconds <=
+                     kSameUneven * all[best].unevenMicroseconds;
+  return isWhole ? near.front() : best;
 }
 
 FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
-                                          const PlanCandidate &whole,
+                                          const PlanCandidates &whole,
                                           const ProblemFacts &facts,
                                           const TargetRow &target,
                                           ArrayRef<const Schedule *> schedules,
                                           ArrayRef<PlanParameter> parameters) {
   SplitChoice choice;
-  choice.candidates.push_back(
-      {/*splits=*/1, whole.estimate.microseconds, /*merge=*/0, whole});
-  int64_t tiles = std::max<int64_t>(1, whole.estimate.tiles);
+  const PlanEstimate &one = whole.plans.front().estimate;
+  auto add = [&](const PlanCandidates &plans, int64_t splits) {
+    if (plans.plans.empty())
+      return;
+    SplitCandidate picked = pickPlan(plans, one, splits, facts, target);
+    if (picked.candidate.plan)
+      choice.candidates.push_back(std::move(picked));
+  };
+  add(whole, 1);
+  if (choice.candidates.empty())
+    return choice;
+  int64_t tiles = std::max<int64_t>(1, one.tiles);
   for (int64_t splits : listSplits(tiles, facts.keys, target)) {
     CombineOp combine = splitKeys(op, splits);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
-    if (succeeded(split)) {
-      PlanCandidates plans =
-          collectCandidates(*split, target, schedules, parameters);
-      if (!plans.plans.empty()) {
-        PlanCandidate &first = plans.plans.front();
-        choice.candidates.push_back({splits, first.estimate.microseconds,
-                                     estimateMerge(splits), first});
-      }
-    }
+    if (succeeded(split))
+      add(collectCandidates(*split, target, schedules, parameters), splits);
     joinKeys(op, combine);
     if (failed(split))
       return failure();
   }
-  ArrayRef<SplitCandidate> more = ArrayRef(choice.candidates).drop_front();
-  if (more.empty())
-    return choice;
-  double best = std::numeric_limits<double>::infinity();
-  for (const SplitCandidate &each : more)
-    best = std::min(best, each.getTotal());
-  if (best > kWorthwhile * choice.candidates.front().getTotal())
-    return choice;
-  const auto *taken = llvm::find_if(more, [&](const SplitCandidate &each) {
-    return each.getTotal() <= kAsFast * best;
-  });
-  choice.best = taken - choice.candidates.begin();
+  choice.best = pickSplits(choice.candidates, facts.batch > 1, target);
   return choice;
 }
 
 std::string attn::formatSplitTable(const SplitChoice &choice) {
   std::string text =
-      "  runs   tiles   waves  us of runs  us of merging      us";
+      "  runs   tiles   waves  us of merging  us even  us uneven";
   for (const SplitCandidate &each : choice.candidates)
-    text += llvm::formatv("\n{0,6}{1,8}{2,8:f2}{3,12:f1}{4,15:f1}{5,8:f1}",
+    text += llvm::formatv("\n{0,6}{1,8}{2,8:f2}{3,15:f1}{4,9:f1}{5,11:f1}",
                           each.splits, each.candidate.estimate.tiles,
-                          each.candidate.estimate.waves, each.microseconds,
-                          each.mergeMicroseconds, each.getTotal());
+                          each.candidate.estimate.waves, each.mergeMicroseconds,
+                          each.evenMicroseconds, each.unevenMicroseconds);
   return text;
 }

@@ -32,6 +32,25 @@ TEST(SplitKeys, LeavesShortKeysWhole) {
 }
 
 TEST(SplitKeys, MergingTakesLongerForMoreRuns) {
+  EXPECT_EQ(estimateMerge(1), 0);
   EXPECT_GT(estimateMerge(2), 0);
   EXPECT_GT(estimateMerge(64), estimateMerge(2));
+}
+
+TEST(SplitKeys, LongTilesCostWhereLengthsDiffer) {
+  PlanEstimate whole;
+  whole.dramRoofMicroseconds = 1000;
+  whole.tiles = 512;
+  whole.ctasPerSM = 1;
+  whole.loneTileMicroseconds = 600;
+  PlanEstimate cut = whole;
+  cut.tiles = 4 * whole.tiles;
+  cut.loneTileMicroseconds = 150;
+  auto estimate = [&](const PlanEstimate &plan, int64_t splits) {
+    return estimateUneven(whole, plan, splits, 32768, getTarget());
+  };
+  EXPECT_LT(estimate(cut, 4), estimate(whole, 1));
+  // Runs without keys cost as well.
+  cut.tiles = 64 * whole.tiles;
+  EXPECT_GT(estimate(cut, 4), estimate(whole, 1));
 }

@@ -68,6 +68,9 @@ struct PlanEstimate {
   double dramBytes = 0;
   double dramRoofMicroseconds = 0;
   double dramMicroseconds = 0;
+  /// Microseconds that a tile's keys take when nobody else reads: what the
+  /// longest sequence of a batch takes at least.
+  double loneTileMicroseconds = 0;
   /// Microseconds of the whole problem on the target's reference board.
   double microseconds = 0;
   /// How many times as long as its own time a plan of another schedule has to

@@ -20,12 +20,13 @@ CombineOp splitKeys(AttentionOp op, int64_t splits);
 /// What an attention is expected to take with its keys in `splits` runs.
 struct SplitCandidate {
   int64_t splits = 1;
-  /// Microseconds of the fastest plan, and of merging what it writes.
-  double microseconds = 0;
-  double mergeMicroseconds = 0;
   PlanCandidate candidate;
-
-  double getTotal() const { return microseconds + mergeMicroseconds; }
+  /// Microseconds of merging what the plan writes.
+  double mergeMicroseconds = 0;
+  /// Microseconds, merging among them, where all sequences have the length that
+  /// the table holds, and where their lengths differ.
+  double evenMicroseconds = 0;
+  double unevenMicroseconds = 0;
 };
 
 /// What numbers of runs were compared.
@@ -51,10 +52,18 @@ llvm::SmallVector<int64_t> listSplits(int64_t tiles, int64_t keys,
 /// results are not partial yet, and whose extents are known.
 bool maySplitKeys(const ProblemFacts &facts);
 
-/// Compares numbers of runs of an attention that may be split. `whole` is its
-/// fastest plan in one run. `op` is as it was afterwards.
+/// Microseconds of a plan of an attention, of which `whole` is one in one run,
+/// where the logarithms of lengths are spread evenly between 16 and what the
+/// table holds. No tile ends before the longest sequence's, and the more runs
+/// there are, the more of them have no keys.
+double estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
+                      int64_t splits, int64_t keys, const TargetRow &target);
+
+/// Compares numbers of runs of an attention that may be split, and plans that
+/// are as fast as each other where lengths are even. `whole` has its plans in
+/// one run, the fastest first. `op` is as it was afterwards.
 FailureOr<SplitChoice>
-chooseSplits(AttentionOp op, const PlanCandidate &whole,
+chooseSplits(AttentionOp op, const PlanCandidates &whole,
              const ProblemFacts &facts, const TargetRow &target,
              llvm::ArrayRef<const Schedule *> schedules,
              llvm::ArrayRef<PlanParameter> parameters = {});

@@ -230,21 +230,23 @@ void AttnPlanPass::reportSplits(AttentionOp op, const SplitChoice &choice,
   const SplitCandidate &whole = choice.candidates.front();
   const SplitCandidate &best = choice.getBest();
   std::string text = llvm::formatv(
-      "{0} of {1} tiles on {2} SMs take {3:f1} us, {4:f1} of "
-      "them merging; one run takes {5:f1} us",
+      "{0} of {1} tiles on {2} SMs take {3:f1} us with even lengths and {4:f1} "
+      "with others, {5:f1} of them merging; one run takes {6:f1} and {7:f1}",
       best.splits == 1
           ? "keys in one run"
           : llvm::formatv("keys cut into {0} runs", best.splits).str(),
-      whole.candidate.estimate.tiles, target.smCount, best.getTotal(),
-      best.mergeMicroseconds, whole.getTotal());
+      whole.candidate.estimate.tiles, target.smCount, best.evenMicroseconds,
+      best.unevenMicroseconds, best.mergeMicroseconds, whole.evenMicroseconds,
+      whole.unevenMicroseconds);
+  auto round = [](double value) {
+    return llvm::formatv("{0:f1}", value).str();
+  };
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("split").category("attn.split"))
       << remark::add("{0}", text) << remark::metric("splits", best.splits)
       << remark::metric("tiles", whole.candidate.estimate.tiles)
-      << remark::metric("microseconds",
-                        llvm::formatv("{0:f1}", best.getTotal()).str())
-      << remark::metric("one-run-microseconds",
-                        llvm::formatv("{0:f1}", whole.getTotal()).str());
+      << remark::metric("even-microseconds", round(best.evenMicroseconds))
+      << remark::metric("uneven-microseconds", round(best.unevenMicroseconds));
 }
 
 LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
@@ -254,21 +256,27 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   if (!split || !maySplitKeys(facts) || candidates.plans.empty())
     return success();
   AttentionOp op = facts.op;
-  FailureOr<SplitChoice> choice = chooseSplits(
-      op, candidates.plans.front(), facts, target, schedules, parameters);
+  FailureOr<SplitChoice> choice =
+      chooseSplits(op, candidates, facts, target, schedules, parameters);
   if (failed(choice))
     return failure();
-  reportSplits(op, *choice, target);
-  int64_t splits = choice->getBest().splits;
-  if (splits == 1)
+  if (choice->candidates.empty())
     return success();
-  CombineOp combine = splitKeys(op, splits);
-  ++numSplit;
-  FailureOr<ProblemFacts> splitFacts = ProblemFacts::get(op);
-  if (failed(splitFacts))
-    return failure();
-  candidates = collectCandidates(*splitFacts, target, schedules, parameters);
-  return planCombine(combine);
+  reportSplits(op, *choice, target);
+  const SplitCandidate &best = choice->getBest();
+  if (best.splits != 1) {
+    CombineOp combine = splitKeys(op, best.splits);
+    ++numSplit;
+    FailureOr<ProblemFacts> splitFacts = ProblemFacts::get(op);
+    if (failed(splitFacts) || failed(planCombine(combine)))
+      return failure();
+    candidates = collectCandidates(*splitFacts, target, schedules, parameters);
+  }
+  auto *taken = llvm::find_if(candidates.plans, [&](const PlanCandidate &each) {
+    return each.plan == best.candidate.plan;
+  });
+  std::rotate(candidates.plans.begin(), taken, taken + 1);
+  return success();
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
