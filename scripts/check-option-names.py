@@ -36,6 +36,9 @@ WORDS = {"q", "dv", "kv_len", "causal", "window", "scale", "out_type", "layout",
 #: Where each option stands, and how: NAME, or FLAG with dashes.
 GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME[`=]"}
 ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
+#: Calls of servers: their arguments are those of tensors and pools, which users give
+#: by name, and some of them are called as options are.
+SERVERS = re.compile(r"python/attn/(_serve|_serving|_decode|_decode_plan|torch_serving)\.py")
 FOLDERS = ("lib", "include", "tools", "python/attn")
 
 
@@ -69,7 +72,11 @@ def main() -> int:
         problems += find_missing(page, read_text(page) or "", names)
     for name, member in options.items():
         pattern = spellings(member, name)
-        files = sorted(path for path, text in texts.items() if pattern.search(text))
+        files = sorted(
+            path
+            for path, text in texts.items()
+            if pattern.search(text) and not SERVERS.fullmatch(path)
+        )
         if "--list" in sys.argv[1:]:
             print(f"{name}: {len(files)}: {', '.join(files)}")
         limit = LIMITS.get(name, LIMIT)

@@ -13,7 +13,9 @@ machines that have none.
 import sys as _sys
 
 from . import sim
+from ._decode_plan import DecodePlan
 from ._regions import Mod, mask_mod, score_mod
+from ._serve import decode, merge_states
 from ._signatures import attention, compile, prepare
 from .errors import (
     ArgumentError,
@@ -36,6 +38,7 @@ __all__ = [
     "AttnError",
     "BundleError",
     "CompileError",
+    "DecodePlan",
     "Diagnostic",
     "DriverError",
     "Kernel",
@@ -50,7 +53,9 @@ __all__ = [
     "attention",
     "compile",
     "compiler_version",
+    "decode",
     "mask_mod",
+    "merge_states",
     "prepare",
     "score_mod",
     "sim",

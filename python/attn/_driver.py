@@ -29,6 +29,8 @@ from .record import TensorMap, TensorView
 _CLUSTER_DIMENSION = 4
 _COOPERATIVE, _PROGRAMMATIC = 2, 6
 _MAX_DYNAMIC_SHARED = 8
+#: CUmemorytype.
+_MEMORY_DEVICE = 2
 _COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED_OPTIN, _MULTIPROCESSORS = 75, 76, 97, 16
 
 #: CUtensorMapDataType of each element type.
@@ -62,6 +64,29 @@ class _Config(Structure):
     ]
 
 
+class _Copy2D(Structure):
+    """CUDA_MEMCPY2D."""
+
+    _fields_ = [
+        ("sourceX", c_size_t),
+        ("sourceY", c_size_t),
+        ("sourceKind", c_uint),
+        ("sourceHost", c_void_p),
+        ("source", c_uint64),
+        ("sourceArray", c_void_p),
+        ("sourcePitch", c_size_t),
+        ("targetX", c_size_t),
+        ("targetY", c_size_t),
+        ("targetKind", c_uint),
+        ("targetHost", c_void_p),
+        ("target", c_uint64),
+        ("targetArray", c_void_p),
+        ("targetPitch", c_size_t),
+        ("width", c_size_t),
+        ("height", c_size_t),
+    ]
+
+
 _SIGNATURES: dict[str, list[object]] = {
     "cuInit": [c_uint],
     "cuDeviceGet": [POINTER(c_int), c_int],
@@ -84,6 +109,9 @@ _SIGNATURES: dict[str, list[object]] = {
     "cuMemAllocAsync": [POINTER(c_uint64), c_size_t, c_void_p],
     "cuMemFreeAsync": [c_uint64, c_void_p],
     "cuMemsetD8Async": [c_uint64, c_ubyte, c_size_t, c_void_p],
+    "cuMemsetD32Async": [c_uint64, c_uint, c_size_t, c_void_p],
+    "cuMemcpyDtoDAsync_v2": [c_uint64, c_uint64, c_size_t, c_void_p],
+    "cuMemcpy2DAsync_v2": [c_void_p, c_void_p],
     "cuGetErrorName": [c_int, POINTER(c_char_p)],
     "cuGetErrorString": [c_int, POINTER(c_char_p)],
 }
@@ -181,6 +209,27 @@ def get_device(ordinal: int) -> Device:
 
 #: The handle that stands for another stream in each thread.
 _PER_THREAD_STREAM = 2
+
+
+def is_capturing(stream: int) -> bool:
+    """Whether a stream is being captured into a graph."""
+    driver, capturing = load(), c_int()
+    if not hasattr(driver, "cuStreamIsCapturing"):
+        return False
+    return not driver.cuStreamIsCapturing(stream, byref(capturing)) and bool(capturing.value)
+
+
+def make_copy2d(
+    *, source: int, source_pitch: int, target: int, target_pitch: int, width: int, height: int
+) -> _Copy2D:
+    """A copy of `height` rows of `width` bytes in device memory, for
+    cuMemcpy2DAsync."""
+    copy = _Copy2D()
+    copy.sourceKind = copy.targetKind = _MEMORY_DEVICE
+    copy.source, copy.sourcePitch = source, source_pitch
+    copy.target, copy.targetPitch = target, target_pitch
+    copy.width, copy.height = width, height
+    return copy
 
 
 def find_stream(stream: int) -> int | None:

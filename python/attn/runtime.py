@@ -187,8 +187,17 @@ class PreparedLaunch:
         self._persistent: dict[int, int] = {}
         self._lock = threading.Lock()
 
-    def __call__(self, addresses: Sequence[int], stream: int) -> None:
-        """Launches on tensors at these addresses, in the order of the views."""
+    @property
+    def workspace_bytes(self) -> tuple[int, ...]:
+        """Bytes of each workspace."""
+        return self._launch.workspace_bytes
+
+    def __call__(
+        self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None = None
+    ) -> None:
+        """Launches on tensors at these addresses, in the order of the views. With
+        `workspaces`, addresses of memory of `workspace_bytes`, nothing is
+        allocated; what has to be zeros at the start is the caller's to clear."""
         bits = 0
         for address in addresses:
             bits |= address
@@ -207,20 +216,22 @@ class PreparedLaunch:
                 self._fail(step, status)
         device = _driver.get_device(self._ordinal)
         if device.is_current():
-            self._run(addresses, stream)
+            self._run(addresses, stream, workspaces)
         else:
             with device:
-                self._run(addresses, stream)
+                self._run(addresses, stream, workspaces)
 
-    def _run(self, addresses: Sequence[int], stream: int) -> None:
+    def _run(
+        self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None
+    ) -> None:
         """Launches in the device's context."""
         for number, step in enumerate(self._steps):
             if step.function is None:
                 step.function = self._kernel.get_function(self._ordinal, number)
-        if self._has_workspaces:
+        if self._has_workspaces and workspaces is None:
             self._run_with_memory(addresses, stream)
         else:
-            self._start(addresses, (), stream)
+            self._start(addresses, workspaces or (), stream)
 
     def _start(
         self, addresses: Sequence[int], workspaces: Sequence[int], stream: int

@@ -20,14 +20,9 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     table, the estimate and what was measured. A plan of a table that is not
     legal for its problem is an error.
 
-    With `split` the pass also decides into how many runs the keys of a server's
-    attention are cut: one with pages or `kv_lengths`, known extents, no
-    `kv_splits` and no plan. It estimates each number of runs as if all sequences
-    had the length that the table holds, and as if the logarithms of lengths were
-    spread evenly. Of those within 2 % of the best for even lengths (one run: 7 %)
-    it takes the best for others, for one sequence the first that fills the SMs;
-    of plans within 1 % likewise. Partial results are allocated in front of the
-    attention, an `attn.combine` behind it merges them.
+    With `split` the keys of a server's attention (pages or `kv_lengths`, known
+    extents, no `kv_splits`, no plan) are cut into runs, which an `attn.combine`
+    merges, where estimates with even lengths and with others ask for it.
 
     Example: test/doc/attn-plan.mlir
   }];
@@ -49,10 +44,7 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     Option<"split", "split", "bool", "true",
            "Cut the keys of servers' attentions into runs where it pays.">
   ];
-  let statistics = [
-    Statistic<"numSplit", "split",
-              "Number of attentions whose keys were cut into runs">
-  ];
+  let statistics = [Statistic<"numSplit", "split", "Number of attentions whose keys were cut into runs">];
   let dependentDialects = ["::mlir::attn::AttnDialect",
                            "::mlir::memref::MemRefDialect"];
 }

@@ -1,0 +1,358 @@
+"""Batches of sequences whose keys lie in pages: checks, kernels and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _driver, _host, _options, _serving, _tensors, arrays, runtime
+from ._serving import DecodeProblem
+from ._size_expr import SizeExpr
+from .errors import ArgumentError
+from .kernel import Kernel, get_chip
+from .record import DYNAMIC, TensorView
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Element types of q and the pools.
+_TYPES = ("f16", "bf16")
+#: numpy's carriers of them.
+_CARRIERS = {arrays.CARRIERS[name][0]: name for name in _TYPES}
+#: Stands for host memory in the place of a device.
+_HOST = -1
+#: Shapes of tensors, and problems, that are kept.
+_KEPT_LAUNCHES = 64
+_KEPT_RUNNERS = 1024
+
+
+def is_numpy(value: Any) -> bool:
+    return type(value).__module__ == "numpy"
+
+
+def _view_numpy(name: str, value: NDArray[np.generic]) -> TensorView:
+    """An array in host memory as a view; bf16 is numpy's uint16."""
+    dtype = _CARRIERS.get(value.dtype.name, {"bfloat16": "bf16"}.get(value.dtype.name))
+    if dtype is None:
+        dtype = {"int32": "i32", "int64": "i64", "float32": "f32"}.get(value.dtype.name)
+    if dtype is None:
+        raise ArgumentError(f'tensor "{name}": no kernel takes elements of {value.dtype}')
+    strides = tuple(step // value.dtype.itemsize for step in value.strides)
+    return TensorView(dtype, value.shape, strides, 0, -1)
+
+
+def view(name: str, value: Any) -> TensorView:
+    """Any tensor as a view; device -1 is host memory, of numpy only."""
+    return _view_numpy(name, value) if is_numpy(value) else _tensors.view(name, value, 0)
+
+
+def _name_device(device: int) -> str:
+    return "host memory" if device < 0 else f"device {device}"
+
+
+def _expect(name: str, what: str, expected: object, got: object) -> None:
+    if expected != got:
+        raise ArgumentError(f'tensor "{name}": expected {what} {expected}, got {got}')
+
+
+def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None) -> None:
+    """Lengths and tables: i32, dense, where the rest is."""
+    if tensor.dtype != "i32":
+        raise ArgumentError(
+            f'tensor "{name}": expected elements of i32, got {tensor.dtype}; nothing is converted'
+        )
+    if len(tensor.shape) != rank:
+        shape = "(sequences)" if rank == 1 else "(sequences, pages)"
+        raise ArgumentError(f'tensor "{name}": expected shape {shape}, got {list(tensor.shape)}')
+    if tensor.shape[-1] > 1 and tensor.strides[-1] != 1:
+        raise ArgumentError(
+            f'tensor "{name}": expected an innermost stride of 1, got {tensor.strides[-1]}'
+        )
+    if device is not None and tensor.device != device:
+        raise ArgumentError(
+            f'tensor "{name}": expected it on {_name_device(device)}, got '
+            f"{_name_device(tensor.device)}"
+        )
+
+
+def check_lengths(lengths: TensorView, table: TensorView, device: int | None) -> None:
+    _check_integers("kv_lengths", lengths, 1, device)
+    _check_integers("page_table", table, 2, lengths.device)
+    if table.shape[0] != lengths.shape[0]:
+        raise ArgumentError(
+            f'tensor "page_table": expected a row for each of the {lengths.shape[0]} sequences '
+            f"of kv_lengths, got {table.shape[0]}"
+        )
+
+
+def _check_batch(views: Mapping[str, TensorView]) -> None:
+    batch, given = views["q"].shape[0], views["kv_lengths"].shape[0]
+    _expect("kv_lengths", "a length for each sequence of q,", batch, given)
+
+
+def turn_pool(name: str, pool: TensorView, layout: str) -> TensorView:
+    """A pool in the order (page, head, key, dim)."""
+    if len(pool.shape) != 4:
+        order = "pages, keys, heads, dim" if layout == "nhd" else "pages, heads, keys, dim"
+        raise ArgumentError(f'tensor "{name}": expected shape ({order}), got {list(pool.shape)}')
+    if layout == "hnd":
+        return pool
+    (p, n, h, d), (sp, sn, sh, sd) = pool.shape, pool.strides
+    return pool._replace(shape=(p, h, n, d), strides=(sp, sh, sn, sd))
+
+
+def turn_rows(name: str, rows: TensorView) -> TensorView:
+    """q or o as (batch, head, query, dim); of rank 3 it has one query."""
+    if len(rows.shape) == 3:
+        (b, h, d), (sb, sh, sd) = rows.shape, rows.strides
+        return rows._replace(shape=(b, h, 1, d), strides=(sb, sh, h * d, sd))
+    if len(rows.shape) != 4:
+        raise ArgumentError(
+            f'tensor "{name}": expected shape (batch, heads, dim) or (batch, heads, queries, '
+            f"dim), got {list(rows.shape)}"
+        )
+    return rows
+
+
+def _check_pools(q: TensorView, k: TensorView, v: TensorView) -> None:
+    for name, pool in (("k_cache", k), ("v_cache", v)):
+        _expect(name, "elements as q,", q.dtype, pool.dtype)
+        if pool.device != q.device:
+            raise ArgumentError(
+                f'tensor "{name}": expected it on {_name_device(q.device)} as q, got '
+                f"{_name_device(pool.device)}"
+            )
+        if pool.strides[3] != 1:
+            raise ArgumentError(
+                f'tensor "{name}": expected an innermost stride of 1, got {pool.strides[3]}'
+            )
+    _expect("k_cache", "head dimension as q,", q.shape[3], k.shape[3])
+    if v.shape[:3] != k.shape[:3]:
+        raise ArgumentError(
+            'tensor "v_cache": expected pages, heads and keys of a page as k_cache, '
+            f"{list(k.shape[:3])}, got {list(v.shape[:3])}"
+        )
+    if q.dtype not in _TYPES:
+        raise ArgumentError(
+            f'tensor "q": expected one of {", ".join(_TYPES)}, got {q.dtype}'
+        )
+
+
+def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
+    """Strides of an o whose rows lie in the order of q's: (batch, query, head)
+    if heads are the nearer ones, else (batch, head, query)."""
+    _, heads, queries, _ = q.shape
+    is_major = heads > 1 and queries > 1 and q.strides[1] < q.strides[2]
+    inner = (dim, heads * dim) if is_major else (queries * dim, dim)
+    return (heads * queries * dim, *inner)
+
+
+class Settings(NamedTuple):
+    """What a caller says beside the tensors, checked."""
+
+    layout: str
+    causal: bool
+    window: tuple[int, int] | None
+    softcap: float | None
+    scale: float | None
+    kv_splits: int | None
+
+    @staticmethod
+    def read(
+        layout: Any, causal: Any, window: Any, softcap: Any, scale: Any, kv_splits: Any
+    ) -> Settings:
+        bounds = None
+        if window is not None:
+            bounds = _serving.to_bounds(window)
+        return Settings(
+            _serving.check_layout(layout),
+            _options.to_bool("causal", causal),
+            bounds,
+            None if softcap is None else _options.to_float("softcap", softcap),
+            None if scale is None else _options.to_float("scale", scale),
+            None if kv_splits is None else _options.to_integer("kv_splits", kv_splits, 1, 65535),
+        )
+
+
+def make_problem(
+    tensors: Mapping[str, TensorView], settings: Settings, lse: bool
+) -> DecodeProblem:
+    """The problem of tensors in the kernel's order: q, k, v, page_table, and o and
+    sinks where they are given. Pools of a GPU may have any number of pages."""
+    q, k, v = (tensors[name] for name in "qkv")
+    table = tensors["page_table"]
+    _check_pools(q, k, v)
+    if k.shape[1] < 1 or q.shape[1] % max(k.shape[1], 1):
+        raise ArgumentError(
+            f'tensor "q": expected a multiple of the {k.shape[1]} key heads, got {q.shape[1]} heads'
+        )
+    o = tensors.get("o")
+    sinks = tensors.get("sinks")
+    if sinks is not None:
+        _expect("sinks", "elements of", "f32", sinks.dtype)
+        _expect("sinks", "shape", list(q.shape[1:2]), list(sinks.shape))
+    if o is not None:
+        _expect("out", "shape", [*q.shape[:3], v.shape[3]], list(o.shape))
+        if o.dtype not in (*_TYPES, "f32"):
+            raise ArgumentError(f'tensor "out": expected f16, bf16 or f32, got {o.dtype}')
+        _expect("out", "an innermost stride of", 1, o.strides[3])
+    return DecodeProblem(
+        batch=q.shape[0],
+        heads=q.shape[1],
+        queries=q.shape[2],
+        dim=q.shape[3],
+        value_dim=v.shape[3],
+        kv_heads=k.shape[1],
+        page_size=k.shape[2],
+        max_pages=table.shape[1],
+        table_stride=table.strides[0] if table.shape[0] > 1 else table.shape[1],
+        pages=k.shape[0] if q.device < 0 else DYNAMIC,
+        dtype=q.dtype,
+        out_type=q.dtype if o is None else o.dtype,
+        k_strides=k.strides[:3],
+        v_strides=v.strides[:3],
+        q_strides=q.strides[:3],
+        o_strides=order_output(q, v.shape[3]) if o is None else o.strides[:3],
+        window=_serving.to_window(settings.causal, settings.window, q.shape[2]),
+        softcap=settings.softcap,
+        scale=settings.scale,
+        sinks=sinks is not None,
+        lse=lse,
+        kv_splits=settings.kv_splits,
+    )
+
+
+class Runner:
+    """A kernel for a problem, which runs on arrays of the host or of a GPU."""
+
+    def __init__(self, problem: DecodeProblem, device: int) -> None:
+        self.problem = problem
+        self.kernel: Kernel = _serving.compile_decode(problem, get_chip_of(device))
+        self._prepared: dict[object, runtime.PreparedLaunch] = {}
+
+    def get_workspaces(self) -> tuple[int, ...]:
+        """Bytes of each workspace, which follow from what the problem fixes."""
+        shapes = {each["name"]: each for each in self.kernel.launch["tensors"]}
+
+        def lookup(tensor: str, index: int, is_stride: bool) -> int | None:
+            return int(shapes[tensor]["strides" if is_stride else "shape"][index])
+
+        sizes = [each["bytes"] for each in self.kernel.launch.get("workspaces", ())]
+        return tuple(SizeExpr(each).evaluate(lookup) for each in sizes)
+
+    def run_numpy(self, inputs: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
+        """On arrays in host memory: on the GPU where there is one, else on the
+        simulator."""
+        return self.kernel.run(**inputs)
+
+    def launch(
+        self,
+        views: Mapping[str, TensorView],
+        stream: int,
+        workspaces: Sequence[int] | None = None,
+    ) -> None:
+        """Launches on tensors of a GPU."""
+        key = (tuple([(name, each[:3]) for name, each in views.items()]), views["q"].device)
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            if len(self._prepared) >= _KEPT_LAUNCHES:
+                self._prepared.clear()
+            prepared = self._prepared[key] = _serving.load(self.kernel).prepare(views)
+        prepared([each.address for each in views.values()], stream, workspaces)
+
+
+_runners: dict[object, Runner] = {}
+
+
+def get_runner(problem: DecodeProblem, device: int) -> Runner:
+    """The runner of a problem, compiled by the first call."""
+    key = (problem, device)
+    runner = _runners.get(key)
+    if runner is None:
+        if len(_runners) >= _KEPT_RUNNERS:
+            _runners.clear()
+        runner = _runners[key] = Runner(problem, device)
+    return runner
+
+
+def get_stream(value: Any, stream: int | None, device: int) -> int:
+    """The stream of a call: torch's current one for its tensors."""
+    if stream is not None:
+        return stream
+    return runtime.get_torch_stream(device) if _tensors.is_torch(value) else 0
+
+
+def get_chip_of(device: int) -> str:
+    """The target of a device; without a GPU that of the simulator."""
+    if device < 0 and not _host.has_device():
+        return "sm_80"
+    opened = _driver.get_device(max(device, 0))
+    return get_chip(opened.major, opened.minor)
+
+
+def shape_numpy(array: NDArray[np.generic], rank: int) -> NDArray[np.generic]:
+    """An o of rank 4, or an lse of rank 3, as the caller has q: with `rank` 3
+    without the dimension of queries."""
+    return array[:, :, 0] if rank == 3 else array
+
+
+def decode_numpy(
+    tensors: Mapping[str, Any], views: Mapping[str, TensorView], settings: Settings, lse: bool
+) -> Any:
+    """On arrays in host memory; new results, in q's rank."""
+    check_lengths(views["kv_lengths"], views["page_table"], _HOST)
+    _check_batch(views)
+    problem = make_problem(views, settings, lse)
+    rank = tensors["q"].ndim
+    inputs = to_host_inputs(tensors, settings.layout)
+    outputs = get_runner(problem, _HOST).run_numpy(inputs)
+    o = shape_numpy(outputs["o"], rank)
+    return (o, shape_numpy(outputs["lse"], rank)) if lse else o
+
+
+def to_host_inputs(tensors: Mapping[str, Any], layout: str) -> dict[str, Any]:
+    """Arrays by the kernel's names, in its order of dimensions."""
+    inputs = {name: each for name, each in tensors.items() if each is not None}
+    q = inputs["q"]
+    inputs["q"] = q[:, :, None] if q.ndim == 3 else q
+    for name, cache in (("k", "k_cache"), ("v", "v_cache")):
+        pool = inputs.pop(cache)
+        inputs[name] = pool.swapaxes(1, 2) if layout == "nhd" else pool
+    return inputs
+
+
+def read_views(tensors: Mapping[str, Any], layout: str) -> dict[str, TensorView]:
+    """Views by the kernel's names, in its order of dimensions."""
+    views: dict[str, TensorView] = {}
+    for name, tensor in tensors.items():
+        if tensor is None:
+            continue
+        each = view("out" if name == "o" else name, tensor)
+        if name in ("q", "o"):
+            each = turn_rows("out" if name == "o" else name, each)
+        elif name in ("k_cache", "v_cache"):
+            each = turn_pool(name, each, layout)
+        views[name[0] if name.endswith("_cache") else name] = each
+    return views
+
+
+def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | None) -> None:
+    """Launches on tensors of a GPU: q, k_cache, v_cache, page_table, kv_lengths and o,
+    and lse and sinks where they are there."""
+    views = read_views(tensors, settings.layout)
+    device = views["q"].device
+    check_lengths(views["kv_lengths"], views["page_table"], device)
+    _check_batch(views)
+    lse = views.get("lse")
+    if lse is not None:
+        q = views["q"].shape
+        if len(lse.shape) == 2:
+            lse = lse._replace(shape=(*lse.shape, 1), strides=(*lse.strides, 1))
+            views["lse"] = lse
+        _expect("lse", "shape", list(q[:3]), list(lse.shape))
+    problem = make_problem(views, settings, lse is not None)
+    runner = get_runner(problem, device)
+    names = _serving.load(runner.kernel).names
+    ordered = {name: views[name] for name in names}
+    runner.launch(ordered, get_stream(tensors["q"], stream, device))

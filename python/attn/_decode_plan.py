@@ -1,0 +1,355 @@
+"""`attn.DecodePlan`: one kernel for all batches within bounds, with memory of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from . import _decode, _driver, _host, _options, _serving, _tensors
+from .errors import ArgumentError
+from .kernel import Kernel
+from .record import TensorView
+
+_HOST = -1
+_I32 = 4
+
+
+class _Memory:
+    """Bytes of a device, freed with this object."""
+
+    def __init__(self, device: int, size: int, what: str) -> None:
+        driver = _driver.load()
+        address = ctypes.c_uint64()
+        with _driver.get_device(device):
+            status = driver.cuMemAlloc_v2(ctypes.byref(address), max(size, 1))
+            _driver.check(status, "cuMemAlloc", f"{what} of {size} bytes")
+        self.address: int = address.value
+        weakref.finalize(self, _free, device, address.value)
+
+
+def _free(device: int, address: int) -> None:
+    with _driver.get_device(device):
+        _driver.load().cuMemFree_v2(address)
+
+
+def _read_device(device: Any) -> int:
+    if device is None:
+        return 0 if _host.has_device() else _HOST
+    if device == "host":
+        return _HOST
+    index = getattr(device, "index", device)
+    return _options.to_integer("device", 0 if index is None else index, 0, 2**31 - 1)
+
+
+class DecodePlan:
+    """Decode of batches of up to `batch` sequences of up to `max_pages` pages.
+
+    The kernel, its workspaces and room for lengths and a table are made once.
+    `plan` copies a batch's lengths and table there, `run` launches on them:
+    neither allocates, and both can be captured in a CUDA graph, whose replays
+    then serve whatever `plan` copied last.
+
+        plan = attn.DecodePlan(batch=64, heads=32, kv_heads=8, dim=128, page_size=16,
+                               max_pages=2048, dtype="bfloat16")
+        plan.plan(kv_lengths, page_table)      # once a step
+        plan.run(q, k_cache, v_cache, out=o)   # once a layer
+
+    Pools are dense in the order of `layout` ("nhd": page, key, head, dim; "hnd"),
+    pages `page_stride` elements apart where more lies between them, as keys and
+    values in one tensor have it. `queries` are the last ones of each sequence.
+    The other options are those of `attn.decode`. `device` is a GPU; without one,
+    or with "host", arrays of numpy run on the simulator.
+    """
+
+    def __init__(
+        self,
+        *,
+        batch: int,
+        heads: int,
+        dim: int,
+        page_size: int,
+        max_pages: int,
+        kv_heads: int | None = None,
+        value_dim: int | None = None,
+        dtype: Any = "bfloat16",
+        out_type: Any = None,
+        queries: int = 1,
+        layout: str = "nhd",
+        page_stride: int | None = None,
+        causal: bool = True,
+        window: Sequence[int | None] | None = None,
+        softcap: float | None = None,
+        scale: float | None = None,
+        sinks: bool = False,
+        lse: bool = False,
+        kv_splits: int | None = None,
+        device: Any = None,
+    ) -> None:
+        self._device = _read_device(device)
+        settings = _decode.Settings.read(layout, causal, window, softcap, scale, kv_splits)
+        self._settings = settings
+        count = {"batch": batch, "heads": heads, "dim": dim, "page_size": page_size}
+        count |= {"max_pages": max_pages, "queries": queries}
+        count["kv_heads"] = heads if kv_heads is None else kv_heads
+        count["value_dim"] = dim if value_dim is None else value_dim
+        given = {name: _options.to_integer(name, n, 1, 2**31 - 1) for name, n in count.items()}
+        element = _options.get_dtype("dtype", dtype)
+        strides = [
+            _serving.make_pool_strides(
+                settings.layout, given["kv_heads"], given["page_size"], width, page_stride
+            )
+            for width in (given["dim"], given["value_dim"])
+        ]
+        rows = (given["batch"], given["heads"], given["queries"])
+
+        def view(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> TensorView:
+            return TensorView(dtype, tuple(shape), (*strides, 1), 0, self._device)
+
+        def dense(width: int) -> tuple[int, int, int]:
+            return (rows[1] * rows[2] * width, rows[2] * width, width)
+
+        out = element if out_type is None else _options.get_dtype("out_type", out_type)
+        self._rows, self._widths = rows, (given["dim"], given["value_dim"])
+        self._max_pages = given["max_pages"]
+        # Pools of the host state their pages; a plan leaves them open.
+        pool = (1, given["kv_heads"], given["page_size"])
+        tensors = {
+            "q": view(element, (*rows, given["dim"]), dense(given["dim"])),
+            "k": view(element, (*pool, given["dim"]), strides[0]),
+            "v": view(element, (*pool, given["value_dim"]), strides[1]),
+            "o": view(out, (*rows, given["value_dim"]), dense(given["value_dim"])),
+            "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
+        }
+        if _options.to_bool("sinks", sinks):
+            tensors["sinks"] = view("f32", rows[1:2], ())
+        problem = _decode.make_problem(tensors, settings, _options.to_bool("lse", lse))
+        self._problem = problem._replace(pages=-1)
+        self._runner = _decode.get_runner(self._problem, self._device)
+        self._planned = False
+        self._stream: int | None = None
+        self._workspaces: tuple[_Memory, ...] = ()
+        if self._device != _HOST:
+            self._allocate()
+
+    def _allocate(self) -> None:
+        batch = self._problem.batch
+        sizes = {"room for lengths": batch * _I32, "room for a table": batch * self._max_pages * _I32}
+        self._lengths, self._table = (
+            _Memory(self._device, size, f"DecodePlan: {what}") for what, size in sizes.items()
+        )
+        self._workspaces = tuple(
+            _Memory(self._device, size, "DecodePlan: workspace")
+            for size in self._runner.get_workspaces()
+        )
+
+    def __repr__(self) -> str:
+        p = self._problem
+        return (
+            f"<attn.DecodePlan of {p.batch} sequences, {p.heads} heads on {p.kv_heads}, "
+            f"{p.max_pages} pages of {p.page_size}, {self.splits} runs of keys>"
+        )
+
+    @property
+    def kernel(self) -> Kernel:
+        """The compiled kernel, or kernels."""
+        return self._runner.kernel
+
+    @property
+    def splits(self) -> int:
+        """Into how many runs the keys of a sequence are cut."""
+        sizes = self._runner.get_workspaces()
+        rows = self._problem.batch * self._problem.heads * self._problem.queries
+        return sizes[-1] // (rows * 4) if sizes else 1
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes of partial results."""
+        return sum(self._runner.get_workspaces())
+
+    def plan(self, kv_lengths: Any, page_table: Any, *, stream: int | None = None) -> None:
+        """Takes a batch's lengths, i32 (sequences), and table, i32 (sequences,
+        pages), on the device of the plan. Fewer sequences than `batch` are padded
+        with length 0, fewer pages than `max_pages` with none."""
+        lengths = _decode.view("kv_lengths", kv_lengths)
+        table = _decode.view("page_table", page_table)
+        _decode.check_lengths(lengths, table, self._device)
+        for name, given, bound, what in (
+            ("kv_lengths", lengths.shape[0], self._problem.batch, "sequences"),
+            ("page_table", table.shape[1], self._max_pages, "pages of a sequence"),
+        ):
+            if given > bound:
+                raise ArgumentError(
+                    f'tensor "{name}": expected at most {bound} {what}, for which the plan was '
+                    f"made, got {given}"
+                )
+        if self._device == _HOST:
+            self._copy_host(kv_lengths, page_table)
+        else:
+            self._stream = _decode.get_stream(kv_lengths, stream, self._device)
+            self._copy(lengths, table, self._stream)
+        self._planned = True
+
+    def _copy_host(self, kv_lengths: Any, page_table: Any) -> None:
+        import numpy as np
+
+        lengths = np.zeros(self._problem.batch, np.int32)
+        table = np.full((self._problem.batch, self._max_pages), -1, np.int32)
+        lengths[: len(kv_lengths)] = kv_lengths
+        table[: page_table.shape[0], : page_table.shape[1]] = page_table
+        self._inputs = {"kv_lengths": lengths, "page_table": table}
+
+    def _copy(self, lengths: TensorView, table: TensorView, stream: int) -> None:
+        driver = _driver.load()
+        batch, count = self._problem.batch, lengths.shape[0]
+
+        def check(status: int, call: str) -> None:
+            _driver.check(status, call, "DecodePlan.plan")
+
+        with _driver.get_device(self._device):
+            if count < batch:
+                at = self._lengths.address + count * _I32
+                check(driver.cuMemsetD32Async(at, 0, batch - count, stream), "cuMemsetD32Async")
+            if table.shape[1] < self._max_pages:
+                status = driver.cuMemsetD32Async(
+                    self._table.address, 0xFFFFFFFF, batch * self._max_pages, stream
+                )
+                check(status, "cuMemsetD32Async")
+            if count == 0:
+                return
+            status = driver.cuMemcpyDtoDAsync_v2(
+                self._lengths.address, lengths.address, count * _I32, stream
+            )
+            check(status, "cuMemcpyDtoDAsync")
+            if table.shape[1] == 0:
+                return
+            copy = _driver.make_copy2d(
+                source=table.address,
+                source_pitch=table.strides[0] * _I32,
+                target=self._table.address,
+                target_pitch=self._max_pages * _I32,
+                width=table.shape[1] * _I32,
+                height=count,
+            )
+            check(driver.cuMemcpy2DAsync_v2(ctypes.byref(copy), stream), "cuMemcpy2DAsync")
+
+    def run(
+        self,
+        q: Any,
+        k_cache: Any,
+        v_cache: Any,
+        *,
+        sinks: Any = None,
+        out: Any = None,
+        lse: Any = None,
+        stream: int | None = None,
+    ) -> Any:
+        """Attention of q to the keys of the batch that `plan` took last. q has all
+        `batch` sequences; rows of those that `plan` was not given become zeros.
+        Returns o, or (o, lse) of a plan with `lse`. Writes to `out` and `lse` where
+        they are given; torch has new ones made, numpy always."""
+        if not self._planned:
+            raise ArgumentError("DecodePlan: expected plan(kv_lengths, page_table) before run")
+        tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
+        views = _decode.read_views(tensors, self._settings.layout)
+        self._check(views)
+        if self._device == _HOST:
+            return self._run_host(tensors, views)
+        wants = self._problem.lse
+        if out is None or (wants and lse is None):
+            if not _tensors.is_torch(q):
+                raise ArgumentError(
+                    f'tensor "{"out" if out is None else "lse"}": expected a tensor to write to; '
+                    "only torch and numpy have outputs made"
+                )
+            from . import torch_serving
+
+            made = torch_serving.make_outputs(q, self._problem, wants)
+            out = made[0] if out is None else out
+            lse = made[1] if wants and lse is None else lse
+        self._launch(views, q, out, lse if wants else None, stream)
+        return (out, lse) if wants else out
+
+    def _check(self, views: dict[str, TensorView]) -> None:
+        p = self._problem
+        expected = {
+            "q": (p.batch, p.heads, p.queries, p.dim),
+            "k": (p.kv_heads, p.page_size, p.dim),
+            "v": (p.kv_heads, p.page_size, p.value_dim),
+        }
+        strides = {"k": p.k_strides, "v": p.v_strides}
+        names = {"q": "q", "k": "k_cache", "v": "v_cache"}
+        for short, name in names.items():
+            each = views[short]
+            if each.dtype != p.dtype:
+                raise ArgumentError(
+                    f'tensor "{name}": expected elements of {p.dtype}, got {each.dtype}'
+                )
+            if each.device != self._device:
+                where = ["host memory" if n < 0 else f"device {n}" for n in (self._device, each.device)]
+                raise ArgumentError(f'tensor "{name}": expected it on {where[0]}, got {where[1]}')
+            got = each.shape if short == "q" else each.shape[1:]
+            if got != expected[short]:
+                order = "(batch, heads, queries, dim)" if short == "q" else "(heads, keys, dim) of a page"
+                raise ArgumentError(
+                    f'tensor "{name}": expected {order} {list(expected[short])}, for which the plan '
+                    f"was made, got {list(got)}"
+                )
+            if short in strides and self._device != _HOST and each.strides[:3] != strides[short]:
+                raise ArgumentError(
+                    f'tensor "{name}": expected strides {[*strides[short], 1]} of (page, head, key, '
+                    f"dim), for which the plan was made, got {list(each.strides)}"
+                )
+        if views["k"].shape[0] != views["v"].shape[0]:
+            raise ArgumentError(
+                f'tensor "v_cache": expected {views["k"].shape[0]} pages as k_cache, got '
+                f'{views["v"].shape[0]}'
+            )
+        if p.sinks != ("sinks" in views):
+            wanted = "a tensor" if p.sinks else "none"
+            raise ArgumentError(f'tensor "sinks": expected {wanted}, as the plan was made')
+
+    def _run_host(self, tensors: dict[str, Any], views: dict[str, TensorView]) -> Any:
+        # The simulator has no open strides: a kernel for these pools.
+        p = self._problem._replace(
+            pages=views["k"].shape[0],
+            k_strides=views["k"].strides[:3],
+            v_strides=views["v"].strides[:3],
+            q_strides=views["q"].strides[:3],
+        )
+        inputs = _decode.to_host_inputs(tensors, self._settings.layout) | self._inputs
+        outputs = _decode.get_runner(p, _HOST).run_numpy(inputs)
+        rank = tensors["q"].ndim
+        o = _decode.shape_numpy(outputs["o"], rank)
+        return (o, _decode.shape_numpy(outputs["lse"], rank)) if p.lse else o
+
+    def _launch(
+        self, views: dict[str, TensorView], q: Any, out: Any, lse: Any, stream: int | None
+    ) -> None:
+        number = _decode.get_stream(q, stream, self._device)
+        if self._workspaces and number != self._stream and not _driver.is_capturing(number):
+            raise ArgumentError(
+                f"DecodePlan: expected the stream of plan(), {self._stream:#x}, got {number:#x}; "
+                "partial results lie in the plan, so that streams need a plan each"
+            )
+        p = self._problem
+        views["o"] = _decode.turn_rows("out", _decode.view("out", out))
+        if lse is not None:
+            each = _decode.view("lse", lse)
+            views["lse"] = each._replace(
+                shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3]
+            )
+        views["kv_lengths"] = TensorView(
+            "i32", (p.batch,), (1,), self._lengths.address, self._device
+        )
+        views["page_table"] = TensorView(
+            "i32",
+            (p.batch, self._max_pages),
+            (self._max_pages, 1),
+            self._table.address,
+            self._device,
+        )
+        names = _serving.load(self._runner.kernel).names
+        addresses = [each.address for each in self._workspaces]
+        self._runner.launch({name: views[name] for name in names}, number, addresses)

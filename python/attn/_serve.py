@@ -1,0 +1,113 @@
+"""`attn.decode` and `attn.merge_states`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _decode, _merge, _options, _tensors
+from .errors import ArgumentError
+
+
+def decode(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    page_table: Any,
+    kv_lengths: Any,
+    *,
+    layout: str = "nhd",
+    causal: bool = True,
+    window: Sequence[int | None] | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    sinks: Any = None,
+    kv_splits: int | None = None,
+    lse: Any = False,
+    out: Any = None,
+    stream: int | None = None,
+) -> Any:
+    """Attention of a batch of sequences to keys in pages.
+
+    q is (batch, heads, dim), one query a sequence, or (batch, heads, queries, dim),
+    the last ones of each sequence. The pools k_cache and v_cache are (pages, keys,
+    key heads, dim) with `layout="nhd"`, (pages, key heads, keys, dim) with "hnd", of
+    any strides; two halves of one tensor will do. `page_table`, i32 (batch, pages),
+    names the pages of each sequence, and `kv_lengths`, i32 (batch), says how many
+    keys it has: 0 gives zeros and an LSE of -inf. What lies behind a length is not
+    read, ids that the pool does not have stand for zeros.
+
+    With several queries the last one is at the last key; `causal` hides what is
+    behind each, `window=(left, right)` keeps that many keys on each side of it.
+    `sinks` has one f32 logit a head. `kv_splits` says into how many runs keys are
+    cut; without it the planner does, from the shapes alone.
+
+    Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is
+    one, else on the simulator; bf16 is uint16 there. Torch tensors go through the
+    operator torch.ops.attn.decode, on the current stream; other libraries' need
+    `out`, and a tensor as `lse` to have one. Raises ArgumentError for tensors that
+    do not fit each other.
+    """
+    settings = _decode.Settings.read(layout, causal, window, softcap, scale, kv_splits)
+    tensors = {
+        "q": q,
+        "k_cache": k_cache,
+        "v_cache": v_cache,
+        "page_table": page_table,
+        "kv_lengths": kv_lengths,
+        "sinks": sinks,
+    }
+    if _tensors.is_torch(q):
+        if stream is not None:
+            raise ArgumentError("stream: expected none, since torch tensors use torch's")
+        from . import torch_serving
+
+        return torch_serving.decode(tensors, settings, lse, out)
+    if _decode.is_numpy(q):
+        if out is not None:
+            raise ArgumentError("out: expected none with numpy arrays, whose results are new")
+        views = _decode.read_views(tensors, settings.layout)
+        return _decode.decode_numpy(tensors, views, settings, _options.to_bool("lse", lse))
+    if out is None or lse is True:
+        missing = "out" if out is None else "lse"
+        raise ArgumentError(
+            f'tensor "{missing}": expected a tensor to write to; only torch and numpy have '
+            "outputs made"
+        )
+    tensors |= {"o": out, "lse": None if lse is False else lse}
+    _decode.launch_decode(tensors, settings, stream)
+    return out if lse is False else (out, lse)
+
+
+def merge_states(
+    partial_o: Any,
+    partial_lse: Any,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    lse: Any = None,
+    stream: int | None = None,
+) -> Any:
+    """One attention of several ones, each over keys that no other one has.
+
+    `partial_o` is (states, batch, heads, queries, dim) or (states, rows, heads, dim),
+    `partial_lse` the same without dim, both f32 and dense; an LSE of -inf is a state
+    without keys. LSEs are natural logarithms. Returns (o, lse) without the dimension
+    of states; o has `dtype`, f32 by default. Writes to `out` and `lse` where both are
+    given. numpy arrays run on the GPU if there is one, else on the simulator. It
+    merges what parts of a cache on several GPUs gave, and prefixes that sequences
+    share. Raises ArgumentError for tensors that do not fit each other.
+    """
+    if _decode.is_numpy(partial_o):
+        if out is not None or lse is not None:
+            raise ArgumentError("out: expected none with numpy arrays, whose results are new")
+        return _merge.merge_numpy(partial_o, partial_lse, dtype)
+    if _tensors.is_torch(partial_o):
+        if stream is not None:
+            raise ArgumentError("stream: expected none, since torch tensors use torch's")
+        from . import torch_serving
+
+        return torch_serving.merge(partial_o, partial_lse, out, lse, dtype)
+    _merge.check_given(out, lse)
+    _merge.launch_merge(partial_o, partial_lse, out, lse, stream)
+    return out, lse

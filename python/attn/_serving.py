@@ -1,0 +1,233 @@
+"""What `attn.decode`, `attn.DecodePlan` and `attn.merge_states` compile: problems of
+servers as MLIR text, whose strides are the tensors' own."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from . import _options, runtime
+from ._capture import Spec
+from .errors import ArgumentError
+from .kernel import Kernel, compile_problem
+
+#: Names of element types, as `Spec` has them.
+_DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+#: Orders of a pool: pages, then keys and heads, or heads and keys.
+LAYOUTS = ("nhd", "hnd")
+
+
+class DecodeProblem(NamedTuple):
+    """Everything that makes a kernel for a batch of sequences with paged keys."""
+
+    batch: int
+    heads: int
+    queries: int
+    dim: int
+    value_dim: int
+    kv_heads: int
+    page_size: int
+    #: Entries of the table for each sequence.
+    max_pages: int
+    #: Elements from a row of the table to the next one.
+    table_stride: int
+    #: Pages of the pools; DYNAMIC leaves them to the launch.
+    pages: int
+    dtype: str
+    out_type: str
+    #: Elements from a page, a head and a key to the next one.
+    k_strides: tuple[int, int, int]
+    v_strides: tuple[int, int, int]
+    #: Elements from a sequence, a head and a query to the next one.
+    q_strides: tuple[int, int, int]
+    o_strides: tuple[int, int, int]
+    #: Keys to the left and right of a query's own that it sees, the last query
+    #: being at the last key; None sees all.
+    window: tuple[int, int] | None
+    softcap: float | None
+    scale: float | None
+    sinks: bool
+    lse: bool
+    kv_splits: int | None
+
+
+def _declare(name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]) -> tuple[str, str]:
+    spec = Spec(_DTYPES.get(dtype, dtype), tuple(shape), tuple(strides))
+    return f"%{name}", spec.memref()
+
+
+def _join(pairs: Sequence[tuple[str, str]]) -> str:
+    return f"{', '.join(name for name, _ in pairs)} : {', '.join(kind for _, kind in pairs)}"
+
+
+def _write_attributes(problem: DecodeProblem) -> str:
+    attributes = [f"page_size = {problem.page_size} : i64"]
+    if problem.window is not None:
+        left, right = problem.window
+        kind = "causal" if problem.window == (-1, 0) else f"window, left = {left}, right = {right}"
+        attributes.append(f"mask = #attn.mask<kind = {kind}, align = bottom_right>")
+    for name in ("softcap", "scale"):
+        value = getattr(problem, name)
+        if value is not None:
+            attributes.append(f"{name} = {float(value)!r} : f32")
+    return ", ".join(attributes)
+
+
+def write_decode(problem: DecodeProblem) -> str:
+    """The problem as MLIR. With `kv_splits` the results of that many runs go to
+    memory of the launch, and a second kernel merges them."""
+    p = problem
+    rows = (p.batch, p.heads, p.queries)
+
+    def declare_pool(name: str, dim: int, strides: tuple[int, int, int]) -> tuple[str, str]:
+        return _declare(name, p.dtype, (p.pages, p.kv_heads, p.page_size, dim), (*strides, 1))
+
+    operands = [
+        _declare("q", p.dtype, (*rows, p.dim), (*p.q_strides, 1)),
+        declare_pool("k", p.dim, p.k_strides),
+        declare_pool("v", p.value_dim, p.v_strides),
+    ]
+    results = [_declare("o", p.out_type, (*rows, p.value_dim), (*p.o_strides, 1))]
+    if p.lse:
+        results.append(_declare("lse", "f32", rows, (p.heads * p.queries, p.queries, 1)))
+    table = _declare("page_table", "int32", (p.batch, p.max_pages), (p.table_stride, 1))
+    lengths = _declare("kv_lengths", "int32", (p.batch,), (1,))
+    more = f"pages({_join([table])}) kv_lengths({_join([lengths])})"
+    arguments = [*operands, *results, table, lengths]
+    if p.sinks:
+        sinks = _declare("sinks", "f32", (p.heads,), (1,))
+        arguments.append(sinks)
+        more = f"sinks({_join([sinks])}) {more}"
+    attributes = _write_attributes(p)
+    front = behind = ""
+    outputs = results
+    if p.kv_splits is not None:
+        attributes += f", kv_splits = {p.kv_splits} : i64"
+        shape = (p.kv_splits, *rows)
+        kinds = [Spec("float32", each, ()).row_major() for each in ((*shape, p.value_dim), shape)]
+        outputs = [
+            (f"%partial_{name}", spec.memref().partition(", strided")[0] + ">")
+            for name, spec in zip(("o", "lse"), kinds, strict=True)
+        ]
+        front = "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
+        behind = f"  attn.combine ins({_join(outputs)}) outs({_join(results)})\n"
+    declared = ", ".join(f"{name}: {kind}" for name, kind in arguments)
+    return (
+        f"func.func @decode({declared}) {{\n{front}"
+        f"  attn.attention ins({_join(operands)}) outs({_join(outputs)}) {more} {{{attributes}}}\n"
+        f"{behind}  return\n}}\n"
+    )
+
+
+def write_merge(value_dim: int, out_type: str, shape: Sequence[int] | None) -> str:
+    """Partial results of a shape (states, batch, heads, queries), or of any, merged."""
+    extents = ["?"] * 4 if shape is None else [str(extent) for extent in shape]
+
+    def declare(name: str, extents: Sequence[str], element: str) -> tuple[str, str]:
+        return f"%{name}", f"memref<{'x'.join(extents)}x{element}>"
+
+    dim = str(value_dim)
+    inputs = [
+        declare("partial_o", [*extents, dim], "f32"),
+        declare("partial_lse", extents, "f32"),
+    ]
+    results = [
+        declare("o", [*extents[1:], dim], out_type),
+        declare("lse", extents[1:], "f32"),
+    ]
+    declared = ", ".join(f"{name}: {kind}" for name, kind in (*inputs, *results))
+    return (
+        f"func.func @merge({declared}) {{\n"
+        f"  attn.combine ins({_join(inputs)}) outs({_join(results)})\n  return\n}}\n"
+    )
+
+
+def _compile(text: str, chip: str, split_keys: bool) -> Kernel:
+    return compile_problem(
+        text,
+        {},
+        (None, None),
+        chip=chip,
+        plan=None,
+        schedule=None,
+        epilogue=None,
+        plan_table=None,
+        shipped_plans=True,
+        split_keys=split_keys,
+        debug_lines=False,
+        cache=True,
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def compile_decode(problem: DecodeProblem, chip: str) -> Kernel:
+    """The kernel of a problem, whose number of runs is the planner's choice
+    unless the problem says it: 1 leaves the keys in one run."""
+    if problem.kv_splits == 1:
+        return _compile(write_decode(problem._replace(kv_splits=None)), chip, False)
+    return _compile(write_decode(problem), chip, True)
+
+
+@functools.lru_cache(maxsize=256)
+def compile_merge(
+    value_dim: int, out_type: str, chip: str, shape: tuple[int, ...] | None = None
+) -> Kernel:
+    """The kernel that merges partial results, of any shape unless it is said."""
+    return _compile(write_merge(value_dim, out_type, shape), chip, False)
+
+
+_lock = threading.Lock()
+_loaded: dict[Kernel, runtime.LoadedKernel] = {}
+
+
+def load(kernel: Kernel) -> runtime.LoadedKernel:
+    """The kernel for launches, loaded once."""
+    found = _loaded.get(kernel)
+    if found is None:
+        found = kernel.load()
+        with _lock:
+            found = _loaded.setdefault(kernel, found)
+    return found
+
+
+def check_layout(layout: Any) -> str:
+    text = _options.to_text("layout", layout).lower()
+    if text not in LAYOUTS:
+        raise ArgumentError(f'layout: expected "nhd" or "hnd", got {layout!r}')
+    return text
+
+
+def make_pool_strides(
+    layout: str, kv_heads: int, page_size: int, dim: int, page_stride: int | None
+) -> tuple[int, int, int]:
+    """Strides of a pool whose pages are dense."""
+    page = page_size * kv_heads * dim if page_stride is None else page_stride
+    inner = (dim, kv_heads * dim) if layout == "nhd" else (page_size * dim, dim)
+    return (page, *inner)
+
+
+def to_bounds(window: Any) -> tuple[int, int]:
+    """Keys to the left and right of a query's own, -1 for unbounded."""
+    bounds = _options.to_list("window", window)
+    if len(bounds) != 2:
+        raise ValueError(f"window: expected (left, right), got {window!r}")
+    left, right = (
+        -1 if each is None else _options.to_integer("window", each, -1, 2**31 - 1)
+        for each in bounds
+    )
+    return left, right
+
+
+def to_window(
+    causal: bool, bounds: tuple[int, int] | None, queries: int
+) -> tuple[int, int] | None:
+    """The mask of a batch, None if it hides nothing. One query is at its last
+    key, so that nothing lies to its right."""
+    left, right = bounds or (-1, -1)
+    if causal:
+        right = 0
+    if queries == 1:
+        right = -1
+    return None if (left, right) == (-1, -1) else (left, right)

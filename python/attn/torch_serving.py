@@ -1,0 +1,176 @@
+"""The operators torch.ops.attn.decode, decode_lse, decode_out and merge_states.
+
+Importing this module defines them; the first call of `attn.decode` or
+`attn.merge_states` on torch tensors does so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _decode, _merge
+from .errors import ArgumentError, LibraryError
+
+try:
+    import torch
+except ImportError as error:
+    raise LibraryError(f"the torch operators need torch: {error}") from error
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ._serving import DecodeProblem
+
+_STATES = "Tensor partial_o, Tensor partial_lse"
+_ARGUMENTS = """Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
+    Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
+    float? softcap=None, float? scale=None, int? kv_splits=None"""
+SCHEMAS = (
+    f"decode({_ARGUMENTS}) -> Tensor",
+    f"decode_lse({_ARGUMENTS}) -> (Tensor o, Tensor lse)",
+    f"decode_out({_ARGUMENTS}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
+    f"merge_states({_STATES}, ScalarType dtype) -> (Tensor o, Tensor lse)",
+    f"merge_states_out({_STATES}, *, Tensor(a!) o, Tensor(b!) lse) -> ()",
+)
+_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+_STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+_library: Any = torch.library.Library("attn", "FRAGMENT")  # type: ignore[no-untyped-call]
+for _schema in SCHEMAS:
+    _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag, _STRIDES))
+
+
+def make_outputs(q: Tensor, problem: DecodeProblem, lse: bool) -> tuple[Tensor, Tensor | None]:
+    """New outputs of a plan, in q's rank."""
+    middle = () if q.dim() == 3 else (problem.queries,)
+    rows = (problem.batch, problem.heads, *middle)
+    o = torch.empty((*rows, problem.value_dim), dtype=_TYPES[problem.out_type], device=q.device)
+    log = torch.empty(rows, dtype=torch.float32, device=q.device) if lse else None
+    return o, log
+
+
+def _make_output(q: Tensor, v_cache: Tensor) -> Tensor:
+    """An o whose rows lie as q's do."""
+    dv = v_cache.shape[-1]
+    if q.dim() == 3:
+        return q.new_empty((*q.shape[:2], dv))
+    batch, heads, queries, _dim = q.shape
+    if heads > 1 and queries > 1 and q.stride(1) < q.stride(2):
+        return q.new_empty((batch, queries, heads, dv)).transpose(1, 2)
+    return q.new_empty((batch, heads, queries, dv))
+
+
+def _make_lse(q: Tensor) -> Tensor:
+    return q.new_empty(q.shape[:-1], dtype=torch.float32)
+
+
+def _launch(operands: tuple[Any, ...], o: Tensor, lse: Tensor | None) -> None:
+    # The dispatcher leaves out what has its default value at the end.
+    defaults = (None, "nhd", True, None, None, None, None)
+    padded = (*operands, *defaults[len(operands) - 5 :])
+    names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths", "sinks")
+    tensors = dict(zip(names, padded[:6], strict=True))
+    layout, causal, window, softcap, scale, kv_splits = padded[6:]
+    settings = _decode.Settings.read(layout, causal, window, softcap, scale, kv_splits)
+    _decode.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
+
+
+def _check_rank(q: Tensor, v_cache: Tensor) -> None:
+    if q.dim() not in (3, 4) or v_cache.dim() != 4:
+        raise ArgumentError(
+            f"expected q of rank 3 or 4 and pools of rank 4, got {q.dim()} and {v_cache.dim()}"
+        )
+
+
+def _run(q: Tensor, k_cache: Tensor, v_cache: Tensor, *rest: Any) -> Tensor:
+    _check_rank(q, v_cache)
+    o = _make_output(q, v_cache)
+    _launch((q, k_cache, v_cache, *rest), o, None)
+    return o
+
+
+def _run_lse(q: Tensor, k_cache: Tensor, v_cache: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    _check_rank(q, v_cache)
+    o, lse = _make_output(q, v_cache), _make_lse(q)
+    _launch((q, k_cache, v_cache, *rest), o, lse)
+    return o, lse
+
+
+def _run_out(*operands: Any, o: Tensor, lse: Tensor | None = None) -> None:
+    _launch(operands, o, lse)
+
+
+def _fake(q: Tensor, k_cache: Tensor, v_cache: Tensor, *_: Any) -> Tensor:
+    """The output without its contents, for tracing."""
+    _check_rank(q, v_cache)
+    return _make_output(q, v_cache)
+
+
+def _fake_lse(q: Tensor, k_cache: Tensor, v_cache: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    return _fake(q, k_cache, v_cache), _make_lse(q)
+
+
+def _fake_out(*_: Any, **__: Any) -> None:
+    pass
+
+
+def _merge_new(partial_o: Tensor, partial_lse: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    o, lse = _fake_merge(partial_o, partial_lse, dtype)
+    _merge.launch_merge(partial_o, partial_lse, o, lse, None)
+    return o, lse
+
+
+def _fake_merge(
+    partial_o: Tensor, partial_lse: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    o = partial_o.new_empty(partial_o.shape[1:], dtype=dtype)
+    return o, partial_lse.new_empty(partial_lse.shape[1:])
+
+
+def _merge_out(partial_o: Tensor, partial_lse: Tensor, *, o: Tensor, lse: Tensor) -> None:
+    _merge.launch_merge(partial_o, partial_lse, o, lse, None)
+
+
+for _name, _function, _fake_function in (
+    ("decode", _run, _fake),
+    ("decode_lse", _run_lse, _fake_lse),
+    ("decode_out", _run_out, _fake_out),
+    ("merge_states", _merge_new, _fake_merge),
+    ("merge_states_out", _merge_out, _fake_out),
+):
+    _library.impl(_name, _function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"attn::{_name}", _fake_function, lib=_library)
+
+
+def decode(tensors: dict[str, Any], settings: Any, lse: Any, out: Any) -> Any:
+    """attn.decode for torch tensors."""
+    operands = (*tensors.values(), settings.layout, settings.causal)
+    window = None if settings.window is None else list(settings.window)
+    operands += (window, settings.softcap, settings.scale, settings.kv_splits)
+    for name, tensor in list(tensors.items())[:5]:
+        if not isinstance(tensor, torch.Tensor):
+            raise ArgumentError(
+                f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
+            )
+    if out is None and lse is False:
+        return torch.ops.attn.decode(*operands)
+    if out is None and lse is True:
+        return torch.ops.attn.decode_lse(*operands)
+    if out is None or lse is True:
+        missing = "out" if out is None else "lse"
+        raise ArgumentError(
+            f'tensor "{missing}": expected a tensor to write to, as the other output, got '
+            f"{out if out is None else lse}"
+        )
+    log = None if lse is False else lse
+    torch.ops.attn.decode_out(*operands, o=out, lse=log)
+    return out if log is None else (out, log)
+
+
+def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any) -> Any:
+    """attn.merge_states for torch tensors."""
+    if out is None and lse is None:
+        kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[_merge.read_type(dtype)]
+        return torch.ops.attn.merge_states(partial_o, partial_lse, kind)
+    _merge.check_given(out, lse)
+    torch.ops.attn.merge_states_out(partial_o, partial_lse, o=out, lse=lse)
+    return out, lse

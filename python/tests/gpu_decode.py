@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Checks attn.decode, attn.DecodePlan and attn.merge_states on the GPU against
+float64, eager and in CUDA graphs, and measures the host's time of a call.
+
+    PYTHONPATH=python python3 python/tests/gpu_decode.py --prepare FOLDER --chip sm_90a
+    PYTHONPATH=python python3 python/tests/gpu_decode.py FOLDER
+
+The first command compiles all kernels into a cache folder and needs no GPU; the
+second one needs no compiler where the folder is filled. Exit status 1 when
+something is wrong, 0 without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+import attn
+from attn import _decode, _host, _serving
+from attn.record import TensorView
+
+#: Options of a plan by name; the pool has all pages that the table can name.
+CASES = {
+    "gqa": {"batch": 8, "heads": 32, "kv_heads": 8, "dim": 128, "dtype": "bfloat16"},
+    "hnd": {"batch": 8, "heads": 16, "kv_heads": 2, "dim": 64, "layout": "hnd"},
+    "mtp": {"batch": 5, "heads": 12, "kv_heads": 2, "dim": 128, "queries": 4},
+    "window": {"batch": 6, "heads": 8, "kv_heads": 8, "dim": 128, "window": (100, 0)},
+    "one": {"batch": 1, "heads": 8, "kv_heads": 1, "dim": 128, "dtype": "bfloat16"},
+    "runs": {"batch": 7, "heads": 8, "kv_heads": 2, "dim": 256, "kv_splits": 5},
+    "softcap": {"batch": 4, "heads": 8, "kv_heads": 4, "dim": 64, "softcap": 20.0, "kv_splits": 1},
+}
+PAGE, MAX_PAGES = 16, 128
+STATES = (4, 33, 8, 128)
+
+
+def complete(options: dict) -> dict:
+    defaults = {"dtype": "float16", "page_size": PAGE, "max_pages": MAX_PAGES, "lse": True}
+    return {**defaults, **options}
+
+
+def make_problem(options: dict, device: int) -> _serving.DecodeProblem:
+    """What attn.decode compiles for tensors of such a plan."""
+    batch, heads, kv_heads, dim = (options[n] for n in ("batch", "heads", "kv_heads", "dim"))
+    queries, layout = options.get("queries", 1), options.get("layout", "nhd")
+    dtype = {"float16": "f16", "bfloat16": "bf16"}[options.get("dtype", "float16")]
+    pool = (*_serving.make_pool_strides(layout, kv_heads, PAGE, dim, None), 1)
+    q = ((batch, heads, queries, dim), (heads * queries * dim, queries * dim, dim, 1))
+    views = {
+        "q": TensorView(dtype, *q, 0, device),
+        "o": TensorView(dtype, *q, 0, device),
+        "page_table": TensorView("i32", (batch, MAX_PAGES), (MAX_PAGES, 1), 0, device),
+    }
+    for name in "kv":
+        views[name] = TensorView(dtype, (1, kv_heads, PAGE, dim), pool, 0, device)
+    given = (options.get(n) for n in ("window", "softcap", "scale", "kv_splits"))
+    settings = _decode.Settings.read(layout, True, *given)
+    return _decode.make_problem(views, settings, True)
+
+
+def prepare(chip: str) -> int:
+    """Fills the cache: a plan's kernels, those of calls, and the merging one."""
+    _decode.get_chip_of = lambda device: chip
+    for name, options in CASES.items():
+        plan = attn.DecodePlan(**complete(options), device="host")
+        call = _decode.get_runner(make_problem(options, 0), 0)
+        print(f"{name:8} {plan.splits} runs, {len(plan.kernel.cubin)} {len(call.kernel.cubin)}")
+    for dtype in ("f32", "f16"):
+        print("merge   ", len(_serving.compile_merge(STATES[-1], dtype, chip).cubin))
+    return 0
+
+
+class Batch:
+    """Tensors of a case, of which `tensors` has views in the kernel's order."""
+
+    def __init__(self, torch, options: dict) -> None:
+        batch, heads, kv_heads, dim = (options[n] for n in ("batch", "heads", "kv_heads", "dim"))
+        queries, dtype = options.get("queries", 1), getattr(torch, options.get("dtype", "float16"))
+        self.is_nhd = options.get("layout", "nhd") == "nhd"
+        order = (PAGE, kv_heads) if self.is_nhd else (kv_heads, PAGE)
+
+        def empty(*shape, dtype=dtype):
+            return torch.zeros(shape, device="cuda", dtype=dtype)
+
+        pages = batch * MAX_PAGES + 3
+        self.pools = [empty(pages, *order, dim) for _ in "kv"]
+        self.q = torch.randn(batch, heads, queries, dim, device="cuda").to(dtype)
+        self.table = empty(batch, MAX_PAGES, dtype=torch.int32)
+        self.lengths = empty(batch, dtype=torch.int32)
+        k, v = (pool.transpose(1, 2) if self.is_nhd else pool for pool in self.pools)
+        self.tensors = {"q": self.q, "k": k, "v": v}
+        self.tensors |= {"page_table": self.table, "kv_lengths": self.lengths}
+        left, right = options.get("window") or (-1, -1)
+        mask = {"kind": "window" if left >= 0 else "none", "left": left, "right": right}
+        if queries > 1:
+            mask["kind"] = "causal"
+        self.problem = {
+            "mask": {**mask, "align": "bottom_right"},
+            "scale": dim**-0.5,
+            "softcap": options.get("softcap", 0),
+            "heads": heads,
+            "kv_heads": kv_heads,
+        }
+
+
+def check_case(torch, pages, gpu_check, name: str, options: dict, rounds: int) -> bool:
+    batch = Batch(torch, options)
+    generator = torch.Generator().manual_seed(1)
+    capacity = PAGE * MAX_PAGES
+    plan = attn.DecodePlan(**complete(options))
+    outputs = {"o": torch.empty_like(batch.q), "lse": torch.empty(batch.q.shape[:-1], device="cuda")}
+    tolerance = gpu_check.TOLERANCES["bf16" if "dtype" in options else "f16"]
+    worst = [0.0, 0.0]
+
+    def compare(o, lse, lengths) -> None:
+        got = {**batch.tensors, "o": o, "lse": lse}
+        errors = pages.compare(torch, gpu_check.attend, got, batch.problem, lengths)
+        worst[:] = [max(pair) for pair in zip(worst, errors, strict=True)]
+
+    def run() -> None:
+        plan.run(batch.q, *batch.pools, out=outputs["o"], lse=outputs["lse"])
+
+    def plan_and_run() -> None:
+        plan.plan(batch.lengths, batch.table)
+        run()
+
+    pages.fill(torch, batch.tensors, [capacity] * len(batch.lengths), generator)
+    plan_and_run()
+    torch.cuda.synchronize()
+    graphs = []
+    for call in (run, plan_and_run):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            call()
+        graphs.append(graph)
+    given = {"layout": "nhd" if batch.is_nhd else "hnd", "lse": True}
+    given |= {n: options[n] for n in ("window", "softcap", "kv_splits") if n in options}
+    for _ in range(rounds):
+        lengths = pages.draw_lengths(torch, len(batch.lengths), capacity, generator)
+        pages.fill(torch, batch.tensors, lengths, generator)
+        for graph in graphs:
+            for tensor in outputs.values():
+                tensor.fill_(gpu_check.POISON)
+            if graph is graphs[0]:
+                plan.plan(batch.lengths, batch.table)
+            graph.replay()
+            compare(outputs["o"], outputs["lse"], lengths)
+        compare(*attn.decode(batch.q, *batch.pools, batch.table, batch.lengths, **given), lengths)
+    before = torch.cuda.memory_stats()["allocation.all.allocated"], torch.cuda.mem_get_info()[0]
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(200):
+        run()
+    host = (time.perf_counter() - start) / 200 * 1e6
+    torch.cuda.synchronize()
+    after = torch.cuda.memory_stats()["allocation.all.allocated"], torch.cuda.mem_get_info()[0]
+    good = worst[0] <= tolerance and worst[1] <= gpu_check.LSE_TOLERANCE and before == after
+    print(
+        f"{name:8} {plan.splits:3} runs  O {worst[0]:.2e}  LSE {worst[1]:.2e}  host {host:.1f} us of "
+        f"run  {'no' if before == after else 'SOME'} allocations  {'right' if good else 'WRONG'}",
+        flush=True,
+    )
+    return good
+
+
+def check_merge(torch) -> bool:
+    o, lse = torch.randn(STATES, device="cuda"), torch.randn(STATES[:-1], device="cuda")
+    lse[1, 3], lse[:, 4] = -torch.inf, -torch.inf
+    total = torch.logsumexp(lse.double(), 0)
+    weights = torch.exp(lse.double() - torch.where(total.isinf(), 0.0, total))
+    want = (weights[..., None] * o.double()).sum(0)
+    good = True
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float16, 2e-3)):
+        got, got_lse = attn.merge_states(o, lse, dtype=dtype)
+        error = float((got.double() - want).abs().max())
+        finite = total.isfinite()
+        log_error = float((got_lse.double() - total)[finite].abs().max())
+        good &= error <= tolerance and log_error <= 1e-5 and bool((got_lse.isinf() != finite).all())
+        print(f"merge    {dtype}  O {error:.2e}  LSE {log_error:.2e}", flush=True)
+    return good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("folder", help="the cache folder")
+    parser.add_argument("--prepare", action="store_true", help="fill the folder instead")
+    parser.add_argument("--chip", default="sm_90a")
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args()
+    os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
+    if options.prepare:
+        return prepare(options.chip)
+    if not _host.has_device():
+        print("no GPU")
+        return 0
+    import gpu_check
+    import gpu_pages
+    import torch
+
+    good = [
+        check_case(torch, gpu_pages, gpu_check, name, case, options.rounds)
+        for name, case in CASES.items()
+    ]
+    good.append(check_merge(torch))
+    print(f"{sum(good)} right, {len(good) - sum(good)} wrong")
+    return int(not all(good))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

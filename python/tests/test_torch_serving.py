@@ -1,0 +1,141 @@
+"""The torch operators of servers without a GPU: shapes, tracing and errors; their
+kernel on the CPU is a float64 reference."""
+
+import attn
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from attn import torch_serving  # noqa: E402
+
+
+def decode(q, k, v, table, lengths, sinks=None, layout="nhd", causal=True, *options):
+    rows = q[:, :, None] if q.dim() == 3 else q
+    if layout == "nhd":
+        k, v = k.transpose(1, 2), v.transpose(1, 2)
+    o = torch.zeros(*rows.shape[:3], v.shape[3], dtype=torch.float64)
+    lse = torch.full(rows.shape[:3], -torch.inf, dtype=torch.float64)
+    for b, length in enumerate(lengths.tolist()):
+        ids = table[b, : -(-length // k.shape[2])].long()
+        keys, values = (
+            pool[ids].transpose(0, 1).flatten(1, 2)[:, :length].double() for pool in (k, v)
+        )
+        group = rows.shape[1] // keys.shape[0]
+        keys, values = (each.repeat_interleave(group, 0) for each in (keys, values))
+        scores = rows[b].double() @ keys.transpose(1, 2) / rows.shape[3] ** 0.5
+        if length:
+            o[b], lse[b] = torch.softmax(scores, -1) @ values, torch.logsumexp(scores, -1)
+    # Laid out as the operator promises.
+    if rows.shape[2] > 1 and rows.stride(1) < rows.stride(2):
+        o = o.transpose(1, 2).contiguous().transpose(1, 2)
+    o, lse = o.to(q.dtype), lse.float()
+    return (o[:, :, 0].clone(), lse[:, :, 0].clone()) if q.dim() == 3 else (o, lse)
+
+
+def merge(o, lse, dtype=torch.float32):
+    total = torch.logsumexp(lse, 0)
+    return (torch.exp(lse - total)[..., None] * o).sum(0).to(dtype), total
+
+
+@pytest.fixture
+def on_cpu():
+    """The operators compute the reference on the CPU."""
+
+    def write(*operands, o, lse=None):
+        result, log = decode(*operands)
+        o.copy_(result)
+        if lse is not None:
+            lse.copy_(log)
+
+    def write_merged(*operands, o, lse):
+        for target, source in zip((o, lse), merge(*operands), strict=True):
+            target.copy_(source)
+
+    with torch.library._scoped_library("attn", "IMPL") as library:
+        library.impl("decode", lambda *operands: decode(*operands)[0], "CPU")
+        library.impl("decode_lse", decode, "CPU")
+        library.impl("decode_out", write, "CPU")
+        library.impl("merge_states", merge, "CPU")
+        library.impl("merge_states_out", write_merged, "CPU")
+        yield
+
+
+def make_batch(queries=0, layout="nhd"):
+    order = (20, 16, 2, 32) if layout == "nhd" else (20, 2, 16, 32)
+    k, v = (torch.randn(order).half() for _ in "kv")
+    shape = (3, 4, 32) if queries == 0 else (3, 4, queries, 32)
+    table = torch.randperm(20)[:18].reshape(3, 6).int()
+    return torch.randn(shape).half(), k, v, table, torch.tensor([0, 17, 90], dtype=torch.int32)
+
+
+@pytest.mark.parametrize("queries", [0, 3])
+@pytest.mark.parametrize("layout", ["nhd", "hnd"])
+def test_opcheck(on_cpu, queries, layout):
+    batch = make_batch(queries, layout)
+    for operator in (torch.ops.attn.decode, torch.ops.attn.decode_lse):
+        torch.library.opcheck(operator, (*batch, None, layout))
+    outputs = {"o": torch.empty_like(batch[0]), "lse": torch.empty(batch[0].shape[:-1])}
+    torch.library.opcheck(torch.ops.attn.decode_out, (*batch, None, layout), outputs)
+
+
+def test_opcheck_merge(on_cpu):
+    states = torch.randn(3, 5, 4, 32), torch.randn(3, 5, 4)
+    torch.library.opcheck(torch.ops.attn.merge_states, (*states, torch.float16))
+    outputs = {"o": torch.empty(5, 4, 32), "lse": torch.empty(5, 4)}
+    torch.library.opcheck(torch.ops.attn.merge_states_out, states, outputs)
+
+
+def test_calls(on_cpu):
+    """attn.decode and attn.merge_states go through the operators."""
+    batch = make_batch()
+    o, lse = attn.decode(*batch, lse=True)
+    want, want_lse = decode(*batch)
+    torch.testing.assert_close(o, want)
+    torch.testing.assert_close(lse, want_lse)
+    assert attn.decode(*batch).shape == (3, 4, 32)
+    out, log = torch.empty_like(o), torch.empty_like(lse)
+    assert attn.decode(*batch, out=out, lse=log) == (out, log)
+    assert attn.decode(*batch, out=out) is out
+    torch.testing.assert_close(out, want)
+    turned = make_batch(3)
+    turned = (turned[0].transpose(1, 2).contiguous().transpose(1, 2), *turned[1:])
+    assert attn.decode(*turned).stride(1) == 32
+    states = torch.randn(3, 5, 4, 32), torch.randn(3, 5, 4)
+    merged, total = attn.merge_states(*states, dtype=torch.float16)
+    assert merged.dtype == torch.float16 and total.shape == (5, 4)
+    assert attn.merge_states(*states, out=merged, lse=total) == (merged, total)
+
+
+def test_compiled(on_cpu):
+    """torch.compile traces a call without a break."""
+    batch = make_batch()
+    function = torch.compile(lambda *each: attn.decode(*each) * 2, fullgraph=True, backend="eager")
+    torch.testing.assert_close(function(*batch), decode(*batch)[0] * 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"out": True}, 'tensor "lse": expected a tensor to write to'),
+        ({"lse": True, "stream": 3}, "stream: expected none, since torch tensors use torch's"),
+        ({"k_cache": [1]}, 'tensor "k_cache": expected a torch tensor as q, got list'),
+        ({}, 'tensor "q": expected a CUDA device, got cpu'),
+    ],
+)
+def test_refused(change, message):
+    names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths")
+    arguments = {**dict(zip(names, make_batch(), strict=True)), **change}
+    if change.get("out"):
+        arguments |= {"out": torch.empty(3, 4, 32), "lse": True}
+    with pytest.raises(attn.ArgumentError) as error:
+        attn.decode(**arguments)
+    assert message in str(error.value)
+
+
+def test_rank():
+    q, k, v, table, lengths = make_batch()
+    with pytest.raises(attn.ArgumentError, match="expected q of rank 3 or 4 and pools of rank 4"):
+        attn.decode(q[0], k, v, table, lengths)
+    with pytest.raises(attn.ArgumentError, match='tensor "out": expected a tensor'):
+        attn.merge_states(torch.zeros(2, 3, 4, 8), torch.zeros(2, 3, 4), lse=torch.zeros(3, 4))
+    assert torch_serving.SCHEMAS
