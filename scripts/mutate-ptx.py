@@ -256,10 +256,12 @@ def read_twins(text: str) -> tuple[dict, str, list[tuple[int, str, str, str]]]:
     lines = text.split("\n")
     twins = [(0, "", "clean", text)]
     for i, line in enumerate(lines):
-        for m in re.finditer(r"//! (drop|becomes|swap) ?(.*?) ?-> ([\w|-]+)", line):
+        for m in re.finditer(r"//! (drop|becomes|swap|below) ?(.*?) ?-> ([\w|-]+)", line):
             new = list(lines)
             if m[1] == "swap":
                 new[i], new[i + 1] = new[i + 1], new[i]
+            elif m[1] == "below":
+                new.insert(i + int(m[2]), new.pop(i))
             else:
                 new[i] = m[2] if m[1] == "becomes" else ""
             twins.append((i + 1, m[0], m[3], "\n".join(new)))
