@@ -32,6 +32,8 @@ BUDGETS = ROOT / "test/Tools/attn-lint-sass/Inputs/sass-budgets.json"
 # What scripts/install-deps.sh --with-nvdisasm installs.
 NVDISASM = ".venv-sass/lib/python3*/site-packages/nvidia/cu*/bin"
 KEPT = ("registers", "spill_bytes", "local", "hot_loop")
+# Where other warps start the products.
+SOFTMAX = "softmax_loop"
 
 
 def kernels() -> dict[str, list[str]]:
@@ -45,6 +47,11 @@ def kernels() -> dict[str, list[str]]:
                     if causal:
                         flags.append("--causal")
                     found[f"{chip}-{dtype}-d{dim}{causal}"] = flags
+    for dim in (64, 128):
+        for causal in ("", "-causal"):
+            flags = [f"--q=4x32x4096x{dim}xbf16", "--chip=sm_100a"]
+            found[f"sm_100a-bf16-d{dim}{causal}"] = flags + ["--causal"] * bool(causal)
+    found["sm_103a-bf16-d64"] = ["--q=4x32x4096x64xbf16", "--chip=sm_103a"]
     return found
 
 
@@ -92,8 +99,11 @@ def read_budgets() -> dict:
 
 def make_budget(plan: str, flags: list[str], report: dict) -> dict:
     budget = {"flags": flags, "plan": plan} | {key: report[key] for key in KEPT}
+    if SOFTMAX in report:
+        budget[SOFTMAX] = report[SOFTMAX]
     for key in ("begin", "end"):
-        budget["hot_loop"].pop(key)
+        for loop in ("hot_loop", SOFTMAX):
+            budget.get(loop, {}).pop(key, None)
     return budget
 
 
@@ -106,9 +116,14 @@ def complaints(name: str, plan: str, report: dict, budget: dict) -> list[str]:
 def savings(report: dict, budget: dict) -> str:
     """What a kernel needs less of than its budget."""
     pairs = [("registers", report["registers"], budget["registers"])]
-    loop, stored = report["hot_loop"], budget["hot_loop"]
-    pairs += [(key, loop[key], stored[key]) for key in ("instructions", "rare_inside")]
-    pairs += [(key, loop["purposes"].get(key, 0), most) for key, most in stored["purposes"].items()]
+    for name in ("hot_loop", SOFTMAX):
+        if name not in report or name not in budget:
+            continue
+        loop, stored = report[name], budget[name]
+        pairs += [(key, loop[key], stored[key]) for key in ("instructions", "rare_inside")]
+        pairs += [
+            (key, loop["purposes"].get(key, 0), most) for key, most in stored["purposes"].items()
+        ]
     return ", ".join(f"{name} {got} of {most}" for name, got, most in pairs if got < most)
 
 

@@ -134,16 +134,18 @@ llvm::BitVector RarePaths::find() const {
 // The loop
 //===----------------------------------------------------------------------===//
 
-std::optional<HotLoop> mlir::attn::findHotLoop(const CodeListing &listing,
-                                               bool isPTX) {
+/// The innermost loop with the most instructions of which `isCounted` holds.
+static std::optional<HotLoop>
+findLoop(const CodeListing &listing, bool isPTX,
+         llvm::function_ref<bool(const CodeInstruction &, bool)> isCounted) {
   CodeFlow flow(listing);
   llvm::ArrayRef<CodeBlock> blocks = flow.getBlocks();
   llvm::BitVector rare = RarePaths(listing, flow, isPTX).find();
-  auto countTensor = [&](const llvm::BitVector &which) {
+  auto countAll = [&](const llvm::BitVector &which) {
     unsigned count = 0;
     for (unsigned block : which.set_bits())
       for (unsigned i = blocks[block].begin; i != blocks[block].end; ++i)
-        count += isTensor(listing.instructions[i], isPTX);
+        count += isCounted(listing.instructions[i], isPTX);
     return count;
   };
   auto isInside = [](const CodeLoop &inner, const CodeLoop &outer) {
@@ -154,10 +156,10 @@ std::optional<HotLoop> mlir::attn::findHotLoop(const CodeListing &listing,
   const CodeLoop *hot = nullptr;
   unsigned most = 0, size = 0;
   for (const CodeLoop &loop : flow.getLoops()) {
-    unsigned count = countTensor(loop.blocks);
+    unsigned count = countAll(loop.blocks);
     bool isInnermost =
         llvm::none_of(flow.getLoops(), [&](const CodeLoop &inner) {
-          return isInside(inner, loop) && countTensor(inner.blocks) != 0;
+          return isInside(inner, loop) && countAll(inner.blocks) != 0;
         });
     if (!isInnermost || count == 0)
       continue;
@@ -217,4 +219,17 @@ std::optional<HotLoop> mlir::attn::findHotLoop(const CodeListing &listing,
     }
   }
   return result;
+}
+
+std::optional<HotLoop> mlir::attn::findHotLoop(const CodeListing &listing,
+                                               bool isPTX) {
+  return findLoop(listing, isPTX, isTensor);
+}
+
+std::optional<HotLoop> mlir::attn::findSoftmaxLoop(const CodeListing &listing,
+                                                   bool isPTX) {
+  std::optional<HotLoop> hot = findHotLoop(listing, isPTX);
+  if (!hot || hot->exponentials != 0)
+    return std::nullopt;
+  return findLoop(listing, isPTX, isExponential);
 }

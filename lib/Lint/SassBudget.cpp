@@ -108,6 +108,9 @@ llvm::Expected<SassBudget> mlir::attn::readBudget(StringRef json,
   budget.local = reader.count(*entry, "local");
   if (const llvm::json::Object *loop = reader.object(*entry, "hot_loop"))
     budget.loop = reader.loop(*loop);
+  if (entry->get("softmax_loop"))
+    if (const llvm::json::Object *loop = reader.object(*entry, "softmax_loop"))
+      budget.softmaxLoop = reader.loop(*loop);
   if (llvm::Error error = reader.takeError())
     return std::move(error);
   return budget;

@@ -22,7 +22,8 @@ private:
   void checkWaits();
   void checkRarePath();
   void checkBudget();
-  void checkLoopBudget(const HotLoop &loop, const HotLoop &budget);
+  void checkLoopBudget(llvm::StringRef name, const HotLoop &loop,
+                       const HotLoop &budget);
   /// An error if `got` is more than `most`.
   void checkMost(const llvm::Twine &what, unsigned most, unsigned got);
 
@@ -122,33 +123,34 @@ void Linter::checkRarePath() {
                        report.loop->rareInside));
 }
 
-void Linter::checkLoopBudget(const HotLoop &loop, const HotLoop &budget) {
+void Linter::checkLoopBudget(llvm::StringRef name, const HotLoop &loop,
+                             const HotLoop &budget) {
   if (loop.tensor != budget.tensor) {
-    addError(formatv("expected {0} tensor instructions in the hot loop, got "
-                     "{1}",
-                     budget.tensor, loop.tensor));
+    addError(formatv("expected {0} tensor instructions in the {1} loop, got "
+                     "{2}",
+                     budget.tensor, name, loop.tensor));
     return;
   }
-  checkMost("instructions in the hot loop", budget.instructions,
+  checkMost("instructions in the " + name + " loop", budget.instructions,
             loop.instructions);
   for (const auto &[purpose, count] : loop.purposes) {
     auto most = budget.purposes.find(purpose);
-    checkMost("instructions for " + purpose + " in the hot loop",
+    checkMost("instructions for " + purpose + " in the " + name + " loop",
               most == budget.purposes.end() ? 0 : most->second, count);
   }
-  checkMost("instructions of a rare path inside of the hot loop",
+  checkMost("instructions of a rare path inside of the " + name + " loop",
             budget.rareInside, loop.rareInside);
   if (loop.waits != budget.waits) {
-    addError(formatv("expected the waits {0} in the hot loop, got {1}",
-                     format(budget.waits), format(loop.waits)));
+    addError(formatv("expected the waits {0} in the {1} loop, got {2}",
+                     format(budget.waits), name, format(loop.waits)));
     return;
   }
   for (auto [i, pair] : llvm::enumerate(llvm::zip(budget.waits, loop.waits))) {
     auto &[least, got] = pair;
     if (got.exponentials < least.exponentials)
       addError(formatv("expected at least {0} exponentials before wait {1} of "
-                       "the hot loop, got {2}",
-                       least.exponentials, i + 1, got.exponentials));
+                       "the {2} loop, got {3}",
+                       least.exponentials, i + 1, name, got.exponentials));
   }
 }
 
@@ -156,7 +158,9 @@ void Linter::checkBudget() {
   if (input.log)
     checkMost("registers", input.budget->registers, report.registers);
   if (report.loop)
-    checkLoopBudget(*report.loop, input.budget->loop);
+    checkLoopBudget("hot", *report.loop, input.budget->loop);
+  if (report.softmaxLoop && input.budget->softmaxLoop)
+    checkLoopBudget("softmax", *report.softmaxLoop, *input.budget->softmaxLoop);
 }
 
 llvm::Expected<SassReport> Linter::run() {
@@ -180,6 +184,7 @@ llvm::Expected<SassReport> Linter::run() {
     listing = std::move(*parsed);
     report.kernel = listing->kernel;
     report.loop = findHotLoop(*listing, /*isPTX=*/false);
+    report.softmaxLoop = findSoftmaxLoop(*listing, /*isPTX=*/false);
   }
   if (input.log)
     checkLog();

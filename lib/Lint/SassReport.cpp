@@ -52,6 +52,8 @@ llvm::json::Value SassReport::toJSON() const {
   };
   if (loop)
     object["hot_loop"] = loop->toJSON();
+  if (softmaxLoop)
+    object["softmax_loop"] = softmaxLoop->toJSON();
   if (ptxLoop) {
     object["ptx_loop"] = ptxLoop->toJSON();
     object["ptx_loop"].getAsObject()->erase("purposes");
@@ -71,6 +73,14 @@ static void printWaits(llvm::raw_ostream &os, const HotLoop &loop) {
     os << "none";
 }
 
+static void printCounts(llvm::raw_ostream &os, llvm::StringRef name,
+                        const HotLoop &loop) {
+  os << formatv("{0}  {1:x} to {2:x}, {3} instructions\n", name, loop.begin,
+                loop.end, loop.instructions);
+  for (const auto &[purpose, count] : loop.purposes)
+    os << formatv("  {0,-12} {1}\n", purpose, count);
+}
+
 void SassReport::print(llvm::raw_ostream &os) const {
   os << "kernel:        " << kernel << "\n";
   if (registers != 0)
@@ -79,10 +89,7 @@ void SassReport::print(llvm::raw_ostream &os) const {
   if (loop) {
     os << formatv("local memory:  {0} stores, {1} loads\n", localStores,
                   localLoads);
-    os << formatv("hot loop:      {0:x} to {1:x}, {2} instructions\n",
-                  loop->begin, loop->end, loop->instructions);
-    for (const auto &[purpose, count] : loop->purposes)
-      os << formatv("  {0,-12} {1}\n", purpose, count);
+    printCounts(os, "hot loop:    ", *loop);
     os << "waits:         ";
     printWaits(os, *loop);
     os << " exponentials\n";
@@ -95,6 +102,8 @@ void SassReport::print(llvm::raw_ostream &os) const {
                   "outside\n",
                   loop->rareInside, loop->rareOutside);
   }
+  if (softmaxLoop)
+    printCounts(os, "softmax loop:", *softmaxLoop);
   for (const std::string &text : notChecked)
     os << "not checked:   " << text << "\n";
   for (const SassFinding &finding : findings)

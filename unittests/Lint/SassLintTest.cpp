@@ -86,6 +86,56 @@ TEST(SassLint, FindsTheHotLoop) {
   EXPECT_EQ(loop.waits[0].exponentials, 1u);
 }
 
+// One thread starts products; of the others' loops the first one applies masks.
+static const char *const parted = R"(
+.text.k:
+.L_x_0:
+        /*0000*/                   UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8] ;
+        /*0010*/              @!P1 BRA `(.L_x_0) ;
+.L_x_1:
+        /*0020*/                   MUFU.EX2 R4, R5 ;
+        /*0030*/                   FSEL R4, R4, R5, P0 ;
+        /*0040*/              @!P1 BRA `(.L_x_1) ;
+.L_x_2:
+        /*0050*/                   MUFU.EX2 R4, R5 ;
+        /*0060*/              @!P1 BRA `(.L_x_2) ;
+        /*0070*/                   EXIT ;
+)";
+
+TEST(SassLint, FindsTheSoftmaxLoopOfOtherWarps) {
+  auto code = parseSassListing(parted);
+  ASSERT_TRUE(bool(code));
+  auto loop = findSoftmaxLoop(*code, /*isPTX=*/false);
+  ASSERT_TRUE(loop.has_value());
+  EXPECT_EQ(loop->begin, 0x50u);
+  EXPECT_EQ(loop->instructions, 2u);
+  EXPECT_EQ(loop->exponentials, 1u);
+  // There is none where the hot loop has the exponentials itself.
+  auto whole = parseSassListing(listing);
+  ASSERT_TRUE(bool(whole));
+  EXPECT_FALSE(findSoftmaxLoop(*whole, /*isPTX=*/false).has_value());
+
+  SassInput input;
+  input.listing = parted;
+  input.budget.emplace();
+  input.budget->loop = getLoop(parted);
+  input.budget->softmaxLoop = *loop;
+  auto fits = lintSass(input);
+  ASSERT_TRUE(bool(fits));
+  EXPECT_FALSE(fits->hasErrors());
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  fits->print(os);
+  EXPECT_THAT(text, HasSubstr("softmax loop:  0x50 to 0x60, 2 instructions"));
+  EXPECT_TRUE(fits->toJSON().getAsObject()->getObject("softmax_loop"));
+  --input.budget->softmaxLoop->instructions;
+  auto exceeds = lintSass(input);
+  ASSERT_TRUE(bool(exceeds));
+  ASSERT_EQ(exceeds->findings.size(), 1u);
+  EXPECT_EQ(exceeds->findings[0].text,
+            "expected at most 1 instructions in the softmax loop, got 2");
+}
+
 TEST(SassLint, FindsRarePathsInsideOfLoops) {
   // Only the first loop is left.
   HotLoop loop = getLoop(llvm::StringRef(listing).split(".L_x_2:").first);

@@ -65,6 +65,10 @@ struct HotLoop {
 /// The hot loop of a listing; none if no loop has a tensor instruction.
 std::optional<HotLoop> findHotLoop(const CodeListing &listing, bool isPTX);
 
+/// The same of the loop with the most exponentials, where the hot loop has none
+/// since other warps start its products; else none.
+std::optional<HotLoop> findSoftmaxLoop(const CodeListing &listing, bool isPTX);
+
 /// What is stored for a kernel: how much of everything it may have.
 struct SassBudget {
   unsigned registers = 0;
@@ -73,6 +77,8 @@ struct SassBudget {
   /// Instructions on local memory.
   unsigned local = 0;
   HotLoop loop;
+  /// Where the hot loop has no exponentials.
+  std::optional<HotLoop> softmaxLoop;
 };
 
 /// The budget called `name` in a file of budgets, whose form is described in
@@ -102,7 +108,7 @@ struct SassReport {
   unsigned registers = 0;
   unsigned spillBytes = 0;
   unsigned localStores = 0, localLoads = 0;
-  std::optional<HotLoop> loop, ptxLoop;
+  std::optional<HotLoop> loop, ptxLoop, softmaxLoop;
   std::vector<SassFinding> findings;
   /// Checks that were left out, each with the reason.
   std::vector<std::string> notChecked;

@@ -41,6 +41,8 @@ static constexpr double kTileClocks = 2300, kColumnClocks = 16.5,
 /// Clocks of a block for barriers: where scores are handed back before their
 /// exponentials, and where the next ones wait for the probabilities.
 static constexpr double kBesideClocks = 100, kOverlaidClocks = 270;
+/// The same where K and V share a ring of three slots.
+static constexpr double kShortRingClocks = 16;
 
 bool attn::sharesRing(const ProblemFacts &facts) {
   return getKeyColumns(facts) == getValueColumns(facts);
@@ -255,6 +257,8 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
       std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
                 estimate.sharedClocks}) +
       (plan.getPBeside() ? kBesideClocks : kOverlaidClocks);
+  if (sharesRing(facts) && plan.getKvStages() < 4)
+    estimate.blockClocks += kShortRingClocks;
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;
   if (plan.getEpilogue() == EpilogueKind::Staged)
     estimate.tileClocks += kStagedClocks * facts.valueDim;
