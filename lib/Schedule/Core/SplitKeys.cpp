@@ -1,6 +1,7 @@
 //===- SplitKeys.cpp - Runs of keys, merged by a second kernel ------------===//
 
 #include "attn/Schedule/Core/SplitKeys.h"
+#include "../Problem/BlockCount.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -119,11 +120,18 @@ double attn::estimateMerge(int64_t splits) {
   return splits == 1 ? 0 : kSecondKernel + kMergedRun * splits;
 }
 
+double attn::estimateSeenShare(int64_t keys, int64_t seen) {
+  if (seen <= kShortestSequence || keys <= kShortestSequence)
+    return 1;
+  // The mean of what a window of `seen` keys shows of a sequence.
+  double range = std::log(keys / kShortestSequence);
+  return (1 - kShortestSequence / seen + std::log(double(keys) / seen)) / range;
+}
+
 double attn::estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
-                            int64_t splits, int64_t keys,
+                            int64_t splits, double share,
                             const TargetRow &target) {
-  double range = std::max(1.0, std::log(keys / kShortestSequence));
-  double read = whole.dramRoofMicroseconds / range;
+  double read = whole.dramRoofMicroseconds * share;
   double partials = plan.dramRoofMicroseconds - whole.dramRoofMicroseconds;
   // The longest sequence is read beside the others, and at the end alone.
   double body = std::hypot(read, plan.loneTileMicroseconds);
@@ -137,7 +145,7 @@ double attn::estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
 /// fast the one that takes lengths that differ best.
 static SplitCandidate pickPlan(const PlanCandidates &plans,
                                const PlanEstimate &whole, int64_t splits,
-                               const ProblemFacts &facts,
+                               double share, bool hasSeveral,
                                const TargetRow &target) {
   SplitCandidate best;
   double fastest = plans.plans.front().estimate.microseconds;
@@ -145,13 +153,12 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
     if (each.spills || (each.estimate.microseconds > kSamePlan * fastest &&
                         best.candidate.plan))
       break;
-    double uneven =
-        estimateUneven(whole, each.estimate, splits, facts.keys, target);
+    double uneven = estimateUneven(whole, each.estimate, splits, share, target);
     if (best.candidate.plan && uneven >= best.unevenMicroseconds)
       continue;
     double merge = estimateMerge(splits);
     best = {splits, each, merge, each.estimate.microseconds + merge, uneven};
-    if (facts.batch == 1)
+    if (!hasSeveral)
       break;
   }
   return best;
@@ -198,10 +205,18 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
                                           ArrayRef<PlanParameter> parameters) {
   SplitChoice choice;
   const PlanEstimate &one = whole.plans.front().estimate;
+  bool hasSeveral = facts.batch > 1;
+  // Keys outside of a window cost nothing.
+  constexpr double kStep = 16;
+  int64_t seen = std::min<int64_t>(
+      facts.keys, kStep * countBlocks(facts, facts.queries, facts.keys,
+                                      facts.queries, kStep));
+  double share = estimateSeenShare(facts.keys, seen);
   auto add = [&](const PlanCandidates &plans, int64_t splits) {
     if (plans.plans.empty())
       return;
-    SplitCandidate picked = pickPlan(plans, one, splits, facts, target);
+    SplitCandidate picked =
+        pickPlan(plans, one, splits, share, hasSeveral, target);
     if (picked.candidate.plan)
       choice.candidates.push_back(std::move(picked));
   };
@@ -209,7 +224,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   if (choice.candidates.empty())
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
-  for (int64_t splits : listSplits(tiles, facts.keys, target)) {
+  for (int64_t splits : listSplits(tiles, seen, target)) {
     CombineOp combine = splitKeys(op, splits);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (succeeded(split))
@@ -218,7 +233,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
     if (failed(split))
       return failure();
   }
-  choice.best = pickSplits(choice.candidates, facts.batch > 1, target);
+  choice.best = pickSplits(choice.candidates, hasSeveral, target);
   return choice;
 }
 

@@ -47,10 +47,17 @@ TEST(SplitKeys, LongTilesCostWhereLengthsDiffer) {
   cut.tiles = 4 * whole.tiles;
   cut.loneTileMicroseconds = 150;
   auto estimate = [&](const PlanEstimate &plan, int64_t splits) {
-    return estimateUneven(whole, plan, splits, 32768, getTarget());
+    return estimateUneven(whole, plan, splits, /*share=*/0.13, getTarget());
   };
   EXPECT_LT(estimate(cut, 4), estimate(whole, 1));
   // Runs without keys cost as well.
   cut.tiles = 64 * whole.tiles;
   EXPECT_GT(estimate(cut, 4), estimate(whole, 1));
+}
+
+TEST(SplitKeys, WindowsShowMostSequencesWhole) {
+  EXPECT_NEAR(estimateSeenShare(32768, 32768), 0.131, 0.001);
+  EXPECT_NEAR(estimateSeenShare(32768, 1024), 0.584, 0.001);
+  EXPECT_EQ(estimateSeenShare(32768, 16), 1);
+  EXPECT_EQ(estimateSeenShare(0, 0), 1);
 }
