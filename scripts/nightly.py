@@ -70,6 +70,8 @@ CHECKS = [
     ),
     Check("wide heads", 30, "{python} scripts/sim-grid.py --wide --chip=sm_90a --sample=600 "
           "--workers={jobs}"),
+    Check("tensor memory", 60, "{python} scripts/sim-grid.py --tmem --chip=sm_100a --sample=400 "
+          "--workers={jobs}"),
     Check("plans of all head dimensions", 135,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),

@@ -2,7 +2,8 @@
 """Compiles, simulates and verifies attention kernels over a grid of problems.
 
 The grid is element type x head dimension x mask x query length x key length x
-heads, with --wide over head dimensions above 384, or with --serving what
+heads, with --wide over head dimensions above 384, with --tmem over what ws_tmem
+computes, in packed sequences too, and over its plans, or with --serving what
 servers ask for: pages and their tables, lengths of sequences, heads of a group,
 few queries, runs of keys. Each case is one call of `attn-compile --verify
 --json`; it passes when the result agrees with the float64 reference and the
@@ -12,6 +13,7 @@ usage: scripts/sim-grid.py [options]
   --serving        the grid of lengths and pages, under all corners of the
                    simulator
   --wide           the grid of head dimensions above 384, for --chip=sm_90a
+  --tmem           the grid of ws_tmem, for --chip=sm_100a and its relatives
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
@@ -91,6 +93,45 @@ class Case:
             "--verify",
             "--json",
         ]
+
+
+TMEM_LENGTHS = (1, 127, 128, 129, 255, 257, 512, 1000)
+#: Of ws_tmem: tiles and blocks that are full, and one key more or less; of packed
+#: sequences one has no queries and one no keys.
+TMEM_AXES = {
+    "dtype": tuple(TOLERANCE),
+    "d": (16, 32, 48, 64, 80, 96, 112, 128),
+    "mask": tuple(MASKS),
+    "nq": TMEM_LENGTHS,
+    "nk": TMEM_LENGTHS,
+    "heads": ((1, 1), (2, 2), (3, 1)),
+    "packed": (False, True),
+    "softmax": ("threshold", "exact", "lagged", "optimistic"),
+    "epilogue": ("auto", "direct"),
+}
+
+
+class TmemCase(Case):
+    """One point of the grid of ws_tmem."""
+
+    def __init__(self, values):
+        super().__init__(values[:6])
+        self.packed, self.softmax, self.epilogue = values[6:]
+
+    @property
+    def name(self):
+        packed = "-packed" if self.packed else ""
+        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}"
+
+    def command(self, tool, chip):
+        command = super().command(tool, chip)
+        if self.packed:
+            command[1] = f"--q=1x{self.heads}x{self.nq + 5}x{self.d}x{self.dtype}"
+            command[3] = f"--varlen=q:{self.nq},0,5/k:{self.nk},40,0"
+        parameters = f"softmax={self.softmax}"
+        if self.epilogue != "auto":
+            parameters += f",epilogue={self.epilogue}"
+        return [*command, "--schedule=ws_tmem", f"--set={parameters}"]
 
 
 #: How long sequences are, from the size of a page; 1 where there are none.
@@ -369,6 +410,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--serving", action="store_true")
     parser.add_argument("--wide", action="store_true")
+    parser.add_argument("--tmem", action="store_true")
     parser.add_argument("--pairwise", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
@@ -384,6 +426,8 @@ def main():
     grid = (SERVED_AXES, ServedCase) if options.serving else (AXES, Case)
     if options.wide:
         grid = (WIDE_AXES, Case)
+    if options.tmem:
+        grid = (TMEM_AXES, TmemCase)
     cases = make_pairwise(*grid) if options.pairwise else make_grid(*grid)
     cases = [case for case in cases if re.search(options.filter, case.name)]
     if options.sample is not None and options.sample < len(cases):
