@@ -62,6 +62,9 @@ CHECKS = [
     Check("mutants of the barrier rung", 60,
           "{python} scripts/mutate-ir.py --standard --bin={build}/bin",
           "{python} scripts/mutate-ir.py --standard --sample=10 --bin={build}/bin"),
+    Check("kernels in every order", 1,
+          "env ATTN_ORACLE_KERNELS=100000 ATTN_ORACLE_SEED=2 "
+          "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=BarrierOracle*"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
     Check(
         "lengths and pages",

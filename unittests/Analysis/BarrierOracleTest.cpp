@@ -1,0 +1,105 @@
+//===- BarrierOracleTest.cpp - One run against all interleavings ----------===//
+//
+// The check of barriers runs a kernel once and says what holds of every order.
+// Here small kernels are executed in every order: each warp's next op or any
+// copy that is on its way may be next. The check has to prove exactly those in
+// which no order goes wrong, and in which each signal counts, and each wait
+// ends, in the same phase always.
+//
+// ATTN_ORACLE_KERNELS and ATTN_ORACLE_SEED say how many kernels, and which.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BarrierOracle.h"
+#include "attn/Analysis/BarrierCheck.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::oracle;
+
+namespace {
+
+class BarrierOracle : public ::testing::Test {
+protected:
+  BarrierOracle() {
+    DialectRegistry registry;
+    registerAttnDialect(registry);
+    registry.insert<gpu::GPUDialect, scf::SCFDialect, arith::ArithDialect>();
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  BarrierReport check(const std::string &text) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+    if (!module)
+      return BarrierReport();
+    auto kernels = *module->getOps<gpu::GPUModuleOp>().begin();
+    BarrierCheckOptions options;
+    options.profile = OrderProfile::Hw;
+    return checkBarriers(*kernels.getOps<gpu::GPUFuncOp>().begin(), options);
+  }
+
+  MLIRContext context;
+};
+
+} // namespace
+
+static unsigned getNumber(const char *name, unsigned otherwise) {
+  const char *text = std::getenv(name);
+  unsigned number = 0;
+  return text && llvm::to_integer(text, number) ? number : otherwise;
+}
+
+TEST_F(BarrierOracle, AgreesWithAllInterleavings) {
+  unsigned count = getNumber("ATTN_ORACLE_KERNELS", 500);
+  std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 1));
+  unsigned proved = 0, skipped = 0, differences = 0;
+  std::map<BarrierFault, unsigned> refused;
+  for (unsigned i = 0; i < count; ++i) {
+    SmallKernel kernel = makeKernel(rng);
+    std::optional<std::string> wrong;
+    if (!explore(kernel, wrong)) {
+      ++skipped;
+      continue;
+    }
+    std::string text = print(kernel);
+    BarrierReport report = check(text);
+    bool isProved = report.verdict == BarrierVerdict::Proved;
+    ASSERT_TRUE(isProved || report.verdict == BarrierVerdict::Witness)
+        << text << (report.unsupported ? report.unsupported->text : "");
+    if (isProved)
+      ++proved;
+    else
+      ++refused[report.witness->fault];
+    if (isProved == !wrong)
+      continue;
+    // The first few say enough.
+    if (++differences <= 3)
+      ADD_FAILURE()
+          << "kernel " << i << ": check: "
+          << (isProved ? "proved"
+                       : stringifyBarrierFault(report.witness->fault).str() +
+                             ": " + report.witness->text)
+          << "; all interleavings: " << wrong.value_or("right") << "\n"
+          << text;
+  }
+  EXPECT_EQ(differences, 0u);
+  // All that can be wrong here has to be put to the test.
+  EXPECT_GT(proved, count / 10);
+  EXPECT_LT(skipped, count / 10 + 1);
+  llvm::outs() << proved << " proved, " << skipped << " with too many states, "
+               << differences << " differences";
+  for (BarrierFault fault :
+       {BarrierFault::Attribution, BarrierFault::Count, BarrierFault::Slip,
+        BarrierFault::EarlyWait, BarrierFault::Deadlock, BarrierFault::Race,
+        BarrierFault::Exit}) {
+    EXPECT_GT(refused[fault], 0u) << stringifyBarrierFault(fault).str();
+    llvm::outs() << ", " << refused[fault] << " "
+                 << stringifyBarrierFault(fault);
+  }
+  llvm::outs() << "\n";
+}
