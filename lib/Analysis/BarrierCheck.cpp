@@ -255,13 +255,15 @@ BarrierReport attn::checkBarriers(gpu::GPUFuncOp kernel,
   BarrierReport report;
   if (auto unsupported = compileProgram(kernel, program)) {
     report.unsupported = std::move(unsupported);
-    return report;
-  }
-  if (!program.arguments.empty()) {
+  } else if (!program.arguments.empty()) {
     report.unsupported = UnsupportedOp{
         kernel, llvm::formatv("it depends on the value of argument {0}",
                               program.arguments.front().second)};
-    return report;
+    report.isOfLaunch = true;
+  } else {
+    report = Checker(program, options).run();
   }
-  return Checker(program, options).run();
+  if (report.unsupported && !report.isOfLaunch)
+    report.isOfLaunch = dependsOnLaunch(program, report.unsupported->op);
+  return report;
 }

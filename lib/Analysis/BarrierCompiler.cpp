@@ -251,6 +251,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
     for (unsigned dim : {0, 1, 2})
       program.grid[dim] =
           evaluate(cast<StringAttr>(launch.getGrid()[dim]).getValue(), launch);
+  program.isGridOpen = kernel->hasAttr(AttnDialect::kLaunchAttr) &&
+                       llvm::is_contained(program.grid, 0);
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
   if (partitions) {
     program.warps = partitions.getTotalWarps();

@@ -177,6 +177,8 @@ struct Program {
     return cluster * (teams > 1 ? teams : warps);
   }
   std::array<int64_t, 3> grid = {0, 0, 0};
+  /// The grid follows from extents that only the launch gives.
+  bool isGridOpen = false;
   /// Values that are the same everywhere, which no step sets.
   SmallVector<std::pair<Slot, int64_t>> constants;
   /// Arguments that something depends on, of which no value is known.
@@ -210,6 +212,11 @@ inline constexpr unsigned kGroupEngines = 5;
 inline constexpr unsigned kFirstTensorEngine = 3;
 /// The number of an engine whose order is known, else -1.
 int getEngineNumber(const AsyncEngine &engine);
+
+/// Whether an op takes what only the launch gives: integers that are arguments
+/// of the kernel or read from global memory, or the size of a grid that follows
+/// from them.
+bool dependsOnLaunch(const Program &program, Operation *op);
 
 /// The steps of a kernel, or what is not supported about it.
 std::optional<UnsupportedOp> compileProgram(gpu::GPUFuncOp kernel,

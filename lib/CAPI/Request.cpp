@@ -75,7 +75,9 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
   const std::pair<StringRef, bool *> bools[] = {
       {"shipped-plans", &compile.shippedPlans},
       {"split-keys", &compile.splitKeys},
-      {"debug-lines", &compile.debugLines}};
+      {"debug-lines", &compile.debugLines},
+      {"check-barriers", &compile.checkBarriers},
+      {"require-proof", &compile.requireProof}};
   for (auto [option, slot] : bools)
     if (option == name)
       return readValue(name, value, *slot);

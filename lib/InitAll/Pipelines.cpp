@@ -67,16 +67,17 @@ void attn::addBarrierPasses(OpPassManager &pm,
   kernels.addPass(createAttnInsertFencesPass());
 }
 
-/// Steps after which the check gives up here: about half a second.
-static constexpr int64_t kCheckLimit = 2000000;
+/// Steps after which the check gives up here: about a second.
+static constexpr int64_t kCheckLimit = 3000000;
 
 void attn::addCheckPasses(OpPassManager &pm,
                           const AttnPipelineOptions &options) {
-  if (!options.checkBarriers)
+  if (!options.checkBarriers && !options.requireProof)
     return;
   AttnCheckBarriersPassOptions check;
   check.limit = kCheckLimit;
   check.requireProof = options.requireProof;
+  check.launchRemark = true;
   pm.nest<gpu::GPUModuleOp>().addPass(createAttnCheckBarriersPass(check));
 }
 

@@ -141,14 +141,14 @@ static cl::opt<bool> flagVerifyEach("verify-each",
                                              "after the last one"),
                                     cl::cat(outputCategory));
 static cl::opt<bool>
-    flagCheckBarriers("check-barriers",
-                      cl::desc("Check on the way to PTX that synchronisation "
-                               "is right"),
-                      cl::cat(outputCategory));
+    flagNoCheckBarriers("no-check-barriers",
+                        cl::desc("Do not check on the way to PTX that "
+                                 "synchronisation is right"),
+                        cl::cat(outputCategory));
 static cl::opt<bool>
     flagRequireProof("require-proof",
-                     cl::desc("Check it, and make it an error if the check "
-                              "ends without a proof"),
+                     cl::desc("Make it an error if that check ends without "
+                              "a proof"),
                      cl::cat(outputCategory));
 static cl::opt<std::string>
     flagRemarksFilter("remarks-filter", cl::value_desc("regular expression"),
@@ -267,7 +267,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
     options.printPlan = plans->empty();
     options.printAllPlans = !plans->empty();
   }
-  options.checkBarriers = flagCheckBarriers || flagRequireProof;
+  options.checkBarriers = !flagNoCheckBarriers;
   options.requireProof = flagRequireProof;
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
@@ -284,6 +284,9 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
       llvm::sys::Process::StandardOutIsDisplayed())
     return llvm::createStringError(
         "--emit=cubin writes bytes, expected a file with -o, got a terminal");
+  if (flagNoCheckBarriers && flagRequireProof)
+    return llvm::createStringError(
+        "--require-proof and --no-check-barriers exclude each other");
   if (flagVerify && options.last < Rung::PTX)
     return llvm::createStringError(
         "--verify needs PTX, and --emit=" + stringifyRung(options.last) +

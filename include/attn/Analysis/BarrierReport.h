@@ -73,6 +73,9 @@ struct BarrierReport {
   BarrierVerdict verdict = BarrierVerdict::Unsupported;
   std::optional<BarrierWitness> witness;
   std::optional<UnsupportedOp> unsupported;
+  /// What is not supported is to follow what only the launch gives: extents,
+  /// or what is in global memory.
+  bool isOfLaunch = false;
   /// Why the check ended early.
   std::string bound;
   /// What the proof rests on beyond the PTX manual: bit n of assumption n of

@@ -43,7 +43,7 @@ struct CompileOptions {
   bool printPlan = false, printAllPlans = false;
   /// Whether kernels at the barrier rung are checked (docs/BarrierCheck.md),
   /// and whether anything but a proof is an error.
-  bool checkBarriers = false, requireProof = false;
+  bool checkBarriers = true, requireProof = false;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.

@@ -54,6 +54,16 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
   case BarrierVerdict::Unsupported: {
     ++numUnsupported;
     Operation *op = report.unsupported->op;
+    numOfLaunch += report.isOfLaunch;
+    if (report.isOfLaunch && launchRemark && !requireProof) {
+      remark::missed(op->getLoc(), remark::RemarkOpts::name("not-checked")
+                                       .category("attn.check-barriers")
+                                       .function(kernel.getName()))
+          << remark::add("synchronisation is not checked: it depends on what "
+                         "only the launch gives")
+          << remark::reason("{0}", report.unsupported->text);
+      return success();
+    }
     InFlightDiagnostic diag =
         requireProof ? op->emitError() : op->emitWarning();
     diag << "the synchronisation of '" << kernel.getName()

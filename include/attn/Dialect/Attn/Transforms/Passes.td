@@ -483,9 +483,8 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
     part. From what each warp knows of the others' events at each step it follows
     for every other order too (docs/BarrierCheck.md) that
 
-    - each signal counts in the phase that it is meant for, each phase gets the
-      arrivals and bytes that it expects, no wait misses its phase or takes
-      another one for it, and nobody waits for ever;
+    - each signal counts in the phase that it is meant for, each phase gets what it
+      expects, no wait misses its phase or takes another one, and nobody is stuck;
     - no two accesses to the same bytes, one of them a write, are without order,
       the fences between generic and asynchronous ones included;
     - accesses to the same cells of tensor memory are ordered by waits for loads,
@@ -494,16 +493,14 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
       initialisation and its invalidation, tensor memory while it is taken, and a
       CTA exits when nothing is on its way to it.
 
-    Tiles are told apart by the trip counts that they lead to. Where the states in
-    which a tile starts are all seen, the kernel is *proved*, for any number of
-    tiles in any order; up to a limit it is *checked up to* that many. A remark
-    says which, with numbers and with the assumptions beyond the PTX manual that
-    the proof rests on (docs/Simulator.md). The first thing that is wrong is an error at the op
-    that is, with notes at those that it should have been ordered with.
+    Where the states in which a tile starts are all seen, the kernel is *proved*, for any
+    number of tiles in any order; up to a limit it is *checked up to* that many. A remark says
+    which, with the assumptions that the proof rests on (docs/Simulator.md). The first thing
+    that is wrong is an error at the op that is, with notes at those to be ordered with.
 
-    What the analysis does not know (an op of unknown effects on shared memory, a
-    condition or slot that is computed from memory) is a warning, and with
-    `require-proof` an error.
+    What the analysis does not know (an op of unknown effects on shared memory, a condition or
+    slot that is computed from memory) is a warning, and with `require-proof` an error. If only
+    the launch gives it, as an extent or a length, `launch-remark` makes it a remark.
 
     Example: test/doc/attn-check-barriers.mlir
   }];
@@ -512,13 +509,16 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
       "What orders count: isa, those of the PTX manual, or hw, also those that shipped kernels rely on.">,
     Option<"requireProof", "require-proof", "bool", "false",
       "Anything but a proof is an error.">,
+    Option<"launchRemark", "launch-remark", "bool", "false",
+      "Say by a remark, not by a warning, that it depends on what only the launch gives.">,
     Option<"limit", "limit", "int64_t", "4000000",
       "Steps of warps after which the check ends with what it has seen.">
   ];
   let statistics = [
     Statistic<"numProved", "proved", "Number of kernels proved">,
     Statistic<"numBounded", "bounded", "Number of kernels checked up to a limit">,
-    Statistic<"numUnsupported", "unsupported", "Number of kernels with what the check does not know">
+    Statistic<"numUnsupported", "unsupported", "Number of kernels with what the check does not know">,
+    Statistic<"numOfLaunch", "of-launch", "Number of those that depend on what only the launch gives">
   ];
 }
 

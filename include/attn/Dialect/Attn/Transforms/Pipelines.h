@@ -59,7 +59,7 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       *this, "check-barriers",
       llvm::cl::desc("On the way to PTX, check that the kernel's "
                      "synchronisation is right."),
-      llvm::cl::init(false)};
+      llvm::cl::init(true)};
   Option<bool> requireProof{
       *this, "require-proof",
       llvm::cl::desc("Anything but a proof of that is an error."),
@@ -70,7 +70,7 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
 void addPlanPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addTilePasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addBarrierPasses(OpPassManager &pm, const AttnPipelineOptions &options);
-/// None without `checkBarriers`.
+/// None without `checkBarriers` and `requireProof`.
 void addCheckPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addThreadPasses(OpPassManager &pm);
 void addNVVMPasses(OpPassManager &pm);

@@ -1,0 +1,56 @@
+//===- BarrierLaunch.cpp - What only the launch gives ---------------------===//
+
+#include "BarrierProgram.h"
+#include "attn/Analysis/RegionPaths.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+/// An argument of the kernel, or a load from the memory behind one.
+static bool isGivenByLaunch(Value value, gpu::GPUFuncOp kernel) {
+  if (!value.getType().isIntOrIndex())
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner()->getParentOp() == kernel;
+  auto load = value.getDefiningOp<LLVM::LoadOp>();
+  return load && cast<LLVM::LLVMPointerType>(load.getAddr().getType())
+                         .getAddressSpace() == 1;
+}
+
+/// The values that decide how often, or whether, an op's regions run.
+static void addControl(Operation *op, SmallVectorImpl<Value> &values) {
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    values.push_back(loop.getConditionOp().getCondition());
+  llvm::copy_if(op->getOperands(), std::back_inserter(values),
+                [](Value value) { return value.getType().isIntOrIndex(); });
+}
+
+bool barriers::dependsOnLaunch(const Program &program, Operation *op) {
+  gpu::GPUFuncOp kernel = program.kernel;
+  if (op == kernel)
+    return program.isGridOpen;
+  llvm::DenseMap<Value, SmallVector<Value, 2>> flow;
+  kernel.walk([&](RegionBranchOpInterface branch) {
+    forEachPassedOn(branch, [&](OpOperand &from, ArrayRef<Value> to) {
+      for (Value value : to)
+        flow[value].push_back(from.get());
+    });
+  });
+  SmallVector<Value> worklist;
+  addControl(op, worklist);
+  llvm::DenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (isGivenByLaunch(value, kernel))
+      return true;
+    llvm::append_range(worklist, flow.lookup(value));
+    if (Operation *def = value.getDefiningOp())
+      addControl(def, worklist);
+  }
+  return false;
+}
