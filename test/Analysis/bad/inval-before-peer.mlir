@@ -1,4 +1,4 @@
-// RUN: not attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -o /dev/null 2>&1 | FileCheck %s
+// RUN: not attn-opt %s --attn-check-barriers -o /dev/null 2>&1 | FileCheck %s
 
 // Barriers end behind the CTA's barrier, while the peer owes an arrival.
 
