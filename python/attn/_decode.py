@@ -246,20 +246,15 @@ class Runner:
         simulator."""
         return self.kernel.run(**inputs)
 
-    def launch(
-        self,
-        views: Mapping[str, TensorView],
-        stream: int,
-        workspaces: Sequence[int] | None = None,
-    ) -> None:
-        """Launches on tensors of a GPU."""
+    def prepare(self, views: Mapping[str, TensorView]) -> runtime.PreparedLaunch:
+        """The launch on tensors of a GPU, in the record's order, but for addresses."""
         key = (tuple([(name, each[:3]) for name, each in views.items()]), views["q"].device)
         prepared = self._prepared.get(key)
         if prepared is None:
             if len(self._prepared) >= _KEPT_LAUNCHES:
                 self._prepared.clear()
             prepared = self._prepared[key] = _serving.load(self.kernel).prepare(views)
-        prepared([each.address for each in views.values()], stream, workspaces)
+        return prepared
 
 
 _runners: dict[object, Runner] = {}
@@ -355,4 +350,5 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
     runner = get_runner(problem, device)
     names = _serving.load(runner.kernel).names
     ordered = {name: views[name] for name in names}
-    runner.launch(ordered, get_stream(tensors["q"], stream, device))
+    addresses = [each.address for each in ordered.values()]
+    runner.prepare(ordered)(addresses, get_stream(tensors["q"], stream, device))

@@ -1,6 +1,8 @@
 """attn.decode, attn.DecodePlan and attn.merge_states on the simulator, and what they
 refuse; the driver of the launch tests is a stand-in."""
 
+import ctypes
+
 import attn
 import numpy as np
 import pytest
@@ -293,12 +295,14 @@ class Device:
 
 class Function:
     launches = []
+    parameters = []
 
     def __init__(self, image, name, shared_bytes):
         self.name = name
 
     def launch(self, grid, block, cluster, shared_bytes, stream, pointers, *more):
         Function.launches.append((self.name, grid, stream))
+        Function.parameters = [ctypes.c_uint64.from_address(each).value for each in pointers]
         return 0
 
 
@@ -372,6 +376,51 @@ def test_plan_without_runs(driver):
     plan.plan(lengths, table, stream=7)
     plan.run(q, pool, pool, out=o, stream=8)
     assert [name for name, _, _ in Function.launches] == ["attn_fwd"]
+
+
+class TorchTensor:
+    """What is asked of a torch tensor."""
+
+    is_cuda = True
+
+    def __init__(self, address, *shape, dtype="torch.float16"):
+        self.address, self.shape, self.dtype = address, shape, dtype
+
+    def stride(self):
+        return tuple(int(np.prod(self.shape[axis + 1 :])) for axis in range(len(self.shape)))
+
+    def data_ptr(self):
+        return self.address
+
+    def get_device(self):
+        return 0
+
+
+TorchTensor.__module__ = "torch"
+
+
+def test_known_tensors(driver):
+    """A later run on tensors of the same shapes looks nothing up but addresses."""
+    plan = attn.DecodePlan(
+        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
+        dtype="float16", lse=True, kv_splits=1, device=0,
+    )  # fmt: skip
+    plan.plan(*make_tensors()[:2], stream=7)
+    room, place = 0x10000, 0x20000
+    for first in (0x100000, 0x900000):
+        q, k, v, o, lse = (first + 0x10000 * n for n in range(5))
+        rows, pool = (3, HEADS, DIM), (100, PAGE, KV_HEADS, DIM)
+        out, log = TorchTensor(o, *rows), TorchTensor(lse, *rows[:2], dtype="torch.float32")
+        got = plan.run(
+            TorchTensor(q, *rows), TorchTensor(k, *pool), TorchTensor(v, *pool),
+            out=out, lse=log, stream=7,
+        )  # fmt: skip
+        assert got == (out, log)
+        assert Function.parameters[:7] == [q, k, v, o, lse, place, room]
+    assert len(plan._known) == 1
+    with pytest.raises(attn.ArgumentError, match="q\": expected elements of f16, got bf16"):
+        other = TorchTensor(0, *rows, dtype="torch.bfloat16")
+        plan.run(other, TorchTensor(k, *pool), TorchTensor(v, *pool), out=out, lse=log, stream=7)
 
 
 def test_decode_on_a_gpu(driver):
