@@ -132,6 +132,23 @@ def test_plan():
         assert not o[len(lengths) :].any() and np.isinf(lse[len(lengths) :]).all()
 
 
+def test_parts_of_a_cache():
+    """Plans over parts of the keys, in f32, merge to the whole."""
+    q, k, v, table, lengths = make_batch([100, 30])
+    plan = attn.DecodePlan(
+        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
+        dtype="float16", out_type="float32", lse=True,
+    )  # fmt: skip
+    states = []
+    for first in (0, 2):
+        plan.plan(np.clip(lengths - first * PAGE, 0, 2 * PAGE if first == 0 else None).astype(np.int32),
+                  table[:, first:])  # fmt: skip
+        states.append(plan.run(q, k, v))
+    parts = [np.stack(each) for each in zip(*states, strict=True)]
+    assert parts[0].dtype == np.float32
+    check(attn.merge_states(*parts), attend(q, k, v, table, lengths))
+
+
 def test_the_planner_splits_long_keys():
     """Of one sequence of many keys, by the bound alone."""
     options = {"heads": 8, "kv_heads": 2, "dim": 64, "page_size": 16, "dtype": "float16"}
