@@ -22,6 +22,7 @@ void Machine::addTile(ArrayRef<int64_t> numbers) {
 
 void Machine::computeVaried(Warp &warp, const Step &step) {
   std::vector<int64_t> results;
+  results.reserve(choices.size());
   bool isKnown = bool(step.compute);
   for (size_t index = 0; isKnown && index < choices.size(); ++index) {
     RegionNumber operands[3], result;

@@ -294,22 +294,26 @@ EventSet StateKey::knowersOf(uint32_t event) const {
 /// Two accesses that are the same are as one of which is known what is known of
 /// both.
 void StateKey::addAccesses() {
-  for (size_t i = 0; i < m.accesses.size();) {
-    const Access &access = m.accesses[i];
-    auto [found, isNew] = summary.accesses.try_emplace(describe(access));
-    StateSummary::Known &known = found->second;
-    if (isNew) {
-      known.access = access;
-      known.knowers = knowersOf(access.event);
-      ++i;
+  std::vector<std::pair<AccessKey, uint32_t>> order;
+  order.reserve(m.accesses.size());
+  for (auto [index, access] : llvm::enumerate(m.accesses))
+    order.push_back({describe(access), uint32_t(index)});
+  llvm::sort(order);
+  summary.accesses.reserve(order.size());
+  for (auto &[key, index] : order) {
+    Access &access = m.accesses[index];
+    if (summary.accesses.empty() || summary.accesses.back().first != key) {
+      summary.accesses.push_back({key, {access, knowersOf(access.event)}});
       continue;
     }
+    StateSummary::Known &known = summary.accesses.back().second;
     known.knowers.intersect(knowersOf(access.event));
     setKnowers(known.access.event, known.knowers);
     m.forget(access.event);
-    m.accesses[i] = m.accesses.back();
-    m.accesses.pop_back();
+    access.event = 0;
   }
+  llvm::erase_if(m.accesses,
+                 [](const Access &access) { return access.event == 0; });
   for (auto &[place, count] : m.instances) {
     if (!sharesWork(place.first))
       continue;
@@ -494,12 +498,22 @@ bool StateSummary::join(const StateSummary &other) {
   };
   for (auto [event, more] : llvm::zip_equal(others, other.others))
     meet(event, more);
+  std::vector<std::pair<AccessKey, Known>> both;
+  both.reserve(accesses.size());
+  auto own = accesses.begin();
   for (const auto &[key, known] : other.accesses) {
-    auto [found, isNew] = accesses.try_emplace(key, known);
-    changes |= isNew;
-    if (!isNew)
-      meet(found->second.knowers, known.knowers);
+    while (own != accesses.end() && own->first < key)
+      both.push_back(std::move(*own++));
+    if (own == accesses.end() || own->first != key) {
+      both.push_back({key, known});
+      changes = true;
+      continue;
+    }
+    meet(own->second.knowers, known.knowers);
+    both.push_back(std::move(*own++));
   }
+  std::move(own, accesses.end(), std::back_inserter(both));
+  accesses = std::move(both);
   return changes;
 }
 
@@ -511,9 +525,8 @@ bool StateSummary::standsFor(const StateSummary &other) const {
     if (!own.isWithin(more))
       return false;
   return llvm::all_of(other.accesses, [&](const auto &access) {
-    auto own = accesses.find(access.first);
-    return own != accesses.end() &&
-           own->second.knowers.isWithin(access.second.knowers);
+    const Known *own = find(access.first);
+    return own && own->knowers.isWithin(access.second.knowers);
   });
 }
 
@@ -548,10 +561,9 @@ void StateKey::weaken(const StateSummary &joined) {
     if (!own.isWithin(knowers))
       setKnowers(event, knowers);
   for (const auto &[key, known] : joined.accesses) {
-    auto own = summary.accesses.find(key);
-    if (own != summary.accesses.end()) {
-      if (!own->second.knowers.isWithin(known.knowers))
-        setKnowers(own->second.access.event, known.knowers);
+    if (const StateSummary::Known *own = summary.find(key)) {
+      if (!own->knowers.isWithin(known.knowers))
+        setKnowers(own->access.event, known.knowers);
       continue;
     }
     Access access = known.access;

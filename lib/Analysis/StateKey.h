@@ -25,7 +25,16 @@ struct StateSummary {
   };
   /// Places in the program, values, what barriers have counted.
   std::string places;
-  std::map<AccessKey, Known> accesses;
+  /// In the order of their keys.
+  std::vector<std::pair<AccessKey, Known>> accesses;
+  const Known *find(const AccessKey &key) const {
+    auto found =
+        llvm::lower_bound(accesses, key, [](const auto &a, const AccessKey &b) {
+          return a.first < b;
+        });
+    return found != accesses.end() && found->first == key ? &found->second
+                                                          : nullptr;
+  }
   /// Of other events, who knows each.
   std::vector<EventSet> others;
   /// Where the last tile may be one of several kinds, what each of them makes
