@@ -91,7 +91,7 @@ func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64xf16, #attn.au
 // -----
 
 func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
-  // expected-error @below {{expected 128 columns, got 64}}
+  // expected-error @below {{expected at least 128 columns, got 64}}
   attn.copy_out %b, %g[%row] : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.global<?x128xf16>
   return
 }

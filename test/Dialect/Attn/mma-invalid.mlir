@@ -56,3 +56,19 @@ func.func @accumulator_layout(%a: tensor<64x16xf16, #attn.auto>, %b: tensor<16x6
   %d = attn.mma %a, %b, %c : tensor<64x16xf16, #attn.auto>, tensor<16x64xf16, #attn.auto>, tensor<64x64xf32, #blocked>
   return
 }
+
+// -----
+
+func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: tensor<64x32xf16, #attn.auto>, %c: tensor<64x64xf32, #attn.auto>) {
+  // expected-error @below {{expected columns of 'c' from 'column' on for the 32 of 'b', got column 48 of 64}}
+  %d = attn.mma %a, %b, %c {column = 48} : tensor<64x64xf16, #attn.auto>, tensor<64x32xf16, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: tensor<64x32xf16, #attn.auto>, %c: tensor<64x64xf32, #attn.auto>) {
+  // expected-error @below {{expected columns of 'c' from 'column' on for the 32 of 'b', got column -8 of 64}}
+  %d = attn.mma %a, %b, %c {column = -8} : tensor<64x64xf16, #attn.auto>, tensor<64x32xf16, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  return
+}

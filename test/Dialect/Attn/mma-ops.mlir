@@ -23,3 +23,12 @@ func.func @buffers(%a: !attn.buffer<64x16xf16, #attn.auto, shared>, %b: !attn.bu
   %d = attn.mma %a, %b, %c : !attn.buffer<64x16xf16, #attn.auto, shared>, !attn.buffer<16x32xf16, #attn.auto, shared>, !c
   return %d : !c
 }
+
+// The product of a slice of b's columns goes into some columns of c.
+// CHECK-LABEL: func.func @slice(
+// CHECK-SAME: %[[A:.*]]: tensor<64x16xf16, #attn.auto>, %[[B:.*]]: tensor<16x16xf16, #attn.auto>, %[[C:.*]]: tensor<64x32xf32, #attn.auto>
+func.func @slice(%a: tensor<64x16xf16, #attn.auto>, %b: tensor<16x16xf16, #attn.auto>, %c: !c) -> !c {
+  // CHECK: %[[D:.*]] = attn.mma %[[A]], %[[B]], %[[C]] {column = 16 : i64} : tensor<64x16xf16, #attn.auto>, tensor<16x16xf16, #attn.auto>, tensor<64x32xf32, #attn.auto>
+  %d = attn.mma %a, %b, %c {column = 16} : tensor<64x16xf16, #attn.auto>, tensor<16x16xf16, #attn.auto>, !c
+  return %d : !c
+}

@@ -87,13 +87,13 @@ LogicalResult GlobalLoadOp::verify() {
 LogicalResult GlobalStoreOp::verify() {
   auto tile = cast<RankedTensorType>(getValue().getType());
   return verifyRows(*this, getDest().getType(), tile.getShape(),
-                    tile.getElementType(), /*allowPadding=*/false);
+                    tile.getElementType(), /*allowPadding=*/true);
 }
 
 LogicalResult CopyOutOp::verify() {
   BufferType source = getSource().getType();
   return verifyRows(*this, getDest().getType(), source.getShape(),
-                    source.getElementType(), /*allowPadding=*/false);
+                    source.getElementType(), /*allowPadding=*/true);
 }
 
 LogicalResult StoreResultOp::verify() {
@@ -112,5 +112,5 @@ LogicalResult StoreResultOp::verify() {
              << tile.getElementType();
   }
   return verifyRows(*this, getDest().getType(), tile.getShape(),
-                    tile.getElementType(), /*allowPadding=*/false);
+                    tile.getElementType(), /*allowPadding=*/true);
 }

@@ -31,7 +31,12 @@ LogicalResult MmaOp::verify() {
     return emitOpError("expected the contraction extents of 'a' and 'b' to "
                        "agree, got ")
            << shapeA[1] << " and " << shapeB[0];
-  if (shapeA[0] != shapeC[0] || shapeB[1] != shapeC[1])
+  std::optional<int64_t> column = getColumn();
+  if (column && (*column < 0 || *column + shapeB[1] > shapeC[1]))
+    return emitOpError("expected columns of 'c' from 'column' on for the ")
+           << shapeB[1] << " of 'b', got column " << *column << " of "
+           << shapeC[1];
+  if (shapeA[0] != shapeC[0] || (!column && shapeB[1] != shapeC[1]))
     return emitOpError("expected an accumulator of ")
            << shapeA[0] << " x " << shapeB[1] << ", got " << shapeC[0] << " x "
            << shapeC[1];

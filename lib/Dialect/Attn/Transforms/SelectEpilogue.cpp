@@ -59,6 +59,8 @@ struct ResultFacts {
   bool hasRows = false;
   /// Groups of four lanes have rows, as far as is known.
   bool hasFragments = true;
+  /// The tile has columns that rows in memory have not.
+  bool hasPadding = false;
 
   bool wideRows() const {
     return tile.getRank() == 2 && rowBytes % kVectorBytes == 0 &&
@@ -67,7 +69,8 @@ struct ResultFacts {
   /// Each of four lanes gets 16 bytes of every 64, in rows that are its own.
   bool canShuffle() const {
     return hasFragments && wideRows() && rowBytes % (4 * kVectorBytes) == 0 &&
-           warps.second == 1 && tile.getShape()[0] % (16 * warps.first) == 0;
+           warps.second == 1 && !hasPadding &&
+           tile.getShape()[0] % (16 * warps.first) == 0;
   }
   /// A thread's stores fill sectors.
   bool fillsSectors() const {
@@ -166,6 +169,8 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   GlobalType dest = op.getDest().getType();
   int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
   facts.rowBytes = dest.getColumns() * elementBits / 8;
+  facts.hasPadding =
+      facts.tile.getRank() == 2 && facts.tile.getShape()[1] > dest.getColumns();
   facts.alignment = elementBits / 8;
   if (auto view = op.getDest().getDefiningOp<GlobalViewOp>())
     if (std::optional<uint64_t> alignment = view.getAlignment())

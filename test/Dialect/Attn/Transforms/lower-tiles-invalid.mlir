@@ -67,6 +67,19 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @column_in_a_round(%x: f16, %y: f32) kernel attributes {attn.warps = array<i64: 1, 2>} {
+    %a = tensor.splat %x : tensor<16x16xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [1, 2]>>>
+    %b = tensor.splat %x : tensor<16x16xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [1, 2]>>>
+    %c = tensor.splat %y : tensor<16x32xf32, #attn.mma<warps = [1, 2]>>
+    // expected-error @below {{expected 'column' to be a multiple of 16, 8 for each of 2 warps along the columns, got 8}}
+    %d = attn.mma %a, %b, %c {column = 8} : tensor<16x16xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [1, 2]>>>, tensor<16x16xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [1, 2]>>>, tensor<16x32xf32, #attn.mma<warps = [1, 2]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   gpu.func @view_argument(%g: !attn.global<?x64xf16>, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     // expected-error @below {{expected buffers and views made in the kernel, got one from elsewhere of type '!attn.global<?x64xf16>'}}
     %t = attn.global_load %g[%row] : !attn.global<?x64xf16> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>

@@ -85,4 +85,18 @@ gpu.module @kernels {
     attn.global_store %m, %g[%row] : tensor<64x8xf32, #acc>, !attn.global<?x8xf32>
     gpu.return
   }
+
+  // Columns of a tile that rows in memory have not are not stored: the lanes of
+  // the last 8 columns look where they are.
+  // CHECK-LABEL: gpu.func @padding
+  // CHECK-COUNT-2: llvm.store
+  // CHECK: arith.cmpi slt, %{{.*}}, %c4_i32
+  // CHECK: scf.if
+  // CHECK: llvm.store
+  gpu.func @padding(%x: f32, %row: i32, %p: !llvm.ptr<1>, %off: i64, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x24xf32, #acc>
+    %g = attn.global_view %p[%off] rows %n stride %off : !attn.global<?x20xf32>
+    attn.global_store %t, %g[%row] : tensor<64x24xf32, #acc>, !attn.global<?x20xf32>
+    gpu.return
+  }
 }

@@ -178,4 +178,20 @@ gpu.module @kernels {
     attn.store_result %t, %g[%row] {kind = #attn<epilogue_kind tma>} : tensor<128x64xf16, #attn.auto>, !attn.global<?x64xf16>
     gpu.return
   }
+
+  // A tile with columns that rows in memory have not passes through shared memory
+  // if it can, and is never shuffled.
+  // CHECK-LABEL: gpu.func @padded(
+  // CHECK: attn.local_store %{{.*}}, %[[O:.*]] : tensor<128x128xf16
+  // CHECK: attn.copy_out %[[O]], %{{.*}} : <128x128xf16, #attn.auto, shared>, <?x96xf16>
+  // CHECK: attn.global_store %{{.*}} : tensor<128x128xf16, #attn.auto>, <?x96xf16>
+  // REMARK: Function=padded | Remark="the result is staged"
+  // REMARK: Function=padded | Remark="the result is direct"
+  gpu.func @padded(%t: tensor<128x128xf16, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %o = attn.alloc {name = "o"} : !attn.buffer<128x128xf16, #attn.auto, shared>
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x96xf16>
+    attn.store_result %t, %g[%row] scratch %o : !attn.buffer<128x128xf16, #attn.auto, shared> : tensor<128x128xf16, #attn.auto>, !attn.global<?x96xf16>
+    attn.store_result %t, %g[%row] : tensor<128x128xf16, #attn.auto>, !attn.global<?x96xf16>
+    gpu.return
+  }
 }

@@ -215,7 +215,8 @@ def Attn_GlobalStoreOp : Attn_Op<"global_store"> {
   let description = [{
     Writes rows `row` onwards that exist; the others are dropped. Each thread
     stores what it holds, as wide as the tile's layout and the view's alignment
-    allow; one thread writes where several hold copies.
+    allow; one thread writes where several hold copies. Columns of the tile beyond
+    the view's are dropped too.
 
     Example:
 
@@ -238,7 +239,8 @@ def Attn_CopyOutOp : Attn_Op<"copy_out"> {
   let summary = "shared memory to rows of global memory";
   let description = [{
     All threads of the CTA together copy a buffer to rows `row` onwards that
-    exist, in 16-byte pieces where the view's alignment allows.
+    exist, in 16-byte pieces where the view's alignment allows. Columns of the
+    buffer beyond the view's are dropped.
 
     Example:
 
@@ -260,7 +262,8 @@ def Attn_CopyOutOp : Attn_Op<"copy_out"> {
 def Attn_StoreResultOp : Attn_Op<"store_result", [AttrSizedOperandSegments]> {
   let summary = "a result tile leaves the kernel, in a way still to be chosen";
   let description = [{
-    Writes a register tile to rows `row` onwards that exist.
+    Writes a register tile to rows `row` onwards that exist; columns of the tile
+    beyond the view's are dropped.
     `attn-select-epilogue` replaces it by direct stores, by a conversion to a
     layout of 16-byte runs and direct stores, or by staging through `scratch`
     (a buffer that is dead here) or a buffer of its own and `attn.copy_out` or

@@ -25,6 +25,11 @@ def Attn_MmaOp : Attn_Op<"mma", [
     k-step by k-step just before their use (`ldmatrix` where the layouts allow).
     A K x N view of a buffer that holds N x K is an `attn.transpose`.
 
+    With `column` the product has the columns of c from there on, `result` is c
+    elsewhere: a wide accumulator takes the products of operands that come in
+    slices of its columns. In the fragments of a grid of warps the columns of c
+    and of each slice are whole rounds of its warps, 8 columns for each.
+
     Operands of 8 bits need sm_89, the others sm_80.
 
     Products are exact; sums are in f32 (f16 for f16 accumulators), in an order
@@ -44,11 +49,16 @@ def Attn_MmaOp : Attn_Op<"mma", [
   let arguments = (ins
     Arg<Attn_MmaOperand, "M x K">:$a,
     Arg<Attn_MmaOperand, "K x N">:$b,
-    Arg<AnyRankedTensor, "M x N, the accumulator">:$c);
+    Arg<AnyRankedTensor, "M x N, the accumulator">:$c,
+    Described<OptionalAttr<I64Attr>, "column of c that the first one of b belongs to">:$column);
   let results = (outs Res<AnyRankedTensor, "M x N">:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)
   }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a,
+    "::mlir::Value":$b, "::mlir::Value":$c), [{
+      build($_builder, $_state, type, a, b, c, /*column=*/nullptr);
+    }]>];
   let hasVerifier = 1;
 }
 

@@ -360,6 +360,16 @@ Value PartitionLowering::startOf(ImplicitLocOpBuilder &b, Value start,
           rowBytes(view, 1))});
 }
 
+/// The largest part of a column that a thread adds to that of its register.
+static int64_t getLastThreadColumn(const TileLayout &layout) {
+  int64_t last = 0;
+  for (int64_t basis : layout.laneBases(1))
+    last += basis;
+  for (int64_t basis : layout.warpBases(1))
+    last += basis;
+  return last;
+}
+
 template <>
 LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   FailureOr<TileValue> source = tile(op, op.getValue());
@@ -374,6 +384,8 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   bool rankTwo = source->layout.rank() == 2;
   Value threadRow = threadCoordinate(source->layout, 0);
   Value threadColumn = rankTwo ? threadCoordinate(source->layout, 1) : Value();
+  int64_t columns = rankTwo ? view.type.getColumns() : 0;
+  int64_t lastThreadColumn = rankTwo ? getLastThreadColumn(source->layout) : 0;
   bool isScattered = view.isScattered();
   Value start;
   if (!isScattered)
@@ -414,6 +426,16 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
             inner, pointer.getType(), b.getI8Type(), rowStart,
             ArrayRef<LLVM::GEPArg>{
                 static_cast<int32_t>(plan->columns[index] * elementBytes)});
+      OpBuilder::InsertionGuard guard(inner);
+      // The tile's last columns may be padding.
+      if (rankTwo && plan->columns[index] + lastThreadColumn >= columns) {
+        Value inside = arith::CmpIOp::create(
+            inner, arith::CmpIPredicate::slt, threadColumn,
+            arith::ConstantIntOp::create(inner, columns - plan->columns[index],
+                                         32));
+        auto padding = scf::IfOp::create(inner, inside, /*else=*/false);
+        inner.setInsertionPointToStart(padding.thenBlock());
+      }
       LLVM::StoreOp::create(
           inner, gather(inner, *source, scalars, plan->registers[index]),
           pointer, plan->width * elementBytes);

@@ -74,6 +74,9 @@ private:
   TileValue accumulator;
   WarpGrid grid;
   int64_t rows, columns, contraction;
+  /// Groups of 8 columns that a warp has of the accumulator, and the first one
+  /// of the product.
+  unsigned groups, firstGroup;
   Type elementType, elementTypeB;
   unsigned bits, packing, shapeK;
   /// Packed values in the fragments of one instruction.
@@ -104,7 +107,9 @@ MmaProduct::MmaProduct(PartitionLowering &partition, MmaOp op,
       accumulator(std::move(accumulator)), grid(grid) {
   auto type = cast<RankedTensorType>(op.getType());
   rows = type.getShape()[0];
-  columns = type.getShape()[1];
+  columns = getShapeAndType(op.getB()).first[1];
+  groups = type.getShape()[1] / (8 * grid.n);
+  firstGroup = op.getColumn().value_or(0) / (8 * grid.n);
   ArrayRef<int64_t> shapeA;
   std::tie(shapeA, elementType) = getShapeAndType(op.getA());
   elementTypeB = getShapeAndType(op.getB()).second;
@@ -182,7 +187,7 @@ void MmaProduct::listInstructions() {
     for (unsigned n = 0; n < repN; ++n)
       for (unsigned m = 0; m < repM; ++m)
         instructions.push_back({(m * repK + k) * perA, (n * repK + k) * perB,
-                                (m * repN + n) * perC});
+                                (m * groups + firstGroup + n) * perC});
 }
 
 void MmaProduct::listFetches() {
@@ -295,7 +300,12 @@ LogicalResult PartitionLowering::lower(MmaOp op) {
   FailureOr<TileValue> accumulator = tile(op, op.getC());
   if (failed(accumulator))
     return failure();
-  MmaProduct product(*this, op, *accumulator, layout.getGrid());
+  WarpGrid grid = layout.getGrid();
+  if (op.getColumn().value_or(0) % (8 * grid.n) != 0)
+    return op.emitOpError("expected 'column' to be a multiple of ")
+           << 8 * grid.n << ", 8 for each of " << grid.n
+           << " warps along the columns, got " << *op.getColumn();
+  MmaProduct product(*this, op, *accumulator, grid);
   if (failed(product.readOperands()))
     return failure();
   setTile(op.getResult(), accumulator->layout, product.emit());
