@@ -39,15 +39,17 @@ void AttnExpandPipelinePass::report(gpu::GPUFuncOp kernel, Location loc,
   std::string phases;
   for (KVPhase phase : summary.phases)
     phases += (phases.empty() ? "" : ",") + stringifyKVPhase(phase).str();
-  remark::passed(loc, remark::RemarkOpts::name("kv-loop")
-                          .category("attn.expand-pipeline")
-                          .function(kernel.getName()))
-      << remark::add("the loop over key blocks is pipelined")
-      << remark::metric("stages", summary.stages)
-      << remark::metric("copies-ahead", summary.copiesAhead)
-      << remark::metric("groups-in-flight", summary.groupsInFlight)
-      << remark::metric("phases", phases)
-      << remark::metric("above-wait", summary.aboveWait);
+  auto message = remark::passed(loc, remark::RemarkOpts::name("kv-loop")
+                                         .category("attn.expand-pipeline")
+                                         .function(kernel.getName()));
+  message << remark::add("the loop over key blocks is pipelined")
+          << remark::metric("stages", summary.stages)
+          << remark::metric("copies-ahead", summary.copiesAhead)
+          << remark::metric("groups-in-flight", summary.groupsInFlight)
+          << remark::metric("phases", phases)
+          << remark::metric("above-wait", summary.aboveWait);
+  if (summary.steps != 0)
+    message << remark::metric("steps", summary.steps);
 }
 
 void AttnExpandPipelinePass::expandIssueLoops(gpu::GPUFuncOp kernel) {
@@ -73,9 +75,10 @@ LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
   kernel.walk([&](KVLoopOp loop) { loops.push_back(loop); });
   for (KVLoopOp loop : loops) {
     Location loc = loop.getLoc();
-    FailureOr<KVLoopSummary> summary = loop.getQkAhead()
-                                           ? expandRotatedKVLoop(loop)
-                                           : expandKVLoop(loop, aboveWait);
+    FailureOr<KVLoopSummary> summary =
+        loop.getQkAhead() ? expandRotatedKVLoop(loop)
+        : hasSlices(loop) ? expandSlicedKVLoop(loop)
+                          : expandKVLoop(loop, aboveWait);
     if (failed(summary))
       return failure();
     ++numLoops;

@@ -24,6 +24,7 @@
 
 #include "KVLoopExpander.h"
 #include "KVPhases.h"
+#include "StageCopies.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -32,18 +33,6 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-
-/// An attn.stage and what is needed to start its copies for another block.
-struct Stage {
-  StageOp op;
-  /// Ops of the body that compute the source and the row, in order.
-  SmallVector<Operation *> slice;
-  /// The body's first and last op that touches the slot.
-  Operation *first = nullptr;
-  Operation *last = nullptr;
-  /// Read before the softmax: K rather than V.
-  bool early = true;
-};
 
 class Expander {
 public:
@@ -58,8 +47,6 @@ private:
   /// null if there is none.
   CpAsyncWaitOp prepareWait();
   LogicalResult analyze();
-  LogicalResult collectSlice(Stage &stage);
-  void findAccesses(Stage &stage);
   /// With one stage: the first op that reads a late stage, and the last one
   /// that reads an early stage; null if there is none.
   std::pair<Operation *, Operation *> findTurningPoints();
@@ -72,8 +59,6 @@ private:
   Value advance(Value slot, int64_t steps);
   /// The slot of `stage` for the copies of iteration t + `distance`.
   Value makeSlot(Stage &stage, Value slot, std::optional<int64_t> distance);
-  /// What `row` adds to the first key of its block, if that is a constant.
-  std::optional<int64_t> distanceFromKey(Value row);
   /// Starts the copies of the stages that `which` selects.
   void issue(function_ref<bool(const Stage &)> which, Value key, Value slot,
              std::optional<int64_t> distance, bool inBounds);
@@ -110,70 +95,11 @@ static bool isLate(const Stage &stage) { return !stage.early; }
 // Analysis
 //===----------------------------------------------------------------------===//
 
-LogicalResult Expander::collectSlice(Stage &stage) {
-  SetVector<Operation *> slice;
-  SmallVector<Value> worklist = {stage.op.getSource(), stage.op.getRow()};
-  while (!worklist.empty()) {
-    Value value = worklist.pop_back_val();
-    if (!loop.getBody().isAncestor(value.getParentRegion()) ||
-        value == loop.getKey())
-      continue;
-    Operation *def = value.getDefiningOp();
-    if (!def) {
-      auto diag = stage.op.emitOpError(
-          "expected rows that follow from the key index, so that copies can "
-          "start ahead, got rows that depend on a carried value");
-      diag.attachNote(value.getLoc()) << "the carried value is here";
-      return diag;
-    }
-    if (def->getNumRegions() != 0 || !isMemoryEffectFree(def)) {
-      auto diag = stage.op.emitOpError(
-          "expected rows that follow from the key index, so that copies can "
-          "start ahead, got rows that depend on an op with effects");
-      diag.attachNote(def->getLoc()) << "the op is here";
-      return diag;
-    }
-    if (slice.insert(def))
-      llvm::append_range(worklist, def->getOperands());
-  }
-  stage.slice = slice.takeVector();
-  llvm::sort(stage.slice,
-             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  return success();
-}
-
-void Expander::findAccesses(Stage &stage) {
-  SmallVector<Value> views = {stage.op.getResult()};
-  while (!views.empty()) {
-    for (Operation *user : views.pop_back_val().getUsers()) {
-      if (isa<ViewLikeOpInterface>(user)) {
-        views.push_back(user->getResult(0));
-        continue;
-      }
-      Operation *access = body.findAncestorOpInBlock(*user);
-      if (!stage.first || access->isBeforeInBlock(stage.first))
-        stage.first = access;
-      if (!stage.last || stage.last->isBeforeInBlock(access))
-        stage.last = access;
-    }
-  }
-}
-
 LogicalResult Expander::analyze() {
-  for (StageOp op : body.getOps<StageOp>()) {
-    Stage stage;
-    stage.op = op;
-    if (loop.getBody().isAncestor(op.getRing().getParentRegion()))
-      return op.emitOpError("expected a ring from outside the loop");
-    if (failed(collectSlice(stage)))
-      return failure();
-    findAccesses(stage);
-    // A stage that nobody reads is copied nevertheless: removing it is the
-    // business of whoever wrote it.
-    if (!stage.first)
-      stage.first = stage.last = op;
-    stages.push_back(stage);
-  }
+  FailureOr<SmallVector<Stage>> collected = collectStages(loop);
+  if (failed(collected))
+    return failure();
+  stages = std::move(*collected);
 
   auto softmaxes = body.getOps<OnlineSoftmaxOp>();
   Operation *softmax =
@@ -259,17 +185,6 @@ Value Expander::makeSlot(Stage &stage, Value slot,
                         stage.op.getRing(), slot, attr);
 }
 
-std::optional<int64_t> Expander::distanceFromKey(Value row) {
-  if (row == loop.getKey())
-    return 0;
-  auto add = row.getDefiningOp<arith::AddIOp>();
-  APInt distance;
-  if (!add || add.getLhs() != loop.getKey() ||
-      !matchPattern(add.getRhs(), m_ConstantInt(&distance)))
-    return std::nullopt;
-  return distance.getSExtValue();
-}
-
 void Expander::issue(function_ref<bool(const Stage &)> which, Value key,
                      Value slot, std::optional<int64_t> distance,
                      bool inBounds) {
@@ -282,16 +197,7 @@ void Expander::issue(function_ref<bool(const Stage &)> which, Value key,
       if (!mapping.contains(op))
         builder.clone(*op, mapping);
     Value dest = makeSlot(stage, slot, distance);
-    // Only rows counted from the first key are known to exist: other rows
-    // follow from a table.
-    std::optional<int64_t> first = distanceFromKey(stage.op.getRow());
-    bool rowsExist = inBounds && first && *first >= 0 &&
-                     *first + stage.op.getType().getShape()[0] <=
-                         static_cast<int64_t>(loop.getBlock());
-    CpAsyncOp::create(builder, stage.op.getLoc(),
-                      mapping.lookupOrDefault(stage.op.getSource()),
-                      mapping.lookupOrDefault(stage.op.getRow()), dest,
-                      rowsExist);
+    startCopies(builder, loop, stage, dest, mapping, inBounds);
   }
 }
 

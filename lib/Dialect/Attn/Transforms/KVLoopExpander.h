@@ -19,6 +19,9 @@ struct KVLoopSummary {
   int64_t stages = 0;
   /// Blocks between the start of a block's copies and its use.
   int64_t copiesAhead = 0;
+  /// Steps of a block whose slices have the slots of a ring in turns; 0 if
+  /// blocks have them.
+  int64_t steps = 0;
   /// Groups of asynchronous copies that are incomplete at the same time.
   int64_t groupsInFlight = 0;
   SmallVector<KVPhase, 3> phases;
@@ -32,6 +35,14 @@ struct KVLoopSummary {
 /// arithmetic lies between, so that both latencies pass at the same time. An
 /// error if a block's rows cannot be computed ahead.
 FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop, bool aboveWait);
+
+/// True if several stages of the loop load into one ring.
+bool hasSlices(KVLoopOp loop);
+
+/// Replaces a loop with slices by a prologue that starts the copies of the
+/// first steps, one scf.for for each phase, and a wait for what is left. An
+/// error if slices are not read one after the other, or cannot be loaded ahead.
+FailureOr<KVLoopSummary> expandSlicedKVLoop(KVLoopOp loop);
 
 /// Replaces a `qk_ahead` loop by its first block, one scf.for for each phase
 /// and the last PV, under a branch for loops without blocks. The online softmax

@@ -42,6 +42,11 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     body names what is loaded for a block; the pipeline starts these loads
     ahead, `stages` says how far.
 
+    Stages that share a ring are *slices* of a block: they have its slots in turns,
+    each is read before the next one is loaded to its slot, and copies start
+    `stages - 1` slices ahead instead of blocks. Stages of other rings with no
+    access between them and a slice go with it.
+
     With `qk_ahead` the product that feeds the softmax of block i + 1 (QK) starts
     before the one that uses the probabilities of block i (PV), and the softmax
     runs while the latter is on its way. The two are products in flight
@@ -294,9 +299,11 @@ def Attn_StageOp : Attn_Op<"stage", [HasParent<"KVLoopOp">]> {
   let summary = "a block's rows, in a slot of a ring";
   let description = [{
     Rows `row` onwards of `source`, loaded into a slot of `ring` (whose depth is
-    the loop's number of stages), ready to be read. Rows that do not exist and
+    the loop's number of stages), ready to be read. Several stages of a ring are
+    slices of the block, which have its slots in turns: what a slice gave is not
+    touched behind the next stage. Rows that do not exist and
     columns beyond the source's are zeros. `attn-expand-pipeline` turns it into
-    asynchronous copies that start `stages - 1` blocks ahead.
+    asynchronous copies that start `stages - 1` blocks, or slices, ahead.
 
     Example: see `attn.kv_loop`.
   }];
