@@ -73,6 +73,8 @@ CHECKS = [
     ),
     Check("wide heads", 30, "{python} scripts/sim-grid.py --wide --chip=sm_90a --sample=600 "
           "--workers={jobs}"),
+    Check("slices of heads", 30, "{python} scripts/sim-grid.py --tiled --sample=600 "
+          "--workers={jobs}"),
     Check("tensor memory", 60, "{python} scripts/sim-grid.py --tmem --chip=sm_100a --sample=400 "
           "--workers={jobs}"),
     Check("plans of all head dimensions", 135,

@@ -2,10 +2,11 @@
 """Compiles, simulates and verifies attention kernels over a grid of problems.
 
 The grid is element type x head dimension x mask x query length x key length x
-heads, with --wide over head dimensions above 384, with --tmem over what ws_tmem
-computes, in packed sequences too, and over its plans, or with --serving what
-servers ask for: pages and their tables, lengths of sequences, heads of a group,
-few queries, runs of keys. Each case is one call of `attn-compile --verify
+heads, with --wide over head dimensions above 384, with --tiled over those to
+1024 and plans of tiled_d, with --tmem over what ws_tmem computes, in packed
+sequences too, and over its plans, or with --serving what servers ask for: pages
+and their tables, lengths of sequences, heads of a group, few queries, runs of
+keys. Each case is one call of `attn-compile --verify
 --json`; it passes when the result agrees with the float64 reference and the
 simulator found nothing.
 
@@ -14,6 +15,7 @@ usage: scripts/sim-grid.py [options]
                    simulator
   --wide           the grid of head dimensions above 384, for --chip=sm_90a
   --tmem           the grid of ws_tmem, for --chip=sm_100a and its relatives
+  --tiled          the grid of head dimensions to 1024 in tiled_d
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
@@ -70,6 +72,9 @@ WIDE_AXES = AXES | {"d": (392, 456, 512), "heads": ((2, 2), (4, 2), (3, 1))}
 
 class Case:
     """One point of the grid."""
+
+    #: Whether ldmatrix has to be free of conflicts whatever the head dimension.
+    is_free = False
 
     def __init__(self, values):
         self.dtype, self.d, self.mask, self.nq, self.nk, heads = values
@@ -132,6 +137,46 @@ class TmemCase(Case):
         if self.epilogue != "auto":
             parameters += f",epilogue={self.epilogue}"
         return [*command, "--schedule=ws_tmem", f"--set={parameters}"]
+
+
+#: Plans of tiled_d by name; none is the planner's.
+TILED_PLANS = {
+    "chosen": "",
+    "rows": "block_m=64,block_n=32,warps_m=4,warps_n=1,slice=64,stages=3",
+    "grid": "block_m=64,block_n=32,warps_m=4,warps_n=2,slice=32,stages=8",
+    "streamed": "block_m=32,block_n=64,warps_m=2,warps_n=4,slice=32,stages=4,q_streamed=true",
+    "columns": "block_m=16,block_n=64,warps_m=1,warps_n=8,slice=64,stages=2,softmax=exact",
+    "threshold": "block_m=32,block_n=32,warps_m=1,warps_n=4,slice=64,stages=5,softmax=threshold",
+}
+TILED_AXES = AXES | {
+    "d": ((64, 64), (128, 128), (256, 256), (320, 320), (384, 384), (512, 512), (576, 576),
+          (640, 640), (768, 768), (1024, 1024), (256, 512), (64, 512), (520, 72)),
+    "mask": ("none", "causal", "window"),
+    "heads": ((8, 8), (8, 4), (8, 1)),
+    "chip": ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a"),
+    "plan": tuple(TILED_PLANS),
+}  # fmt: skip
+
+
+class TiledCase(Case):
+    """One point of the grid of tiled_d, on a chip of its own."""
+
+    is_free = True
+
+    def __init__(self, values):
+        *usual, self.chip, self.plan = values
+        super().__init__(usual)
+        self.d, self.dv = self.d
+
+    @property
+    def name(self):
+        return f"{super().name}-dv{self.dv}-{self.chip}-{self.plan}"
+
+    def command(self, tool, chip):
+        command = [*super().command(tool, self.chip), f"--dv={self.dv}", "--schedule=tiled_d"]
+        if TILED_PLANS[self.plan]:
+            command.append(f"--set={TILED_PLANS[self.plan]}")
+        return command
 
 
 #: How long sequences are, from the size of a page; 1 where there are none.
@@ -312,7 +357,7 @@ def judge(case, report):
     traffic = run.get("counters", {}).get("shared", {}).get("ldmatrix")
     if traffic:
         result["conflicts"] = traffic["conflicts"]
-        if traffic["conflicts"] and case.d in CONFLICT_FREE:
+        if traffic["conflicts"] and (case.d in CONFLICT_FREE or case.is_free):
             reasons.append(f"{traffic['conflicts']} bank conflicts of ldmatrix")
     if not reasons and not report.get("passed"):
         reasons.append("the report says that it failed")
@@ -411,6 +456,7 @@ def main():
     parser.add_argument("--serving", action="store_true")
     parser.add_argument("--wide", action="store_true")
     parser.add_argument("--tmem", action="store_true")
+    parser.add_argument("--tiled", action="store_true")
     parser.add_argument("--pairwise", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
@@ -424,6 +470,8 @@ def main():
     options = parser.parse_args()
 
     grid = (SERVED_AXES, ServedCase) if options.serving else (AXES, Case)
+    if options.tiled:
+        grid = (TILED_AXES, TiledCase)
     if options.wide:
         grid = (WIDE_AXES, Case)
     if options.tmem:

@@ -3,6 +3,10 @@
 // One CTA: find the tile, copy Q to shared memory, walk the blocks of keys with
 // the online softmax, finish the rows and store them.
 //
+// With slices of the columns, those of K, then those of V have the slots of one
+// ring in turns, and a product is a sum over the slices, or its columns come
+// from one after the other.
+//
 // Where warps share rows, each has its own columns of the results. The scores,
 // of which each has those of its own keys, pass through shared memory, so that
 // all know the whole rows and compute the same softmax; or each computes all.
@@ -37,7 +41,9 @@ public:
       : AttentionEmitter(context, plan.getBlockM(),
                          getPackedHeads(context.facts, plan)),
         plan(plan), extents(facts, plan),
-        partN(plan.getBlockN() / plan.getParts()) {}
+        partN(plan.getBlockN() / plan.getParts()) {
+    resultColumns = extents.valueColumns;
+  }
   LogicalResult run();
 
 private:
@@ -46,11 +52,12 @@ private:
     Value scores, keys;
   };
 
-  /// What the blocks of a tile read: the queries in registers or in shared
-  /// memory, views of the keys and values, the exponents of two of a unit of
-  /// score.
+  /// What the blocks of a tile read: for each slice the queries in registers or
+  /// in shared memory, or a view of them, and views of the keys and values; the
+  /// exponents of two of a unit of score.
   struct BlockOperands {
-    Value q, kView, vView, scale;
+    SmallVector<Value> q, kViews, vViews;
+    Value scale;
   };
 
   LogicalResult emitTile();
@@ -65,14 +72,28 @@ private:
   /// Stores the results of the tile.
   void storeResults(RunningState state);
   void allocRings();
-  /// Copies the queries of the tile; what products read them from.
-  Value emitQueries(Value qView);
+  /// Columns of K and Q, and of V, that have a slot together.
+  int64_t getKeySlice() const {
+    return plan.getSlice() ? plan.getSlice() : extents.keyColumns;
+  }
+  int64_t getValueSlice() const {
+    return plan.getSlice() ? plan.getSlice() : extents.valueColumns;
+  }
+  /// Calls `emit` with the first column and the columns of each slice of `dim`
+  /// columns; with 0 and 0 where there are no slices.
+  SmallVector<Value> emitSlices(int64_t dim,
+                                function_ref<Value(int64_t, int64_t)> emit);
+  /// Copies the queries of the tile, which `views` has; what products read them
+  /// from.
+  SmallVector<Value> emitQueries(ArrayRef<Value> views);
   /// A part of the block that starts at `key`.
   FailureOr<BlockPart> emitProducts(ImplicitLocOpBuilder &lb, int64_t part,
-                                    Value key, Value q, Value kView);
-  /// The values of a part of the block that starts at `key`.
-  Value emitValues(ImplicitLocOpBuilder &lb, int64_t part, Value key,
-                   Value keys, Value vView);
+                                    Value key, const BlockOperands &from);
+  /// `o` and the product of `p` and the values of a part of the block that
+  /// starts at `key`.
+  Value emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part, Value key,
+                           Value keys, const BlockOperands &from, Value p,
+                           Value o);
   /// Accumulators of warps that share rows and divide columns.
   MmaLayoutAttr getDividedLayout() {
     return MmaLayoutAttr::get(b.getContext(),
@@ -112,6 +133,8 @@ private:
   int64_t partN;
   BufferType kRing, vRing;
   SmallVector<Value> kBuffers, vBuffers;
+  /// The ring of Q's slices; null where all of Q stays.
+  Value qRing;
   Value oView, lseView;
   /// The team's number, i32; null where the CTA is one team.
   Value team;
@@ -127,8 +150,12 @@ void CopiedEmitter::emitResultViews() {
 
 void CopiedEmitter::allocRings() {
   int64_t stages = plan.getStages(), parts = plan.getParts();
-  kRing = bufferType({stages, partN, extents.keyColumns});
-  vRing = bufferType({stages, partN, extents.valueColumns});
+  kRing = bufferType({stages, partN, getKeySlice()});
+  vRing = bufferType({stages, partN, getValueSlice()});
+  if (plan.getSlice()) {
+    kBuffers = vBuffers = {alloc("kv", kRing)};
+    return;
+  }
   if (extents.isLatent) {
     // Panels of one width, so that the first ones are the values.
     auto layout = SwizzledLayoutAttr::get(
@@ -150,16 +177,37 @@ void CopiedEmitter::allocRings() {
   }
 }
 
-Value CopiedEmitter::emitQueries(Value qView) {
-  Value qBuffer = alloc("q", bufferType({blockM, extents.keyColumns}));
+SmallVector<Value>
+CopiedEmitter::emitSlices(int64_t dim,
+                          function_ref<Value(int64_t, int64_t)> emit) {
+  if (!plan.getSlice())
+    return {emit(0, 0)};
+  SmallVector<Value> values;
+  for (int64_t first = 0; first < dim; first += plan.getSlice())
+    values.push_back(emit(first, std::min(plan.getSlice(), dim - first)));
+  return values;
+}
+
+SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
+  if (plan.getStreamsQ()) {
+    qRing = alloc("q", bufferType({plan.getStages(), blockM, getKeySlice()}));
+    allocRings();
+    return SmallVector<Value>(views);
+  }
+  SmallVector<Value> buffers;
+  for (size_t i = 0; i < views.size(); ++i)
+    buffers.push_back(alloc(i == 0 ? "q" : "q" + std::to_string(i),
+                            bufferType({blockM, getKeySlice()})));
   allocRings();
-  CpAsyncOp::create(b, qView, row, qBuffer, /*in_bounds=*/UnitAttr());
+  for (auto [view, buffer] : llvm::zip(views, buffers))
+    CpAsyncOp::create(b, view, row, buffer, /*in_bounds=*/UnitAttr());
   CpAsyncCommitOp::create(b);
   if (!plan.getQInRegs())
-    return qBuffer;
+    return buffers;
   CpAsyncWaitOp::create(b, 0);
-  return LocalLoadOp::create(
-      b, tileType({blockM, extents.keyColumns}, facts.elementType), qBuffer);
+  return {LocalLoadOp::create(
+      b, tileType({blockM, extents.keyColumns}, facts.elementType),
+      buffers.front())};
 }
 
 /// The type of one slot of a ring.
@@ -180,19 +228,25 @@ static Value emitPartStart(ImplicitLocOpBuilder &lb, Value key,
 
 FailureOr<CopiedEmitter::BlockPart>
 CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
-                            Value q, Value kView) {
+                            const BlockOperands &from) {
   bool isShared = plan.getColumnWarps() > 1;
   RankedTensorType scoreType = isShared && !plan.exchangesScores()
                                    ? getSharedScores()
                                    : f32Tile({blockM, partN});
   Value first = emitPartStart(lb, key, part * partN);
-  Value k =
-      StageOp::create(lb, getSlotType(kRing), kView, first, kBuffers[part]);
-  Value transposed =
-      TransposeOp::create(lb, bufferType({extents.keyColumns, partN}), k);
-  Value zero = arith::ConstantOp::create(
+  Value s = arith::ConstantOp::create(
       lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
-  Value s = MmaOp::create(lb, scoreType, q, transposed, zero);
+  Value k;
+  for (auto [q, kView] : llvm::zip(from.q, from.kViews)) {
+    k = StageOp::create(lb, getSlotType(kRing), kView, first, kBuffers[part]);
+    Value queries = q;
+    if (qRing)
+      queries = StageOp::create(
+          lb, getSlotType(cast<BufferType>(qRing.getType())), q, row, qRing);
+    Value transposed =
+        TransposeOp::create(lb, bufferType({getKeySlice(), partN}), k);
+    s = MmaOp::create(lb, scoreType, queries, transposed, s);
+  }
   if (failed(emitScores(lb, first, s)))
     return failure();
   if (plan.exchangesScores())
@@ -200,13 +254,23 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   return BlockPart{s, k};
 }
 
-Value CopiedEmitter::emitValues(ImplicitLocOpBuilder &lb, int64_t part,
-                                Value key, Value keys, Value vView) {
+Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
+                                        Value key, Value keys,
+                                        const BlockOperands &from, Value p,
+                                        Value o) {
   BufferType type = getSlotType(vRing);
   if (extents.isLatent)
-    return ReinterpretOp::create(lb, type, keys);
-  return StageOp::create(lb, type, vView, emitPartStart(lb, key, part * partN),
-                         vBuffers[part]);
+    return MmaOp::create(lb, o.getType(), p,
+                         ReinterpretOp::create(lb, type, keys), o);
+  Value first = emitPartStart(lb, key, part * partN);
+  for (auto [index, view] : llvm::enumerate(from.vViews)) {
+    Value v = StageOp::create(lb, type, view, first, vBuffers[part]);
+    IntegerAttr column;
+    if (plan.getSlice())
+      column = lb.getI64IntegerAttr(index * plan.getSlice());
+    o = MmaOp::create(lb, o.getType(), p, v, o, column);
+  }
+  return o;
 }
 
 Value CopiedEmitter::emitRescale(ImplicitLocOpBuilder &lb, Value factor,
@@ -232,15 +296,14 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
                                                  const BlockOperands &from,
                                                  Value key,
                                                  RunningState state) {
-  RankedTensorType outType = f32Tile({blockM, facts.valueDim});
   int64_t parts = plan.getParts();
   // Products of the next part stand before the softmax of this one.
   bool isDivided = plan.getColumnWarps() > 1;
-  FailureOr<BlockPart> each = emitProducts(lb, 0, key, from.q, from.kView);
+  FailureOr<BlockPart> each = emitProducts(lb, 0, key, from);
   for (int64_t part = 0; part < parts && succeeded(each); ++part) {
     FailureOr<BlockPart> next = BlockPart();
     if (part + 1 < parts)
-      next = emitProducts(lb, part + 1, key, from.q, from.kView);
+      next = emitProducts(lb, part + 1, key, from);
     // Where columns are divided, row values are not where the results are.
     auto softmax = OnlineSoftmaxOp::create(lb, each->scores, state.m, state.l,
                                            isDivided ? Value() : state.o,
@@ -251,10 +314,9 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
                                                             facts.elementType,
                                                             wide.getEncoding()),
                                       softmax.getP());
-    Value v = emitValues(lb, part, key, each->keys, from.vView);
     Value rescaled = isDivided ? emitRescale(lb, softmax.getFactor(), state.o)
                                : softmax.getNewO();
-    Value o = MmaOp::create(lb, outType, p, v, rescaled);
+    Value o = emitWeightedValues(lb, part, key, each->keys, from, p, rescaled);
     state = {softmax.getNewM(), softmax.getNewL(), o};
     each = next;
   }
@@ -266,18 +328,27 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
 LogicalResult CopiedEmitter::emitTile() {
   int64_t blockN = plan.getBlockN();
   BlockOperands from;
-  Value qView = emitQueryView();
-  from.kView = source->emitView("k", at);
+  from.q = emitSlices(facts.headDim, [&](int64_t first, int64_t columns) {
+    return emitQueryView(first, columns);
+  });
+  auto emitViews = [&](StringRef name, int64_t dim) {
+    return emitSlices(dim, [&](int64_t first, int64_t columns) {
+      return source->emitView(name, at, first, columns);
+    });
+  };
+  from.kViews = emitViews("k", facts.headDim);
   if (!extents.isLatent)
-    from.vView = source->emitView("v", at);
+    from.vViews = emitViews("v", facts.valueDim);
+  // Slices leave no registers to spare.
   bool isTight =
+      plan.getSlice() != 0 ||
       extents.getRegisters(plan).getTotal() - extents.getOwnRowRegisters(plan) >
-      kTightRegisters;
+          kTightRegisters;
   if (isTight)
     getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
   else
     emitResultViews();
-  from.q = emitQueries(qView);
+  from.q = emitQueries(from.q);
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun();
@@ -348,7 +419,7 @@ Value CopiedEmitter::emitScratch() {
       extents.oBytes > extents.getSharedBytes(plan).getTotal() ||
       facts.o.getRowAlignment() != 16)
     return {};
-  return alloc("o", BufferType::get(b.getContext(), {blockM, facts.valueDim},
+  return alloc("o", BufferType::get(b.getContext(), {blockM, resultColumns},
                                     facts.outType,
                                     AutoLayoutAttr::get(b.getContext()),
                                     MemorySpace::Shared));

@@ -13,6 +13,14 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   keyColumns = llvm::alignTo(facts.headDim, 16);
   valueColumns = facts.valueDim;
+  if (int64_t slice = plan.getSlice()) {
+    keyColumns = llvm::alignTo(facts.headDim, slice);
+    valueColumns = llvm::alignTo(facts.valueDim, slice);
+    sliceBytes = plan.getStages() * plan.getBlockN() * slice * bytes;
+    hasPadding = keyColumns != facts.headDim || valueColumns != facts.valueDim;
+    if (plan.getStreamsQ())
+      querySliceBytes = plan.getStages() * plan.getBlockM() * slice * bytes;
+  }
   warpRows = plan.getBlockM() / plan.getRowWarps();
   ownColumns = valueColumns / plan.getColumnWarps();
   qBytes = plan.getBlockM() * keyColumns * bytes;
@@ -36,6 +44,17 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   // The tile of O takes dead bytes, and so do K and V where Q is in registers:
   // what is live together and largest counts.
   ResourceSum sum;
+  if (plan.getSlice()) {
+    sum.add("q", plan.getStreamsQ() ? querySliceBytes : qBytes);
+    sum.add("kv", sliceBytes);
+    if (exchangeBytes)
+      sum.add("scores", exchangeBytes);
+    if (plan.getEpilogue() == EpilogueKind::Staged && oBytes > sum.getTotal()) {
+      sum = ResourceSum();
+      sum.add("o", oBytes);
+    }
+    return sum;
+  }
   int64_t rings = plan.getStages() * (kBytes + vBytes), teams = plan.getTeams();
   if (!plan.getQInRegs() || qBytes > rings)
     sum.add("q", qBytes, teams);
@@ -87,6 +106,21 @@ int64_t CopiedExtents::getOwnRowRegisters(const CopiedPlan &plan) const {
   return own;
 }
 
+void CopiedExtents::addSliceRegisters(ResourceSum &sum,
+                                      const CopiedPlan &plan) const {
+  if (plan.getColumnWarps() > 1)
+    sum.add("exchange", 20);
+  if (plan.getStreamsQ())
+    sum.add("q slices", 8);
+  if (hasPadding)
+    sum.add("padding", plan.getBlockN() / 2 - 4);
+  if (dynamicStrides)
+    sum.add("strides", 40);
+  if (isPaged)
+    sum.add("pages", 48);
+  sum.add("score", scoreRegisters);
+}
+
 ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
@@ -107,7 +141,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("q step", 4, rowGroups);
   sum.add("row values", 6, rowGroups);
   // Addresses, fragments of K and V on their way, temporaries of the masks.
-  sum.add("other", exact ? 70 + 10 * rowGroups : 33);
+  sum.add("other", exact && !plan.getSlice() ? 70 + 10 * rowGroups : 33);
   // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of
   // copies that do not run ahead.
   if (!exact && plan.getBlockN() >= 128)
@@ -116,6 +150,10 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("copies", 12);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
   // that the second one's fragments wait in registers.
+  if (plan.getSlice()) {
+    addSliceRegisters(sum, plan);
+    return sum;
+  }
   if (isLatent) {
     if (isPaged)
       sum.add("pages", 24);

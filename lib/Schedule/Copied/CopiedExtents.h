@@ -15,7 +15,7 @@ struct CopiedExtents {
   /// Columns of the Q and K buffers: the head dimension in whole k-steps of the
   /// matrix instruction (16).
   int64_t keyColumns;
-  /// Columns of the V buffers.
+  /// Columns of the V buffers, and of the accumulator of the results.
   int64_t valueColumns;
   /// Rows of one warp, and its columns of the results.
   int64_t warpRows, ownColumns;
@@ -25,6 +25,12 @@ struct CopiedExtents {
   int64_t qBytes, kBytes, vBytes, oBytes;
   /// Bytes of the scores that warps exchange.
   int64_t exchangeBytes;
+
+  /// Bytes of the ring that slices of K and V have in turns, and of that of
+  /// Q's; 0 where there is none.
+  int64_t sliceBytes = 0, querySliceBytes = 0;
+  /// The last slice of some tensor has columns that do not exist.
+  bool hasPadding = false;
 
   /// f32 elements of a team's state on its way to another one: for each 16 rows
   /// the registers of O, m and l in 32 threads, in whole fours.
@@ -45,6 +51,11 @@ struct CopiedExtents {
   /// them: figures of speed and occupancy were taken without.
   int64_t getOwnRowRegisters(const CopiedPlan &plan) const;
   ResourceSum getRegisters(const CopiedPlan &plan) const;
+
+private:
+  /// What slices of the columns take beside tiles: what ptxas 13.0 was seen to
+  /// need of masked kernels for sm_80, sm_86 and sm_90a.
+  void addSliceRegisters(ResourceSum &sum, const CopiedPlan &plan) const;
 };
 
 } // namespace mlir::attn

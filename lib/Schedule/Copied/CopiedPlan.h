@@ -7,9 +7,9 @@
 
 namespace mlir::attn {
 
-/// A plan of split_q, decode or mla: tiles, the rings that cp.async fills, and
-/// the teams of a CTA that divide the keys of a tile, each with `warps` warps
-/// and rings of its own.
+/// A plan of split_q, decode, mla or tiled_d: tiles, the rings that cp.async
+/// fills, and the teams of a CTA that divide the keys of a tile, each with
+/// `warps` warps and rings of its own.
 class CopiedPlan {
 public:
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
@@ -36,6 +36,15 @@ public:
         score(plan.getScore()), softmax(plan.getSoftmax()),
         epilogue(plan.getEpilogue()) {}
 
+  // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
+  CopiedPlan(TiledDPlanAttr plan)
+      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
+        warps(plan.getWarpsM() * plan.getWarpsN()),
+        columnWarps(plan.getWarpsN()), stages(plan.getStages()),
+        slice(plan.getSlice()), streamsQ(plan.getQStreamed()),
+        softmax(plan.getSoftmax()), order(plan.getOrder()),
+        epilogue(plan.getEpilogue()) {}
+
   int64_t getBlockM() const { return blockM; }
   int64_t getBlockN() const { return blockN; }
   /// Warps of a team.
@@ -48,6 +57,11 @@ public:
     return columnWarps > 1 && score == ScoreWork::Shard;
   }
   int64_t getStages() const { return stages; }
+  /// Columns of the slices of K and V that share one ring; 0 where whole rows
+  /// of each have slots of their own.
+  int64_t getSlice() const { return slice; }
+  /// True if slices of Q are loaded for each block, in a ring of their own.
+  bool getStreamsQ() const { return streamsQ; }
   int64_t getParts() const { return parts; }
   int64_t getTeams() const { return teams; }
   int64_t getGroupHeads() const { return groupHeads; }
@@ -61,7 +75,8 @@ private:
   int64_t blockM, blockN;
   int64_t warps = 1, columnWarps = 1, stages, parts = 1, teams = 1,
           groupHeads = 0;
-  bool qInRegs, packHeads;
+  int64_t slice = 0;
+  bool streamsQ = false, qInRegs = false, packHeads = false;
   ScoreWork score = ScoreWork::Shard;
   SoftmaxPolicy softmax;
   TileOrder order = TileOrder::RowMajor;

@@ -22,9 +22,10 @@ ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
 
 AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM,
                                    int64_t group)
-    : context(context), facts(context.facts), blockM(blockM), group(group),
-      b(context.b), source(KeySource::create(context)),
-      results(ResultSink::create(context)) {}
+    : context(context), facts(context.facts), blockM(blockM),
+      resultColumns(facts.valueDim), group(group), b(context.b),
+      source(KeySource::create(context)), results(ResultSink::create(context)) {
+}
 
 bool AttentionEmitter::hasNaturalScores() const {
   return facts.softcap != 0 || needsIndices();
@@ -128,7 +129,7 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
   if (bets && !whole)
     m = emitAbsentRows(m);
   return {m, splat(getPartialSumsType(b.getContext(), blockM), 0),
-          splat(f32Tile({blockM, facts.valueDim}), 0)};
+          splat(f32Tile({blockM, resultColumns}), 0)};
 }
 
 FinalRows AttentionEmitter::emitFinalRows(Value m, Value l) {

@@ -99,6 +99,13 @@ protected:
   /// The rows of the tile's head, or group of heads, in q, o or lse; of a
   /// partial result those of the tile's run.
   Value emitQueryView() { return emitHeadRows(context, "q", getQueryRows()); }
+  /// The same of `columns` columns from `first` on, all if 0.
+  Value emitQueryView(int64_t first, int64_t columns) {
+    HeadRows rows = getQueryRows();
+    rows.firstColumn = first;
+    rows.columns = columns;
+    return emitHeadRows(context, "q", rows);
+  }
   Value emitResultView(StringRef name) {
     return results->emitView(name, getQueryRows(), at);
   }
@@ -146,6 +153,8 @@ protected:
   KernelContext &context;
   const ProblemFacts &facts;
   const int64_t blockM;
+  /// Columns of the accumulator of the results: those of v, and padding.
+  int64_t resultColumns;
   /// Heads that are rows of their query.
   const int64_t group;
   ImplicitLocOpBuilder &b;

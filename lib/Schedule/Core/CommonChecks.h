@@ -12,8 +12,13 @@ namespace mlir::attn {
 /// bounds in 32 bits.
 inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
 
-/// Most columns of Q, K and V in schedules without a reason for another limit.
-inline constexpr int64_t kUsualColumns = 256;
+/// Most columns of Q, K and V: in schedules without a reason for another limit;
+/// of 16-bit operands in ws_wgmma, whose warpgroups have whole rows of results
+/// (and fewer with results of 32 bits); in ws_columns, of which two share them;
+/// and in tiled_d, whose warps do.
+inline constexpr int64_t kUsualColumns = 256, kMostWholeColumns = 384,
+                         kMostWideResults = 352, kMostSharedColumns = 512,
+                         kMostTiledColumns = 1024;
 
 /// The largest page that kernels take.
 inline constexpr int64_t kPageLimit = 256;

@@ -2,6 +2,7 @@
 
 #include "KeySource.h"
 #include "CommonChecks.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -28,14 +29,19 @@ namespace {
 /// Rows of a batch.
 class DenseKeys : public KeySource {
 public:
+  using KeySource::emitView;
   using KeySource::KeySource;
   void find(Value batch) override {
     length = context.getKeys();
     if (facts.kvLengths)
       length = emitOwnLength(batch, length);
   }
-  Value emitView(StringRef name, const TileCoordinates &at) override {
-    return emitHeadRows(context, name, {at.kvHead, at.batch, start, length});
+  Value emitView(StringRef name, const TileCoordinates &at, int64_t first,
+                 int64_t columns) override {
+    HeadRows rows = {at.kvHead, at.batch, start, length};
+    rows.firstColumn = first;
+    rows.columns = columns;
+    return emitHeadRows(context, name, rows);
   }
 };
 
@@ -51,9 +57,11 @@ public:
 /// Rows of pages.
 class PagedKeys : public KeySource {
 public:
+  using KeySource::emitView;
   using KeySource::KeySource;
   void find(Value batch) override;
-  Value emitView(StringRef name, const TileCoordinates &at) override;
+  Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
+                 int64_t columns) override;
 
 private:
   /// Finds the sequence's part of the table; the number of its entries.
@@ -104,19 +112,24 @@ void PagedKeys::find(Value batch) {
   }
 }
 
-Value PagedKeys::emitView(StringRef name, const TileCoordinates &at) {
+Value PagedKeys::emitView(StringRef name, const TileCoordinates &at,
+                          int64_t firstColumn, int64_t columns) {
   const TensorFacts &pool = context.getTensor(name);
   Value offset = arith::MulIOp::create(b, context.widen(at.kvHead),
                                        context.getStride(name, 1));
-  auto type =
-      GlobalType::get(b.getContext(), {ShapedType::kDynamic, pool.shape.back()},
-                      pool.elementType);
+  if (firstColumn)
+    offset = arith::AddIOp::create(b, offset, context.i64(firstColumn));
+  int64_t bytes = firstColumn * pool.elementType.getIntOrFloatBitWidth() / 8;
+  auto type = GlobalType::get(
+      b.getContext(),
+      {ShapedType::kDynamic, columns ? columns : pool.shape.back()},
+      pool.elementType);
   return PagedViewOp::create(
       b, type, context.getPointer(name), offset, length,
       context.getStride(name, 2), context.getPointer("page_table"), first,
       context.getExtent({{"k", 0}}, facts.pages), context.getStride(name, 0),
       b.getI64IntegerAttr(facts.pageSize),
-      b.getI64IntegerAttr(pool.getRowAlignment()));
+      b.getI64IntegerAttr(std::gcd(pool.getRowAlignment(), bytes)));
 }
 
 std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {

@@ -25,8 +25,13 @@ public:
   /// Finds the sequence of `batch`, i32: emits its length and where it begins.
   virtual void find(Value batch) = 0;
   /// The rows of k or v that belong to a key head of the sequence, as many as
-  /// it is long. What else memory holds does not exist in the view.
-  virtual Value emitView(StringRef name, const TileCoordinates &at) = 0;
+  /// it is long: `columns` of them from `first` on, all if 0. What else memory
+  /// holds does not exist in the view.
+  virtual Value emitView(StringRef name, const TileCoordinates &at,
+                         int64_t first, int64_t columns) = 0;
+  Value emitView(StringRef name, const TileCoordinates &at) {
+    return emitView(name, at, /*first=*/0, /*columns=*/0);
+  }
 
   /// The number of keys, i32.
   Value length;

@@ -202,7 +202,8 @@ attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
                         llvm::ArrayRef<PlanParameter> parameters) {
   PlanCandidates result;
   for (const Schedule *schedule : schedules)
-    collect(facts, target, *schedule, parameters, result);
+    if (schedules.size() == 1 || schedule->isOffered(facts, target))
+      collect(facts, target, *schedule, parameters, result);
   auto key = [](const PlanCandidate &candidate) {
     int64_t registers =
         candidate.spills ? candidate.estimate.registers.getTotal() : 0;

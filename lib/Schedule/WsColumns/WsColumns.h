@@ -38,8 +38,6 @@ public:
 
 /// Rows of a tile: those of a product of one warpgroup.
 inline constexpr int64_t kColumnsRows = 64;
-/// Most columns of Q, K and V.
-inline constexpr int64_t kMostSlicedColumns = 512;
 
 /// Registers that a thread asks for: 2 x 128 x 232 + 128 x 40 = 64512 of 384 x
 /// 168. Threads that load so many slices need more than the least.

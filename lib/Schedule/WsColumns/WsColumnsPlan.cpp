@@ -44,8 +44,6 @@ static constexpr double kClusterTileClocks = 900;
 /// took 1.22 and under a causal mask 1.11 times as long at D 320, 1.06 and 0.98
 /// times at 384.
 static constexpr double kMargin = 4;
-/// Most columns that ws_wgmma takes.
-static constexpr int64_t kMostWholeColumns = 384;
 
 //===----------------------------------------------------------------------===//
 // Resources
@@ -93,7 +91,7 @@ llvm::Error WsColumnsSchedule::isApplicable(const ProblemFacts &facts,
     return makeUnsupported(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
-  return checkWgmma(getName(), facts, target, kMostSlicedColumns);
+  return checkWgmma(getName(), facts, target, kMostSharedColumns);
 }
 
 llvm::Error WsColumnsSchedule::checkPlan(const ProblemFacts &facts,

@@ -321,10 +321,9 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   // Accumulators of more columns leave no registers for a softmax. Results of
   // 32 bits take a few more: blocks of 16 keys spilled 4 bytes at 368, 12 at
   // 384.
-  constexpr int64_t kMostColumns = 384, kMostWideResults = 352;
   int64_t mostColumns = facts.isNarrow()        ? kUsualColumns
                         : facts.outType.isF32() ? kMostWideResults
-                                                : kMostColumns;
+                                                : kMostWholeColumns;
   return checkWgmma(getName(), facts, target, mostColumns);
 }
 

@@ -291,3 +291,28 @@ func.func private @columns_split() attributes {p = #attn.ws_columns<slice = 128>
 
 // expected-error @below {{expected cluster to be 1, 2 or 4, got 3}}
 func.func private @columns_cluster() attributes {p = #attn.ws_columns<cluster = 3>}
+
+// -----
+
+// expected-error @below {{expected warps_m and warps_n to be powers of two with a product up to 32, got 3 and 2}}
+func.func private @tiled_warps() attributes {p = #attn.tiled_d<warps_m = 3>}
+
+// -----
+
+// expected-error @below {{expected block_m to be a multiple of 16 * warps_m = 64 up to 128, got 80}}
+func.func private @tiled_rows() attributes {p = #attn.tiled_d<block_m = 80>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 16 and of 8 * warps_n = 32 up to 128, got 48}}
+func.func private @tiled_keys() attributes {p = #attn.tiled_d<warps_n = 4, block_n = 48>}
+
+// -----
+
+// expected-error @below {{expected slice to be a multiple of 16 and of 8 * warps_n = 32 up to 256, got 80}}
+func.func private @tiled_slice() attributes {p = #attn.tiled_d<warps_n = 4, slice = 80>}
+
+// -----
+
+// expected-error @below {{expected stages from 2 to 16, got 1}}
+func.func private @tiled_stages() attributes {p = #attn.tiled_d<stages = 1>}

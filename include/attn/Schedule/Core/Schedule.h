@@ -128,6 +128,12 @@ public:
                                 PlanAttrInterface plan,
                                 const TargetRow &target) const = 0;
 
+  /// False where other schedules are known to do better, so that only
+  /// `schedule=` gets plans of this one.
+  virtual bool isOffered(const ProblemFacts &, const TargetRow &) const {
+    return true;
+  }
+
   /// True if the registers of `plan` exceed what ptxas is known to hold.
   virtual bool isExpectedToSpill(const ProblemFacts &facts,
                                  PlanAttrInterface plan,

@@ -210,6 +210,34 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
   return success();
 }
 
+int64_t TiledDPlanAttr::getThreads() const {
+  return 32 * getWarpsM() * getWarpsN();
+}
+
+LogicalResult TiledDPlanAttr::verify(EmitErrorFn emitError,
+                                     const Parameters &p) {
+  if (!isWarpGrid({p.warpsM, p.warpsN}) || !llvm::isPowerOf2_64(p.warpsM))
+    return emitError() << "expected warps_m and warps_n to be powers of two "
+                          "with a product up to 32, got "
+                       << p.warpsM << " and " << p.warpsN;
+  if (p.blockM < 1 || p.blockM > 128 || p.blockM % (16 * p.warpsM) != 0)
+    return emitError() << "expected block_m to be a multiple of 16 * warps_m = "
+                       << 16 * p.warpsM << " up to 128, got " << p.blockM;
+  // Whole k-steps, and 8 columns for each warp.
+  int64_t step = std::max<int64_t>(16, 8 * p.warpsN);
+  if (p.blockN < 1 || p.blockN > 128 || p.blockN % step != 0)
+    return emitError() << "expected block_n to be a multiple of 16 and of 8 * "
+                          "warps_n = "
+                       << 8 * p.warpsN << " up to 128, got " << p.blockN;
+  if (p.slice < 1 || p.slice > 256 || p.slice % step != 0)
+    return emitError() << "expected slice to be a multiple of 16 and of 8 * "
+                          "warps_n = "
+                       << 8 * p.warpsN << " up to 256, got " << p.slice;
+  if (p.stages < 2 || p.stages > 16)
+    return emitError() << "expected stages from 2 to 16, got " << p.stages;
+  return success();
+}
+
 int64_t CombinePlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult CombinePlanAttr::verify(EmitErrorFn emitError,

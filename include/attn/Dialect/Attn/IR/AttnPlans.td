@@ -247,6 +247,36 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
   }];
 }
 
+def Attn_TiledDPlanAttr : Attn_Plan<Attn_Dialect, "TiledDPlan", "tiled_d", "tiled_d", (ins
+    Attn_PlanInt<64, "Query rows of a CTA, a multiple of 16 warps_m up to 128">:$block_m,
+    Attn_PlanInt<32, "Keys of a block, a multiple of 16 and of 8 warps_n up to 128">:$block_n,
+    Attn_PlanInt<4, "Warps along the rows, a power of two">:$warps_m,
+    Attn_PlanInt<2,
+      "Warps along the columns, a power of two: those that share rows, of which "
+      "each has keys of its own where scores are computed, and its own columns of "
+      "the results">:$warps_n,
+    Attn_PlanInt<64,
+      "Columns of K and V in a slot of their ring, a multiple of 16 and of "
+      "8 warps_n up to 256">:$slice,
+    Attn_PlanInt<4, "Slots of the ring that slices of K and V have in turns, 2 to 16">:$stages,
+    Attn_PlanBool<false,
+      "Slices of Q are loaded for each block, beside those of K, so that shared "
+      "memory does not grow with the head dimension">:$q_streamed,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_TileOrder, "row_major",
+      "The order in which tiles are given to CTAs">:$order,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. Not `tma`">:$epilogue)> {
+  let description = [{
+    For wide heads, without tensor memory, wgmma or TMA: slices of the columns of a
+    block's keys, then of its values, have the slots of one ring in turns, and warps
+    divide the columns of the results.
+
+    Example: `#attn.tiled_d<block_m = 32, warps_m = 2, slice = 128>`.
+  }];
+}
+
 def Attn_CombinePlanAttr : Attn_Plan<Attn_Dialect, "CombinePlan", "combine", "combine", (ins
     Attn_PlanInt<4, "Warps of a CTA, a power of two up to 32">:$warps)> {
   let description = [{

@@ -1,0 +1,42 @@
+//===- TiledD.h - The schedule tiled_d --------------------------*- C++ -*-===//
+//
+// For wide heads on every chip that has cp.async. The columns of K and V come
+// in slices, which have the slots of one ring in turns, so that shared memory
+// holds a few slices of a block and not its rows (LeetCUDA's and FFPA's
+// fine-grained tiling of QK and of QKV do so with slices of 16 columns). Warps
+// that share rows divide the columns of the results, which no thread could hold
+// alone.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_TILEDD_TILEDD_H
+#define ATTN_LIB_SCHEDULE_TILEDD_TILEDD_H
+
+#include "attn/Schedule/Core/Schedule.h"
+
+namespace mlir::attn {
+
+class TiledDSchedule : public ScheduleOf<TiledDPlanAttr> {
+public:
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  bool isOffered(const ProblemFacts &facts,
+                 const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_TILEDD_TILEDD_H

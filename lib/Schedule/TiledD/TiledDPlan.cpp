@@ -1,0 +1,97 @@
+//===- TiledDPlan.cpp - Plans of tiled_d: legality and parameters ---------===//
+
+#include "../Copied/CopiedChecks.h"
+#include "../Copied/CopiedEmit.h"
+#include "../Copied/GridTiles.h"
+#include "../Core/CommonChecks.h"
+#include "TiledD.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+const Schedule &attn::getTiledDSchedule() {
+  static const TiledDSchedule schedule;
+  return schedule;
+}
+
+llvm::Error TiledDSchedule::isApplicable(const ProblemFacts &facts,
+                                         const TargetRow &) const {
+  Parts parts;
+  parts.mostColumns = kMostTiledColumns;
+  return checkCopied(getName(), facts, parts);
+}
+
+bool TiledDSchedule::isOffered(const ProblemFacts &facts,
+                               const TargetRow &) const {
+  return std::max(facts.headDim, facts.valueDim) > kUsualColumns;
+}
+
+/// Most of a product's columns that may be padding in a candidate: slices of 64
+/// columns have no more at any multiple of 64.
+static bool hasLittlePadding(int64_t dim, int64_t slice) {
+  int64_t padding = llvm::alignTo(dim, slice) - dim;
+  return padding < 32 || 8 * padding <= dim;
+}
+
+std::vector<PlanAttrInterface>
+TiledDSchedule::getCandidates(const ProblemFacts &facts,
+                              const TargetRow &) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  std::vector<PlanAttrInterface> plans;
+  TiledDPlanAttr::Parameters p;
+  // Tiles get unequal work under a mask: the longest ones go first.
+  p.order = facts.mask.getKind() == MaskKind::None ? TileOrder::RowMajor
+                                                   : TileOrder::LongestFirst;
+  for (int64_t blockM : {64, 32, 16})
+    for (int64_t warpsM : {4, 2, 1})
+      for (int64_t warpsN : {2, 4, 8, 1})
+        for (int64_t blockN : {64, 32, 16})
+          for (int64_t slice : {128, 64, 32, 16})
+            for (bool streams : {false, true})
+              // An exact softmax has no scores beside probabilities.
+              for (auto [stages, softmax] :
+                   {std::pair(8, SoftmaxPolicy::Optimistic),
+                    std::pair(4, SoftmaxPolicy::Optimistic),
+                    std::pair(4, SoftmaxPolicy::Exact),
+                    std::pair(2, SoftmaxPolicy::Optimistic)}) {
+                int64_t step = std::max<int64_t>(16, 8 * warpsN);
+                if (warpsM * warpsN > 8 || blockM % (16 * warpsM) != 0 ||
+                    blockN % step != 0 || slice % step != 0 ||
+                    !hasLittlePadding(facts.headDim, slice) ||
+                    !hasLittlePadding(facts.valueDim, slice))
+                  continue;
+                p.blockM = blockM;
+                p.blockN = blockN;
+                p.warpsM = warpsM;
+                p.warpsN = warpsN;
+                p.slice = slice;
+                p.stages = stages;
+                p.softmax = softmax;
+                p.qStreamed = streams;
+                plans.push_back(TiledDPlanAttr::get(context, p));
+              }
+  return plans;
+}
+
+llvm::Error TiledDSchedule::checkPlan(const ProblemFacts &facts,
+                                      PlanAttrInterface plan,
+                                      const TargetRow &target) const {
+  return checkCopiedPlan(getName(), facts, cast<TiledDPlanAttr>(plan), target);
+}
+
+KernelShape TiledDSchedule::getKernelShape(const ProblemFacts &facts,
+                                           PlanAttrInterface planAttr,
+                                           const TargetRow &) const {
+  auto plan = cast<TiledDPlanAttr>(planAttr);
+  KernelShape shape;
+  shape.grid = getTileGrid(facts, plan);
+  shape.threads = plan.getThreads();
+  shape.warps = {{plan.getWarpsM(), plan.getWarpsN()}};
+  return shape;
+}
+
+LogicalResult TiledDSchedule::emit(KernelContext &context,
+                                   PlanAttrInterface plan) const {
+  return emitCopied(context, cast<TiledDPlanAttr>(plan));
+}
