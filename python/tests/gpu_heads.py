@@ -101,14 +101,41 @@ def measure_torch(tensors: dict[str, torch.Tensor], causal: bool) -> float:
         return math.nan
 
 
+def measure_ffpa(tensors: dict[str, torch.Tensor], causal: bool) -> float:
+    """Milliseconds of ffpa-attn's CuTe kernel on the same inputs, which it has to be
+    right for; NaN where it takes none."""
+    # Its compiler is found by a .pth file of the folder that it was unpacked to.
+    import site
+
+    for folder in list(sys.path):
+        site.addsitedir(folder)
+    from ffpa_attn import CuTeDSLBackend, ffpa_attn_func
+
+    q, k, v = (tensors[name] for name in "qkv")
+    backend = {"forward_backend": CuTeDSLBackend(), "backward_backend": CuTeDSLBackend()}
+
+    @torch.no_grad()
+    def call() -> torch.Tensor:
+        return ffpa_attn_func(
+            q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1], **backend
+        )
+
+    try:
+        error = find_errors({**tensors, "o": call()}, causal)[0]
+    except (RuntimeError, NotImplementedError):
+        return math.nan
+    return measure(call) if error <= TOLERANCES[q.dtype] else math.nan
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--filter", default="")
     parser.add_argument("--no-torch", action="store_true", help="without torch's attention")
+    parser.add_argument("--ffpa", action="store_true", help="with ffpa-attn, on Python's path")
     options = parser.parse_args()
     failures = 0
-    peers: dict[tuple, float] = {}
+    peers: dict[tuple, tuple[float, float]] = {}
     for path in sorted(options.folder.glob("*.attn")):
         if not re.search(options.filter, path.name):
             continue
@@ -131,12 +158,18 @@ def main() -> int:
         flop = 2 * batch * heads * pairs * (dim + v.shape[3])
         cell = (tuple(q.shape), tuple(k.shape), tuple(v.shape), str(q.dtype), causal)
         if cell not in peers:
-            peers[cell] = math.nan if options.no_torch else measure_torch(tensors, causal)
+            peers[cell] = (
+                math.nan if options.no_torch else measure_torch(tensors, causal),
+                measure_ffpa(tensors, causal) if options.ffpa else math.nan,
+            )
+        of_torch, of_ffpa = (flop / each / 1e9 for each in peers[cell])
         good = error <= TOLERANCES[q.dtype] and lse_error <= LSE_TOLERANCE
         failures += not good
         print(
             f"{path.stem:60} {milliseconds * 1e3:9.1f} us {flop / milliseconds / 1e9:7.1f} TFLOP/s"
-            f"  torch {flop / peers[cell] / 1e9:7.1f}  O {error:.2e}  LSE {lse_error:.2e}"
+            f"  torch {of_torch:7.1f}"
+            + (f"  FFPA {of_ffpa:7.1f}" if options.ffpa else "")
+            + f"  O {error:.2e}  LSE {lse_error:.2e}"
             f"  {'right' if good else 'WRONG'}",
             flush=True,
         )
