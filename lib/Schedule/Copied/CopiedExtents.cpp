@@ -112,12 +112,14 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("exchange", 20);
   if (plan.getStreamsQ())
     sum.add("q slices", 8);
+  if (keyColumns != valueColumns)
+    sum.add("own rows", 8);
   if (hasPadding)
     sum.add("padding", plan.getBlockN() / 2 - 4);
   if (dynamicStrides)
     sum.add("strides", 40);
   if (isPaged)
-    sum.add("pages", 48);
+    sum.add("pages", 60);
   sum.add("score", scoreRegisters);
 }
 

@@ -34,7 +34,7 @@ static constexpr double kCopyLatency = 1000;
 static constexpr double kMargin = 4;
 /// Most registers, as getRegisters counts them, for which ptxas 13.0 was seen
 /// not to spill in any phase of a masked kernel.
-static constexpr int64_t kRegisterLimit = 230;
+static constexpr int64_t kRegisterLimit = 230, kExactRegisterLimit = 225;
 
 /// True if another schedule takes the problem's head dimensions on `target`.
 static bool hasOthers(const ProblemFacts &facts, const TargetRow &target) {
@@ -50,7 +50,10 @@ bool TiledDSchedule::isExpectedToSpill(const ProblemFacts &facts,
   int64_t registers = CopiedExtents(facts, plan).getRegisters(plan).getTotal();
   int64_t perThread = std::min<int64_t>(
       target.registersPerThread, target.registersPerSM / plan.getThreads());
-  return registers > std::min(perThread, kRegisterLimit);
+  int64_t limit = plan.getSoftmax() == SoftmaxPolicy::Exact
+                      ? kExactRegisterLimit
+                      : kRegisterLimit;
+  return registers > std::min(perThread, limit);
 }
 
 PlanEstimate TiledDSchedule::estimate(const ProblemFacts &facts,

@@ -56,7 +56,11 @@ TiledDSchedule::getCandidates(const ProblemFacts &facts,
                     std::pair(4, SoftmaxPolicy::Exact),
                     std::pair(2, SoftmaxPolicy::Optimistic)}) {
                 int64_t step = std::max<int64_t>(16, 8 * warpsN);
-                if (warpsM * warpsN > 8 || blockM % (16 * warpsM) != 0 ||
+                // It was seen to fit in wide slices beside all of Q.
+                if (softmax == SoftmaxPolicy::Exact &&
+                    (slice != 128 || streams))
+                  continue;
+                if (warpsM * warpsN > 8 || blockM != 16 * warpsM ||
                     blockN % step != 0 || slice % step != 0 ||
                     !hasLittlePadding(facts.headDim, slice) ||
                     !hasLittlePadding(facts.valueDim, slice))
