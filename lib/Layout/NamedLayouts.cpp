@@ -102,7 +102,16 @@ Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
   UnitBases unit;
   unit.registers = {{0, 1}, {8, 0}};
   unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
-  unit.warps = warpBases(grid, {16, 0}, {0, 8});
+  int64_t run = 8;
+  if (grid.columnRuns) {
+    for (; run < n / grid.n; run *= 2)
+      unit.registers.push_back({0, run});
+    if (run != n / grid.n)
+      return makeError("expected runs of a power of two of columns, got {0}",
+                       n / grid.n);
+    unitN = n;
+  }
+  unit.warps = warpBases(grid, {16, 0}, {0, run});
   return unit.build(unitRows(grid), unitN, {{1, n / unitN}, {0, m / unitM}},
                     grid.getWarps());
 }
@@ -152,6 +161,8 @@ Expected<TileLayout> mlir::attn::mmaOperandB(int64_t k, int64_t n,
     return std::move(error);
   if (Error error = checkShapeK(elementBits, shapeK))
     return std::move(error);
+  if (grid.columnRuns)
+    return makeError("expected no runs of columns in an operand B of mma.sync");
   int64_t unitN = int64_t(8) * grid.n;
   if (Error error = checkMultiple("k", k, shapeK))
     return std::move(error);

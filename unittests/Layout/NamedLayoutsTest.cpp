@@ -76,6 +76,21 @@ TEST(NamedLayouts, CopiesOfAGrid) {
                                     operand));
 }
 
+TEST(NamedLayouts, RunsOfColumns) {
+  // Two warpgroups that divide the columns each have what wgmma gives one.
+  TileLayout runs =
+      unwrap(mmaAccumulator(64, 128, {4, 2, 1, /*columnRuns=*/true}));
+  TileLayout alone = unwrap(wgmmaAccumulator(64, 64, 1));
+  ASSERT_EQ(runs.numRegisters(), alone.numRegisters());
+  for (unsigned warp = 0; warp < 8; ++warp)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned reg = 0; reg < runs.numRegisters(); ++reg) {
+        Coords own = alone.coords({reg, lane, warp % 4, 0});
+        EXPECT_EQ(runs.coords({reg, lane, warp, 0}),
+                  Coords({own[0], own[1] + 64 * (warp / 4)}));
+      }
+}
+
 TEST(NamedLayouts, MmaM16N8K8Half) {
   expectFragment(unwrap(mmaOperandA(16, 8, 16, 8, one())), 4,
                  [](int lane, int i) {

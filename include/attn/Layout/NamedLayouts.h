@@ -31,6 +31,9 @@ struct WarpGrid {
   unsigned m = 1;
   unsigned n = 1;
   unsigned copies = 1;
+  /// Of accumulators: warp wn has one run of columns, a power of two, in place
+  /// of 8 of every 8*warpsN.
+  bool columnRuns = false;
 
   unsigned getWarps() const { return m * n * copies; }
 };

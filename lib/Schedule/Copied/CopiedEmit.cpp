@@ -97,8 +97,12 @@ private:
   /// Accumulators of warps that share rows and divide columns.
   MmaLayoutAttr getDividedLayout() {
     return MmaLayoutAttr::get(b.getContext(),
-                              {plan.getRowWarps(), plan.getColumnWarps()});
+                              {plan.getRowWarps(), plan.getColumnWarps()},
+                              /*copies=*/1, plan.getWgmma());
   }
+  /// a b + c as `type`, in `layout` by wgmma, where c may be null.
+  Value emitProduct(ImplicitLocOpBuilder &lb, RankedTensorType type, Value a,
+                    Value factor, Value c, Attribute layout);
   /// Scores that all warps know that share their rows.
   RankedTensorType getSharedScores() {
     return RankedTensorType::get({blockM, partN}, b.getF32Type(),
@@ -234,8 +238,11 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
                                    ? getSharedScores()
                                    : f32Tile({blockM, partN});
   Value first = emitPartStart(lb, key, part * partN);
-  Value s = arith::ConstantOp::create(
-      lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
+  // By mma.sync to zeros; by wgmma, whose keys have no slices, to nothing.
+  Value s;
+  if (!plan.getWgmma())
+    s = arith::ConstantOp::create(
+        lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
   Value k;
   for (auto [q, kView] : llvm::zip(from.q, from.kViews)) {
     k = StageOp::create(lb, getSlotType(kRing), kView, first, kBuffers[part]);
@@ -245,7 +252,8 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
           lb, getSlotType(cast<BufferType>(qRing.getType())), q, row, qRing);
     Value transposed =
         TransposeOp::create(lb, bufferType({getKeySlice(), partN}), k);
-    s = MmaOp::create(lb, scoreType, queries, transposed, s);
+    s = emitProduct(lb, scoreType, queries, transposed, s,
+                    scoreType.getEncoding());
   }
   if (failed(emitScores(lb, first, s)))
     return failure();
@@ -254,14 +262,28 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   return BlockPart{s, k};
 }
 
+Value CopiedEmitter::emitProduct(ImplicitLocOpBuilder &lb,
+                                 RankedTensorType type, Value a, Value factor,
+                                 Value c, Attribute layout) {
+  if (!plan.getWgmma())
+    return MmaOp::create(lb, type, a, factor, c);
+  auto inFlight = InFlightType::get(b.getContext(), type.getShape(),
+                                    b.getF32Type(), layout);
+  Value product = WgmmaOp::create(lb, inFlight, a, factor, c,
+                                  /*columns=*/IntegerAttr(),
+                                  /*depth=*/IntegerAttr());
+  return WgmmaWaitOp::create(lb, type, product, /*pending=*/0).getResult(0);
+}
+
 Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
                                         Value key, Value keys,
                                         const BlockOperands &from, Value p,
                                         Value o) {
   BufferType type = getSlotType(vRing);
   if (extents.isLatent)
-    return MmaOp::create(lb, o.getType(), p,
-                         ReinterpretOp::create(lb, type, keys), o);
+    return emitProduct(lb, cast<RankedTensorType>(o.getType()), p,
+                       ReinterpretOp::create(lb, type, keys), o,
+                       getDividedLayout());
   Value first = emitPartStart(lb, key, part * partN);
   for (auto [index, view] : llvm::enumerate(from.vViews)) {
     Value v = StageOp::create(lb, type, view, first, vBuffers[part]);
@@ -374,6 +396,9 @@ LogicalResult CopiedEmitter::emitTile() {
   // Without any key nothing has waited for Q, whose bytes are used again.
   if (!plan.getQInRegs())
     CpAsyncWaitOp::create(b, 0);
+  // Says behind the loop that no product reads shared memory any more.
+  if (plan.getWgmma())
+    WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/0);
 
   if (plan.getColumnWarps() > 1) {
     if (isTight)

@@ -33,8 +33,8 @@ public:
         warps(plan.getWarpsM() * plan.getWarpsN()),
         columnWarps(plan.getWarpsN()), stages(plan.getStages()),
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
-        score(plan.getScore()), softmax(plan.getSoftmax()),
-        epilogue(plan.getEpilogue()) {}
+        score(plan.getScore()), wgmma(plan.getWgmma()),
+        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(TiledDPlanAttr plan)
@@ -66,6 +66,7 @@ public:
   int64_t getTeams() const { return teams; }
   int64_t getGroupHeads() const { return groupHeads; }
   bool getQInRegs() const { return qInRegs; }
+  bool getWgmma() const { return wgmma; }
   bool getPackHeads() const { return packHeads; }
   SoftmaxPolicy getSoftmax() const { return softmax; }
   TileOrder getOrder() const { return order; }
@@ -78,6 +79,7 @@ private:
   int64_t slice = 0;
   bool streamsQ = false, qInRegs = false, packHeads = false;
   ScoreWork score = ScoreWork::Shard;
+  bool wgmma = false;
   SoftmaxPolicy softmax;
   TileOrder order = TileOrder::RowMajor;
   EpilogueKind epilogue;

@@ -6,6 +6,7 @@
 #include "../Copied/GridTiles.h"
 #include "Mla.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -56,7 +57,8 @@ llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
 }
 
 std::vector<PlanAttrInterface>
-MlaSchedule::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
+MlaSchedule::getCandidates(const ProblemFacts &facts,
+                           const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t rows = getRows(facts);
   bool isOneHead = facts.heads == 1;
@@ -69,7 +71,7 @@ MlaSchedule::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
       for (int64_t warpsN : {8, 4, 2})
         for (int64_t blockN : {64, 32, 16})
           for (int64_t stages : {2, 3, 4, 1})
-            for (int64_t ctasPerSM : {1, 2, 3, 4})
+            for (int64_t ctasPerSM : {2, 1})
               for (ScoreWork score : {ScoreWork::Shard, ScoreWork::Twice})
                 for (bool qInRegs : {false, true}) {
                   MlaPlanAttr::Parameters plan;
@@ -90,6 +92,22 @@ MlaSchedule::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
                     plans.push_back(MlaPlanAttr::get(context, plan));
                 }
   }
+  // Warpgroups for tiles that have the rows.
+  if (rows > 32 && target.has(Capability::Wgmma))
+    for (int64_t blockN : {64, 32})
+      for (int64_t stages : {2, 3, 4}) {
+        MlaPlanAttr::Parameters plan;
+        plan.blockM = 64;
+        plan.blockN = blockN;
+        plan.warpsM = 4;
+        plan.warpsN = 2;
+        plan.stages = stages;
+        plan.score = ScoreWork::Twice;
+        plan.softmax = SoftmaxPolicy::Optimistic;
+        plan.packHeads = !isOneHead;
+        plan.wgmma = true;
+        plans.push_back(MlaPlanAttr::get(context, plan));
+      }
   return plans;
 }
 
@@ -99,13 +117,14 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
   std::string text;
   for (int64_t blockN : {plan.getBlockN(), plan.getBlockN() / 2, int64_t(16)})
     for (ScoreWork score : {ScoreWork::Shard, ScoreWork::Twice})
-      for (int64_t stages : {int64_t(2), int64_t(1)}) {
+      for (int64_t stages : {int64_t(2), int64_t(plan.getWgmma() ? 2 : 1)}) {
         MlaPlanAttr::Parameters other = plan.getParameters();
         other.blockN = blockN;
         other.score = score;
         other.stages = stages;
         if (blockN < 16 || blockN % 16 != 0 ||
-            (score == ScoreWork::Shard && blockN % (8 * other.warpsN) != 0))
+            (score == ScoreWork::Shard &&
+             (other.wgmma || blockN % (8 * other.warpsN) != 0)))
           continue;
         auto attr = MlaPlanAttr::get(plan.getContext(), other);
         ResourceSum shared = CopiedExtents(facts, attr).getSharedBytes(attr);
@@ -126,6 +145,14 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
         "expected warps_n to divide the value dimension's {0} groups of 8 "
         "columns, got {1}",
         facts.valueDim / 8, plan.getWarpsN()));
+  if (plan.getWgmma() && !target.has(Capability::Wgmma))
+    return llvm::createStringError(
+        llvm::formatv("{0} has no wgmma, expected {1}", target.chip,
+                      getCapabilityChips(Capability::Wgmma)));
+  if (plan.getWgmma() && !llvm::isPowerOf2_64(facts.valueDim))
+    return llvm::createStringError(llvm::formatv(
+        "expected a power of two as value dimension with wgmma, got {0}",
+        facts.valueDim));
   CopiedExtents extents(facts, plan);
   ResourceSum shared = extents.getSharedBytes(plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)

@@ -229,6 +229,16 @@ func.func private @mla_shard() attributes {p = #attn.mla<block_n = 32>}
 
 // -----
 
+// expected-error @below {{expected block_m = 64, warps_m = 4, warps_n = 2, score = twice and q_in_regs = false with wgmma}}
+func.func private @mla_wgmma() attributes {p = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, wgmma = true>}
+
+// -----
+
+// expected-error @below {{expected at least 2 stages with wgmma, got 1}}
+func.func private @mla_wgmma_stages() attributes {p = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = twice, wgmma = true, stages = 1>}
+
+// -----
+
 // expected-error @below {{expected stages from 1 to 8, got 9}}
 func.func private @mla_stages() attributes {p = #attn.mla<stages = 9>}
 

@@ -17,6 +17,21 @@ func.func private @f(tensor<128x64xf32, #attn.mma<warps = [4, 1], copies = 16>>)
 
 // -----
 
+// expected-error @below {{expected column_runs with several warps along the columns, got 1}}
+func.func private @f(tensor<128x64xf32, #attn.mma<warps = [4, 1], column_runs = true>>)
+
+// -----
+
+// expected-error @below {{expected runs of a power of two of columns, got 24}}
+func.func private @f(tensor<64x48xf32, #attn.mma<warps = [4, 2], column_runs = true>>)
+
+// -----
+
+// expected-error @below {{expected no runs of columns in an operand B of mma.sync}}
+func.func private @f(tensor<64x64xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [4, 2], column_runs = true>>>)
+
+// -----
+
 // expected-error @below {{expected one copy, got 2}}
 func.func private @f(tensor<128x64xf32, #attn.runs<parent = #attn.mma<warps = [4, 1], copies = 2>>>)
 

@@ -56,6 +56,22 @@ func.func @sizes(%a: !attn.buffer<32x64xf16, #attn.auto, shared>, %b: !attn.buff
 
 // -----
 
+func.func @accumulator(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected no layout, or 64 rows in copies or runs of columns of four warps in #attn.mma, got '!attn.inflight<64x64xf32, #attn.mma<warps = [4, 2]>>'}}
+  %s = attn.wgmma %a, %b : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32, #attn.mma<warps = [4, 2]>>
+  return
+}
+
+// -----
+
+func.func @divided(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected all columns of 'b' where warpgroups divide them}}
+  %s = attn.wgmma %a, %b {columns = 64 : i64} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x128xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32, #attn.mma<warps = [4, 2], column_runs = true>>
+  return
+}
+
+// -----
+
 func.func @columns(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x392xf16, #attn.auto, shared>) {
   // expected-error @below {{expected M x N x K with M a multiple of 64, N of 8 up to 384 and K of 16, got 64 x 392 x 64}}
   %s = attn.wgmma %a, %b : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x392xf16, #attn.auto, shared> -> !attn.inflight<64x392xf32>

@@ -101,7 +101,8 @@ bool attn::isWarpGrid(ArrayRef<int64_t> warps) {
 }
 
 LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
-                                    ArrayRef<int64_t> warps, int64_t copies) {
+                                    ArrayRef<int64_t> warps, int64_t copies,
+                                    bool columnRuns) {
   if (!isWarpGrid(warps))
     return emitError() << "expected warps to be two powers of two (rows, "
                           "columns), or any number of rows and 1, of at most "
@@ -115,6 +116,9 @@ LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
                           "of two of warps, of at most "
                        << kMaxWarps << " warps, got " << copies << " of ["
                        << warps << "]";
+  if (columnRuns && warps[1] == 1)
+    return emitError() << "expected column_runs with several warps along the "
+                          "columns, got 1";
   return success();
 }
 
@@ -123,7 +127,7 @@ static WarpGrid gridOf(MmaLayoutAttr layout) { return layout.getGrid(); }
 WarpGrid MmaLayoutAttr::getGrid() const {
   return {static_cast<unsigned>(getWarps()[0]),
           static_cast<unsigned>(getWarps()[1]),
-          static_cast<unsigned>(getCopies())};
+          static_cast<unsigned>(getCopies()), getColumnRuns()};
 }
 
 llvm::Expected<TileLayout> MmaLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,

@@ -202,6 +202,14 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
     return emitError() << "expected block_n to be a multiple of 8 * warps_n = "
                        << 8 * p.warpsN << " with score = shard, got "
                        << p.blockN;
+  if (p.wgmma && (p.blockM != 64 || p.warpsM != 4 || p.warpsN != 2 ||
+                  p.score != ScoreWork::Twice || p.qInRegs))
+    return emitError() << "expected block_m = 64, warps_m = 4, warps_n = 2, "
+                          "score = twice and q_in_regs = false with wgmma";
+  // A slot is read until the product that reads it is awaited.
+  if (p.wgmma && p.stages < 2)
+    return emitError() << "expected at least 2 stages with wgmma, got "
+                       << p.stages;
   if (p.stages < 1 || p.stages > 8)
     return emitError() << "expected stages from 1 to 8, got " << p.stages;
   if (p.ctasPerSm < 1 || p.ctasPerSm > 8)

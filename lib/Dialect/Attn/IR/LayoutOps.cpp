@@ -131,8 +131,16 @@ Attribute MmaOp::getOperandLayout(OpOperand &operand, MmaLayoutAttr) {
                                 layout);
 }
 
+/// The layout of an accumulator in flight where it is not the usual one.
+static MmaLayoutAttr getAccumulatorLayout(Type inFlight, MmaLayoutAttr usual) {
+  auto layout =
+      dyn_cast_or_null<MmaLayoutAttr>(cast<InFlightType>(inFlight).getLayout());
+  return layout ? layout : usual;
+}
+
 void WgmmaOp::getLayoutAnchors(MmaLayoutAttr accumulator,
                                SmallVectorImpl<LayoutAnchor> &anchors) {
+  accumulator = getAccumulatorLayout(getType(), accumulator);
   if (isTileValue(getA()))
     anchors.push_back({getA(),
                        OperandLayoutAttr::get(getContext(), 0, accumulator),
@@ -143,6 +151,7 @@ void WgmmaOp::getLayoutAnchors(MmaLayoutAttr accumulator,
 
 Attribute WgmmaOp::getOperandLayout(OpOperand &operand,
                                     MmaLayoutAttr accumulator) {
+  accumulator = getAccumulatorLayout(getType(), accumulator);
   if (&operand == &getAMutable())
     return OperandLayoutAttr::get(getContext(), 0, accumulator);
   return accumulator;
@@ -150,9 +159,10 @@ Attribute WgmmaOp::getOperandLayout(OpOperand &operand,
 
 void WgmmaWaitOp::getLayoutAnchors(MmaLayoutAttr accumulator,
                                    SmallVectorImpl<LayoutAnchor> &anchors) {
-  for (Value result : getResults())
+  for (auto [source, result] : llvm::zip(getSources(), getResults()))
     if (isa<AutoLayoutAttr>(getEncoding(result)))
-      anchors.push_back({result, accumulator});
+      anchors.push_back(
+          {result, getAccumulatorLayout(source.getType(), accumulator)});
 }
 
 void WgmmaResumeOp::getLayoutAnchors(MmaLayoutAttr accumulator,

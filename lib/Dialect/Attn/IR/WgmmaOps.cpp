@@ -60,8 +60,22 @@ LogicalResult WgmmaOp::verify() {
                        "got ")
            << typeA;
   int64_t depth = getDepthStep();
-  if (shape[0] % 64 != 0 || shape[1] % 8 != 0 || shape[1] > kMostColumns ||
-      contraction % depth != 0)
+  // Warpgroups may divide the columns.
+  int64_t parts = 1;
+  if (Attribute layout = getType().getLayout()) {
+    auto mma = dyn_cast<MmaLayoutAttr>(layout);
+    if (!mma || mma.getWarps()[0] != 4 || shape[0] != 64 ||
+        (mma.getWarps()[1] != 1 && !mma.getColumnRuns()))
+      return emitOpError("expected no layout, or 64 rows in copies or runs of "
+                         "columns of four warps in #attn.mma, got ")
+             << getType();
+    parts = mma.getWarps()[1];
+    if (parts != 1 && getColumns())
+      return emitOpError("expected all columns of 'b' where warpgroups divide "
+                         "them");
+  }
+  if (shape[0] % 64 != 0 || shape[1] % (8 * parts) != 0 ||
+      shape[1] > kMostColumns * parts || contraction % depth != 0)
     return emitOpError("expected M x N x K with M a multiple of 64, N of 8 up "
                        "to ")
            << kMostColumns << " and K of " << depth << ", got " << shape[0]

@@ -38,6 +38,18 @@ gpu.module @kernels {
 
 // -----
 
+#span128 = #attn.swizzled<span = 128>
+gpu.module @kernels {
+  gpu.func @other_warps() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #span128, shared>
+    // expected-error @below {{expected an accumulator in the kernel's 4 warps, got '!attn.inflight<64x64xf32, #attn.mma<warps = [4, 1], copies = 2>>'}}
+    %s = attn.wgmma %q, %q : !attn.buffer<64x64xf16, #span128, shared>, !attn.buffer<64x64xf16, #span128, shared> -> !attn.inflight<64x64xf32, #attn.mma<warps = [4, 1], copies = 2>>
+    gpu.return
+  }
+}
+
+// -----
+
 #other = #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>
 #span128 = #attn.swizzled<span = 128>
 gpu.module @kernels {

@@ -127,16 +127,24 @@ def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
     warps that divide columns have to know together, such as a softmax, is in this
     layout in each of them.
 
+    With `column_runs` a warp's columns are one run and not 8 of every `8 *
+    columns`, as warpgroups have them that divide the columns of an `attn.wgmma`. Each
+    has a power of two of them.
+
     Example: `tensor<128x64xf32, #attn.mma<warps = [4, 1]>>` has 64 registers a
     thread: each warp owns 32 rows. `tensor<32x64xf32, #attn.mma<warps = [2, 1],
     copies = 4>>` has 32: of 8 warps four own the first 16 rows.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$warps,
-    DefaultValuedParameter<"int64_t", "1">:$copies);
-  let assemblyFormat = "`<` `warps` `=` `[` $warps `]` (`,` `copies` `=` $copies^)? `>`";
-  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$warps), [{
-    return $_get($_ctxt, warps, /*copies=*/1);
+    DefaultValuedParameter<"int64_t", "1">:$copies,
+    DefaultValuedParameter<"bool", "false">:$column_runs);
+  let assemblyFormat = [{
+    `<` `warps` `=` `[` $warps `]` (`,` struct($copies, $column_runs)^)? `>`
+  }];
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$warps,
+                                   CArg<"int64_t", "1">:$copies), [{
+    return $_get($_ctxt, warps, copies, /*columnRuns=*/false);
   }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

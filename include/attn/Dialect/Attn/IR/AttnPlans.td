@@ -236,7 +236,10 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "How results leave the kernel. Not `tma`">:$epilogue,
     Attn_PlanBool<true,
       "Rows of a tile are the heads, query by query, so that all of them read the "
-      "keys once">:$pack_heads)> {
+      "keys once">:$pack_heads,
+    Attn_PlanBool<false,
+      "Products by wgmma, in warpgroups of 64 rows that each compute all scores. "
+      "For `block_m = 64`, `warps_m = 4`, `warps_n = 2` and `score = twice`">:$wgmma)> {
   let description = [{
     For latent attention in its absorbed form: a block of keys is copied to shared
     memory once, by cp.async, and its first columns are the values. Warps that

@@ -134,8 +134,11 @@ def Attn_InFlightType : Attn_Type<"InFlight", "inflight"> {
     The registers of a tile between the op that started to write them and the wait
     that returns them. Without a layout it is the M x N accumulator of an
     `attn.wgmma`, in the fragments of the warps that hold it; its only uses are one
-    further `attn.wgmma` as accumulator or one `attn.wgmma.wait`. With a layout it
-    is what an `attn.tmem.load` loads; its only use is one `attn.tmem.wait`.
+    further `attn.wgmma` as accumulator or one `attn.wgmma.wait`. With the layout
+    `#attn.mma` it is one too: copies of warpgroups each make the whole product,
+    `column_runs` of several warpgroups say which columns each of them makes. With
+    another layout it is what an `attn.tmem.load` loads; its only use is one
+    `attn.tmem.wait`.
 
     Example: `!attn.inflight<128x64xf32>`,
     `!attn.inflight<128x32xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>`.

@@ -57,14 +57,16 @@ private:
   LogicalResult readA();
   LogicalResult readRegisters();
   LogicalResult readB();
-  /// Adds to a descriptor what leads to the rows of the own warpgroup.
-  Value addWarpgroup(Value word, const SharedLayout &layout);
+  /// Adds to a descriptor `bytes` for each warpgroup in front of the own one.
+  Value addWarpgroup(Value word, int64_t bytes);
   void writeText();
 
   PartitionLowering &partition;
   WgmmaOp op;
   ImplicitLocOpBuilder builder;
   InFlightType type;
+  /// Warps that hold the accumulator, of which columns are divided.
+  WarpGrid grid;
   int64_t m, contraction, step;
   /// Of each instruction of a step.
   SmallVector<int64_t, 2> columns;
@@ -78,6 +80,8 @@ private:
   /// Units of 16 bytes from the start of B, for the columns of each instruction
   /// and each step of the contraction.
   SmallVector<SmallVector<int64_t>, 2> stepsOfB;
+  /// Bytes from the columns of a warpgroup to those of the next one.
+  int64_t bytesOfRun = 0;
   Statement statement;
 };
 
@@ -87,7 +91,9 @@ WgmmaProduct::WgmmaProduct(PartitionLowering &partition, WgmmaOp op)
     : partition(partition), op(op), builder(op.getLoc(), op),
       type(cast<InFlightType>(op.getType())) {
   m = type.getShape()[0];
-  columns = divideColumns(type.getShape()[1]);
+  if (auto layout = dyn_cast_or_null<MmaLayoutAttr>(type.getLayout()))
+    grid = layout.getGrid();
+  columns = divideColumns(type.getShape()[1] / grid.n);
   BufferType typeB = op.getB().getType();
   contraction = op.getDepth() ? static_cast<int64_t>(*op.getDepth())
                               : typeB.getShape()[0];
@@ -117,8 +123,7 @@ LogicalResult WgmmaProduct::readAccumulator() {
   return success();
 }
 
-Value WgmmaProduct::addWarpgroup(Value word, const SharedLayout &layout) {
-  int64_t bytes = layout.offset({64, 0});
+Value WgmmaProduct::addWarpgroup(Value word, int64_t bytes) {
   KernelLowering &kernel = partition.kernel;
   Value &offset = kernel.entryCache[partition.threadKey() + "warpgroup rows" +
                                     std::to_string(bytes)];
@@ -149,7 +154,7 @@ LogicalResult WgmmaProduct::readA() {
       builder, partition.kernel.buffers.lookup(op.getA()),
       a->descriptor.fields());
   if (m > 64)
-    word = addWarpgroup(word, *layout);
+    word = addWarpgroup(word, layout->offset({64, 0}));
   a->word = statement.input(word, "r");
   return success();
 }
@@ -159,8 +164,11 @@ LogicalResult WgmmaProduct::readRegisters() {
   if (failed(registers))
     return failure();
   typeA = registers->elementType;
+  int64_t k = registers->layout.shape()[1];
+  // Those of mma.sync, which says what other warps hold.
   llvm::Expected<TileLayout> fragment =
-      wgmmaOperandA(m, registers->layout.shape()[1], bits, m / 64);
+      type.getLayout() ? mmaOperandA(m, k, bits, step, grid)
+                       : wgmmaOperandA(m, k, bits, m / 64);
   if (!fragment)
     return op.emitOpError() << llvm::toString(fragment.takeError());
   std::optional<SmallVector<unsigned>> same =
@@ -186,6 +194,7 @@ LogicalResult WgmmaProduct::readB() {
   if (failed(described))
     return failure();
   b = *described;
+  bytesOfRun = layout->offset({0, type.getShape()[1] / grid.n});
   int64_t first = 0;
   for (int64_t part : columns) {
     SmallVector<int64_t> &steps = stepsOfB.emplace_back();
@@ -234,11 +243,12 @@ void WgmmaProduct::writeText() {
 LogicalResult WgmmaProduct::emit() {
   if (failed(readB()) || failed(readAccumulator()) || failed(readA()))
     return failure();
-  b.word =
-      statement.input(partition.descriptorWord(
-                          builder, partition.kernel.buffers.lookup(op.getB()),
-                          b.descriptor.fields()),
-                      "r");
+  Value word = partition.descriptorWord(
+      builder, partition.kernel.buffers.lookup(op.getB()),
+      b.descriptor.fields());
+  if (grid.n > 1)
+    word = addWarpgroup(word, bytesOfRun);
+  b.word = statement.input(word, "r");
   writeText();
   partition.setTile(op.getResult(), *layoutC, statement.create(builder));
   return success();
@@ -249,7 +259,14 @@ LogicalResult PartitionLowering::lower(WgmmaOp op) {
   FailureOr<std::pair<int64_t, int64_t>> grid = getGrid(op);
   if (failed(grid))
     return failure();
-  int64_t m = cast<InFlightType>(op.getType()).getShape()[0];
+  auto type = cast<InFlightType>(op.getType());
+  if (auto layout = dyn_cast_or_null<MmaLayoutAttr>(type.getLayout())) {
+    if (int64_t(layout.getGrid().getWarps()) != grid->first * grid->second)
+      return op.emitOpError("expected an accumulator in the kernel's ")
+             << grid->first * grid->second << " warps, got " << type;
+    return WgmmaProduct(*this, op).emit();
+  }
+  int64_t m = type.getShape()[0];
   if (grid->second != 1 || m != grid->first * 16)
     return op.emitOpError("expected 16 rows for each warp of a grid of one "
                           "column, got ")
