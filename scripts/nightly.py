@@ -45,7 +45,7 @@ class Check:
 
 # {python}, {build} and {jobs} are filled in. One line for a check.
 CHECKS = [
-    Check("sanitizer build", 8,
+    Check("sanitizer build", 12,
           "bash -c 'cmake --preset sanitize -B {build}/sanitize && "
           "ninja -C {build}/sanitize -j {jobs} attn-fuzz attn-compile'"),
     Check("fuzz, sanitized", 10,

@@ -3,9 +3,9 @@
 
 Every pair of head dimensions in steps of 8 from 16 to 256, for each chip and
 element type at three lengths; in steps of 16 for 8-bit types, whose rows have to
-be multiples of 16 bytes; for sm_90a equal ones up to 512 too. A cell fails when something behind the planner refuses
-its plan, when shared memory is not what the plan's sum says, or when ptxas spills
-or warns.
+be multiples of 16 bytes; for sm_90a equal ones up to 512 too. A cell fails when
+something behind the planner refuses its plan, when shared memory is not what the
+plan's sum says, or when ptxas spills or warns.
 
 Each cell is compiled to PTX. Kernels are assembled once whose PTX is equal but
 for names that make no difference to ptxas 13.0:
@@ -31,9 +31,10 @@ What is done stays in the state, a line of JSON each, so that the next call goes
 on there; lines of another attn-compile are done again, but what ptxas said of a
 kernel stays true. At its end each call adds a line that says which cells it was
 asked for and how many of them it left: --from and --count part a sweep among
-machines, and their states put one behind the other are that of the whole. The whole takes about 0.4 s of a core for each cell, 4.5 core
-hours together. The last line is "N cells (A to B of all): N good, N refused by the planner, N
-failed, N left". The exit status is 1 when a cell failed.
+machines, and their states put one behind the other are that of the whole. A cell
+takes about 0.4 s of a core, all of them 4.5 hours. The last line is "N cells (A to
+B of all): N good, N refused by the planner, N failed, N left". The exit status is
+1 when a cell failed.
 """
 
 from __future__ import annotations

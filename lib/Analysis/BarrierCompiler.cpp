@@ -245,8 +245,8 @@ static int64_t evaluate(StringRef text, LaunchAttr launch) {
 
 std::optional<UnsupportedOp> Compiler::readLaunch() {
   gpu::GPUFuncOp kernel = program.kernel;
-  if (auto size = kernel.getKnownClusterSizeAttr())
-    program.cluster = size[0] * size[1] * size[2];
+  if (auto size = kernel.getKnownClusterSize())
+    program.cluster = countLaunched(*size);
   if (auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr))
     for (unsigned dim : {0, 1, 2})
       program.grid[dim] =
@@ -260,8 +260,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
       program.firstWarps.push_back(partitions.getFirstWarp(index));
   } else {
     program.firstWarps.push_back(0);
-    if (auto block = kernel.getKnownBlockSizeAttr())
-      program.warps = block[0] * block[1] * block[2] / 32;
+    if (auto block = kernel.getKnownBlockSize())
+      program.warps = countLaunched(*block) / 32;
     else if (auto warps =
                  kernel->getAttrOfType<DenseI64ArrayAttr>("attn.warps"))
       program.warps = warps[0] * warps[1];

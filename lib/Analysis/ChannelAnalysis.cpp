@@ -405,7 +405,7 @@ static LogicalResult checkChannelUsers(
 LogicalResult ChannelAnalysis::run() {
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
   if (std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize())
-    cluster = llvm::product_of(*size);
+    cluster = countLaunched(*size);
   for (auto op :
        llvm::make_early_inc_range(kernel.getBody().getOps<ChannelCreateOp>()))
     if (failed(addChannel(op)))

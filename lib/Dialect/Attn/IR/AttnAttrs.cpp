@@ -100,6 +100,14 @@ bool attn::isWarpGrid(ArrayRef<int64_t> warps) {
          (llvm::isPowerOf2_64(warps[0]) && llvm::isPowerOf2_64(warps[1]));
 }
 
+int64_t attn::countLaunched(ArrayRef<int32_t> extents) {
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    if (llvm::MulOverflow(count, extent, count))
+      return std::numeric_limits<int64_t>::max();
+  return count;
+}
+
 LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
                                     ArrayRef<int64_t> warps, int64_t copies,
                                     bool columnRuns) {

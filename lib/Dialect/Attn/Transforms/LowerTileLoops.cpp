@@ -61,7 +61,7 @@ public:
   DealtLoop(gpu::GPUFuncOp kernel, TileLoopOp loop)
       : loop(loop), b(loop.getLoc(), loop) {
     if (std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize())
-      cluster = llvm::product_of(*size);
+      cluster = countLaunched(*size);
   }
 
   /// Checks that the loop's partition has the roles that it needs.

@@ -146,6 +146,21 @@ gpu.module @kernels {
 
 // -----
 
+// In 32 bits the product of these extents is 256.
+gpu.module @kernels {
+  gpu.func @block_wraps() kernel attributes {known_block_size = array<i32: 16777217, 256, 1>, nvvm.minctasm = 1 : i32} {
+    // expected-error @below {{expected 'known_block_size' to be the 256 threads of the partitions, got 4294967552}}
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @kernels {
   gpu.func @block_size() kernel attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 1 : i32} {
     // expected-error @below {{expected 'known_block_size' to be the 256 threads of the partitions, got 128}}

@@ -155,6 +155,10 @@ RankedTensorType getPartialSumsType(MLIRContext *context, int64_t rows);
 /// powers of two, or any number of rows and one column.
 bool isWarpGrid(ArrayRef<int64_t> warps);
 
+/// The threads of a block, or the CTAs of a cluster, with these extents as a
+/// kernel states them; INT64_MAX where the product does not fit.
+int64_t countLaunched(ArrayRef<int32_t> extents);
+
 /// The (rows, columns) grid of warps that hold the register tiles where `op`
 /// stands: that of its partition, outside of partitions the kernel's
 /// `attn.warps`. An error at the partition or the kernel that states none.

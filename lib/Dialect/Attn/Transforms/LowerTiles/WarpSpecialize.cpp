@@ -98,13 +98,13 @@ static SmallVector<Block *> dispatch(Location loc, Block *from, Block *behind,
 static LogicalResult checkThreads(WarpSpecializeOp op, gpu::GPUFuncOp kernel) {
   int64_t total = op.getTotalWarps() * 32;
   std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-  if (block && llvm::product_of(*block) == total)
+  if (block && countLaunched(*block) == total)
     return success();
   InFlightDiagnostic diag =
       op.emitOpError("expected 'known_block_size' to be the ")
       << total << " threads of the partitions, got ";
   if (block)
-    diag << llvm::product_of(*block);
+    diag << countLaunched(*block);
   else
     diag << "none";
   return diag;
@@ -269,7 +269,7 @@ template <>
 LogicalResult PartitionLowering::lower(ClusterLeaderOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   std::optional<ArrayRef<int32_t>> size = kernel.func.getKnownClusterSize();
-  if (!size || llvm::product_of(*size) == 1)
+  if (!size || countLaunched(*size) == 1)
     return lowerRegion(op.getBody(), b);
   Value rank = NVVM::ClusterId::create(b, b.getI32Type());
   Value isLeader =
