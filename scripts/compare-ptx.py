@@ -93,7 +93,7 @@ def read_runs(path: pathlib.Path) -> list[str]:
     """The RUN lines of a test, joined."""
     lines, open_line = [], ""
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        if not (found := re.search(r"RUN:\s?(.*)", text)):
+        if not (found := re.search(r"RUN:\s?(?:%if nightly %\{ )?(.*?)(?: %\})?$", text)):
             continue
         open_line += found[1].strip()
         if open_line.endswith("\\"):

@@ -163,8 +163,9 @@ def run_lit(tree: pathlib.Path, number: int, tests: list[str], jobs: int) -> tup
     process = subprocess.Popen(
         [LIT, "-q", f"-j{jobs}", "--max-failures=1", "-o", result,
          *(tree / "build" / test for test in tests)],
-        env={**os.environ, "ATTN_MUTANT": str(number)}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        env={**os.environ, "ATTN_MUTANT": str(number), "ATTN_NIGHTLY": "1"},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
     )  # fmt: skip
     try:
         text, _ = process.communicate(timeout=SECONDS)

@@ -65,6 +65,9 @@ CHECKS = [
     Check("kernels in every order", 1,
           "env ATTN_ORACLE_KERNELS=100000 ATTN_ORACLE_SEED=2 "
           "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=BarrierOracle*"),
+    Check("whole tests of kernels", 12,
+          "bash -c 'source scripts/common.sh && ATTN_NIGHTLY=1 $LLVM_BIN/lit -sv -j {jobs} "
+          "--filter=Integration {build}/test'"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
     Check(
         "lengths and pages",

@@ -4,9 +4,10 @@ Features: `ptxas` (ptxas found), `nvdisasm`, `nvdisasm-in-toolkit` (where the
 programs look before PATH), `gpu` (a CUDA device is visible),
 `mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
 with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
-`triton` (one with Triton too; ATTN_TRITON_PYTHON names it).
+`triton` (one with Triton too; ATTN_TRITON_PYTHON names it), `nightly` (whole
+grids of the slowest tests run, not a sample).
 Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
---verify-roundtrip.
+--verify-roundtrip; ATTN_NIGHTLY=1 gives the feature `nightly`.
 """
 
 import glob
@@ -57,6 +58,9 @@ llvm_config.add_tool_substitutions(
     ["FileCheck", "not", "count", "split-file"], [config.llvm_tools_dir]
 )
 
+
+if os.environ.get("ATTN_NIGHTLY"):
+    config.available_features.add("nightly")
 
 # A stock mlir-opt, for the plugin.
 config.substitutions.append(
