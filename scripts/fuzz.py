@@ -337,10 +337,12 @@ class Fuzzer:
         for name, (passed, seen) in state["accepted"].items():
             if seen:
                 print(f"  {name:10} {seen:>9} inputs, {100 * passed / seen:5.1f} % went through")
-        groups = {"of ours": [], "over a limit of time": [], "upstream": []}
+        groups = {"of ours": [], "over a limit of time or memory": [], "upstream": []}
         for key, end in state["ends"].items():
-            late = ": time" in key
-            kind = "over a limit of time" if late else "of ours" if end["ours"] else "upstream"
+            # The sanitizer kills a process that takes more memory than it may.
+            late = ": time" in key or ": signal 9" in key
+            over = "over a limit of time or memory"
+            kind = over if late else "of ours" if end["ours"] else "upstream"
             groups[kind].append((key, end))
         for title, ends in groups.items():
             print(f"{len(ends)} ends {title}")

@@ -153,6 +153,8 @@ bool Forks::stoodFor(Machine &machine) {
 /// Goes on with a tile of each kind.
 void Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
                        std::deque<State> &states) {
+  if (program.tileNumbers.empty())
+    return;
   std::vector<Machine> runs = {state.machine};
   runs.back().addTile(program.tileNumbers);
   while (!runs.empty()) {

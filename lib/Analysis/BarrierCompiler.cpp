@@ -86,6 +86,13 @@ static bool isHarmless(Operation *op) {
     return llvm::all_of(op->getOperands(), [&](Value value) {
       return !isa<LLVM::LLVMPointerType>(value.getType()) || isGlobal(value);
     });
+  // Such as a modification of scores that reads a table.
+  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() && !isEvent(op))
+    return llvm::all_of(op->getRegions(), [](Region &region) {
+      return llvm::all_of(region.getOps(), [](Operation &nested) {
+        return isHarmless(&nested);
+      });
+    });
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (!effects || op->getNumRegions() != 0)
     return false;
@@ -269,8 +276,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
   }
   if (program.warps < 1 || program.warps > 32)
     return UnsupportedOp{kernel, "the number of its warps is not known"};
-  if (program.cluster > 16)
-    return UnsupportedOp{kernel, "its clusters have more than 16 CTAs"};
+  if (program.cluster < 1 || program.cluster > 16)
+    return UnsupportedOp{kernel, "its clusters do not have 1 to 16 CTAs"};
   if (!kernel.getBody().hasOneBlock())
     return UnsupportedOp{kernel, "it has several blocks"};
   return std::nullopt;

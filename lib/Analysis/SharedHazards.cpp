@@ -574,7 +574,8 @@ HazardFinder::Result HazardFinder::visitWhile(LoopLikeOpInterface op,
     if (failed(hazard) || *hazard)
       return hazard;
     State end = inner;
-    for (Region *region : llvm::drop_begin(op.getLoopRegions())) {
+    SmallVector<Region *> regions = op.getLoopRegions();
+    for (Region *region : llvm::drop_begin(regions)) {
       hazard = run(region->front(), end);
       if (failed(hazard) || *hazard)
         return hazard;

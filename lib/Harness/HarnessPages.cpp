@@ -200,6 +200,11 @@ Error PageMaker::make() {
     return createStringError("tensor \"page_table\": expected rank " +
                              Twine(counts ? 1 : 2) + ", got " +
                              Twine(table->argument.shape.size()));
+  for (const HarnessTensor *tensor : {lengths, counts, table})
+    if (tensor && tensor->argument.dtype != DType::I32)
+      return createStringError("tensor \"" + tensor->argument.name +
+                               "\": expected i32, got " +
+                               stringifyDType(tensor->argument.dtype));
   packedKeys = find("cu_seqlens_k");
   sequences = countSequences();
   pageSize = keys->argument.shape[2];

@@ -47,7 +47,8 @@ static bool isStatic(const ProblemFacts &facts) {
 
 static double computeImbalance(ArrayRef<double> work, int64_t heads,
                                int64_t groupHeads, int64_t ctas) {
-  if (groupHeads == 0)
+  // A group of more heads than there are is one of all.
+  if (groupHeads == 0 || groupHeads > heads)
     groupHeads = heads;
   std::vector<double> load(ctas, 0);
   double total = 0;

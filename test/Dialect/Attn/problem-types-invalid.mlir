@@ -87,6 +87,17 @@ func.func @attention_c3_encoding(
 
 // -----
 
+func.func @attention_c4_backwards(
+    %q: memref<2x8x300x64xf16, strided<[153600, 19200, -64, 1]>>,
+    %k: memref<2x2x200x64xf16>, %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected no negative stride of 'q', got -64}}
+  attn.attention ins(%q, %k, %k : memref<2x8x300x64xf16, strided<[153600, 19200, -64, 1]>>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+  return
+}
+
+// -----
+
 func.func @attention_c4(
     %q: memref<2x8x300x64xf16>,
     %k: memref<2x2x200x64xf16, strided<[51200, 25600, 128, 2]>>,

@@ -94,7 +94,8 @@ bool attn::isAuto(Attribute layout) {
 
 bool attn::isWarpGrid(ArrayRef<int64_t> warps) {
   if (warps.size() != 2 || warps[0] < 1 || warps[1] < 1 ||
-      warps[0] > kMaxWarps || warps[0] * warps[1] > kMaxWarps)
+      warps[0] > kMaxWarps || warps[1] > kMaxWarps ||
+      warps[0] * warps[1] > kMaxWarps)
     return false;
   return warps[1] == 1 ||
          (llvm::isPowerOf2_64(warps[0]) && llvm::isPowerOf2_64(warps[1]));

@@ -36,6 +36,10 @@ static LogicalResult checkMemRef(Operation *op, const OperandRule &rule,
   if (failed(type.getStridesAndOffset(strides, offset)))
     return op->emitOpError("expected '")
            << rule.operand.name << "' to have strides, got " << type;
+  for (int64_t stride : strides)
+    if (!ShapedType::isDynamic(stride) && stride < 0)
+      return op->emitOpError("expected no negative stride of '")
+             << rule.operand.name << "', got " << stride;
   bool isTransposed = rule.mayBeTransposed && strides[strides.size() - 2] == 1;
   if (rule.unitStride && strides.back() != 1 && !isTransposed)
     return op->emitOpError("expected innermost stride 1 for '")

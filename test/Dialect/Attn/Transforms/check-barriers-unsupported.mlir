@@ -81,7 +81,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-warning @below {{cannot be checked: its clusters have more than 16 CTAs}}
+  // expected-warning @below {{cannot be checked: its clusters do not have 1 to 16 CTAs}}
   gpu.func @large() kernel attributes {known_block_size = array<i32: 128, 1, 1>, known_cluster_size = array<i32: 32, 1, 1>} {
     gpu.return
   }

@@ -307,13 +307,13 @@ getColumnKeys(Operation *op, const TileLayout &layout, bool quads) {
     return keys;
   keys.threadStep = 2;
   int64_t half = layout.shape()[1] / 2;
-  for (ArrayRef<int64_t> bases :
-       {ArrayRef<int64_t>(layout.laneBases(1)), ArrayRef(layout.warpBases(1))})
-    for (int64_t basis : bases)
-      if (basis % 2 != 0 || basis >= 8)
-        return op->emitOpError("expected a thread's columns to be neighbours "
-                               "in every 8 for 'quads', got layout ")
-               << layout.str();
+  SmallVector<int64_t> bases(layout.laneBases(1));
+  llvm::append_range(bases, layout.warpBases(1));
+  for (int64_t basis : bases)
+    if (basis % 2 != 0 || basis >= 8)
+      return op->emitOpError("expected a thread's columns to be neighbours "
+                             "in every 8 for 'quads', got layout ")
+             << layout.str();
   for (int64_t &column : keys.registers) {
     int64_t inHalf = column % half;
     column = 2 * (inHalf - inHalf % 2) + 2 * (column / half) + inHalf % 2;
