@@ -120,3 +120,15 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
                                   ? facts.batch
                                   : facts.batch * splits);
 }
+
+llvm::Error attn::checkCTAsFit(int64_t ctasPerSM, const ResourceSum &shared,
+                               const TargetRow &target) {
+  int64_t all = ctasPerSM * (shared.getTotal() + target.sharedBytesReserved);
+  if (all <= target.sharedBytesPerSM)
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "does not fit: {0} CTAs with shared memory {1} and {2} for the system "
+      "take {3}, an SM of {4} has {5}",
+      ctasPerSM, shared.str(), target.sharedBytesReserved, all, target.chip,
+      target.sharedBytesPerSM));
+}

@@ -24,6 +24,10 @@ llvm::Error checkCopied(llvm::StringRef schedule, const ProblemFacts &facts,
 llvm::Error checkCopiedPlan(llvm::StringRef schedule, const ProblemFacts &facts,
                             const CopiedPlan &plan, const TargetRow &target);
 
+/// Whether an SM's shared memory holds so many CTAs of a plan.
+llvm::Error checkCTAsFit(int64_t ctasPerSM, const ResourceSum &shared,
+                         const TargetRow &target);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H

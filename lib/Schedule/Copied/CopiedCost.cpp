@@ -4,6 +4,7 @@
 #include "../Core/AttentionEmitter.h"
 #include "../Problem/BlockCount.h"
 #include "GridTiles.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -77,6 +78,27 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
   estimate.blocks = countBlocks(facts, queries, keys,
                                 std::ceil(blockM / packed), plan.getBlockN()) /
                     double(runs);
+}
+
+int64_t attn::getRegisterLimit(int64_t threads, int64_t ctasPerSM,
+                               const TargetRow &target) {
+  return std::min<int64_t>(
+      target.registersPerThread,
+      llvm::alignDown(target.registersPerSM / (threads * ctasPerSM),
+                      target.registerAllocationUnit));
+}
+
+PlanEstimate attn::estimateResources(const ProblemFacts &facts,
+                                     const CopiedExtents &extents,
+                                     const CopiedPlan &plan, int64_t ctasPerSM,
+                                     const TargetRow &target) {
+  PlanEstimate estimate;
+  estimate.sharedBytes = extents.getSharedBytes(plan);
+  estimate.registers = extents.getRegisters(plan);
+  estimate.ctasPerSM = ctasPerSM;
+  countCopiedTiles(estimate, facts, plan);
+  setCopiedBlockClocks(estimate, facts, extents, plan, target);
+  return estimate;
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,17 @@ double setCopiedBlockClocks(PlanEstimate &estimate, const ProblemFacts &facts,
                             const CopiedExtents &extents,
                             const CopiedPlan &plan, const TargetRow &target);
 
+/// Registers that a thread may have where an SM holds so many CTAs.
+int64_t getRegisterLimit(int64_t threads, int64_t ctasPerSM,
+                         const TargetRow &target);
+
+/// What a plan that states its CTAs an SM takes: sums of resources, tiles, and
+/// a block's clocks on each resource.
+PlanEstimate estimateResources(const ProblemFacts &facts,
+                               const CopiedExtents &extents,
+                               const CopiedPlan &plan, int64_t ctasPerSM,
+                               const TargetRow &target);
+
 /// Sets the tiles of a plan and the blocks of an average one.
 void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                       const CopiedPlan &plan);

@@ -35,20 +35,12 @@ static bool readsDram(const ProblemFacts &facts, const PlanEstimate &estimate,
          (facts.isServed() || estimate.dramBytes > double(target.l2Bytes));
 }
 
-/// Registers that a thread may have where an SM holds a plan's CTAs.
-static int64_t getRegisterLimit(DecodePlanAttr plan, const TargetRow &target) {
-  int64_t threads = plan.getThreads() * plan.getCtasPerSm();
-  return std::min<int64_t>(target.registersPerThread,
-                           llvm::alignDown(target.registersPerSM / threads,
-                                           target.registerAllocationUnit));
-}
-
 bool DecodeSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
   auto plan = cast<DecodePlanAttr>(planAttr);
   return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
-         getRegisterLimit(plan, target);
+         getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
 
 PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
@@ -57,13 +49,8 @@ PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
   auto plan = cast<DecodePlanAttr>(planAttr);
   CopiedPlan copied(plan);
   CopiedExtents extents(facts, copied);
-  PlanEstimate estimate;
-  estimate.sharedBytes = extents.getSharedBytes(copied);
-  estimate.registers = extents.getRegisters(copied);
-  estimate.ctasPerSM = plan.getCtasPerSm();
-
-  countCopiedTiles(estimate, facts, copied);
-  setCopiedBlockClocks(estimate, facts, extents, copied, target);
+  PlanEstimate estimate =
+      estimateResources(facts, extents, copied, plan.getCtasPerSm(), target);
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});
   double ctas = plan.getCtasPerSm(), teams = plan.getWarps();

@@ -73,15 +73,7 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
   ResourceSum shared = CopiedExtents(facts, plan).getSharedBytes(plan);
-  int64_t all =
-      plan.getCtasPerSm() * (shared.getTotal() + target.sharedBytesReserved);
-  if (all > target.sharedBytesPerSM)
-    return llvm::createStringError(llvm::formatv(
-        "does not fit: {0} CTAs with shared memory {1} and {2} for the system "
-        "take {3}, an SM of {4} has {5}",
-        plan.getCtasPerSm(), shared.str(), target.sharedBytesReserved, all,
-        target.chip, target.sharedBytesPerSM));
-  return llvm::Error::success();
+  return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }
 
 KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,

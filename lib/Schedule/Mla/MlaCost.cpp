@@ -8,7 +8,6 @@
 
 #include "../Copied/CopiedCost.h"
 #include "Mla.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -54,20 +53,12 @@ static double setWgmmaClocks(PlanEstimate &estimate,
   return std::max(scores, operands) + results;
 }
 
-/// Registers that a thread may have where an SM holds a plan's CTAs.
-static int64_t getRegisterLimit(MlaPlanAttr plan, const TargetRow &target) {
-  int64_t threads = plan.getThreads() * plan.getCtasPerSm();
-  return std::min<int64_t>(target.registersPerThread,
-                           llvm::alignDown(target.registersPerSM / threads,
-                                           target.registerAllocationUnit));
-}
-
 bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
   return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
-         getRegisterLimit(plan, target);
+         getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
 
 PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
@@ -76,13 +67,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
   auto plan = cast<MlaPlanAttr>(planAttr);
   CopiedPlan copied(plan);
   CopiedExtents extents(facts, copied);
-  PlanEstimate estimate;
-  estimate.sharedBytes = extents.getSharedBytes(copied);
-  estimate.registers = extents.getRegisters(copied);
-  estimate.ctasPerSM = plan.getCtasPerSm();
-
-  countCopiedTiles(estimate, facts, copied);
-  setCopiedBlockClocks(estimate, facts, extents, copied, target);
+  PlanEstimate estimate =
+      estimateResources(facts, extents, copied, plan.getCtasPerSm(), target);
   // The k-steps of a product add to one accumulator after the other.
   double chain = kProductLatency * extents.keyColumns / 16.0;
   double products =

@@ -162,15 +162,7 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
                       getAlternatives(facts, plan, target)));
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
-  int64_t all =
-      plan.getCtasPerSm() * (shared.getTotal() + target.sharedBytesReserved);
-  if (all > target.sharedBytesPerSM)
-    return llvm::createStringError(llvm::formatv(
-        "does not fit: {0} CTAs with shared memory {1} and {2} for the system "
-        "take {3}, an SM of {4} has {5}",
-        plan.getCtasPerSm(), shared.str(), target.sharedBytesReserved, all,
-        target.chip, target.sharedBytesPerSM));
-  return llvm::Error::success();
+  return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }
 
 KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
