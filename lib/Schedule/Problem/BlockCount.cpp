@@ -69,6 +69,9 @@ double attn::countWindowEnds(const ProblemFacts &facts, double queries,
 
 double attn::countBlocks(const ProblemFacts &facts, double queries, double keys,
                          double blockM, double blockN) {
+  // Nobody has a tile.
+  if (queries < 1 || blockM < 1)
+    return 1;
   if (facts.mask.hasLeft())
     return std::max(1.0, countWindow(facts, queries, keys, blockM, blockN).all);
   double share = keptShare(facts, queries, keys, blockM, blockN);
