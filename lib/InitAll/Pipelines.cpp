@@ -51,6 +51,7 @@ void attn::addBarrierPasses(OpPassManager &pm,
   add(createAttnVerifyArchPass());
   add(createAttnLowerTileLoopsPass());
   add(createAttnExpandPipelinePass());
+  add(createAttnFuseRowMaximaPass());
   AttnSelectEpiloguePassOptions epilogue;
   epilogue.kind = options.epilogue;
   add(createAttnSelectEpiloguePass(epilogue));

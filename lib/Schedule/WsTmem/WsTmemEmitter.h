@@ -163,6 +163,8 @@ private:
   /// behind.
   std::pair<Value, SmallVector<Value>> emitTileResults(int64_t number,
                                                        ValueRange cursors);
+  /// Stages the results of a tile in two halves of their columns.
+  void emitHalves(int64_t number, RunningState state, Value lseView);
 
   WsTmemPlanAttr plan;
   Ring q, k, v;

@@ -60,6 +60,14 @@ static bool fitsBeside(const ProblemFacts &facts, int64_t blockN) {
          kTmemColumns;
 }
 
+/// True if half of a row of results is aligned as the whole is staged.
+static bool canHalve(const ProblemFacts &facts) {
+  constexpr int64_t vectorBits = 128;
+  return facts.valueDim * facts.outType.getIntOrFloatBitWidth() %
+             (2 * vectorBits) ==
+         0;
+}
+
 int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
   if (!plan.getPParts())
     return 0;
@@ -99,7 +107,8 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
     ++handed;
   sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
   if (plan.getEpilogue() == EpilogueKind::Staged)
-    sum.add("o", getResultBytes(facts, kTmemRows), kTmemTiles);
+    sum.add("o", getResultBytes(facts, kTmemRows) / (plan.getOHalves() ? 2 : 1),
+            kTmemTiles);
   return sum;
 }
 
@@ -109,12 +118,11 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   std::vector<PlanAttrInterface> plans;
-  auto add = [&](WsTmemPlanAttr::Parameters p) {
-    // Results take no memory that K and V need.
-    int64_t least = p.epilogue == EpilogueKind::Staged ? 3 : 2;
+  // Adds the plan with the most slots, at least `least`; how many these are.
+  auto add = [&](WsTmemPlanAttr::Parameters p, int64_t least) -> int64_t {
     for (int64_t stages : {6, 4, 3, 2}) {
       if (stages < least)
-        return;
+        return 0;
       p.kvStages = stages;
       auto plan = WsTmemPlanAttr::get(context, p);
       bool fits = getTmemSharedBytes(facts, plan).getTotal() <=
@@ -122,28 +130,35 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
       if (fits || stages == 2)
         plans.push_back(plan);
       if (fits)
-        return;
+        return stages;
     }
+    return 0;
   };
   for (int64_t blockN : {128, 64})
     for (SoftmaxPolicy softmax :
-         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
-      for (EpilogueKind epilogue :
-           {EpilogueKind::Staged, EpilogueKind::Direct}) {
-        WsTmemPlanAttr::Parameters p;
-        p.blockN = blockN;
-        p.softmax = softmax;
-        p.pBeside = fitsBeside(facts, blockN);
-        p.polynomial = choosePolynomial(target, p.pBeside);
-        p.pParts = true;
-        p.ownBlocks = masked;
-        p.epilogue = epilogue;
-        p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-        if (masked)
-          p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
-                                          blockN, target.getClusteredSMs(1));
-        add(p);
-      }
+         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact}) {
+      WsTmemPlanAttr::Parameters p;
+      p.blockN = blockN;
+      p.softmax = softmax;
+      p.pBeside = fitsBeside(facts, blockN);
+      p.polynomial = choosePolynomial(target, p.pBeside);
+      p.pParts = true;
+      p.ownBlocks = masked;
+      p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+      if (masked)
+        p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
+                                        blockN, target.getClusteredSMs(1));
+      // Results take no memory that K and V need, and half of it where that
+      // gives these a slot.
+      p.epilogue = EpilogueKind::Staged;
+      int64_t slots = add(p, /*least=*/3);
+      p.oHalves = true;
+      if (canHalve(facts) && slots != 0)
+        add(p, slots + 1);
+      p.oHalves = false;
+      p.epilogue = EpilogueKind::Direct;
+      add(p, /*least=*/2);
+    }
   return plans;
 }
 
@@ -179,6 +194,13 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
                       "or 'staged'",
                       stringifyEpilogueKind(plan.getEpilogue())));
+  if (plan.getOHalves() && !canHalve(facts))
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("o_halves with results of {0} bytes a row, expected a "
+                      "multiple of 32",
+                      facts.valueDim * facts.outType.getIntOrFloatBitWidth() /
+                          8));
   if (plan.getPBeside() && !fitsBeside(facts, plan.getBlockN()))
     return makeUnsupported(
         getName(),

@@ -49,6 +49,18 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
   RankedTensorType rows = f32Tile({kTmemRows});
   Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
                                         splat(rows, 1));
+  // Nothing is there before the first block.
+  auto emitSome = [&]() -> Value {
+    Value lastKey = arith::MulIOp::create(
+        b, arith::SubIOp::create(b, bounds.end, context.i32(1)),
+        context.i32(plan.getBlockN()));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, key, lastKey);
+  };
+  // A path with a vote of its own takes that into it; the softmax's takes the
+  // path in.
+  if (tile.handed)
+    changed = arith::AndIOp::create(
+        b, changed, tensor::SplatOp::create(b, emitSome(), changed.getType()));
   auto path = RareOp::create(b, TypeRange(), changed, ValueRange(),
                              /*each_warpgroup=*/false,
                              /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
@@ -56,13 +68,10 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
   b.createBlock(&path.getBody());
   auto end = YieldOp::create(b, ValueRange());
   b.setInsertionPoint(end);
-  // Nothing is there before the first block.
-  Value lastKey = arith::MulIOp::create(
-      b, arith::SubIOp::create(b, bounds.end, context.i32(1)),
-      context.i32(plan.getBlockN()));
-  Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, key, lastKey);
-  auto branch = scf::IfOp::create(b, some, /*withElseRegion=*/false);
-  b.setInsertionPointToStart(branch.thenBlock());
+  if (!tile.handed) {
+    auto branch = scf::IfOp::create(b, emitSome(), /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
   int64_t columns = facts.valueDim;
   for (int64_t first = 0; first < columns; first += kRescaledColumns) {
     int64_t count = std::min(kRescaledColumns, columns - first);
@@ -277,13 +286,38 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
     return failure();
   at = emitSkips(number, walk.skippedInFront, loop.getResults().drop_front(2));
   auto [results, next] = emitTileResults(number, at);
-  Value oView = emitResultView("o"), lseView;
+  Value oView, lseView;
+  if (!plan.getOHalves())
+    oView = emitResultView("o");
   if (facts.lse)
     lseView = emitResultView("lse");
   RunningState state(loop.getResult(0), loop.getResult(1), results);
-  emitResults(emitFinalState(state), oView, lseView, /*scratch=*/Value(),
-              plan.getEpilogue());
+  state = emitFinalState(state);
+  if (plan.getOHalves())
+    emitHalves(number, state, lseView);
+  else
+    emitResults(state, oView, lseView, /*scratch=*/Value(), plan.getEpilogue());
   return next;
+}
+
+void WsTmemEmitter::emitHalves(int64_t number, RunningState state,
+                               Value lseView) {
+  Value o = emitQuotient(state.o, emitInverse(state.l));
+  if (lseView)
+    emitLSE(state.m, state.l, lseView);
+  int64_t columns = facts.valueDim / 2;
+  Value staging =
+      alloc(("o" + llvm::Twine(number)).str(),
+            BufferType::get(b.getContext(), {kTmemRows, columns}, facts.outType,
+                            AutoLayoutAttr::get(b.getContext()),
+                            MemorySpace::Shared));
+  for (int64_t first : {int64_t(0), columns}) {
+    Value half = SliceOp::create(
+        b, tileType({kTmemRows, columns}, facts.outType), o, first);
+    StoreResultOp::create(b, half, emitResultView("o", first, columns), row,
+                          staging, /*map=*/Value(),
+                          /*coordinates=*/ValueRange(), EpilogueKind::Staged);
+  }
 }
 
 LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {

@@ -269,6 +269,11 @@ func.func private @tmem_group() attributes {p = #attn.ws_tmem<group_heads = -2>}
 
 // -----
 
+// expected-error @below {{expected the epilogue 'staged' with o_halves, got 'auto'}}
+func.func private @tmem_halves() attributes {p = #attn.ws_tmem<o_halves = true>}
+
+// -----
+
 // expected-error @below {{expected block_n to be a multiple of 16 up to 256, got 8}}
 func.func private @columns_keys() attributes {p = #attn.ws_columns<block_n = 8>}
 

@@ -18,6 +18,15 @@ func.func @largest_of_repeated(%m: !m) -> !m {
   return %r : !m
 }
 
+// CHECK-LABEL: func.func @maximum_of_repeated(
+// CHECK-SAME: %[[M:.*]]: tensor
+// CHECK-NEXT: return %[[M]]
+func.func @maximum_of_repeated(%m: !m) -> !m {
+  %s = attn.broadcast %m : !m -> !s
+  %r = attn.reduce maximum %s : !s -> !m
+  return %r : !m
+}
+
 // A sum of repeated values is none of them, and parts of rows are no rows.
 // CHECK-LABEL: func.func @other_reductions(
 // CHECK: attn.reduce add

@@ -15,6 +15,8 @@
 func.func @rows(%s: !s) {
   // CHECK: %[[M:.*]] = attn.reduce max %[[S]] : tensor<64x32xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
   %m = attn.reduce max %s : !s -> !m
+  // CHECK: attn.reduce maximum %[[S]] : tensor<64x32xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
+  %n = attn.reduce maximum %s : !s -> !m
   // CHECK: %[[L:.*]] = attn.reduce add %[[S]] partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
   %l = attn.reduce add %s partial : !s -> !l
   // CHECK: %[[B:.*]] = attn.broadcast %[[M]] : tensor<64xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>

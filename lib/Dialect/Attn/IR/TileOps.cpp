@@ -44,7 +44,7 @@ static Attribute resize(DenseElementsAttr splat, Type type) {
 
 OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   auto broadcast = getSource().getDefiningOp<BroadcastOp>();
-  if (getKind() == ReduceKind::Max && !getPartial() && broadcast &&
+  if (getKind() != ReduceKind::Add && !getPartial() && broadcast &&
       broadcast.getSource().getType() == getType())
     return broadcast.getSource();
   auto constant = dyn_cast_if_present<SplatElementsAttr>(adaptor.getSource());

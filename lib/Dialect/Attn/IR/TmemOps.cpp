@@ -233,7 +233,7 @@ LogicalResult TmemLoadOp::verify() {
     return success();
   auto layout = dyn_cast<TmemRegsLayoutAttr>(type.getLayout());
   int64_t columns = type.getShape()[1];
-  if (*getReduce() != ReduceKind::Max || !type.getElementType().isF32() ||
+  if (*getReduce() == ReduceKind::Add || !type.getElementType().isF32() ||
       !layout || layout.getShape() != TmemShape::S32x32b || columns < 2 ||
       columns > 128 || !llvm::isPowerOf2_64(columns))
     return emitOpError("expected the maximum of f32 in shape_32x32b over a "

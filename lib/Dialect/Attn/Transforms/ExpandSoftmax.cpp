@@ -29,6 +29,10 @@
 // With `rescore` of attn.kv_loop a lost bet is corrected instead of computed
 // anew, so that scores and probabilities have the same registers.
 //
+// Powers by a polynomial make a number of NaN where that costs less. So m' of
+// rows with NaN or +inf among their scores is NaN, and with it all their other
+// powers.
+//
 // Where l and o are the zeros that a loop starts from, exact and threshold have
 // nothing to rescale: no factor, no vote.
 //
@@ -42,9 +46,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExpandSoftmax.h"
+#include "SoftmaxUses.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -58,77 +62,6 @@ static bool isAwaited(Value tile) {
   return static_cast<bool>(tile.getDefiningOp<ProductWaitOpInterface>());
 }
 
-/// True for `path` if what stands between the step and it, and what it reads,
-/// lets it go where the step is.
-static bool canMoveUp(RareOp path, OnlineSoftmaxOp op) {
-  if (path->getBlock() != op->getBlock() || path->getNumResults() != 0)
-    return false;
-  for (Operation *between = op->getNextNode(); between != path;
-       between = between->getNextNode())
-    if (!isMemoryEffectFree(between))
-      return false;
-  WalkResult walk = path.getBody().walk([&](Operation *nested) {
-    for (Value operand : nested->getOperands()) {
-      Operation *def = operand.getDefiningOp();
-      if (def && def != op && def->getBlock() == op->getBlock() &&
-          op->isBeforeInBlock(def))
-        return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return !walk.wasInterrupted();
-}
-
-/// The path on which whoever keeps the accumulator elsewhere rescales it: where
-/// some factor is not 1. Null if there is none that the step can take over.
-static RareOp findRescale(OnlineSoftmaxOp op) {
-  Value factor = op.getFactor();
-  if (!factor)
-    return {};
-  for (Operation *user : factor.getUsers()) {
-    auto compare = dyn_cast<arith::CmpFOp>(user);
-    if (!compare || !compare->hasOneUse() ||
-        compare.getPredicate() != arith::CmpFPredicate::UNE ||
-        !matchPattern(compare.getRhs(), m_OneFloat()))
-      continue;
-    auto path = dyn_cast<RareOp>(*compare->user_begin());
-    if (path && canMoveUp(path, op))
-      return path;
-  }
-  return {};
-}
-
-/// The slices that are all uses of p, narrowed or not, in their order, if they
-/// are its columns once each; else none.
-static SmallVector<SliceOp> findSlices(OnlineSoftmaxOp op) {
-  Value p = op.getP();
-  if (p.hasOneUse())
-    if (auto narrowing = dyn_cast<arith::TruncFOp>(*p.user_begin()))
-      p = narrowing.getResult();
-  SmallVector<SliceOp> slices;
-  int64_t columns = 0;
-  for (Operation *user : p.getUsers()) {
-    auto slice = dyn_cast<SliceOp>(user);
-    if (!slice || slice->getBlock() != op->getBlock())
-      return {};
-    slices.push_back(slice);
-    columns += slice.getType().getShape()[1];
-  }
-  llvm::sort(slices,
-             [](SliceOp a, SliceOp b) { return a->isBeforeInBlock(b); });
-  llvm::SmallSet<int64_t, 4> starts;
-  for (SliceOp slice : slices)
-    starts.insert(slice.getColumn());
-  bool isCover = starts.size() == slices.size() &&
-                 columns == cast<RankedTensorType>(p.getType()).getShape()[1] &&
-                 llvm::all_of(slices, [&](SliceOp slice) {
-                   int64_t end =
-                       slice.getColumn() + slice.getType().getShape()[1];
-                   return end == columns || starts.contains(end);
-                 });
-  return isCover ? slices : SmallVector<SliceOp>();
-}
-
 namespace {
 
 /// Emits the pieces of one step.
@@ -139,20 +72,43 @@ public:
         row(typeOf(op.getM())), partial(typeOf(op.getL())), o(op.getO()),
         rescale(findRescale(op)), slices(findSlices(op)) {}
 
-  /// m' of the exact step.
+  /// m' of the exact step, but for infinite ones.
   Value grownMaximum() { return grownMaximum(op.getS()); }
 
   Value grownMaximum(Value scores) {
     Value scaled =
-        maximumOf(ReduceOp::create(builder, loc, row, ReduceKind::Max, scores));
-    Value maximum = arith::MaxNumFOp::create(builder, loc, op.getM(), scaled);
+        maximumOf(ReduceOp::create(builder, loc, row, maximumKind(), scores));
+    Value maximum = larger(op.getM(), scaled);
     if (op.getFinite())
       return maximum;
     APFloat lowest =
         APFloat::getLargest(APFloat::IEEEsingle(), /*Negative=*/true);
-    Value bound = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(row, lowest));
-    return arith::MaxNumFOp::create(builder, loc, maximum, bound);
+    return larger(maximum, constant(row, lowest));
+  }
+
+  /// A maximum as it is kept: NaN in place of +inf where m passes NaN on.
+  Value kept(Value maximum) {
+    if (!passesNaN())
+      return maximum;
+    // inf * 0 is NaN.
+    return math::FmaOp::create(builder, loc, maximum,
+                               constant(row, APFloat(0.0f)), maximum);
+  }
+
+  /// True if m is to be NaN where a score is.
+  bool passesNaN() {
+    return op.getPolynomial() != 0 &&
+           op.getPolicy() != SoftmaxPolicy::Optimistic;
+  }
+
+  ReduceKind maximumKind() {
+    return passesNaN() ? ReduceKind::Maximum : ReduceKind::Max;
+  }
+
+  Value larger(Value a, Value b) {
+    if (passesNaN())
+      return arith::MaximumFOp::create(builder, loc, a, b);
+    return arith::MaxNumFOp::create(builder, loc, a, b);
   }
 
   /// m of the largest scores.
@@ -177,8 +133,9 @@ public:
     Value tileOffset = BroadcastOp::create(builder, loc, type, offset);
     Value exponent =
         math::FmaOp::create(builder, loc, scores, tileScale, tileOffset);
-    // Where the standing maximum is used, what reaches 2^128 is computed anew:
-    // by lagged for its maximum, by optimistic for sums that have to show it.
+    // Where the standing maximum is used, what reaches 2^128 or is NaN is
+    // computed anew: by lagged for its maximum, by optimistic for sums that
+    // have to show it.
     bool bounded = op.getPolicy() != SoftmaxPolicy::Optimistic;
     uint64_t polynomial = op.getPolynomial();
     return Exp2Op::create(builder, loc, exponent, polynomial,
@@ -279,7 +236,7 @@ public:
 
   /// All of the exact step: p, m', l', o'.
   SmallVector<Value, 4> exact() {
-    Value maximum = grownMaximum();
+    Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
     Value change = factor(maximum);
     Value l = rescaledSums(change, partialSums(p));
@@ -292,7 +249,7 @@ public:
     rescale = {};
     if (!hasSlices())
       return exact();
-    Value maximum = grownMaximum(), change = factor(maximum);
+    Value maximum = kept(grownMaximum()), change = factor(maximum);
     Value l = emitSlices(0, maximum, rescaledSums(change, Value()));
     return {Value(), maximum, l, change};
   }
@@ -309,25 +266,25 @@ public:
 
   /// The exact step where nothing is there to rescale.
   SmallVector<Value, 4> first() {
-    Value maximum = grownMaximum();
+    Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
     return {p, maximum, partialSums(p), unchangedOutput()};
   }
 
   SmallVector<Value, 4> threshold() {
     Value maximum = grownMaximum();
-    ValueRange kept = rare(
+    ValueRange state = rare(
         hasGrown(maximum, op.getM()), {op.getM(), op.getL(), unchangedOutput()},
         /*eachWarpgroup=*/false, [&]() {
-          Value change = factor(maximum);
-          return SmallVector<Value, 4>{maximum, rescaledSums(change, Value()),
+          Value grown = kept(maximum), change = factor(grown);
+          return SmallVector<Value, 4>{grown, rescaledSums(change, Value()),
                                        rescaledElsewhere(change)};
         });
     if (hasSlices())
-      return {Value(), kept[0], emitSlices(0, kept[0], kept[1]), kept[2]};
-    Value p = probabilities(kept[0]);
-    Value l = arith::AddFOp::create(builder, loc, kept[1], partialSums(p));
-    return {p, kept[0], l, kept[2]};
+      return {Value(), state[0], emitSlices(0, state[0], state[1]), state[2]};
+    Value p = probabilities(state[0]);
+    Value l = arith::AddFOp::create(builder, loc, state[1], partialSums(p));
+    return {p, state[0], l, state[2]};
   }
 
   /// The same where the accumulator is awaited: it is touched behind the
@@ -335,24 +292,24 @@ public:
   /// at its own part of a row, so that what the threads exchange is needed on
   /// the rare path only. With mma.sync that took ptxas 13.0 16 bytes of spills.
   SmallVector<Value, 4> thresholdAwaited() {
-    Value largest = ReduceOp::create(builder, loc, partial, ReduceKind::Max,
+    Value largest = ReduceOp::create(builder, loc, partial, maximumKind(),
                                      op.getS(), /*partial=*/true);
     Value grown =
         hasGrown(maximumOf(largest),
                  BroadcastOp::create(builder, loc, partial, op.getM()));
     Value maximum = rare(grown, {op.getM()}, /*eachWarpgroup=*/false, [&]() {
-                      return SmallVector<Value, 4>{grownMaximum(largest)};
+                      return SmallVector<Value, 4>{kept(grownMaximum(largest))};
                     }).front();
     Value p = probabilities(maximum);
     Value sums = partialSums(p);
-    ValueRange kept =
+    ValueRange sumsAndOutput =
         rare(grown, {op.getL(), o}, /*eachWarpgroup=*/false, [&]() {
           Value change = factor(maximum);
           return SmallVector<Value, 4>{rescaledSums(change, Value()),
                                        rescaledOutput(change)};
         });
-    Value l = arith::AddFOp::create(builder, loc, kept[0], sums);
-    return {p, maximum, l, kept[1]};
+    Value l = arith::AddFOp::create(builder, loc, sumsAndOutput[0], sums);
+    return {p, maximum, l, sumsAndOutput[1]};
   }
 
   /// With `wait`, the accumulator stays in flight unless the rare path waits.
@@ -363,9 +320,9 @@ public:
                                         sums, constant(partial, op.getLimit()));
     Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
     Operation *narrowing = findNarrowing(wait);
-    Value kept = wait ? wait.getAwaited()[0] : unchangedOutput();
-    ValueRange results =
-        rare(large, {narrowed(p, narrowing), op.getM(), l, kept}, wait, [&]() {
+    Value output = wait ? wait.getAwaited()[0] : unchangedOutput();
+    ValueRange results = rare(
+        large, {narrowed(p, narrowing), op.getM(), l, output}, wait, [&]() {
           if (wait)
             o = builder.clone(*wait)->getResult(0);
           SmallVector<Value, 4> step = exact();
@@ -381,7 +338,7 @@ public:
   SmallVector<Value, 4> lagged() {
     Value p = probabilities(op.getM());
     Value sums = partialSums(p);
-    Value largest = ReduceOp::create(builder, loc, partial, ReduceKind::Max,
+    Value largest = ReduceOp::create(builder, loc, partial, maximumKind(),
                                      op.getS(), /*partial=*/true);
     Value grown =
         hasGrown(maximumOf(largest),
@@ -403,22 +360,22 @@ public:
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
     Value l = arith::AddFOp::create(builder, loc, op.getL(), partialSums(wide));
-    Value largest = ReduceOp::create(builder, loc, partial, ReduceKind::Max,
+    Value largest = ReduceOp::create(builder, loc, partial, maximumKind(),
                                      op.getS(), /*partial=*/true);
     Value grown =
         hasGrown(maximumOf(largest),
                  BroadcastOp::create(builder, loc, partial, op.getM()));
-    ValueRange kept =
+    ValueRange state =
         rare(grown, {p, op.getM(), l, unchangedOutput()},
              /*eachWarpgroup=*/false, [&]() {
-               Value maximum = grownMaximum(), change = factor(maximum);
+               Value maximum = kept(grownMaximum()), change = factor(maximum);
                auto [p, wide] = sliceOf(first, maximum);
                return SmallVector<Value, 4>{
                    p, maximum, rescaledSums(change, partialSums(wide)),
                    rescaledElsewhere(change)};
              });
-    first.getResult().replaceAllUsesWith(kept[0]);
-    return {Value(), kept[1], emitSlices(1, kept[1], kept[2]), kept[3]};
+    first.getResult().replaceAllUsesWith(state[0]);
+    return {Value(), state[1], emitSlices(1, state[1], state[2]), state[3]};
   }
 
   /// The bet where scores do not outlive the probabilities. If it is lost, m'

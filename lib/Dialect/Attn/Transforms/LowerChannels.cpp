@@ -193,6 +193,12 @@ void ChannelRewriter::rewriteAdvance(ChannelUserOpInterface op) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   };
+  if (depth == 1) {
+    Value next = arith::XOrIOp::create(b, op.getUsedHandle()->get(),
+                                       constant(kParityBit));
+    op.getMadeHandle().replaceAllUsesWith(next);
+    return;
+  }
   // Past the last slot the slot's bits are those of the depth.
   Value next = arith::AddIOp::create(b, op.getUsedHandle()->get(), constant(1));
   Value slot = arith::AndIOp::create(b, next, constant(kSlotMask));

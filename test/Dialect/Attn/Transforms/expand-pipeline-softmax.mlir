@@ -165,11 +165,17 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @lagged
   // CHECK: %[[P:.*]] = attn.exp2 %{{.*}} {bounded, polynomial = 2 : i64} : tensor<64x32xf32
   // CHECK: %[[SUMS:.*]] = attn.reduce add %[[P]] partial
-  // CHECK: %[[MAX:.*]] = attn.reduce max %{{.*}} partial
+  // CHECK: %[[MAX:.*]] = attn.reduce maximum %{{.*}} partial
   // CHECK: %[[GROWN:.*]] = arith.cmpf ugt
   // CHECK: %[[L:.*]] = arith.addf %{{.*}}, %[[SUMS]]
   // CHECK: attn.rare any %[[GROWN]] default(%[[P]], %{{.*}}, %[[L]], %{{.*}} :
-  // CHECK: attn.reduce max
+  // A polynomial does not pass NaN on, so the maximum does, and is NaN where it
+  // would be infinite.
+  // CHECK: attn.reduce maximum
+  // CHECK: arith.maximumf
+  // CHECK: %[[LARGEST:.*]] = arith.maximumf
+  // CHECK: %[[KEPT:.*]] = math.fma %[[LARGEST]], %{{.*}}, %[[LARGEST]]
+  // CHECK: arith.negf %[[KEPT]]
   // CHECK: attn.exp2 %{{.*}} {bounded, polynomial = 2 : i64}
   // CHECK: attn.yield
   gpu.func @lagged(%x: f32, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {

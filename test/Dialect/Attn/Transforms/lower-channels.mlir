@@ -60,6 +60,44 @@ gpu.module @kernels {
 
 // -----
 
+// The only slot of a channel comes again with the other parity.
+
+// CHECK-LABEL: gpu.func @one_slot
+// CHECK:         partition "consumer"
+// CHECK:           %[[FLIP:.*]] = arith.constant 65536 : i32
+// CHECK:           scf.for {{.*}} iter_args(%[[CUR:.*]] = %{{.*}}) -> (i32)
+// CHECK:             %[[NEXT:.*]] = arith.xori %[[CUR]], %[[FLIP]]
+// CHECK-NEXT:        scf.yield %[[NEXT]]
+gpu.module @kernels {
+  gpu.func @one_slot(%n: i32) kernel {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %ch = attn.channel.create {name = "c", roles = [#attn.role<"producer", arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "consumer" warps 8 tiles [8, 1] registers 96 {
+      %first = attn.cursor.start %ch as "consumer" : !attn.channel<1>
+      %last = scf.for %i = %zero to %n step %one iter_args(%c = %first) -> !attn.cursor : i32 {
+        %index, %token = attn.channel.acquire %ch[%c] as "consumer" : !attn.channel<1>
+        attn.channel.release %ch, %token as "consumer" : !attn.channel<1>
+        %next = attn.cursor.advance %c on %ch : !attn.channel<1>
+        scf.yield %next : !attn.cursor
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      %first = attn.cursor.start %ch as "producer" : !attn.channel<1>
+      %last = scf.for %i = %zero to %n step %one iter_args(%c = %first) -> !attn.cursor : i32 {
+        %index, %token = attn.channel.acquire %ch[%c] as "producer" : !attn.channel<1>
+        attn.channel.release %ch, %token as "producer" : !attn.channel<1>
+        %next = attn.cursor.advance %c on %ch : !attn.channel<1>
+        scf.yield %next : !attn.cursor
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // A cycle of three roles: each waits for the one before it. A slot of depth 1 is
 // always slot 0. One thread that releases arrives once. All roles but the first
 // start with parity 0.

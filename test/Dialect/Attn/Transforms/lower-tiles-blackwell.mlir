@@ -27,7 +27,8 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // CHECK: arith.minimumf
   // CHECK: llvm.inline_asm "add.rm.ftz.f32x2 $0, $1, $2;", "=l,l,l"
   // CHECK-COUNT-3: math.fma {{.*}} : vector<2xf32>
-  // CHECK: arith.shli
+  // CHECK: llvm.inline_asm "mov.b64 {$0, $1}, $2;", "=r,=r,l"
+  // CHECK-COUNT-2: arith.shli
   // CHECK: arith.mulf {{.*}} : vector<2xf32>
   // CHECK-NOT: ex2.approx.ftz.f32
   gpu.func @powers(%x: f32, %p: !llvm.ptr<1>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
@@ -41,10 +42,16 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
     gpu.return
   }
 
-  // Exponents below 128 are held from below alone.
+  // Exponents below 128 are held from below alone, and no power is NaN: what is
+  // shifted goes to the polynomial's own bits.
   // CHECK-LABEL: gpu.func @bounded
   // CHECK: arith.maximumf
   // CHECK-NOT: arith.minimumf
+  // CHECK: %[[F:.*]] = math.fma {{.*}} %cst_{{[0-9]+}} : vector<2xf32>
+  // CHECK-NOT: arith.mulf
+  // CHECK: %[[SHIFTED:.*]] = arith.shli
+  // CHECK: arith.addi %[[SHIFTED]]
+  // CHECK-NOT: arith.mulf
   // CHECK: gpu.return
   gpu.func @bounded(%x: f32, %p: !llvm.ptr<1>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %zero = arith.constant 0 : i32

@@ -174,4 +174,16 @@ gpu.module @kernels [#attn.target<chip = "sm_103a">] {
     %t, %r = attn.tmem.wait %f, %m : !attn.inflight<128x64xf32, #regs>, !attn.inflight<128xf32, #rows> -> tensor<128x64xf32, #regs>, tensor<128xf32, #rows>
     gpu.return
   }
+
+  // NaN of a row that has one.
+  // CHECK-LABEL: gpu.func @nan
+  // CHECK: "tcgen05.ld.red.sync.aligned.32x32b.x64.max.NaN.f32 {$0, $1, {{.*}}, $63}, $64, [$65];"
+  gpu.func @nan() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %slot = attn.alloc {offset = 0 : i64} : !slot
+    %base = attn.tmem.reserve %slot {columns = 64} : !slot
+    %s = attn.tmem_alloc {column = 0 : i64} : !s
+    %f, %m = attn.tmem.load %s {reduce = #attn<reduce_kind maximum>} : !s -> !attn.inflight<128x64xf32, #regs>, !attn.inflight<128xf32, #rows>
+    %t, %r = attn.tmem.wait %f, %m : !attn.inflight<128x64xf32, #regs>, !attn.inflight<128xf32, #rows> -> tensor<128x64xf32, #regs>, tensor<128xf32, #rows>
+    gpu.return
+  }
 }

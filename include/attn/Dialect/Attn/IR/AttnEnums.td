@@ -55,7 +55,8 @@ def Attn_FirstBlock : Attn_I32Enum<"FirstBlock",
 
 def Attn_ReduceKind : Attn_I32Enum<"ReduceKind", "the operator of a reduction", [
   I32EnumAttrCase<"Add", 0, "add">,
-  I32EnumAttrCase<"Max", 1, "max">]>;
+  I32EnumAttrCase<"Max", 1, "max">,
+  I32EnumAttrCase<"Maximum", 2, "maximum">]>;
 
 def Attn_KVPhase : Attn_I32Enum<"KVPhase",
     "a stretch of the loop over key blocks, told apart by the masks it needs", [

@@ -144,7 +144,10 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
     Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
-      "How results leave the kernel">:$epilogue)> {
+      "How results leave the kernel">:$epilogue,
+    Attn_PlanBool<false,
+      "Results are staged in two halves of their columns, one behind the other, in "
+      "half of the memory. Not with an epilogue other than `staged`">:$o_halves)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the

@@ -21,7 +21,8 @@ def Attn_ReduceOp : Attn_Op<"reduce", [Pure,
     (maxima) over an unspecified partition of row i's columns, one part for each
     column of the result. Reducing it again gives the same as reducing the
     source; a loop carries partial sums and pays for the exchange between
-    threads once. `max` ignores NaN unless all are NaN (as `max.f32`).
+    threads once. `max` ignores NaN unless all are NaN (as `max.f32`); `maximum` is
+    NaN where one element is (as `max.NaN.f32`).
 
     Folds: the maximum of rows that `attn.broadcast` made is what it repeated;
     the maximum of equal constants is one of them, the sum of zeros zero.
@@ -143,7 +144,8 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
     whole rows the same columns of each block. Pairs of them take packed
     arithmetic where the target has it, with the same bits as results. Scalars,
     and tiles of fewer elements than 16, take none. With `bounded` no exponent is
-    128 or more, or the results are not used: one instruction less.
+    128 or more, or NaN, or the results are not used: three instructions less for
+    a pair. Of 2^-127 and less the results are below 2^-126, of NaN any.
 
     Example:
 
@@ -157,7 +159,7 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
   let arguments = (ins
     Arg<AnyTypeOf<[F32, AnyRankedTensor]>, "exponents">:$source,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 elements, how many a polynomial computes">:$polynomial,
-    Described<UnitAttr, "no exponent is 128 or more where the result matters">:$bounded);
+    Described<UnitAttr, "no exponent is 128 or more or NaN where the result matters">:$bounded);
   let results = (outs Res<AnyTypeOf<[F32, AnyRankedTensor]>, "powers">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;

@@ -175,8 +175,8 @@ def Attn_TmemLoadOp : Attn_Op<"tmem.load", [AttnAsync<"kTensorLoads">,
     an `attn.tmem.wait` only, and the columns may be handed to others behind it
     only.
 
-    With `reduce = max` a second result is the maximum of each row, which the
-    instruction computes (sm_103a). It takes a layout in which a thread has whole
+    With `reduce = max` or `maximum` (`attn.reduce`) a second result is the maximum of
+    each row, which the instruction computes (sm_103a). It takes a layout in which a thread has whole
     rows, and 2 to 128 columns, a power of two.
 
     Undefined behaviour: a warp that reaches other lanes than the rows that it has in
@@ -195,7 +195,7 @@ def Attn_TmemLoadOp : Attn_Op<"tmem.load", [AttnAsync<"kTensorLoads">,
   }];
   let arguments = (ins
     Arg<Attn_BufferType, "a buffer of rank 2 in tensor memory", [MemRead]>:$source,
-    Described<OptionalAttr<Attn_ReduceKindAttr>, "max, for the rows' maxima as well">:$reduce);
+    Described<OptionalAttr<Attn_ReduceKindAttr>, "max or maximum, for the rows' maxima as well">:$reduce);
   let results = (outs
     Res<Attn_InFlightType, "the tile, with a layout">:$result,
     Res<Optional<Attn_InFlightType>, "the rows' maxima">:$row_values);

@@ -172,6 +172,23 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def AttnFuseRowMaximaPass : Pass<"attn-fuse-row-maxima", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Take maxima of rows from the loads that bring them";
+  let description = [{
+    Where the chip's loads from tensor memory can (sm_103a: `tcgen05.ld.red`), an
+    `attn.reduce` by `max` or `maximum` of all that an `attn.tmem.load` loads becomes
+    the load's second result. Scores that are changed or masked in between keep
+    their reduction. Maxima are exact, so that both have the same bits.
+
+    A remark says how many reductions went and how many stayed.
+
+    Example: test/doc/attn-fuse-row-maxima.mlir
+  }];
+  let statistics = [
+    Statistic<"numFused", "fused", "Number of reductions that a load took over">
+  ];
+}
+
 def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Choose how results leave the kernel";
   let description = [{
@@ -552,41 +569,7 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
     "::mlir::math::MathDialect"];
 }
 
-def AttnMoveRarePathsPass : Pass<"attn-move-rare-paths", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Take rare paths out of the loops that end with them";
-  let description = [{
-    A path that warps hardly ever take (`scf.if` with `attn.leave_loop`, which is
-    what `attn-lower-tiles` makes of `attn.rare` with `leave_loop`) cuts a loop's body in two, although
-    it does not run: no instruction moves across its branch. Where only
-    arithmetic follows it in the body of an `scf.for`, the loop becomes one that
-    is left where the path is to be taken:
-
-    ```
-    do {
-      do {
-        body; arithmetic on what the body has
-      } while (more blocks && the path is not to be taken);
-      if (the path is to be taken)
-        path; arithmetic on what the path has
-    } while (more blocks);
-    ```
-
-    The inner loop has a single branch, at its end. Iterations are the same, and
-    those of other warps too: a warp that leaves comes back to the same
-    instructions.
-
-    Other paths stay where they are.
-
-    Example: test/doc/attn-move-rare-paths.mlir
-  }];
-  let statistics = [
-    Statistic<"numMoved", "moved", "Number of paths taken out of their loops">,
-    Statistic<"numKept", "kept", "Number of paths left where they were">
-  ];
-  let dependentDialects = ["::mlir::scf::SCFDialect",
-    "::mlir::arith::ArithDialect"];
-}
-
+include "attn/Dialect/Attn/Transforms/ThreadPasses.td"
 include "attn/Dialect/Attn/Transforms/InspectionPasses.td"
 
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD

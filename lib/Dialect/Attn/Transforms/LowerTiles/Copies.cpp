@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 
@@ -341,9 +342,16 @@ LogicalResult PartitionLowering::lower(CpAsyncOp op) {
       });
 }
 
+/// True if another copy to global memory follows in the block.
+static bool isFollowedByCopy(CopyOutOp op) {
+  return llvm::any_of(
+      llvm::make_range(std::next(op->getIterator()), op->getBlock()->end()),
+      llvm::IsaPred<CopyOutOp>);
+}
+
 template <>
 LogicalResult PartitionLowering::lower(CopyOutOp op) {
-  return forEachChunk(
+  LogicalResult status = forEachChunk(
       op, kernel.views.lookup(op.getDest()),
       kernel.buffers.lookup(op.getSource()), op.getRow(), /*inBounds=*/false,
       [](ImplicitLocOpBuilder &b, const Chunk &chunk) {
@@ -355,6 +363,12 @@ LogicalResult PartitionLowering::lower(CopyOutOp op) {
         LLVM::StoreOp::create(b, loaded, chunk.global, chunk.bytes);
         b.setInsertionPointAfter(branch);
       });
+  // What says which rows exist is the same for the next columns of a result,
+  // and would be kept where there are few registers for it.
+  if (succeeded(status) && isPartition &&
+      kernel.func->hasAttr(kRenewEntryAttr) && isFollowedByCopy(op))
+    kernel.renewEntry(op, isPartition);
+  return status;
 }
 
 template <>

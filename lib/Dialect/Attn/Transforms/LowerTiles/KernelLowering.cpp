@@ -133,8 +133,9 @@ LogicalResult KernelLowering::inLoop(function_ref<LogicalResult()> lower) {
 }
 
 void KernelLowering::renewEntry(Operation *op, bool inLoops) {
-  ownEntry = {sharedBase,       threadIdValue, laneValue, warpValue,
-              uniformWarpValue, entryCache,    entryEnd};
+  if (!ownEntry)
+    ownEntry = {sharedBase,       threadIdValue, laneValue, warpValue,
+                uniformWarpValue, entryCache,    entryEnd};
   ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
   b.setInsertionPointAfter(op);
   auto thread = LLVM::InlineAsmOp::create(

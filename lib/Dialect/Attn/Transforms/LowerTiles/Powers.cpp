@@ -5,7 +5,8 @@
 // <= f < 1. x is held at -127 and 128, where the power is 0 and infinite.
 // Rounding x + 1.5 2^23 down leaves n in the low bits of the sum, from where a
 // shift and an addition make the bits of 2^n; the polynomial is 2^f. NaN stays
-// NaN through f.
+// NaN through f. Where exponents are bounded, what is shifted is added to the
+// bits of 2^f, which makes of NaN a number: nobody looks at it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,8 @@ public:
   PowerEmitter(ImplicitLocOpBuilder &b, bool isBounded)
       : b(b), isBounded(isBounded) {}
   Value one(Value x) {
-    return finish(clamp(x), [this](Value sum) { return scale(sum); });
+    auto [power, sum] = split(clamp(x));
+    return scaled(power, bitsOf(sum));
   }
   std::pair<Value, Value> two(Value x, Value y);
 
@@ -42,9 +44,17 @@ private:
   Value clamp(Value x);
   /// The sum, rounded towards minus infinity.
   Value addDown(Value x, Value y);
-  /// 2^n from the sum that rounding has left n in.
-  Value scale(Value sum);
-  Value finish(Value x, function_ref<Value(Value)> scaleOf);
+  /// Of x, or of two, 2^f and the sum that rounding has left n in.
+  std::pair<Value, Value> split(Value x);
+  /// The bits of two sums.
+  std::pair<Value, Value> splitBits(Value sums);
+  /// The bits of 1 or of 2^f, with the n of a sum added to the exponent.
+  Value addExponent(Value bits, Value sum);
+  /// 2^n 2^f.
+  Value scaled(Value power, Value sum);
+  Value bitsOf(Value x) {
+    return arith::BitcastOp::create(b, b.getI32Type(), x);
+  }
 
   ImplicitLocOpBuilder &b;
   const bool isBounded;
@@ -83,16 +93,7 @@ Value PowerEmitter::addDown(Value x, Value y) {
   return LLVM::BitcastOp::create(b, x.getType(), sum.getResult(0));
 }
 
-Value PowerEmitter::scale(Value sum) {
-  Value bits = arith::BitcastOp::create(b, b.getI32Type(), sum);
-  bits = arith::ShLIOp::create(
-      b, bits, arith::ConstantIntOp::create(b, kMantissaBits, 32));
-  bits =
-      arith::AddIOp::create(b, bits, arith::ConstantIntOp::create(b, kOne, 32));
-  return arith::BitcastOp::create(b, b.getF32Type(), bits);
-}
-
-Value PowerEmitter::finish(Value x, function_ref<Value(Value)> scaleOf) {
+std::pair<Value, Value> PowerEmitter::split(Value x) {
   Value rounder = constant(x, kRounder);
   Value sum = addDown(x, rounder);
   Value whole = arith::SubFOp::create(b, sum, rounder);
@@ -100,18 +101,49 @@ Value PowerEmitter::finish(Value x, function_ref<Value(Value)> scaleOf) {
   Value power = constant(x, kTerms[2]);
   for (float term : {kTerms[1], kTerms[0], 1.0f})
     power = math::FmaOp::create(b, power, rest, constant(x, term));
-  return arith::MulFOp::create(b, power, scaleOf(sum));
+  return {power, sum};
+}
+
+std::pair<Value, Value> PowerEmitter::splitBits(Value sums) {
+  // LLVM shifts and masks 64 bits to shift their upper half.
+  Type i32 = b.getI32Type();
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32});
+  auto halves = LLVM::InlineAsmOp::create(
+      b, type, ValueRange{LLVM::BitcastOp::create(b, b.getI64Type(), sums)},
+      "mov.b64 {$0, $1}, $2;", "=r,=r,l", /*has_side_effects=*/false,
+      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr(), ArrayAttr());
+  return {LLVM::ExtractValueOp::create(b, halves.getResult(0), 0),
+          LLVM::ExtractValueOp::create(b, halves.getResult(0), 1)};
+}
+
+Value PowerEmitter::addExponent(Value bits, Value sum) {
+  Value shifted = arith::ShLIOp::create(
+      b, sum, arith::ConstantIntOp::create(b, kMantissaBits, 32));
+  return arith::BitcastOp::create(b, b.getF32Type(),
+                                  arith::AddIOp::create(b, shifted, bits));
+}
+
+Value PowerEmitter::scaled(Value power, Value sum) {
+  if (isBounded)
+    return addExponent(bitsOf(power), sum);
+  Value one = arith::ConstantIntOp::create(b, kOne, 32);
+  return arith::MulFOp::create(b, power, addExponent(one, sum));
 }
 
 std::pair<Value, Value> PowerEmitter::two(Value x, Value y) {
   x = clamp(x);
   y = clamp(y);
-  Value powers = finish(joinPair(b, x, y), [this](Value sums) {
-    auto [first, second] = splitPair(b, sums);
-    Value scaled = scale(first);
-    return joinPair(b, scaled, scale(second));
-  });
-  return splitPair(b, powers);
+  auto [powers, sums] = split(joinPair(b, x, y));
+  auto [firstSum, secondSum] = splitBits(sums);
+  if (isBounded) {
+    auto [first, second] = splitPair(b, powers);
+    return {scaled(first, firstSum), scaled(second, secondSum)};
+  }
+  Value one = arith::ConstantIntOp::create(b, kOne, 32);
+  Value first = addExponent(one, firstSum);
+  Value scales = joinPair(b, first, addExponent(one, secondSum));
+  return splitPair(b, arith::MulFOp::create(b, powers, scales));
 }
 
 /// Of the pairs in every 16 elements, those that take the polynomial, in the

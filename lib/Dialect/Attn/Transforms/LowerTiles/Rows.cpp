@@ -42,6 +42,8 @@ static Value combine(ImplicitLocOpBuilder &b, ReduceKind kind, Value lhs,
                      Value rhs) {
   if (kind == ReduceKind::Add)
     return arith::AddFOp::create(b, lhs, rhs);
+  if (kind == ReduceKind::Maximum)
+    return arith::MaximumFOp::create(b, lhs, rhs);
   return arith::MaxNumFOp::create(b, lhs, rhs);
 }
 

@@ -201,14 +201,16 @@ LogicalResult PartitionLowering::lower(TmemLoadOp op) {
     SmallVector<std::string> names;
     for (unsigned i = 0; i < count; ++i)
       names.push_back(statement.result(i));
-    std::string reduced;
-    if (op.getReduce())
+    std::string reduced, kind = ".b32 ";
+    if (op.getReduce()) {
       reduced = ", " + statement.result(count);
+      kind =
+          op.getReduce() == ReduceKind::Maximum ? ".max.NaN.f32 " : ".max.f32 ";
+    }
     std::string address = formatAddress(statement.input(lanes), *plan, access);
     statement.text = "tcgen05.ld" + std::string(op.getReduce() ? ".red" : "") +
-                     ".sync.aligned." + formatShape(*plan, access) +
-                     (op.getReduce() ? ".max.f32 " : ".b32 ") + bracket(names) +
-                     reduced + ", " + address + ";";
+                     ".sync.aligned." + formatShape(*plan, access) + kind +
+                     bracket(names) + reduced + ", " + address + ";";
     SmallVector<Value> values = statement.create(b);
     for (auto [word, value] : llvm::zip(access.words, values))
       words[word] = value;
