@@ -38,7 +38,7 @@ GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME
 ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
 #: Calls of servers: their arguments are those of tensors and pools, which users give
 #: by name, and some of them are called as options are.
-SERVERS = re.compile(r"python/attn/(_serve|_serving|_decode|_decode_plan|torch_serving)\.py")
+SERVERS = re.compile(r"python/attn/(_serving_calls|_paged_problem|_decode|_decode_plan|torch_serving)\.py")
 FOLDERS = ("lib", "include", "tools", "python/attn")
 
 

@@ -15,7 +15,7 @@ import sys as _sys
 from . import sim
 from ._decode_plan import DecodePlan
 from ._regions import Mod, mask_mod, score_mod
-from ._serve import decode, merge_states
+from ._serving_calls import decode, merge_states, mla_decode
 from ._signatures import attention, compile, prepare
 from .errors import (
     ArgumentError,
@@ -56,6 +56,7 @@ __all__ = [
     "decode",
     "mask_mod",
     "merge_states",
+    "mla_decode",
     "prepare",
     "score_mod",
     "sim",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _driver, _host, _options, _serving, _tensors, arrays, runtime
-from ._serving import DecodeProblem
+from . import _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
+from ._paged_problem import DecodeProblem
 from ._size_expr import SizeExpr
 from .errors import ArgumentError
 from .kernel import Kernel, get_chip
@@ -115,8 +115,24 @@ def turn_rows(name: str, rows: TensorView) -> TensorView:
     return rows
 
 
-def _check_pools(q: TensorView, k: TensorView, v: TensorView) -> None:
-    for name, pool in (("k_cache", k), ("v_cache", v)):
+def turn_latent(name: str, pool: TensorView) -> TensorView:
+    """A pool of latent rows, (pages, keys, dim) or with one key head behind the
+    keys, in the order (page, head, key, dim)."""
+    shape, strides = pool.shape, pool.strides
+    if len(shape) == 4 and shape[2] == 1:
+        shape, strides = (*shape[:2], shape[3]), (*strides[:2], strides[3])
+    if len(shape) != 3:
+        raise ArgumentError(
+            f'tensor "{name}": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got '
+            f"{list(pool.shape)}"
+        )
+    (p, n, d), (sp, sn, sd) = shape, strides
+    return pool._replace(shape=(p, 1, n, d), strides=(sp, d, sn, sd))
+
+
+def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
+    pools = {"k_cache": k} if v is None else {"k_cache": k, "v_cache": v}
+    for name, pool in pools.items():
         _expect(name, "elements as q,", q.dtype, pool.dtype)
         if pool.device != q.device:
             raise ArgumentError(
@@ -128,7 +144,7 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView) -> None:
                 f'tensor "{name}": expected an innermost stride of 1, got {pool.strides[3]}'
             )
     _expect("k_cache", "head dimension as q,", q.shape[3], k.shape[3])
-    if v.shape[:3] != k.shape[:3]:
+    if v is not None and v.shape[:3] != k.shape[:3]:
         raise ArgumentError(
             'tensor "v_cache": expected pages, heads and keys of a page as k_cache, '
             f"{list(k.shape[:3])}, got {list(v.shape[:3])}"
@@ -157,32 +173,49 @@ class Settings(NamedTuple):
     softcap: float | None
     scale: float | None
     kv_splits: int | None
+    #: Of the latent form, the first columns of the keys that are the values.
+    value_dim: int | None = None
 
     @staticmethod
     def read(
-        layout: Any, causal: Any, window: Any, softcap: Any, scale: Any, kv_splits: Any
+        layout: Any,
+        causal: Any,
+        window: Any,
+        softcap: Any,
+        scale: Any,
+        kv_splits: Any,
+        value_dim: Any = None,
     ) -> Settings:
         bounds = None
         if window is not None:
-            bounds = _serving.to_bounds(window)
+            bounds = _paged_problem.to_bounds(window)
         return Settings(
-            _serving.check_layout(layout),
+            _paged_problem.check_layout(layout),
             _options.to_bool("causal", causal),
             bounds,
             None if softcap is None else _options.to_float("softcap", softcap),
             None if scale is None else _options.to_float("scale", scale),
             None if kv_splits is None else _options.to_integer("kv_splits", kv_splits, 1, 65535),
+            None if value_dim is None else _options.to_integer("value_dim", value_dim, 1, 2**31 - 1),
         )
 
 
 def make_problem(
     tensors: Mapping[str, TensorView], settings: Settings, lse: bool
 ) -> DecodeProblem:
-    """The problem of tensors in the kernel's order: q, k, v, page_table, and o and
-    sinks where they are given. Pools of a GPU may have any number of pages."""
-    q, k, v = (tensors[name] for name in "qkv")
+    """The problem of tensors in the kernel's order: q, k, page_table, v but of the
+    latent form, and o and sinks where they are given. Pools of a GPU may have any
+    number of pages."""
+    q, k, v = tensors["q"], tensors["k"], tensors.get("v")
     table = tensors["page_table"]
     _check_pools(q, k, v)
+    value_dim = settings.value_dim if v is None else v.shape[3]
+    if value_dim is None:
+        raise ArgumentError('tensor "v_cache": expected a pool of values, got none')
+    if v is None and value_dim >= k.shape[3]:
+        raise ArgumentError(
+            f"value_dim: expected fewer than the {k.shape[3]} columns of a key, got {value_dim}"
+        )
     if k.shape[1] < 1 or q.shape[1] % max(k.shape[1], 1):
         raise ArgumentError(
             f'tensor "q": expected a multiple of the {k.shape[1]} key heads, got {q.shape[1]} heads'
@@ -193,7 +226,7 @@ def make_problem(
         _expect("sinks", "elements of", "f32", sinks.dtype)
         _expect("sinks", "shape", list(q.shape[1:2]), list(sinks.shape))
     if o is not None:
-        _expect("out", "shape", [*q.shape[:3], v.shape[3]], list(o.shape))
+        _expect("out", "shape", [*q.shape[:3], value_dim], list(o.shape))
         if o.dtype not in (*_TYPES, "f32"):
             raise ArgumentError(f'tensor "out": expected f16, bf16 or f32, got {o.dtype}')
         _expect("out", "an innermost stride of", 1, o.strides[3])
@@ -202,7 +235,7 @@ def make_problem(
         heads=q.shape[1],
         queries=q.shape[2],
         dim=q.shape[3],
-        value_dim=v.shape[3],
+        value_dim=value_dim,
         kv_heads=k.shape[1],
         page_size=k.shape[2],
         max_pages=table.shape[1],
@@ -211,15 +244,16 @@ def make_problem(
         dtype=q.dtype,
         out_type=q.dtype if o is None else o.dtype,
         k_strides=k.strides[:3],
-        v_strides=v.strides[:3],
+        v_strides=k.strides[:3] if v is None else v.strides[:3],
         q_strides=q.strides[:3],
-        o_strides=order_output(q, v.shape[3]) if o is None else o.strides[:3],
-        window=_serving.to_window(settings.causal, settings.window, q.shape[2]),
+        o_strides=order_output(q, value_dim) if o is None else o.strides[:3],
+        window=_paged_problem.to_window(settings.causal, settings.window, q.shape[2]),
         softcap=settings.softcap,
         scale=settings.scale,
         sinks=sinks is not None,
         lse=lse,
         kv_splits=settings.kv_splits,
+        latent=v is None,
     )
 
 
@@ -228,7 +262,7 @@ class Runner:
 
     def __init__(self, problem: DecodeProblem, device: int) -> None:
         self.problem = problem
-        self.kernel: Kernel = _serving.compile_decode(problem, get_chip_of(device))
+        self.kernel: Kernel = _paged_problem.compile_decode(problem, get_chip_of(device))
         self._prepared: dict[object, runtime.PreparedLaunch] = {}
 
     def get_workspaces(self) -> tuple[int, ...]:
@@ -253,7 +287,7 @@ class Runner:
         if prepared is None:
             if len(self._prepared) >= _KEPT_LAUNCHES:
                 self._prepared.clear()
-            prepared = self._prepared[key] = _serving.load(self.kernel).prepare(views)
+            prepared = self._prepared[key] = _paged_problem.load(self.kernel).prepare(views)
         return prepared
 
 
@@ -300,24 +334,28 @@ def decode_numpy(
     _check_batch(views)
     problem = make_problem(views, settings, lse)
     rank = tensors["q"].ndim
-    inputs = to_host_inputs(tensors, settings.layout)
+    inputs = to_host_inputs(tensors, settings)
     outputs = get_runner(problem, _HOST).run_numpy(inputs)
     o = shape_numpy(outputs["o"], rank)
     return (o, shape_numpy(outputs["lse"], rank)) if lse else o
 
 
-def to_host_inputs(tensors: Mapping[str, Any], layout: str) -> dict[str, Any]:
+def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """Arrays by the kernel's names, in its order of dimensions."""
     inputs = {name: each for name, each in tensors.items() if each is not None}
     q = inputs["q"]
     inputs["q"] = q[:, :, None] if q.ndim == 3 else q
+    if settings.value_dim is not None:
+        pool = inputs.pop("k_cache")
+        inputs["k"] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
+        return inputs
     for name, cache in (("k", "k_cache"), ("v", "v_cache")):
         pool = inputs.pop(cache)
-        inputs[name] = pool.swapaxes(1, 2) if layout == "nhd" else pool
+        inputs[name] = pool.swapaxes(1, 2) if settings.layout == "nhd" else pool
     return inputs
 
 
-def read_views(tensors: Mapping[str, Any], layout: str) -> dict[str, TensorView]:
+def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, TensorView]:
     """Views by the kernel's names, in its order of dimensions."""
     views: dict[str, TensorView] = {}
     for name, tensor in tensors.items():
@@ -326,16 +364,18 @@ def read_views(tensors: Mapping[str, Any], layout: str) -> dict[str, TensorView]
         each = view("out" if name == "o" else name, tensor)
         if name in ("q", "o"):
             each = turn_rows("out" if name == "o" else name, each)
+        elif name == "k_cache" and settings.value_dim is not None:
+            each = turn_latent(name, each)
         elif name in ("k_cache", "v_cache"):
-            each = turn_pool(name, each, layout)
+            each = turn_pool(name, each, settings.layout)
         views[name[0] if name.endswith("_cache") else name] = each
     return views
 
 
 def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | None) -> None:
     """Launches on tensors of a GPU: q, k_cache, v_cache, page_table, kv_lengths and o,
-    and lse and sinks where they are there."""
-    views = read_views(tensors, settings.layout)
+    and lse and sinks where they are there; v_cache is None in the latent form."""
+    views = read_views(tensors, settings)
     device = views["q"].device
     check_lengths(views["kv_lengths"], views["page_table"], device)
     _check_batch(views)
@@ -348,7 +388,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
         _expect("lse", "shape", list(q[:3]), list(lse.shape))
     problem = make_problem(views, settings, lse is not None)
     runner = get_runner(problem, device)
-    names = _serving.load(runner.kernel).names
+    names = _paged_problem.load(runner.kernel).names
     ordered = {name: views[name] for name in names}
     addresses = [each.address for each in ordered.values()]
     runner.prepare(ordered)(addresses, get_stream(tensors["q"], stream, device))

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from . import _decode, _driver, _host, _options, _serving, _tensors, runtime
+from . import _decode, _driver, _host, _options, _paged_problem, _tensors, runtime
 from .errors import ArgumentError
 from .kernel import Kernel
 from .record import TensorView
@@ -71,6 +71,8 @@ class DecodePlan:
     Pools are dense in the order of `layout` ("nhd": page, key, head, dim; "hnd"),
     pages `page_stride` elements apart where more lies between them, as keys and
     values in one tensor have it. `queries` are the last ones of each sequence.
+    With `latent` the pool is that of `attn.mla_decode`: `dim` columns of a key, whose
+    first `value_dim` ones are the values.
     The other options are those of `attn.decode`. `device` is a GPU; without one,
     or with "host", arrays of numpy run on the simulator.
     """
@@ -97,10 +99,21 @@ class DecodePlan:
         sinks: bool = False,
         lse: bool = False,
         kv_splits: int | None = None,
+        latent: bool = False,
         device: Any = None,
     ) -> None:
         self._device = _read_device(device)
-        settings = _decode.Settings.read(layout, causal, window, softcap, scale, kv_splits)
+        is_latent = _options.to_bool("latent", latent)
+        if is_latent and (value_dim is None or kv_heads not in (None, 1)):
+            raise ArgumentError(
+                "DecodePlan: expected value_dim and one key head of the latent form, got "
+                f"{value_dim} and {kv_heads}"
+            )
+        if is_latent:
+            kv_heads = 1
+        settings = _decode.Settings.read(
+            layout, causal, window, softcap, scale, kv_splits, value_dim if is_latent else None
+        )
         self._settings = settings
         count = {"batch": batch, "heads": heads, "dim": dim, "page_size": page_size}
         count |= {"max_pages": max_pages, "queries": queries}
@@ -109,7 +122,7 @@ class DecodePlan:
         given = {name: _options.to_integer(name, n, 1, 2**31 - 1) for name, n in count.items()}
         element = _options.get_dtype("dtype", dtype)
         strides = [
-            _serving.make_pool_strides(
+            _paged_problem.make_pool_strides(
                 settings.layout, given["kv_heads"], given["page_size"], width, page_stride
             )
             for width in (given["dim"], given["value_dim"])
@@ -134,6 +147,8 @@ class DecodePlan:
             "o": view(out, (*rows, given["value_dim"]), dense(given["value_dim"])),
             "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
         }
+        if is_latent:
+            del tensors["v"]
         if _options.to_bool("sinks", sinks):
             tensors["sinks"] = view("f32", rows[1:2], ())
         problem = _decode.make_problem(tensors, settings, _options.to_bool("lse", lse))
@@ -254,7 +269,7 @@ class DecodePlan:
         self,
         q: Any,
         k_cache: Any,
-        v_cache: Any,
+        v_cache: Any = None,
         *,
         sinks: Any = None,
         out: Any = None,
@@ -262,7 +277,8 @@ class DecodePlan:
         stream: int | None = None,
     ) -> Any:
         """Attention of q to the keys of the batch that `plan` took last. q has all
-        `batch` sequences; rows of those that `plan` was not given become zeros.
+        `batch` sequences; rows of those that `plan` was not given become zeros. A
+        plan of the latent form takes no `v_cache`.
         Returns o, or (o, lse) of a plan with `lse`. Writes to `out` and `lse` where
         they are given; torch has new ones made, numpy always."""
         if not self._planned:
@@ -277,8 +293,11 @@ class DecodePlan:
                 addresses = [at or operands[index].data_ptr() for index, at in places]
                 prepared(addresses, self._choose_stream(q, stream), self._addresses)
                 return out if lse is None else (out, lse)
+        if self._problem.latent != (v_cache is None):
+            wanted = "none" if self._problem.latent else "a pool of values"
+            raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
-        views = _decode.read_views(tensors, self._settings.layout)
+        views = _decode.read_views(tensors, self._settings)
         self._check(views)
         if self._device == _HOST:
             return self._run_host(tensors, views)
@@ -309,6 +328,8 @@ class DecodePlan:
         strides = {"k": p.k_strides, "v": p.v_strides}
         names = {"q": "q", "k": "k_cache", "v": "v_cache"}
         for short, name in names.items():
+            if short not in views:
+                continue
             each = views[short]
             if each.dtype != p.dtype:
                 raise ArgumentError(
@@ -329,7 +350,7 @@ class DecodePlan:
                     f'tensor "{name}": expected strides {[*strides[short], 1]} of (page, head, key, '
                     f"dim), for which the plan was made, got {list(each.strides)}"
                 )
-        if views["k"].shape[0] != views["v"].shape[0]:
+        if not p.latent and views["k"].shape[0] != views["v"].shape[0]:
             raise ArgumentError(
                 f'tensor "v_cache": expected {views["k"].shape[0]} pages as k_cache, got '
                 f'{views["v"].shape[0]}'
@@ -343,10 +364,10 @@ class DecodePlan:
         p = self._problem._replace(
             pages=views["k"].shape[0],
             k_strides=views["k"].strides[:3],
-            v_strides=views["v"].strides[:3],
+            v_strides=views["k" if self._problem.latent else "v"].strides[:3],
             q_strides=views["q"].strides[:3],
         )
-        inputs = _decode.to_host_inputs(tensors, self._settings.layout) | self._inputs
+        inputs = _decode.to_host_inputs(tensors, self._settings) | self._inputs
         outputs = _decode.get_runner(p, _HOST).run_numpy(inputs)
         rank = tensors["q"].ndim
         o = _decode.shape_numpy(outputs["o"], rank)
@@ -387,7 +408,7 @@ class DecodePlan:
             self._table.address,
             self._device,
         )
-        names = _serving.load(self._runner.kernel).names
+        names = _paged_problem.load(self._runner.kernel).names
         prepared = self._runner.prepare({name: views[name] for name in names})
         prepared([views[name].address for name in names], number, self._addresses)
         if key is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _decode, _options, _serving
+from . import _decode, _options, _paged_problem
 from .errors import ArgumentError
 from .record import TensorView
 
@@ -81,13 +81,13 @@ def launch_merge(partial_o: Any, partial_lse: Any, out: Any, lse: Any, stream: i
             raise ArgumentError(
                 f'tensor "{"out" if name == "o" else name}": expected it on a GPU, that of partial_o'
             )
-    kernel = _serving.compile_merge(shape[-1], views["o"].dtype, _decode.get_chip_of(device))
+    kernel = _paged_problem.compile_merge(shape[-1], views["o"].dtype, _decode.get_chip_of(device))
     has_queries = len(shape) == 5
     lifted = {
         name: _lift(views[name], has_queries, name.endswith("o"))
-        for name in _serving.load(kernel).names
+        for name in _paged_problem.load(kernel).names
     }
-    prepared = _serving.load(kernel).prepare(lifted)
+    prepared = _paged_problem.load(kernel).prepare(lifted)
     addresses = [each.address for each in lifted.values()]
     prepared(addresses, _decode.get_stream(partial_o, stream, device))
 
@@ -105,7 +105,7 @@ def merge_numpy(partial_o: Any, partial_lse: Any, dtype: Any) -> Any:
     has_queries = partial_o.ndim == 5
     if not has_queries:
         partial_o, partial_lse = partial_o[..., None, :], partial_lse[..., None]
-    kernel = _serving.compile_merge(
+    kernel = _paged_problem.compile_merge(
         partial_o.shape[-1], read_type(dtype), _decode.get_chip_of(-1), partial_o.shape[:-1]
     )
     outputs = kernel.run(partial_o=partial_o, partial_lse=partial_lse)

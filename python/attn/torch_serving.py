@@ -1,4 +1,5 @@
-"""The operators torch.ops.attn.decode, decode_lse, decode_out and merge_states.
+"""The operators torch.ops.attn.decode, decode_lse, decode_out, merge_states, and those
+of `attn.mla_decode`.
 
 Importing this module defines them; the first call of `attn.decode` or
 `attn.merge_states` on torch tensors does so.
@@ -19,16 +20,22 @@ except ImportError as error:
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ._serving import DecodeProblem
+    from ._paged_problem import DecodeProblem
 
 _STATES = "Tensor partial_o, Tensor partial_lse"
 _ARGUMENTS = """Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
     float? softcap=None, float? scale=None, int? kv_splits=None"""
+_LATENT = """Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
+    float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
+    int? kv_splits=None"""
 SCHEMAS = (
     f"decode({_ARGUMENTS}) -> Tensor",
     f"decode_lse({_ARGUMENTS}) -> (Tensor o, Tensor lse)",
     f"decode_out({_ARGUMENTS}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
+    f"mla_decode({_LATENT}) -> Tensor",
+    f"mla_decode_lse({_LATENT}) -> (Tensor o, Tensor lse)",
+    f"mla_decode_out({_LATENT}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
     f"merge_states({_STATES}, ScalarType dtype) -> (Tensor o, Tensor lse)",
     f"merge_states_out({_STATES}, *, Tensor(a!) o, Tensor(b!) lse) -> ()",
 )
@@ -48,9 +55,8 @@ def make_outputs(q: Tensor, problem: DecodeProblem, lse: bool) -> tuple[Tensor, 
     return o, log
 
 
-def _make_output(q: Tensor, v_cache: Tensor) -> Tensor:
-    """An o whose rows lie as q's do."""
-    dv = v_cache.shape[-1]
+def _make_output(q: Tensor, dv: int) -> Tensor:
+    """An o of `dv` columns whose rows lie as q's do."""
     if q.dim() == 3:
         return q.new_empty((*q.shape[:2], dv))
     batch, heads, queries, _dim = q.shape
@@ -83,14 +89,14 @@ def _check_rank(q: Tensor, v_cache: Tensor) -> None:
 
 def _run(q: Tensor, k_cache: Tensor, v_cache: Tensor, *rest: Any) -> Tensor:
     _check_rank(q, v_cache)
-    o = _make_output(q, v_cache)
+    o = _make_output(q, v_cache.shape[-1])
     _launch((q, k_cache, v_cache, *rest), o, None)
     return o
 
 
 def _run_lse(q: Tensor, k_cache: Tensor, v_cache: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
     _check_rank(q, v_cache)
-    o, lse = _make_output(q, v_cache), _make_lse(q)
+    o, lse = _make_output(q, v_cache.shape[-1]), _make_lse(q)
     _launch((q, k_cache, v_cache, *rest), o, lse)
     return o, lse
 
@@ -102,11 +108,51 @@ def _run_out(*operands: Any, o: Tensor, lse: Tensor | None = None) -> None:
 def _fake(q: Tensor, k_cache: Tensor, v_cache: Tensor, *_: Any) -> Tensor:
     """The output without its contents, for tracing."""
     _check_rank(q, v_cache)
-    return _make_output(q, v_cache)
+    return _make_output(q, v_cache.shape[-1])
 
 
 def _fake_lse(q: Tensor, k_cache: Tensor, v_cache: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     return _fake(q, k_cache, v_cache), _make_lse(q)
+
+
+def _launch_latent(operands: tuple[Any, ...], o: Tensor, lse: Tensor | None) -> None:
+    # The dispatcher leaves out what has its default value at the end.
+    defaults = (None, True, None, None)
+    padded = (*operands, *defaults[len(operands) - 6 :])
+    q, kv_cache, page_table, kv_lengths, value_dim, scale, sinks = padded[:7]
+    causal, softcap, kv_splits = padded[7:]
+    settings = _decode.Settings.read("nhd", causal, None, softcap, scale, kv_splits, value_dim)
+    tensors = {"q": q, "k_cache": kv_cache, "v_cache": None, "page_table": page_table}
+    tensors |= {"kv_lengths": kv_lengths, "sinks": sinks, "o": o, "lse": lse}
+    _decode.launch_decode(tensors, settings, None)
+
+
+def _fake_latent(
+    q: Tensor, kv_cache: Tensor, page_table: Tensor, kv_lengths: Tensor, value_dim: int, *_: Any
+) -> Tensor:
+    if q.dim() not in (3, 4):
+        raise ArgumentError(f"expected q of rank 3 or 4, got {q.dim()}")
+    return _make_output(q, value_dim)
+
+
+def _fake_latent_lse(*operands: Any) -> tuple[Tensor, Tensor]:
+    return _fake_latent(*operands), _make_lse(operands[0])
+
+
+def _run_latent(*operands: Any) -> Tensor:
+    o = _fake_latent(*operands)
+    _launch_latent(operands, o, None)
+    return o
+
+
+def _run_latent_lse(*operands: Any) -> tuple[Tensor, Tensor]:
+    o, lse = _fake_latent_lse(*operands)
+    _launch_latent(operands, o, lse)
+    return o, lse
+
+
+def _run_latent_out(*operands: Any, o: Tensor, lse: Tensor | None = None) -> None:
+    _launch_latent(operands, o, lse)
 
 
 def _fake_out(*_: Any, **__: Any) -> None:
@@ -134,6 +180,9 @@ for _name, _function, _fake_function in (
     ("decode", _run, _fake),
     ("decode_lse", _run_lse, _fake_lse),
     ("decode_out", _run_out, _fake_out),
+    ("mla_decode", _run_latent, _fake_latent),
+    ("mla_decode_lse", _run_latent_lse, _fake_latent_lse),
+    ("mla_decode_out", _run_latent_out, _fake_out),
     ("merge_states", _merge_new, _fake_merge),
     ("merge_states_out", _merge_out, _fake_out),
 ):
@@ -142,19 +191,28 @@ for _name, _function, _fake_function in (
 
 
 def decode(tensors: dict[str, Any], settings: Any, lse: Any, out: Any) -> Any:
-    """attn.decode for torch tensors."""
-    operands = (*tensors.values(), settings.layout, settings.causal)
-    window = None if settings.window is None else list(settings.window)
-    operands += (window, settings.softcap, settings.scale, settings.kv_splits)
+    """attn.decode and attn.mla_decode for torch tensors."""
+    operators: Any = torch.ops.attn
+    if settings.value_dim is None:
+        calls = operators.decode, operators.decode_lse, operators.decode_out
+        operands = (*tensors.values(), settings.layout, settings.causal)
+        window = None if settings.window is None else list(settings.window)
+        operands += (window, settings.softcap, settings.scale, settings.kv_splits)
+    else:
+        calls = operators.mla_decode, operators.mla_decode_lse, operators.mla_decode_out
+        names = ("q", "k_cache", "page_table", "kv_lengths")
+        operands = (*(tensors[name] for name in names), settings.value_dim, settings.scale)
+        operands += (tensors["sinks"], settings.causal, settings.softcap, settings.kv_splits)
     for name, tensor in list(tensors.items())[:5]:
-        if not isinstance(tensor, torch.Tensor):
+        is_absent = settings.value_dim is not None and name == "v_cache"
+        if not is_absent and not isinstance(tensor, torch.Tensor):
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
             )
     if out is None and lse is False:
-        return torch.ops.attn.decode(*operands)
+        return calls[0](*operands)
     if out is None and lse is True:
-        return torch.ops.attn.decode_lse(*operands)
+        return calls[1](*operands)
     if out is None or lse is True:
         missing = "out" if out is None else "lse"
         raise ArgumentError(
@@ -162,7 +220,7 @@ def decode(tensors: dict[str, Any], settings: Any, lse: Any, out: Any) -> Any:
             f"{out if out is None else lse}"
         )
     log = None if lse is False else lse
-    torch.ops.attn.decode_out(*operands, o=out, lse=log)
+    calls[2](*operands, o=out, lse=log)
     return out if log is None else (out, log)
 
 

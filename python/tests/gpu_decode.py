@@ -18,7 +18,7 @@ import sys
 import time
 
 import attn
-from attn import _decode, _host, _serving
+from attn import _decode, _host, _paged_problem
 from attn.record import TensorView
 
 #: Options of a plan by name; the pool has all pages that the table can name.
@@ -40,12 +40,12 @@ def complete(options: dict) -> dict:
     return {**defaults, **options}
 
 
-def make_problem(options: dict, device: int) -> _serving.DecodeProblem:
+def make_problem(options: dict, device: int) -> _paged_problem.DecodeProblem:
     """What attn.decode compiles for tensors of such a plan."""
     batch, heads, kv_heads, dim = (options[n] for n in ("batch", "heads", "kv_heads", "dim"))
     queries, layout = options.get("queries", 1), options.get("layout", "nhd")
     dtype = {"float16": "f16", "bfloat16": "bf16"}[options.get("dtype", "float16")]
-    pool = (*_serving.make_pool_strides(layout, kv_heads, PAGE, dim, None), 1)
+    pool = (*_paged_problem.make_pool_strides(layout, kv_heads, PAGE, dim, None), 1)
     q = ((batch, heads, queries, dim), (heads * queries * dim, queries * dim, dim, 1))
     views = {
         "q": TensorView(dtype, *q, 0, device),
@@ -67,7 +67,7 @@ def prepare(chip: str) -> int:
         call = _decode.get_runner(make_problem(options, 0), 0)
         print(f"{name:8} {plan.splits} runs, {len(plan.kernel.cubin)} {len(call.kernel.cubin)}")
     for dtype in ("f32", "f16"):
-        print("merge   ", len(_serving.compile_merge(STATES[-1], dtype, chip).cubin))
+        print("merge   ", len(_paged_problem.compile_merge(STATES[-1], dtype, chip).cubin))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""attn.decode, attn.DecodePlan and attn.merge_states on the simulator, and what they
+"""attn.decode, attn.mla_decode, attn.DecodePlan and attn.merge_states on the simulator, and what they
 refuse; the driver of the launch tests is a stand-in."""
 
 import ctypes
@@ -6,7 +6,7 @@ import ctypes
 import attn
 import numpy as np
 import pytest
-from attn import _decode, _driver, _host, _serving, arrays
+from attn import _decode, _driver, _host, _paged_problem, arrays
 from attn.record import TensorView
 
 HEADS, KV_HEADS, DIM, PAGE, PAGES = 8, 2, 64, 16, 40
@@ -130,6 +130,78 @@ def test_plan():
         o, lse = plan.run(padded, k, v)
         check((o[: len(lengths)], lse[: len(lengths)]), attend(q, k, v, table, counts))
         assert not o[len(lengths) :].any() and np.isinf(lse[len(lengths) :]).all()
+
+
+LATENT, VALUES, MLA_HEADS = 96, 64, 16
+
+
+def make_latent(lengths, queries=1, seed=0):
+    """q and a pool of latent rows, NaN where no sequence has keys."""
+    q, _, _, table, counts = make_batch(lengths, queries, seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    pool = np.full((PAGES, PAGE, LATENT), np.nan, np.float16)
+    for row, length in enumerate(lengths):
+        for entry in range(-(-length // PAGE)):
+            rows = min(PAGE, length - entry * PAGE)
+            pool[table[row, entry], :rows] = rng.standard_normal((rows, LATENT))
+    shape = (len(lengths), MLA_HEADS, *(() if queries == 1 else (queries,)), LATENT)
+    return rng.standard_normal(shape).astype(np.float16), pool, table, counts
+
+
+def attend_latent(q, pool, table, lengths, scale):
+    """float64; `attend` divides by the root of the columns."""
+    keys = pool[:, :, None]
+    return attend(q * (scale * LATENT**0.5), keys, keys[..., :VALUES], table, lengths)
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_mla(queries):
+    batch = make_latent([100, 0, 17], queries)
+    options = {"value_dim": VALUES, "scale": 0.125}
+    want = attend_latent(*batch, 0.125)
+    check(attn.mla_decode(*batch, **options, lse=True), want)
+    q, pool, table, lengths = batch
+    one_head = attn.mla_decode(q, pool[:, :, None], table, lengths, **options, kv_splits=2)
+    check([one_head], want[:1])
+
+
+def test_mla_plan():
+    """A plan of the latent form; its launch has no tensor of values."""
+    plan = attn.DecodePlan(
+        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, latent=True, page_size=PAGE,
+        max_pages=10, dtype="float16", lse=True, scale=0.125, kv_splits=1,
+    )  # fmt: skip
+    assert "v" not in [each["name"] for each in plan.kernel.launch["tensors"]]
+    for seed, lengths in enumerate(([100, 0, 17], [1, 128])):
+        q, pool, table, counts = make_latent(lengths, seed=seed)
+        count = len(lengths)
+        padded = np.concatenate([q, np.zeros((3 - count, *q.shape[1:]), q.dtype)])
+        plan.plan(counts, table)
+        o, lse = plan.run(padded, pool)
+        check((o[:count], lse[:count]), attend_latent(q, pool, table, counts, 0.125))
+        assert not o[count:].any()
+    refuse("v_cache\": expected none, as the plan was made", plan.run, padded, pool, pool)
+
+
+def test_mla_refused():
+    q, pool, table, lengths = batch = make_latent([20, 9])
+    options = {"value_dim": VALUES, "scale": 0.125}
+    refuse("value_dim: expected fewer than the 96 columns of a key, got 96",
+           attn.mla_decode, *batch, **options | {"value_dim": 96})  # fmt: skip
+    refuse("k_cache\": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got [40, 16, 2, 48]",
+           attn.mla_decode, q, pool.reshape(PAGES, PAGE, 2, 48), table, lengths, **options)  # fmt: skip
+    refuse("k_cache\": expected head dimension as q, 96, got 80",
+           attn.mla_decode, q, pool[..., :80], table, lengths, **options)  # fmt: skip
+    with pytest.raises(ValueError, match="value_dim: expected an integer from 1"):
+        attn.mla_decode(*batch, **options | {"value_dim": 0})
+    shape = {"batch": 1, "heads": 16, "dim": 96, "page_size": 16, "max_pages": 2}
+    refuse("expected value_dim and one key head of the latent form, got None and None",
+           attn.DecodePlan, **shape, latent=True)  # fmt: skip
+    refuse("expected value_dim and one key head of the latent form, got 64 and 2",
+           attn.DecodePlan, **shape, latent=True, value_dim=64, kv_heads=2)  # fmt: skip
+    plan = attn.DecodePlan(**shape, kv_heads=1)
+    plan.plan(lengths[:1], table[:1, :2])
+    refuse("v_cache\": expected a pool of values, as the plan was made", plan.run, q[:1], pool[:, :, None])
 
 
 def test_parts_of_a_cache():
@@ -332,7 +404,7 @@ def driver(monkeypatch):
     monkeypatch.setattr(_driver, "Function", Function)
     monkeypatch.setattr(_driver, "Module", lambda image, what: None)
     monkeypatch.setattr(_host, "has_device", lambda: True)
-    monkeypatch.setattr(_serving, "_loaded", {})
+    monkeypatch.setattr(_paged_problem, "_loaded", {})
     monkeypatch.setattr(_decode, "_runners", {})
     return fake
 
@@ -474,7 +546,7 @@ def test_a_problem_is_what_its_text_says():
     table = TensorView("i32", (2, 5), (9, 1), 0, 0)
     settings = _decode.Settings.read("hnd", True, (7, None), 3.0, 0.5, 2)
     problem = _decode.make_problem({"q": view, "k": pool, "v": pool, "page_table": table}, settings, False)
-    text = _serving.write_decode(problem)
+    text = _paged_problem.write_decode(problem)
     assert "%k: memref<?x2x16x64xf16, strided<[4096, 1024, 64, 1]>>" in text
     assert "%page_table: memref<2x5xi32, strided<[9, 1]>>" in text
     assert "left = 7, right = 0, align = bottom_right" in text and "kv_splits = 2" in text

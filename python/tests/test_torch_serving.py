@@ -32,6 +32,13 @@ def decode(q, k, v, table, lengths, sinks=None, layout="nhd", causal=True, *opti
     return (o[:, :, 0].clone(), lse[:, :, 0].clone()) if q.dim() == 3 else (o, lse)
 
 
+def decode_latent(q, pool, table, lengths, value_dim, scale, *options):
+    keys = pool[:, :, None]
+    scaled = (q.double() * scale * q.shape[-1] ** 0.5).to(torch.float64)
+    o, lse = decode(scaled, keys, keys[..., :value_dim], table, lengths)
+    return o.to(q.dtype), lse
+
+
 def merge(o, lse, dtype=torch.float32):
     total = torch.logsumexp(lse, 0)
     return (torch.exp(lse - total)[..., None] * o).sum(0).to(dtype), total
@@ -47,6 +54,12 @@ def on_cpu():
         if lse is not None:
             lse.copy_(log)
 
+    def write_latent(*operands, o, lse=None):
+        result, log = decode_latent(*operands)
+        o.copy_(result)
+        if lse is not None:
+            lse.copy_(log)
+
     def write_merged(*operands, o, lse):
         for target, source in zip((o, lse), merge(*operands), strict=True):
             target.copy_(source)
@@ -55,6 +68,9 @@ def on_cpu():
         library.impl("decode", lambda *operands: decode(*operands)[0], "CPU")
         library.impl("decode_lse", decode, "CPU")
         library.impl("decode_out", write, "CPU")
+        library.impl("mla_decode", lambda *operands: decode_latent(*operands)[0], "CPU")
+        library.impl("mla_decode_lse", decode_latent, "CPU")
+        library.impl("mla_decode_out", write_latent, "CPU")
         library.impl("merge_states", merge, "CPU")
         library.impl("merge_states_out", write_merged, "CPU")
         yield
@@ -76,6 +92,35 @@ def test_opcheck(on_cpu, queries, layout):
         torch.library.opcheck(operator, (*batch, None, layout))
     outputs = {"o": torch.empty_like(batch[0]), "lse": torch.empty(batch[0].shape[:-1])}
     torch.library.opcheck(torch.ops.attn.decode_out, (*batch, None, layout), outputs)
+
+
+def make_latent():
+    q, _, _, table, lengths = make_batch()
+    return torch.randn(*q.shape[:2], 48).half(), torch.randn(20, 16, 48).half(), table, lengths
+
+
+def test_opcheck_latent(on_cpu):
+    batch = (*make_latent(), 32, 0.25)
+    for operator in (torch.ops.attn.mla_decode, torch.ops.attn.mla_decode_lse):
+        torch.library.opcheck(operator, batch)
+    outputs = {"o": torch.empty(3, 4, 32).half(), "lse": torch.empty(3, 4)}
+    torch.library.opcheck(torch.ops.attn.mla_decode_out, batch, outputs)
+
+
+def test_latent_calls(on_cpu):
+    batch, options = make_latent(), {"value_dim": 32, "scale": 0.25}
+    o, lse = attn.mla_decode(*batch, **options, lse=True)
+    want, want_lse = decode_latent(*batch, 32, 0.25)
+    torch.testing.assert_close(o, want)
+    torch.testing.assert_close(lse, want_lse)
+    out = torch.empty_like(o)
+    assert attn.mla_decode(*batch, **options, out=out) is out
+    torch.testing.assert_close(out, want)
+    assert attn.mla_decode(*batch, **options).shape == (3, 4, 32)
+    with pytest.raises(attn.ArgumentError, match='tensor "k_cache": expected a torch tensor'):
+        attn.mla_decode(batch[0], [1], *batch[2:], **options)
+    with pytest.raises(attn.ArgumentError, match="expected q of rank 3 or 4, got 2"):
+        torch_serving._fake_latent(batch[0][0], *batch[1:], 32)
 
 
 def test_opcheck_merge(on_cpu):

@@ -1,4 +1,4 @@
-"""`attn.decode` and `attn.merge_states`."""
+"""`attn.decode`, `attn.mla_decode` and `attn.merge_states`."""
 
 from __future__ import annotations
 
@@ -57,6 +57,50 @@ def decode(
         "kv_lengths": kv_lengths,
         "sinks": sinks,
     }
+    return _run(tensors, settings, lse, out, stream)
+
+
+def mla_decode(
+    q: Any,
+    kv_cache: Any,
+    page_table: Any,
+    kv_lengths: Any,
+    *,
+    value_dim: int,
+    scale: float,
+    causal: bool = True,
+    softcap: float | None = None,
+    sinks: Any = None,
+    kv_splits: int | None = None,
+    lse: Any = False,
+    out: Any = None,
+    stream: int | None = None,
+) -> Any:
+    """Latent attention in its absorbed form (MLA) of a batch of sequences.
+
+    A key is one row of `kv_cache`, (pages, keys, dim) or (pages, keys, 1, dim), whose
+    first `value_dim` columns are its value; the others are the rotated ones. All heads
+    read the same keys. q is (batch, heads, dim) or (batch, heads, queries, dim), its
+    first `value_dim` columns multiplied by the matrix that made the keys. `scale` is
+    the model's, not that of `dim` columns. The other arguments and the results are
+    those of `attn.decode`; o has `value_dim` columns.
+    """
+    settings = _decode.Settings.read("nhd", causal, None, softcap, scale, kv_splits, value_dim)
+    tensors = {
+        "q": q,
+        "k_cache": kv_cache,
+        "v_cache": None,
+        "page_table": page_table,
+        "kv_lengths": kv_lengths,
+        "sinks": sinks,
+    }
+    return _run(tensors, settings, lse, out, stream)
+
+
+def _run(
+    tensors: dict[str, Any], settings: _decode.Settings, lse: Any, out: Any, stream: int | None
+) -> Any:
+    q = tensors["q"]
     if _tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
@@ -66,7 +110,7 @@ def decode(
     if _decode.is_numpy(q):
         if out is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
-        views = _decode.read_views(tensors, settings.layout)
+        views = _decode.read_views(tensors, settings)
         return _decode.decode_numpy(tensors, views, settings, _options.to_bool("lse", lse))
     if out is None or lse is True:
         missing = "out" if out is None else "lse"

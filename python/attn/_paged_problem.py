@@ -1,5 +1,5 @@
-"""What `attn.decode`, `attn.DecodePlan` and `attn.merge_states` compile: problems of
-servers as MLIR text, whose strides are the tensors' own."""
+"""What `attn.decode`, `attn.mla_decode`, `attn.DecodePlan` and `attn.merge_states`
+compile: problems of servers as MLIR text, whose strides are the tensors' own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from . import _options, runtime
 from ._capture import Spec
 from .errors import ArgumentError
 from .kernel import Kernel, compile_problem
+from .record import DYNAMIC
 
 #: Names of element types, as `Spec` has them.
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
@@ -51,6 +52,8 @@ class DecodeProblem(NamedTuple):
     sinks: bool
     lse: bool
     kv_splits: int | None
+    #: The values are the first `value_dim` columns of the keys.
+    latent: bool = False
 
 
 def _declare(name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]) -> tuple[str, str]:
@@ -64,6 +67,8 @@ def _join(pairs: Sequence[tuple[str, str]]) -> str:
 
 def _write_attributes(problem: DecodeProblem) -> str:
     attributes = [f"page_size = {problem.page_size} : i64"]
+    if problem.latent:
+        attributes.append(f"rope_dim = {problem.dim - problem.value_dim} : i64")
     if problem.window is not None:
         left, right = problem.window
         kind = "causal" if problem.window == (-1, 0) else f"window, left = {left}, right = {right}"
@@ -73,6 +78,18 @@ def _write_attributes(problem: DecodeProblem) -> str:
         if value is not None:
             attributes.append(f"{name} = {float(value)!r} : f32")
     return ", ".join(attributes)
+
+
+def _write_latent_values(p: DecodeProblem, keys: str, values: str) -> str:
+    """The values as columns of the keys."""
+    pages, front = str(p.pages), ""
+    if p.pages == DYNAMIC:
+        front = f"  %zero = arith.constant 0 : index\n  %pages = memref.dim %k, %zero : {keys}\n"
+        pages = "%pages"
+    sizes = f"[{pages}, {p.kv_heads}, {p.page_size}, {p.value_dim}]"
+    return (
+        f"{front}  %v = memref.subview %k[0, 0, 0, 0] {sizes} [1, 1, 1, 1] : {keys} to {values}\n"
+    )
 
 
 def write_decode(problem: DecodeProblem) -> str:
@@ -87,21 +104,26 @@ def write_decode(problem: DecodeProblem) -> str:
     operands = [
         _declare("q", p.dtype, (*rows, p.dim), (*p.q_strides, 1)),
         declare_pool("k", p.dim, p.k_strides),
-        declare_pool("v", p.value_dim, p.v_strides),
     ]
+    arguments = [*operands]
+    values = declare_pool("v", p.value_dim, p.v_strides)
+    operands.append(values)
+    if not p.latent:
+        arguments.append(values)
     results = [_declare("o", p.out_type, (*rows, p.value_dim), (*p.o_strides, 1))]
     if p.lse:
         results.append(_declare("lse", "f32", rows, (p.heads * p.queries, p.queries, 1)))
     table = _declare("page_table", "int32", (p.batch, p.max_pages), (p.table_stride, 1))
     lengths = _declare("kv_lengths", "int32", (p.batch,), (1,))
     more = f"pages({_join([table])}) kv_lengths({_join([lengths])})"
-    arguments = [*operands, *results, table, lengths]
+    arguments += [*results, table, lengths]
     if p.sinks:
         sinks = _declare("sinks", "f32", (p.heads,), (1,))
         arguments.append(sinks)
         more = f"sinks({_join([sinks])}) {more}"
     attributes = _write_attributes(p)
-    front = behind = ""
+    front = _write_latent_values(p, arguments[1][1], values[1]) if p.latent else ""
+    behind = ""
     outputs = results
     if p.kv_splits is not None:
         attributes += f", kv_splits = {p.kv_splits} : i64"
@@ -111,7 +133,7 @@ def write_decode(problem: DecodeProblem) -> str:
             (f"%partial_{name}", spec.memref().partition(", strided")[0] + ">")
             for name, spec in zip(("o", "lse"), kinds, strict=True)
         ]
-        front = "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
+        front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
         behind = f"  attn.combine ins({_join(outputs)}) outs({_join(results)})\n"
     declared = ", ".join(f"{name}: {kind}" for name, kind in arguments)
     return (
