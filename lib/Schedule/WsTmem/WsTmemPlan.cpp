@@ -40,7 +40,7 @@ static constexpr double kTileClocks = 2300, kColumnClocks = 16.5,
                         kStagedClocks = -8;
 /// Clocks of a block for barriers: where scores are handed back before their
 /// exponentials, and where the next ones wait for the probabilities.
-static constexpr double kBesideClocks = 100, kOverlaidClocks = 270;
+static constexpr double kBesideClocks = 250, kOverlaidClocks = 270;
 /// The same where K and V share a ring of three slots.
 static constexpr double kShortRingClocks = 16;
 
@@ -76,14 +76,11 @@ int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
 }
 
 /// How many exponentials of 16 a polynomial takes over, none where the chip has
-/// many. Where the exponentials of one tile are on the way to its next scores,
-/// more of them than where the units of an SM are to be equally busy
+/// many: as many as made blocks fastest in the cycle model
 /// (docs/CycleModel.md).
-static int64_t choosePolynomial(const TargetRow &target, bool beside) {
+static int64_t choosePolynomial(const TargetRow &target) {
   constexpr double kScarceExponentials = 16;
-  if (target.expPerClock > kScarceExponentials)
-    return 0;
-  return beside ? 4 : 6;
+  return target.expPerClock > kScarceExponentials ? 0 : 6;
 }
 
 ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
@@ -141,7 +138,7 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
       p.blockN = blockN;
       p.softmax = softmax;
       p.pBeside = fitsBeside(facts, blockN);
-      p.polynomial = choosePolynomial(target, p.pBeside);
+      p.polynomial = choosePolynomial(target);
       p.pParts = true;
       p.ownBlocks = masked;
       p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
