@@ -67,6 +67,27 @@ static llvm::Error checkPacking(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
+/// Accumulators of f16, which mma.sync has for operands of f16.
+static llvm::Error checkSums(const ProblemFacts &facts,
+                             const CopiedPlan &plan) {
+  if (facts.elementType.isF16())
+    return llvm::Error::success();
+  llvm::StringRef name, value;
+  if (plan.getScoreSums() != ScoreSums::F32) {
+    name = "accumulate_s";
+    value = stringifyScoreSums(plan.getScoreSums());
+  } else if (plan.getResultSums() != ResultSums::F32) {
+    name = "accumulate_o";
+    value = stringifyResultSums(plan.getResultSums());
+  } else {
+    return llvm::Error::success();
+  }
+  std::string type;
+  llvm::raw_string_ostream(type) << facts.elementType;
+  return llvm::createStringError(llvm::formatv(
+      "expected operands of f16 for {0} = {1}, got {2}", name, value, type));
+}
+
 llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
                                   const ProblemFacts &facts,
                                   const CopiedPlan &plan,
@@ -77,7 +98,16 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
     return makeUnsupported(schedule, "results that TMA stores");
   if (llvm::Error error = checkPacking(facts, plan))
     return error;
+  if (llvm::Error error = checkSums(facts, plan))
+    return error;
   CopiedExtents extents(facts, plan);
+  if (plan.sharesRing() && !plan.getSlice() &&
+      extents.keyColumns != extents.valueColumns)
+    return llvm::createStringError(
+        llvm::formatv("expected slots of one size with share = kv, got rows of "
+                      "{0} columns of "
+                      "K and {1} of V",
+                      extents.keyColumns, extents.valueColumns));
   if (llvm::Error error =
           checkSharedBytes(extents.getSharedBytes(plan), target))
     return error;

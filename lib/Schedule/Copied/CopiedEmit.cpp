@@ -8,8 +8,9 @@
 // from one after the other.
 //
 // Where warps share rows, each has its own columns of the results. The scores,
-// of which each has those of its own keys, pass through shared memory, so that
-// all know the whole rows and compute the same softmax; or each computes all.
+// of which each has those of its own keys or partial sums of a part of the
+// depth, pass through shared memory, so that all know the whole rows and
+// compute the same softmax; or each computes all.
 //
 // With several teams each does so for a run of the tile's blocks, and the first
 // one stores what all states give together. They are merged pairwise: of 8
@@ -100,9 +101,17 @@ private:
                               {plan.getRowWarps(), plan.getColumnWarps()},
                               /*copies=*/1, plan.getWgmma());
   }
+  /// The type of the accumulators of a part's scores: f16 or f32; partial sums
+  /// beside each other where warps divide the depth.
+  RankedTensorType getScoreSumsType();
+  /// Scores of f32 from such sums.
+  Value emitScoreSums(ImplicitLocOpBuilder &lb, Value sums);
+  /// The accumulator of the results as f32.
+  Value emitWide(Value o);
   /// a b + c as `type`, in `layout` by wgmma, where c may be null.
   Value emitProduct(ImplicitLocOpBuilder &lb, RankedTensorType type, Value a,
-                    Value factor, Value c, Attribute layout);
+                    Value factor, Value c, Attribute layout,
+                    IntegerAttr depthParts = IntegerAttr());
   /// Scores that all warps know that share their rows.
   RankedTensorType getSharedScores() {
     return RankedTensorType::get({blockM, partN}, b.getF32Type(),
@@ -156,7 +165,7 @@ void CopiedEmitter::allocRings() {
   int64_t stages = plan.getStages(), parts = plan.getParts();
   kRing = bufferType({stages, partN, getKeySlice()});
   vRing = bufferType({stages, partN, getValueSlice()});
-  if (plan.getSlice()) {
+  if (plan.sharesRing()) {
     kBuffers = vBuffers = {alloc("kv", kRing)};
     return;
   }
@@ -233,17 +242,17 @@ static Value emitPartStart(ImplicitLocOpBuilder &lb, Value key,
 FailureOr<CopiedEmitter::BlockPart>
 CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
                             const BlockOperands &from) {
-  bool isShared = plan.getColumnWarps() > 1;
-  RankedTensorType scoreType = isShared && !plan.exchangesScores()
-                                   ? getSharedScores()
-                                   : f32Tile({blockM, partN});
+  RankedTensorType scoreType = getScoreSumsType();
   Value first = emitPartStart(lb, key, part * partN);
   // By mma.sync to zeros; by wgmma, whose keys have no slices, to nothing.
   Value s;
   if (!plan.getWgmma())
-    s = arith::ConstantOp::create(
-        lb, DenseElementsAttr::get(scoreType, lb.getF32FloatAttr(0)));
+    s = arith::ConstantOp::create(lb,
+                                  cast<TypedAttr>(lb.getZeroAttr(scoreType)));
   Value k;
+  IntegerAttr depthParts;
+  if (plan.dividesDepth())
+    depthParts = lb.getI64IntegerAttr(plan.getColumnWarps());
   for (auto [q, kView] : llvm::zip(from.q, from.kViews)) {
     k = StageOp::create(lb, getSlotType(kRing), kView, first, kBuffers[part]);
     Value queries = q;
@@ -253,20 +262,68 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
     Value transposed =
         TransposeOp::create(lb, bufferType({getKeySlice(), partN}), k);
     s = emitProduct(lb, scoreType, queries, transposed, s,
-                    scoreType.getEncoding());
+                    scoreType.getEncoding(), depthParts);
   }
+  s = emitScoreSums(lb, s);
   if (failed(emitScores(lb, first, s)))
     return failure();
-  if (plan.exchangesScores())
+  if (plan.exchangesScores() && !plan.dividesDepth())
     s = ConvertLayoutOp::create(lb, getSharedScores(), s);
   return BlockPart{s, k};
 }
 
+RankedTensorType CopiedEmitter::getScoreSumsType() {
+  Type element = plan.getScoreSums() == ScoreSums::F16 ? Type(b.getF16Type())
+                                                       : b.getF32Type();
+  if (plan.getColumnWarps() == 1 ||
+      (plan.exchangesScores() && !plan.dividesDepth()))
+    return tileType({blockM, partN}, element);
+  if (!plan.dividesDepth())
+    return getSharedScores();
+  auto runs = MmaLayoutAttr::get(b.getContext(),
+                                 {plan.getRowWarps(), plan.getColumnWarps()},
+                                 /*copies=*/1, /*columnRuns=*/true);
+  return RankedTensorType::get({blockM, plan.getColumnWarps() * partN}, element,
+                               runs);
+}
+
+Value CopiedEmitter::emitScoreSums(ImplicitLocOpBuilder &lb, Value sums) {
+  auto type = cast<RankedTensorType>(sums.getType());
+  auto widen = [&](Value value) -> Value {
+    auto narrow = cast<RankedTensorType>(value.getType());
+    if (narrow.getElementType().isF32())
+      return value;
+    return arith::ExtFOp::create(lb, narrow.clone(b.getF32Type()), value);
+  };
+  if (!plan.dividesDepth())
+    return widen(sums);
+  // All warps that share rows add the same numbers in the same order.
+  RankedTensorType whole = getSharedScores().clone(type.getElementType());
+  Value parts = ConvertLayoutOp::create(lb, whole.clone(type.getShape()), sums);
+  Value result;
+  for (int64_t i = 0; i < plan.getColumnWarps(); ++i) {
+    Value part = widen(
+        SliceOp::create(lb, whole, parts, lb.getI64IntegerAttr(i * partN)));
+    result =
+        result ? arith::AddFOp::create(lb, result, part).getResult() : part;
+  }
+  return result;
+}
+
+Value CopiedEmitter::emitWide(Value o) {
+  auto type = cast<RankedTensorType>(o.getType());
+  if (type.getElementType().isF32())
+    return o;
+  return arith::ExtFOp::create(b, type.clone(b.getF32Type()), o);
+}
+
 Value CopiedEmitter::emitProduct(ImplicitLocOpBuilder &lb,
                                  RankedTensorType type, Value a, Value factor,
-                                 Value c, Attribute layout) {
+                                 Value c, Attribute layout,
+                                 IntegerAttr depthParts) {
   if (!plan.getWgmma())
-    return MmaOp::create(lb, type, a, factor, c);
+    return MmaOp::create(lb, type, a, factor, c, /*column=*/IntegerAttr(),
+                         depthParts, /*f16_sums=*/UnitAttr());
   auto inFlight = InFlightType::get(b.getContext(), type.getShape(),
                                     b.getF32Type(), layout);
   Value product = WgmmaOp::create(lb, inFlight, a, factor, c,
@@ -285,19 +342,24 @@ Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
                        ReinterpretOp::create(lb, type, keys), o,
                        getDividedLayout());
   Value first = emitPartStart(lb, key, part * partN);
+  UnitAttr sums;
+  if (plan.getResultSums() == ResultSums::F16Block)
+    sums = lb.getUnitAttr();
   for (auto [index, view] : llvm::enumerate(from.vViews)) {
     Value v = StageOp::create(lb, type, view, first, vBuffers[part]);
     IntegerAttr column;
     if (plan.getSlice())
       column = lb.getI64IntegerAttr(index * plan.getSlice());
-    o = MmaOp::create(lb, o.getType(), p, v, o, column);
+    o = MmaOp::create(lb, o.getType(), p, v, o, column,
+                      /*depth_parts=*/IntegerAttr(), sums);
   }
   return o;
 }
 
 Value CopiedEmitter::emitRescale(ImplicitLocOpBuilder &lb, Value factor,
                                  Value o) {
-  factor = emitForResults(lb, factor);
+  if (plan.getColumnWarps() > 1)
+    factor = emitForResults(lb, factor);
   auto one = arith::ConstantOp::create(
       lb, DenseElementsAttr::get(cast<RankedTensorType>(factor.getType()),
                                  lb.getF32FloatAttr(1)));
@@ -308,9 +370,11 @@ Value CopiedEmitter::emitRescale(ImplicitLocOpBuilder &lb, Value factor,
                              /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
   OpBuilder::InsertionGuard guard(lb);
   lb.createBlock(&path.getBody());
-  YieldOp::create(lb,
-                  ValueRange{arith::MulFOp::create(
-                      lb, o, BroadcastOp::create(lb, o.getType(), factor))});
+  auto type = cast<RankedTensorType>(o.getType());
+  Value spread = BroadcastOp::create(lb, type.clone(lb.getF32Type()), factor);
+  if (!type.getElementType().isF32())
+    spread = arith::TruncFOp::create(lb, type, spread);
+  YieldOp::create(lb, ValueRange{arith::MulFOp::create(lb, o, spread)});
   return path.getResult(0);
 }
 
@@ -320,15 +384,17 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
                                                  RunningState state) {
   int64_t parts = plan.getParts();
   // Products of the next part stand before the softmax of this one.
-  bool isDivided = plan.getColumnWarps() > 1;
+  // Where columns are divided, row values are not where the results are, and
+  // the softmax's step rescales f32.
+  bool isApart =
+      plan.getColumnWarps() > 1 || plan.getResultSums() == ResultSums::F16;
   FailureOr<BlockPart> each = emitProducts(lb, 0, key, from);
   for (int64_t part = 0; part < parts && succeeded(each); ++part) {
     FailureOr<BlockPart> next = BlockPart();
     if (part + 1 < parts)
       next = emitProducts(lb, part + 1, key, from);
-    // Where columns are divided, row values are not where the results are.
     auto softmax = OnlineSoftmaxOp::create(lb, each->scores, state.m, state.l,
-                                           isDivided ? Value() : state.o,
+                                           isApart ? Value() : state.o,
                                            from.scale, plan.getSoftmax());
     auto wide = cast<RankedTensorType>(softmax.getP().getType());
     Value p = arith::TruncFOp::create(lb,
@@ -336,8 +402,8 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
                                                             facts.elementType,
                                                             wide.getEncoding()),
                                       softmax.getP());
-    Value rescaled = isDivided ? emitRescale(lb, softmax.getFactor(), state.o)
-                               : softmax.getNewO();
+    Value rescaled = isApart ? emitRescale(lb, softmax.getFactor(), state.o)
+                             : softmax.getNewO();
     Value o = emitWeightedValues(lb, part, key, each->keys, from, p, rescaled);
     state = {softmax.getNewM(), softmax.getNewL(), o};
     each = next;
@@ -378,6 +444,10 @@ LogicalResult CopiedEmitter::emitTile() {
     emitTeamRun();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
+  if (plan.getResultSums() == ResultSums::F16)
+    init.o = arith::ConstantOp::create(
+        b, cast<TypedAttr>(b.getZeroAttr(
+               tileType({blockM, resultColumns}, b.getF16Type()))));
   LogicalResult status = success();
   auto body = [&](OpBuilder &builder, Location loc, Value key,
                   ValueRange carried) {
@@ -400,13 +470,15 @@ LogicalResult CopiedEmitter::emitTile() {
   if (plan.getWgmma())
     WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/0);
 
+  RunningState state(loop.getResults());
+  state.o = emitWide(state.o);
   if (plan.getColumnWarps() > 1) {
     if (isTight)
       emitResultViews();
-    storeDivided(RunningState(loop.getResults()));
+    storeDivided(state);
     return success();
   }
-  RunningState state = emitRowSums(RunningState(loop.getResults()));
+  state = emitRowSums(state);
   if (plan.getTeams() > 1)
     state = mergeTeams(state);
   state = emitWithSinks(state);

@@ -29,6 +29,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * bytes;
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
+  if (plan.dividesDepth())
+    exchangeBytes = plan.getColumnWarps() * exchangeBytes /
+                    (plan.getScoreSums() == ScoreSums::F16 ? 2 : 1);
   dynamicStrides = false;
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
@@ -55,12 +58,14 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     }
     return sum;
   }
-  int64_t rings = plan.getStages() * (kBytes + vBytes), teams = plan.getTeams();
+  int64_t slots = plan.sharesRing() ? kBytes : kBytes + vBytes;
+  int64_t rings = plan.getStages() * slots, teams = plan.getTeams();
   if (!plan.getQInRegs() || qBytes > rings)
     sum.add("q", qBytes, teams);
   if (!plan.getQInRegs() || qBytes <= rings) {
-    sum.add("k", kBytes, teams * plan.getStages());
-    sum.add("v", vBytes, teams * plan.getStages());
+    sum.add(plan.sharesRing() ? "kv" : "k", kBytes, teams * plan.getStages());
+    if (!plan.sharesRing())
+      sum.add("v", vBytes, teams * plan.getStages());
   }
   sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
@@ -128,7 +133,14 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
   int64_t rowGroups = warpRows / 16;
   ResourceSum sum;
-  sum.add("o", ownColumns / 8 * 4, rowGroups);
+  bool isNarrow = plan.getResultSums() == ResultSums::F16;
+  sum.add("o", ownColumns / 8 * (isNarrow ? 2 : 4), rowGroups);
+  // Sums of a block, or of a slice of it, beside the accumulator.
+  if (plan.getResultSums() == ResultSums::F16Block)
+    sum.add("sums",
+            (plan.getSlice() ? plan.getSlice() : valueColumns) /
+                plan.getColumnWarps() / 8 * 2,
+            rowGroups);
   // The products of two parts are live together.
   int64_t partN = plan.getBlockN() / plan.getParts();
   int64_t live = plan.getParts() > 1 ? 2 * partN : partN;

@@ -18,8 +18,9 @@ public:
         warps(plan.getWarps()), stages(plan.getStages()),
         parts(plan.getParts()), groupHeads(plan.getGroupHeads()),
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
-        softmax(plan.getSoftmax()), order(plan.getOrder()),
-        epilogue(plan.getEpilogue()) {}
+        share(plan.getShare()), scoreSums(plan.getAccumulateS()),
+        resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
+        order(plan.getOrder()), epilogue(plan.getEpilogue()) {}
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(DecodePlanAttr plan)
       : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
@@ -42,8 +43,9 @@ public:
         warps(plan.getWarpsM() * plan.getWarpsN()),
         columnWarps(plan.getWarpsN()), stages(plan.getStages()),
         slice(plan.getSlice()), streamsQ(plan.getQStreamed()),
-        softmax(plan.getSoftmax()), order(plan.getOrder()),
-        epilogue(plan.getEpilogue()) {}
+        scoreSplit(plan.getSSplit()), scoreSums(plan.getAccumulateS()),
+        resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
+        order(plan.getOrder()), epilogue(plan.getEpilogue()) {}
 
   int64_t getBlockM() const { return blockM; }
   int64_t getBlockN() const { return blockN; }
@@ -56,12 +58,20 @@ public:
   bool exchangesScores() const {
     return columnWarps > 1 && score == ScoreWork::Shard;
   }
+  /// True if these are partial sums, of a part of the depth each.
+  bool dividesDepth() const {
+    return exchangesScores() && scoreSplit == ScoreSplit::Depth;
+  }
   int64_t getStages() const { return stages; }
   /// Columns of the slices of K and V that share one ring; 0 where whole rows
   /// of each have slots of their own.
   int64_t getSlice() const { return slice; }
   /// True if slices of Q are loaded for each block, in a ring of their own.
   bool getStreamsQ() const { return streamsQ; }
+  /// True if K and V of a block have the slots of one ring in turns.
+  bool sharesRing() const { return slice != 0 || share == KVShare::KV; }
+  ScoreSums getScoreSums() const { return scoreSums; }
+  ResultSums getResultSums() const { return resultSums; }
   int64_t getParts() const { return parts; }
   int64_t getTeams() const { return teams; }
   int64_t getGroupHeads() const { return groupHeads; }
@@ -79,6 +89,10 @@ private:
   int64_t slice = 0;
   bool streamsQ = false, qInRegs = false, packHeads = false;
   ScoreWork score = ScoreWork::Shard;
+  KVShare share = KVShare::None;
+  ScoreSplit scoreSplit = ScoreSplit::Keys;
+  ScoreSums scoreSums = ScoreSums::F32;
+  ResultSums resultSums = ResultSums::F32;
   bool wgmma = false;
   SoftmaxPolicy softmax;
   TileOrder order = TileOrder::RowMajor;

@@ -25,16 +25,24 @@ static std::string describeMargin(const PlanEstimate &e) {
                        e.margin);
 }
 
+/// "; errors up to 9 times those of f32 sums", or nothing.
+static std::string describeError(const PlanEstimate &e) {
+  if (e.errorFactor == 1)
+    return "";
+  return llvm::formatv("; errors up to {0:f0} times those of f32 sums",
+                       e.errorFactor);
+}
+
 std::string PlanCandidate::describe() const {
   const PlanEstimate &e = estimate;
   return llvm::formatv(
       "{0}: {1:f1} us ({2:f2} waves of {3} CTAs an SM; {4:f1} blocks a tile "
       "at {5:f0} clocks, tile {6:f0}; limit {7}{8}), shared memory {9}, "
-      "registers {10}{11}{12}",
+      "registers {10}{11}{12}{13}",
       llvm::to_string(plan), e.microseconds, e.waves, e.ctasPerSM, e.blocks,
       e.blockClocks, e.tileClocks, e.getLimiter(), describeDram(e),
       e.sharedBytes.str(), e.registers.str(), describeMargin(e),
-      spills ? ", expected to spill" : "");
+      describeError(e), spills ? ", expected to spill" : "");
 }
 
 PlanCandidate attn::makeCandidate(const ProblemFacts &facts,
@@ -55,10 +63,10 @@ std::string attn::formatPlanTable(llvm::ArrayRef<PlanCandidate> plans,
   for (const PlanCandidate &each : plans.take_front(count)) {
     const PlanEstimate &e = each.estimate;
     os << llvm::formatv(
-        "\n{0,10:f1}{1,8:f2}{2,9}{3,14:f0}{4,8}{5,9}{6,11}  {7}{8}{9}",
+        "\n{0,10:f1}{1,8:f2}{2,9}{3,14:f0}{4,8}{5,9}{6,11}  {7}{8}{9}{10}",
         e.microseconds, e.waves, e.ctasPerSM, e.blockClocks, e.getLimiter(),
         e.sharedBytes.getTotal(), e.registers.getTotal(),
-        llvm::to_string(each.plan), describeMargin(e),
+        llvm::to_string(each.plan), describeMargin(e), describeError(e),
         each.spills ? ", expected to spill" : "");
   }
   if (const PlanEstimate &e = plans.front().estimate; e.dramBytes != 0)

@@ -331,3 +331,18 @@ func.func private @tiled_slice() attributes {p = #attn.tiled_d<warps_n = 4, slic
 
 // expected-error @below {{expected stages from 2 to 16, got 1}}
 func.func private @tiled_stages() attributes {p = #attn.tiled_d<stages = 1>}
+
+// -----
+
+// expected-error @below {{expected 1 part with share = kv, got 2}}
+func.func private @shared_parts() attributes {p = #attn.split_q<parts = 2, share = kv>}
+
+// -----
+
+// expected-error @below {{expected slice to be a multiple of 16 * warps_n = 64 with s_split = depth, got 96}}
+func.func private @tiled_depth() attributes {p = #attn.tiled_d<warps_n = 4, slice = 96, s_split = depth>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a power of two with s_split = depth, got 48}}
+func.func private @tiled_runs() attributes {p = #attn.tiled_d<block_n = 48, s_split = depth>}

@@ -32,3 +32,12 @@ func.func @slice(%a: tensor<64x16xf16, #attn.auto>, %b: tensor<16x16xf16, #attn.
   %d = attn.mma %a, %b, %c {column = 16} : tensor<64x16xf16, #attn.auto>, tensor<16x16xf16, #attn.auto>, !c
   return %d : !c
 }
+
+// Runs of c take parts of the contraction; sums of f16 are added to c.
+// CHECK-LABEL: func.func @parts(
+// CHECK-SAME: %[[A:.*]]: tensor<64x32xf16, #attn.auto>, %[[B:.*]]: tensor<32x16xf16, #attn.auto>, %[[C:.*]]: tensor<64x32xf32, #attn.auto>
+func.func @parts(%a: tensor<64x32xf16, #attn.auto>, %b: tensor<32x16xf16, #attn.auto>, %c: !c) -> !c {
+  // CHECK: attn.mma %[[A]], %[[B]], %[[C]] {depth_parts = 2 : i64, f16_sums} : tensor<64x32xf16, #attn.auto>, tensor<32x16xf16, #attn.auto>, tensor<64x32xf32, #attn.auto>
+  %d = attn.mma %a, %b, %c {depth_parts = 2, f16_sums} : tensor<64x32xf16, #attn.auto>, tensor<32x16xf16, #attn.auto>, !c
+  return %d : !c
+}

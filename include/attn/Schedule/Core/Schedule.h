@@ -77,6 +77,9 @@ struct PlanEstimate {
   /// take before this one comes first: above 1 where a schedule lost to others
   /// on a board, or was not timed beside them.
   double margin = 1;
+  /// How many times as large as those of sums of f32 errors of the results were
+  /// seen to be at most (docs/Rationale/Schedules/NarrowSums.md).
+  double errorFactor = 1;
 
   /// True if DRAM takes most of the time.
   bool isBoundByDram() const { return dramMicroseconds > 0.5 * microseconds; }

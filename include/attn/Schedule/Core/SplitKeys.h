@@ -32,7 +32,7 @@ struct SplitCandidate {
 /// What numbers of runs were compared.
 struct SplitChoice {
   /// One run first, then more and more.
-  llvm::SmallVector<SplitCandidate> candidates;
+  llvm::SmallVector<SplitCandidate, 0> candidates;
   /// Index of what to take.
   size_t best = 0;
 

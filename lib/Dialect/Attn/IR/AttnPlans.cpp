@@ -37,6 +37,8 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
                           "'longest_first', got "
                        << p.groupHeads << " in order '"
                        << stringifyTileOrder(p.order) << "'";
+  if (p.share == KVShare::KV && p.parts != 1)
+    return emitError() << "expected 1 part with share = kv, got " << p.parts;
   return success();
 }
 
@@ -236,7 +238,9 @@ LogicalResult TiledDPlanAttr::verify(EmitErrorFn emitError,
                        << 16 * p.warpsM << " up to 128, got " << p.blockM;
   // Whole k-steps, and 8 columns for each warp.
   int64_t step = std::max<int64_t>(16, 8 * p.warpsN);
-  if (p.blockN < 1 || p.blockN > 128 || p.blockN % step != 0)
+  // Warps that divide the depth have all keys.
+  bool isDepth = p.sSplit == ScoreSplit::Depth;
+  if (p.blockN < 1 || p.blockN > 128 || p.blockN % (isDepth ? 16 : step) != 0)
     return emitError() << "expected block_n to be a multiple of 16 and of 8 * "
                           "warps_n = "
                        << 8 * p.warpsN << " up to 128, got " << p.blockN;
@@ -244,6 +248,15 @@ LogicalResult TiledDPlanAttr::verify(EmitErrorFn emitError,
     return emitError() << "expected slice to be a multiple of 16 and of 8 * "
                           "warps_n = "
                        << 8 * p.warpsN << " up to 256, got " << p.slice;
+  if (isDepth && p.slice % (16 * p.warpsN) != 0)
+    return emitError() << "expected slice to be a multiple of 16 * warps_n = "
+                       << 16 * p.warpsN << " with s_split = depth, got "
+                       << p.slice;
+  // A run of columns of the partial sums.
+  if (isDepth && !llvm::isPowerOf2_64(p.blockN))
+    return emitError() << "expected block_n to be a power of two with s_split "
+                          "= depth, got "
+                       << p.blockN;
   if (p.stages < 2 || p.stages > 16)
     return emitError() << "expected stages from 2 to 16, got " << p.stages;
   return success();

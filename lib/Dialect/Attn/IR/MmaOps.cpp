@@ -31,15 +31,26 @@ LogicalResult MmaOp::verify() {
     return emitOpError("expected the contraction extents of 'a' and 'b' to "
                        "agree, got ")
            << shapeA[1] << " and " << shapeB[0];
+  int64_t parts = getDepthParts().value_or(1);
+  if (getDepthParts() &&
+      (parts < 1 || getColumn() || shapeA[1] % (parts * getDepthStep()) != 0))
+    return emitOpError("expected 'depth_parts' without 'column' and a "
+                       "contraction of whole steps of ")
+           << getDepthStep() << " for each part, got " << parts << " of "
+           << shapeA[1];
+  if (getF16Sums() && (!typeA.isF16() || !typeC.isF32()))
+    return emitOpError("expected operands of f16 and an f32 accumulator with "
+                       "'f16_sums', got ")
+           << typeA << " and " << typeC;
   std::optional<int64_t> column = getColumn();
   if (column && (*column < 0 || *column + shapeB[1] > shapeC[1]))
     return emitOpError("expected columns of 'c' from 'column' on for the ")
            << shapeB[1] << " of 'b', got column " << *column << " of "
            << shapeC[1];
-  if (shapeA[0] != shapeC[0] || (!column && shapeB[1] != shapeC[1]))
+  if (shapeA[0] != shapeC[0] || (!column && parts * shapeB[1] != shapeC[1]))
     return emitOpError("expected an accumulator of ")
-           << shapeA[0] << " x " << shapeB[1] << ", got " << shapeC[0] << " x "
-           << shapeC[1];
+           << shapeA[0] << " x " << parts * shapeB[1] << ", got " << shapeC[0]
+           << " x " << shapeC[1];
   bool mixedFp8 = isFloat8(typeA) && isFloat8(typeB);
   if (typeA != typeB && !mixedFp8)
     return emitOpError("expected operands of one element type, got ")

@@ -14,8 +14,9 @@
 //   if it exists: copy the stages of step p + N - 1 to slot p + N - 1 (mod N)
 //   commit; compute from slot p (mod N)
 //
-// and the prologue copies steps 0 to N - 2 of the first block. The barriers are
-// not placed here but by attn-insert-fences.
+// and the prologue copies steps 0 to N - 2 of the first block. Of one slot each
+// step copies what it computes from, and waits for it. The barriers are not
+// placed here but by attn-insert-fences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,10 +75,6 @@ private:
 } // namespace
 
 LogicalResult SlicedExpander::findSteps() {
-  if (depth < 2)
-    return loop.emitOpError("expected at least 2 stages where a ring has the "
-                            "slices of a block, got ")
-           << depth;
   auto stages = collectStages(loop);
   if (failed(stages))
     return failure();
@@ -172,8 +169,12 @@ SmallVector<Value> SlicedExpander::makeBody(const KVPhaseRange &phase, Value t,
     if (step + 1 < count && !steps[step + 1].empty() &&
         steps[step + 1].front().op == stage) {
       ++step;
-      CpAsyncWaitOp::create(builder, loc, depth - 2);
+      // The one slot of a ring is filled when it is free.
+      if (depth > 1)
+        CpAsyncWaitOp::create(builder, loc, depth - 2);
       issueAhead(step);
+      if (depth == 1)
+        CpAsyncWaitOp::create(builder, loc, 0);
     }
     const Stage *own = llvm::find_if(
         steps[step], [&](const Stage &other) { return other.op == stage; });

@@ -114,3 +114,39 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A ring of one slot: each step copies to it what it computes from, and waits.
+// CHECK-LABEL: gpu.func @one_slot
+// CHECK-SAME: %[[GK:arg[0-9]+]]: !attn.global<?x64xf16>, %[[GV:arg[0-9]+]]: !attn.global<?x64xf16>
+// CHECK-NOT: attn.cp_async %
+// CHECK: scf.for
+// CHECK:   attn.cp_async %[[GK]][%{{.*}}], %[[SLOT:.*]] {in_bounds}
+// CHECK-NEXT: attn.cp_async.commit
+// CHECK-NEXT: attn.cp_async.wait {pending = 0 : i64}
+// CHECK:   %[[K:.*]] = attn.local_load %[[SLOT]]
+// CHECK:   attn.cp_async %[[GV]][%{{.*}}], %[[SLOT]] {in_bounds}
+// CHECK-NEXT: attn.cp_async.commit
+// CHECK-NEXT: attn.cp_async.wait {pending = 0 : i64}
+// CHECK:   attn.local_load %[[SLOT]]
+gpu.module @kernels {
+  gpu.func @one_slot(%gk: !attn.global<?x64xf16>, %gv: !attn.global<?x64xf16>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %ring = attn.alloc : !attn.buffer<1x64x64xf16, #attn.auto, shared>
+    %init = arith.constant dense<0.0> : tensor<64x64xf16, #attn.auto>
+    %sum = attn.kv_loop %zero, %zero, %n, %n block 64 stages 1 iter_args(%init : tensor<64x64xf16, #attn.auto>) {
+    ^bb0(%key: i32, %acc: tensor<64x64xf16, #attn.auto>):
+      %a = attn.stage %gk[%key], %ring : !attn.global<?x64xf16>, !attn.buffer<1x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
+      %ta = attn.local_load %a : !attn.buffer<64x64xf16, #attn.auto, shared> -> tensor<64x64xf16, #attn.auto>
+      %b = attn.stage %gv[%key], %ring : !attn.global<?x64xf16>, !attn.buffer<1x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
+      %tb = attn.local_load %b : !attn.buffer<64x64xf16, #attn.auto, shared> -> tensor<64x64xf16, #attn.auto>
+      %next = arith.addf %ta, %tb : tensor<64x64xf16, #attn.auto>
+      %all = arith.addf %next, %acc : tensor<64x64xf16, #attn.auto>
+      attn.yield %all : tensor<64x64xf16, #attn.auto>
+    }
+    %dest = attn.alloc {name = "dest"} : !attn.buffer<64x64xf16, #attn.auto, shared>
+    attn.local_store %sum, %dest : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x64xf16, #attn.auto, shared>
+    gpu.return
+  }
+}

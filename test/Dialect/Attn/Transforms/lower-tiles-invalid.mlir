@@ -243,3 +243,16 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @depth_parts() kernel attributes {attn.warps = array<i64: 2, 2>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<32x64xf16, #attn.swizzled<span = 128>, shared>
+    %k = attn.alloc {offset = 4096 : i64} : !attn.buffer<64x32xf16, #attn.swizzled<span = 64>, shared>
+    %zero = arith.constant dense<0.0> : tensor<32x64xf32, #attn.mma<warps = [2, 2]>>
+    // expected-error @below {{expected as many warps along the columns as 'depth_parts', with a run of them each and without copies, got 2 and #attn.mma<warps = [2, 2]>}}
+    %s = attn.mma %q, %k, %zero {depth_parts = 2} : !attn.buffer<32x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x32xf16, #attn.swizzled<span = 64>, shared>, tensor<32x64xf32, #attn.mma<warps = [2, 2]>>
+    gpu.return
+  }
+}

@@ -100,6 +100,37 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Two warps along the columns have all 32 keys and two of four k-steps each: 8
+  // instructions for 16 rows.
+  // CHECK-LABEL: gpu.func @product_depth
+  // CHECK-COUNT-8: nvvm.mma.sync
+  // CHECK-NOT: nvvm.mma.sync
+  gpu.func @product_depth() kernel attributes {attn.warps = array<i64: 4, 2>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    %k = attn.alloc {offset = 8192 : i64} : !attn.buffer<32x64xf16, #kv, shared>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #attn.mma<warps = [4, 2], column_runs = true>>
+    %kt = attn.transpose %k : !attn.buffer<32x64xf16, #kv, shared> -> !attn.buffer<64x32xf16, #attn.transposed<#kv>, shared>
+    %s = attn.mma %q, %kt, %zero {depth_parts = 2} : !attn.buffer<64x64xf16, #kv, shared>, !attn.buffer<64x32xf16, #attn.transposed<#kv>, shared>, tensor<64x64xf32, #attn.mma<warps = [4, 2], column_runs = true>>
+    gpu.return
+  }
+
+  // Sums of f16 start at zero, pass from k-step to k-step, and are added at the end.
+  // CHECK-LABEL: gpu.func @product_sums
+  // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<2xf16>
+  // CHECK: %[[FIRST:.*]] = nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[%[[ZERO]], %[[ZERO]]]
+  // CHECK: %[[SUM:.*]] = llvm.extractvalue %[[FIRST]][0]
+  // CHECK: %[[LAST:.*]] = nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[%[[SUM]],
+  // CHECK-NOT: nvvm.mma.sync
+  // CHECK: llvm.fpext %{{.*}} : vector<2xf16> to vector<2xf32>
+  // CHECK-COUNT-4: arith.addf %{{.*}} : f32
+  gpu.func @product_sums() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 4096 : i64} : !attn.buffer<32x8xf16, #attn.rows, shared>
+    %p = arith.constant dense<1.0> : tensor<64x32xf16, #a>
+    %one = arith.constant dense<1.0> : tensor<64x8xf32, #acc>
+    %o = attn.mma %p, %b, %one {f16_sums} : tensor<64x32xf16, #a>, !attn.buffer<32x8xf16, #attn.rows, shared>, tensor<64x8xf32, #acc>
+    gpu.return
+  }
+
   // Two rows a thread, each shared by four lanes: two butterflies for each row.
   // CHECK-LABEL: gpu.func @row_maximum
   // CHECK-COUNT-30: arith.maxnumf

@@ -3,12 +3,19 @@
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_86 schedule=tiled_d set=block_m=64,block_n=64,slice=128,stages=8,q_streamed=true" 2>&1 | FileCheck %s --check-prefix=STREAMED
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_n=16" 2>&1 | FileCheck %s --check-prefix=WARPS
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=split_q" 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not attn-opt %s --split-input-file -attn-plan="chip=sm_80 schedule=tiled_d set=accumulate_o=f16_block" 2>&1 | FileCheck %s --check-prefix=NARROW-O
+// RUN: not attn-opt %s --split-input-file -attn-plan="chip=sm_80 schedule=split_q set=accumulate_s=f16" 2>&1 | FileCheck %s --check-prefix=NARROW-S
+// RUN: not attn-opt %s --split-input-file -attn-plan="chip=sm_80 schedule=split_q set=share=kv" 2>&1 | FileCheck %s --check-prefix=SLOTS
 
 // Each part of what does not fit is in the sum.
 // SUM: does not fit: shared memory {{[0-9]+}} (q 65536 + kv 65536 + scores 8192) exceeds 101376 on sm_86
 // STREAMED: does not fit: shared memory {{[0-9]+}} (q 131072 + kv 131072 + scores 16384) exceeds 101376 on sm_86
 // WARPS: expected warps_m and warps_n to be powers of two with a product up to 32, got 4 and 16
 // OTHER: schedule 'split_q' does not support a head dimension of 512, expected a multiple of 8 up to 256
+
+// NARROW-O: expected operands of f16 for accumulate_o = f16_block, got bf16
+// NARROW-S: expected operands of f16 for accumulate_s = f16, got bf16
+// SLOTS: expected slots of one size with share = kv, got rows of 64 columns of K and 128 of V
 
 func.func @dim(%q: memref<1x8x256x1032xf16>, %o: memref<1x8x256x1032xf16>) {
   // expected-error@+1 {{schedule 'tiled_d' does not support a head dimension of 1032, expected a multiple of 8 up to 1024}}
@@ -23,5 +30,21 @@ func.func @narrow(%q: memref<1x8x256x512xf8E4M3FN>, %o: memref<1x8x256x512xf16>)
   // expected-error@+1 {{schedule 'tiled_d' does not support operands of type f8E4M3FN, expected f16 or bf16}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x512xf8E4M3FN>, memref<1x8x256x512xf8E4M3FN>, memref<1x8x256x512xf8E4M3FN>)
                  outs(%o : memref<1x8x256x512xf16>)
+  return
+}
+
+// -----
+
+func.func @narrow_sums(%q: memref<1x8x256x64xbf16>, %o: memref<1x8x256x64xbf16>) {
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xbf16>, memref<1x8x256x64xbf16>, memref<1x8x256x64xbf16>)
+                 outs(%o : memref<1x8x256x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @slots(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x128xf16>) {
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x128xf16>)
+                 outs(%v : memref<1x8x256x128xf16>)
   return
 }

@@ -33,6 +33,27 @@ def Attn_ScoreWork : Attn_I32Enum<"ScoreWork",
   I32EnumAttrCase<"Shard", 0, "shard">,
   I32EnumAttrCase<"Twice", 1, "twice">]>;
 
+def Attn_ScoreSplit : Attn_I32Enum<"ScoreSplit",
+    "how warps that share rows divide the product that gives scores", [
+  I32EnumAttrCase<"Keys", 0, "keys">,
+  I32EnumAttrCase<"Depth", 1, "depth">]>;
+
+def Attn_KVShare : Attn_I32Enum<"KVShare",
+    "which tensors have the slots of one ring in turns", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"KV", 1, "kv">]>;
+
+def Attn_ScoreSums : Attn_I32Enum<"ScoreSums",
+    "the accumulators of scores", [
+  I32EnumAttrCase<"F32", 0, "f32">,
+  I32EnumAttrCase<"F16", 1, "f16">]>;
+
+def Attn_ResultSums : Attn_I32Enum<"ResultSums",
+    "the accumulators of results", [
+  I32EnumAttrCase<"F32", 0, "f32">,
+  I32EnumAttrCase<"F16Block", 1, "f16_block">,
+  I32EnumAttrCase<"F16", 2, "f16">]>;
+
 def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
     "how results leave the kernel", [
   I32EnumAttrCase<"Auto", 0, "auto">,

@@ -31,7 +31,18 @@ def Attn_SplitQPlanAttr : Attn_Plan<Attn_Dialect, "SplitQPlan", "split_q", "spli
       "How results leave the kernel. Not `tma`">:$epilogue,
     Attn_PlanBool<false,
       "Rows of a tile are the heads of a key head's group, query by query, so that "
-      "a group reads its K and V once. Not with `group_heads`">:$pack_heads),
+      "a group reads its K and V once. Not with `group_heads`">:$pack_heads,
+    Attn_PlanEnum<Attn_KVShare, "none",
+      "With `kv` K and V of a block have the slots of one ring in turns, which "
+      "takes rows of one length. Not with `parts`">:$share,
+    Attn_PlanEnum<Attn_ScoreSums, "f32",
+      "Accumulators of the scores: with `f16` half of the registers, at twice the "
+      "rate on GeForce chips, for operands of f16. Scores beyond 65504 overflow">:$accumulate_s,
+    Attn_PlanEnum<Attn_ResultSums, "f32",
+      "Accumulators of the results: with `f16_block` the products of a block (of a "
+      "slice of its columns) are summed in f16 and added to f32, with `f16` results "
+      "stay f16 until the end, in half of the registers. For operands of f16; "
+      "weighted sums of values beyond 65504 overflow">:$accumulate_o),
     [Attn_RenamedParameter<"group", "group_heads">]> {
   let description = [{
     FlashAttention-2 style: a CTA owns `block_m` query rows, its warps split
@@ -273,7 +284,19 @@ def Attn_TiledDPlanAttr : Attn_Plan<Attn_Dialect, "TiledDPlan", "tiled_d", "tile
     Attn_PlanEnum<Attn_TileOrder, "row_major",
       "The order in which tiles are given to CTAs">:$order,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
-      "How results leave the kernel. Not `tma`">:$epilogue)> {
+      "How results leave the kernel. Not `tma`">:$epilogue,
+    Attn_PlanEnum<Attn_ScoreSplit, "keys",
+      "What warps that share rows divide where scores are computed: the keys of a "
+      "block, or the depth, of which each takes k-steps and which gives partial "
+      "sums to add up">:$s_split,
+    Attn_PlanEnum<Attn_ScoreSums, "f32",
+      "Accumulators of the scores: with `f16` half of the registers, at twice the "
+      "rate on GeForce chips, for operands of f16. Scores beyond 65504 overflow">:$accumulate_s,
+    Attn_PlanEnum<Attn_ResultSums, "f32",
+      "Accumulators of the results: with `f16_block` the products of a block (of a "
+      "slice of its columns) are summed in f16 and added to f32, with `f16` results "
+      "stay f16 until the end, in half of the registers. For operands of f16; "
+      "weighted sums of values beyond 65504 overflow">:$accumulate_o)> {
   let description = [{
     For wide heads, without tensor memory, wgmma or TMA: slices of the columns of a
     block's keys, then of its values, have the slots of one ring in turns, and warps

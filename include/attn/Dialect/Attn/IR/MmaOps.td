@@ -30,10 +30,16 @@ def Attn_MmaOp : Attn_Op<"mma", [
     slices of its columns. In the fragments of a grid of warps the columns of c
     and of each slice are whole rounds of its warps, 8 columns for each.
 
+    With `depth_parts = n` c has n times the columns of b: run i of them takes the
+    products of k-steps (16 of the contraction) i, i + n, and so on. Where n warps
+    along the columns have a run each (`column_runs` of `#attn.mma`), they divide
+    the contraction; the sum of the runs is the product of a and b.
+
     Operands of 8 bits need sm_89, the others sm_80.
 
     Products are exact; sums are in f32 (f16 for f16 accumulators), in an order
-    that PTX does not specify.
+    that PTX does not specify. With `f16_sums` the products of f16 operands are
+    summed in f16, from zero, and their sum is added to c, which is f32.
 
     Example:
 
@@ -50,14 +56,17 @@ def Attn_MmaOp : Attn_Op<"mma", [
     Arg<Attn_MmaOperand, "M x K">:$a,
     Arg<Attn_MmaOperand, "K x N">:$b,
     Arg<AnyRankedTensor, "M x N, the accumulator">:$c,
-    Described<OptionalAttr<I64Attr>, "column of c that the first one of b belongs to">:$column);
+    Described<OptionalAttr<I64Attr>, "column of c that the first one of b belongs to">:$column,
+    Described<OptionalAttr<I64Attr>, "runs of columns of c that divide the contraction">:$depth_parts,
+    Described<UnitAttr, "sums of f16, which are added to c">:$f16_sums);
   let results = (outs Res<AnyRankedTensor, "M x N">:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)
   }];
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a,
     "::mlir::Value":$b, "::mlir::Value":$c), [{
-      build($_builder, $_state, type, a, b, c, /*column=*/nullptr);
+      build($_builder, $_state, type, a, b, c, /*column=*/nullptr,
+            /*depth_parts=*/nullptr, /*f16_sums=*/nullptr);
     }]>];
   let hasVerifier = 1;
 }

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
-#include "attn/Layout/NamedLayouts.h"
+#include "attn/Layout/DepthOperands.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -67,16 +67,23 @@ private:
   SmallVector<Value> getFragment(ArrayRef<Value> values, unsigned first,
                                  unsigned count);
   Value emitInstruction(const Instruction &instruction);
+  /// The accumulator and the sums of f16 together.
+  SmallVector<Value> addSums();
 
   PartitionLowering &partition;
   MmaOp op;
   ImplicitLocOpBuilder b;
   TileValue accumulator;
+  /// What instructions add to: the accumulator, or sums of f16 beside it.
+  SmallVector<Value> sums;
   WarpGrid grid;
-  int64_t rows, columns, contraction;
+  /// `contraction` is that of a warp, `depth` that of the operands.
+  int64_t rows, columns, contraction, depth;
   /// Groups of 8 columns that a warp has of the accumulator, and the first one
   /// of the product.
   unsigned groups, firstGroup;
+  /// Warps along the columns have parts of the contraction.
+  bool dividesDepth;
   Type elementType, elementTypeB;
   unsigned bits, packing, shapeK;
   /// Packed values in the fragments of one instruction.
@@ -109,23 +116,26 @@ MmaProduct::MmaProduct(PartitionLowering &partition, MmaOp op,
   rows = type.getShape()[0];
   columns = getShapeAndType(op.getB()).first[1];
   groups = type.getShape()[1] / (8 * grid.n);
+  dividesDepth = op.getDepthParts().value_or(1) > 1;
   firstGroup = op.getColumn().value_or(0) / (8 * grid.n);
   ArrayRef<int64_t> shapeA;
   std::tie(shapeA, elementType) = getShapeAndType(op.getA());
   elementTypeB = getShapeAndType(op.getB()).second;
-  contraction = shapeA[1];
+  depth = contraction = shapeA[1];
+  if (dividesDepth)
+    contraction /= grid.n;
   bits = elementType.getIntOrFloatBitWidth();
   packing = packingOf(elementType);
   shapeK = mmaShapeK(contraction, bits);
-  unsigned packingC = packingOf(type.getElementType());
+  Type sumType = op.getF16Sums() ? b.getF16Type() : type.getElementType();
+  unsigned packingC = packingOf(sumType);
   perA = 16 * shapeK / 32 / packing;
   perB = 8 * shapeK / 32 / packing;
   perC = 16 * 8 / 32 / packingC;
   held = elementType.isF16() ? Type(VectorType::get(2, elementType))
                              : b.getI32Type();
-  Type scalarC = packingC == 1
-                     ? type.getElementType()
-                     : Type(VectorType::get(packingC, type.getElementType()));
+  Type scalarC =
+      packingC == 1 ? sumType : Type(VectorType::get(packingC, sumType));
   structC = LLVM::LLVMStructType::getLiteral(b.getContext(),
                                              SmallVector<Type>(perC, scalarC));
 }
@@ -162,9 +172,11 @@ LogicalResult MmaProduct::readOperands() {
            << (bits == 8 ? 16 : 8) << ", got " << contraction;
   // As tiles that the instruction could take from registers.
   llvm::Expected<TileLayout> a =
-      mmaOperandA(rows, contraction, bits, shapeK, grid);
+      dividesDepth ? mmaDepthOperandA(rows, depth, bits, grid)
+                   : mmaOperandA(rows, depth, bits, shapeK, grid);
   llvm::Expected<TileLayout> b =
-      mmaOperandB(contraction, columns, bits, shapeK, grid);
+      dividesDepth ? mmaDepthOperandB(depth, columns, bits, grid)
+                   : mmaOperandB(depth, columns, bits, shapeK, grid);
   if (!a || !b)
     return op.emitOpError()
            << llvm::toString(llvm::joinErrors(a.takeError(), b.takeError()));
@@ -181,7 +193,8 @@ LogicalResult MmaProduct::readOperands() {
 }
 
 void MmaProduct::listInstructions() {
-  unsigned repM = rows / (16 * grid.m), repN = columns / (8 * grid.n);
+  unsigned repM = rows / (16 * grid.m);
+  unsigned repN = columns / (dividesDepth ? 8 : 8 * grid.n);
   unsigned repK = contraction / shapeK;
   for (unsigned k = 0; k < repK; ++k)
     for (unsigned n = 0; n < repN; ++n)
@@ -251,8 +264,7 @@ Value MmaProduct::emitInstruction(const Instruction &instruction) {
       getFragment(operands[0].values, instruction.a, perA);
   SmallVector<Value> fragmentB =
       getFragment(operands[1].values, instruction.b, perB);
-  SmallVector<Value> c(
-      ArrayRef<Value>(accumulator.values).slice(instruction.c, perC));
+  SmallVector<Value> c(ArrayRef<Value>(sums).slice(instruction.c, perC));
   if (bits == 8) {
     // The op's verifier refuses these types; the intrinsic exists.
     auto name = [](Type type) {
@@ -279,14 +291,37 @@ Value MmaProduct::emitInstruction(const Instruction &instruction) {
 }
 
 SmallVector<Value> MmaProduct::emit() {
+  sums = accumulator.values;
+  if (op.getF16Sums()) {
+    auto pair = VectorType::get(2, b.getF16Type());
+    Value zero =
+        arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(pair)));
+    sums.assign(accumulator.values.size() / 2, zero);
+  }
   for (auto [index, instruction] : llvm::enumerate(instructions)) {
     fetchUntil(index);
     Value product = emitInstruction(instruction);
     for (unsigned i = 0; i < perC; ++i)
-      accumulator.values[instruction.c + i] =
-          LLVM::ExtractValueOp::create(b, product, i);
+      sums[instruction.c + i] = LLVM::ExtractValueOp::create(b, product, i);
   }
-  return accumulator.values;
+  return op.getF16Sums() ? addSums() : sums;
+}
+
+SmallVector<Value> MmaProduct::addSums() {
+  SmallVector<Value> results = accumulator.values;
+  unsigned first = firstGroup * perC, count = columns / (8 * grid.n) * perC;
+  for (unsigned m = 0; m < rows / (16 * grid.m); ++m)
+    for (unsigned i = 0; i < count; ++i) {
+      unsigned index = m * groups * perC + first + i;
+      auto pair = VectorType::get(2, b.getF32Type());
+      Value wide = LLVM::FPExtOp::create(b, pair, sums[index]);
+      for (unsigned half = 0; half < 2; ++half)
+        results[2 * index + half] = arith::AddFOp::create(
+            b, results[2 * index + half],
+            LLVM::ExtractElementOp::create(
+                b, wide, arith::ConstantIntOp::create(b, half, 32)));
+    }
+  return results;
 }
 
 template <>
@@ -305,6 +340,12 @@ LogicalResult PartitionLowering::lower(MmaOp op) {
     return op.emitOpError("expected 'column' to be a multiple of ")
            << 8 * grid.n << ", 8 for each of " << grid.n
            << " warps along the columns, got " << *op.getColumn();
+  if (int64_t parts = op.getDepthParts().value_or(1);
+      parts > 1 && (parts != grid.n || !grid.columnRuns || grid.copies != 1))
+    return op.emitOpError("expected as many warps along the columns as "
+                          "'depth_parts', with a run of them each and without "
+                          "copies, got ")
+           << parts << " and " << layout;
   MmaProduct product(*this, op, *accumulator, grid);
   if (failed(product.readOperands()))
     return failure();
