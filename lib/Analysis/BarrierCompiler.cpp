@@ -14,6 +14,7 @@
 #include "attn/Dialect/Attn/IR/BulkStores.h"
 #include "attn/Target/SizeExpr.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/IR/Attributes.h"
@@ -73,6 +74,9 @@ static bool isHarmless(Operation *op) {
     return true;
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
     return isArithmetic(call);
+  // Between grids, which share no barriers.
+  if (isa<NVVM::GriddepcontrolOp>(op))
+    return true;
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))
     return !copy.getCopiedBuffer();

@@ -5,6 +5,7 @@
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Core/LaunchAttrBuilder.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -107,6 +108,17 @@ static LogicalResult emitBody(KernelContext &context, const Schedule &schedule,
 // Workspaces
 //===----------------------------------------------------------------------===//
 
+/// True if a step that reads partial results starts before the one that writes
+/// them has ended, and awaits it by itself.
+static bool startsEarly(const TargetRow &target) {
+  return target.has(Capability::Cluster);
+}
+
+static void emitGridControl(ImplicitLocOpBuilder &b,
+                            NVVM::GridDepActionKind kind) {
+  NVVM::GriddepcontrolOp::create(b, kind);
+}
+
 /// Partial results that the function allocates are workspaces, which nothing
 /// but problems may touch: what is in them is nobody else's.
 static FailureOr<bool> findPartialResults(AttentionOp op) {
@@ -194,6 +206,10 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     return failure();
   gpu::GPUModuleOp module = createModule(op);
   gpu::GPUFuncOp kernel = createKernel(module, op.getKernel(), context, shape);
+  // Once all CTAs run, nobody waits for the place that those of the next step
+  // take.
+  if (*isStep && startsEarly(target))
+    emitGridControl(context.b, NVVM::GridDepActionKind::launch_dependents);
   LogicalResult result = emitBody(context, schedule, plan);
   if (succeeded(result) && !isTileKernel(kernel))
     result = op.emitOpError("expected schedule '")
@@ -261,7 +277,10 @@ LogicalResult Outliner::outline(CombineOp op) {
 
   CombineFrame frame(*facts, target);
   KernelShape shape = getCombineShape(*facts, plan);
+  shape.programmatic = writer && startsEarly(target);
   gpu::GPUFuncOp kernel = createKernel(module, op.getKernel(), frame, shape);
+  if (shape.programmatic)
+    emitGridControl(frame.b, NVVM::GridDepActionKind::wait);
   emitCombine(frame, *facts, plan);
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(frame, shape, /*problem=*/DictionaryAttr(),
