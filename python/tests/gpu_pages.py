@@ -88,13 +88,16 @@ LATENT_PLANS = {
     "m64w2x4n32s3": "block_m=64 warps_m=2 warps_n=4 block_n=32 stages=3 ctas_per_sm=1",
     "g64n64s2": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=2 ctas_per_sm=1 score=twice wgmma=true",
     "g64n32s4": "block_m=64 warps_m=4 warps_n=2 block_n=32 stages=4 ctas_per_sm=1 score=twice wgmma=true",
+    "o64n64s2": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=2 ctas_per_sm=1 score=own wgmma=true",
+    "o64n32s4": "block_m=64 warps_m=4 warps_n=2 block_n=32 stages=4 ctas_per_sm=1 score=own wgmma=true",
 }
 #: Latent attention, 512 + 64 columns: batch, keys, query heads, keys of a page, and plans
 #: with the number of runs that the keys of a tile are split into.
 LATENT_CELLS = {
     "b768-s1k-h16": (768, 1024, 16, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m16")}),
     "b768-s2k-h16": (768, 2048, 16, 64, {"m16w1x8n64s2": 0, "m16w1x4n32s2c2": 0, "m16w1x4n64s1c2": 0}),
-    "b768-s1k-h32": (768, 1024, 32, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m32")}),
+    "b768-s1k-h32": (768, 1024, 32, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m32")}
+                     | {"o64n64s2": 0, "o64n32s4": 0}),
     "b768-s1k-h64": (768, 1024, 64, 64, {p: 0 for p in LATENT_PLANS if "64" in p[:3]}
                      | {"m32w2x4n64s2": 0, "m32w2x2n32s2c2": 0}),
     "b128-s4k-h128": (128, 4096, 128, 64, {p: 0 for p in LATENT_PLANS if "64" in p[:3]}
@@ -102,7 +105,8 @@ LATENT_CELLS = {
     "b64-s8k-h16-page1": (64, 8192, 16, 1, {"m16w1x8n64s2": 2, "m16w1x4n32s2c2": 4, "m16w1x4n64s1c2": 4}),
     "b8-s32k-h16": (8, 32768, 16, 64, {"m16w1x8n64s2": 16, "m16w1x4n32s2c2": 33, "m16w1x4n64s1c2": 33}),
     "b1-s32k-h128": (1, 32768, 128, 64, {"m64w4x2n32s3": 66, "m64w2x4n32s3": 66, "m32w2x2n32s2c2": 66,
-                                         "m32w2x4n64s2": 33, "g64n64s2": 66, "g64n32s4": 66}),
+                                         "m32w2x4n64s2": 33, "g64n64s2": 66, "g64n32s4": 66,
+                                         "o64n64s2": 66, "o64n32s4": 66}),
 }  # fmt: skip
 
 

@@ -34,6 +34,10 @@ public:
                      PlanAttrInterface plan) const override;
 };
 
+/// Bytes of the buffers of a plan; with `score = own` what the warpgroups hand
+/// each other among them.
+ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_MLA_MLA_H

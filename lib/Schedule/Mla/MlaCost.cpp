@@ -53,10 +53,46 @@ static double setWgmmaClocks(PlanEstimate &estimate,
   return std::max(scores, operands) + results;
 }
 
+/// Clocks from the moment a slot is free until its first keys have come, and
+/// bytes of the others in a clock; clocks from one role's hand-over to the other
+/// one's first instruction, of which a block has three. One block's copies are
+/// on the way at a time: with 128 heads blocks of 64 keys took 3530 clocks and
+/// blocks of 32 keys 2282 (H200).
+static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
+                        kHandOverLatency = 100;
+/// What DRAM's time in whole waves of tiles is too much for CTAs that load the
+/// next tile's keys before they store results: 32 heads took 0.92 of the time
+/// of the best plan without (768 sequences of 1024 keys, H200).
+static constexpr double kOwnFactor = 0.92;
+
+/// Sets what a block takes where scores have a warpgroup of their own: each
+/// slot goes through loads, scores, softmax and results, one after the other,
+/// and the slots through these beside each other.
+static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
+                         MlaPlanAttr plan, const TargetRow &target) {
+  double rows = plan.getBlockM(), keys = plan.getBlockN();
+  estimate.tensorClocks = 2 * rows * keys *
+                          (extents.keyColumns + extents.valueColumns) /
+                          target.tensorFlopF16;
+  estimate.expClocks = rows * keys / target.expPerClock;
+  double results = keys * extents.valueColumns * 2 + 2 * rows * keys * 4;
+  estimate.sharedClocks = (extents.qBytes + 2 * extents.kBytes + results) /
+                          target.sharedBytesPerClock;
+  double load = kLoadLatency + extents.kBytes / kLoadBytes;
+  double turn = load + estimate.tensorClocks + estimate.expClocks +
+                kBlockLatency + 3 * kHandOverLatency;
+  estimate.blockClocks = std::max({estimate.tensorClocks, estimate.sharedClocks,
+                                   load, turn / plan.getStages()});
+}
+
 bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
+  // Each warpgroup has its own limit, and the accumulator of the results
+  // leaves 32 registers of it.
+  if (plan.getScore() == ScoreWork::Own)
+    return CopiedExtents(facts, plan).ownColumns > 256 || plan.getBlockN() > 64;
   return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
@@ -77,6 +113,7 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       estimate.tensorClocks / 2;
   if (plan.getWgmma())
     products = setWgmmaClocks(estimate, extents, plan, target);
+  bool isOwn = plan.getScore() == ScoreWork::Own;
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});
   double serial = products + estimate.expClocks + kBlockLatency;
@@ -85,13 +122,19 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       kUnhiddenShare + (plan.getStages() == 1 ? kOneSlotShare : 0);
   estimate.blockClocks =
       std::max(busiest * (1 + unhidden / ctas), serial / ctas);
-  estimate.tileClocks = kTileLatency / ctas;
+  estimate.sharedBytes = getMlaSharedBytes(facts, plan);
+  if (isOwn)
+    setOwnClocks(estimate, extents, plan, target);
+  // The next tile's keys are loaded while results are stored.
+  estimate.tileClocks = kTileLatency / (isOwn ? 2 : ctas);
   estimate.waves = estimate.tiles / (double(target.smCount) * ctas);
   double clocks =
       std::ceil(estimate.waves) * ctas *
       (estimate.tileClocks + std::ceil(estimate.blocks) * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
   addDramTime(estimate, facts, copied, target);
+  if (isOwn)
+    estimate.microseconds *= kOwnFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;
   return estimate;

@@ -5,6 +5,7 @@
 #include "../Copied/CopiedExtents.h"
 #include "../Copied/GridTiles.h"
 #include "Mla.h"
+#include "MlaEmitter.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -56,6 +57,20 @@ llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
+ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
+                                    MlaPlanAttr plan) {
+  ResourceSum sum = CopiedExtents(facts, plan).getSharedBytes(plan);
+  if (plan.getScore() != ScoreWork::Own)
+    return sum;
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
+  sum.add("factor", plan.getBlockM() * 4);
+  sum.add("scale", plan.getBlockM() * 4);
+  // Mbarriers: three for each slot of k, two for each of q, p and scale.
+  sum.add("barriers", 8, 3 * plan.getStages() + 6);
+  return sum;
+}
+
 std::vector<PlanAttrInterface>
 MlaSchedule::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {
@@ -92,8 +107,9 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
                     plans.push_back(MlaPlanAttr::get(context, plan));
                 }
   }
-  // Warpgroups for tiles that have the rows.
-  if (rows > 32 && target.has(Capability::Wgmma))
+  // Warpgroups for tiles that have the rows, or half of them where scores have
+  // one of their own: its blocks of 32 keys took 1.1 to 1.3 times as long.
+  if (rows > 16 && target.has(Capability::Wgmma))
     for (int64_t blockN : {64, 32})
       for (int64_t stages : {2, 3, 4}) {
         MlaPlanAttr::Parameters plan;
@@ -106,7 +122,11 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
         plan.softmax = SoftmaxPolicy::Optimistic;
         plan.packHeads = !isOneHead;
         plan.wgmma = true;
-        plans.push_back(MlaPlanAttr::get(context, plan));
+        if (rows > 32)
+          plans.push_back(MlaPlanAttr::get(context, plan));
+        plan.score = ScoreWork::Own;
+        if (blockN == 64)
+          plans.push_back(MlaPlanAttr::get(context, plan));
       }
   return plans;
 }
@@ -127,13 +147,32 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
              (other.wgmma || blockN % (8 * other.warpsN) != 0)))
           continue;
         auto attr = MlaPlanAttr::get(plan.getContext(), other);
-        ResourceSum shared = CopiedExtents(facts, attr).getSharedBytes(attr);
+        ResourceSum shared = getMlaSharedBytes(facts, attr);
         if (shared.getTotal() <= target.sharedBytesPerCTA && text.empty())
           text = llvm::formatv(
               "; block_n = {0}, stages = {1} and score = {2} take {3}", blockN,
               stages, stringifyScoreWork(score), shared.str());
       }
   return text;
+}
+
+/// What only plans refuse whose scores have a warpgroup of their own.
+static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
+  if (plan.getEpilogue() == EpilogueKind::Staged)
+    return llvm::createStringError(
+        "expected the epilogue 'auto', 'direct' or 'shuffled' with score = "
+        "own, got 'staged'");
+  if (plan.getCtasPerSm() != 1)
+    return llvm::createStringError(
+        llvm::formatv("expected ctas_per_sm = 1 with score = own, got {0}",
+                      plan.getCtasPerSm()));
+  if (facts.cuSeqlensQ)
+    return llvm::createStringError(
+        "expected queries of one length with score = own, got packed ones");
+  if (ShapedType::isDynamic(facts.batch))
+    return llvm::createStringError(
+        "expected a static batch with score = own, got a dynamic one");
+  return llvm::Error::success();
 }
 
 llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
@@ -153,8 +192,10 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
     return llvm::createStringError(llvm::formatv(
         "expected a power of two as value dimension with wgmma, got {0}",
         facts.valueDim));
-  CopiedExtents extents(facts, plan);
-  ResourceSum shared = extents.getSharedBytes(plan);
+  if (plan.getScore() == ScoreWork::Own)
+    if (llvm::Error error = checkOwnScores(facts, plan))
+      return error;
+  ResourceSum shared = getMlaSharedBytes(facts, plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
         llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}{3}",
@@ -167,17 +208,26 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
 
 KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
                                         PlanAttrInterface planAttr,
-                                        const TargetRow &) const {
+                                        const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
   KernelShape shape;
-  shape.grid = getTileGrid(facts, plan);
   shape.threads = plan.getThreads();
+  // One CTA for each SM of the target's board. They walk all tiles, so any
+  // number is right.
+  if (plan.getScore() == ScoreWork::Own) {
+    shape.grid = {int64_t(target.smCount), 1, 1};
+    return shape;
+  }
+  shape.grid = getTileGrid(facts, plan);
   shape.warps = {{plan.getWarpsM(), plan.getWarpsN()}};
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;
 }
 
 LogicalResult MlaSchedule::emit(KernelContext &context,
-                                PlanAttrInterface plan) const {
-  return emitCopied(context, cast<MlaPlanAttr>(plan));
+                                PlanAttrInterface planAttr) const {
+  auto plan = cast<MlaPlanAttr>(planAttr);
+  if (plan.getScore() == ScoreWork::Own)
+    return MlaEmitter(context, plan).run();
+  return emitCopied(context, plan);
 }

@@ -7,15 +7,16 @@ using namespace mlir::attn;
 
 ClusterTile attn::emitClusterTile(KernelContext &context, Value tile,
                                   Value place, int64_t ctas, Value queries,
-                                  Value keys, int64_t blockM, int64_t blockN) {
+                                  Value keys, int64_t blockM, int64_t blockN,
+                                  int64_t group) {
   ImplicitLocOpBuilder &b = context.b;
   const ProblemFacts &facts = context.facts;
   ClusterTile result;
   result.firstRow = arith::MulIOp::create(b, tile, context.i32(blockM * ctas));
   result.row = result.firstRow;
   if (ctas == 1) {
-    result.bounds =
-        emitBlockBounds(context, result.row, queries, keys, blockM, blockN);
+    result.bounds = emitBlockBounds(context, result.row, queries, keys, blockM,
+                                    blockN, group);
     result.begin = result.bounds.begin;
     result.end = result.bounds.end;
     return result;

@@ -34,7 +34,7 @@ struct ClusterTile {
 /// of emitBlockBounds.
 ClusterTile emitClusterTile(KernelContext &context, Value tile, Value place,
                             int64_t ctas, Value queries, Value keys,
-                            int64_t blockM, int64_t blockN);
+                            int64_t blockM, int64_t blockN, int64_t group = 1);
 
 } // namespace mlir::attn
 

@@ -8,10 +8,12 @@ using namespace mlir::attn;
 void PersistentTiles::emitExtents() {
   Value length =
       facts.varlen ? context.i32(facts.queries) : context.getQueries();
+  if (group != 1)
+    length = arith::MulIOp::create(b, length, context.i32(group));
   tilesPerHead = arith::CeilDivUIOp::create(
       b, length, context.i32(blockM * tilePlan.getTogether()));
-  allHeads = b.createOrFold<arith::MulIOp>(context.getHeads(),
-                                           context.i32(facts.batch));
+  allHeads = b.createOrFold<arith::MulIOp>(
+      emitTileHeads(), context.i32(facts.batch * tilePlan.runs));
   allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);
   if (tilePlan.cluster > 1)
     rank = arith::IndexCastOp::create(
@@ -69,13 +71,21 @@ void PersistentTiles::emitTile(Value index) {
   } else {
     std::tie(head, at.tile) = divide(index, tilesPerHead);
   }
-  std::tie(at.batch, at.head) = divide(head, context.getHeads());
-  at.kvHead = emitKVHead(context, at.head);
+  if (tilePlan.runs > 1)
+    std::tie(head, at.split) = divide(head, context.i32(tilePlan.runs));
+  std::tie(at.batch, at.head) = divide(head, emitTileHeads());
+  if (group == 1) {
+    at.kvHead = emitKVHead(context, at.head);
+  } else {
+    at.kvHead = at.head;
+    at.head = arith::MulIOp::create(b, at.head, context.i32(group));
+  }
   emitLengths();
   walk = emitClusterTile(context, at.tile, place, tilePlan.getTogether(),
-                         queries, keys, blockM, tilePlan.blockN);
+                         queries, keys, blockM, tilePlan.blockN, group);
   row = walk.row;
   bounds = walk.bounds;
+  emitRun();
 }
 
 FailureOr<SmallVector<Value>> PersistentTiles::emitIfThere(
@@ -85,7 +95,7 @@ FailureOr<SmallVector<Value>> PersistentTiles::emitIfThere(
     return body(carried);
   // The tiles of the longest sequence are dealt for all.
   Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                       walk.firstRow, queries);
+                                       walk.firstRow, getRows());
   auto branch = scf::IfOp::create(b, carried.getTypes(), exists,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);

@@ -24,6 +24,9 @@ struct TilePlan {
   /// Tiles of a CTA that stand side by side, each of partitions of its own,
   /// which make `place` the number of theirs. Not in clusters.
   int64_t tilesPerCTA = 1;
+  /// Heads that are rows of their query, and runs of keys that each tile has.
+  /// Without clusters, in order of rows.
+  int64_t packedHeads = 1, runs = 1;
 
   /// Tiles that walk the same blocks of keys.
   int64_t getTogether() const { return cluster * tilesPerCTA; }
@@ -32,7 +35,8 @@ struct TilePlan {
 class PersistentTiles : protected AttentionEmitter {
 protected:
   PersistentTiles(KernelContext &context, const TilePlan &tilePlan)
-      : AttentionEmitter(context, tilePlan.blockM), tilePlan(tilePlan) {}
+      : AttentionEmitter(context, tilePlan.blockM, tilePlan.packedHeads),
+        tilePlan(tilePlan) {}
 
   /// The number of tiles of a head, in a cluster's CTAs side by side, and of
   /// the heads of all batches; this CTA's rank in its cluster.
@@ -52,6 +56,10 @@ protected:
 private:
   bool isLongestFirst() const {
     return tilePlan.order == TileOrder::LongestFirst;
+  }
+  /// Heads of a batch that have tiles of their own.
+  Value emitTileHeads() {
+    return group == 1 ? context.getHeads() : context.getKVHeads();
   }
   /// Finds tile `index`, its lengths and its blocks of keys.
   void emitTile(Value index);

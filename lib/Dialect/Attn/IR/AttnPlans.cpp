@@ -188,7 +188,9 @@ LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
 }
 
 int64_t MlaPlanAttr::getThreads() const {
-  return 32 * getWarpsM() * getWarpsN();
+  // One warpgroup more for the scores, and one that loads.
+  int64_t others = getScore() == ScoreWork::Own ? 256 : 0;
+  return 32 * getWarpsM() * getWarpsN() + others;
 }
 
 LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
@@ -208,9 +210,12 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
                        << 8 * p.warpsN << " with score = shard, got "
                        << p.blockN;
   if (p.wgmma && (p.blockM != 64 || p.warpsM != 4 || p.warpsN != 2 ||
-                  p.score != ScoreWork::Twice || p.qInRegs))
+                  p.score == ScoreWork::Shard || p.qInRegs))
     return emitError() << "expected block_m = 64, warps_m = 4, warps_n = 2, "
-                          "score = twice and q_in_regs = false with wgmma";
+                          "score = twice or own and q_in_regs = false with "
+                          "wgmma";
+  if (p.score == ScoreWork::Own && !p.wgmma)
+    return emitError() << "expected wgmma with score = own, got false";
   // A slot is read until the product that reads it is awaited.
   if (p.wgmma && p.stages < 2)
     return emitError() << "expected at least 2 stages with wgmma, got "

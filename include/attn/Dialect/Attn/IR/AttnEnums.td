@@ -31,7 +31,8 @@ def Attn_TileOrder : Attn_I32Enum<"TileOrder",
 def Attn_ScoreWork : Attn_I32Enum<"ScoreWork",
     "which scores the warps that share rows compute", [
   I32EnumAttrCase<"Shard", 0, "shard">,
-  I32EnumAttrCase<"Twice", 1, "twice">]>;
+  I32EnumAttrCase<"Twice", 1, "twice">,
+  I32EnumAttrCase<"Own", 2, "own">]>;
 
 def Attn_ScoreSplit : Attn_I32Enum<"ScoreSplit",
     "how warps that share rows divide the product that gives scores", [

@@ -243,7 +243,9 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "for each block">:$q_in_regs,
     Attn_PlanEnum<Attn_ScoreWork, "shard",
       "Which scores the warps that share rows compute: each those of its own keys, "
-      "exchanged through shared memory (`shard`), or each all of them (`twice`)">:$score,
+      "exchanged through shared memory (`shard`), or each all of them (`twice`); or "
+      "none of them, but a warpgroup of its own all, and another one loads the keys "
+      "(`own`, with wgmma)">:$score,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
       "How the running maximum of the online softmax is kept">:$softmax,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
@@ -252,8 +254,8 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "Rows of a tile are the heads, query by query, so that all of them read the "
       "keys once">:$pack_heads,
     Attn_PlanBool<false,
-      "Products by wgmma, in warpgroups of 64 rows that each compute all scores. "
-      "For `block_m = 64`, `warps_m = 4`, `warps_n = 2` and `score = twice`">:$wgmma)> {
+      "Products by wgmma, in warpgroups of 64 rows. For `block_m = 64`, "
+      "`warps_m = 4`, `warps_n = 2` and `score = twice` or `own`">:$wgmma)> {
   let description = [{
     For latent attention in its absorbed form: a block of keys is copied to shared
     memory once, by cp.async, and its first columns are the values. Warps that
