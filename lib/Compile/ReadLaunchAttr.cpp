@@ -2,6 +2,7 @@
 
 #include "attn/Compile/Compiler.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
@@ -14,8 +15,12 @@ llvm::Expected<LaunchRecord> attn::readLaunchRecord(Operation *kernel) {
   // attn-allocate-shared decides the size after the attribute was made.
   auto bytes =
       kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
-  return launch.getRecord(SymbolTable::getSymbolName(kernel).getValue(),
-                          bytes ? bytes.getInt() : 0);
+  llvm::Expected<LaunchRecord> record =
+      launch.getRecord(SymbolTable::getSymbolName(kernel).getValue(),
+                       bytes ? bytes.getInt() : 0);
+  if (Attribute proof = kernel->getAttr(kProofAttr); record && proof)
+    record->steps.front().proof = readProofAttr(proof);
+  return record;
 }
 
 llvm::Expected<LaunchRecord> attn::readLaunchSequence(Operation *module) {

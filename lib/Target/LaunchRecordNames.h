@@ -47,6 +47,15 @@ inline constexpr NameEntry<TensorMapView> mapViewNames[] = {
     {TensorMapView::Quads, "quads"},
     {TensorMapView::Packed, "packed"}};
 
+inline constexpr NameEntry<SyncVerdict::Kind> verdictNames[] = {
+    {SyncVerdict::Kind::Proved, "proved"},
+    {SyncVerdict::Kind::Bounded, "bounded"},
+    {SyncVerdict::Kind::Unchecked, "unchecked"}};
+
+enum class ProofProfile { Isa, Hw };
+inline constexpr NameEntry<ProofProfile> proofProfileNames[] = {
+    {ProofProfile::Isa, "isa"}, {ProofProfile::Hw, "hw"}};
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_TARGET_LAUNCHRECORDNAMES_H

@@ -7,6 +7,7 @@
 #include "LaunchRecordNames.h"
 #include "ObjectReader.h"
 #include "ProblemJSON.h"
+#include "attn/Support/Assumption.h"
 #include "attn/Support/JSON.h"
 #include "attn/Target/LaunchRecord.h"
 
@@ -43,6 +44,7 @@ private:
   /// The fields of a step, which stand in the record itself in version 1.
   void readStep(ObjectReader &reader);
   void readWorkspaces(ObjectReader &reader, StringRef field);
+  SyncVerdict readProof(const json::Value &value, std::string path);
   void readArg(LaunchStep &step, const json::Value &value, std::string path);
   void readTensorMap(ObjectReader &reader, LaunchArg &arg);
   void readWorkspace(const json::Value &value, std::string path);
@@ -146,7 +148,39 @@ void RecordReader::readStep(ObjectReader &reader) {
     step.cooperative = takeFlag(reader, "cooperative");
     step.programmatic = takeFlag(reader, "programmatic");
   }
+  if (reader.has("proof"))
+    if (const json::Value *proof = reader.take("proof"))
+      step.proof = readProof(*proof, reader.at("proof"));
   record.steps.push_back(std::move(step));
+}
+
+SyncVerdict RecordReader::readProof(const json::Value &value,
+                                    std::string path) {
+  SyncVerdict proof;
+  ObjectReader reader(value, std::move(path), failure);
+  proof.kind = reader.takeEnum("verdict", verdictNames);
+  if (proof.kind != SyncVerdict::Kind::Unchecked) {
+    proof.profile = getName(proofProfileNames,
+                            reader.takeEnum("profile", proofProfileNames))
+                        .str();
+    reader.takeArray(
+        "assumptions", [&](const json::Value &value, std::string path) {
+          StringRef text = value.getAsString().value_or("");
+          unsigned number = 0;
+          if (!text.consume_front("A") || text.getAsInteger(10, number) ||
+              number < 1 || number > numAssumptions)
+            return failure.report(path, "expected \"A1\" to \"A" +
+                                            std::to_string(numAssumptions) +
+                                            "\", got " + describeValue(value));
+          proof.assumptions |= 1u << number;
+        });
+  }
+  if (proof.kind == SyncVerdict::Kind::Bounded)
+    proof.tiles = reader.takeInteger("tiles", 0);
+  if (proof.kind != SyncVerdict::Kind::Proved)
+    proof.reason = reader.takeString("reason");
+  reader.finish();
+  return proof;
 }
 
 void RecordReader::readTarget(const json::Value &value) {

@@ -3,6 +3,7 @@
 
 #include "LaunchRecordNames.h"
 #include "ProblemJSON.h"
+#include "attn/Support/Assumption.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir::attn;
@@ -52,6 +53,23 @@ static json::Value writeArg(const LaunchRecord &record, const LaunchArg &arg) {
   return object;
 }
 
+static json::Value writeProof(const SyncVerdict &proof) {
+  json::Object object{{"verdict", getName(verdictNames, proof.kind)}};
+  if (!proof.profile.empty()) {
+    json::Array assumptions;
+    for (unsigned number = 1; number <= numAssumptions; ++number)
+      if (proof.assumptions >> number & 1)
+        assumptions.push_back("A" + std::to_string(number));
+    object["profile"] = proof.profile;
+    object["assumptions"] = std::move(assumptions);
+  }
+  if (proof.kind == SyncVerdict::Kind::Bounded)
+    object["tiles"] = proof.tiles;
+  if (proof.kind != SyncVerdict::Kind::Proved)
+    object["reason"] = proof.reason;
+  return object;
+}
+
 /// Adds the fields of a step to `object`, which is the record in version 1.
 static void writeStep(const LaunchRecord &record, const LaunchStep &step,
                       json::Object &object) {
@@ -70,6 +88,8 @@ static void writeStep(const LaunchRecord &record, const LaunchStep &step,
     object["cooperative"] = true;
   if (step.programmatic)
     object["programmatic"] = true;
+  if (step.proof)
+    object["proof"] = writeProof(*step.proof);
 }
 
 static json::Value writeWorkspace(const LaunchWorkspace &workspace) {

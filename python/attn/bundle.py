@@ -16,6 +16,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import record
 from .errors import BundleError
 
 MAGIC = b"ATTNBNDL"
@@ -63,6 +64,16 @@ class Bundle:
     #: The launch record.
     launch: dict[str, Any]
     images: tuple[Image, ...]
+
+    @property
+    def proofs(self) -> dict[str, record.Proof | None]:
+        """What was shown of each kernel's synchronisation when it was compiled."""
+        return record.read_proofs(self.launch)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.proofs)
+        images = ", ".join(f"{image.kind} for {image.chip}" for image in self.images)
+        return f"<attn.Bundle {names}: {images}; {record.describe_proofs(self.launch)}>"
 
     def pick(self, major: int, minor: int) -> Image:
         """The best image for a device: the newest cubin that runs there, else

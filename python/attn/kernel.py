@@ -209,7 +209,13 @@ class Kernel:
         return other
 
     def __repr__(self) -> str:
-        return f"<attn.Kernel {self.name} for {self.chip}>"
+        return f"<attn.Kernel {self.name} for {self.chip}, {record.describe_proofs(self.launch)}>"
+
+    @property
+    def proofs(self) -> dict[str, record.Proof | None]:
+        """What was shown of each kernel's synchronisation, by its name; None
+        where nobody looked."""
+        return record.read_proofs(self.launch)
 
     @property
     def name(self) -> str:

@@ -65,6 +65,62 @@ class Workspace:
     persistent: bool
 
 
+@dataclasses.dataclass(frozen=True)
+class Proof:
+    """What the check of a kernel's synchronisation said (docs/BarrierCheck.md)."""
+
+    #: proved, bounded (nothing was wrong as far as it was followed) or unchecked.
+    verdict: str
+    #: Which orders counted, isa or hw; empty where nothing was followed.
+    profile: str = ""
+    #: What the proof rests on beyond the profile, such as A4 (docs/Simulator.md).
+    assumptions: tuple[str, ...] = ()
+    #: Tiles in a row that were followed, where it is bounded.
+    tiles: int = 0
+    #: Why it is not proved.
+    reason: str = ""
+
+    def __str__(self) -> str:
+        text = ", ".join(each for each in (self.profile, *self.assumptions) if each)
+        text = self.verdict + (f" ({text})" if text else "")
+        return f"{text}: {self.reason}" if self.reason else text
+
+
+def _read_proof(step: Mapping[str, Any], path: str) -> Proof | None:
+    """A step's verdict; records that say nothing of it have none."""
+    if "proof" not in step:
+        return None
+    proof = _get(step, "proof", dict, path)
+    path += "proof."
+    return Proof(
+        verdict=_get(proof, "verdict", str, path),
+        profile=_get(proof, "profile", str, path) if "profile" in proof else "",
+        assumptions=tuple(_get(proof, "assumptions", list, path) if "assumptions" in proof else ()),
+        tiles=_get(proof, "tiles", int, path) if "tiles" in proof else 0,
+        reason=_get(proof, "reason", str, path) if "reason" in proof else "",
+    )
+
+
+def read_proofs(record: Mapping[str, Any]) -> dict[str, Proof | None]:
+    """The verdict on each kernel of a record, None where nobody looked."""
+    steps = record["steps"] if "steps" in record else [record]
+    return {
+        _get(step, "kernel", str, path): _read_proof(step, path)
+        for step, path in (
+            (step, f"steps[{index}]." if "steps" in record else "")
+            for index, step in enumerate(steps)
+        )
+    }
+
+
+def describe_proofs(record: Mapping[str, Any]) -> str:
+    """One line: the verdict, or of kernels that differ in it each one's."""
+    texts = {name: str(proof or "not checked") for name, proof in read_proofs(record).items()}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{name} {text}" for name, text in texts.items())
+
+
 def get_contiguous_axis(strides: Sequence[int]) -> int:
     """The dimension along which rows lie: the last one, or the one before it."""
     last = len(strides) - 1

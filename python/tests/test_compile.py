@@ -37,7 +37,8 @@ def test_kernel():
     assert kernel.plan.startswith("#attn.split_q")
     assert kernel.launch["problem"]["mask"]["kind"] == "causal"
     assert any("attn.plan" in remark.message for remark in kernel.remarks)
-    assert repr(kernel) == f"<attn.Kernel {kernel.name} for sm_80>"
+    assert repr(kernel) == f"<attn.Kernel {kernel.name} for sm_80, proved (isa)>"
+    assert kernel.proofs[kernel.name] == attn.record.Proof("proved", "isa")
 
 
 @pytest.mark.parametrize("rung", attn.RUNGS[:-1])

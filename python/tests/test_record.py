@@ -5,7 +5,8 @@ import struct
 
 import attn
 import pytest
-from attn.record import Binder, TensorView
+from attn import bundle, record
+from attn.record import Binder, Proof, TensorView
 
 RECORD = {
     "version": 1,
@@ -274,3 +275,42 @@ def test_filled_workspaces_may_be_read_first(field):
     record["steps"][0]["args"][1]["access"] = "read"
     record["workspaces"][0][field] = True
     assert getattr(Binder(record).workspaces[0], field)
+
+
+def test_proofs():
+    assert record.read_proofs(RECORD) == {"attn_fwd": None}
+    assert record.describe_proofs(RECORD) == "not checked"
+    proof = {"verdict": "proved", "profile": "isa", "assumptions": ["A2", "A4"]}
+    proved = {**RECORD, "proof": proof}
+    Binder(proved)
+    assert record.read_proofs(proved)["attn_fwd"] == Proof("proved", "isa", ("A2", "A4"))
+    assert record.describe_proofs(proved) == "proved (isa, A2, A4)"
+    bounded = {
+        "kernel": "attn_combine",
+        "proof": {
+            "verdict": "bounded",
+            "profile": "hw",
+            "assumptions": [],
+            "tiles": 3,
+            "reason": "the limit of 9 steps",
+        },
+    }
+    both = {"steps": [proved, bounded]}
+    assert record.read_proofs(both)["attn_combine"].tiles == 3
+    assert record.describe_proofs(both) == (
+        "attn_fwd proved (isa, A2, A4); attn_combine bounded (hw): the limit of 9 steps"
+    )
+    with pytest.raises(attn.RecordError, match="proof.verdict: missing"):
+        record.read_proofs({**RECORD, "proof": {}})
+    with pytest.raises(attn.RecordError, match="proof: expected dict, got str"):
+        record.read_proofs({**RECORD, "proof": "proved"})
+
+
+def test_bundle_shows_proofs():
+    proof = {"verdict": "unchecked", "reason": "it depends on the value of argument 0"}
+    images = [bundle.Image("ptx", "sm_80", b".version 8.0")]
+    data = bundle.write({**RECORD, "proof": proof}, images)
+    assert repr(bundle.parse(data)) == (
+        "<attn.Bundle attn_fwd: ptx for sm_80; "
+        "unchecked: it depends on the value of argument 0>"
+    )

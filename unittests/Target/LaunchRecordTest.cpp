@@ -206,6 +206,56 @@ TEST(LaunchRecord, ViewsOfTensorMaps) {
   }
 }
 
+/// The docs' example with another verdict.
+std::string withProof(StringRef proof) {
+  std::string text = getDocsExample();
+  size_t at = text.find("{\"verdict\"");
+  EXPECT_NE(at, std::string::npos);
+  return text.replace(at, text.find('}', at) + 1 - at, proof.str());
+}
+
+TEST(LaunchRecord, VerdictsRoundTrip) {
+  SyncVerdict proved = *parse(getDocsExample()).steps[0].proof;
+  EXPECT_EQ(proved.kind, SyncVerdict::Kind::Proved);
+  EXPECT_EQ(proved.profile, "isa");
+  for (
+      StringRef proof :
+      {R"({"verdict": "proved", "profile": "hw", "assumptions": ["A1", "A12"]})",
+       R"({"verdict": "bounded", "profile": "isa", "assumptions": [], "tiles": 7, "reason": "limit"})",
+       R"({"verdict": "unchecked", "reason": "an op"})"}) {
+    json::Value written = toJSON(parse(withProof(proof)));
+    EXPECT_EQ(validate(written), "");
+    EXPECT_EQ(*written.getAsObject()->getObject("proof"),
+              *llvm::cantFail(json::parse(proof)).getAsObject());
+  }
+  EXPECT_EQ(parse(withProof(R"({"verdict": "bounded", "profile": "isa",
+      "assumptions": ["A4"], "tiles": 7, "reason": "limit"})"))
+                .steps[0]
+                .proof->assumptions,
+            1u << 4);
+}
+
+TEST(LaunchRecord, RejectsWrongVerdicts) {
+  auto fail = [](StringRef proof) {
+    llvm::Expected<LaunchRecord> record = parseLaunchRecord(withProof(proof));
+    return record ? "no error" : llvm::toString(record.takeError());
+  };
+  EXPECT_EQ(fail(R"({"verdict": "fine"})"),
+            "launch record: proof.verdict: expected one of \"proved\", "
+            "\"bounded\", \"unchecked\", got \"fine\"");
+  EXPECT_EQ(fail(R"({"verdict": "proved", "profile": "isa"})"),
+            "launch record: proof.assumptions: missing field");
+  EXPECT_EQ(fail(R"({"verdict": "proved", "profile": "isa",
+                     "assumptions": ["A4", "A13"]})"),
+            "launch record: proof.assumptions[1]: expected \"A1\" to \"A12\", "
+            "got \"A13\"");
+  EXPECT_EQ(fail(R"({"verdict": "proved", "profile": "isa", "assumptions": [],
+                     "tiles": 2})"),
+            "launch record: proof.tiles: unknown field");
+  EXPECT_EQ(fail(R"({"verdict": "unchecked"})"),
+            "launch record: proof.reason: missing field");
+}
+
 TEST(LaunchRecord, OptionalFieldsOfTheProblem) {
   std::string text = getDocsExample();
   StringRef tail = ",\n    \"sinks\": true";

@@ -18,6 +18,7 @@
 #include "attn/Problem/Options.h"
 #include "attn/Target/DType.h"
 #include "attn/Target/SizeExpr.h"
+#include "attn/Target/SyncVerdict.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -159,6 +160,8 @@ struct LaunchStep {
   /// whose results it awaits by griddepcontrol.wait: programmatic stream
   /// serialization.
   bool programmatic = false;
+  /// Absent where nobody looked.
+  std::optional<SyncVerdict> proof;
 };
 
 /// The attention problem that the kernel solves; docs/Reference.md has the

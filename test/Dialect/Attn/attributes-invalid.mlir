@@ -351,3 +351,34 @@ func.func private @tiled_depth() attributes {p = #attn.tiled_d<warps_n = 4, slic
 
 // expected-error @below {{expected block_n to be a power of two with s_split = depth, got 48}}
 func.func private @tiled_runs() attributes {p = #attn.tiled_d<block_n = 48, s_split = depth>}
+
+// -----
+
+// expected-error @below {{'attn.proof' is for kernels only}}
+%c = arith.constant {attn.proof = {assumptions = [], profile = "isa", verdict = "proved"}} 0 : i32
+
+// -----
+
+// expected-error @below {{expected 'attn.proof' to be a verdict of the check of barriers, such as {assumptions = ["A4"], profile = "isa", verdict = "proved"}, got "proved"}}
+func.func private @f() attributes {attn.proof = "proved"}
+
+// -----
+
+// A proof has a profile, and no more is said than what it has.
+// expected-error @below {{expected 'attn.proof' to be a verdict}}
+func.func private @f() attributes {attn.proof = {verdict = "proved"}}
+
+// -----
+
+// expected-error @below {{expected 'attn.proof' to be a verdict}}
+func.func private @f() attributes {attn.proof = {assumptions = [], profile = "isa", tiles = 2, verdict = "proved"}}
+
+// -----
+
+// expected-error @below {{expected 'attn.proof' to be a verdict}}
+func.func private @f() attributes {attn.proof = {assumptions = ["A13"], profile = "isa", verdict = "proved"}}
+
+// -----
+
+// expected-error @below {{expected 'attn.proof' to be a verdict}}
+func.func private @f() attributes {attn.proof = {verdict = "unchecked"}}

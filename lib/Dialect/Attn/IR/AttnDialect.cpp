@@ -1,6 +1,7 @@
 //===- AttnDialect.cpp - Registration and attribute checks ----------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
@@ -56,6 +57,16 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
     if (!isa<LaunchAttr>(attribute.getValue()))
       return op->emitOpError("expected 'attn.launch' to be #attn.launch<...>, "
                              "got ")
+             << attribute.getValue();
+  }
+  if (name == kProofAttr) {
+    if (!isa<FunctionOpInterface>(op))
+      return op->emitOpError("'attn.proof' is for kernels only");
+    if (!readProofAttr(attribute.getValue()))
+      return op->emitOpError("expected 'attn.proof' to be a verdict of the "
+                             "check of barriers, such as {assumptions = "
+                             "[\"A4\"], profile = \"isa\", verdict = "
+                             "\"proved\"}, got ")
              << attribute.getValue();
   }
   if (name == kWarpsAttr) {

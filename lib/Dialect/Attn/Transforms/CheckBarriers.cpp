@@ -1,6 +1,7 @@
 //===- CheckBarriers.cpp - Prove that synchronisation is right ------------===//
 
 #include "attn/Analysis/BarrierCheck.h"
+#include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
 
@@ -38,10 +39,32 @@ struct AttnCheckBarriersPass
 
 } // namespace
 
+/// What a launch record says of a kernel that is made.
+static SyncVerdict getVerdict(const BarrierReport &report, StringRef profile) {
+  SyncVerdict verdict;
+  if (report.verdict == BarrierVerdict::Unsupported) {
+    verdict.reason = report.unsupported->text;
+    return verdict;
+  }
+  bool isProved = report.verdict == BarrierVerdict::Proved;
+  verdict.kind =
+      isProved ? SyncVerdict::Kind::Proved : SyncVerdict::Kind::Bounded;
+  verdict.profile = profile.str();
+  verdict.assumptions = report.assumptions;
+  if (!isProved) {
+    verdict.tiles = report.tiles;
+    verdict.reason = report.bound;
+  }
+  return verdict;
+}
+
 /// Says what the check has found; fails where the kernel may not go on.
 LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
                                            const BarrierCheckOptions &options) {
   BarrierReport report = checkBarriers(kernel, options);
+  if (report.verdict != BarrierVerdict::Witness)
+    kernel->setAttr(kProofAttr,
+                    getProofAttr(&getContext(), getVerdict(report, profile)));
   switch (report.verdict) {
   case BarrierVerdict::Witness: {
     InFlightDiagnostic diag = report.witness->op->emitError()

@@ -4,6 +4,7 @@
 // RUN: not attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers{require-proof}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=PROOF
 // CHECK: warning: the synchronisation of 'bound' cannot be checked: it depends on the value of argument 0
 // KEPT: gpu.func @bound
+// KEPT-SAME: attn.proof = {reason = "it depends on the value of argument 0", verdict = "unchecked"}
 // PROOF: error: the synchronisation of 'bound' cannot be checked: it depends on the value of argument 0
 
 gpu.module @kernels {
