@@ -68,8 +68,8 @@ void Machine::reportRace(const Access &first, const Access &second,
     text += ": there is no attn.fence.proxy_async between them";
   else if (fault == BarrierFault::TensorFence)
     text += ": there is no attn.tcgen05.fence between them";
-  report(fault, second.step, std::move(text),
-         {noteAt(first.step, Twine("the ") + describe(first))});
+  report(fault, Place{second.step, second.warp}, std::move(text),
+         {noteAt({first.step, first.warp}, Twine("the ") + describe(first))});
 }
 
 /// Holds a new access against those that matter, and drops those that it
@@ -146,7 +146,7 @@ bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
     return false;
   if (slot < 0 || slot >= footprint.numSlots) {
     reportCondition(
-        BarrierFault::Race, warp.pc,
+        BarrierFault::Race, here(warp),
         llvm::formatv("{0} touches slot {1} of '{2}', which has {3}",
                       nameOf(warp), slot, footprint.getName(),
                       footprint.numSlots));
@@ -305,7 +305,7 @@ void Machine::await(Warp &warp, const Step &step) {
     if (!get(warp, slot, group, "the product that it waits for"))
       return;
     if (group > complete)
-      report(BarrierFault::InFlight, warp.pc,
+      report(BarrierFault::InFlight, here(warp),
              llvm::formatv("{0} takes a product that is not complete: of the "
                            "{1} youngest groups, which may be in flight, it is "
                            "number {2}",

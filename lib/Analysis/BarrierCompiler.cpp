@@ -264,6 +264,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
           evaluate(cast<StringAttr>(launch.getGrid()[dim]).getValue(), launch);
   program.isGridOpen = kernel->hasAttr(AttnDialect::kLaunchAttr) &&
                        llvm::is_contained(program.grid, 0);
+  if (isOfOneCluster)
+    program.grid = {program.cluster, 1, 1};
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
   if (partitions) {
     program.warps = partitions.getTotalWarps();
@@ -290,9 +292,6 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
 //===----------------------------------------------------------------------===//
 // Barriers and buffers
 //===----------------------------------------------------------------------===//
-
-/// Bytes of an mbarrier.
-static constexpr int64_t kBarrierBytes = 8;
 
 std::optional<UnsupportedOp> Compiler::collectMemory() {
   struct Range {
@@ -325,7 +324,8 @@ std::optional<UnsupportedOp> Compiler::collectMemory() {
     } else if (auto array = dyn_cast<MBarrierAllocOp>(op)) {
       uint32_t count = array.getResult().getType().getCount();
       arrays[array.getResult()] = program.arrays.size();
-      program.arrays.push_back({array, program.numBarriers, count});
+      program.arrays.push_back({array, int64_t(array.getOffset().value_or(0)),
+                                program.numBarriers, count});
       program.numBarriers += count;
       if (!array.getOffset())
         unsupported = UnsupportedOp{op, "its place in shared memory is not "
@@ -400,9 +400,10 @@ void Compiler::computeLiveness() {
 }
 
 std::optional<UnsupportedOp> barriers::compileProgram(gpu::GPUFuncOp kernel,
-                                                      Program &program) {
+                                                      Program &program,
+                                                      bool isOfOneCluster) {
   program.kernel = kernel;
-  Compiler compiler(program);
+  Compiler compiler(program, isOfOneCluster);
   return compiler.run();
 }
 

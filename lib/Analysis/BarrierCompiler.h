@@ -12,7 +12,8 @@ namespace mlir::attn::barriers {
 
 class Compiler {
 public:
-  explicit Compiler(Program &program) : program(program) {}
+  Compiler(Program &program, bool isOfOneCluster)
+      : program(program), isOfOneCluster(isOfOneCluster) {}
   std::optional<UnsupportedOp> run();
 
 private:
@@ -96,6 +97,7 @@ private:
   void findRings();
 
   Program &program;
+  bool isOfOneCluster;
   WarpSpecializeOp partitions;
   llvm::SmallPtrSet<Operation *, 32> needed;
   llvm::DenseSet<Value> demanded;

@@ -88,22 +88,48 @@ void Machine::sweep() {
   dead.clear();
 }
 
-OpNote Machine::noteAt(uint32_t step, const Twine &text) const {
-  return {program->steps[step].op, text.str()};
+Machine::Place Machine::here(const Warp &warp, int64_t barrier) const {
+  Place place{warp.pc, &warp - warps.data(), barrier};
+  if (barrier >= 0)
+    place.phase = barriers[barrier].phase;
+  return place;
 }
 
-void Machine::reportCondition(BarrierFault fault, uint32_t step,
+BarrierActor Machine::actorAt(const Place &place) const {
+  BarrierActor actor;
+  if (place.warp >= 0) {
+    actor.cta = warps[place.warp].cta;
+    actor.warp = warps[place.warp].local;
+  }
+  if (place.barrier < 0 || place.barrier + 1 == int64_t(barriers.size()))
+    return actor;
+  uint32_t local = place.barrier % perCta;
+  for (const BarrierArray &array : program->arrays)
+    if (local >= array.first && local < array.first + array.count) {
+      actor.barrier = array.op;
+      actor.slot = local - array.first;
+      actor.phase = place.phase;
+    }
+  return actor;
+}
+
+OpNote Machine::noteAt(const Place &place, const Twine &text) const {
+  return {program->steps[place.step].op, text.str(), actorAt(place)};
+}
+
+void Machine::reportCondition(BarrierFault fault, const Place &place,
                               std::string text, SmallVector<OpNote> notes) {
   if (!condition)
-    condition = BarrierWitness{fault, program->steps[step].op, std::move(text),
-                               std::move(notes)};
+    condition =
+        BarrierWitness{fault, program->steps[place.step].op, std::move(text),
+                       actorAt(place), std::move(notes)};
 }
 
-void Machine::report(BarrierFault fault, uint32_t step, std::string text,
+void Machine::report(BarrierFault fault, const Place &place, std::string text,
                      SmallVector<OpNote> notes) {
   if (!witness)
-    witness = BarrierWitness{fault, program->steps[step].op, std::move(text),
-                             std::move(notes)};
+    witness = BarrierWitness{fault, program->steps[place.step].op,
+                             std::move(text), actorAt(place), std::move(notes)};
 }
 
 void Machine::fail(uint32_t step, std::string why) {
@@ -131,9 +157,35 @@ void Machine::run() {
   while (moves && !condition && !unsupported && !isOverLimit() &&
          !wantsChoice()) {
     moves = false;
-    for (Warp &warp : warps)
-      moves |= advance(warp);
+    for (Warp &warp : warps) {
+      if (!advance(warp))
+        continue;
+      moves = true;
+      if (recorded)
+        recorded->push_back(describeTurn(warp));
+    }
   }
+}
+
+ReplayTurn Machine::describeTurn(const Warp &warp) const {
+  ReplayTurn turn{warp.cta, warp.local};
+  if (warp.state == Warp::Done)
+    turn.end = TurnEnd::Exit;
+  if (warp.state != Warp::AtBarrier || condition)
+    return turn;
+  if (warp.barrier + 1 == barriers.size()) {
+    turn.end = TurnEnd::ClusterBarrier;
+    return turn;
+  }
+  uint32_t local = warp.barrier % perCta;
+  turn.end = TurnEnd::Barrier;
+  turn.place = int64_t(local) - program->numBarriers;
+  for (const BarrierArray &array : program->arrays)
+    if (local >= array.first && local < array.first + array.count) {
+      turn.end = TurnEnd::Mbarrier;
+      turn.place = array.offset + kBarrierBytes * (local - array.first);
+    }
+  return turn;
 }
 
 bool Machine::wantsTile() const {
@@ -402,7 +454,7 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
         left.append(group.begin(), group.end());
       for (const Access &access : accesses)
         if (llvm::is_contained(left, access.event))
-          report(BarrierFault::Exit, access.step,
+          report(BarrierFault::Exit, Place{access.step, access.warp},
                  llvm::formatv(
                      "{0} exits while this access to '{1}' may be in flight",
                      nameOf(warp),

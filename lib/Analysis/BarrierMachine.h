@@ -11,6 +11,7 @@
 #include "BarrierProgram.h"
 #include "EventSet.h"
 #include "attn/Support/Assumption.h"
+#include "attn/Support/ReplayTurn.h"
 #include <map>
 
 namespace mlir::attn::barriers {
@@ -163,6 +164,8 @@ public:
   void setLimit(int64_t count) { limit = count; }
   bool isOverLimit() const { return steps > limit; }
   void setBlock(std::array<int64_t, 3> block) { firstBlock = block; }
+  /// Notes down from here on in which order warps go on.
+  void record(std::vector<ReplayTurn> &turns) { recorded = &turns; }
   void setArgument(Slot slot, int64_t value);
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
@@ -235,15 +238,28 @@ private:
   // Events.
   uint32_t newEvent();
   void sweep();
-  void reportCondition(BarrierFault fault, uint32_t step, std::string text,
+  /// A place in the program, who is there, and the barrier that matters.
+  struct Place {
+    uint32_t step = 0;
+    int64_t warp = -1;
+    int64_t barrier = -1;
+    int64_t phase = -1;
+  };
+  Place here(const Warp &warp, int64_t barrier = -1) const;
+  BarrierActor actorAt(const Place &place) const;
+  void reportCondition(BarrierFault fault, const Place &place, std::string text,
                        SmallVector<OpNote> notes = {});
-  void report(BarrierFault fault, uint32_t step, std::string text,
+  void report(BarrierFault fault, const Place &place, std::string text,
               SmallVector<OpNote> notes = {});
   void reportRace(const Access &first, const Access &second,
                   BarrierFault fault);
   void fail(uint32_t step, std::string why);
   std::string nameOf(const Warp &warp) const;
-  OpNote noteAt(uint32_t step, const Twine &text) const;
+  OpNote noteAt(const Place &place, const Twine &text) const;
+  OpNote noteAt(uint32_t step, const Twine &text) const {
+    return noteAt(Place{step}, text);
+  }
+  ReplayTurn describeTurn(const Warp &warp) const;
   std::string whoIs(uint16_t warp) const { return nameOf(warps[warp]); }
   uint32_t stepOf(const Warp &warp) const { return warp.pc; }
 
@@ -283,6 +299,7 @@ private:
   std::vector<bool> choice;
   uint32_t dealt = 1;
   bool areTilesOver = false;
+  std::vector<ReplayTurn> *recorded = nullptr;
   int64_t steps = 0;
   int64_t limit = 0;
   /// A condition that later verdicts rest on; the first thing else.

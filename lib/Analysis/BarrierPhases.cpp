@@ -42,7 +42,7 @@ void Machine::init(Warp &warp, const Step &step) {
     Barrier &barrier = barriers[number];
     if (barrier.isLive)
       return reportCondition(
-          BarrierFault::Lifetime, warp.pc,
+          BarrierFault::Lifetime, here(warp, number),
           nameOf(warp) + " initialises " + nameOf(number) + ", which is in use",
           {noteAt(barrier.initStep, "it was initialised here")});
     barrier = Barrier();
@@ -61,7 +61,7 @@ bool Machine::isUsable(Warp &warp, uint32_t number) {
     SmallVector<OpNote> notes;
     if (barrier.invalStep)
       notes.push_back(noteAt(barrier.invalStep, "it was invalidated here"));
-    reportCondition(BarrierFault::Lifetime, warp.pc,
+    reportCondition(BarrierFault::Lifetime, here(warp, number),
                     nameOf(warp) + " uses " + nameOf(number) +
                         (barrier.invalStep ? " after it was invalidated"
                                            : " before it is initialised"),
@@ -70,7 +70,7 @@ bool Machine::isUsable(Warp &warp, uint32_t number) {
   }
   if (!warp.knows.generic.test(barrier.initEvent)) {
     reportCondition(
-        BarrierFault::Lifetime, warp.pc,
+        BarrierFault::Lifetime, here(warp, number),
         nameOf(warp) + " uses " + nameOf(number) +
             " without being ordered behind its initialisation",
         {noteAt(barrier.initStep,
@@ -94,29 +94,29 @@ void Machine::inval(Warp &warp, const Step &step) {
     for (uint32_t event : open)
       if (!warp.knows.cause.test(event))
         return reportCondition(
-            BarrierFault::Lifetime, warp.pc,
+            BarrierFault::Lifetime, here(warp, number),
             llvm::formatv("{0} invalidates {1} while a signal of {2} may be on "
                           "its way to it",
                           nameOf(warp), nameOf(number),
                           whoIs(signals[event].warp)),
-            {noteAt(signals[event].step,
+            {noteAt({signals[event].step, signals[event].warp},
                     "the signal; a barrier that its warp comes to behind it "
                     "has to stand before the invalidation")});
     for (const Wait &wait : barrier.waits)
       if (!warp.knows.cause.test(wait.event))
         return reportCondition(
-            BarrierFault::Lifetime, warp.pc,
+            BarrierFault::Lifetime, here(warp, number),
             llvm::formatv("{0} invalidates {1} while {2} may still wait at it",
                           nameOf(warp), nameOf(number), whoIs(wait.warp)),
-            {noteAt(wait.step, "the wait")});
+            {noteAt({wait.step, wait.warp}, "the wait")});
     for (const Warp &other : warps)
       if (other.state == Warp::AtBarrier && other.barrier == number)
-        return reportCondition(BarrierFault::Lifetime, warp.pc,
+        return reportCondition(BarrierFault::Lifetime, here(warp, number),
                                llvm::formatv("{0} invalidates {1} while {2} "
                                              "waits at it",
                                              nameOf(warp), nameOf(number),
                                              nameOf(other)),
-                               {noteAt(other.pc, "the wait")});
+                               {noteAt(here(other), "the wait")});
     barrier.isLive = false;
     barrier.invalStep = warp.pc;
   }
@@ -151,17 +151,17 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
   Barrier &barrier = barriers[number];
   if (barrier.phase > 0 && !knowsCompletion(warp.knows.cause, barrier, 0)) {
     reportCondition(
-        BarrierFault::Attribution, warp.pc,
+        BarrierFault::Attribution, here(warp, number),
         llvm::formatv("{0} of {1} for phase {2} of {3} is not ordered after "
                       "the completion of phase {4}: it may count there",
                       describe(isCopy, sender == Sender::Products),
                       nameOf(warp), barrier.phase, nameOf(number),
                       barrier.phase - 1),
         {noteAt(barrier.initStep, "initialised here"),
-         noteAt(barrier.lastStep, "the last signal of phase " +
-                                      Twine(barrier.phase - 1) + ", by " +
-                                      whoIs(barrier.lastWarp) +
-                                      ", that a wait has to come behind")});
+         noteAt({barrier.lastStep, barrier.lastWarp},
+                "the last signal of phase " + Twine(barrier.phase - 1) +
+                    ", by " + whoIs(barrier.lastWarp) +
+                    ", that a wait has to come behind")});
     return 0;
   }
   uint32_t event = newEvent();
@@ -188,7 +188,7 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
   barrier.pending -= arrivals;
   if (barrier.pending < 0) {
     reportCondition(
-        BarrierFault::Count, warp.pc,
+        BarrierFault::Count, here(warp, number),
         llvm::formatv("phase {0} of {1} expects {2} arrivals, got one more by "
                       "{3}",
                       barrier.phase, nameOf(number), barrier.count,
@@ -198,7 +198,7 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
   }
   if (barrier.pending == 0 && barrier.tx < 0) {
     reportCondition(
-        BarrierFault::Count, warp.pc,
+        BarrierFault::Count, here(warp, number),
         llvm::formatv("phase {0} of {1} gets {2} bytes more than were "
                       "announced for it",
                       barrier.phase, nameOf(number), -barrier.tx),
@@ -216,14 +216,15 @@ void Machine::checkSlip(uint32_t number) {
   for (const Wait &wait : barrier.waits)
     if (!barrier.gathering.cause.test(wait.event))
       return reportCondition(
-          BarrierFault::Slip, wait.step,
+          BarrierFault::Slip,
+          Place{wait.step, wait.warp, number, barrier.phase - 1},
           llvm::formatv("phase {0} of {1} completes without being ordered "
                         "after the wait of {2} for phase {3}: the wait may "
                         "miss its phase",
                         barrier.phase, nameOf(number), whoIs(wait.warp),
                         barrier.phase - 1),
           {noteAt(barrier.initStep, "initialised here"),
-           noteAt(barrier.lastStep,
+           noteAt({barrier.lastStep, barrier.lastWarp},
                   "the signal that completes it, by " +
                       whoIs(barrier.lastWarp) +
                       ", which has to come behind a signal of the waiting "
@@ -262,7 +263,7 @@ void Machine::wake(Warp &warp, Barrier &barrier) {
   if (program->steps[warp.pc].code == Code::Wait) {
     if (barrier.phase >= 2 && !knowsCompletion(warp.knows.cause, barrier, 1))
       reportCondition(
-          BarrierFault::EarlyWait, warp.pc,
+          BarrierFault::EarlyWait, here(warp, warp.barrier),
           llvm::formatv("the wait of {0} for phase {1} of {2} is not ordered "
                         "after the completion of phase {3}: phase {4} "
                         "satisfies it too",
@@ -293,7 +294,7 @@ bool Machine::getBarrier(Warp &warp, const Step &step, uint32_t &number) {
     return false;
   if (index < 0 || index >= array.count) {
     reportCondition(
-        BarrierFault::Lifetime, warp.pc,
+        BarrierFault::Lifetime, here(warp),
         llvm::formatv("{0} uses mbarrier {1} of '{2}', which has "
                       "{3}",
                       nameOf(warp), index,
@@ -357,21 +358,22 @@ bool Machine::meet(Warp &warp, uint32_t number, int64_t warpCount, bool waits) {
     barrier.count = barrier.pending = warpCount;
   } else if (barrier.count != warpCount) {
     reportCondition(
-        BarrierFault::Count, warp.pc,
+        BarrierFault::Count, here(warp),
         llvm::formatv("{0} comes to {1} with {2} threads, others with {3}",
                       nameOf(warp), nameOf(number), 32 * warpCount,
                       32 * barrier.count),
-        {noteAt(barrier.lastStep, "one of the others")});
+        {noteAt({barrier.lastStep, barrier.lastWarp}, "one of the others")});
     return false;
   }
   if (barrier.phase > 0 && !knowsCompletion(warp.knows.cause, barrier, 0)) {
     reportCondition(
-        BarrierFault::Generation, warp.pc,
+        BarrierFault::Generation, here(warp),
         llvm::formatv("the arrival of {0} at {1} is not ordered after its "
                       "previous generation: it may count there",
                       nameOf(warp), nameOf(number)),
-        {noteAt(barrier.lastStep, "an arrival of that generation, by " +
-                                      whoIs(barrier.lastWarp))});
+        {noteAt({barrier.lastStep, barrier.lastWarp},
+                "an arrival of that generation, by " +
+                    whoIs(barrier.lastWarp))});
     return false;
   }
   uint32_t event = newEvent();
@@ -443,11 +445,14 @@ void Machine::reportDeadlock() {
   BarrierWitness found;
   found.fault = BarrierFault::Deadlock;
   std::map<uint32_t, std::string> waiters;
+  // Of those that wait in one place the first.
+  std::map<uint32_t, Place> places;
   for (const Warp &warp : warps) {
     if (warp.state != Warp::AtBarrier)
       continue;
     const Barrier &barrier = barriers[warp.barrier];
     std::string &text = waiters[warp.pc];
+    places.try_emplace(warp.pc, here(warp, warp.barrier));
     text += text.empty() ? "" : "; ";
     text += llvm::formatv("{0} waits for phase {1} of {2}", nameOf(warp),
                           warp.phase, nameOf(warp.barrier));
@@ -460,8 +465,9 @@ void Machine::reportDeadlock() {
     if (!found.op) {
       found.op = program->steps[step].op;
       found.text = "nobody can go on: " + text;
+      found.actor = actorAt(places[step]);
     } else {
-      found.notes.push_back(noteAt(step, text));
+      found.notes.push_back(noteAt(places[step], text));
     }
   if (found.op && !condition)
     condition = std::move(found);
@@ -472,7 +478,7 @@ void Machine::reportDeadlock() {
 void Machine::checkExit() {
   for (int64_t cta = 0; cta < program->cluster; ++cta) {
     if (tensors[cta].isTaken)
-      report(BarrierFault::Lifetime, tensors[cta].takeStep,
+      report(BarrierFault::Lifetime, Place{tensors[cta].takeStep},
              "the kernel ends without an attn.tmem.dealloc of these columns");
     const EventSet &known = exits[cta].cause;
     for (uint32_t i = 0; i < program->numBarriers; ++i) {
@@ -487,7 +493,8 @@ void Machine::checkExit() {
         const Signal &found = signals[event];
         if (!found.isRemote || known.test(event))
           continue;
-        report(BarrierFault::Exit, found.step,
+        report(BarrierFault::Exit,
+               Place{found.step, found.warp, int64_t(cta * perCta + i)},
                llvm::formatv("the CTA may have exited when this signal of {0} "
                              "comes to {1}",
                              whoIs(found.warp),

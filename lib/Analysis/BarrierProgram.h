@@ -148,8 +148,13 @@ struct Decision {
 /// The decision that an op makes of a value, if it does nothing else.
 std::optional<Decision> getDecision(Operation *op, Value compared);
 
+/// Bytes of an mbarrier.
+inline constexpr int64_t kBarrierBytes = 8;
+
 struct BarrierArray {
   MBarrierAllocOp op;
+  /// Bytes from the start of shared memory.
+  int64_t offset = 0;
   /// Number of the first barrier among those of a CTA.
   uint32_t first = 0;
   uint32_t count = 0;
@@ -201,6 +206,8 @@ struct Program {
   bool dealsTiles = false;
   /// One number for each kind, and how many there are of all kinds.
   SmallVector<int64_t> tileNumbers;
+  /// Those of all tiles, as CTAs take them one after the other.
+  std::vector<int64_t> allTiles;
   int64_t numTiles = 0;
   /// The first CTA of a cluster of each kind.
   std::vector<std::array<int64_t, 3>> blocks;
@@ -219,8 +226,10 @@ int getEngineNumber(const AsyncEngine &engine);
 bool dependsOnLaunch(const Program &program, Operation *op);
 
 /// The steps of a kernel, or what is not supported about it.
+/// With `isOfOneCluster` it is launched with one cluster, which does all tiles.
 std::optional<UnsupportedOp> compileProgram(gpu::GPUFuncOp kernel,
-                                            Program &program);
+                                            Program &program,
+                                            bool isOfOneCluster = false);
 
 } // namespace mlir::attn::barriers
 

@@ -29,7 +29,7 @@ void Machine::takeTensor(Warp &warp, const Step &step) {
     return;
   TensorMemory &tensor = tensors[warp.cta];
   if (tensor.isTaken)
-    return reportCondition(BarrierFault::Lifetime, warp.pc,
+    return reportCondition(BarrierFault::Lifetime, here(warp),
                            nameOf(warp) +
                                " takes columns of tensor memory a second time",
                            {noteAt(tensor.takeStep, "the first time")});
@@ -55,7 +55,7 @@ bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
     SmallVector<OpNote> notes;
     if (tensor.leaveStep)
       notes.push_back(noteAt(tensor.leaveStep, "they were given back here"));
-    reportCondition(BarrierFault::Lifetime, warp.pc,
+    reportCondition(BarrierFault::Lifetime, here(warp),
                     llvm::formatv("{0} touches '{1}' {2}", nameOf(warp), name,
                                   tensor.leaveStep
                                       ? "after its columns were given back"
@@ -64,7 +64,7 @@ bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
     return false;
   }
   if (!warp.knows.generic.test(tensor.event)) {
-    reportCondition(BarrierFault::Lifetime, warp.pc,
+    reportCondition(BarrierFault::Lifetime, here(warp),
                     llvm::formatv("{0} touches '{1}' without being ordered "
                                   "behind what takes its columns",
                                   nameOf(warp), name),
@@ -72,7 +72,7 @@ bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
     return false;
   }
   if (program->tensorColumns > tensor.columns) {
-    reportCondition(BarrierFault::Lifetime, warp.pc,
+    reportCondition(BarrierFault::Lifetime, here(warp),
                     llvm::formatv("the kernel's allocations have {0} columns, "
                                   "{1} were taken",
                                   program->tensorColumns, tensor.columns),
@@ -88,7 +88,7 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
   TensorMemory &tensor = tensors[warp.cta];
   if (!tensor.isTaken || tensor.columns != step.value)
     return reportCondition(
-        BarrierFault::Lifetime, warp.pc,
+        BarrierFault::Lifetime, here(warp),
         llvm::formatv("{0} gives back {1} columns, {2} are taken", nameOf(warp),
                       step.value, tensor.isTaken ? tensor.columns : 0));
   for (size_t i = 0; i < accesses.size();) {
@@ -98,7 +98,7 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
       continue;
     }
     if (!warp.knows.tensor.test(access.event))
-      report(BarrierFault::Lifetime, warp.pc,
+      report(BarrierFault::Lifetime, here(warp),
              llvm::formatv(
                  "{0} gives columns back while {1} by {2} of '{3}' may be in "
                  "flight",

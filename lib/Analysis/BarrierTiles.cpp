@@ -449,6 +449,7 @@ void Compiler::classifyTiles() {
   if (unsupportedOp)
     return;
   program.numTiles = numbers.size();
+  program.allTiles.assign(numbers.begin(), numbers.end());
   // Values that are computed in the same way count once.
   SmallVector<TileKey> keys;
   llvm::StringSet<> texts;

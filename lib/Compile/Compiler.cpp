@@ -193,6 +193,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.printAllPlans = options.printAllPlans;
   pipeline.checkBarriers = options.checkBarriers;
   pipeline.requireProof = options.requireProof;
+  pipeline.witness = options.witness;
 
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))

@@ -75,6 +75,9 @@ json::Value HarnessReport::toJSON() const {
     object["output"] = ::toJSON(*output, outputTolerance);
   if (lse)
     object["lse"] = ::toJSON(*lse, lseTolerance);
+  if (replay)
+    object["replay"] =
+        json::Object{{"same", replay->isSame}, {"text", replay->text}};
   if (lostBets) {
     json::Object second{
         {"warp_instructions", lostBets->warpInstructions},
@@ -147,5 +150,7 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
     os << llvm::formatv("{0,-17}not run, since the first run took more than "
                         "{1} warp instructions; --lose-bets runs them\n",
                         "growing scores:", kMostForSecondRun);
+  if (replay)
+    os << llvm::formatv("{0,-17}{1}\n", "replay:", replay->text);
   os << (hasPassed() ? "passed\n" : "FAILED\n");
 }

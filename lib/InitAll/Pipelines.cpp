@@ -79,6 +79,7 @@ void attn::addCheckPasses(OpPassManager &pm,
   check.limit = kCheckLimit;
   check.requireProof = options.requireProof;
   check.launchRemark = true;
+  check.witness = options.witness;
   pm.nest<gpu::GPUModuleOp>().addPass(createAttnCheckBarriersPass(check));
 }
 

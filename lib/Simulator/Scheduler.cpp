@@ -5,6 +5,7 @@
 #include "Deadlock.h"
 #include "Machine/ClusterSetup.h"
 #include "Machine/TraceRecorder.h"
+#include "WarpReplay.h"
 #include "WarpRunner.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
@@ -12,8 +13,7 @@
 
 using namespace mlir::attn::sim;
 
-/// Finishes an engine operation whose stream has no earlier one.
-static bool completeEngineOp(Cluster &cluster, bool random) {
+bool mlir::attn::sim::completeEngineOp(Cluster &cluster, bool random) {
   if (cluster.engine.empty())
     return false;
   // Signals that may come late give way to everything else, and to newer ones.
@@ -183,6 +183,29 @@ void Scheduler::runInOrder(uint32_t total) {
   }
 }
 
+void Scheduler::runReplay() {
+  const std::array<uint32_t, 3> &first = machine.config.replayed;
+  std::array<uint32_t, 3> id;
+  for (unsigned axis : {0, 1, 2})
+    id[axis] = first[axis] / machine.config.cluster[axis];
+  if (id[0] >= machine.clusters[0] || id[1] >= machine.clusters[1] ||
+      id[2] >= machine.clusters[2]) {
+    machine.result.diverged = llvm::formatv(
+        "the launch has no CTA ({0}, {1}, {2})", first[0], first[1], first[2]);
+    machine.stop = true;
+    return;
+  }
+  std::unique_ptr<Cluster> cluster =
+      createCluster(machine, id[0] + machine.clusters[0] *
+                                         (id[1] + machine.clusters[1] * id[2]));
+  while (!machine.stop && cluster->replayed < machine.config.replay.size() &&
+         replayTurn(machine, *cluster))
+    tick(*cluster);
+  while (!machine.stop && step(*cluster))
+    tick(*cluster);
+  finish(*cluster);
+}
+
 void Scheduler::runParallel(uint32_t total, unsigned threads) {
   Memory::Snapshot before = machine.memory.save();
   std::atomic<uint32_t> next{0};
@@ -237,7 +260,9 @@ RunReport Scheduler::run() {
     machine.result.trace = std::make_shared<Trace>();
     describeInstructions(machine.program, *machine.result.trace);
   }
-  if (machine.program.communicates)
+  if (!machine.config.replay.empty())
+    runReplay();
+  else if (machine.program.communicates)
     runInterleaved(total);
   else if (threads == 1)
     runInOrder(total);

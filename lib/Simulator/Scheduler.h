@@ -29,6 +29,8 @@ private:
   void runParallel(uint32_t total, unsigned threads);
   void runInOrder(uint32_t total);
   void runInterleaved(uint32_t total);
+  /// The cluster of LaunchConfig::replay alone.
+  void runReplay();
   /// Advances one warp or engine operation; false when all is done.
   bool step(Cluster &cluster);
   void finish(Cluster &cluster);

@@ -34,10 +34,14 @@ inline std::string describeValue(const llvm::json::Value &value) {
 
 /// The first problem found.
 struct Failure {
+  explicit Failure(llvm::StringRef subject = "launch record")
+      : subject(subject) {}
+  /// What is read.
+  std::string subject;
   std::string message;
   void report(const llvm::Twine &path, const llvm::Twine &problem) {
     if (message.empty())
-      message = ("launch record: " + path + ": " + problem).str();
+      message = (subject + ": " + path + ": " + problem).str();
   }
   explicit operator bool() const { return !message.empty(); }
 };

@@ -151,6 +151,11 @@ static cl::opt<bool>
                               "a proof"),
                      cl::cat(outputCategory));
 static cl::opt<std::string>
+    flagWitness("witness", cl::value_desc("file.json"),
+                cl::desc("Write what that check finds wrong to a file, with an "
+                         "order of warps that attn-sim --replay runs"),
+                cl::cat(outputCategory));
+static cl::opt<std::string>
     flagRemarksFilter("remarks-filter", cl::value_desc("regular expression"),
                       cl::desc("Print the remarks of these categories, such as "
                                "attn.*"),
@@ -269,6 +274,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   }
   options.checkBarriers = !flagNoCheckBarriers;
   options.requireProof = flagRequireProof;
+  options.witness = flagWitness;
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;
@@ -287,6 +293,9 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   if (flagNoCheckBarriers && flagRequireProof)
     return llvm::createStringError(
         "--require-proof and --no-check-barriers exclude each other");
+  if (flagNoCheckBarriers && !flagWitness.empty())
+    return llvm::createStringError(
+        "--witness and --no-check-barriers exclude each other");
   if (flagVerify && options.last < Rung::PTX)
     return llvm::createStringError(
         "--verify needs PTX, and --emit=" + stringifyRung(options.last) +

@@ -61,6 +61,11 @@ static cl::opt<std::string>
     gridFlag("grid", cl::value_desc("x,y,z"),
              cl::desc("CTAs of a persistent kernel, in place of the launch's"),
              cl::cat(category));
+static cl::opt<std::string>
+    replayPath("replay", cl::value_desc("witness.json"),
+               cl::desc("Run the order of warps that attn-check-barriers has "
+                        "written, and compare what is found"),
+               cl::cat(category));
 static cl::opt<uint64_t> seed("seed",
                               cl::desc("Seed of inputs and of the schedule"),
                               cl::init(0), cl::cat(category));
@@ -242,6 +247,19 @@ static Expected<HarnessOptions> makeOptions() {
     if (!grid)
       return grid.takeError();
     options.grid = *grid;
+  }
+  if (!replayPath.empty()) {
+    if (verify || corners || !gridFlag.empty() || !recordedPath.empty())
+      return createStringError("--replay: expected none of --verify, "
+                               "--corners, --grid and --recorded beside it");
+    Expected<std::string> text = readFile(replayPath);
+    if (!text)
+      return text.takeError();
+    Expected<SyncWitness> witness = parseWitness(*text);
+    if (!witness)
+      return createStringError(replayPath + ": " +
+                               llvm::toString(witness.takeError()));
+    options.replay = std::move(*witness);
   }
   for (StringRef text : assumeFlags) {
     unsigned number;

@@ -12,12 +12,32 @@
 #define ATTN_ANALYSIS_BARRIERCHECK_H
 
 #include "attn/Analysis/BarrierReport.h"
+#include "attn/Target/SyncWitness.h"
 
 namespace mlir::attn {
 
 /// Judges a kernel at the barrier rung.
 BarrierReport checkBarriers(gpu::GPUFuncOp kernel,
                             const BarrierCheckOptions &options);
+
+/// The witness of a report as a file: who takes part, and an order of the warps
+/// of one cluster that leads there. Where the launch's order of tiles shows
+/// something else that is wrong, that is in it; where it shows nothing, there
+/// is no order.
+SyncWitness recordWitness(gpu::GPUFuncOp kernel,
+                          const BarrierCheckOptions &options,
+                          const BarrierReport &report);
+
+/// The ops that make warps wait for something or make others' accesses visible
+/// and do nothing else, in the order of the kernel: waits for mbarriers and for
+/// groups, barriers of warps, fences. Those whose results are used are left
+/// out. Empty where the check cannot follow the kernel.
+SmallVector<Operation *> getOrderingOps(gpu::GPUFuncOp kernel);
+
+/// What the check says of the kernel of these ops without them; they are taken
+/// out while it runs. There is at least one, and they have no uses.
+BarrierReport checkWithout(ArrayRef<Operation *> ops,
+                           const BarrierCheckOptions &options);
 
 } // namespace mlir::attn
 

@@ -21,10 +21,20 @@ struct BarrierCheckOptions {
   int64_t limit = 4000000;
 };
 
+/// Who does something, as far as that is known; -1 where it is not.
+struct BarrierActor {
+  int64_t cta = -1;  ///< in the cluster
+  int64_t warp = -1; ///< in the CTA
+  /// An mbarrier: where its array is made, the place in it, and the phase.
+  Operation *barrier = nullptr;
+  int64_t slot = -1, phase = -1;
+};
+
 /// Something at an op.
 struct OpNote {
   Operation *op = nullptr;
   std::string text;
+  BarrierActor actor = {};
 };
 
 /// What the check cannot follow.
@@ -55,6 +65,7 @@ struct BarrierWitness {
   BarrierFault fault = BarrierFault::Deadlock;
   Operation *op = nullptr;
   std::string text;
+  BarrierActor actor = {};
   SmallVector<OpNote> notes;
 };
 

@@ -44,6 +44,8 @@ struct CompileOptions {
   /// Whether kernels at the barrier rung are checked (docs/BarrierCheck.md),
   /// and whether anything but a proof is an error.
   bool checkBarriers = true, requireProof = false;
+  /// A file to write what is wrong there to; empty for none.
+  std::string witness;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.

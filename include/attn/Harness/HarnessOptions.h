@@ -7,6 +7,7 @@
 #include "attn/Harness/Reference.h"
 #include "attn/Simulator/Machine/LaunchConfig.h"
 #include "attn/Support/Progress.h"
+#include "attn/Target/SyncWitness.h"
 #include "llvm/ADT/StringMap.h"
 #include <optional>
 
@@ -53,6 +54,10 @@ struct HarnessOptions {
   /// whatever their number: on one cluster, each of its CTAs does all of its
   /// tiles.
   std::optional<std::array<uint32_t, 3>> grid;
+
+  /// What somebody says is wrong with a kernel: its order of warps is run, in
+  /// place of what `config` and `grid` say, and nothing else.
+  std::optional<SyncWitness> replay;
 
   /// Hears how far the run is: phases "inputs", "reference", "simulation" and
   /// "corner I of N". The first call has an estimate for the whole.

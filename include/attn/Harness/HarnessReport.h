@@ -28,6 +28,14 @@ struct HarnessStep {
   RunReport run;
 };
 
+/// What came of a witness.
+struct ReplayVerdict {
+  /// The same was found: of its kind and by the same warps or at the same ops.
+  bool isSame = false;
+  /// A sentence.
+  std::string text;
+};
+
 /// What came out of a launch.
 struct HarnessReport {
   std::string chip;
@@ -45,6 +53,8 @@ struct HarnessReport {
   std::optional<LostBets> lostBets;
   /// The second run was left out because the first took too long.
   bool isSecondRunLeftOut = false;
+  /// With `replay`.
+  std::optional<ReplayVerdict> replay;
   /// Runs made on the first inputs: 1, or more with `corners`.
   unsigned runs = 0;
 

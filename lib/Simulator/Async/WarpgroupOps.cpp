@@ -427,7 +427,7 @@ void execSetMaxReg(Exec &x, const Inst &I) {
     return;
   Warp &w = *x.warp;
   // Without a bound on the launch's registers the instruction has no effect.
-  if (!w.registers)
+  if (!w.registers || !x.machine.config.replay.empty())
     return;
   uint32_t want = I.imm;
   if (I.flags) {

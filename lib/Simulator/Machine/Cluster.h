@@ -88,6 +88,7 @@ struct Cluster {
   uint64_t laneCount = 0;
   uint64_t steps = 0;
   size_t nextWarp = 0;
+  size_t replayed = 0; ///< turns of LaunchConfig::replay that are over
   /// Counts events that a waiting thread could wait for.
   uint64_t progress = 1;
   /// Times that every thread has polled in vain since the last progress.

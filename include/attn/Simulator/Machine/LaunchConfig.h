@@ -5,6 +5,7 @@
 
 #include "attn/Support/Assumption.h"
 #include "attn/Support/Progress.h"
+#include "attn/Support/ReplayTurn.h"
 #include <array>
 #include <cstdint>
 #include <string>
@@ -46,6 +47,12 @@ struct LaunchConfig {
 
   Schedule schedule = Schedule::RoundRobin;
   uint64_t seed = 0;
+  /// Which warps of a cluster go on first, one after the other, each until it
+  /// cannot; then the order is that of `schedule`. Operations of engines end at
+  /// once, and registers are not waited for.
+  std::vector<ReplayTurn> replay;
+  /// With `replay`: the first CTA of the only cluster that runs.
+  std::array<uint32_t, 3> replayed = {0, 0, 0};
   AsyncTiming asyncReads = AsyncTiming::Issue;
   AsyncTiming asyncWrites = AsyncTiming::Completion;
   /// Injects false results into satisfied try_wait and elects random lanes.

@@ -146,6 +146,8 @@ struct RunReport {
   bool completed = false;
   std::vector<Finding> findings;
   uint64_t findingsDropped = 0; ///< beyond LaunchConfig::maxFindings
+  /// Where the kernel has not done what LaunchConfig::replay says.
+  std::string diverged;
   Counters counters;
   /// Warp instructions by line of the PTX, guarded ones included.
   std::map<unsigned, uint64_t> lines;

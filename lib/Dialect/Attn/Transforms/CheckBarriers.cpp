@@ -3,7 +3,9 @@
 #include "attn/Analysis/BarrierCheck.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Support/Files.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNCHECKBARRIERSPASS
@@ -35,6 +37,10 @@ struct AttnCheckBarriersPass
 
   LogicalResult check(gpu::GPUFuncOp kernel,
                       const BarrierCheckOptions &options);
+  void writeWitness(gpu::GPUFuncOp kernel, const BarrierCheckOptions &options,
+                    const BarrierReport &report);
+  void reportSuperfluous(gpu::GPUFuncOp kernel,
+                         const BarrierCheckOptions &options);
 };
 
 } // namespace
@@ -67,6 +73,7 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
                     getProofAttr(&getContext(), getVerdict(report, profile)));
   switch (report.verdict) {
   case BarrierVerdict::Witness: {
+    writeWitness(kernel, options, report);
     InFlightDiagnostic diag = report.witness->op->emitError()
                               << stringifyBarrierFault(report.witness->fault)
                               << ": " << report.witness->text;
@@ -117,5 +124,35 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
       << remark::metric("states", report.states)
       << remark::metric("tiles-in-a-row", report.tiles)
       << remark::metric("steps", report.steps);
+  if (superfluous)
+    reportSuperfluous(kernel, options);
   return success();
+}
+
+/// Says which ops order nothing that is not ordered without them. Two of them
+/// may stand for each other.
+void AttnCheckBarriersPass::reportSuperfluous(
+    gpu::GPUFuncOp kernel, const BarrierCheckOptions &options) {
+  for (Operation *op : getOrderingOps(kernel)) {
+    if (checkWithout(op, options).verdict != BarrierVerdict::Proved)
+      continue;
+    ++numSuperfluous;
+    remark::analysis(op->getLoc(), remark::RemarkOpts::name("superfluous")
+                                       .category("attn.check-barriers")
+                                       .function(kernel.getName()))
+        << remark::add("the kernel is proved without this op too")
+        << remark::metric("op", op->getName().getStringRef());
+  }
+}
+
+void AttnCheckBarriersPass::writeWitness(gpu::GPUFuncOp kernel,
+                                         const BarrierCheckOptions &options,
+                                         const BarrierReport &report) {
+  if (witness.empty())
+    return;
+  llvm::json::Value text = toJSON(recordWitness(kernel, options, report));
+  if (llvm::Error error = writeFile(witness, [&](llvm::raw_ostream &os) {
+        os << llvm::formatv("{0:2}\n", text);
+      }))
+    kernel.emitError("witness: ") << llvm::toString(std::move(error));
 }

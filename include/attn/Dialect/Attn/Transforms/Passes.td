@@ -491,54 +491,6 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
 }
 
-def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Prove that a kernel's synchronisation is right, or show where it is not";
-  let description = [{
-    Runs all warps of a cluster and the engines that work for them once, in a
-    fixed order, on what the barrier rung states of them: mbarriers, bytes,
-    phases, barriers, fences, copies, products, offsets. Values of tiles play no
-    part. From what each warp knows of the others' events at each step it follows
-    for every other order too (docs/BarrierCheck.md) that
-
-    - each signal counts in the phase that it is meant for, each phase gets what it
-      expects, no wait misses its phase or takes another one, and nobody is stuck;
-    - no two accesses to the same bytes, one of them a write, are without order,
-      the fences between generic and asynchronous ones included;
-    - accesses to the same cells of tensor memory are ordered by waits for loads,
-      stores and products and by the fences around signals;
-    - a result is used after its product is complete, an mbarrier between its
-      initialisation and its invalidation, tensor memory while it is taken, and a
-      CTA exits when nothing is on its way to it.
-
-    Where the states in which a tile starts are all seen, the kernel is *proved*, for any
-    number of tiles in any order; up to a limit it is *checked up to* that many. A remark says
-    which, with the assumptions that the proof rests on (docs/Simulator.md). The first thing
-    that is wrong is an error at the op that is, with notes at those to be ordered with.
-
-    What the analysis does not know (an op of unknown effects on shared memory, a condition or
-    slot that is computed from memory) is a warning, and with `require-proof` an error. If only
-    the launch gives it, as an extent or a length, `launch-remark` makes it a remark.
-
-    Example: test/doc/attn-check-barriers.mlir
-  }];
-  let options = [
-    Option<"profile", "profile", "std::string", "\"isa\"",
-      "What orders count: isa, those of the PTX manual, or hw, also those that shipped kernels rely on.">,
-    Option<"requireProof", "require-proof", "bool", "false",
-      "Anything but a proof is an error.">,
-    Option<"launchRemark", "launch-remark", "bool", "false",
-      "Say by a remark, not by a warning, that it depends on what only the launch gives.">,
-    Option<"limit", "limit", "int64_t", "4000000",
-      "Steps of warps after which the check ends with what it has seen.">
-  ];
-  let statistics = [
-    Statistic<"numProved", "proved", "Number of kernels proved">,
-    Statistic<"numBounded", "bounded", "Number of kernels checked up to a limit">,
-    Statistic<"numUnsupported", "unsupported", "Number of kernels with what the check does not know">,
-    Statistic<"numOfLaunch", "of-launch", "Number of those that depend on what only the launch gives">
-  ];
-}
-
 def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Turn tiles into the scalars of one thread";
   let description = [{
@@ -569,6 +521,7 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
     "::mlir::math::MathDialect"];
 }
 
+include "attn/Dialect/Attn/Transforms/CheckPasses.td"
 include "attn/Dialect/Attn/Transforms/ThreadPasses.td"
 include "attn/Dialect/Attn/Transforms/InspectionPasses.td"
 

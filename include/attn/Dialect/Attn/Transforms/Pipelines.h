@@ -64,6 +64,11 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       *this, "require-proof",
       llvm::cl::desc("Anything but a proof of that is an error."),
       llvm::cl::init(false)};
+  Option<std::string> witness{
+      *this, "witness",
+      llvm::cl::desc("File to write what is wrong with it to, for attn-sim "
+                     "--replay."),
+      llvm::cl::init("")};
 };
 
 /// The passes from one rung to the next. Each takes a pass manager on modules.
