@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Analysis/BarrierCheck.h"
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Analysis/ProxyFences.h"
 #include "attn/Analysis/SharedHazards.h"
@@ -39,6 +40,10 @@ namespace {
 
 /// Barriers of a CTA that have a number (PTX ISA, barrier); 0 is gpu.barrier's.
 constexpr int64_t kNamedBarriers = 16;
+
+/// Steps of warps that are followed to see whether a barrier may be left out;
+/// the kernels that have such barriers take less.
+constexpr int64_t kProofLimit = 300000;
 
 /// A barrier and why it is there.
 struct Fence {
@@ -85,6 +90,8 @@ struct AttnInsertFencesPass
   LogicalResult removeSuperfluous(gpu::GPUFuncOp kernel,
                                   SharedAccessCache &cache,
                                   SmallVectorImpl<Fence> &fences);
+  /// Takes out what another partition's signals make superfluous.
+  void removeProved(gpu::GPUFuncOp kernel, SmallVectorImpl<Fence> &fences);
   /// Waits and fences of tensor memory.
   LogicalResult orderTensorMemory(gpu::GPUFuncOp kernel);
   void report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,
@@ -229,6 +236,58 @@ AttnInsertFencesPass::removeSuperfluous(gpu::GPUFuncOp kernel,
   return success();
 }
 
+/// Erases an op, the constants that it alone used, and a region that has
+/// nothing else in it.
+static void eraseWithRest(Operation *op) {
+  while (op) {
+    SmallVector<Value> operands(op->getOperands());
+    Operation *around = op->getParentOp();
+    Block *block = op->getBlock();
+    op->erase();
+    for (Value operand : operands)
+      if (Operation *def = operand.getDefiningOp();
+          def && isOpTriviallyDead(def))
+        def->erase();
+    bool isEmpty = block->without_terminator().empty() &&
+                   isa<ElectOp>(around) && around->use_empty();
+    op = isEmpty ? around : nullptr;
+  }
+}
+
+void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
+                                        SmallVectorImpl<Fence> &fences) {
+  SmallVector<Operation *> candidates;
+  for (const Fence &fence : fences)
+    if (fence.barrier->getParentOfType<WarpSpecializeOp>())
+      candidates.push_back(fence.barrier);
+  kernel.walk([&](AsyncOpInterface op) {
+    if (&op.getAsyncEngine() == &kBulkStores && op.getAwaitedGroups())
+      candidates.push_back(op);
+  });
+  BarrierCheckOptions options;
+  options.limit = kProofLimit;
+  if (keepProved || candidates.empty())
+    return;
+  // As a rule all of them go, or the check cannot follow the kernel.
+  BarrierVerdict all = checkWithout(candidates, options).verdict;
+  if (all == BarrierVerdict::Bounded || all == BarrierVerdict::Unsupported)
+    return;
+  for (Operation *op : candidates) {
+    if (all != BarrierVerdict::Proved &&
+        checkWithout(op, options).verdict != BarrierVerdict::Proved)
+      continue;
+    remark::passed(op->getLoc(), remark::RemarkOpts::name("superfluous")
+                                     .category("attn.insert-fences")
+                                     .function(kernel.getName()))
+        << remark::add("the kernel is proved without {0}, which is left out",
+                       op->getName().getStringRef().str());
+    ++numSuperfluous;
+    llvm::erase_if(fences,
+                   [&](const Fence &fence) { return fence.barrier == op; });
+    eraseWithRest(op);
+  }
+}
+
 void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,
                                   size_t proxyFences) {
   auto options = remark::RemarkOpts::name("barriers")
@@ -329,8 +388,11 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
     OpBuilder builder(place);
     FenceProxyOp::create(builder, place->getLoc());
   }
-  numBarriers += fences.size();
   numProxyFences += proxies->size();
+  if (failed(orderTensorMemory(kernel)))
+    return failure();
+  removeProved(kernel, fences);
+  numBarriers += fences.size();
   report(kernel, fences, proxies->size());
-  return orderTensorMemory(kernel);
+  return success();
 }

@@ -476,13 +476,22 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     behind a wait. A signal, or a store to the same columns, in front of the
     `attn.tmem.wait` of a load is an error.
 
+    A partition by itself does not show what the others' signals order. Where the kernel is
+    proved (attn-check-barriers), a barrier in a partition or an `attn.tma.wait` without which it
+    is proved too is taken out, which a remark says; `keep-proved` leaves them.
+
     This ends the barrier rung: a gpu.module that says to be at the tile rung
     (`attn.rung`) says to be at this one then.
 
     Example: test/doc/attn-insert-fences.mlir
   }];
+  let options = [
+    Option<"keepProved", "keep-proved", "bool", "false",
+      "Leave barriers and waits for stores that the other partitions' signals make superfluous.">
+  ];
   let statistics = [
     Statistic<"numBarriers", "barriers", "Number of barriers inserted">,
+    Statistic<"numSuperfluous", "superfluous", "Number of barriers and waits taken out by proof">,
     Statistic<"numProxyFences", "proxy-fences", "Number of proxy fences inserted">,
     Statistic<"numStoreWaits", "store-waits", "Number of waits for stores to tensor memory inserted">,
     Statistic<"numTensorFences", "tensor-fences", "Number of fences of tensor memory inserted">
