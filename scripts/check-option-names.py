@@ -36,8 +36,9 @@ WORDS = {"q", "dv", "kv_len", "causal", "window", "scale", "out_type", "layout",
 #: Where each option stands, and how: NAME, or FLAG with dashes.
 GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME[`=]"}
 ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
-#: Calls of servers: their arguments are those of tensors and pools, which users give
-#: by name, and some of them are called as options are.
+#: Calls of servers have arguments for tensors and pools, which users give by name, and
+#: some are called as options are: at most this many files beside the others.
+SERVER_LIMIT = 5
 SERVERS = re.compile(r"python/attn/(_serving_calls|_paged_problem|_decode|_decode_plan|torch_serving)\.py")
 FOLDERS = ("lib", "include", "tools", "python/attn")
 
@@ -72,19 +73,20 @@ def main() -> int:
         problems += find_missing(page, read_text(page) or "", names)
     for name, member in options.items():
         pattern = spellings(member, name)
-        files = sorted(
-            path
-            for path, text in texts.items()
-            if pattern.search(text) and not SERVERS.fullmatch(path)
-        )
+        named = sorted(path for path, text in texts.items() if pattern.search(text))
+        servers = [path for path in named if SERVERS.fullmatch(path)]
+        files = [path for path in named if path not in servers]
         if "--list" in sys.argv[1:]:
             print(f"{name}: {len(files)}: {', '.join(files)}")
-        limit = LIMITS.get(name, LIMIT)
-        if len(files) > limit:
-            problems.append(
-                f"option {name}: expected it in at most {limit} files, got {len(files)}: "
-                f"{', '.join(files)}"
-            )
+            print(f"{name}, servers: {len(servers)}: {', '.join(servers)}")
+        groups = (("files", files, LIMITS.get(name, LIMIT)),
+                  ("files of server calls", servers, SERVER_LIMIT))  # fmt: skip
+        for what, paths, limit in groups:
+            if len(paths) > limit:
+                problems.append(
+                    f"option {name}: expected it in at most {limit} {what}, got {len(paths)}: "
+                    f"{', '.join(paths)}"
+                )
     return report(problems, "option names")
 
 

@@ -37,8 +37,8 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   double warps = plan.getWarps();
   double rowGroups = extents.warpRows / 16;
-  // Warps that share rows: each has `share` of the keys' products and of the
-  // results' columns, and all of the softmax.
+  // Warps that share rows divide the results' columns, and where they exchange
+  // scores the products with keys as well; each one has all of the softmax.
   double copies = plan.getColumnWarps();
   double scoreCopies = plan.exchangesScores() ? 1 : copies;
   estimate.tensorClocks =
@@ -99,6 +99,22 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
   estimate.blocks = countBlocks(facts, queries, keys,
                                 std::ceil(blockM / packed), plan.getBlockN()) /
                     double(runs);
+}
+
+int64_t attn::countCTAs(const PlanEstimate &estimate, int64_t registers,
+                        const CopiedPlan &plan, const TargetRow &target) {
+  int64_t warps = plan.getTeams() * plan.getWarps();
+  // Registers are given to warps in units.
+  int64_t warpRegisters = llvm::alignTo(
+      std::min<int64_t>(registers, target.registersPerThread) * 32,
+      target.registerAllocationUnit);
+  int64_t byRegisters = target.registersPerSM / (warpRegisters * warps);
+  int64_t byShared =
+      target.sharedBytesPerSM /
+      (estimate.sharedBytes.getTotal() + target.sharedBytesReserved);
+  int64_t byThreads = target.maxThreadsPerSM / (warps * 32);
+  return std::max<int64_t>(1, std::min({byRegisters, byShared, byThreads,
+                                        int64_t(target.maxCTAsPerSM)}));
 }
 
 int64_t attn::getRegisterLimit(int64_t threads, int64_t ctasPerSM,

@@ -13,6 +13,10 @@ double setCopiedBlockClocks(PlanEstimate &estimate, const ProblemFacts &facts,
                             const CopiedExtents &extents,
                             const CopiedPlan &plan, const TargetRow &target);
 
+/// CTAs of a plan that an SM holds, at least 1, where a thread has `registers`.
+int64_t countCTAs(const PlanEstimate &estimate, int64_t registers,
+                  const CopiedPlan &plan, const TargetRow &target);
+
 /// Registers that a thread may have where an SM holds so many CTAs.
 int64_t getRegisterLimit(int64_t threads, int64_t ctasPerSM,
                          const TargetRow &target);

@@ -162,8 +162,6 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("long blocks", partN >= 128 ? 32 : 27);
   if (!exact && plan.getStages() == 1)
     sum.add("copies", 12);
-  // An odd number of 8-column groups of V is read for two k-steps at once, so
-  // that the second one's fragments wait in registers.
   if (plan.getSlice()) {
     addSliceRegisters(sum, plan);
     return sum;
@@ -174,6 +172,8 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("score", scoreRegisters);
     return sum;
   }
+  // An odd number of 8-column groups of V is read for two k-steps at once, so
+  // that the second one's fragments wait in registers.
   if (valueColumns % 16 != 0 && partN > 16)
     sum.add("v ahead", valueColumns / 8 * 2 + 12);
   // What masked kernels of wide values were seen to need beside.

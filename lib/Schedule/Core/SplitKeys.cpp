@@ -212,13 +212,16 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
       facts.keys, kStep * countBlocks(facts, facts.queries, facts.keys,
                                       facts.queries, kStep));
   double share = estimateSeenShare(facts.keys, seen);
-  auto add = [&](const PlanCandidates &plans, int64_t splits) {
+  std::vector<PlanCandidates> offered;
+  auto add = [&](PlanCandidates plans, int64_t splits) {
     if (plans.plans.empty())
       return;
     SplitCandidate picked =
         pickPlan(plans, one, splits, share, hasSeveral, target);
-    if (picked.candidate.plan)
-      choice.candidates.push_back(std::move(picked));
+    if (!picked.candidate.plan)
+      return;
+    choice.candidates.push_back(std::move(picked));
+    offered.push_back(std::move(plans));
   };
   add(whole, 1);
   if (choice.candidates.empty())
@@ -234,6 +237,13 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
       return failure();
   }
   choice.best = pickSplits(choice.candidates, hasSeveral, target);
+  choice.plans = std::move(offered[choice.best]);
+  SmallVector<PlanCandidate> &plans = choice.plans.plans;
+  auto *picked = llvm::find_if(plans, [&](const PlanCandidate &each) {
+    return each.plan == choice.getBest().candidate.plan;
+  });
+  assert(picked != plans.end() && "the picked plan is one of those offered");
+  std::rotate(plans.begin(), picked, picked + 1);
   return choice;
 }
 

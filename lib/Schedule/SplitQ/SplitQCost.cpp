@@ -67,24 +67,10 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   double warps = plan.getWarps();
 
-  // Occupancy: registers are given to warps in units. Those that are to spare
-  // hold what rows of K and V do not share.
-  int64_t registers =
-      std::min<int64_t>(estimate.registers.getTotal() -
-                            extents.getOwnRowRegisters(plan) + kSpareRegisters,
-                        target.registersPerThread);
-  int64_t warpRegisters =
-      llvm::alignTo(registers * 32, target.registerAllocationUnit);
-  int64_t byRegisters =
-      target.registersPerSM / (warpRegisters * plan.getWarps());
-  int64_t byShared =
-      target.sharedBytesPerSM /
-      (estimate.sharedBytes.getTotal() + target.sharedBytesReserved);
-  int64_t byThreads = target.maxThreadsPerSM / plan.getThreads();
-  estimate.ctasPerSM =
-      std::max<int64_t>(1, std::min({byRegisters, byShared, byThreads,
-                                     int64_t(target.maxCTAsPerSM)}));
-
+  // Registers that are to spare hold what rows of K and V do not share.
+  int64_t registers = estimate.registers.getTotal() -
+                      extents.getOwnRowRegisters(plan) + kSpareRegisters;
+  estimate.ctasPerSM = countCTAs(estimate, registers, plan, target);
   countCopiedTiles(estimate, facts, plan);
 
   double columns = extents.keyColumns + extents.valueColumns;

@@ -65,21 +65,8 @@ PlanEstimate TiledDSchedule::estimate(const ProblemFacts &facts,
   PlanEstimate estimate;
   estimate.sharedBytes = extents.getSharedBytes(copied);
   estimate.registers = extents.getRegisters(copied);
-  int64_t warpRegisters =
-      llvm::alignTo(std::min<int64_t>(estimate.registers.getTotal(),
-                                      target.registersPerThread) *
-                        32,
-                    target.registerAllocationUnit);
-  int64_t byRegisters =
-      target.registersPerSM / (warpRegisters * copied.getWarps());
-  int64_t byShared =
-      target.sharedBytesPerSM /
-      (estimate.sharedBytes.getTotal() + target.sharedBytesReserved);
-  int64_t byThreads = target.maxThreadsPerSM / plan.getThreads();
   estimate.ctasPerSM =
-      std::max<int64_t>(1, std::min({byRegisters, byShared, byThreads,
-                                     int64_t(target.maxCTAsPerSM)}));
-
+      countCTAs(estimate, estimate.registers.getTotal(), copied, target);
   countCopiedTiles(estimate, facts, copied);
   setCopiedBlockClocks(estimate, facts, extents, copied, target);
   double ctas = estimate.ctasPerSM;

@@ -35,6 +35,8 @@ struct SplitChoice {
   llvm::SmallVector<SplitCandidate, 0> candidates;
   /// Index of what to take.
   size_t best = 0;
+  /// The plans of that number of runs, the one that was picked first.
+  PlanCandidates plans;
 
   const SplitCandidate &getBest() const { return candidates[best]; }
 };

@@ -267,15 +267,10 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   if (best.splits != 1) {
     CombineOp combine = splitKeys(op, best.splits);
     ++numSplit;
-    FailureOr<ProblemFacts> splitFacts = ProblemFacts::get(op);
-    if (failed(splitFacts) || failed(planCombine(combine)))
+    if (failed(planCombine(combine)))
       return failure();
-    candidates = collectCandidates(*splitFacts, target, schedules, parameters);
   }
-  auto *taken = llvm::find_if(candidates.plans, [&](const PlanCandidate &each) {
-    return each.plan == best.candidate.plan;
-  });
-  std::rotate(candidates.plans.begin(), taken, taken + 1);
+  candidates = std::move(choice->plans);
   return success();
 }
 
