@@ -30,11 +30,16 @@ void sim::forEachElement(const TensorArgument &tensor,
     visit(offset * width);
     size_t axis = index.size();
     while (axis) {
-      offset += tensor.strides[axis - 1];
-      if (++index[axis - 1] < tensor.shape[axis - 1])
+      int64_t stride = tensor.strides[axis - 1], &at = index[axis - 1];
+      if (at + 1 < tensor.shape[axis - 1]) {
+        ++at;
+        offset += stride;
         break;
-      offset -= tensor.strides[axis - 1] * index[axis - 1];
-      index[--axis] = 0;
+      }
+      // Back to the first one; the stride of a single element may be any.
+      offset -= stride * at;
+      at = 0;
+      --axis;
     }
     if (!axis)
       return;

@@ -22,9 +22,10 @@ int64_t TensorFacts::getRowAlignment() const {
   auto limit = [&](int64_t elements) {
     if (elements == 0)
       return;
-    uint64_t size = std::abs(elements) * bytes;
-    alignment =
-        std::min<int64_t>(alignment, int64_t(1) << llvm::countr_zero(size));
+    // Their product in bytes may have more bits than a number.
+    int zeros = llvm::countr_zero(uint64_t(elements)) +
+                llvm::countr_zero(uint64_t(bytes));
+    alignment = std::min(alignment, int64_t(1) << std::min(zeros, 62));
   };
   if (!ShapedType::isDynamic(offset))
     limit(offset);

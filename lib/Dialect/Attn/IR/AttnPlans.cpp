@@ -28,7 +28,7 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
                        << kMostBlockRows << ", got " << p.blockN;
   if (p.stages != 1 && p.stages != 2)
     return emitError() << "expected 1 or 2 stages, got " << p.stages;
-  if (p.parts < 1 || p.blockN % (16 * p.parts) != 0)
+  if (p.parts < 1 || p.blockN / 16 % p.parts != 0)
     return emitError() << "expected parts to divide block_n / 16 = "
                        << p.blockN / 16 << ", got " << p.parts;
   if (p.groupHeads < 0 ||
