@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -66,6 +67,15 @@ class Mutant:
     tests: list[str]
     statement: bool
 
+    def is_expression(self) -> bool:
+        """Whether parentheses can stand around `old`, and around `new`."""
+        for text in (self.old, self.new):
+            depths = list(itertools.accumulate((c in "([{") - (c in ")]}") for c in text))
+            if min(depths, default=0) < 0 or depths[-1:] not in ([], [0]):
+                return False
+        # The end of a qualified name is none.
+        return not self.at.partition(self.old)[0].endswith(("::", "->", "."))
+
     def planted(self) -> str:
         """What stands in place of `old`."""
         if self.file.endswith(".py"):
@@ -101,6 +111,8 @@ def problems_of(mutants: list[Mutant]) -> list[str]:
             problems.append(f"{m.name}: expected its place once in {m.file}, got {places}: {m.at}")
         elif inside != 1:
             problems.append(f"{m.name}: expected '{m.old}' once in its place, got {inside}")
+        elif not m.statement and not m.is_expression():
+            problems.append(f"{m.name}: expected a whole expression, got '{m.old}' in '{m.at}'")
         elif m.at not in planted.setdefault(m.file, text):
             problems.append(f"{m.name}: expected a place of its own, got another bug's")
         else:

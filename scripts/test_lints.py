@@ -13,6 +13,8 @@ def load(name: str):
     sys.path.insert(0, str(HERE))
     spec = importlib.util.spec_from_file_location(name.replace("-", "_"), HERE / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
+    # Data classes look their module up.
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -91,6 +93,20 @@ class OptionNames(unittest.TestCase):
             self.assertTrue(pattern.search(text), text)
         for text in ("soft_caps", "a softcap", "mySoftCap"):
             self.assertFalse(pattern.search(text), text)
+
+
+class Mutants(unittest.TestCase):
+    def test_expressions(self):
+        module = load("mutate-source")
+
+        def is_whole(old: str, new: str, at: str) -> bool:
+            return module.Mutant(1, "x", "a.cpp", old, new, at, [], False).is_expression()
+
+        self.assertTrue(is_whole("f(row)", "f(last)", "x = f(row);"))
+        self.assertTrue(is_whole("a::eq", "a::ne", "f(a::eq, b)"))
+        for old, new, at in (("row)", "last)", "x = f(row);"), ("eq", "ne", "f(a::eq, b)"),
+                             ("size()", "end()", "x.size() > 1"), ("a", "f(a", "x = a;")):  # fmt: skip
+            self.assertFalse(is_whole(old, new, at), old)
 
 
 class FunctionLength(unittest.TestCase):
