@@ -45,9 +45,11 @@ class Check:
 
 # {python}, {build} and {jobs} are filled in. One line for a check.
 CHECKS = [
-    Check("sanitizer build", 12,
+    Check("sanitizer build", 30,
           "bash -c 'cmake --preset sanitize -B {build}/sanitize && "
-          "ninja -C {build}/sanitize -j {jobs} attn-fuzz attn-compile'"),
+          "ninja -C {build}/sanitize -j {jobs} all AttnUnitTests'"),
+    Check("tests, sanitized", 60,
+          "{python} scripts/sanitized-tests.py --build={build}/sanitize --jobs={jobs}"),
     Check("fuzz, sanitized", 10,
           "{python} scripts/fuzz.py --build={build}/sanitize --minutes=10 --memory=0 --seconds=60",
           "{python} scripts/fuzz.py --fresh --state={build}/fuzz-sample --inputs=6500 --minimise=0"),

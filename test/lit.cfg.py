@@ -5,7 +5,8 @@ programs look before PATH), `gpu` (a CUDA device is visible),
 `mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
 with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
 `triton` (one with Triton too; ATTN_TRITON_PYTHON names it), `nightly` (whole
-grids of the slowest tests run, not a sample).
+grids of the slowest tests run, not a sample), `sanitized` (a build that programs
+without sanitizers cannot load).
 Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
 --verify-roundtrip; ATTN_NIGHTLY=1 gives the feature `nightly`.
 """
@@ -59,6 +60,9 @@ llvm_config.add_tool_substitutions(
 )
 
 
+sanitized = config.attn_build_type == "Sanitize"
+if sanitized:
+    config.available_features.add("sanitized")
 if os.environ.get("ATTN_NIGHTLY"):
     config.available_features.add("nightly")
 
@@ -67,7 +71,7 @@ config.substitutions.append(
     ("%attn_plugin", os.path.join(config.attn_obj_root, "lib", "AttnDialectPlugin.so"))
 )
 mlir_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")
-if os.access(mlir_opt, os.X_OK):
+if os.access(mlir_opt, os.X_OK) and not sanitized:
     config.available_features.add("mlir-opt")
     config.substitutions.append(("%mlir_opt", mlir_opt))
 
