@@ -99,7 +99,7 @@ class Fuzzer:
         if not self.corpus.exists():
             temporary = self.folder / "corpus.new"
             shutil.rmtree(temporary, ignore_errors=True)
-            fuzz_corpus.make(temporary, self.build / "bin")
+            fuzz_corpus.make(temporary, self.build / "bin", ENVIRONMENT)
             temporary.rename(self.corpus)
         if options.targets:
             narrow = self.folder / ("corpus-" + options.targets.replace(",", "-"))

@@ -184,7 +184,7 @@ def add_files(corpus: Corpus) -> None:
         corpus.add("npz", name, file.getvalue())
 
 
-def add_compiled(corpus: Corpus, programs: pathlib.Path) -> None:
+def add_compiled(corpus: Corpus, programs: pathlib.Path, environment: dict) -> None:
     """Every form of small kernels; the bundle of one."""
     for number, flags in enumerate(PROBLEMS):
         with tempfile.TemporaryDirectory() as name:
@@ -194,7 +194,8 @@ def add_compiled(corpus: Corpus, programs: pathlib.Path) -> None:
                 f"--launch-out={folder}/launch.json", "-o", folder / "kernel.ptx",
                 f"--bundle={folder}/kernel.attn",
             ]  # fmt: skip
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, check=False,
+                                  env=environment)  # fmt: skip
             if done.returncode:
                 raise SystemExit(f"{flags}: {done.stderr.strip()}")
             ptx = (folder / "kernel.ptx").read_text()
@@ -217,10 +218,11 @@ def add_compiled(corpus: Corpus, programs: pathlib.Path) -> None:
                     corpus.add("ir", f"{rung.name}-{number}", text)
 
 
-def make(folder: pathlib.Path, programs: pathlib.Path) -> None:
+def make(folder: pathlib.Path, programs: pathlib.Path, environment: dict) -> None:
+    """`environment` is what programs with sanitizers need."""
     corpus = Corpus(folder)
     add_tests(corpus)
     add_files(corpus)
-    add_compiled(corpus, programs)
+    add_compiled(corpus, programs, environment)
     # A zip of no members, and a header that ends early.
     corpus.add("npz", "none", b"PK\x05\x06" + struct.pack("<HHHHIIH", *[0] * 7))

@@ -71,7 +71,10 @@ class Mutant:
         """Whether parentheses can stand around `old`, and around `new`."""
         for text in (self.old, self.new):
             depths = list(itertools.accumulate((c in "([{") - (c in ")]}") for c in text))
-            if min(depths, default=0) < 0 or depths[-1:] not in ([], [0]):
+            if not text.strip() or min(depths) < 0 or depths[-1]:
+                return False
+            # Nor are statements and several arguments one.
+            if any(c in ",;" and depth == 0 for c, depth in zip(text, depths)):
                 return False
         # The end of a qualified name is none.
         return not self.at.partition(self.old)[0].endswith(("::", "->", "."))

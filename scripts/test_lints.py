@@ -105,7 +105,8 @@ class Mutants(unittest.TestCase):
         self.assertTrue(is_whole("f(row)", "f(last)", "x = f(row);"))
         self.assertTrue(is_whole("a::eq", "a::ne", "f(a::eq, b)"))
         for old, new, at in (("row)", "last)", "x = f(row);"), ("eq", "ne", "f(a::eq, b)"),
-                             ("size()", "end()", "x.size() > 1"), ("a", "f(a", "x = a;")):  # fmt: skip
+                             ("size()", "end()", "x.size() > 1"), ("a", "f(a", "x = a;"),
+                             ("a, b", "b, a", "f(a, b)"), ("f();", "", "f();")):  # fmt: skip
             self.assertFalse(is_whole(old, new, at), old)
 
 
