@@ -21,6 +21,7 @@ from . import (
     _progress,
     _regions,
     bundle,
+    record,
     runtime,
 )
 from ._simulation import Settings, Simulation, simulate
@@ -320,11 +321,11 @@ class Kernel:
 def _decode(raw: bytes) -> dict[str, Any]:
     contents: dict[str, Any] = json.loads(raw)
 
-    def revive(record: dict[str, Any]) -> Diagnostic:
-        notes = tuple(revive(note) for note in record.pop("notes"))
-        return Diagnostic(notes=notes, **record)
+    def revive(remark: dict[str, Any]) -> Diagnostic:
+        notes = tuple(revive(note) for note in remark.pop("notes"))
+        return Diagnostic(notes=notes, **remark)
 
-    contents["remarks"] = tuple(revive(record) for record in contents["remarks"])
+    contents["remarks"] = tuple(revive(remark) for remark in contents["remarks"])
     return contents
 
 

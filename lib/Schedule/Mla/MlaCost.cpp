@@ -54,10 +54,10 @@ static double setWgmmaClocks(PlanEstimate &estimate,
 }
 
 /// Clocks from the moment a slot is free until its first keys have come, and
-/// bytes of the others in a clock; clocks from one role's hand-over to the other
-/// one's first instruction, of which a block has three. One block's copies are
-/// on the way at a time: with 128 heads blocks of 64 keys took 3530 clocks and
-/// blocks of 32 keys 2282 (H200).
+/// bytes of the others in a clock; clocks from one role's hand-over to the
+/// other one's first instruction, of which a block has three. One block's
+/// copies are on the way at a time: with 128 heads blocks of 64 keys took 3530
+/// clocks and blocks of 32 keys 2282 (H200).
 static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
                         kHandOverLatency = 100;
 /// What DRAM's time in whole waves of tiles is too much for CTAs that load the

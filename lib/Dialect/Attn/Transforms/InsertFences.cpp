@@ -266,7 +266,7 @@ void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
   });
   BarrierCheckOptions options;
   options.limit = kProofLimit;
-  if (keepProved || candidates.empty())
+  if (candidates.empty())
     return;
   // As a rule all of them go, or the check cannot follow the kernel.
   BarrierVerdict all = checkWithout(candidates, options).verdict;
@@ -391,7 +391,8 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
   numProxyFences += proxies->size();
   if (failed(orderTensorMemory(kernel)))
     return failure();
-  removeProved(kernel, fences);
+  if (leaveOutProved)
+    removeProved(kernel, fences);
   numBarriers += fences.size();
   report(kernel, fences, proxies->size());
   return success();

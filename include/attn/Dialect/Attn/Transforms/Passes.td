@@ -476,9 +476,10 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     behind a wait. A signal, or a store to the same columns, in front of the
     `attn.tmem.wait` of a load is an error.
 
-    A partition by itself does not show what the others' signals order. Where the kernel is
-    proved (attn-check-barriers), a barrier in a partition or an `attn.tma.wait` without which it
-    is proved too is taken out, which a remark says; `keep-proved` leaves them.
+    A partition by itself does not show what the others' signals order. With `leave-out-proved`
+    a barrier in a partition or an `attn.tma.wait` without which the kernel is proved too
+    (attn-check-barriers) is taken out, which a remark says. The proof is of warps: lanes of a
+    warp that exchange through shared memory may have needed that barrier.
 
     This ends the barrier rung: a gpu.module that says to be at the tile rung
     (`attn.rung`) says to be at this one then.
@@ -486,8 +487,8 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     Example: test/doc/attn-insert-fences.mlir
   }];
   let options = [
-    Option<"keepProved", "keep-proved", "bool", "false",
-      "Leave barriers and waits for stores that the other partitions' signals make superfluous.">
+    Option<"leaveOutProved", "leave-out-proved", "bool", "false",
+      "Take out barriers and waits for stores that the other partitions' signals make superfluous.">
   ];
   let statistics = [
     Statistic<"numBarriers", "barriers", "Number of barriers inserted">,
