@@ -83,6 +83,14 @@ func.func @depth_parts(%a: tensor<64x48xf16, #attn.auto>, %b: tensor<48x32xf16, 
 
 // -----
 
+func.func @depth_parts_that_wrap(%a: tensor<64x48xf16, #attn.auto>, %b: tensor<48x32xf16, #attn.auto>, %c: tensor<64x64xf32, #attn.auto>) {
+  // expected-error @below {{expected 'depth_parts' without 'column' and a contraction of whole steps of 16 for each part, got 1152921504606846979 of 48}}
+  %d = attn.mma %a, %b, %c {depth_parts = 1152921504606846979} : tensor<64x48xf16, #attn.auto>, tensor<48x32xf16, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
 func.func @depth_columns(%a: tensor<64x64xf16, #attn.auto>, %b: tensor<64x32xf16, #attn.auto>, %c: tensor<64x32xf32, #attn.auto>) {
   // expected-error @below {{expected an accumulator of 64 x 64, got 64 x 32}}
   %d = attn.mma %a, %b, %c {depth_parts = 2} : tensor<64x64xf16, #attn.auto>, tensor<64x32xf16, #attn.auto>, tensor<64x32xf32, #attn.auto>

@@ -32,8 +32,8 @@ LogicalResult MmaOp::verify() {
                        "agree, got ")
            << shapeA[1] << " and " << shapeB[0];
   int64_t parts = getDepthParts().value_or(1);
-  if (getDepthParts() &&
-      (parts < 1 || getColumn() || shapeA[1] % (parts * getDepthStep()) != 0))
+  if (getDepthParts() && (parts < 1 || parts > shapeA[1] || getColumn() ||
+                          shapeA[1] % (parts * getDepthStep()) != 0))
     return emitOpError("expected 'depth_parts' without 'column' and a "
                        "contraction of whole steps of ")
            << getDepthStep() << " for each part, got " << parts << " of "
