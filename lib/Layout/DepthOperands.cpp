@@ -6,13 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Layout/DepthOperands.h"
+#include "UnitBases.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir::attn;
 using llvm::ArrayRef;
-using llvm::Error;
 using llvm::Expected;
-using llvm::SmallVector;
 
 /// A tile of `outer` x k, with the contraction along dimension `kDim`: `others`
 /// are the registers beside those of a word, `stepM` is where the next warp
@@ -33,34 +32,24 @@ static Expected<TileLayout> buildOperand(int64_t outer, int64_t outerUnit,
     basis[dim] = value;
     return basis;
   };
-  SmallVector<Coords> registers, lanes, warps;
+  UnitBases bases;
   for (int64_t element = 1; element < perWord; element *= 2)
-    registers.push_back(along(kDim, element));
-  registers.append(others.begin(), others.end());
-  registers.push_back(along(kDim, step / 2));
+    bases.registers.push_back(along(kDim, element));
+  bases.registers.append(others.begin(), others.end());
+  bases.registers.push_back(along(kDim, step / 2));
   for (int64_t word : {perWord, 2 * perWord})
-    lanes.push_back(along(kDim, word));
+    bases.lanes.push_back(along(kDim, word));
   for (int64_t row : {1, 2, 4})
-    lanes.push_back(along(1 - kDim, row));
+    bases.lanes.push_back(along(1 - kDim, row));
   for (unsigned bit = 0; bit < llvm::Log2_32(grid.m); ++bit)
-    warps.push_back(along(1 - kDim, stepM << bit));
+    bases.warps.push_back(along(1 - kDim, stepM << bit));
   for (unsigned bit = 0; bit < llvm::Log2_32(grid.n); ++bit)
-    warps.push_back(along(kDim, step << bit));
+    bases.warps.push_back(along(kDim, step << bit));
 
   int64_t rows = kDim == 1 ? outerUnit : unitK;
   int64_t columns = kDim == 1 ? unitK : outerUnit;
-  Expected<LinearLayout> unit =
-      LinearLayout::get({{"dim0", rows}, {"dim1", columns}});
-  if (!unit)
-    return unit.takeError();
-  if (Error error = unit->addAxis(kRegisterAxis, registers))
-    return std::move(error);
-  if (Error error = unit->addAxis(kLaneAxis, lanes))
-    return std::move(error);
-  if (Error error = unit->addAxis(kWarpAxis, warps))
-    return std::move(error);
   Repetition ofK = {kDim, k / unitK}, ofOuter = {1 - kDim, outer / outerUnit};
-  return TileLayout::get(*unit, {ofK, ofOuter}, grid.m * grid.n);
+  return bases.build(rows, columns, {ofK, ofOuter}, grid.m * grid.n);
 }
 
 Expected<TileLayout> mlir::attn::mmaDepthOperandA(int64_t m, int64_t k,

@@ -2,6 +2,7 @@
 
 #include "attn/Layout/NamedLayouts.h"
 #include "Errors.h"
+#include "UnitBases.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir::attn;
@@ -13,31 +14,6 @@ using llvm::StringRef;
 
 /// Warps of a warpgroup (PTX ISA, wgmma and tcgen05.ld).
 static constexpr unsigned kWarpgroupWarps = 4;
-
-namespace {
-/// Bases of a two-dimensional unit, axis by axis.
-struct UnitBases {
-  SmallVector<Coords> registers;
-  SmallVector<Coords> lanes;
-  SmallVector<Coords> warps;
-
-  Expected<TileLayout> build(int64_t rows, int64_t cols,
-                             ArrayRef<Repetition> reps,
-                             unsigned numWarps) const {
-    Expected<LinearLayout> unit =
-        LinearLayout::get({{"dim0", rows}, {"dim1", cols}});
-    if (!unit)
-      return unit.takeError();
-    if (Error error = unit->addAxis(kRegisterAxis, registers))
-      return std::move(error);
-    if (Error error = unit->addAxis(kLaneAxis, lanes))
-      return std::move(error);
-    if (Error error = unit->addAxis(kWarpAxis, warps))
-      return std::move(error);
-    return TileLayout::get(*unit, reps, numWarps);
-  }
-};
-} // namespace
 
 static Error checkGrid(WarpGrid grid) {
   auto isSize = [](unsigned size) { return size >= 1 && size <= 32; };
