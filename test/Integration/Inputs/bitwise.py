@@ -5,34 +5,22 @@ usage: bitwise.py FOLDER DIM [more flags of attn-compile]
 """
 
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
+from run_kernel import run_kernel
 
 LENGTH = 300
 
 
 def run(folder, name, operands, flags):
-    q = operands["q"]
-    ptx, launch, out = (folder / f"{name}.{end}" for end in ("ptx", "json", "npy"))
-    shape = "x".join(map(str, q.shape))
-    command = ["attn-compile", f"--q={shape}xf16", "--chip=sm_100a", "--schedule=ws_tmem"]
-    subprocess.run([*command, "-o", ptx, f"--launch-out={launch}", *flags], check=True)
-    inputs = []
-    for tensor, values in operands.items():
-        np.save(folder / f"{name}-{tensor}.npy", values)
-        inputs.append(f"--in={tensor}={folder / f'{name}-{tensor}.npy'}")
-    subprocess.run(
-        ["attn-sim", ptx, f"--launch={launch}", *inputs, f"--out=o={out}"],
-        check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    return np.load(out).view(np.uint16)
+    shape = "x".join(map(str, operands["q"].shape))
+    flags = [f"--q={shape}xf16", "--chip=sm_100a", "--schedule=ws_tmem", *flags]
+    return run_kernel(folder, name, operands, flags).view(np.uint16)
 
 
 def main():
     folder, dim, flags = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-    folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng()
     operands = {x: rng.standard_normal((2, 3, LENGTH, dim)).astype(np.float16) for x in "qkv"}
     whole = run(folder, "whole", operands, flags)

@@ -4,10 +4,10 @@ usage: special_scores.py FOLDER CHIP [more flags of attn-compile]
 """
 
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
+from run_kernel import run_kernel
 
 QUERIES, KEYS, DIM = 140, 270, 64
 # In every 16 keys of a row the polynomial takes 6, 7, 14 and 15.
@@ -41,26 +41,13 @@ def reference(operands, is_causal):
 
 def main():
     folder, chip, flags = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    folder.mkdir(parents=True, exist_ok=True)
     operands = make_operands()
-    ptx, launch, out = (folder / name for name in ("k.ptx", "k.json", "o.npy"))
     shape = f"{len(CASES)}x1x{QUERIES}x{DIM}xf16"
-    subprocess.run(
-        ["attn-compile", f"--q={shape}", f"--kv-len={KEYS}", f"--chip={chip}", "--no-lse",
-         "--schedule=ws_tmem", "-o", ptx, f"--launch-out={launch}", *flags],
-        check=True,
-    )  # fmt: skip
-    inputs = []
-    for name, values in operands.items():
-        np.save(folder / f"{name}.npy", values)
-        inputs.append(f"--in={name}={folder / f'{name}.npy'}")
-    subprocess.run(
-        ["attn-sim", ptx, f"--launch={launch}", *inputs, f"--out=o={out}"],
-        check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    flags = [f"--q={shape}", f"--kv-len={KEYS}", f"--chip={chip}", "--no-lse",
+             "--schedule=ws_tmem", *flags]  # fmt: skip
+    result = run_kernel(folder, "k", operands, flags).astype(np.float64)
     with np.errstate(invalid="ignore"):
         exact = reference(operands, "--causal" in flags)
-    result = np.load(out).astype(np.float64)
     for case, got, wanted in zip(CASES, result[:, 0], exact[:, 0]):
         is_nan = np.isnan(wanted)
         error = np.abs(got - wanted)[~is_nan].max(initial=0)

@@ -1,0 +1,23 @@
+"""What tests share that compile a kernel and run it in the simulator on arrays of their own."""
+
+import pathlib
+import subprocess
+
+import numpy as np
+
+
+def run_kernel(
+    folder: pathlib.Path, name: str, operands: dict[str, np.ndarray], flags: list[str]
+) -> np.ndarray:
+    """The result of a kernel that attn-compile makes with `flags`; files are called `name`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ptx, launch, out = (folder / f"{name}.{end}" for end in ("ptx", "json", "npy"))
+    subprocess.run(["attn-compile", *flags, "-o", ptx, f"--launch-out={launch}"], check=True)
+    inputs = []
+    for tensor, values in operands.items():
+        path = folder / f"{name}-{tensor}.npy"
+        np.save(path, values)
+        inputs.append(f"--in={tensor}={path}")
+    command = ["attn-sim", ptx, f"--launch={launch}", *inputs, f"--out=o={out}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return np.load(out)
