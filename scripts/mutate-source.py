@@ -3,12 +3,14 @@
 
 All bugs are compiled into one copy of the sources, each behind a number that the
 environment variable ATTN_MUTANT chooses, so that one build serves them all. For each
-bug the tests that it names run first, then all of the others; the first red one ends
-it. A bug that no test notices survives.
+bug the tests that it names run first, several bugs at a time; then, one after another,
+all tests for those bugs that none of their own noticed. The first red test ends a bug.
+A bug that no test notices survives.
 
 usage: scripts/mutate-source.py [--only=REGEX] [--named] [--jobs=N] [--again]
        scripts/mutate-source.py --check     that every bug can still be planted
   --named   only the tests that each bug names
+  --jobs    bugs at a time, and tests at a time where all run
   --again   forget earlier verdicts
 
 Verdicts of the same sources and tests stay, so that the next call goes on there. The
@@ -18,6 +20,7 @@ last line is "N killed, N survived". The exit status is 1 when one survived.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import dataclasses
 import hashlib
 import itertools
@@ -39,6 +42,7 @@ LIT = pathlib.Path(os.environ.get("LLVM_BIN", "/usr/lib/llvm-22/bin")) / "lit"
 SECONDS = 1800
 # Least mutants of the list.
 LEAST = 60
+NAMED_GREEN = "named tests green"
 
 HEADER = """#ifndef ATTN_MUTANT_H
 #define ATTN_MUTANT_H
@@ -210,6 +214,47 @@ def build(tree: pathlib.Path) -> None:
                          + "".join(log.read_text().splitlines(keepends=True)[-30:]))  # fmt: skip
 
 
+def share_a_folder(one: Mutant, other: Mutant) -> bool:
+    """Whether a test of both writes to the same place; a unit test writes nowhere."""
+    ours, theirs = ([t for t in m.tests if not t.startswith("unittests/")] for m in (one, other))
+    return any(f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/")
+               for a in ours for b in theirs)  # fmt: skip
+
+
+class Verdicts:
+    """What happened to each bug, kept in a file for sources with the same hash."""
+
+    def __init__(self, path: pathlib.Path, digest: str, again: bool) -> None:
+        self.path = path
+        self.state = json.loads(path.read_text()) if path.exists() else {}
+        if self.state.get("digest") != digest or again:
+            self.state = {"digest": digest, "verdicts": {}}
+
+    def get(self, m: Mutant) -> str:
+        return self.state["verdicts"].get(m.name, "")
+
+    def set(self, m: Mutant, verdict: str, seconds: float) -> None:
+        self.state["verdicts"][m.name] = verdict
+        self.path.write_text(json.dumps(self.state, indent=1))
+        print(f"{m.name}: {verdict} ({seconds:.0f} s)", flush=True)
+
+
+def judge_by_named(tree: pathlib.Path, mutants: list[Mutant], jobs: int, verdicts: Verdicts) -> None:
+    waiting, running = list(mutants), {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        while waiting or running:
+            for m in [*waiting]:
+                if len(running) < jobs and not any(share_a_folder(m, r) for r in running.values()):
+                    running[pool.submit(run_lit, tree, m.number, m.tests, 1)] = m
+                    waiting.remove(m)
+            done, _ = concurrent.futures.wait(
+                running, return_when=concurrent.futures.FIRST_COMPLETED
+            )
+            for future in done:
+                red, seconds = future.result()
+                verdicts.set(running.pop(future), red or NAMED_GREEN, seconds)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", metavar="REGEX")
@@ -235,24 +280,14 @@ def main() -> int:
     print(f"without a bug: {'red: ' + red if red else 'green'} ({seconds:.0f} s)", flush=True)
     if red:
         return 1
-    state_path = options.state
-    state = json.loads(state_path.read_text()) if state_path.exists() else {}
-    if state.get("digest") != digest or options.again:
-        state = {"digest": digest, "verdicts": {}}
-    survivors = []
-    for m in chosen:
-        verdict = state["verdicts"].get(m.name)
-        if verdict is None or (verdict == "named tests green" and not options.named):
-            verdict, seconds = run_lit(tree, m.number, m.tests, options.jobs)
-            if not verdict and not options.named:
-                verdict, more = run_lit(tree, m.number, ["test", "unittests"], options.jobs)
-                seconds += more
-            verdict = verdict or ("named tests green" if options.named else "survived")
-            state["verdicts"][m.name] = verdict
-            state_path.write_text(json.dumps(state, indent=1))
-            print(f"{m.name}: {verdict} ({seconds:.0f} s)", flush=True)
-        if verdict in ("survived", "named tests green"):
-            survivors.append(m)
+    verdicts = Verdicts(options.state, digest, options.again)
+    fresh = [m for m in chosen if not verdicts.get(m)]
+    judge_by_named(tree, fresh, options.jobs, verdicts)
+    if not options.named:
+        for m in (m for m in chosen if verdicts.get(m) == NAMED_GREEN):
+            red, seconds = run_lit(tree, m.number, ["test", "unittests"], options.jobs)
+            verdicts.set(m, red or "survived", seconds)
+    survivors = [m for m in chosen if verdicts.get(m) in ("survived", NAMED_GREEN)]
     for m in survivors:
         print(f"survived: {m.name}: {m.file}: {m.old}  ->  {m.new}")
     print(f"{len(chosen) - len(survivors)} killed, {len(survivors)} survived")
