@@ -2,6 +2,7 @@
 
 #include "attn/Compile/Problem.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Problem/Limits.h"
 #include "attn/Schedule/Core/SplitKeys.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -246,13 +247,12 @@ static llvm::Error checkElements(const Problem &problem) {
       {"k", problem.kvHeads, problem.keys, problem.headDim},
       {"v", problem.kvHeads, keys, problem.valueDim},
       {"o", problem.heads, problem.queries, problem.valueDim}};
-  constexpr uint64_t limit = uint64_t(1) << 48;
   for (auto [name, heads, rows, columns] : tensors) {
     bool isPool = pages && (name == "k" || name == "v");
     uint64_t elements = isPool ? pages : problem.batch;
     for (int64_t extent : {heads, isPool ? problem.pageSize : rows, columns})
       elements = llvm::SaturatingMultiply<uint64_t>(elements, extent);
-    if (elements > limit)
+    if (elements > kMostElements)
       return makeError("q", "expected at most 2^48 elements in " + name +
                                 ", got " +
                                 Twine(isPool ? pages : problem.batch) + " x " +
@@ -260,7 +260,8 @@ static llvm::Error checkElements(const Problem &problem) {
                                 Twine(isPool ? problem.pageSize : rows) +
                                 " x " + Twine(columns));
     if (problem.kvSplits != 0 && name == "o" &&
-        llvm::SaturatingMultiply<uint64_t>(elements, problem.kvSplits) > limit)
+        llvm::SaturatingMultiply<uint64_t>(elements, problem.kvSplits) >
+            kMostElements)
       return makeError("kv-splits", "expected at most 2^48 elements in partial "
                                     "results, got " +
                                         Twine(problem.kvSplits) + " x " +

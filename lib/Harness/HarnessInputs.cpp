@@ -350,6 +350,11 @@ Error TensorMaker::fillLengths(HarnessTensor &tensor, Random &random) {
     return createStringError("tensor \"" + argument.name +
                              "\": expected shape [sequences + 1] and packed "
                              "operands of rank 4");
+  // With a stride of zero few bytes are many elements.
+  if (argument.shape[0] > INT32_MAX)
+    return createStringError("tensor \"" + argument.name +
+                             "\": expected at most 2^31 - 1 elements, got " +
+                             Twine(argument.shape[0]));
   int64_t rows = packed->argument.shape[2];
   int64_t bound = isQuery ? record.problem->maxSeqlenQ : 0;
   std::vector<int64_t> cuts(argument.shape[0]);

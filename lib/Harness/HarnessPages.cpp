@@ -15,6 +15,10 @@ using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;
 
+/// Most sequences, entries of a table, and keys of a page: products of two of
+/// them fit an int64_t.
+constexpr int64_t kMostEntries = int64_t(1) << 31;
+
 HarnessTensor *PageMaker::find(StringRef name) const {
   auto found = llvm::find_if(tensors, [&](const HarnessTensor &tensor) {
     return tensor.argument.name == name;
@@ -183,11 +187,33 @@ void PageMaker::poison(HarnessTensor &tensor) const {
   });
 }
 
+Error PageMaker::check(const HarnessTensor &tensor, size_t rank) const {
+  const TensorArgument &argument = tensor.argument;
+  auto fail = [&](const Twine &expected, const Twine &got) {
+    return createStringError("tensor \"" + argument.name + "\": expected " +
+                             expected + ", got " + got);
+  };
+  if (argument.shape.size() != rank)
+    return fail("rank " + Twine(rank), Twine(argument.shape.size()));
+  if (argument.dtype != DType::I32)
+    return fail("i32", stringifyDType(argument.dtype));
+  if (tensor.access == TensorAccess::Write)
+    return fail("it to be read", "one that is written");
+  // With strides of zero few bytes are many elements.
+  uint64_t elements = 1;
+  for (int64_t extent : argument.shape)
+    elements = llvm::SaturatingMultiply<uint64_t>(elements, extent);
+  if (elements > kMostEntries)
+    return fail("at most 2^31 elements", Twine(elements));
+  return Error::success();
+}
+
 Error PageMaker::make() {
   keys = find("k");
   lengths = find("kv_lengths");
   counts = find("page_indptr");
   table = find("page_table");
+  packedKeys = find("cu_seqlens_k");
   if (!keys || (!lengths && !table))
     return Error::success();
   // Values may be columns of the keys.
@@ -196,21 +222,21 @@ Error PageMaker::make() {
       (values && values->argument.shape.size() != 4))
     return createStringError("tensor \"k\": expected k and v of rank 4 beside "
                              "lengths or pages");
-  if (table && table->argument.shape.size() != (counts ? 1u : 2u))
-    return createStringError("tensor \"page_table\": expected rank " +
-                             Twine(counts ? 1 : 2) + ", got " +
-                             Twine(table->argument.shape.size()));
-  for (const HarnessTensor *tensor : {lengths, counts, table})
-    if (tensor && tensor->argument.dtype != DType::I32)
-      return createStringError("tensor \"" + tensor->argument.name +
-                               "\": expected i32, got " +
-                               stringifyDType(tensor->argument.dtype));
-  packedKeys = find("cu_seqlens_k");
+  for (const HarnessTensor *tensor : {lengths, counts, packedKeys, table})
+    if (tensor)
+      if (Error error = check(*tensor, tensor == table && !counts ? 2 : 1))
+        return error;
   sequences = countSequences();
+  if (packedKeys && packedKeys->argument.shape[0] <= sequences)
+    return createStringError(
+        "tensor \"cu_seqlens_k\": expected one more than the " +
+        Twine(sequences) + " sequences, got " +
+        Twine(packedKeys->argument.shape[0]));
   pageSize = keys->argument.shape[2];
-  if (table && pageSize < 1)
-    return createStringError("tensor \"k\": expected pages of at least one "
-                             "key, got none");
+  if (table && (pageSize < 1 || pageSize > kMostEntries))
+    return createStringError("tensor \"k\": expected pages of 1 to 2^31 keys, "
+                             "got " +
+                             Twine(pageSize));
   if (isMissing(lengths))
     makeLengths();
   if (isMissing(counts))

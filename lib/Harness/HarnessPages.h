@@ -28,6 +28,9 @@ public:
 
 private:
   HarnessTensor *find(llvm::StringRef name) const;
+  /// Checks rank, type, access and number of elements of what says where keys
+  /// are.
+  llvm::Error check(const HarnessTensor &tensor, size_t rank) const;
   int64_t read(const HarnessTensor &tensor, int64_t element) const;
   void write(HarnessTensor &tensor, int64_t element, int64_t value) const;
   void allocate(HarnessTensor &tensor) const;

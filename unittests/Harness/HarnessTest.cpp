@@ -415,8 +415,27 @@ TEST_F(Harness, PagesThatDoNotFit) {
   EXPECT_EQ(fail(), "tensor \"page_table\": expected rank 2, got 1");
   makePaged(record, options);
   record.tensors[1].shape[2] = record.tensors[2].shape[2] = 0;
-  EXPECT_EQ(fail(), "tensor \"k\": expected pages of at least one key, got "
-                    "none");
+  EXPECT_EQ(fail(), "tensor \"k\": expected pages of 1 to 2^31 keys, got 0");
+  makePaged(record, options);
+  record.tensors[5].access = TensorAccess::Write;
+  EXPECT_EQ(fail(), "tensor \"page_table\": expected it to be read, got one "
+                    "that is written");
+  makePaged(record, options);
+  record.tensors[5].shape[1] = int64_t(1) << 60;
+  record.tensors[5].strides = {0, 0};
+  EXPECT_EQ(fail(),
+            "tensor \"page_table\": expected at most 2^31 elements, got "
+            "3458764513820540928");
+  makePaged(record, options);
+  record.problem->varlen = true;
+  record.tensors.push_back({"cu_seqlens_k", DType::I32, {3}, {1}});
+  EXPECT_EQ(fail(), "tensor \"cu_seqlens_k\": expected one more than the 3 "
+                    "sequences, got 3");
+  record.tensors.back() = {"cu_seqlens_k", DType::I32, {int64_t(1) << 40}, {0}};
+  EXPECT_EQ(fail(), "tensor \"cu_seqlens_k\": expected at most 2^31 - 1 "
+                    "elements, got 1099511627776");
+  record.tensors.pop_back();
+  record.problem->varlen = false;
   makePaged(record, options);
   record.tensors[2].shape = {20, 2, 4};
   record.tensors[2].strides = {8, 4, 1};

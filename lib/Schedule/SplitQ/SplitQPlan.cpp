@@ -34,8 +34,9 @@ static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
   if (!ShapedType::isDynamic(facts.batch) &&
       bytes * facts.heads * batch <= limit)
     return 0;
-  int64_t group = facts.heads;
-  while (group > 1 && (facts.heads % group != 0 || bytes * group > limit))
+  int64_t group = std::clamp(limit / std::max(bytes, 1.0), 1.0,
+                             std::max(1.0, double(facts.heads)));
+  while (facts.heads % group != 0)
     --group;
   // The grid has a limit along its third dimension.
   int64_t groups = facts.heads / group * batch * countRuns(facts);

@@ -404,10 +404,11 @@ Error decodeWgmma(Decoding &c) {
     return c.error("expected " + Twine(want) + " immediates, got " +
                    Twine(immediates.size()));
   if (!integer) {
+    for (int64_t scale : {immediates[0], immediates[1]})
+      if (scale != 1 && scale != -1)
+        return c.error("expected scales of 1 or -1");
     o->scaleA = immediates[0];
     o->scaleB = immediates[1];
-    if (std::abs(o->scaleA) != 1 || std::abs(o->scaleB) != 1)
-      return c.error("expected scales of 1 or -1");
   }
   if (canTranspose) {
     if (!o->aInRegisters)

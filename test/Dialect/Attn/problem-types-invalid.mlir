@@ -98,6 +98,17 @@ func.func @attention_c4_backwards(
 
 // -----
 
+func.func @attention_c4_elements(
+    %q: memref<1x9223372036854775807x?x64xf16>, %lengths: memref<3xi32>) {
+  // expected-error @below {{expected at most 2^48 elements in 'q', got 'memref<1x9223372036854775807x?x64xf16>'}}
+  attn.attention ins(%q, %q, %q : memref<1x9223372036854775807x?x64xf16>, memref<1x9223372036854775807x?x64xf16>, memref<1x9223372036854775807x?x64xf16>)
+    outs(%q : memref<1x9223372036854775807x?x64xf16>)
+    cu_seqlens(%lengths, %lengths : memref<3xi32>, memref<3xi32>) {max_seqlen_q = 70 : i64}
+  return
+}
+
+// -----
+
 func.func @attention_c4(
     %q: memref<2x8x300x64xf16>,
     %k: memref<2x2x200x64xf16, strided<[51200, 25600, 128, 2]>>,

@@ -1,9 +1,12 @@
 //===- ProblemChecks.cpp - Checks that problem ops share ------------------===//
 
 #include "ProblemChecks.h"
+
+#include "attn/Problem/Limits.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -69,6 +72,15 @@ LogicalResult attn::checkOperands(Operation *op, ArrayRef<OperandRule> rules) {
       return op->emitOpError("expected '")
              << operand.name << "' of rank " << rule.rank << ", got "
              << operand.getType();
+    // attention_c4, combine_c2
+    uint64_t elements = 1;
+    // One that is not known, or none, says nothing about the others.
+    for (int64_t extent : operand.getType().getShape())
+      elements = llvm::SaturatingMultiply<uint64_t>(
+          elements, std::max<int64_t>(extent, 1));
+    if (elements > kMostElements)
+      return op->emitOpError("expected at most 2^48 elements in '")
+             << operand.name << "', got " << operand.getType();
     if (auto tensor = dyn_cast<RankedTensorType>(operand.value.getType())) {
       // attention_c3, combine_c2
       if (tensor.getEncoding())

@@ -1,0 +1,16 @@
+//===- Limits.h - How large a problem may be --------------------*- C++ -*-===//
+
+#ifndef ATTN_PROBLEM_LIMITS_H
+#define ATTN_PROBLEM_LIMITS_H
+
+#include <cstdint>
+
+namespace mlir::attn {
+
+/// Most elements of an operand, so that products of its extents and a few bytes
+/// fit an int64_t.
+constexpr uint64_t kMostElements = uint64_t(1) << 48;
+
+} // namespace mlir::attn
+
+#endif // ATTN_PROBLEM_LIMITS_H
