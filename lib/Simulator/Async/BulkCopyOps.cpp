@@ -77,14 +77,13 @@ private:
   bool addTarget(unsigned rank, uint32_t barrier, Cta *barrierCta);
   void count();
   bool trackAll();
-  bool trackStore(const Piece &piece, uint32_t epoch);
-  void trackLoad(const Piece &piece);
+  bool trackStore();
+  void trackLoad();
   Stamp stamp(uint16_t actor, uint32_t epoch) const;
   /// Stamps a copy that signals the target's barrier.
   Stamp stamp(const Target &target) const;
   /// The part of a piece in global memory; no allocation where there is none.
   MemRef globalPart(const Piece &piece) const;
-  static MemRef sharedPart(Cta *cta, uint32_t offset);
 
   Exec &x;
   const Inst &I;
@@ -276,56 +275,50 @@ MemRef BulkRequest::globalPart(const Piece &piece) const {
   return ref;
 }
 
-MemRef BulkRequest::sharedPart(Cta *cta, uint32_t offset) {
-  MemRef ref;
-  ref.space = Space::Shared;
-  ref.cta = cta;
-  ref.offset = offset;
-  ref.address = offset + SharedBase;
-  return ref;
-}
-
-bool BulkRequest::trackStore(const Piece &piece, uint32_t epoch) {
+bool BulkRequest::trackStore() {
+  uint32_t epoch = ++x.warp->bulk.epoch;
   const BulkState &bulk = x.warp->bulk;
-  trackAsync(x, stamp(bulk.actor, epoch), sharedPart(sharedCta, piece.shared),
-             piece.bytes, false);
-  MemRef to = globalPart(piece);
-  if (!to.allocation)
-    return true;
-  if (to.allocation->access == Access::Read)
-    return fail(FindingKind::ReadOnlyWrite,
-                "writes an allocation that is read-only");
   Stamp write = stamp(bulk.writeActor, epoch);
   if (aux.reduce)
     write.flags |= Stamp::Strong;
-  trackAsync(x, write, to, piece.last - piece.first, true);
+  AsyncTracker reads(x, stamp(bulk.actor, epoch), sharedCta, /*write=*/false);
+  AsyncTracker writes(x, write, nullptr, /*write=*/true);
+  for (const Piece &piece : op->pieces) {
+    reads.touchShared(piece.shared, piece.bytes);
+    MemRef to = globalPart(piece);
+    if (!to.allocation)
+      continue;
+    if (to.allocation->access == Access::Read)
+      return fail(FindingKind::ReadOnlyWrite,
+                  "writes an allocation that is read-only");
+    writes.touch(to, piece.last - piece.first);
+  }
   return true;
 }
 
-void BulkRequest::trackLoad(const Piece &piece) {
+void BulkRequest::trackLoad() {
   // Read now or later: until the barrier's phase completes.
-  if (MemRef from = globalPart(piece); from.allocation)
-    trackAsync(x, stamp(op->targets.front()), from, piece.last - piece.first,
-               false);
+  AsyncTracker reads(x, stamp(op->targets.front()), nullptr, /*write=*/false);
+  for (const Piece &piece : op->pieces)
+    if (MemRef from = globalPart(piece); from.allocation)
+      reads.touch(from, piece.last - piece.first);
   for (const Target &target : op->targets) {
     Stamp write = stamp(target);
     if (aux.reduce)
       write.flags |= Stamp::Strong;
-    uint32_t offset = isLoad() ? piece.shared : uint32_t(piece.global);
-    trackAsync(x, write, sharedPart(target.cta, offset), piece.bytes, true);
+    AsyncTracker writes(x, write, target.cta, /*write=*/true);
+    for (const Piece &piece : op->pieces)
+      writes.touchShared(isLoad() ? piece.shared : uint32_t(piece.global),
+                         piece.bytes);
   }
 }
 
 bool BulkRequest::trackAll() {
   if (!x.sanitizing())
     return true;
-  uint32_t storeEpoch = isStore() ? ++x.warp->bulk.epoch : 0;
-  for (const Piece &piece : op->pieces) {
-    if (!isStore())
-      trackLoad(piece);
-    else if (!trackStore(piece, storeEpoch))
-      return false;
-  }
+  if (isStore())
+    return trackStore();
+  trackLoad();
   return true;
 }
 

@@ -106,17 +106,20 @@ private:
 /// An operand read into floats, with the cells that were never written.
 struct MatrixTile {
   unsigned rows = 0, k = 0;
-  std::vector<float> values;      ///< row-major
+  std::vector<float> values;      ///< in the order that was asked for
   std::vector<uint8_t> undefined; ///< by row
   bool anyUndefined = false;
 };
+
+/// The order of a tile's values: those of a row, or those of a k side by side.
+enum class TileOrder { ByRow, ByK };
 
 /// Reads rows [firstRow, firstRow + rows) of an operand from a CTA's shared
 /// memory. False when it leaves the memory. Sixteen elements of 4 or 6 bits are
 /// padded to 16 bytes, unless `dense` says that 4 bits are not.
 bool readMatrix(const Cta &cta, const MatrixDescriptor &d, Type type,
                 bool mnMajor, unsigned firstRow, unsigned rows, unsigned k,
-                MatrixTile &tile, bool dense = false);
+                MatrixTile &tile, TileOrder order, bool dense = false);
 
 /// Calls fn(offset) for each 16-byte chunk that the operand covers.
 template <typename Fn>

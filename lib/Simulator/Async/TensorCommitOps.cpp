@@ -281,21 +281,17 @@ void execTensorCopy(Exec &x, const Inst &I) {
                        "tcgen05.cp writes columns that the CTA has not "
                        "allocated",
                        lane);
+      AsyncTracker reads(x, stamp, cta, /*write=*/false);
+      RowShadow::Rows written;
       for (unsigned r = 0; r < o.rows; ++r) {
-        for (unsigned b = 0; b < o.bytes; b += 16) {
-          MemRef ref;
-          ref.space = Space::Shared;
-          ref.cta = cta;
-          ref.offset = d.kMajor(r, b) - SharedBase;
-          ref.address = ref.offset + SharedBase;
-          if (ref.offset + 16 <= cta->shared.size())
-            trackAsync(x, stamp, ref, 16, false);
-        }
+        for (unsigned b = 0; b < o.bytes; b += 16)
+          reads.touchShared(uint32_t(d.kMajor(r, b) - SharedBase), 16);
         for (const auto &[first, last, add] : o.spread)
           if (r >= first && r < last)
-            trackTensor(x, *cta, tensor, w.order.know.tensor,
-                        op->lane + r + add, op->column, o.bytes / 4, true);
+            written.set(op->lane + r + add);
       }
+      trackTensor(x, *cta, tensor, w.order.know.tensor, written, op->column,
+                  o.bytes / 4, true);
     }
     rememberIssue(x, lane);
     startOperation(x, std::move(op));

@@ -24,26 +24,27 @@ TensorMemory &mlir::attn::sim::tensorMemoryOf(Cta &cta) {
   if (!cta.tmem) {
     cta.tmem = std::make_shared<TensorMemory>();
     if (cta.cluster->machine->config.sanitize)
-      cta.tmem->shadow.init(TensorMemory::Lanes * TensorMemory::Columns, 1);
+      cta.tmem->shadow.init(TensorMemory::Columns);
   }
   return *cta.tmem;
 }
 
 void mlir::attn::sim::trackTensor(Exec &x, Cta &cta, const Stamp &stamp,
-                                  const Clock &clock, unsigned lane,
+                                  const Clock &clock, RowShadow::Rows lanes,
                                   unsigned column, unsigned count, bool write) {
   if (!x.sanitizing())
     return;
-  MemRef ref;
-  ref.space = Space::Tensor;
-  ref.cta = &cta;
-  ref.offset = lane * TensorMemory::Columns + column;
-  ref.address = lane << 16 | column;
-  Observer observer(clock, x.cluster.linear, Stamp::AllLanes);
+  ShadowAccess access(stamp, write, clock);
   tensorMemoryOf(cta).shadow.access(
-      ref.offset, count, write, stamp, observer, ~0u,
-      [&](const Stamp &earlier, bool wasWrite, uint64_t at) {
-        reportRace(x, earlier, wasWrite, stamp, write, clock, ref, at, count);
+      lanes, column, count, access,
+      [&](const Stamp &earlier, bool wasWrite, unsigned lane, unsigned at) {
+        MemRef ref;
+        ref.space = Space::Tensor;
+        ref.cta = &cta;
+        ref.offset = lane * TensorMemory::Columns + column;
+        ref.address = lane << 16 | column;
+        reportRace(x, earlier, wasWrite, stamp, write, clock, ref,
+                   lane * TensorMemory::Columns + at, count);
       });
 }
 
@@ -141,20 +142,19 @@ void trackCells(Exec &x, const TmemAux &o, const TmemRange &range) {
   // its loads and stores: of those it knows what it has waited for.
   Clock clock = w.order.know.tensor;
   clock.dropPart(w.mma.actor);
-  auto touch = [&](unsigned lane, unsigned column, unsigned columns) {
-    trackTensor(x, *x.cta, stamp, clock, lane, column, columns, o.store);
-  };
   // Shapes of 16 lanes interleave registers along columns; they cover whole
   // rows of cells between them.
-  unsigned rows = o.shape == TmemAux::S32x32 ? 32 : 16;
-  for (unsigned r = 0; r < rows; ++r) {
-    if (o.shape != TmemAux::S16x32x2) {
-      touch(range.lane + r, range.column, range.columns);
-      continue;
-    }
+  RowShadow::Rows rows =
+      RowShadow::range(range.lane, o.shape == TmemAux::S32x32 ? 32 : 16);
+  auto touch = [&](unsigned column, unsigned columns) {
+    trackTensor(x, *x.cta, stamp, clock, rows, column, columns, o.store);
+  };
+  if (o.shape == TmemAux::S16x32x2) {
     unsigned columns = o.regs * range.columnsPerReg;
-    touch(range.lane + r, range.column, columns);
-    touch(range.lane + r, range.column + o.split, columns);
+    touch(range.column, columns);
+    touch(range.column + o.split, columns);
+  } else {
+    touch(range.column, range.columns);
   }
   if (!o.store)
     w.tcgen05.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
@@ -293,9 +293,9 @@ void execTmemAlloc(Exec &x, const Inst &I) {
     unsigned base = lane * TensorMemory::Columns + at;
     std::fill_n(t.cells.begin() + base, columns, 0x7FCBCBCBu);
     std::fill_n(t.valid.begin() + base, columns, 0);
-    if (x.sanitizing())
-      t.shadow.reset(base, columns);
   }
+  if (x.sanitizing())
+    t.shadow.reset(at, columns);
   x.cluster.advance();
 }
 
@@ -324,8 +324,9 @@ void execTmemDealloc(Exec &x, const Inst &I) {
     // It is no asynchronous operation: a wait needs no fence to order it.
     Clock clock = x.warp->order.know.tensor;
     clock.join(x.warp->tcgen05.acquired);
-    for (unsigned lane = 0; lane < TensorMemory::Lanes; ++lane)
-      trackTensor(x, *x.cta, stamp, clock, lane, it->first, columns, true);
+    trackTensor(x, *x.cta, stamp, clock,
+                RowShadow::range(0, TensorMemory::Lanes), it->first, columns,
+                true);
   }
   t.allocations.erase(it);
   for (const auto &other : x.cta->warps)

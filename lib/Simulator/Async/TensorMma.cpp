@@ -161,10 +161,12 @@ void TensorMmaOp::readShared(Cluster &cluster) {
   for (unsigned i = 0; i < parts(); ++i) {
     if (!aux->aInTensorMemory &&
         !readMatrix(*ctas[i], MatrixDescriptor::tcgen05(aDesc), aType,
-                    transposeA, 0, shape.m / parts(), shape.k, a[i], isDense()))
+                    transposeA, 0, shape.m / parts(), shape.k, a[i],
+                    TileOrder::ByRow, isDense()))
       return reportOutside(cluster, *this);
     if (!readMatrix(*ctas[i], MatrixDescriptor::tcgen05(bDesc), bType,
-                    transposeB, 0, shape.n / parts(), shape.k, b[i], isDense()))
+                    transposeB, 0, shape.n / parts(), shape.k, b[i], orderOfB(),
+                    isDense()))
       return reportOutside(cluster, *this);
   }
 }
@@ -265,68 +267,82 @@ TraceWork TensorMmaOp::getWork() const {
   return work;
 }
 
+/// B by k: the inner loop runs along columns.
+std::vector<float> TensorMmaOp::gatherB() {
+  if (parts() == 1 && negateA == negateB)
+    return std::move(b[0].values);
+  unsigned rowsB = shape.n / parts();
+  std::vector<float> all(size_t(shape.k) * shape.n);
+  float sign = negateA != negateB ? -1.0f : 1.0f;
+  for (unsigned k = 0; k < shape.k; ++k)
+    for (unsigned n = 0; n < shape.n; ++n)
+      all[k * shape.n + n] = sign * b[n / rowsB].values[k * rowsB + n % rowsB];
+  return all;
+}
+
+void TensorMmaOp::addIntegers(uint32_t *sums, unsigned first, unsigned count,
+                              const float *aRow, const float *byK) const {
+  for (unsigned n = 0; n < count; ++n) {
+    int64_t sum = accumulate ? int32_t(sums[n]) : 0;
+    for (unsigned i = 0; i < shape.k; ++i)
+      sum += int64_t(aRow[i]) * int64_t(byK[i * shape.n + first + n]);
+    if (saturate)
+      sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
+    sums[n] = uint32_t(sum);
+  }
+}
+
 void TensorMmaOp::complete(Cluster &cluster) {
   readShared(cluster);
   if (cluster.machine->stop)
     return;
   unsigned rowsB = shape.n / parts();
-  // B transposed, so that the inner loop runs along columns.
-  std::vector<float> bt(size_t(shape.k) * shape.n), row(shape.n);
-  std::vector<uint8_t> bBad(shape.n), bad(shape.n);
-  float sign = negateA != negateB ? -1.0f : 1.0f;
-  for (unsigned j = 0; j < shape.n; ++j) {
-    const MatrixTile &t = b[j / rowsB];
-    for (unsigned i = 0; i < shape.k; ++i)
-      bt[i * shape.n + j] = sign * t.values[(j % rowsB) * shape.k + i];
-    bBad[j] = t.undefined[j % rowsB];
-  }
-  std::vector<float> aRow(shape.k);
+  std::vector<float> byK, aRow(shape.k), row(shape.n);
+  if (!aux->block)
+    byK = gatherB();
+  std::vector<uint8_t> bad(shape.n);
   float inputScale = aux->hasScale ? std::ldexp(1.0f, -int(aux->scale)) : 1.0f;
   for (unsigned r = 0; r < shape.m; ++r) {
     bool aBad = readRowOfA(r, aRow);
-    TensorMemory &t = tensorMemoryOf(*ctas[shape.d(r, 0).cta]);
-    auto cellOf = [&](unsigned n) {
-      TensorPlace p = shape.d(r, n);
-      return p.lane * TensorMemory::Columns + dColumn + p.column;
-    };
-    auto isMasked = [&](unsigned n) {
-      TensorPlace p = shape.d(r, n);
-      unsigned bit = 128 * p.cta + p.lane;
-      return mask[bit / 32] >> (bit % 32) & 1;
-    };
-    auto put = [&](unsigned n, uint32_t value) {
-      if (isMasked(n))
-        return;
-      unsigned cell = cellOf(n);
-      t.cells[cell] = value;
-      t.valid[cell] =
-          (!accumulate || t.valid[cell]) && !aBad && !bBad[n] && !bad[n];
-    };
-    if (dType == Type::S32) {
-      for (unsigned n = 0; n < shape.n; ++n) {
-        int64_t sum = accumulate ? int32_t(t.cells[cellOf(n)]) : 0;
-        for (unsigned i = 0; i < shape.k; ++i)
-          sum += int64_t(aRow[i]) * int64_t(bt[i * shape.n + n]);
-        if (saturate)
-          sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
-        put(n, uint32_t(sum));
-      }
-      continue;
-    }
-    for (unsigned n = 0; n < shape.n; ++n) {
-      uint32_t v = accumulate ? t.cells[cellOf(n)] : 0;
-      row[n] = (dType == Type::F16 ? halfToFloat(v) : bitCast<float>(v)) *
-               inputScale;
-    }
-    if (aux->block) {
-      std::fill(bad.begin(), bad.end(), 0);
-      addScaled(r, aRow, row, bad);
-    } else {
-      addProducts(row.data(), aRow.data(), bt.data(), shape.n, shape.k);
-    }
     for (unsigned n = 0; n < shape.n; ++n)
-      put(n, dType == Type::F16 ? floatToHalf(row[n])
-                                : bitCast<uint32_t>(canonical(row[n])));
+      bad[n] = aBad || b[n / rowsB].undefined[n % rowsB];
+    // Columns that lie side by side in tensor memory.
+    auto forParts = [&](auto &&fn) {
+      for (unsigned n = 0; n < shape.n; n += shape.columns()) {
+        TensorPlace p = shape.d(r, n);
+        unsigned bit = 128 * p.cta + p.lane;
+        bool isMasked = mask[bit / 32] >> (bit % 32) & 1;
+        TensorMemory &t = tensorMemoryOf(*ctas[p.cta]);
+        unsigned cell = p.lane * TensorMemory::Columns + dColumn + p.column;
+        fn(n, shape.columns(), &t.cells[cell], &t.valid[cell], isMasked);
+      }
+    };
+    bool half = dType == Type::F16, integer = dType == Type::S32;
+    forParts([&](unsigned first, unsigned count, const uint32_t *cells,
+                 const uint8_t *, bool) {
+      for (unsigned n = 0; n < count && !integer; ++n)
+        row[first + n] = !accumulate ? 0.0f
+                                     : (half ? halfToFloat(cells[n])
+                                             : bitCast<float>(cells[n])) *
+                                           inputScale;
+    });
+    if (aux->block)
+      addScaled(r, aRow, row, bad);
+    else if (!integer)
+      addProducts(row.data(), aRow.data(), byK.data(), shape.n, shape.k);
+    forParts([&](unsigned first, unsigned count, uint32_t *cells,
+                 uint8_t *valid, bool isMasked) {
+      if (isMasked)
+        return;
+      if (integer)
+        addIntegers(cells, first, count, aRow.data(), byK.data());
+      for (unsigned n = 0; n < count; ++n) {
+        if (!integer)
+          cells[n] = half ? floatToHalf(row[first + n])
+                          : bitCast<uint32_t>(canonical(row[first + n]));
+        valid[n] = (!accumulate || valid[n]) && !bad[first + n];
+      }
+    });
   }
   for (unsigned r = 0; aux->shiftA && r < shape.m;
        r += TensorMemory::Partition) {

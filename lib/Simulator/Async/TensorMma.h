@@ -120,6 +120,14 @@ private:
   llvm::Error decodeAccumulator(uint32_t d);
   llvm::Error checkShape() const;
   bool readRowOfA(unsigned r, std::vector<float> &row) const;
+  /// Blocks of scales go along K.
+  TileOrder orderOfB() const {
+    return aux->block ? TileOrder::ByRow : TileOrder::ByK;
+  }
+  std::vector<float> gatherB();
+  /// Adds row `aRow` by the columns from `first` on to the sums in `sums`.
+  void addIntegers(uint32_t *sums, unsigned first, unsigned count,
+                   const float *aRow, const float *byK) const;
   void addScaled(unsigned r, const std::vector<float> &aRow,
                  std::vector<float> &sums, std::vector<uint8_t> &bad) const;
 };

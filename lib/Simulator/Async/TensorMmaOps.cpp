@@ -167,16 +167,8 @@ bool ProductRequest::checkColumns() {
 
 void ProductRequest::trackOperands(Cta &cta, const Stamp &stamp,
                                    const Stamp &tensor) {
-  auto touch = [&](uint32_t offset) {
-    if (offset + 16 > cta.shared.size())
-      return;
-    MemRef ref;
-    ref.space = Space::Shared;
-    ref.cta = &cta;
-    ref.offset = offset;
-    ref.address = offset + SharedBase;
-    trackAsync(x, stamp, ref, 16, false);
-  };
+  AsyncTracker reads(x, stamp, &cta, /*write=*/false);
+  auto touch = [&](uint32_t offset) { reads.touchShared(offset, 16); };
   // Along K operands count as bytes, whatever their elements.
   auto operand = [&](uint64_t desc, Type type, bool transposed, unsigned rows) {
     forChunks(MatrixDescriptor::tcgen05(desc),
@@ -187,28 +179,32 @@ void ProductRequest::trackOperands(Cta &cta, const Stamp &stamp,
     operand(op->aDesc, op->aType, op->transposeA, op->shape.m / op->parts());
   operand(op->bDesc, op->bType, op->transposeB, op->shape.n / op->parts());
   for (const BlockScales *s : {&op->scaleA, &op->scaleB})
-    for (unsigned l = 0; aux.block && l < TensorMemory::Lanes; ++l)
-      trackTensor(x, cta, tensor, x.warp->order.know.tensor, l, s->column,
+    if (aux.block)
+      trackTensor(x, cta, tensor, x.warp->order.know.tensor,
+                  RowShadow::range(0, TensorMemory::Lanes), s->column,
                   s->columns(), false);
 }
 
 void ProductRequest::trackRows(const Stamp &tensor) {
   const Clock &know = x.warp->order.know.tensor;
   unsigned aColumns = op->aColumns();
+  RowShadow::Rows rowsOfA[2], rowsOfD[2];
   for (unsigned r = 0; r < op->shape.m; ++r) {
-    if (aColumns) {
-      TensorPlace p = op->shape.aRow(r);
-      if (!aux.shiftA)
-        trackTensor(x, *op->ctas[p.cta], tensor, know, p.lane, op->aColumn,
-                    aColumns, false);
-      else if (r % TensorMemory::Partition == 0)
-        trackShift(x, *op->ctas[p.cta], tensor, p.lane, op->aColumn);
-    }
+    TensorPlace p = op->shape.aRow(r);
+    rowsOfA[p.cta].set(p.lane);
+    if (aColumns && aux.shiftA && r % TensorMemory::Partition == 0)
+      trackShift(x, *op->ctas[p.cta], tensor, p.lane, op->aColumn);
     for (unsigned n = 0; n < op->shape.n; n += op->shape.columns()) {
-      TensorPlace p = op->shape.d(r, n);
-      trackTensor(x, *op->ctas[p.cta], tensor, know, p.lane, op->dColumn,
-                  op->shape.columns(), true);
+      p = op->shape.d(r, n);
+      rowsOfD[p.cta].set(p.lane);
     }
+  }
+  for (unsigned i = 0; i < op->parts(); ++i) {
+    if (aColumns && !aux.shiftA)
+      trackTensor(x, *op->ctas[i], tensor, know, rowsOfA[i], op->aColumn,
+                  aColumns, false);
+    trackTensor(x, *op->ctas[i], tensor, know, rowsOfD[i], op->dColumn,
+                op->shape.columns(), true);
   }
 }
 

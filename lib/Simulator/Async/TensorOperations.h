@@ -13,9 +13,10 @@ struct Decoding;
 /// The tensor memory of a CTA, made on first use.
 TensorMemory &tensorMemoryOf(Cta &cta);
 
-/// Checks and records an access to `count` columns of one lane.
+/// Checks and records an access to `count` columns of some lanes.
 void trackTensor(Exec &x, Cta &cta, const Stamp &stamp, const Clock &clock,
-                 unsigned lane, unsigned column, unsigned count, bool write);
+                 RowShadow::Rows lanes, unsigned column, unsigned count,
+                 bool write);
 
 /// An operand of a tcgen05 operation is not in shared memory: stops the run.
 void reportOutside(Cluster &cluster, const EngineOp &op);

@@ -26,10 +26,12 @@ void TensorMemory::shiftRows(unsigned lane, uint32_t column) {
 void mlir::attn::sim::trackShift(Exec &x, Cta &cta, const Stamp &stamp,
                                  unsigned lane, uint32_t column) {
   unsigned first = lane / TensorMemory::Partition * TensorMemory::Partition;
-  unsigned last = first + TensorMemory::Partition - 1;
-  for (unsigned l = first; l <= last; ++l)
-    trackTensor(x, cta, stamp, x.warp->order.know.tensor, l, column,
-                TensorMemory::ShiftColumns, l < last);
+  unsigned written = TensorMemory::Partition - 1;
+  const Clock &know = x.warp->order.know.tensor;
+  trackTensor(x, cta, stamp, know, RowShadow::range(first, written), column,
+              TensorMemory::ShiftColumns, true);
+  trackTensor(x, cta, stamp, know, RowShadow::range(first + written, 1), column,
+              TensorMemory::ShiftColumns, false);
 }
 
 namespace {

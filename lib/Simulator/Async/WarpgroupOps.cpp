@@ -55,6 +55,11 @@ struct WarpgroupProduct : WarpProduct {
     return false;
   }
   void finish(Exec &x) override;
+
+private:
+  /// Row i of the warp's sixteen; `row` is space for its sums.
+  void addRow(Exec &x, unsigned i, std::vector<float> &row);
+  void addIntegerRow(Exec &x, unsigned i);
 };
 
 WarpgroupProduct &get(const std::shared_ptr<WarpProduct> &product) {
@@ -93,12 +98,18 @@ void readOperands(Exec &x, WarpgroupProduct &op) {
       }
     }
   } else if (!readMatrix(cta, MatrixDescriptor::wgmma(op.aDesc), o.a,
-                         o.transposeA, firstRow, 16, o.k, op.a)) {
+                         o.transposeA, firstRow, 16, o.k, op.a,
+                         TileOrder::ByRow)) {
     return outside();
   }
+  // The inner loop of the product runs along columns.
   if (!readMatrix(cta, MatrixDescriptor::wgmma(op.bDesc), o.b, o.transposeB, 0,
-                  o.n, o.k, op.b))
-    outside();
+                  o.n, o.k, op.b, TileOrder::ByK))
+    return outside();
+  float sign = o.scaleA * o.scaleB;
+  if (sign != 1)
+    for (float &value : op.b.values)
+      value *= sign;
 }
 
 /// Gives the poison of a finished accumulator register to the next operation in
@@ -122,75 +133,94 @@ bool passToNext(Warp &w, uint32_t meta, unsigned r, uint32_t poisoned) {
   return false;
 }
 
+/// Row i of the sixteen lies in four lanes from `firstLane` on. Calls
+/// fn(column, register, half, values) for each register of the row: of it,
+/// these lanes hold the columns `column`, + 2, + 4 and + 6. Results of 16 bits
+/// are two halves of a register.
+template <typename Fn>
+static void forRow(const Exec &x, const Operand *d, const WgmmaAux &o,
+                   unsigned i, Fn &&fn) {
+  unsigned firstLane = i % 8 * 4;
+  for (unsigned j = 0; j < o.n; j += 8)
+    for (unsigned h = 0; h < 2; ++h) {
+      unsigned r =
+          o.d == Type::F16 ? j / 8 * 2 + i / 8 : j / 8 * 4 + i / 8 * 2 + h;
+      fn(j + h, r, h, x.r32(d[r]) + firstLane);
+    }
+}
+
+void WarpgroupProduct::addRow(Exec &x, unsigned i, std::vector<float> &row) {
+  const auto &o = *static_cast<const WgmmaAux *>(inst->aux);
+  const Operand *d = inst->ops;
+  bool half = o.d == Type::F16;
+  if (!accumulate)
+    std::fill(row.begin(), row.end(), 0.0f);
+  else
+    forRow(x, d, o, i,
+           [&](unsigned j, unsigned, unsigned h, const uint32_t *v) {
+             for (unsigned q = 0; q < 4; ++q)
+               row[j + 2 * q] =
+                   half ? halfToFloat(v[q] >> (16 * h)) : bitCast<float>(v[q]);
+           });
+  addProducts(row.data(), &a.values[i * o.k], b.values.data(), o.n, o.k);
+  forRow(x, d, o, i, [&](unsigned j, unsigned, unsigned h, uint32_t *v) {
+    for (unsigned q = 0; q < 4; ++q) {
+      float sum = row[j + 2 * q];
+      if (half)
+        v[q] = (v[q] & (h ? 0xffffu : 0xffff0000u)) | uint32_t(floatToHalf(sum))
+                                                          << (16 * h);
+      else
+        v[q] = bitCast<uint32_t>(canonical(sum));
+    }
+  });
+}
+
+void WarpgroupProduct::addIntegerRow(Exec &x, unsigned i) {
+  const auto &o = *static_cast<const WgmmaAux *>(inst->aux);
+  forRow(x, inst->ops, o, i, [&](unsigned j, unsigned, unsigned, uint32_t *v) {
+    for (unsigned q = 0; q < 4; ++q) {
+      int64_t s = accumulate ? int32_t(v[q]) : 0;
+      for (unsigned k = 0; k < o.k; ++k)
+        s += int64_t(a.values[i * o.k + k]) *
+             int64_t(b.values[k * o.n + j + 2 * q]);
+      if (o.saturate)
+        s = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
+      v[q] = uint32_t(s);
+    }
+  });
+}
+
 void WarpgroupProduct::finish(Exec &x) {
-  WarpgroupProduct &op = *this;
-  if (op.finished)
+  if (finished)
     return;
-  op.finished = true;
-  readOperands(x, op);
+  finished = true;
+  readOperands(x, *this);
   if (x.action == Action::Fault)
     return;
-  const auto &o = *static_cast<const WgmmaAux *>(op.inst->aux);
-  const Operand *d = op.inst->ops;
-  bool half = o.d == Type::F16;
+  const auto &o = *static_cast<const WgmmaAux *>(inst->aux);
+  const Operand *d = inst->ops;
   bool integer = o.d == Type::S32;
-  // B transposed, so that the inner loop runs along columns.
-  std::vector<float> bt(size_t(o.k) * o.n), row(o.n);
-  for (unsigned j = 0; j < o.n; ++j)
-    for (unsigned i = 0; i < o.k; ++i)
-      bt[i * o.n + j] = op.b.values[j * o.k + i] * float(o.scaleB * o.scaleA);
+  std::vector<float> row(o.n);
   std::vector<uint32_t> poisoned(o.dRegs, 0);
   for (unsigned i = 0; i < 16; ++i) {
-    auto place = [&](unsigned j, unsigned &reg, unsigned &lane, unsigned &h) {
-      lane = i % 8 * 4 + j % 8 / 2;
-      h = j & 1;
-      reg = half ? j / 8 * 2 + i / 8 : j / 8 * 4 + i / 8 * 2 + h;
-    };
-    for (unsigned j = 0; j < o.n; ++j) {
-      unsigned reg, lane, h;
-      place(j, reg, lane, h);
-      if (!op.accumulate) {
-        row[j] = 0;
-        continue;
-      }
-      uint32_t v = x.r32(d[reg])[lane];
-      row[j] = half      ? halfToFloat(v >> (16 * h))
-               : integer ? float(int32_t(v))
-                         : bitCast<float>(v);
-      if (op.before[reg] >> lane & 1)
-        poisoned[reg] |= 1u << lane;
-    }
-    if (integer) {
-      for (unsigned j = 0; j < o.n; ++j) {
-        unsigned reg, lane, h;
-        place(j, reg, lane, h);
-        int64_t s = op.accumulate ? int32_t(x.r32(d[reg])[lane]) : 0;
-        for (unsigned k = 0; k < o.k; ++k)
-          s += int64_t(op.a.values[i * o.k + k]) * int64_t(bt[k * o.n + j]);
-        if (o.saturate)
-          s = std::min<int64_t>(std::max<int64_t>(s, INT32_MIN), INT32_MAX);
-        x.r32(d[reg])[lane] = uint32_t(s);
-      }
-      continue;
-    }
-    addProducts(row.data(), &op.a.values[i * o.k], bt.data(), o.n, o.k);
-    for (unsigned j = 0; j < o.n; ++j) {
-      unsigned reg, lane, h;
-      place(j, reg, lane, h);
-      uint32_t &v = x.r32(d[reg])[lane];
-      if (half)
-        v = (v & (h ? 0xffffu : 0xffff0000u)) | uint32_t(floatToHalf(row[j]))
-                                                    << (16 * h);
-      else
-        v = bitCast<uint32_t>(canonical(row[j]));
-      if (op.a.undefined[i] || op.b.undefined[j])
-        poisoned[reg] |= 1u << lane;
-    }
+    uint32_t firstLane = i % 8 * 4, lanes = 15u << firstLane;
+    forRow(x, d, o, i, [&](unsigned j, unsigned r, unsigned, const uint32_t *) {
+      uint32_t bad = accumulate ? before[r] : 0;
+      if (a.undefined[i])
+        bad = lanes;
+      for (unsigned q = 0; b.anyUndefined && q < 4; ++q)
+        bad |= uint32_t(b.undefined[j + 2 * q]) << (firstLane + q);
+      poisoned[r] |= bad & lanes;
+    });
+    if (integer)
+      addIntegerRow(x, i);
+    else
+      addRow(x, i, row);
   }
   for (unsigned r = 0; r < o.dRegs; ++r)
     if (!passToNext(*x.warp, d[r].meta, r, poisoned[r])) {
       x.poison[d[r].meta] = poisoned[r];
-      x.origin[d[r].meta] = op.pc + 1;
+      x.origin[d[r].meta] = pc + 1;
     }
 }
 
@@ -248,16 +278,8 @@ void execWgmma(Exec &x, const Inst &I) {
     stamp.actor = w.mma.actor;
     stamp.epoch = op->epoch;
     stamp.flags = Stamp::Async | Stamp::AsyncProxy;
-    auto touch = [&](uint32_t offset) {
-      if (offset + 16 > x.cta->shared.size())
-        return;
-      MemRef ref;
-      ref.space = Space::Shared;
-      ref.cta = x.cta;
-      ref.offset = offset;
-      ref.address = offset + SharedBase;
-      trackAsync(x, stamp, ref, 16, false);
-    };
+    AsyncTracker reads(x, stamp, x.cta, /*write=*/false);
+    auto touch = [&](uint32_t offset) { reads.touchShared(offset, 16); };
     if (!o.aInRegisters)
       forChunks(MatrixDescriptor::wgmma(op->aDesc), bitWidth(o.a) / 8,
                 o.transposeA, w.id % 4 * 16, 16, o.k, touch);

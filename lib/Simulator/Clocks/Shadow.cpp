@@ -4,52 +4,70 @@
 
 using namespace mlir::attn::sim;
 
-void Shadow::addReader(uint64_t i, Cell &cell, const Stamp &stamp,
-                       Observer &observer, unsigned maxReaders) {
+uint32_t ReaderLists::makeOwn(uint32_t list) {
+  if (list != None && lists[list].cells == 1)
+    return list;
+  uint32_t own;
+  if (free.empty()) {
+    own = lists.size();
+    lists.emplace_back();
+  } else {
+    own = free.back();
+    free.pop_back();
+  }
+  lists[own].readers = lists[list].readers;
+  lists[own].cells = 1;
+  release(list);
+  return own;
+}
+
+Shadow Shadow::clone() const {
+  Shadow copy;
+  copy.init(count * granule, granule);
+  std::memcpy(copy.cells.get(), cells.get(), count * sizeof(ShadowCell));
+  copy.lists = lists;
+  return copy;
+}
+
+void Shadow::addReader(ShadowCell &cell, ShadowAccess &access) {
+  const Stamp &stamp = access.stamp;
   // Whoever is ordered after this read is ordered after that one too.
   auto isCovered = [&](const Stamp &r) {
-    return !(r.flags & (Stamp::Async | Stamp::Strong)) && observer.knows(r);
+    return !(r.flags & (Stamp::Async | Stamp::Strong)) &&
+           access.observer.knows(r);
   };
-  if (!heads)
-    heads.reset(static_cast<uint32_t *>(std::calloc(count, sizeof(uint32_t))));
-  unsigned readers = 1;
-  uint32_t covered = 0, foreign = 0;
-  for (uint32_t n = heads[i]; n; n = pool[n].next) {
-    Stamp &r = pool[n].stamp;
+  auto change = [&]() -> llvm::SmallVectorImpl<Stamp> & {
+    uint32_t own = lists.makeOwn(cell.more);
+    // What is only this cell's is in the state of no other one.
+    access.repeats &= own != cell.more;
+    cell.more = own;
+    return lists.getOwn(own);
+  };
+  llvm::ArrayRef<Stamp> more = lists.get(cell.more);
+  int covered = -1;
+  bool foreign = false;
+  for (int i = more.size(); i-- > 0;) {
+    const Stamp &r = more[i];
     if (isSame(r, stamp))
-      return update(r, stamp);
-    if (!covered && isCovered(r))
-      covered = n;
-    if (r.cluster != cell.read.cluster)
-      foreign = n;
-    ++readers;
+      return update(change()[i], stamp);
+    if (covered < 0 && isCovered(r))
+      covered = i;
+    foreign |= r.cluster != cell.read.cluster;
   }
   if (isCovered(cell.read)) {
-    uint8_t keep = cell.read.flags & HasMore;
     cell.read = stamp;
-    cell.read.flags |= keep;
     return;
   }
-  if (covered) {
-    pool[covered].stamp = stamp;
+  if (covered >= 0) {
+    change()[covered] = stamp;
     return;
   }
-  if (readers >= maxReaders) {
+  if (more.size() + 1 >= access.maxReaders) {
     // Two clusters stay among the readers, if two have read: then no write can
     // come from the only one, and a conflict between clusters is not lost.
     if (stamp.cluster != cell.read.cluster && !foreign)
-      pool[heads[i]].stamp = stamp;
+      change().back() = stamp;
     return;
   }
-  uint32_t n = freeList;
-  if (n) {
-    freeList = pool[n].next;
-  } else {
-    n = pool.size();
-    pool.emplace_back();
-  }
-  pool[n].stamp = stamp;
-  pool[n].next = heads[i];
-  heads[i] = n;
-  cell.read.flags |= HasMore;
+  change().push_back(stamp);
 }

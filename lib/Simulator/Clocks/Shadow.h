@@ -1,8 +1,9 @@
 //===- Shadow.h - Who touched which cell last -------------------*- C++ -*-===//
 //
 // Shadow memory of the race detector: last writer and readers of each granule.
-// A cell holds one reader; further ones are in a list on the side, which cells
-// in shared use by several warps need only.
+// A cell holds one reader; further ones are in lists on the side. Cells that
+// the same warps have read share one, so that a tile of an operand, which all
+// warps of a product read, is decided once for each of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,8 @@
 #define ATTN_LIB_SIMULATOR_CLOCKS_SHADOW_H
 
 #include "Clock.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -45,6 +48,9 @@ struct Stamp {
   Stamp() : inst(0), lane(AllLanes), cluster(0), rank(0), warp(NoWarp) {}
   bool sameCta(const Stamp &o) const {
     return cluster == o.cluster && rank == o.rank;
+  }
+  bool isIdentical(const Stamp &o) const {
+    return !std::memcmp(this, &o, sizeof(Stamp));
   }
 };
 static_assert(sizeof(Stamp) == 16, "two stamps make a cell of half a line");
@@ -88,6 +94,69 @@ private:
   }
 };
 
+/// Lists of readers that cells share. A list belongs to at least one cell; what
+/// several share never changes.
+class ReaderLists {
+public:
+  static constexpr uint32_t None = 0;
+
+  ReaderLists() : lists(1) {}
+  /// The newest comes last.
+  llvm::ArrayRef<Stamp> get(uint32_t list) const { return lists[list].readers; }
+  void retain(uint32_t list) { ++lists[list].cells; }
+  void release(uint32_t list) {
+    if (list != None && --lists[list].cells == 0)
+      free.push_back(list);
+  }
+  /// The list of one cell that had `list` before, to change.
+  uint32_t makeOwn(uint32_t list);
+  llvm::SmallVectorImpl<Stamp> &getOwn(uint32_t list) {
+    return lists[list].readers;
+  }
+
+private:
+  struct List {
+    llvm::SmallVector<Stamp, 4> readers;
+    uint32_t cells = 0;
+  };
+  std::vector<List> lists;
+  std::vector<uint32_t> free;
+};
+
+/// The state of one granule.
+struct ShadowCell {
+  Stamp write, read;
+  uint32_t more = ReaderLists::None; ///< further readers
+
+  bool operator==(const ShadowCell &o) const {
+    return more == o.more && write.isIdentical(o.write) &&
+           read.isIdentical(o.read);
+  }
+};
+
+/// An access of one or several areas of a memory, and what orders it.
+struct ShadowAccess {
+  ShadowAccess(const Stamp &stamp, bool write, const Clock &clock)
+      : stamp(stamp), write(write), observer(clock, stamp.cluster, stamp.lane) {
+  }
+
+  Stamp stamp;
+  bool write;
+  Observer observer;
+  /// At most so many readers are kept for a granule.
+  unsigned maxReaders = ~0u;
+
+  /// What comes is in another shadow, or others have had it since.
+  void forgetCells() { repeats = false; }
+
+private:
+  friend class Shadow;
+  /// The cell that was decided last, if another one in its state becomes the
+  /// same.
+  bool repeats = false;
+  ShadowCell before, after;
+};
+
 /// Last writer and set of readers for each granule of a memory.
 class Shadow {
 public:
@@ -95,59 +164,44 @@ public:
   void init(uint64_t bytes, unsigned granuleBytes) {
     granule = granuleBytes;
     count = (bytes + granule - 1) / granule;
-    cells.reset(static_cast<Cell *>(std::calloc(count + 1, sizeof(Cell))));
-    heads.reset();
-    pool.assign(1, Node());
-    freeList = 0;
+    cells.reset(
+        static_cast<ShadowCell *>(std::calloc(count + 1, sizeof(ShadowCell))));
+    lists = ReaderLists();
   }
   bool empty() const { return !cells; }
-  unsigned getGranule() const { return granule; }
+  Shadow clone() const;
 
   /// Checks and records an access to [offset, offset + bytes). Calls
   /// `conflict(stamp, earlierWasWrite, offset)` for each unordered earlier
-  /// access. At most `maxReaders` readers are kept for a granule. Neighbours
-  /// in the same state are decided once.
+  /// access. Cells in the same state are decided once.
   template <typename Fn>
-  void access(uint64_t offset, uint64_t bytes, bool write, const Stamp &stamp,
-              Observer &observer, unsigned maxReaders, Fn &&conflict) {
+  void access(uint64_t offset, uint64_t bytes, ShadowAccess &access,
+              Fn &&conflict) {
     uint64_t first = offset / granule, last = (offset + bytes - 1) / granule;
     last = std::min<uint64_t>(last, count - 1);
-    Cell before, after;
-    bool repeats = false;
+    bool clean = true;
+    auto note = [&](const Stamp &s, bool wasWrite, uint64_t at) {
+      clean = false;
+      conflict(s, wasWrite, at);
+    };
     for (uint64_t i = first; i <= last; ++i) {
-      Cell &cell = cells[i];
-      if (repeats && !std::memcmp(&cell, &before, sizeof(Cell))) {
-        cell = after;
+      ShadowCell &cell = cells[i];
+      if (access.repeats && cell == access.before) {
+        lists.retain(access.after.more);
+        lists.release(cell.more);
+        cell = access.after;
         continue;
       }
-      before = cell;
-      repeats = !(cell.read.flags & HasMore);
-      const Stamp &w = cell.write;
-      if (w.epoch && !observer.knows(w) &&
-          !(w.flags & stamp.flags & Stamp::Strong))
-        conflict(w, true, i * granule);
-      const Stamp &r = cell.read;
-      if (!write) {
-        if (!r.epoch)
-          cell.read = stamp;
-        else if (isSame(r, stamp))
-          update(cell.read, stamp);
-        else
-          addReader(i, cell, stamp, observer, maxReaders);
-        repeats &= !(cell.read.flags & HasMore);
-        after = cell;
-        continue;
-      }
-      if (r.epoch) {
-        if (!observer.knows(r) && !(r.flags & stamp.flags & Stamp::Strong))
-          conflict(r, false, i * granule);
-        if (r.flags & HasMore)
-          checkMore(i, stamp, observer, conflict);
-        cell.read = Stamp();
-      }
-      cell.write = stamp;
-      after = cell;
+      access.before = cell;
+      access.repeats = true;
+      if (access.write)
+        write(cell, i * granule, access, note);
+      else
+        read(cell, i * granule, access, note);
+      access.after = cell;
     }
+    // A conflict elsewhere counts anew.
+    access.repeats &= clean;
   }
 
   /// Forgets an area, as when memory gets a new owner.
@@ -155,31 +209,18 @@ public:
     for (uint64_t i = offset / granule,
                   e = (offset + bytes + granule - 1) / granule;
          i < e && i < count; ++i) {
-      if (cells[i].read.flags & HasMore)
-        dropMore(i);
-      cells[i] = Cell();
+      lists.release(cells[i].more);
+      cells[i] = ShadowCell();
     }
   }
 
 private:
-  struct Cell {
-    Stamp write, read;
-  };
-  /// A further reader; 0 ends a list.
-  struct Node {
-    Stamp stamp;
-    uint32_t next = 0;
-  };
   struct Free {
     void operator()(void *p) const { std::free(p); }
   };
-  /// Set in Cell::read: there are more readers on the side.
-  static constexpr uint8_t HasMore = 128;
 
-  std::unique_ptr<Cell[], Free> cells;
-  std::unique_ptr<uint32_t[], Free> heads; ///< made when there are any
-  std::vector<Node> pool;
-  uint32_t freeList = 0;
+  std::unique_ptr<ShadowCell[], Free> cells;
+  ReaderLists lists;
   uint64_t count = 0;
   unsigned granule = 4;
 
@@ -188,37 +229,46 @@ private:
            !((a.flags ^ b.flags) & Stamp::Strong);
   }
   static void update(Stamp &to, const Stamp &stamp) {
-    uint8_t keep = to.flags & HasMore;
-    if (to.epoch == stamp.epoch && to.lane != stamp.lane) {
+    if (to.epoch == stamp.epoch && to.lane != stamp.lane)
       to.lane = Stamp::AllLanes;
-    } else {
+    else
       to = stamp;
-      to.flags |= keep;
-    }
+  }
+  static bool isOrdered(const Stamp &earlier, ShadowAccess &access) {
+    return access.observer.knows(earlier) ||
+           (earlier.flags & access.stamp.flags & Stamp::Strong);
   }
 
   template <typename Fn>
-  void checkMore(uint64_t i, const Stamp &stamp, Observer &observer,
-                 Fn &&conflict) {
-    for (uint32_t n = heads[i]; n; n = pool[n].next) {
-      const Stamp &r = pool[n].stamp;
-      if (!observer.knows(r) && !(r.flags & stamp.flags & Stamp::Strong))
-        conflict(r, false, i * granule);
-    }
-    dropMore(i);
+  void read(ShadowCell &cell, uint64_t at, ShadowAccess &access,
+            Fn &&conflict) {
+    if (cell.write.epoch && !isOrdered(cell.write, access))
+      conflict(cell.write, true, at);
+    if (!cell.read.epoch)
+      cell.read = access.stamp;
+    else if (isSame(cell.read, access.stamp))
+      update(cell.read, access.stamp);
+    else
+      addReader(cell, access);
   }
-  /// Gives the list of a cell back.
-  void dropMore(uint64_t i) {
-    uint32_t last = heads[i];
-    while (pool[last].next)
-      last = pool[last].next;
-    pool[last].next = freeList;
-    freeList = heads[i];
-    heads[i] = 0;
+  template <typename Fn>
+  void write(ShadowCell &cell, uint64_t at, ShadowAccess &access,
+             Fn &&conflict) {
+    if (cell.write.epoch && !isOrdered(cell.write, access))
+      conflict(cell.write, true, at);
+    cell.write = access.stamp;
+    if (!cell.read.epoch)
+      return;
+    if (!isOrdered(cell.read, access))
+      conflict(cell.read, false, at);
+    for (const Stamp &reader : llvm::reverse(lists.get(cell.more)))
+      if (!isOrdered(reader, access))
+        conflict(reader, false, at);
+    lists.release(cell.more);
+    cell.more = ReaderLists::None;
+    cell.read = Stamp();
   }
-
-  void addReader(uint64_t i, Cell &cell, const Stamp &stamp, Observer &observer,
-                 unsigned maxReaders);
+  void addReader(ShadowCell &cell, ShadowAccess &access);
 };
 
 /// Shadow of global memory, in pages that are made on first use. Usable from
@@ -235,9 +285,11 @@ public:
     }
   }
 
+  /// Like Shadow::access.
   template <typename Fn>
-  void access(uint64_t address, uint64_t bytes, bool write, const Stamp &stamp,
-              Observer &observer, Fn &&conflict) {
+  void access(uint64_t address, uint64_t bytes, ShadowAccess &access,
+              Fn &&conflict) {
+    access.maxReaders = 4;
     while (bytes) {
       uint64_t page = address / PageBytes, offset = address % PageBytes;
       uint64_t part = std::min(bytes, PageBytes - offset);
@@ -249,7 +301,9 @@ public:
         if (stripe.last->empty())
           stripe.last->init(PageBytes, granule);
       }
-      stripe.last->access(offset, part, write, stamp, observer, 4,
+      // Each page has lists of its own.
+      access.forgetCells();
+      stripe.last->access(offset, part, access,
                           [&](const Stamp &s, bool wasWrite, uint64_t at) {
                             conflict(s, wasWrite, page * PageBytes + at);
                           });

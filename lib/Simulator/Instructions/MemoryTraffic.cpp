@@ -137,16 +137,24 @@ void TrafficCounter::shared(Exec &x, const char *name) {
   unsigned wavefronts = 0, least = 0;
   for (unsigned i = 0; i < count;) {
     unsigned group = lanes[i] / perGroup;
-    std::array<llvm::SmallVector<uint64_t, 4>, 32> banks;
-    unsigned worst = 0;
+    // The different words of each bank, as chains.
+    std::array<uint64_t, 64> words;
+    std::array<uint8_t, 64> next;
+    std::array<uint8_t, 32> heads{}, sizes{};
+    unsigned used = 0, worst = 0;
     for (; i < count && lanes[i] / perGroup == group; ++i)
       for (uint64_t word = addresses[i] / 4,
                     last = (addresses[i] + bytes - 1) / 4;
            word <= last; ++word) {
-        auto &list = banks[word % 32];
-        if (!llvm::is_contained(list, word))
-          list.push_back(word);
-        worst = std::max<unsigned>(worst, list.size());
+        unsigned bank = word % 32, at = heads[bank];
+        while (at && words[at - 1] != word)
+          at = next[at - 1];
+        if (at)
+          continue;
+        words[used] = word;
+        next[used] = heads[bank];
+        heads[bank] = ++used;
+        worst = std::max<unsigned>(worst, ++sizes[bank]);
       }
     wavefronts += worst;
     ++least;

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SIMULATOR_MACHINE_TENSORMEMORY_H
 #define ATTN_LIB_SIMULATOR_MACHINE_TENSORMEMORY_H
 
-#include "../Clocks/Shadow.h"
+#include "../Clocks/RowShadow.h"
 #include <map>
 #include <vector>
 
@@ -11,10 +11,10 @@ namespace mlir::attn::sim {
 
 /// 128 lanes of 512 columns of 32 bits.
 struct TensorMemory {
-  static constexpr unsigned Lanes = 128, Columns = 512;
+  static constexpr unsigned Lanes = RowShadow::NumRows, Columns = 512;
   std::vector<uint32_t> cells = std::vector<uint32_t>(Lanes * Columns);
   std::vector<uint8_t> valid = std::vector<uint8_t>(Lanes * Columns);
-  Shadow shadow;
+  RowShadow shadow;
   /// Allocations: first column to number of columns.
   std::map<uint32_t, uint32_t> allocations;
   bool relinquished = false;

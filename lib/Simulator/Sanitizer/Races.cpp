@@ -21,32 +21,34 @@ void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
           bytes, write);
 }
 
-void mlir::attn::sim::trackAsync(Exec &x, const Stamp &stamp, const MemRef &ref,
-                                 uint64_t bytes, bool write) {
-  if (!x.sanitizing())
-    return;
-  bool isShared = ref.space == Space::Shared;
-  Clock space;
-  trackAs(x, stamp,
-          x.warp->order.know.getAsync(isShared, isShared ? ref.cta->rank : 0,
-                                      space),
-          ref, bytes, write);
-}
-
 void mlir::attn::sim::trackAs(Exec &x, const Stamp &stamp, const Clock &clock,
                               const MemRef &ref, uint64_t bytes, bool write) {
+  if (x.sanitizing())
+    Tracker(x, stamp, clock, write).touch(ref, bytes);
+}
+
+void Tracker::touch(const MemRef &ref, uint64_t bytes) {
   if (!x.sanitizing())
     return;
-  Observer observer(clock, x.cluster.linear, stamp.lane);
   auto conflict = [&](const Stamp &earlier, bool wasWrite, uint64_t at) {
-    reportRace(x, earlier, wasWrite, stamp, write, clock, ref, at, bytes);
+    reportRace(x, earlier, wasWrite, access.stamp, access.write, clock, ref, at,
+               bytes);
   };
   if (ref.space == Space::Shared)
-    ref.cta->shadow.access(ref.offset, bytes, write, stamp, observer, ~0u,
-                           conflict);
+    ref.cta->shadow.access(ref.offset, bytes, access, conflict);
   else if (ref.space == Space::Global)
-    x.machine.globalShadow.access(ref.address, bytes, write, stamp, observer,
-                                  conflict);
+    x.machine.globalShadow.access(ref.address, bytes, access, conflict);
+}
+
+void AsyncTracker::touchShared(uint64_t offset, uint64_t bytes) {
+  if (offset + bytes > cta->shared.size())
+    return;
+  MemRef ref;
+  ref.space = Space::Shared;
+  ref.cta = cta;
+  ref.offset = offset;
+  ref.address = offset + SharedBase;
+  tracker.touch(ref, bytes);
 }
 
 /// Without assumption A1 the order of tcgen05 operations of one thread holds

@@ -7,15 +7,46 @@
 
 namespace mlir::attn::sim {
 
+/// Checks accesses of one instruction for races, area by area. Areas in the
+/// same state are decided once.
+class Tracker {
+public:
+  Tracker(Exec &x, const Stamp &stamp, const Clock &clock, bool write)
+      : x(x), clock(clock), access(stamp, write, clock) {}
+  void touch(const MemRef &ref, uint64_t bytes);
+
+private:
+  Exec &x;
+  const Clock &clock;
+  ShadowAccess access;
+};
+
+/// The same for what the warp does through the async proxy, in the shared
+/// memory of a CTA or, without one, in global memory.
+class AsyncTracker {
+public:
+  AsyncTracker(Exec &x, const Stamp &stamp, Cta *cta, bool write)
+      : cta(cta),
+        tracker(x, stamp,
+                x.warp->order.know.getAsync(cta, cta ? cta->rank : 0, space),
+                write) {}
+  void touch(const MemRef &ref, uint64_t bytes) { tracker.touch(ref, bytes); }
+  /// Bytes of the CTA's shared memory; nothing where they leave it.
+  void touchShared(uint64_t offset, uint64_t bytes);
+
+private:
+  Cta *cta;
+  /// What orders the accesses, where it is made from several clocks.
+  Clock space;
+  Tracker tracker;
+};
+
 /// Checks an access of the executing warp for races; `flags` are Stamp flags.
 void track(Exec &x, const MemRef &ref, uint64_t bytes, bool write,
            uint8_t flags, int lane);
 /// The same for any actor and clock.
 void trackAs(Exec &x, const Stamp &stamp, const Clock &clock, const MemRef &ref,
              uint64_t bytes, bool write);
-/// The same for what the warp does through the async proxy.
-void trackAsync(Exec &x, const Stamp &stamp, const MemRef &ref, uint64_t bytes,
-                bool write);
 /// Reports two accesses that `clock` does not order, unless an assumption or
 /// the pipeline of tcgen05 operations does.
 void reportRace(Exec &x, const Stamp &earlier, bool wasWrite,
