@@ -107,6 +107,7 @@ if [ "${1:-}" != --lint-only ]; then
     mapfile -t files < <(git grep -lE 'RUN:.*attn-opt' -- test)
     ATTN_CHECK_ROUNDTRIP=1 lit_step "lit with round trips" "${files[@]/#test/$ATTN_BUILD/test}"
   fi
+  "$PYTHON" scripts/slow-tests.py "$LOGS/lit-and-unit-tests.json"
   step "install" scripts/test-install.sh
   if step "nightly samples" "$PYTHON" scripts/nightly.py --sample; then
     sed -n 's/^ok /        /p' "$LOGS/nightly-samples.log"

@@ -15,13 +15,16 @@ import glob
 import os
 import shutil
 import subprocess
+import sys
 
-import lit.formats
 from lit.llvm import llvm_config
 from lit.llvm.subst import ToolSubst
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "../scripts"))
+import lit_cpu_time  # noqa: E402
+
 config.name = "ATTN"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = lit_cpu_time.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test", ".ptx"]
 config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py"]
 config.test_source_root = os.path.dirname(__file__)

@@ -92,7 +92,7 @@ Turn::Turn(Exec &x, Warp &warp, uint32_t quantum)
       isForced(warp.splits.size() > 1 && (++warp.quantumCount & 3) == 3) {
   x.warp = &warp;
   x.cta = warp.cta;
-  x.regs = warp.file.words.data();
+  x.regs = warp.file.words;
   x.poison = warp.file.poison.data();
   x.origin = warp.file.origin.data();
 }

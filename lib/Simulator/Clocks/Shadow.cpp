@@ -24,7 +24,7 @@ uint32_t ReaderLists::makeOwn(uint32_t list) {
 Shadow Shadow::clone() const {
   Shadow copy;
   copy.init(count * granule, granule);
-  std::memcpy(copy.cells.get(), cells.get(), count * sizeof(ShadowCell));
+  std::memcpy(copy.cells.data(), cells.data(), count * sizeof(ShadowCell));
   copy.lists = lists;
   return copy;
 }

@@ -11,9 +11,9 @@
 #define ATTN_LIB_SIMULATOR_CLOCKS_SHADOW_H
 
 #include "Clock.h"
+#include "ZeroPages.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -164,8 +164,7 @@ public:
   void init(uint64_t bytes, unsigned granuleBytes) {
     granule = granuleBytes;
     count = (bytes + granule - 1) / granule;
-    cells.reset(
-        static_cast<ShadowCell *>(std::calloc(count + 1, sizeof(ShadowCell))));
+    cells = ZeroPages<ShadowCell>(count + 1);
     lists = ReaderLists();
   }
   bool empty() const { return !cells; }
@@ -215,11 +214,7 @@ public:
   }
 
 private:
-  struct Free {
-    void operator()(void *p) const { std::free(p); }
-  };
-
-  std::unique_ptr<ShadowCell[], Free> cells;
+  ZeroPages<ShadowCell> cells;
   ReaderLists lists;
   uint64_t count = 0;
   unsigned granule = 4;

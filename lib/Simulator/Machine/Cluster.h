@@ -51,6 +51,8 @@ struct Cta {
   std::array<uint32_t, 3> id{};
   std::vector<uint8_t> shared, sharedValid;
   Shadow shadow;
+  /// Of all warps.
+  ZeroPages<uint32_t> registers;
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<NamedBarrier, 16> barriers;
   /// The wgmma instructions of each warpgroup in order, by the warp that came

@@ -104,15 +104,22 @@ static uint64_t specialValue(SpecialReg reg, const Machine &m, const Cta &cta,
   return 0;
 }
 
+/// Words of a warp's registers and of their halves.
+static size_t countRegisterWords(const Machine &m) {
+  return llvm::alignTo(m.program.regWords + 32 + 4 * m.program.regMetas, 16);
+}
+
 static void initWarp(const Machine &m, Warp &warp, Cta &cta, uint32_t id) {
   warp.cta = &cta;
   warp.id = id;
   uint32_t threads = std::min(32u, m.threadsPerCta - id * 32);
   warp.live = warp.initial = threads == 32 ? ~0u : (1u << threads) - 1;
-  warp.file.words.assign(m.program.regWords + 32, 0);
+  size_t numWords = m.program.regWords + 32;
+  warp.file.words = &cta.registers[countRegisterWords(m) * id];
+  warp.file.halves =
+      reinterpret_cast<std::array<uint32_t, 2> *>(warp.file.words + numWords);
   warp.file.poison.assign(m.program.regMetas, ~0u);
   warp.file.origin.assign(m.program.regMetas, 0);
-  warp.file.halves.assign(2 * m.program.regMetas, {0, 0});
   warp.file.poison[0] = 0;
   warp.local.bytes.assign(size_t(m.program.localBytes) * 32, 0xCB);
   warp.local.valid.assign(size_t(m.program.localBytes) * 32, 0);
@@ -183,6 +190,7 @@ std::unique_ptr<Cluster> mlir::attn::sim::createCluster(Machine &m,
     if (m.config.sanitize)
       cta->shadow.init(sharedBytes, std::max(m.program.sharedGranule, 1u));
     cta->liveThreads = m.threadsPerCta;
+    cta->registers = ZeroPages<uint32_t>(countRegisterWords(m) * m.warpsPerCta);
     for (uint32_t w = 0; w < m.warpsPerCta; ++w) {
       auto warp = std::make_unique<Warp>();
       initWarp(m, *warp, *cta, w);

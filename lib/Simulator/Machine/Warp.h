@@ -71,15 +71,16 @@ struct WarpProduct {
   virtual void finish(Exec &x) = 0;
 };
 
-/// The registers of a warp, placed as operands say.
+/// The registers of a warp, placed as operands say. Words and halves are parts
+/// of Cta::registers.
 struct RegisterFile {
-  std::vector<uint32_t> words;
+  uint32_t *words = nullptr;
   /// Lanes that hold an undefined value, and where it comes from.
   std::vector<uint32_t> poison;
   std::vector<uint32_t> origin;
   /// Poison of the quarters of registers that were put together, two entries a
   /// register: compilers pad with undefined parts and drop them (PartPoison.h).
-  std::vector<std::array<uint32_t, 2>> halves;
+  std::array<uint32_t, 2> *halves = nullptr;
 };
 
 /// Local memory of a warp's threads, one after the other.
