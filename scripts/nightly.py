@@ -69,7 +69,7 @@ CHECKS = [
           "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=BarrierOracle*"),
     Check("whole tests of kernels", 12,
           "bash -c 'source scripts/common.sh && ATTN_NIGHTLY=1 $LLVM_BIN/lit -sv -j {jobs} "
-          "--filter=Integration {build}/test'"),
+          "--filter=\"Integration|sim-grid\" {build}/test'"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
     Check(
         "lengths and pages",
@@ -85,6 +85,9 @@ CHECKS = [
     Check("plans of all head dimensions", 135,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),
+    Check("plans of all pairs of head dimensions", 1,
+          "env ATTN_NIGHTLY=1 {build}/unittests/Compile/AttnCompileTests "
+          "--gtest_filter=PlanTest.AllHeadDimensionsHavePlans"),
     Check("MLIR's passes at every rung", 10,
           "{python} scripts/rung-passes.py --workers={jobs} --bin={build}/bin"),
     Check("accuracy of softmax policies", 60, "{python} scripts/accuracy.py"),

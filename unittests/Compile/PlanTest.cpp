@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
+#include <cstdlib>
 #include <mutex>
 
 using namespace mlir;
@@ -143,6 +144,8 @@ void PlanTest::checkSum(StringRef chip, StringRef text, StringRef scheduleName,
 }
 
 // 16 and 8 bits, the lengths of a few keys, of neither's multiples, and long.
+// Of the pairs of 16 bits each length takes another quarter, on all of which
+// the nightly tier insists.
 TEST_F(PlanTest, AllHeadDimensionsHavePlans) {
   // Chips with the same limits and instructions have the same plans.
   std::vector<const TargetRow *> chips;
@@ -154,14 +157,23 @@ TEST_F(PlanTest, AllHeadDimensionsHavePlans) {
       chips.push_back(&row);
   ASSERT_EQ(chips.size(), 4u);
   SmallVector<const Schedule *> schedules = getSchedules();
+  bool takesAll = std::getenv("ATTN_NIGHTLY");
+  int64_t quarter = 0;
   for (auto [queries, keys] :
-       {std::pair(578, 5), std::pair(578, 700), std::pair(4096, 4096)})
+       {std::pair(578, 5), std::pair(578, 700), std::pair(4096, 4096)}) {
+    ++quarter;
     for (StringRef type : {"bf16", "f8E4M3FN"}) {
       // A matrix instruction takes 32 operands of 8 bits.
       bool narrow = type != "bf16";
       int64_t least = narrow ? 32 : 16, step = narrow ? 32 : 8;
       for (int64_t headDim = least; headDim <= 256; headDim += step)
         for (int64_t valueDim = least; valueDim <= 256; valueDim += step) {
+          // Equal dimensions are what most problems have.
+          bool isTaken =
+              takesAll || narrow || headDim == valueDim ||
+              (headDim / 8 + 2 * (valueDim / 8) + valueDim / 32) % 4 == quarter;
+          if (!isTaken)
+            continue;
           ProblemFacts facts =
               build(makeProblem(type, headDim, valueDim, queries, keys));
           for (const TargetRow *chip : chips) {
@@ -181,6 +193,7 @@ TEST_F(PlanTest, AllHeadDimensionsHavePlans) {
           }
         }
     }
+  }
 }
 
 // Results whose rows are an odd number of 64 bytes once passed through shared
