@@ -259,16 +259,25 @@ static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
   argument.address = memory.allocate(bytes, argument.name);
   if (tensor.access != TensorAccess::Read)
     return Error::success();
-  // Element by element: what lies between them stays uninitialised.
+  // Elements that lie side by side at once; what lies between them stays
+  // uninitialised.
   Error error = Error::success();
-  unsigned width = getByteWidth(argument.dtype);
+  int64_t width = getByteWidth(argument.dtype), first = 0, end = 0;
+  auto write = [&] {
+    if (!error && first != end)
+      error = memory.write(argument.address + first,
+                           ArrayRef(tensor.bytes).slice(first, end - first));
+  };
   forEachElement(argument, [&](int64_t offset) {
     if (!tensor.absent.empty() && tensor.absent[offset])
       return;
-    if (!error)
-      error = memory.write(argument.address + offset,
-                           ArrayRef(tensor.bytes).slice(offset, width));
+    if (offset != end) {
+      write();
+      first = offset;
+    }
+    end = offset + width;
   });
+  write();
   if (error || !bytes)
     return error;
   return memory.setAccess(argument.address, Access::Read);

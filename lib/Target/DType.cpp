@@ -95,6 +95,24 @@ static int64_t toInteger(double value, unsigned bits) {
   return int64_t(rounded);
 }
 
+/// Rounds what is normal in a type of 16 bits and stays so. (APFloat takes a
+/// hundred times as long.)
+static bool encodeNormal(double value, unsigned mantissaBits,
+                         uint16_t &result) {
+  int bias = (1 << (14 - mantissaBits)) - 1;
+  uint64_t bits = llvm::bit_cast<uint64_t>(value);
+  int exponent = int(bits >> 52 & 0x7ff) - 1023;
+  // The last binade may round to infinity.
+  if (exponent < 1 - bias || exponent >= bias)
+    return false;
+  unsigned shift = 52 - mantissaBits;
+  uint64_t magnitude = bits & ~(uint64_t(1) << 63);
+  magnitude += (uint64_t(1) << (shift - 1)) - 1 + (magnitude >> shift & 1);
+  magnitude = (magnitude >> shift) - (uint64_t(1023 - bias) << mantissaBits);
+  result = uint16_t(bits >> 63 << 15 | magnitude);
+  return true;
+}
+
 void mlir::attn::encodeElement(DType dtype, double value, uint8_t *bytes) {
   switch (dtype) {
   case DType::F32:
@@ -114,6 +132,10 @@ void mlir::attn::encodeElement(DType dtype, double value, uint8_t *bytes) {
   case DType::F8E5M2:
     break;
   }
+  uint16_t normal;
+  if ((dtype == DType::F16 && encodeNormal(value, 10, normal)) ||
+      (dtype == DType::BF16 && encodeNormal(value, 7, normal)))
+    return endian::write16le(bytes, normal);
   llvm::APFloat number(value);
   bool losesInfo;
   number.convert(getSemantics(dtype), llvm::APFloat::rmNearestTiesToEven,

@@ -31,10 +31,10 @@ bool resolveRows(Exec &x, const Inst &I, unsigned rows, bool write,
     if (!x.resolve(Space::Shared, address, 16, 16, write, r, refs[r]))
       return false;
     traffic.add(refs[r], r);
-    // Whether a store changes anything is known when its rows are.
-    if (!write)
-      track(x, refs[r], 16, false, 0, -1);
   }
+  // Whether a store changes anything is known when its rows are.
+  if (!write)
+    trackAll(x, llvm::ArrayRef(refs, rows), 16, /*write=*/false);
   traffic.shared(x, counter);
   return true;
 }

@@ -21,6 +21,22 @@ void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
           bytes, write);
 }
 
+void mlir::attn::sim::trackAll(Exec &x, llvm::ArrayRef<MemRef> refs,
+                               uint64_t bytes, bool write) {
+  if (!x.sanitizing())
+    return;
+  Clock space;
+  Tracker tracker(x, x.stampHere(-1),
+                  x.warp->order.know.getGeneric(/*isShared=*/true, space),
+                  write);
+  for (const MemRef &ref : refs) {
+    assert(ref.space == Space::Shared && "rows of matrices lie there");
+    if (ref.cta != x.cta)
+      ref.cta->remoteTouches[x.warp->index] = {x.warp->order.epoch, x.pc};
+    tracker.touch(ref, bytes);
+  }
+}
+
 void mlir::attn::sim::trackAs(Exec &x, const Stamp &stamp, const Clock &clock,
                               const MemRef &ref, uint64_t bytes, bool write) {
   if (x.sanitizing())

@@ -44,6 +44,8 @@ private:
 /// Checks an access of the executing warp for races; `flags` are Stamp flags.
 void track(Exec &x, const MemRef &ref, uint64_t bytes, bool write,
            uint8_t flags, int lane);
+/// The same for several areas, of all lanes together.
+void trackAll(Exec &x, llvm::ArrayRef<MemRef> refs, uint64_t bytes, bool write);
 /// The same for any actor and clock.
 void trackAs(Exec &x, const Stamp &stamp, const Clock &clock, const MemRef &ref,
              uint64_t bytes, bool write);
