@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PASSES = ("canonicalize", "sccp", "cse", "loop-invariant-code-motion", "symbol-dce")
 ALL = "canonicalize,sccp,cse,loop-invariant-code-motion,canonicalize,symbol-dce"
 RUNGS = ("problem", "plan", "tile", "barrier", "thread", "nvvm")
-Q = "-q 1x2x150x64x"
+Q = "-q 1x1x150x64x"
 # A name and the flags of attn-compile.
 CASES = {
     "split_q sm_80": f"{Q}f16",
@@ -45,7 +45,7 @@ CASES = {
     "split_q exact": f"{Q}f16 --set=softmax=exact",
     "split_q staged": f"{Q}f16 --epilogue=staged",
     "split_q wide": "-q 1x1x150x128xf16 --dv=64",
-    "split_q sm_100a": f"{Q}f16 --chip=sm_100a --causal",
+    "split_q sm_100a": "-q 1x2x150x64xf16 --chip=sm_100a --causal",
     "ws_wgmma": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma",
     "ws_wgmma causal": f"{Q}bf16 --chip=sm_90a --schedule=ws_wgmma --causal",
     "ws_wgmma wide": "-q 1x1x150x128xf16 --chip=sm_90a --schedule=ws_wgmma --causal",
