@@ -37,17 +37,21 @@ void mlir::attn::sim::completeNamedBarrier(Cta &cta, unsigned id) {
   b.arrived = b.expected = 0;
   Cluster &cluster = *cta.cluster;
   ++cluster.counters.barriers;
-  for (const auto &warp : cta.warps)
+  for (const auto &warp : cta.warps) {
+    uint32_t waiting = 0;
     for (Split &s : warp->splits)
       if (s.block == BlockKind::NamedBarrier && s.arg == id &&
           s.generation == generation) {
-        if (cluster.machine->config.sanitize) {
-          acquireInto(*warp, b.gathering);
-          if (s.mask == warp->live)
-            synchroniseLanes(*warp);
-        }
+        waiting |= s.mask;
         s.block = BlockKind::None;
       }
+    if (waiting == 0 || !cluster.machine->config.sanitize)
+      continue;
+    acquireInto(*warp, b.gathering);
+    // Lanes that came one after the other have met here too.
+    if (waiting == warp->live)
+      synchroniseLanes(*warp);
+  }
   b.gathering.clear();
   b.arrivals.complete();
   cluster.advance();

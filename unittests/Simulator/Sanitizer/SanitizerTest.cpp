@@ -91,6 +91,28 @@ TEST(Sanitizer, LanesOfAWarp) {
   EXPECT_EQ(hw.report.findings[0].severity, Severity::HwOnly);
 }
 
+TEST(Sanitizer, LanesMeetAtBarriers) {
+  // Lane 0 of each warp arrives by itself.
+  std::string write =
+      "shl.b32 %r1, %r0, 2;\nmov.b32 %r2, smem;\nadd.s32 %r3, %r2, %r1;\n"
+      "st.shared.b32 [%r3], %r0;\nand.b32 %r7, %r0, 31;\n"
+      "setp.eq.s32 %p1, %r7, 0;\n@%p1 bra A;\n";
+  std::string read = "xor.b32 %r4, %r1, 4;\nadd.s32 %r5, %r2, %r4;\n"
+                     "ld.shared.b32 %r6, [%r5];\n";
+  LaunchConfig config;
+  config.block = {64, 1, 1};
+  config.dynamicShared = 1024;
+  config.profile = Profile::Isa;
+  auto go = [&](llvm::StringRef many, llvm::StringRef one) {
+    std::string parted = (many + "\nbra B;\nA: " + one + "\nB:\n").str();
+    return runText(wrapKernel(write + parted + read), {}, 4, config);
+  };
+  expectClean(go("barrier.sync 1, 64;", "barrier.sync 1, 64;"));
+  // Who does not wait has not met anybody.
+  expectOnly(go("barrier.sync 1, 64;", "barrier.arrive 1, 64;"),
+             FindingKind::Race);
+}
+
 TEST(Sanitizer, CpAsyncNeedsWaitAndBarrier) {
   auto kernel = [](llvm::StringRef wait) {
     return ("shl.b32 %r1, %r0, 4;\nmov.b32 %r2, smem;\nadd.s32 %r3, %r2, %r1;\n"
