@@ -138,14 +138,14 @@ void Comparison::visit(std::map<std::string, double> &chosen, size_t axis) {
   }
 }
 
-/// Which number splits the corners into those where the first is faster and the
-/// others: all of them, or as many as any does.
+/// Which number splits the corners best into those where the first is faster
+/// and the others (the Gini impurity of what is left: 0 where it decides all).
 void Comparison::printDeciding(llvm::raw_ostream &os) const {
   auto isFaster = [](const Corner &corner) { return corner.ratio < 1; };
-  size_t fewest = corners.size();
+  double least = corners.size();
   std::string line;
   for (const auto &[number, values] : axes) {
-    size_t wrong = 0;
+    double mixed = 0;
     std::string text = "  " + number + " decides";
     for (double value : values) {
       size_t faster = 0, all = 0;
@@ -154,16 +154,16 @@ void Comparison::printDeciding(llvm::raw_ostream &os) const {
           ++all;
           faster += isFaster(corner);
         }
-      wrong += std::min(faster, all - faster);
+      mixed += double(faster) * double(all - faster) / double(all);
       llvm::raw_string_ostream(text)
           << llvm::formatv("{0} {1} is faster in {2} of {3} with ",
                            value == values.front() ? ":" : ",", first.name,
                            faster, all)
           << llvm::format("%g", value);
     }
-    if (wrong >= fewest)
+    if (mixed >= least)
       continue;
-    fewest = wrong;
+    least = mixed;
     line = text;
   }
   os << line << "\n";

@@ -127,6 +127,25 @@ TEST(Estimate, ComparisonSaysWhatDecides) {
                               "64, a is faster in 2 of 2 with 128"));
 }
 
+TEST(Estimate, WhatDecidesIsBehindAllThatIsSlower) {
+  // Both numbers leave the same corner to the second; only with one of its
+  // values is the first faster everywhere.
+  auto report = [](StringRef cycles) {
+    return ("{\"estimate\":{\"chip\":\"sm_100a\",\"corners\":{\"axes\":["
+            "{\"number\":\"alu_lanes\",\"values\":[64,128]},"
+            "{\"number\":\"l2_bytes\",\"values\":[64,39]},"
+            "{\"number\":\"copy_latency\",\"values\":[370,650]}],"
+            "\"cycles\":[" +
+            cycles + "]}}}")
+        .str();
+  };
+  std::string text =
+      compare(report("5,5,6,5,5,5,5,7"), report("6,6,5,6,6,6,6,6"));
+  EXPECT_THAT(text, HasSubstr("a is faster in 6 of 8 corners"));
+  EXPECT_THAT(text, HasSubstr("l2_bytes decides: a is faster in 4 of 4 with "
+                              "64, a is faster in 2 of 4 with 39"));
+}
+
 TEST(Estimate, ComparisonRefusesWhatIsNoPair) {
   Trace trace = record("add.u32 %r2, %r0, 1;\n", 32);
   std::string one = report(estimateOn(trace, "sm_100a", true));

@@ -280,7 +280,7 @@ LogicalResult SelfLoadEmitter::run() {
   if (needsTransposer(facts))
     vt = alloc("vt", bufferType({getValueColumns(facts), blockN}));
   if (storesByTma(facts, plan))
-    resultMap = makeResultMap();
+    resultMap = makeResultMap(/*rows=*/64, facts.valueDim);
   if (hasResultMemory(facts, plan))
     resultMemory = allocResults();
   emitExtents();

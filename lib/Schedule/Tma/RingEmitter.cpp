@@ -72,11 +72,11 @@ Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
   return makeRing(spec);
 }
 
-Value RingEmitter::makeResultMap() {
+Value RingEmitter::makeResultMap(int64_t rows, int64_t columns) {
   unsigned bits = facts.outType.getIntOrFloatBitWidth();
-  int64_t span = SharedLayout::chooseSpan(facts.valueDim, bits);
-  int64_t width = span == 0 ? facts.valueDim : span * 8 / bits;
-  return context.getTensorMap("o", {1, 1, 64, width}, span);
+  int64_t span = SharedLayout::chooseSpan(columns, bits);
+  int64_t width = span == 0 ? columns : span * 8 / bits;
+  return context.getTensorMap("o", {1, 1, rows, width}, span);
 }
 
 Value RingEmitter::allocResults() {

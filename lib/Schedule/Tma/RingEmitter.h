@@ -66,8 +66,8 @@ protected:
   /// The ring of values as they lie in memory: keys x columns, or columns x
   /// keys where the keys are contiguous.
   Ring makeValueRing(int64_t stages, Role from, Role to);
-  /// A map by which TMA stores the rows of one warpgroup.
-  Value makeResultMap();
+  /// A map by which TMA stores `columns` columns of the rows of one warpgroup.
+  Value makeResultMap(int64_t rows, int64_t columns);
   /// Memory for a tile of results.
   Value allocResults();
 

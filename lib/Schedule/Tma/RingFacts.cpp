@@ -28,6 +28,15 @@ int64_t attn::getResultBytes(const ProblemFacts &facts, int64_t rows) {
   return rows * facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
 }
 
+bool attn::fitQuerySlot(const ProblemFacts &facts, int64_t rows) {
+  unsigned bits = facts.elementType.getIntOrFloatBitWidth(),
+           outBits = facts.outType.getIntOrFloatBitWidth();
+  return getResultBytes(facts, rows) <=
+             rows * getKeyColumns(facts) * bits / 8 &&
+         SharedLayout::chooseSpan(facts.valueDim, outBits) <=
+             SharedLayout::chooseSpan(getKeyColumns(facts), bits);
+}
+
 std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
   int64_t bytes = tensor.elementType.getIntOrFloatBitWidth() / 8;
   for (auto [dim, stride] : llvm::enumerate(tensor.strides))

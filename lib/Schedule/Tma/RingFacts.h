@@ -19,8 +19,21 @@ inline int64_t getValueColumns(const ProblemFacts &facts) {
                                      : getSlotColumns(facts, facts.valueDim);
 }
 
+/// What results pass through on their way to global memory.
+enum class ResultBuffer {
+  /// Nothing, or what the epilogue finds: the plan says so, or TMA cannot tell
+  /// where their rows end or how they lie.
+  None,
+  /// Memory of their own, so that the next queries are loaded early.
+  Own,
+  /// The slot of the tile's queries, which is free when the copy has read it.
+  Queries
+};
+
 /// Bytes of shared memory that `rows` rows of results take on their way.
 int64_t getResultBytes(const ProblemFacts &facts, int64_t rows);
+/// True if the slot of as many rows of queries can hold them.
+bool fitQuerySlot(const ProblemFacts &facts, int64_t rows);
 
 /// Why no tensor map can describe a tensor; nothing if one can.
 std::optional<std::string> findUnmappable(const TensorFacts &tensor);

@@ -11,6 +11,7 @@
 #ifndef ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
 #define ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
 
+#include "../Tma/RingFacts.h"
 #include "attn/Schedule/Core/Schedule.h"
 
 namespace mlir::attn {
@@ -47,7 +48,16 @@ inline constexpr int64_t kTmemOtherRegisters = 56;
 
 /// Bytes of the rings and of their mbarriers, and of results that pass through
 /// memory of their own.
-ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan);
+ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                               const TargetRow &target);
+
+/// Columns of results that pass through shared memory at a time; 0 where they
+/// leave without.
+int64_t getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
+/// Where they do: the queries' memory where TMA stores whole rows for which
+/// there is no other.
+ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                                 const TargetRow &target);
 
 /// Keys of a block whose probabilities are handed on first; 0 if all are at
 /// once.

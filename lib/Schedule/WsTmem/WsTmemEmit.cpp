@@ -81,6 +81,10 @@ void WsTmemEmitter::makeTensorTile(int64_t number) {
   std::pair<Role, SignalKind> multiplier = {kMultiplier, SignalKind::Commit};
   std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
                                          SignalKind::Arrive};
+  if (resultBuffer == ResultBuffer::Queries)
+    tile.stored = makeChannel("r" + suffix, /*stages=*/1,
+                              {{kLoader, SignalKind::Arrive},
+                               {kSoftmaxes[number], SignalKind::Arrive}});
   ArrayRef<StringRef> none, parts = getFront() != 0 ? ArrayRef(kParts) : none;
   if (!plan.getPBeside()) {
     tile.channel = makeChannel("t" + suffix, /*stages=*/1,
@@ -231,21 +235,40 @@ SmallVector<Value> WsTmemEmitter::emitLoaderTile(ValueRange cursors) {
   return behind;
 }
 
+SmallVector<Value> WsTmemEmitter::awaitStored(ValueRange cursors) {
+  SmallVector<Value> next;
+  for (auto [tile, cursor] : llvm::zip(tiles, cursors)) {
+    auto slot = ChannelAcquireOp::create(b, tile.stored, cursor, kLoader);
+    ChannelReleaseOp::create(b, tile.stored, slot.getToken(), kLoader);
+    next.push_back(CursorAdvanceOp::create(b, cursor, tile.stored));
+  }
+  return next;
+}
+
 LogicalResult WsTmemEmitter::emitLoader() {
   LogicalResult status = success();
   elect([&]() {
-    prefetchMaps({q.map, k.map, v.map});
+    prefetchMaps({q.map, k.map, v.map, resultMap});
     rank = context.i32(0);
     TileLoopOp loop = emitTileLoop(
         [&] {
           SmallVector<Value> cursors = {
               CursorStartOp::create(b, q.channel, kLoader)};
           llvm::append_range(cursors, startKeyCursors(kLoader));
+          if (resultBuffer == ResultBuffer::Queries)
+            for (const TensorTile &tile : tiles)
+              cursors.push_back(CursorStartOp::create(b, tile.stored, kLoader));
           return cursors;
         },
         [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
-          return emitIfBlocks(
-              cursors, [&](ValueRange at) { return emitLoaderTile(at); });
+          SmallVector<Value> stored;
+          if (resultBuffer == ResultBuffer::Queries)
+            stored = awaitStored(cursors.take_back(kTmemTiles));
+          SmallVector<Value> next =
+              emitIfBlocks(cursors.drop_back(stored.size()),
+                           [&](ValueRange at) { return emitLoaderTile(at); });
+          llvm::append_range(next, stored);
+          return next;
         });
     if (!(status = toResult(loop)).succeeded())
       return;
@@ -464,6 +487,8 @@ LogicalResult WsTmemEmitter::run() {
       ->setAttr(kRenewEntryAttr, b.getUnitAttr());
   for (int64_t number = 0; number < kTmemTiles; ++number)
     makeTensorTile(number);
+  if (plan.getEpilogue() == EpilogueKind::Tma)
+    resultMap = makeResultMap(kTmemRows, getStagedColumns(facts, plan));
   emitExtents();
   auto op = WarpSpecializeOp::create(
       b,

@@ -41,6 +41,9 @@ struct TensorTile {
   /// else null.
   Value handed;
   Value scores, probabilities, results;
+  /// Whose turn it is with the queries' memory where results take it, the
+  /// loader's or the softmax's; else null.
+  Value stored;
 
   /// What guards probabilities and results.
   Value getLast() const { return handed ? handed : channel; }
@@ -88,7 +91,9 @@ public:
       : RingEmitter(context, {kTmemRows, plan.getBlockN(), plan.getOrder(),
                               plan.getGroupHeads(), /*cluster=*/1,
                               /*dynamic=*/false, kTmemTiles}),
-        plan(plan) {}
+        plan(plan),
+        resultBuffer(getTmemResultBuffer(context.facts, plan, context.target)) {
+  }
   LogicalResult run();
 
 private:
@@ -163,12 +168,26 @@ private:
   /// behind.
   std::pair<Value, SmallVector<Value>> emitTileResults(int64_t number,
                                                        ValueRange cursors);
-  /// Stages the results of a tile in two halves of their columns.
-  void emitHalves(int64_t number, RunningState state, Value lseView);
+  /// Stores the results of a tile through shared memory, in as many parts as
+  /// the plan says; `oView` is null where these have views of their own.
+  void emitStagedResults(int64_t number, RunningState state, Value oView,
+                         Value lseView);
+  /// The memory that they pass through.
+  Value getStaging(int64_t number);
+  /// The same by TMA from the queries' memory, which is handed back when it has
+  /// been read; the cursor of `stored` behind it.
+  Value emitResultsOverQueries(int64_t number, RunningState state, Value oView,
+                               Value lseView, Value cursor);
+  /// Waits until the results of the tile before are stored whose memory the
+  /// next queries take; the cursors behind it.
+  SmallVector<Value> awaitStored(ValueRange cursors);
 
   WsTmemPlanAttr plan;
+  ResultBuffer resultBuffer;
   Ring q, k, v;
   TensorTile tiles[kTmemTiles];
+  /// Where TMA stores results; else null.
+  Value resultMap;
 };
 
 } // namespace mlir::attn

@@ -38,6 +38,11 @@ static constexpr int64_t kOtherRegisters = 48;
 /// threads, each with a row of its own, take L2 twice as long.
 static constexpr double kTileClocks = 2300, kColumnClocks = 16.5,
                         kStagedClocks = -8;
+/// The same of results that TMA stores from the queries' memory: where a CTA
+/// has one tile, their stores take L2 half as long as those of threads, which
+/// is much or little with what is believed of L2; where it has more, the next
+/// queries wait for them.
+static constexpr double kStoredClocks = -50, kLateQueryClocks = 1500;
 /// Clocks of a block for barriers: where scores are handed back before their
 /// exponentials, and where the next ones wait for the probabilities.
 static constexpr double kBesideClocks = 250, kOverlaidClocks = 270;
@@ -83,8 +88,9 @@ static int64_t choosePolynomial(const TargetRow &target) {
   return target.expPerClock > kScarceExponentials ? 0 : 6;
 }
 
-ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
-                                     WsTmemPlanAttr plan) {
+/// Bytes of the rings and of the mbarriers.
+static ResourceSum getRingBytes(const ProblemFacts &facts,
+                                WsTmemPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   sum.add("q", kTmemRows * getKeyColumns(facts) * bytes, kTmemTiles);
@@ -97,16 +103,58 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
     slots += plan.getKvStages();
   }
   // Two mbarriers for each slot and for each channel of a tile's tensor memory,
-  // and one more where probabilities are handed on in two parts. The address of
-  // tensor memory passes through bytes of a slot.
+  // and one more where probabilities are handed on in two parts. Where results
+  // may take the queries' memory, two for each tile. The address of tensor
+  // memory passes through bytes of a slot.
   int64_t handed = plan.getPBeside() ? 4 : 2;
+  if (plan.getEpilogue() == EpilogueKind::Tma && !plan.getOHalves())
+    handed += 2;
   if (getFrontKeys(plan) != 0)
     ++handed;
   sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
-  if (plan.getEpilogue() == EpilogueKind::Staged)
-    sum.add("o", getResultBytes(facts, kTmemRows) / (plan.getOHalves() ? 2 : 1),
-            kTmemTiles);
   return sum;
+}
+
+/// Bytes of memory of their own for the results of a tile.
+static int64_t getStagedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return getResultBytes(facts, kTmemRows) * getStagedColumns(facts, plan) /
+         facts.valueDim;
+}
+
+ResultBuffer attn::getTmemResultBuffer(const ProblemFacts &facts,
+                                       WsTmemPlanAttr plan,
+                                       const TargetRow &target) {
+  int64_t bytes = getStagedBytes(facts, plan);
+  if (bytes == 0)
+    return ResultBuffer::None;
+  bool fits = getRingBytes(facts, plan).getTotal() + kTmemTiles * bytes <=
+              target.sharedBytesPerCTA;
+  // What TMA reads is free later than the threads know that they have stored.
+  bool mayShare = plan.getEpilogue() == EpilogueKind::Tma &&
+                  !plan.getOHalves() && fitQuerySlot(facts, kTmemRows);
+  return fits || !mayShare ? ResultBuffer::Own : ResultBuffer::Queries;
+}
+
+ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
+                                     WsTmemPlanAttr plan,
+                                     const TargetRow &target) {
+  ResourceSum sum = getRingBytes(facts, plan);
+  if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Own)
+    sum.add("o", getStagedBytes(facts, plan), kTmemTiles);
+  return sum;
+}
+
+/// True if TMA may store results: a packed sequence ends before the tensor
+/// does.
+static bool canStoreByTma(const ProblemFacts &facts) {
+  return !facts.varlen && !findUnmappable(facts.o);
+}
+
+int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  if (plan.getEpilogue() != EpilogueKind::Staged &&
+      plan.getEpilogue() != EpilogueKind::Tma)
+    return 0;
+  return plan.getOHalves() ? facts.valueDim / 2 : facts.valueDim;
 }
 
 std::vector<PlanAttrInterface>
@@ -122,7 +170,7 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
         return 0;
       p.kvStages = stages;
       auto plan = WsTmemPlanAttr::get(context, p);
-      bool fits = getTmemSharedBytes(facts, plan).getTotal() <=
+      bool fits = getTmemSharedBytes(facts, plan, target).getTotal() <=
                   target.sharedBytesPerCTA;
       if (fits || stages == 2)
         plans.push_back(plan);
@@ -153,6 +201,13 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
       if (canHalve(facts) && slots != 0)
         add(p, slots + 1);
       p.oHalves = false;
+      // By TMA where they take no memory but the queries'.
+      p.epilogue = EpilogueKind::Tma;
+      p.kvStages = slots + 1;
+      if (canStoreByTma(facts) && slots != 0 &&
+          getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
+              ResultBuffer::Queries)
+        add(p, slots + 1);
       p.epilogue = EpilogueKind::Direct;
       add(p, /*least=*/2);
     }
@@ -184,13 +239,15 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
   auto plan = cast<WsTmemPlanAttr>(planAttr);
-  if (plan.getEpilogue() == EpilogueKind::Tma ||
-      plan.getEpilogue() == EpilogueKind::Shuffled)
+  if (plan.getEpilogue() == EpilogueKind::Shuffled)
+    return makeUnsupported(getName(),
+                           "the epilogue 'shuffled', expected 'auto', "
+                           "'direct', 'staged' or 'tma'");
+  if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
     return makeUnsupported(
-        getName(),
-        llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
-                      "or 'staged'",
-                      stringifyEpilogueKind(plan.getEpilogue())));
+        getName(), "the epilogue 'tma' with " +
+                       findUnmappable(facts.o).value_or(
+                           "packed sequences, which end before their tensor"));
   if (plan.getOHalves() && !canHalve(facts))
     return makeUnsupported(
         getName(),
@@ -206,7 +263,7 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                       kTmemTiles * getTileColumns(facts, plan.getBlockN(),
                                                   /*beside=*/true),
                       kTmemColumns));
-  return checkSharedBytes(getTmemSharedBytes(facts, plan), target);
+  return checkSharedBytes(getTmemSharedBytes(facts, plan, target), target);
 }
 
 KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
@@ -241,7 +298,7 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
                                       const TargetRow &target) const {
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   PlanEstimate estimate;
-  estimate.sharedBytes = getTmemSharedBytes(facts, plan);
+  estimate.sharedBytes = getTmemSharedBytes(facts, plan, target);
   estimate.registers.add("s", plan.getBlockN());
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     estimate.registers.add("p", plan.getBlockN() / 2);
@@ -279,8 +336,11 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   if (sharesRing(facts) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;
-  if (plan.getEpilogue() == EpilogueKind::Staged)
+  if (getStagedColumns(facts, plan) != 0)
     estimate.tileClocks += kStagedClocks * facts.valueDim;
+  if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Queries)
+    estimate.tileClocks +=
+        estimate.waves > 1 ? kLateQueryClocks : kStoredClocks;
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
   return estimate;

@@ -2,6 +2,7 @@
 
 #include "../Tma/RingFacts.h"
 #include "WsTmemEmitter.h"
+#include "attn/Dialect/Attn/IR/BulkStores.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -280,44 +281,75 @@ FailureOr<SmallVector<Value>>
 WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   if (!plan.getOwnBlocks())
     widenBounds();
-  SmallVector<Value> at = emitSkips(number, walk.skippedBehind, cursors);
+  size_t channels = tiles[number].getChannels().size();
+  SmallVector<Value> at =
+      emitSkips(number, walk.skippedBehind, cursors.take_front(channels));
   KVLoopOp loop = emitSoftmaxLoop(number, at);
   if (!loop)
     return failure();
   at = emitSkips(number, walk.skippedInFront, loop.getResults().drop_front(2));
   auto [results, next] = emitTileResults(number, at);
-  Value oView, lseView;
-  if (!plan.getOHalves())
-    oView = emitResultView("o");
-  if (facts.lse)
-    lseView = emitResultView("lse");
+  Value oView = plan.getOHalves() ? Value() : emitResultView("o");
+  Value lseView = facts.lse ? emitResultView("lse") : Value();
   RunningState state(loop.getResult(0), loop.getResult(1), results);
   state = emitFinalState(state);
-  if (plan.getOHalves())
-    emitHalves(number, state, lseView);
+  if (resultBuffer == ResultBuffer::Queries)
+    next.push_back(emitResultsOverQueries(number, state, oView, lseView,
+                                          cursors.drop_front(channels)[0]));
+  else if (resultBuffer == ResultBuffer::Own)
+    emitStagedResults(number, state, oView, lseView);
   else
     emitResults(state, oView, lseView, /*scratch=*/Value(), plan.getEpilogue());
   return next;
 }
 
-void WsTmemEmitter::emitHalves(int64_t number, RunningState state,
-                               Value lseView) {
+void WsTmemEmitter::emitStagedResults(int64_t number, RunningState state,
+                                      Value oView, Value lseView) {
   Value o = emitQuotient(state.o, emitInverse(state.l));
   if (lseView)
     emitLSE(state.m, state.l, lseView);
-  int64_t columns = facts.valueDim / 2;
-  Value staging =
-      alloc(("o" + llvm::Twine(number)).str(),
-            BufferType::get(b.getContext(), {kTmemRows, columns}, facts.outType,
-                            AutoLayoutAttr::get(b.getContext()),
-                            MemorySpace::Shared));
-  for (int64_t first : {int64_t(0), columns}) {
-    Value half = SliceOp::create(
-        b, tileType({kTmemRows, columns}, facts.outType), o, first);
-    StoreResultOp::create(b, half, emitResultView("o", first, columns), row,
-                          staging, /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), EpilogueKind::Staged);
+  int64_t columns = getStagedColumns(facts, plan);
+  Value staging = getStaging(number);
+  for (int64_t first = 0; first < facts.valueDim; first += columns) {
+    Value part = o;
+    if (columns != facts.valueDim)
+      part = SliceOp::create(b, tileType({kTmemRows, columns}, facts.outType),
+                             o, first);
+    SmallVector<Value> coordinates;
+    if (resultMap)
+      coordinates = {at.batch, at.head, row, context.i32(first)};
+    Value view = oView ? oView : emitResultView("o", first, columns);
+    StoreResultOp::create(b, part, view, row, staging, resultMap, coordinates,
+                          plan.getEpilogue());
   }
+}
+
+Value WsTmemEmitter::getStaging(int64_t number) {
+  if (resultBuffer == ResultBuffer::Queries)
+    return emitSlot(q, context.i32(number));
+  auto type = BufferType::get(
+      b.getContext(), {kTmemRows, getStagedColumns(facts, plan)}, facts.outType,
+      AutoLayoutAttr::get(b.getContext()), MemorySpace::Shared);
+  return alloc(("o" + llvm::Twine(number)).str(), type);
+}
+
+Value WsTmemEmitter::emitResultsOverQueries(int64_t number, RunningState state,
+                                            Value oView, Value lseView,
+                                            Value cursor) {
+  Value channel = tiles[number].stored;
+  Role role = kSoftmaxes[number];
+  auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
+  emitStagedResults(number, state, oView, lseView);
+  // The thread that started the copy knows when the slot has been read.
+  auto elect = ElectOp::create(b, /*each_warpgroup=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&elect.getBody());
+    awaitBulkStores(b, b.getLoc());
+    ChannelReleaseOp::create(b, channel, slot.getToken(), role);
+    YieldOp::create(b, ValueRange());
+  }
+  return CursorAdvanceOp::create(b, cursor, channel);
 }
 
 LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
@@ -325,18 +357,20 @@ LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
   const TensorTile &tile = tiles[number];
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        return llvm::map_to_vector(
-            tile.getChannels(), [&](Value channel) -> Value {
-              return CursorStartOp::create(b, channel, kSoftmaxes[number]);
-            });
+        SmallVector<Value> channels = tile.getChannels();
+        if (tile.stored)
+          channels.push_back(tile.stored);
+        return llvm::map_to_vector(channels, [&](Value channel) -> Value {
+          return CursorStartOp::create(b, channel, kSoftmaxes[number]);
+        });
       },
       [&](ValueRange cursors) { return emitSoftmaxTile(number, cursors); });
   if (!loop)
     return failure();
   // Nobody else waits for the last commit.
   if (tile.handed) {
-    auto slot = ChannelAcquireOp::create(
-        b, tile.handed, loop.getResults().back(), kSoftmaxes[number]);
+    auto slot = ChannelAcquireOp::create(b, tile.handed, loop.getResult(1),
+                                         kSoftmaxes[number]);
     emitReleaseAll(number, tile.handed, slot.getToken());
   }
   return success();

@@ -10,6 +10,7 @@
 #ifndef ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMA_H
 #define ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMA_H
 
+#include "../Tma/RingFacts.h"
 #include "attn/Schedule/Core/Schedule.h"
 
 namespace mlir::attn {
@@ -70,17 +71,6 @@ inline constexpr int64_t kTileStages = 2;
 /// one that transposes, and the producers of all CTAs of a cluster.
 bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
-/// Whether results leave by TMA, and what they pass through.
-enum class ResultBuffer {
-  /// They take another way: the plan says so, or TMA cannot tell where their
-  /// rows
-  /// end or how they lie.
-  None,
-  /// Memory of their own, so that the next queries are loaded early.
-  Own,
-  /// The slot of the tile's queries, which is free when the copy has read it.
-  Queries
-};
 ResultBuffer getResultBuffer(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
                              const TargetRow &target);
 

@@ -43,7 +43,7 @@ void WsWgmmaEmitter::makeDealer() {
 void WsWgmmaEmitter::makeResults() {
   if (resultBuffer == ResultBuffer::None)
     return;
-  resultMap.map = makeResultMap();
+  resultMap.map = makeResultMap(/*rows=*/64, facts.valueDim);
   if (resultBuffer == ResultBuffer::Own)
     resultMemory = allocResults();
 }

@@ -64,12 +64,8 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
     return ResultBuffer::Own;
-  unsigned bits = facts.elementType.getIntOrFloatBitWidth(),
-           outBits = facts.outType.getIntOrFloatBitWidth();
-  bool fits = bytes <= plan.getBlockM() * getKeyColumns(facts) * bits / 8 &&
-              SharedLayout::chooseSpan(facts.valueDim, outBits) <=
-                  SharedLayout::chooseSpan(getKeyColumns(facts), bits);
-  return fits ? ResultBuffer::Queries : ResultBuffer::Own;
+  return fitQuerySlot(facts, plan.getBlockM()) ? ResultBuffer::Queries
+                                               : ResultBuffer::Own;
 }
 
 ResourceSum attn::getSharedBytes(const ProblemFacts &facts,

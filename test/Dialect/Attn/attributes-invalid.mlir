@@ -274,7 +274,7 @@ func.func private @tmem_group() attributes {p = #attn.ws_tmem<group_heads = -2>}
 
 // -----
 
-// expected-error @below {{expected the epilogue 'staged' with o_halves, got 'auto'}}
+// expected-error @below {{expected the epilogue 'staged' or 'tma' with o_halves, got 'auto'}}
 func.func private @tmem_halves() attributes {p = #attn.ws_tmem<o_halves = true>}
 
 // -----

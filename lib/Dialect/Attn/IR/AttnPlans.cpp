@@ -129,9 +129,11 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
   if (p.groupHeads < 0)
     return emitError() << "expected group_heads not to be negative, got "
                        << p.groupHeads;
-  if (p.oHalves && p.epilogue != EpilogueKind::Staged)
-    return emitError() << "expected the epilogue 'staged' with o_halves, got '"
-                       << stringifyEpilogueKind(p.epilogue) << "'";
+  if (p.oHalves && p.epilogue != EpilogueKind::Staged &&
+      p.epilogue != EpilogueKind::Tma)
+    return emitError()
+           << "expected the epilogue 'staged' or 'tma' with o_halves, got '"
+           << stringifyEpilogueKind(p.epilogue) << "'";
   return success();
 }
 

@@ -8,7 +8,7 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=p_beside=true,block_n=128" 2>&1 | FileCheck %s --check-prefix=BESIDE
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=o_halves=true,epilogue=direct" 2>&1 | FileCheck %s --check-prefix=HALVES
 
-// HALVES: expected the epilogue 'staged' with o_halves, got 'direct'
+// HALVES: expected the epilogue 'staged' or 'tma' with o_halves, got 'direct'
 // CHIP: schedule 'ws_tmem' does not support sm_90a, which has no tcgen05, expected sm_100a, sm_100f or sm_103a
 // SUM: does not fit: shared memory {{[0-9]+}} (q 2 x {{[0-9]+}} + kv 20 x {{[0-9]+}} + barriers {{[0-9]+}} x 8 + o 2 x {{[0-9]+}}) exceeds 232448 on sm_103a
 // BLOCK: expected block_n to be a multiple of 16 up to 128, got 192
@@ -63,9 +63,18 @@ func.func @strides(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16, stride
 // -----
 
 func.func @epilogue(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
-  // expected-error@+1 {{schedule 'ws_tmem' does not support the epilogue 'tma', expected 'auto', 'direct' or 'staged'}}
+  // expected-error@+1 {{schedule 'ws_tmem' does not support the epilogue 'shuffled', expected 'auto', 'direct', 'staged' or 'tma'}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
-                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_tmem<epilogue = tma>}
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_tmem<epilogue = shuffled>}
+  return
+}
+
+// -----
+
+func.func @unaligned(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16, strided<[133120, 16640, 65, 1]>>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support the epilogue 'tma' with a stride of 130 bytes in 'o', expected a multiple of 16}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16, strided<[133120, 16640, 65, 1]>>) {plan = #attn.ws_tmem<epilogue = tma>}
   return
 }
 

@@ -157,8 +157,8 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
       "How results leave the kernel">:$epilogue,
     Attn_PlanBool<false,
-      "Results are staged in two halves of their columns, one behind the other, in "
-      "half of the memory. Not with an epilogue other than `staged`">:$o_halves)> {
+      "Results pass through shared memory in two halves of their columns, one behind "
+      "the other, in half of the memory. With the epilogue `staged` or `tma` only">:$o_halves)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the
