@@ -82,6 +82,9 @@ CHECKS = [
           "--workers={jobs}"),
     Check("tensor memory", 60, "{python} scripts/sim-grid.py --tmem --chip=sm_100a --sample=400 "
           "--workers={jobs}"),
+    Check("tensor memory, pairs of features in all corners", 40,
+          "{python} scripts/sim-grid.py --tmem --pairwise --corners --chip=sm_100a "
+          "--workers={jobs}"),
     Check("plans of all head dimensions", 135,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),

@@ -16,6 +16,7 @@ usage: scripts/sim-grid.py [options]
   --wide           the grid of head dimensions above 384, for --chip=sm_90a
   --tmem           the grid of ws_tmem, for --chip=sm_100a and its relatives
   --tiled          the grid of head dimensions to 1024 in tiled_d
+  --corners        each case under all corners of the simulator too
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
@@ -112,7 +113,8 @@ TMEM_AXES = {
     "heads": ((1, 1), (2, 2), (3, 1)),
     "packed": (False, True),
     "softmax": ("threshold", "exact", "lagged", "optimistic"),
-    "epilogue": ("auto", "direct"),
+    # Packed sequences have no `tma`: theirs is another case of auto.
+    "epilogue": ("auto", "direct", "tma"),
 }
 
 
@@ -134,7 +136,7 @@ class TmemCase(Case):
             command[1] = f"--q=1x{self.heads}x{self.nq + 5}x{self.d}x{self.dtype}"
             command[3] = f"--varlen=q:{self.nq},0,5/k:{self.nk},40,0"
         parameters = f"softmax={self.softmax}"
-        if self.epilogue != "auto":
+        if self.epilogue != "auto" and not (self.packed and self.epilogue == "tma"):
             parameters += f",epilogue={self.epilogue}"
         return [*command, "--schedule=ws_tmem", f"--set={parameters}"]
 
@@ -364,9 +366,15 @@ def judge(case, report):
     return result, reasons
 
 
-def run_case(case, tool, chip, timeout):
+def make_command(case, tool, options):
+    command = case.command(tool, options.chip)
+    if options.corners and "--corners" not in command:
+        command.append("--corners")
+    return command
+
+
+def run_case(case, command, timeout):
     start = time.monotonic()
-    command = case.command(tool, chip)
     result, reasons = {}, []
     try:
         process = subprocess.run(
@@ -457,6 +465,7 @@ def main():
     parser.add_argument("--wide", action="store_true")
     parser.add_argument("--tmem", action="store_true")
     parser.add_argument("--tiled", action="store_true")
+    parser.add_argument("--corners", action="store_true")
     parser.add_argument("--pairwise", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
@@ -482,7 +491,7 @@ def main():
         cases = random.Random(options.seed).sample(cases, options.sample)
     if options.list:
         for case in cases:
-            command = case.command("attn-compile", options.chip)
+            command = make_command(case, "attn-compile", options)
             print(case.name, shlex.join(command), sep="\t")
         print(f"{len(cases)} cases", file=sys.stderr)
         return 0
@@ -496,7 +505,7 @@ def main():
     results = []
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
         futures = [
-            pool.submit(run_case, c, options.compile, options.chip, options.timeout)
+            pool.submit(run_case, c, make_command(c, options.compile, options), options.timeout)
             for c in cases
         ]
         try:

@@ -134,32 +134,66 @@ llvm::BitVector RarePaths::find() const {
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// The innermost loop with the most instructions of which `isCounted` holds.
-static std::optional<HotLoop>
-findLoop(const CodeListing &listing, bool isPTX,
-         llvm::function_ref<bool(const CodeInstruction &, bool)> isCounted) {
-  CodeFlow flow(listing);
-  llvm::ArrayRef<CodeBlock> blocks = flow.getBlocks();
-  llvm::BitVector rare = RarePaths(listing, flow, isPTX).find();
-  auto countAll = [&](const llvm::BitVector &which) {
+namespace {
+
+using Counted = llvm::function_ref<bool(const CodeInstruction &, bool)>;
+
+/// Finds loops of a listing by the instructions in them.
+class LoopFinder {
+public:
+  LoopFinder(const CodeListing &listing, bool isPTX)
+      : listing(listing), isPTX(isPTX), flow(listing), blocks(flow.getBlocks()),
+        rare(RarePaths(listing, flow, isPTX).find()) {}
+
+  /// The innermost loop with the most instructions of which `isCounted` holds;
+  /// null if none has one.
+  const CodeLoop *select(Counted isCounted) const;
+  /// What is in a loop.
+  HotLoop measure(const CodeLoop &hot) const;
+  /// What runs behind a loop, and behind those beside it of which `isCounted`
+  /// holds, before the loop around them begins again.
+  HotLoop measureBehind(const CodeLoop &hot, Counted isCounted) const;
+
+private:
+  static bool isInside(const CodeLoop &inner, const CodeLoop &outer) {
+    return inner.header != outer.header && outer.blocks.test(inner.header);
+  }
+  unsigned countAll(const llvm::BitVector &which, Counted isCounted) const {
     unsigned count = 0;
     for (unsigned block : which.set_bits())
       for (unsigned i = blocks[block].begin; i != blocks[block].end; ++i)
         count += isCounted(listing.instructions[i], isPTX);
     return count;
-  };
-  auto isInside = [](const CodeLoop &inner, const CodeLoop &outer) {
-    return inner.header != outer.header && outer.blocks.test(inner.header);
-  };
+  }
+  /// Adds the instructions of a block.
+  void add(HotLoop &result, const CodeBlock &block,
+           unsigned &sinceTensor) const;
+  /// The blocks of `within` that are reached from `from`, forwards or
+  /// backwards, without passing `header`.
+  llvm::BitVector reach(const llvm::BitVector &from,
+                        const llvm::BitVector &within,
+                        std::optional<unsigned> header, bool forwards) const;
+
+  const CodeListing &listing;
+  bool isPTX;
+  CodeFlow flow;
+  llvm::ArrayRef<CodeBlock> blocks;
+  llvm::BitVector rare;
+};
+
+} // namespace
+
+const CodeLoop *LoopFinder::select(Counted isCounted) const {
   // Of loops with the same products the one that does least beside them is the
   // interior one; the others apply masks.
   const CodeLoop *hot = nullptr;
   unsigned most = 0, size = 0;
   for (const CodeLoop &loop : flow.getLoops()) {
-    unsigned count = countAll(loop.blocks);
+    unsigned count = countAll(loop.blocks, isCounted);
     bool isInnermost =
         llvm::none_of(flow.getLoops(), [&](const CodeLoop &inner) {
-          return isInside(inner, loop) && countAll(inner.blocks) != 0;
+          return isInside(inner, loop) &&
+                 countAll(inner.blocks, isCounted) != 0;
         });
     if (!isInnermost || count == 0)
       continue;
@@ -173,63 +207,126 @@ findLoop(const CodeListing &listing, bool isPTX,
     most = count;
     size = instructions;
   }
-  if (!hot)
-    return std::nullopt;
+  return hot;
+}
 
+void LoopFinder::add(HotLoop &result, const CodeBlock &block,
+                     unsigned &sinceTensor) const {
+  for (unsigned i = block.begin; i != block.end; ++i) {
+    const CodeInstruction &inst = listing.instructions[i];
+    ++result.instructions;
+    if (!isPTX) {
+      StringRef purpose = getSassPurpose(inst);
+      ++result.purposes[purpose.str()];
+      if (purpose == "move")
+        ++result.moves[inst.getBase().str()];
+    }
+    if (isTensor(inst, isPTX)) {
+      ++result.tensor;
+      sinceTensor = 0;
+    }
+    if (isExponential(inst, isPTX)) {
+      ++result.exponentials;
+      ++sinceTensor;
+    }
+    if (std::optional<CodeWait> wait = getWait(inst, isPTX)) {
+      wait->exponentials = sinceTensor;
+      result.waits.push_back(*wait);
+    }
+  }
+}
+
+HotLoop LoopFinder::measure(const CodeLoop &hot) const {
   HotLoop result;
-  result.begin = listing.instructions[blocks[hot->header].begin].place;
-  result.end = listing.instructions[blocks[hot->latch].end - 1].place;
+  result.begin = listing.instructions[blocks[hot.header].begin].place;
+  result.end = listing.instructions[blocks[hot.latch].end - 1].place;
   llvm::BitVector waiting(blocks.size());
   for (const CodeLoop &inner : flow.getLoops())
-    if (isInside(inner, *hot))
+    if (isInside(inner, hot))
       waiting |= inner.blocks;
   unsigned sinceTensor = 0;
   // LLVM begins loops in their middle: what is above the header runs last.
-  llvm::SmallVector<unsigned> order(hot->blocks.set_bits());
-  std::rotate(order.begin(), llvm::lower_bound(order, hot->header),
-              order.end());
+  llvm::SmallVector<unsigned> order(hot.blocks.set_bits());
+  std::rotate(order.begin(), llvm::lower_bound(order, hot.header), order.end());
   for (unsigned block : order) {
     // ptxas moves code out of a loop's way.
-    bool isApart = !isPTX && hot->header <= hot->latch &&
-                   (block < hot->header || block > hot->latch);
-    if (rare.test(block)) {
+    bool isApart = !isPTX && hot.header <= hot.latch &&
+                   (block < hot.header || block > hot.latch);
+    if (rare.test(block))
       (isApart ? result.rareOutside : result.rareInside) +=
           blocks[block].end - blocks[block].begin;
-      continue;
+    else if (!isApart && !waiting.test(block))
+      add(result, blocks[block], sinceTensor);
+  }
+  return result;
+}
+
+llvm::BitVector LoopFinder::reach(const llvm::BitVector &from,
+                                  const llvm::BitVector &within,
+                                  std::optional<unsigned> header,
+                                  bool forwards) const {
+  llvm::BitVector reached = from;
+  llvm::SmallVector<unsigned> worklist(from.set_bits());
+  while (!worklist.empty()) {
+    const CodeBlock &block = blocks[worklist.pop_back_val()];
+    for (unsigned next : forwards ? block.successors : block.predecessors) {
+      if (reached.test(next) || !within.test(next) || next == header)
+        continue;
+      reached.set(next);
+      worklist.push_back(next);
     }
-    if (isApart || waiting.test(block))
+  }
+  return reached;
+}
+
+HotLoop LoopFinder::measureBehind(const CodeLoop &hot,
+                                  Counted isCounted) const {
+  const CodeLoop *around = nullptr;
+  for (const CodeLoop &loop : flow.getLoops())
+    if (isInside(hot, loop) && (!around || isInside(loop, *around)))
+      around = &loop;
+  llvm::BitVector within(blocks.size(), /*t=*/true);
+  std::optional<unsigned> header;
+  if (around) {
+    within = around->blocks;
+    header = around->header;
+  }
+  llvm::BitVector beside = hot.blocks;
+  for (const CodeLoop &loop : flow.getLoops())
+    if (within.test(loop.header) && loop.header != header &&
+        countAll(loop.blocks, isCounted) != 0)
+      beside |= loop.blocks;
+  llvm::BitVector behind = reach(hot.blocks, within, header, /*forwards=*/true);
+  behind.reset(reach(beside, within, header, /*forwards=*/false));
+  HotLoop result;
+  unsigned sinceTensor = 0;
+  for (unsigned block : behind.set_bits()) {
+    if (rare.test(block))
       continue;
-    for (unsigned i = blocks[block].begin; i != blocks[block].end; ++i) {
-      const CodeInstruction &inst = listing.instructions[i];
-      ++result.instructions;
-      if (!isPTX)
-        ++result.purposes[getSassPurpose(inst).str()];
-      if (isTensor(inst, isPTX)) {
-        ++result.tensor;
-        sinceTensor = 0;
-      }
-      if (isExponential(inst, isPTX)) {
-        ++result.exponentials;
-        ++sinceTensor;
-      }
-      if (std::optional<CodeWait> wait = getWait(inst, isPTX)) {
-        wait->exponentials = sinceTensor;
-        result.waits.push_back(*wait);
-      }
-    }
+    if (result.instructions == 0)
+      result.begin = listing.instructions[blocks[block].begin].place;
+    result.end = listing.instructions[blocks[block].end - 1].place;
+    add(result, blocks[block], sinceTensor);
   }
   return result;
 }
 
 std::optional<HotLoop> mlir::attn::findHotLoop(const CodeListing &listing,
                                                bool isPTX) {
-  return findLoop(listing, isPTX, isTensor);
+  LoopFinder finder(listing, isPTX);
+  const CodeLoop *hot = finder.select(isTensor);
+  return hot ? std::optional(finder.measure(*hot)) : std::nullopt;
 }
 
-std::optional<HotLoop> mlir::attn::findSoftmaxLoop(const CodeListing &listing,
+std::optional<SoftmaxCode> mlir::attn::findSoftmax(const CodeListing &listing,
                                                    bool isPTX) {
-  std::optional<HotLoop> hot = findHotLoop(listing, isPTX);
-  if (!hot || hot->exponentials != 0)
+  LoopFinder finder(listing, isPTX);
+  const CodeLoop *products = finder.select(isTensor);
+  if (!products || finder.measure(*products).exponentials != 0)
     return std::nullopt;
-  return findLoop(listing, isPTX, isExponential);
+  const CodeLoop *hot = finder.select(isExponential);
+  if (!hot)
+    return std::nullopt;
+  return SoftmaxCode{finder.measure(*hot),
+                     finder.measureBehind(*hot, isExponential)};
 }

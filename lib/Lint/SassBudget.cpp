@@ -61,6 +61,10 @@ HotLoop BudgetReader::loop(const llvm::json::Object &object) {
   if (const llvm::json::Object *purposes = this->object(object, "purposes"))
     for (const auto &[purpose, value] : *purposes)
       loop.purposes[StringRef(purpose).str()] = count(*purposes, purpose);
+  if (object.get("moves"))
+    if (const llvm::json::Object *moves = this->object(object, "moves"))
+      for (const auto &[opcode, value] : *moves)
+        loop.moves[StringRef(opcode).str()] = count(*moves, opcode);
   const llvm::json::Array *waits = object.getArray("waits");
   if (!waits) {
     fail("waits", "an array");
@@ -111,6 +115,9 @@ llvm::Expected<SassBudget> mlir::attn::readBudget(StringRef json,
   if (entry->get("softmax_loop"))
     if (const llvm::json::Object *loop = reader.object(*entry, "softmax_loop"))
       budget.softmaxLoop = reader.loop(*loop);
+  if (entry->get("epilogue"))
+    if (const llvm::json::Object *code = reader.object(*entry, "epilogue"))
+      budget.epilogue = reader.loop(*code);
   if (llvm::Error error = reader.takeError())
     return std::move(error);
   return budget;

@@ -126,22 +126,27 @@ void Linter::checkRarePath() {
 void Linter::checkLoopBudget(llvm::StringRef name, const HotLoop &loop,
                              const HotLoop &budget) {
   if (loop.tensor != budget.tensor) {
-    addError(formatv("expected {0} tensor instructions in the {1} loop, got "
+    addError(formatv("expected {0} tensor instructions in the {1}, got "
                      "{2}",
                      budget.tensor, name, loop.tensor));
     return;
   }
-  checkMost("instructions in the " + name + " loop", budget.instructions,
+  checkMost("instructions in the " + name, budget.instructions,
             loop.instructions);
   for (const auto &[purpose, count] : loop.purposes) {
     auto most = budget.purposes.find(purpose);
-    checkMost("instructions for " + purpose + " in the " + name + " loop",
+    checkMost("instructions for " + purpose + " in the " + name,
               most == budget.purposes.end() ? 0 : most->second, count);
   }
-  checkMost("instructions of a rare path inside of the " + name + " loop",
+  for (const auto &[opcode, most] : budget.moves) {
+    auto got = loop.moves.find(opcode);
+    if (got != loop.moves.end())
+      checkMost(opcode + " in the " + name, most, got->second);
+  }
+  checkMost("instructions of a rare path inside of the " + name,
             budget.rareInside, loop.rareInside);
   if (loop.waits != budget.waits) {
-    addError(formatv("expected the waits {0} in the {1} loop, got {2}",
+    addError(formatv("expected the waits {0} in the {1}, got {2}",
                      format(budget.waits), name, format(loop.waits)));
     return;
   }
@@ -149,7 +154,7 @@ void Linter::checkLoopBudget(llvm::StringRef name, const HotLoop &loop,
     auto &[least, got] = pair;
     if (got.exponentials < least.exponentials)
       addError(formatv("expected at least {0} exponentials before wait {1} of "
-                       "the {2} loop, got {3}",
+                       "the {2}, got {3}",
                        least.exponentials, i + 1, name, got.exponentials));
   }
 }
@@ -158,9 +163,12 @@ void Linter::checkBudget() {
   if (input.log)
     checkMost("registers", input.budget->registers, report.registers);
   if (report.loop)
-    checkLoopBudget("hot", *report.loop, input.budget->loop);
+    checkLoopBudget("hot loop", *report.loop, input.budget->loop);
   if (report.softmaxLoop && input.budget->softmaxLoop)
-    checkLoopBudget("softmax", *report.softmaxLoop, *input.budget->softmaxLoop);
+    checkLoopBudget("softmax loop", *report.softmaxLoop,
+                    *input.budget->softmaxLoop);
+  if (report.epilogue && input.budget->epilogue)
+    checkLoopBudget("epilogue", *report.epilogue, *input.budget->epilogue);
 }
 
 llvm::Expected<SassReport> Linter::run() {
@@ -184,7 +192,10 @@ llvm::Expected<SassReport> Linter::run() {
     listing = std::move(*parsed);
     report.kernel = listing->kernel;
     report.loop = findHotLoop(*listing, /*isPTX=*/false);
-    report.softmaxLoop = findSoftmaxLoop(*listing, /*isPTX=*/false);
+    if (auto softmax = findSoftmax(*listing, /*isPTX=*/false)) {
+      report.softmaxLoop = std::move(softmax->loop);
+      report.epilogue = std::move(softmax->epilogue);
+    }
   }
   if (input.log)
     checkLog();

@@ -13,9 +13,11 @@ bool SassReport::hasErrors() const {
 }
 
 llvm::json::Object HotLoop::toJSON() const {
-  llvm::json::Object counts;
+  llvm::json::Object counts, byOpcode;
   for (const auto &[purpose, count] : purposes)
     counts[purpose] = count;
+  for (const auto &[opcode, count] : moves)
+    byOpcode[opcode] = count;
   llvm::json::Array all;
   for (const CodeWait &wait : waits)
     all.push_back(llvm::json::Object{{"work", wait.work},
@@ -28,6 +30,7 @@ llvm::json::Object HotLoop::toJSON() const {
       {"tensor", tensor},
       {"exponentials", exponentials},
       {"purposes", std::move(counts)},
+      {"moves", std::move(byOpcode)},
       {"waits", std::move(all)},
       {"rare_inside", rareInside},
       {"rare_outside", rareOutside},
@@ -54,9 +57,12 @@ llvm::json::Value SassReport::toJSON() const {
     object["hot_loop"] = loop->toJSON();
   if (softmaxLoop)
     object["softmax_loop"] = softmaxLoop->toJSON();
+  if (epilogue)
+    object["epilogue"] = epilogue->toJSON();
   if (ptxLoop) {
     object["ptx_loop"] = ptxLoop->toJSON();
     object["ptx_loop"].getAsObject()->erase("purposes");
+    object["ptx_loop"].getAsObject()->erase("moves");
   }
   return object;
 }
@@ -104,6 +110,8 @@ void SassReport::print(llvm::raw_ostream &os) const {
   }
   if (softmaxLoop)
     printCounts(os, "softmax loop:", *softmaxLoop);
+  if (epilogue)
+    printCounts(os, "epilogue:    ", *epilogue);
   for (const std::string &text : notChecked)
     os << "not checked:   " << text << "\n";
   for (const SassFinding &finding : findings)

@@ -105,21 +105,21 @@ static const char *const parted = R"(
 TEST(SassLint, FindsTheSoftmaxLoopOfOtherWarps) {
   auto code = parseSassListing(parted);
   ASSERT_TRUE(bool(code));
-  auto loop = findSoftmaxLoop(*code, /*isPTX=*/false);
-  ASSERT_TRUE(loop.has_value());
-  EXPECT_EQ(loop->begin, 0x50u);
-  EXPECT_EQ(loop->instructions, 2u);
-  EXPECT_EQ(loop->exponentials, 1u);
+  auto softmax = findSoftmax(*code, /*isPTX=*/false);
+  ASSERT_TRUE(softmax.has_value());
+  EXPECT_EQ(softmax->loop.begin, 0x50u);
+  EXPECT_EQ(softmax->loop.instructions, 2u);
+  EXPECT_EQ(softmax->loop.exponentials, 1u);
   // There is none where the hot loop has the exponentials itself.
   auto whole = parseSassListing(listing);
   ASSERT_TRUE(bool(whole));
-  EXPECT_FALSE(findSoftmaxLoop(*whole, /*isPTX=*/false).has_value());
+  EXPECT_FALSE(findSoftmax(*whole, /*isPTX=*/false).has_value());
 
   SassInput input;
   input.listing = parted;
   input.budget.emplace();
   input.budget->loop = getLoop(parted);
-  input.budget->softmaxLoop = *loop;
+  input.budget->softmaxLoop = softmax->loop;
   auto fits = lintSass(input);
   ASSERT_TRUE(bool(fits));
   EXPECT_FALSE(fits->hasErrors());
@@ -134,6 +134,65 @@ TEST(SassLint, FindsTheSoftmaxLoopOfOtherWarps) {
   ASSERT_EQ(exceeds->findings.size(), 1u);
   EXPECT_EQ(exceeds->findings[0].text,
             "expected at most 1 instructions in the softmax loop, got 2");
+}
+
+// Tiles: two loops with exponentials, then results behind a loop that waits.
+static const char *const tiles = R"(
+.text.k:
+.L_x_0:
+        /*0000*/                   UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8] ;
+        /*0010*/              @!P1 BRA `(.L_x_0) ;
+.L_x_4:
+        /*0018*/                   MOV R7, RZ ;
+.L_x_1:
+        /*0020*/                   MUFU.EX2 R4, R5 ;
+        /*0030*/              @!P1 BRA `(.L_x_1) ;
+        /*0040*/                   MOV R6, RZ ;
+.L_x_2:
+        /*0050*/                   MUFU.EX2 R4, R5 ;
+        /*0060*/                   FSEL R4, R4, R5, P0 ;
+        /*0070*/              @!P1 BRA `(.L_x_2) ;
+        /*0080*/                   MUFU.RCP R4, R5 ;
+.L_x_3:
+        /*0090*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [UR4], R3 ;
+        /*00a0*/              @!P2 BRA `(.L_x_3) ;
+        /*00a8*/                   R2UR UR5, R4 ;
+        /*00b0*/                   STS [R0], R4 ;
+        /*00c0*/                   STG [R2], R4 ;
+        /*00d0*/              @!P3 BRA `(.L_x_4) ;
+        /*00e0*/                   EXIT ;
+)";
+
+TEST(SassLint, FindsWhatFollowsTheSoftmax) {
+  auto code = parseSassListing(tiles);
+  ASSERT_TRUE(bool(code));
+  auto softmax = findSoftmax(*code, /*isPTX=*/false);
+  ASSERT_TRUE(softmax.has_value());
+  EXPECT_EQ(softmax->loop.begin, 0x20u);
+  HotLoop &epilogue = softmax->epilogue;
+  EXPECT_EQ(epilogue.begin, 0x80u);
+  EXPECT_EQ(epilogue.end, 0xd0u);
+  EXPECT_EQ(epilogue.instructions, 7u);
+  EXPECT_EQ(epilogue.moves["R2UR"], 1u);
+  EXPECT_EQ(epilogue.purposes["shared"], 1u);
+  EXPECT_EQ(epilogue.purposes["global"], 1u);
+  EXPECT_EQ(epilogue.exponentials, 0u);
+
+  SassInput input;
+  input.listing = tiles;
+  input.budget.emplace();
+  input.budget->loop = *findHotLoop(*code, /*isPTX=*/false);
+  input.budget->epilogue = epilogue;
+  auto report = lintSass(input);
+  ASSERT_TRUE(bool(report));
+  EXPECT_FALSE(report->hasErrors());
+  input.budget->epilogue->purposes["global"] = 0;
+  report = lintSass(input);
+  ASSERT_TRUE(bool(report));
+  ASSERT_EQ(report->findings.size(), 1u);
+  EXPECT_EQ(
+      report->findings[0].text,
+      "expected at most 0 instructions for global in the epilogue, got 1");
 }
 
 TEST(SassLint, FindsRarePathsInsideOfLoops) {

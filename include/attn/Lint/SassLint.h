@@ -54,6 +54,9 @@ struct HotLoop {
   unsigned exponentials = 0;
   /// By purpose; empty for PTX.
   std::map<std::string, unsigned> purposes;
+  /// The moves by opcode, such as MOV and R2UR; not checked where a budget has
+  /// none.
+  std::map<std::string, unsigned> moves;
   std::vector<CodeWait> waits;
   /// Instructions of rare paths, those that are taken on a vote, between the
   /// loop's first instruction and its last, and elsewhere.
@@ -65,9 +68,18 @@ struct HotLoop {
 /// The hot loop of a listing; none if no loop has a tensor instruction.
 std::optional<HotLoop> findHotLoop(const CodeListing &listing, bool isPTX);
 
-/// The same of the loop with the most exponentials, where the hot loop has none
-/// since other warps start its products; else none.
-std::optional<HotLoop> findSoftmaxLoop(const CodeListing &listing, bool isPTX);
+/// What warps do that leave products to another one.
+struct SoftmaxCode {
+  /// The innermost loop with the most exponentials.
+  HotLoop loop;
+  /// What they do with the results of a tile: what runs behind all loops with
+  /// exponentials, until the loop around them begins again.
+  HotLoop epilogue;
+};
+
+/// The code of the softmax where the hot loop has no exponentials, since other
+/// warps start its products; else none.
+std::optional<SoftmaxCode> findSoftmax(const CodeListing &listing, bool isPTX);
 
 /// What is stored for a kernel: how much of everything it may have.
 struct SassBudget {
@@ -78,7 +90,7 @@ struct SassBudget {
   unsigned local = 0;
   HotLoop loop;
   /// Where the hot loop has no exponentials.
-  std::optional<HotLoop> softmaxLoop;
+  std::optional<HotLoop> softmaxLoop, epilogue;
 };
 
 /// The budget called `name` in a file of budgets, whose form is described in
@@ -108,7 +120,7 @@ struct SassReport {
   unsigned registers = 0;
   unsigned spillBytes = 0;
   unsigned localStores = 0, localLoads = 0;
-  std::optional<HotLoop> loop, ptxLoop, softmaxLoop;
+  std::optional<HotLoop> loop, ptxLoop, softmaxLoop, epilogue;
   std::vector<SassFinding> findings;
   /// Checks that were left out, each with the reason.
   std::vector<std::string> notChecked;

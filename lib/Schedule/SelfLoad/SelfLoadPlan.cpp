@@ -20,9 +20,7 @@ int64_t attn::getThreadRegisters(SelfLoadPlanAttr plan) {
 }
 
 bool attn::storesByTma(const ProblemFacts &facts, SelfLoadPlanAttr plan) {
-  // A packed sequence ends before the tensor does.
-  return plan.getEpilogue() == EpilogueKind::Tma && !facts.varlen &&
-         !findUnmappable(facts.o);
+  return plan.getEpilogue() == EpilogueKind::Tma && canStoreByTma(facts);
 }
 
 bool attn::hasResultMemory(const ProblemFacts &facts, SelfLoadPlanAttr plan) {

@@ -52,6 +52,10 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
   return std::nullopt;
 }
 
+bool attn::canStoreByTma(const ProblemFacts &facts) {
+  return !facts.varlen && !findUnmappable(facts.o);
+}
+
 llvm::Error attn::checkMappable(llvm::StringRef schedule,
                                 const ProblemFacts &facts) {
   auto unsupported = [&](const llvm::Twine &what) {

@@ -38,6 +38,10 @@ bool fitQuerySlot(const ProblemFacts &facts, int64_t rows);
 /// Why no tensor map can describe a tensor; nothing if one can.
 std::optional<std::string> findUnmappable(const TensorFacts &tensor);
 
+/// True if TMA may store results: a packed sequence ends before the tensor
+/// does.
+bool canStoreByTma(const ProblemFacts &facts);
+
 /// Refuses problems whose Q, K and V no tensor map describes.
 llvm::Error checkMappable(llvm::StringRef schedule, const ProblemFacts &facts);
 

@@ -144,12 +144,6 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
   return sum;
 }
 
-/// True if TMA may store results: a packed sequence ends before the tensor
-/// does.
-static bool canStoreByTma(const ProblemFacts &facts) {
-  return !facts.varlen && !findUnmappable(facts.o);
-}
-
 int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   if (plan.getEpilogue() != EpilogueKind::Staged &&
       plan.getEpilogue() != EpilogueKind::Tma)

@@ -57,9 +57,8 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
   bool isOneBox =
       SharedLayout::chooseSpan(facts.valueDim,
                                facts.outType.getIntOrFloatBitWidth()) == 0;
-  // A packed sequence ends before the tensor does.
-  if (plan.getEpilogue() != EpilogueKind::Tma || facts.varlen ||
-      findUnmappable(facts.o) || (isOneBox && facts.valueDim > 256))
+  if (plan.getEpilogue() != EpilogueKind::Tma || !canStoreByTma(facts) ||
+      (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
@@ -192,7 +191,7 @@ static bool isNarrowWindow(const ProblemFacts &facts) {
 /// times at 4096, 0.99 under a causal mask, and 0.97 at head dimension 128.
 static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
   constexpr int64_t kMostKeys = 1024;
-  if (facts.varlen || findUnmappable(facts.o) || isWide(facts))
+  if (!canStoreByTma(facts) || isWide(facts))
     return EpilogueKind::Auto;
   int64_t bytes = facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
   if (bytes > 64 && bytes % 64 != 0)
