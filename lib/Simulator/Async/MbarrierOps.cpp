@@ -401,6 +401,7 @@ void execWait(Exec &x, const Inst &I) {
   // Lanes of a warp look at one barrier as a rule.
   Mbarrier *b = nullptr;
   uint32_t found = ~0u, acquired = ~0u;
+  bool isOne = true;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -410,6 +411,7 @@ void execWait(Exec &x, const Inst &I) {
       b = findMbarrier(x, address, lane, &owner);
     if (!b || (owner && !expectOwn(x, owner, "waits on", lane)))
       return;
+    isOne &= found == ~0u || found == address;
     found = address;
     bool complete;
     if (o.parity)
@@ -435,6 +437,8 @@ void execWait(Exec &x, const Inst &I) {
   });
   if (x.action == Action::Fault)
     return;
+  if (done != 0 && isOne && !o.relaxed)
+    acquireOwn(x, b->published, done);
   x.setPred(I.ops[0], done);
   x.setPoison(I.ops[0], 0);
   if (x.cluster.recorder && b)

@@ -94,11 +94,24 @@ struct Stream {
   uint32_t epoch = 0;
 };
 
+/// What some lanes of a warp have published and others have acquired.
+struct LaneExchange {
+  /// Accesses of the lanes `from` up to this epoch.
+  uint32_t epoch = 0;
+  uint32_t from = 0, to = 0;
+  bool covers(uint32_t at, unsigned lane, unsigned observer) const {
+    return at <= epoch && lane < 32 && observer < 32 && (from >> lane & 1) &&
+           (to >> observer & 1);
+  }
+};
+
 /// What a warp's accesses are ordered after.
 struct WarpOrder {
   uint16_t actor = 0;
   uint32_t epoch = 1;
   Knowledge know;
+  /// The last exchange by way of an mbarrier.
+  LaneExchange exchanged;
   /// By SyncScope. At the last fence of the scope or a wider one: later strong
   /// writes publish it.
   std::array<Knowledge, 3> fenceRelease;

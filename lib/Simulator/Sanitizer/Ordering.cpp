@@ -121,6 +121,18 @@ void mlir::attn::sim::acquire(Exec &x, const Knowledge &from) {
     acquireInto(*x.warp, from);
 }
 
+void mlir::attn::sim::acquireOwn(Exec &x, const Knowledge &from,
+                                 uint32_t lanes) {
+  if (!x.sanitizing())
+    return;
+  LaneExchange &known = x.warp->order.exchanged;
+  Component own = from.generic.get(x.warp->order.actor);
+  if (own.lanes == 0 || own.part < known.epoch)
+    return;
+  bool isSame = own.part == known.epoch && own.lanes == known.from;
+  known = {own.part, own.lanes, lanes | (isSame ? known.to : 0)};
+}
+
 void mlir::attn::sim::warpSynchronised(Exec &x) {
   if (x.sanitizing())
     synchroniseLanes(*x.warp);

@@ -13,6 +13,8 @@ Knowledge release(Exec &x);
 Knowledge releaseControl(Exec &x);
 /// The executing warp learns what was published.
 void acquire(Exec &x, const Knowledge &from);
+/// `lanes` of the warp learn what others of them have published.
+void acquireOwn(Exec &x, const Knowledge &from, uint32_t lanes);
 /// All lanes of the executing warp have synchronised with each other.
 void warpSynchronised(Exec &x);
 /// The same two for any warp, whoever runs.

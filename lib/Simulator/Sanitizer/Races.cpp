@@ -216,6 +216,13 @@ void mlir::attn::sim::reportRace(Exec &x, const Stamp &earlier, bool wasWrite,
     return;
   if (pipelined(x, earlier, stamp))
     return;
+  // One lane has signalled an mbarrier behind it, which the other has waited
+  // for.
+  if (ref.space == Space::Shared && earlier.actor == x.warp->order.actor &&
+      earlier.sameCta(stamp) &&
+      !((earlier.flags | stamp.flags) & Stamp::Async) &&
+      x.warp->order.exchanged.covers(earlier.epoch, earlier.lane, stamp.lane))
+    return;
   // Even if it is harmless: whether it is depends on what was stored first.
   if (x.machine.parallel && earlier.cluster != stamp.cluster) {
     x.machine.repeat = x.machine.stop = true;

@@ -52,6 +52,37 @@ TEST(Sanitizer, BarrierOrdersShared) {
   EXPECT_FALSE(race->hint.empty());
 }
 
+TEST(Sanitizer, LanesExchangeThroughMbarriers) {
+  // The first lane writes and signals, all lanes read; where `waits` is not
+  // empty they wait for its signal.
+  auto kernel = [](llvm::StringRef store, llvm::StringRef waits) {
+    return ("mov.b32 %r2, smem;\nsetp.eq.s32 %p1, %r0, 0;\n"
+            "@%p1 mbarrier.init.shared.b64 [%r2], 1;\nbar.sync 0;\n"
+            "@%p1 st.shared.b32 [%r2+16], %r0;\n"
+            "@%p1 mbarrier.arrive.shared.b64 %d9, [%r2];\n" +
+            store + waits +
+            "ld.shared.b32 %r6, [%r2+16];\nmul.wide.u32 %d2, %r0, 4;\n"
+            "add.s64 %d3, %d1, %d2;\nst.global.b32 [%d3], %r6;\n")
+        .str();
+  };
+  auto run = [](const std::string &body) {
+    return runBody(body, std::vector<uint8_t>(1024), 1024, 32, 1024);
+  };
+  const char *wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r2], "
+                     "0;\n@!%p5 bra W;\n";
+  const char *late = "@%p1 st.shared.b32 [%r2+16], %r2;\n";
+  expectClean(run(kernel("", wait)));
+  // Nobody waits, one lane waits, and a write behind the signal.
+  auto hasRace = [](const Outcome &r) {
+    EXPECT_NE(r.text().find("another lane of the same warp"), std::string::npos)
+        << r.text();
+  };
+  hasRace(run(kernel("", "")));
+  hasRace(run(kernel("", "@!%p1 bra N;\nW: mbarrier.try_wait.parity.shared::"
+                         "cta.b64 %p5, [%r2], 0;\n@!%p5 bra W;\nN:\n")));
+  hasRace(run(kernel(late, wait)));
+}
+
 TEST(Sanitizer, NamedBarriersCountWarps) {
   expectClean(run64(exchange("barrier.sync 3, 64;")));
   expectClean(run64(exchange("bar.arrive 2, 128;\nbar.sync 2, 128;")));
