@@ -64,6 +64,13 @@ void Machine::reportRace(const Access &first, const Access &second,
       whoIs(second.warp), where, describe(first), whoIs(first.warp));
   if (program->cluster > 1)
     text += llvm::formatv(", in the memory of CTA {0}", second.cta);
+  // What one thread of the warp knows, others do not.
+  const WarpKnowledge &knows = warps[second.warp].knows;
+  EventSet Knowledge::*how =
+      second.isAsync ? &Knowledge::async : &Knowledge::generic;
+  if ((knows.elected.*how).test(first.event) ||
+      (knows.shares.*how).test(first.event))
+    text += ": the threads of the warp have not waited for each other since";
   if (fault == BarrierFault::Proxy)
     text += ": there is no attn.fence.proxy_async between them";
   else if (fault == BarrierFault::TensorFence)
@@ -75,8 +82,9 @@ void Machine::reportRace(const Access &first, const Access &second,
 /// Holds a new access against those that matter, and drops those that it
 /// stands for: who is ordered behind it is ordered behind them.
 void Machine::checkAccess(Warp &warp, const Access &made) {
-  const Knowledge &knows = warp.knows;
-  const EventSet &own = made.isAsync ? knows.async : knows.generic;
+  EventView generic = known(warp, &Knowledge::generic);
+  EventView async = known(warp, &Knowledge::async);
+  EventView own = made.isAsync ? async : generic;
   const Step &step = program->steps[made.step];
   bool isCollective = step.isCollective();
   bool isExact = program->accesses[made.info].isExact;
@@ -94,7 +102,7 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     // followed.
     if (!isKnown && profile == OrderProfile::Hw && made.isAsync &&
         made.isWrite && !earlier.isWrite && !earlier.isAsync &&
-        !made.isTensor && knows.generic.test(earlier.event)) {
+        !made.isTensor && generic.test(earlier.event)) {
       isKnown = true;
       assume(Assumption::NoProxyFenceWar);
     }
@@ -104,24 +112,29 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
                   earlier.warp != made.warp;
     if ((earlier.isWrite || made.isWrite) && !isKnown && !isSame)
       reportRace(earlier, made,
-                 !knows.generic.test(earlier.event) || !made.isAsync
+                 !generic.test(earlier.event) || !made.isAsync
                      ? BarrierFault::Race
                  : made.isTensor ? BarrierFault::TensorFence
                                  : BarrierFault::Proxy);
     // On a path that may be left out only a read, and only for one that all
     // who learn of the new one know too.
-    bool isSafe = warp.rare.empty() ||
-                  (!made.isWrite &&
-                   (made.isTensor ? knows.tensor.test(earlier.event) &&
-                                        knows.handed.test(earlier.event)
-                                  : knows.generic.test(earlier.event) &&
-                                        knows.async.test(earlier.event)));
+    bool isSafe =
+        warp.rare.empty() ||
+        (!made.isWrite &&
+         (made.isTensor
+              ? known(warp, &Knowledge::tensor).test(earlier.event) &&
+                    known(warp, &Knowledge::handed).test(earlier.event)
+              : generic.test(earlier.event) && async.test(earlier.event)));
     // A write stands for all before it only if its footprint is no more than
     // what it writes; else for what the same warp did there before by the same
     // op.
     bool isOwn = earlier.warp == made.warp && earlier.isAsync == made.isAsync;
+    // Who is ordered behind what each thread of the warp reads now is ordered
+    // behind what it did before.
+    bool isBehind =
+        isKnown || (isOwn && !made.isWrite && !made.isAsync && !step.isElected);
     bool isReplaced =
-        isKnown && isSafe && isWithin(earlier, made) &&
+        isBehind && isSafe && isWithin(earlier, made) &&
         (made.isWrite ? isExact || (isOwn && earlier.step == made.step)
                       : isOwn && !earlier.isWrite);
     if (!isReplaced) {
@@ -227,8 +240,8 @@ void Machine::accessAll(Warp &warp, const Step &step) {
     uint32_t event = makeAccess(warp, number, warp.cta);
     if (event == 0)
       return;
-    warp.knows.generic.set(event);
-    warp.knows.cause.set(event);
+    done(warp).generic.set(event);
+    done(warp).cause.set(event);
     if (!step.args.empty() && step.args[0] != kNoSlot &&
         warp.known[step.args[0]])
       writeWord(warp, warp.cta, accesses.back().base, step.args[0]);
@@ -287,16 +300,32 @@ void Machine::issue(Warp &warp, const Step &step) {
   set(warp, step.dst, warp.closed[step.dim]);
 }
 
+/// An access of a group is complete, which its threads have waited for. What is
+/// one operation of the whole warp is complete for each of them.
+void Machine::finishAccess(Warp &warp, uint32_t event, unsigned engine) {
+  auto access = llvm::find_if(
+      accesses, [&](const Access &access) { return access.event == event; });
+  if (access == accesses.end())
+    return;
+  bool isOfOne = program->steps[access->step].isElected;
+  bool isOfWarp = !isOfOne && engine != kCopyEngine;
+  if (!isOfOne && isElected(warp))
+    return fail(warp.pc, "one thread waits for what all of its warp have "
+                         "started");
+  Knowledge &knows = isOfWarp  ? warp.knows.all
+                     : isOfOne ? warp.knows.elected
+                               : warp.knows.shares;
+  knows.generic.set(event);
+  knows.cause.set(event);
+  if (access->isAsync)
+    (access->isTensor ? knows.tensor : knows.async).set(event);
+}
+
 void Machine::await(Warp &warp, const Step &step) {
   auto &groups = warp.groups[step.dim];
   while (int64_t(groups.size()) > step.value) {
-    for (uint32_t event : groups.front()) {
-      warp.knows.generic.set(event);
-      warp.knows.cause.set(event);
-      for (const Access &access : accesses)
-        if (access.event == event && access.isAsync)
-          (access.isTensor ? warp.knows.tensor : warp.knows.async).set(event);
-    }
+    for (uint32_t event : groups.front())
+      finishAccess(warp, event, step.dim);
     groups.erase(groups.begin());
   }
   int64_t complete = warp.closed[step.dim] - groups.size();

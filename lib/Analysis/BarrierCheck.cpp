@@ -222,7 +222,7 @@ void Checker::exploreAll(bool joins) {
     start.setLimit(options.limit);
     start.setSteps(report.steps);
     start.setBlock(block);
-    report.warps = program.countRealWarps();
+    report.warps = program.cluster * program.warps;
     explore(std::move(start), joins);
     if (hasEnded())
       break;

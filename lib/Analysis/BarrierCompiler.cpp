@@ -34,7 +34,8 @@ static bool isSynchronisation(Operation *op) {
              MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
              NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
              ClusterBarrierOp, gpu::BarrierOp, Tcgen05FenceOp, TeamBarrierOp,
-             CommitOpInterface, TmemReserveOp, TmemDeallocOp>(op);
+             NVVM::SyncWarpOp, CommitOpInterface, TmemReserveOp, TmemDeallocOp>(
+      op);
 }
 
 static bool isControlFlow(Operation *op) {

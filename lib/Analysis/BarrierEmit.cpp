@@ -4,6 +4,7 @@
 #include "attn/Analysis/HandleFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -27,6 +28,7 @@ Step &Compiler::emit(Code code, Operation *op) {
   Step &step = program.steps.emplace_back();
   step.code = code;
   step.op = op;
+  step.isElected = isElected(op);
   return step;
 }
 
@@ -245,7 +247,9 @@ bool Compiler::isElected(Operation *op) const {
 
 int64_t Compiler::countWarps(Operation *op) const {
   auto [parts, index] = getPartition(op);
-  return parts ? parts.getWarps()[index] : program.warps;
+  if (parts)
+    return parts.getWarps()[index];
+  return program.teams > 1 ? 1 : program.warps;
 }
 
 void Compiler::emitBarrierOp(Operation *op) {
@@ -298,7 +302,8 @@ void Compiler::emitSynchronisation(Operation *op) {
       {gpu::BarrierOp::getOperationName(), Code::CtaBarrier},
       {NamedBarrierOp::getOperationName(), Code::NamedBarrier},
       {ClusterBarrierOp::getOperationName(), Code::ClusterBarrier},
-      {TeamBarrierOp::getOperationName(), Code::TeamBarrier},
+      {TeamBarrierOp::getOperationName(), Code::WarpBarrier},
+      {NVVM::SyncWarpOp::getOperationName(), Code::WarpBarrier},
       {TurnStartOp::getOperationName(), Code::TurnStart},
       {TurnTakeOp::getOperationName(), Code::TurnTake},
       {TurnPassOp::getOperationName(), Code::TurnPass},
@@ -341,10 +346,9 @@ void Compiler::addAccesses(Operation *op, Step &step) {
   for (Footprint &footprint : *footprints) {
     AccessInfo info;
     info.footprint = std::move(footprint);
-    info.isExact =
-        !step.isCollective() ||
-        (info.footprint.by == RowParts::Warps && program.teams == 1) ||
-        info.footprint.by == RowParts::Lanes;
+    info.isExact = !step.isCollective() ||
+                   info.footprint.by == RowParts::Warps ||
+                   info.footprint.by == RowParts::Lanes;
     if (info.footprint.slotIndex)
       info.index = slotOf(info.footprint.slotIndex);
     program.accesses.push_back(std::move(info));

@@ -10,8 +10,6 @@ using namespace mlir::attn::barriers;
 Machine::Machine(const Program &program, OrderProfile profile)
     : program(&program), profile(profile) {
   perCta = program.numBarriers + kWarpBarriers;
-  if (program.teams > 1)
-    perCta += program.teams;
   barriers.resize(perCta * program.cluster + 1);
   exits.resize(program.cluster);
   tensors.resize(program.cluster);
@@ -63,7 +61,7 @@ void Machine::sweep() {
   for (Warp &warp : warps) {
     warp.knows.remove(dead);
     warp.products.remove(dead);
-    for (Knowledge &knows : warp.rare)
+    for (WarpKnowledge &knows : warp.rare)
       knows.remove(dead);
     auto isDead = [&](uint32_t event) { return dead.test(event); };
     for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
@@ -86,6 +84,18 @@ void Machine::sweep() {
   llvm::sort(freeEvents, std::greater<uint32_t>());
   deadEvents.clear();
   dead.clear();
+}
+
+void Machine::orderOwn(Warp &warp, EventSet Knowledge::*from,
+                       EventSet Knowledge::*to) {
+  WarpKnowledge &knows = warp.knows;
+  if (isElected(warp)) {
+    (knows.elected.*to).join(knows.all.*from);
+    (knows.elected.*to).join(knows.elected.*from);
+    return;
+  }
+  for (Knowledge *part : {&knows.all, &knows.elected, &knows.shares})
+    (part->*to).join(part->*from);
 }
 
 Machine::Place Machine::here(const Warp &warp, int64_t barrier) const {
@@ -138,11 +148,7 @@ void Machine::fail(uint32_t step, std::string why) {
 }
 
 std::string Machine::nameOf(const Warp &warp) const {
-  // A team stands as halves of its warp.
-  std::string text =
-      program->teams > 1
-          ? llvm::formatv("threads of warp {0}", warp.partition).str()
-          : llvm::formatv("warp {0}", warp.local).str();
+  std::string text = llvm::formatv("warp {0}", warp.local);
   if (program->cluster > 1)
     text += llvm::formatv(" of CTA {0}", warp.cta).str();
   return text;
@@ -239,9 +245,11 @@ bool Machine::execute(Warp &warp, const Step &step) {
   case Code::CtaBarrier:
   case Code::NamedBarrier:
   case Code::ClusterBarrier:
-  case Code::TeamBarrier:
     if (!meetAt(warp, step))
       return false;
+    break;
+  case Code::WarpBarrier:
+    warp.knows.synchronise();
     break;
   case Code::TurnStart:
   case Code::TurnTake:
@@ -250,7 +258,7 @@ bool Machine::execute(Warp &warp, const Step &step) {
       return false;
     break;
   case Code::FenceProxy:
-    warp.knows.async.join(warp.knows.generic);
+    orderOwn(warp, &Knowledge::generic, &Knowledge::async);
     break;
   case Code::FenceTensor:
     fenceTensor(warp, step.flag);
@@ -423,7 +431,12 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     break;
   case Code::Elect:
     a = step.value ? warp.local : warp.inPartition;
-    next = (step.flag ? a % 4 : a) == 0 ? next : step.target;
+    if ((step.flag ? a % 4 : a) != 0) {
+      next = step.target;
+      break;
+    }
+    // All threads of the warp come to elect.sync, which orders no memory.
+    warp.knows.converge();
     break;
   case Code::Leader:
     next = warp.cta == 0 ? next : step.target;
@@ -445,7 +458,7 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     break;
   case Code::Exit:
     warp.state = Warp::Done;
-    exits[warp.cta].join(warp.knows);
+    warp.knows.handOn(exits[warp.cta]);
     // What is left of tensor memory is seen where its columns are given back.
     for (unsigned engine = 0; engine < kFirstTensorEngine; ++engine) {
       SmallVector<uint32_t> left(warp.open[engine].begin(),
@@ -488,10 +501,13 @@ void Machine::endRare(Warp &warp) {
   EventSet made;
   for (uint32_t event : warp.rareEvents.back())
     made.set(event);
-  Knowledge own = warp.knows;
-  own.intersect(made);
-  warp.knows = warp.rare.back();
-  warp.knows.join(own);
+  for (Knowledge WarpKnowledge::*part :
+       {&WarpKnowledge::all, &WarpKnowledge::elected, &WarpKnowledge::shares}) {
+    Knowledge own = std::move(warp.knows.*part);
+    own.intersect(made);
+    warp.knows.*part = std::move(warp.rare.back().*part);
+    (warp.knows.*part).join(own);
+  }
   warp.rare.pop_back();
   SmallVector<uint32_t, 4> events = warp.rareEvents.back();
   warp.rareEvents.pop_back();

@@ -84,7 +84,7 @@ struct Warp {
   std::vector<bool> known;
   /// Values that differ between the numbers that the last tile may have.
   std::map<Slot, std::vector<int64_t>> varied;
-  Knowledge knows;
+  WarpKnowledge knows;
   /// What its products come after, those before them included, and what
   /// everybody who knows them to be complete may rely on.
   Knowledge products;
@@ -98,7 +98,7 @@ struct Warp {
   int64_t closed[kGroupEngines] = {0, 0, 0, 0, 0};
   uint32_t tiles = 0;
   /// On a path that may be left out: what was known at its start.
-  std::vector<Knowledge> rare;
+  std::vector<WarpKnowledge> rare;
   std::vector<SmallVector<uint32_t, 4>> rareEvents;
   std::vector<std::vector<SmallVector<uint32_t, 2>>> rareGroups;
 };
@@ -193,7 +193,7 @@ private:
   void init(Warp &warp, const Step &step);
   void inval(Warp &warp, const Step &step);
   bool isUsable(Warp &warp, uint32_t barrier);
-  bool knowsCompletion(const EventSet &cause, const Barrier &barrier,
+  bool knowsCompletion(EventView cause, const Barrier &barrier,
                        unsigned level) const;
   /// Who lets a signal arrive.
   enum class Sender { Warp, Copy, Products };
@@ -220,6 +220,7 @@ private:
   void fill(Warp &warp, const Step &step);
   void issue(Warp &warp, const Step &step);
   void closeGroup(Warp &warp, unsigned engine);
+  void finishAccess(Warp &warp, uint32_t event, unsigned engine);
   void await(Warp &warp, const Step &step);
   void readWord(Warp &warp, const Step &step);
   void writeWord(const Warp &warp, uint8_t cta, int64_t base, Slot value);
@@ -234,6 +235,30 @@ private:
   void startProduct(Warp &warp, const Step &step);
   void signalProducts(Warp &warp, const Step &step);
   bool knowsTensor(const Warp &warp, const Access &earlier, const Access &made);
+
+  /// Whether one of its threads may be elected: the first warp of a partition,
+  /// of the CTA or of a warpgroup.
+  static bool mayBeElected(const Warp &warp) {
+    return warp.inPartition % 4 == 0 || warp.local % 4 == 0;
+  }
+  // Who of a warp's threads knows what, at the step that it is at.
+  bool isElected(const Warp &warp) const {
+    return program->steps[warp.pc].isElected;
+  }
+  /// What each thread that takes the step may rely on.
+  EventView known(const Warp &warp, EventSet Knowledge::*how) const {
+    return EventView(warp.knows.all.*how,
+                     isElected(warp) ? &(warp.knows.elected.*how) : nullptr);
+  }
+  /// What these threads learn: from others, and by what they do themselves.
+  Knowledge &learned(Warp &warp) {
+    return isElected(warp) ? warp.knows.elected : warp.knows.all;
+  }
+  Knowledge &done(Warp &warp) {
+    return isElected(warp) ? warp.knows.elected : warp.knows.shares;
+  }
+  /// Adds what they know of one kind to what is known of another one.
+  void orderOwn(Warp &warp, EventSet Knowledge::*from, EventSet Knowledge::*to);
 
   // Events.
   uint32_t newEvent();
@@ -267,8 +292,8 @@ private:
   OrderProfile profile;
   std::array<int64_t, 3> firstBlock = {0, 0, 0};
   std::vector<Warp> warps;
-  /// Of each CTA its mbarriers, then its 16 barriers of warps and one of each
-  /// team; at the end the cluster's.
+  /// Of each CTA its mbarriers, then its 16 barriers of warps; at the end the
+  /// cluster's.
   std::vector<Barrier> barriers;
   uint32_t perCta = 0;
   std::vector<Access> accesses;

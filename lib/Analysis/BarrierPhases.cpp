@@ -17,8 +17,6 @@ std::string Machine::nameOf(uint32_t number) const {
     uint32_t id = local - program->numBarriers;
     if (id == 0)
       return "the CTA's barrier" + where;
-    if (id >= kWarpBarriers)
-      return llvm::formatv("the barrier of team {0}", id - kWarpBarriers).str();
     return llvm::formatv("named barrier {0}{1}", id, where).str();
   }
   for (const BarrierArray &array : program->arrays)
@@ -50,8 +48,8 @@ void Machine::init(Warp &warp, const Step &step) {
     barrier.initStep = warp.pc;
     barrier.count = barrier.pending = step.value;
     barrier.initEvent = newEvent();
-    warp.knows.generic.set(barrier.initEvent);
-    warp.knows.cause.set(barrier.initEvent);
+    done(warp).generic.set(barrier.initEvent);
+    done(warp).cause.set(barrier.initEvent);
   }
 }
 
@@ -68,7 +66,7 @@ bool Machine::isUsable(Warp &warp, uint32_t number) {
                     std::move(notes));
     return false;
   }
-  if (!warp.knows.generic.test(barrier.initEvent)) {
+  if (!known(warp, &Knowledge::generic).test(barrier.initEvent)) {
     reportCondition(
         BarrierFault::Lifetime, here(warp, number),
         nameOf(warp) + " uses " + nameOf(number) +
@@ -87,12 +85,13 @@ void Machine::inval(Warp &warp, const Step &step) {
     if (!isUsable(warp, number))
       return;
     Barrier &barrier = barriers[number];
+    EventView cause = known(warp, &Knowledge::cause);
     SmallVector<uint32_t> open(barrier.signals[0].begin(),
                                barrier.signals[0].end());
-    if (!knowsCompletion(warp.knows.cause, barrier, 0))
+    if (!knowsCompletion(cause, barrier, 0))
       open.append(barrier.signals[1].begin(), barrier.signals[1].end());
     for (uint32_t event : open)
-      if (!warp.knows.cause.test(event))
+      if (!cause.test(event))
         return reportCondition(
             BarrierFault::Lifetime, here(warp, number),
             llvm::formatv("{0} invalidates {1} while a signal of {2} may be on "
@@ -103,7 +102,7 @@ void Machine::inval(Warp &warp, const Step &step) {
                     "the signal; a barrier that its warp comes to behind it "
                     "has to stand before the invalidation")});
     for (const Wait &wait : barrier.waits)
-      if (!warp.knows.cause.test(wait.event))
+      if (!cause.test(wait.event))
         return reportCondition(
             BarrierFault::Lifetime, here(warp, number),
             llvm::formatv("{0} invalidates {1} while {2} may still wait at it",
@@ -129,7 +128,7 @@ void Machine::inval(Warp &warp, const Step &step) {
 /// Whether the last phase that completed (level 0), or the one before it, is
 /// known to be complete: by a wait or something behind one, or because all of
 /// its signals are known.
-bool Machine::knowsCompletion(const EventSet &cause, const Barrier &barrier,
+bool Machine::knowsCompletion(EventView cause, const Barrier &barrier,
                               unsigned level) const {
   if (cause.test(barrier.complete[0]) ||
       (level == 1 && cause.test(barrier.complete[1])))
@@ -149,7 +148,8 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
                          int64_t announced, int64_t bytes, Sender sender) {
   bool isCopy = sender == Sender::Copy;
   Barrier &barrier = barriers[number];
-  if (barrier.phase > 0 && !knowsCompletion(warp.knows.cause, barrier, 0)) {
+  if (barrier.phase > 0 &&
+      !knowsCompletion(known(warp, &Knowledge::cause), barrier, 0)) {
     reportCondition(
         BarrierFault::Attribution, here(warp, number),
         llvm::formatv("{0} of {1} for phase {2} of {3} is not ordered after "
@@ -174,13 +174,17 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
   if (sender != Sender::Warp) {
     // The copy publishes its own bytes; what its thread did before cannot
     // happen later, but may not be seen.
-    barrier.gathering.cause.join(warp.knows.cause);
+    barrier.gathering.cause.join(warp.knows.all.cause);
+    barrier.gathering.cause.join(warp.knows.elected.cause);
     barrier.gathering.cause.set(event);
     if (!isCopy)
       barrier.gathering.receive(warp.products);
   } else {
-    warp.knows.cause.set(event);
-    barrier.gathering.receive(warp.knows);
+    done(warp).cause.set(event);
+    barrier.gathering.receive(warp.knows.all);
+    barrier.gathering.receive(warp.knows.elected);
+    if (!isElected(warp))
+      barrier.gathering.receive(warp.knows.shares);
     if (isOtherCta)
       assume(Assumption::ClusterScope);
   }
@@ -261,7 +265,8 @@ void Machine::complete(uint32_t number) {
 /// The phase that a warp waits for is complete.
 void Machine::wake(Warp &warp, Barrier &barrier) {
   if (program->steps[warp.pc].code == Code::Wait) {
-    if (barrier.phase >= 2 && !knowsCompletion(warp.knows.cause, barrier, 1))
+    if (barrier.phase >= 2 &&
+        !knowsCompletion(known(warp, &Knowledge::cause), barrier, 1))
       reportCondition(
           BarrierFault::EarlyWait, here(warp, warp.barrier),
           llvm::formatv("the wait of {0} for phase {1} of {2} is not ordered "
@@ -280,9 +285,12 @@ void Machine::wake(Warp &warp, Barrier &barrier) {
       forget(earlier->event);
       *earlier = wait;
     }
-    warp.knows.cause.set(wait.event);
+    // Others of its threads may still wait.
+    done(warp).cause.set(wait.event);
+  } else {
+    warp.knows.synchronise();
   }
-  warp.knows.join(barrier.published);
+  learned(warp).join(barrier.published);
   warp.state = Warp::Ready;
   ++warp.pc;
 }
@@ -332,6 +340,9 @@ void Machine::expectOrArrive(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
     return;
+  // One thread arrives when all of its warp have come.
+  if (step.code == Code::Arrive && !step.isElected)
+    warp.knows.synchronise();
   bool toLeader = step.code == Code::Arrive && step.flag;
   bool toAll = step.ctas > 1;
   int64_t first = toLeader || toAll ? 0 : warp.cta;
@@ -365,7 +376,7 @@ bool Machine::meet(Warp &warp, uint32_t number, int64_t warpCount, bool waits) {
         {noteAt({barrier.lastStep, barrier.lastWarp}, "one of the others")});
     return false;
   }
-  if (barrier.phase > 0 && !knowsCompletion(warp.knows.cause, barrier, 0)) {
+  if (barrier.phase > 0 && !knowsCompletion(warp.knows.all.cause, barrier, 0)) {
     reportCondition(
         BarrierFault::Generation, here(warp),
         llvm::formatv("the arrival of {0} at {1} is not ordered after its "
@@ -381,15 +392,16 @@ bool Machine::meet(Warp &warp, uint32_t number, int64_t warpCount, bool waits) {
   barrier.signals[0].push_back(event);
   barrier.lastStep = warp.pc;
   barrier.lastWarp = &warp - warps.data();
-  warp.knows.cause.set(event);
-  barrier.gathering.receive(warp.knows);
+  warp.knows.all.cause.set(event);
+  warp.knows.handOn(barrier.gathering);
   int64_t generation = barrier.phase;
   if (--barrier.pending == 0)
     complete(number);
   if (!waits)
     return true;
   if (barrier.phase > generation) {
-    warp.knows.join(barrier.published);
+    warp.knows.synchronise();
+    warp.knows.all.join(barrier.published);
     return true;
   }
   warp.state = Warp::AtBarrier;
@@ -404,8 +416,6 @@ bool Machine::meetAt(Warp &warp, const Step &step) {
     return meet(warp, barriers.size() - 1, warps.size(), true);
   if (step.code == Code::CtaBarrier)
     return meet(warp, first, program->warps, true);
-  if (step.code == Code::TeamBarrier)
-    return meet(warp, first + kWarpBarriers + warp.partition, 2, true);
   int64_t id = step.first;
   if (step.index != kNoSlot &&
       !get(warp, step.index, id, "the number of the barrier"))

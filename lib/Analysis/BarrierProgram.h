@@ -42,7 +42,7 @@ enum class Code : uint8_t {
   CtaBarrier,
   NamedBarrier,
   ClusterBarrier,
-  TeamBarrier,
+  WarpBarrier, ///< of the threads of a warp
   TurnStart,
   TurnTake,
   TurnPass,
@@ -89,6 +89,8 @@ struct Step {
   /// Of signals: at the cluster's first CTA. Of elections and barriers: each
   /// warpgroup by itself. Of issues: the group is closed.
   bool flag = false;
+  /// One thread of the warp takes it, the elected one.
+  bool isElected = false;
   /// Signals that one warp sends with it.
   int64_t times = 1;
   LaunchNumber launch = LaunchNumber::Block;
@@ -174,13 +176,9 @@ struct Program {
   /// partitions one entry.
   int64_t warps = 0;
   SmallVector<int64_t> firstWarps;
-  /// Teams of one warp each stand here as partitions of two (BarrierTeams.cpp).
+  /// Teams of one warp each stand here as partitions (BarrierTeams.cpp).
   int64_t teams = 1, teamBytes = 0;
   int64_t cluster = 1;
-  /// Those of a cluster, as the GPU has them.
-  int64_t countRealWarps() const {
-    return cluster * (teams > 1 ? teams : warps);
-  }
   std::array<int64_t, 3> grid = {0, 0, 0};
   /// The grid follows from extents that only the launch gives.
   bool isGridOpen = false;
@@ -215,6 +213,8 @@ struct Program {
 
 /// Engines whose groups a warp waits for come first.
 inline constexpr unsigned kGroupEngines = 5;
+/// The one whose groups are each thread's own.
+inline constexpr unsigned kCopyEngine = 0;
 /// Those of tensor memory, of which a wait leaves nothing, come last.
 inline constexpr unsigned kFirstTensorEngine = 3;
 /// The number of an engine whose order is known, else -1.

@@ -19,7 +19,7 @@ static bool onlyOrders(Code code) {
   case Code::CtaBarrier:
   case Code::NamedBarrier:
   case Code::ClusterBarrier:
-  case Code::TeamBarrier:
+  case Code::WarpBarrier:
   case Code::FenceProxy:
   case Code::FenceTensor:
   case Code::Await:

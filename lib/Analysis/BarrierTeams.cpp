@@ -1,10 +1,7 @@
 //===- BarrierTeams.cpp - Teams of one warp each --------------------------===//
 //
-// A team is one warp, whose threads share out what an op does. So threads of
-// the same warp wait for each other, which the check does not follow elsewhere:
-// a team stands here as a partition of two warps, its halves. Any two threads
-// of a warp may be taken to be in different halves, since nothing is said of
-// which thread does what; what is right for the halves is right for them.
+// A team is one warp, whose threads share out what an op does. It stands here
+// as a partition of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,21 +11,17 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-/// Of a team's warp.
-static constexpr int64_t kHalves = 2;
-
 void Compiler::readTeams() {
   program.teams = getTeams(program.kernel);
   if (program.teams == 1)
     return;
   program.teamBytes = getTeamBytes(program.kernel);
-  program.warps = kHalves * program.teams;
   program.firstWarps.clear();
   for (int64_t team = 0; team < program.teams; ++team)
-    program.firstWarps.push_back(kHalves * team);
+    program.firstWarps.push_back(team);
 }
 
-/// What counts warps or elects a thread would take halves for warps.
+/// What counts warps or elects a thread takes the CTA for one team.
 bool Compiler::isKnownOfTeams(Operation *op) const {
   if (isa<gpu::BarrierOp, TeamBarrierOp, TeamTakeOp>(op))
     return true;

@@ -15,9 +15,9 @@ using namespace mlir::attn::barriers;
 
 void Machine::fenceTensor(Warp &warp, bool isBehindWait) {
   if (isBehindWait)
-    warp.knows.tensor.join(warp.knows.handed);
+    orderOwn(warp, &Knowledge::handed, &Knowledge::tensor);
   else
-    warp.knows.handed.join(warp.knows.tensor);
+    orderOwn(warp, &Knowledge::tensor, &Knowledge::handed);
 }
 
 //===----------------------------------------------------------------------===//
@@ -37,15 +37,15 @@ void Machine::takeTensor(Warp &warp, const Step &step) {
     uint32_t event = makeAccess(warp, number, warp.cta);
     if (event == 0)
       return;
-    warp.knows.generic.set(event);
-    warp.knows.cause.set(event);
+    done(warp).generic.set(event);
+    done(warp).cause.set(event);
   }
   tensor.isTaken = true;
   tensor.columns = step.value;
   tensor.takeStep = warp.pc;
   tensor.event = newEvent();
-  warp.knows.generic.set(tensor.event);
-  warp.knows.cause.set(tensor.event);
+  done(warp).generic.set(tensor.event);
+  done(warp).cause.set(tensor.event);
 }
 
 bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
@@ -63,7 +63,7 @@ bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
                     std::move(notes));
     return false;
   }
-  if (!warp.knows.generic.test(tensor.event)) {
+  if (!known(warp, &Knowledge::generic).test(tensor.event)) {
     reportCondition(BarrierFault::Lifetime, here(warp),
                     llvm::formatv("{0} touches '{1}' without being ordered "
                                   "behind what takes its columns",
@@ -97,7 +97,7 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
       ++i;
       continue;
     }
-    if (!warp.knows.tensor.test(access.event))
+    if (!warp.knows.all.tensor.test(access.event))
       report(BarrierFault::Lifetime, here(warp),
              llvm::formatv(
                  "{0} gives columns back while {1} by {2} of '{3}' may be in "
@@ -123,7 +123,7 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
 
 bool Machine::knowsTensor(const Warp &warp, const Access &earlier,
                           const Access &made) {
-  if (warp.knows.tensor.test(earlier.event))
+  if (known(warp, &Knowledge::tensor).test(earlier.event))
     return true;
   if (program->steps[made.step].code != Code::Product ||
       !warp.products.tensor.test(earlier.event))
@@ -140,11 +140,14 @@ bool Machine::knowsTensor(const Warp &warp, const Access &earlier,
 
 void Machine::startProduct(Warp &warp, const Step &step) {
   Knowledge &products = warp.products;
-  products.generic.join(warp.knows.async);
-  products.async.join(warp.knows.async);
-  products.cause.join(warp.knows.cause);
-  products.tensor.join(warp.knows.tensor);
-  products.handed.join(warp.knows.tensor);
+  assert(isElected(warp) && "one thread starts products");
+  for (const Knowledge *knows : {&warp.knows.all, &warp.knows.elected}) {
+    products.generic.join(knows->async);
+    products.async.join(knows->async);
+    products.cause.join(knows->cause);
+    products.tensor.join(knows->tensor);
+    products.handed.join(knows->tensor);
+  }
   SmallVector<uint32_t, 4> events;
   for (uint32_t number = step.first; number < step.last; ++number) {
     uint32_t event = makeAccess(warp, number, warp.cta);

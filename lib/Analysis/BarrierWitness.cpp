@@ -76,9 +76,7 @@ SyncWitness attn::recordWitness(gpu::GPUFuncOp kernel,
   };
   take(*report.witness);
   Program program;
-  // Halves of warps are not what the simulator runs.
-  if (compileProgram(kernel, program, /*isOfOneCluster=*/true) ||
-      program.teams > 1)
+  if (compileProgram(kernel, program, /*isOfOneCluster=*/true))
     return result;
   if (!program.hasTiles) {
     program = Program();

@@ -44,12 +44,6 @@ public:
     for (size_t i = 0; i < std::min(words.size(), other.words.size()); ++i)
       words[i] &= ~other.words[i];
   }
-  bool contains(llvm::ArrayRef<uint32_t> events) const {
-    for (uint32_t event : events)
-      if (!test(event))
-        return false;
-    return true;
-  }
   /// True if all of it is in the other one.
   bool isWithin(const EventSet &other) const {
     for (size_t i = 0; i < words.size(); ++i)
@@ -65,6 +59,26 @@ public:
 
 private:
   llvm::SmallVector<uint64_t, 6> words;
+};
+
+/// One or two sets that are read as one.
+class EventView {
+public:
+  EventView(const EventSet &set, const EventSet *more = nullptr)
+      : set(set), more(more) {}
+  bool test(uint32_t event) const {
+    return set.test(event) || (more && more->test(event));
+  }
+  bool contains(llvm::ArrayRef<uint32_t> events) const {
+    for (uint32_t event : events)
+      if (!test(event))
+        return false;
+    return true;
+  }
+
+private:
+  const EventSet &set;
+  const EventSet *more;
 };
 
 /// What somebody may rely on.
@@ -101,6 +115,41 @@ struct Knowledge {
       set->remove(events);
   }
   void clear() { *this = Knowledge(); }
+};
+
+/// What the threads of a warp may rely on. Threads do not see what others of
+/// their warp have done or learned until they wait for each other.
+struct WarpKnowledge {
+  /// Each of them.
+  Knowledge all;
+  /// The elected one besides.
+  Knowledge elected;
+  /// Of what all have done by parts, each thread of its own part.
+  Knowledge shares;
+
+  /// What all threads together can hand on.
+  void handOn(Knowledge &to) const {
+    for (const Knowledge *part : {&all, &elected, &shares})
+      to.receive(*part);
+  }
+  /// All threads have waited for each other, with memory order.
+  void synchronise() {
+    for (Knowledge *part : {&elected, &shares}) {
+      all.receive(*part);
+      EventSet tensor = std::move(part->tensor);
+      part->clear();
+      part->tensor = std::move(tensor);
+    }
+  }
+  /// All threads have waited for each other, without.
+  void converge() {
+    all.cause.join(elected.cause);
+    all.cause.join(shares.cause);
+  }
+  void remove(const EventSet &events) {
+    for (Knowledge *part : {&all, &elected, &shares})
+      part->remove(events);
+  }
 };
 
 } // namespace mlir::attn::barriers

@@ -18,7 +18,7 @@ void StateKey::dropAccesses() {
     uint32_t event = m.accesses[i].event;
     bool isTensor = m.accesses[i].isTensor;
     bool isKnown = llvm::all_of(m.warps, [&](const Warp &warp) {
-      const Knowledge &knows = warp.knows;
+      const Knowledge &knows = warp.knows.all;
       return warp.state == Warp::Done ||
              (isTensor ? knows.tensor.test(event) && knows.handed.test(event)
                        : knows.generic.test(event) && knows.async.test(event));
@@ -236,13 +236,14 @@ AccessKey StateKey::describe(const Access &access) const {
   if (isShared)
     instance = std::max<int64_t>(
         int64_t(access.instance) - instanceBase(access.step, access.warp), -1);
-  // Which op read does not matter, only what.
+  // Which op read does not matter, only what. What one thread has started it
+  // waits for by itself.
   return {access.cta,
           turnBase(access),
           bytesOf(access),
           access.warp,
           access.isWrite,
-          access.isAsync,
+          access.isAsync + 2 * m.program->steps[access.step].isElected,
           isShared ? access.step : -1,
           instance,
           groupOf.lookup(access.event)};
@@ -408,7 +409,10 @@ void StateKey::collectSets() {
       sets.append({&knows.tensor, &knows.handed});
   };
   for (Warp &warp : m.warps) {
-    collect(warp.knows);
+    collect(warp.knows.all);
+    collect(warp.knows.shares);
+    if (Machine::mayBeElected(warp))
+      collect(warp.knows.elected);
     if (m.program->tensorColumns != 0)
       collect(warp.products);
   }

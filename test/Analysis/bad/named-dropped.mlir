@@ -2,7 +2,7 @@
 
 // No barrier between the write and the reads.
 
-// CHECK: error: race: read by warp 1 of 'x' is not ordered after write by warp 0
+// CHECK: error: race: read by warp 0 of 'x' is not ordered after write by warp 0
 // CHECK: note: the write
 
 gpu.module @kernels {

@@ -23,6 +23,7 @@
 #include "attn/Analysis/TensorFences.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/BitVector.h"
@@ -254,6 +255,21 @@ static void eraseWithRest(Operation *op) {
   }
 }
 
+/// Puts a barrier of each warp in front of one of a partition if the kernel is
+/// proved with that in its place.
+static bool narrow(Operation *op, const BarrierCheckOptions &options) {
+  if (!isa<NamedBarrierOp>(op))
+    return false;
+  OpBuilder builder(op);
+  Value lanes = arith::ConstantIntOp::create(builder, op->getLoc(), -1, 32);
+  auto barrier = NVVM::SyncWarpOp::create(builder, op->getLoc(), lanes);
+  if (checkWithout(op, options).verdict == BarrierVerdict::Proved)
+    return true;
+  barrier.erase();
+  lanes.getDefiningOp()->erase();
+  return false;
+}
+
 void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
                                         SmallVectorImpl<Fence> &fences) {
   SmallVector<Operation *> candidates;
@@ -273,13 +289,19 @@ void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
   if (all == BarrierVerdict::Bounded || all == BarrierVerdict::Unsupported)
     return;
   for (Operation *op : candidates) {
-    if (all != BarrierVerdict::Proved &&
-        checkWithout(op, options).verdict != BarrierVerdict::Proved)
+    bool isSuperfluous =
+        all == BarrierVerdict::Proved ||
+        checkWithout(op, options).verdict == BarrierVerdict::Proved;
+    if (!isSuperfluous && !narrow(op, options))
       continue;
     remark::passed(op->getLoc(), remark::RemarkOpts::name("superfluous")
                                      .category("attn.insert-fences")
                                      .function(kernel.getName()))
-        << remark::add("the kernel is proved without {0}, which is left out",
+        << remark::add(isSuperfluous
+                           ? "the kernel is proved without {0}, which is left "
+                             "out"
+                           : "the kernel is proved with a barrier of each warp "
+                             "in place of {0}",
                        op->getName().getStringRef().str());
     ++numSuperfluous;
     llvm::erase_if(fences,

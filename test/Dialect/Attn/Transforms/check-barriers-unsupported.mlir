@@ -585,3 +585,19 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @one_waits(%g: !attn.global<?x16xf16>) kernel attributes {attn.warps = array<i64: 1, 1>, known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<16x16xf16, #attn.rows, shared>
+    attn.cp_async %g[%c0], %x : !attn.global<?x16xf16>, !attn.buffer<16x16xf16, #attn.rows, shared>
+    attn.cp_async.commit
+    attn.elect {
+      // expected-warning @below {{cannot be checked: one thread waits for what all of its warp have started}}
+      attn.cp_async.wait {pending = 0}
+    }
+    gpu.return
+  }
+}

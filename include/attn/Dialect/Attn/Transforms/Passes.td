@@ -478,8 +478,8 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
 
     A partition by itself does not show what the others' signals order. With `leave-out-proved`
     a barrier in a partition or an `attn.tma.wait` without which the kernel is proved too
-    (attn-check-barriers) is taken out, which a remark says. The proof is of warps: lanes of a
-    warp that exchange through shared memory may have needed that barrier.
+    (attn-check-barriers) is taken out, which a remark says. Where only threads of one warp need
+    the barrier, `nvvm.bar.warp.sync` takes its place.
 
     This ends the barrier rung: a gpu.module that says to be at the tile rung
     (`attn.rung`) says to be at this one then.
@@ -498,7 +498,8 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     Statistic<"numTensorFences", "tensor-fences", "Number of fences of tensor memory inserted">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect",
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::NVVM::NVVMDialect"];
 }
 
 def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
