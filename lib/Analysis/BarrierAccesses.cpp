@@ -253,8 +253,12 @@ void Machine::fill(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
     return;
-  int64_t first = step.ctas > 1 ? 0 : warp.cta;
-  for (int64_t cta = first; cta < first + step.ctas; ++cta) {
+  int64_t first = step.ctas > 1 ? 0 : warp.cta, last = first + step.ctas;
+  if (step.flag) {
+    first = 1 - warp.cta;
+    last = first + 1;
+  }
+  for (int64_t cta = first; cta < last; ++cta) {
     uint32_t number = cta * perCta + index;
     if (!isUsable(warp, number))
       return;

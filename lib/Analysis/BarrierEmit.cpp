@@ -388,10 +388,12 @@ void Compiler::emitFill(AsyncOpInterface op) {
       fill ? fill.getFillBarrier() : std::pair<Value, Value>();
   if (!barriers || !arrays.contains(barriers))
     return fail(op, "it is not known which mbarrier counts its bytes");
-  if (!isElected(op))
+  bool isExchange = fill.isExchange();
+  if (!isElected(op) && !isExchange)
     return fail(op, "it does not stand in attn.elect, so that each lane of its "
                     "warps would start it");
   Step &step = emit(Code::Fill, op);
+  step.flag = isExchange;
   addAccesses(op, step);
   if (unsupportedOp)
     return;
@@ -405,6 +407,8 @@ void Compiler::emitFill(AsyncOpInterface op) {
   step.value = fill.getFilledBytes();
   if (footprint.by == RowParts::CTAs)
     step.value /= footprint.parts.size();
+  if (isExchange)
+    step.value /= countWarps(op);
   if (auto [element, value] = fill.getFilledElement(); element) {
     useElement(op, element);
     step.args = {slotOf(value)};

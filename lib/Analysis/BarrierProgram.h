@@ -87,7 +87,8 @@ struct Step {
   /// CTAs at whose barriers or buffers it happens.
   int64_t ctas = 1;
   /// Of signals: at the cluster's first CTA. Of elections and barriers: each
-  /// warpgroup by itself. Of issues: the group is closed.
+  /// warpgroup by itself. Of issues: the group is closed. Of fills: by all
+  /// warps of a partition, in the other CTA.
   bool flag = false;
   /// One thread of the warp takes it, the elected one.
   bool isElected = false;
@@ -106,7 +107,9 @@ struct Step {
   }
   /// True if all warps of a partition execute its accesses together.
   bool isCollective() const {
-    return (code == Code::Access || code == Code::Issue) && args.empty();
+    return (code == Code::Access || code == Code::Issue ||
+            (code == Code::Fill && flag)) &&
+           args.empty();
   }
 };
 

@@ -152,13 +152,22 @@ FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
   return total;
 }
 
+/// True for the token of a slot that all warps of a partition fill together.
+static bool isExchanged(Value token) {
+  return llvm::any_of(token.getUsers(), [](Operation *user) {
+    auto fill = dyn_cast<ChannelUserOpInterface>(user);
+    return fill && fill.getChannelUse() == ChannelUse::Fill &&
+           fill.isExchange();
+  });
+}
+
 LogicalResult ChannelAnalysis::countBytes(ChannelUserOpInterface acquire) {
   Value token = acquire.getMadeHandle();
   Owner owner = owners.find(token)->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
   if (!owner.getSignal().countsBytes)
     return success();
-  if (!acquire->getParentOfType<ElectOp>())
+  if (!acquire->getParentOfType<ElectOp>() && !isExchanged(token))
     return acquire->emitOpError("expected to stand in an attn.elect, since one "
                                 "thread announces the bytes of a tx role");
   FailureOr<int64_t> bytes = sumBytes(token, acquire->getBlock());

@@ -83,12 +83,21 @@ static llvm::Error findSlot(Footprint &footprint) {
 /// Rows of an accumulator that a warp holds.
 static constexpr int64_t kWarpRows = 16;
 
+/// The tile that an op writes to a whole buffer; null for others.
+static Value getStoredTile(Operation *op) {
+  if (auto store = dyn_cast<LocalStoreOp>(op))
+    return store.getValue();
+  if (auto send = dyn_cast<LocalSendOp>(op))
+    return send.getValue();
+  return {};
+}
+
 /// True for a store of an accumulator of which each warp holds one run of rows.
 static bool storesOwnRows(const SharedAccess &access, int64_t warps) {
-  auto store = dyn_cast<LocalStoreOp>(access.op);
-  if (!store)
+  Value stored = getStoredTile(access.op);
+  if (!stored)
     return false;
-  auto tile = cast<RankedTensorType>(store.getValue().getType());
+  auto tile = cast<RankedTensorType>(stored.getType());
   auto mma = dyn_cast_or_null<MmaLayoutAttr>(tile.getEncoding());
   return mma && tile.getRank() == 2 && mma.getWarps()[0] == warps &&
          mma.getWarps()[1] == 1 && mma.getCopies() == 1 &&

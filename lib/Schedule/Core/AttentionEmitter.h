@@ -109,11 +109,15 @@ protected:
   Value emitResultView(StringRef name) {
     return results->emitView(name, getQueryRows(), at);
   }
-  /// The same of `columns` columns from `first` on.
-  Value emitResultView(StringRef name, int64_t first, int64_t columns) {
+  /// The same of `columns` columns from `first` on, in part `part` of the
+  /// columns, each of `partColumns`, if it is not null.
+  Value emitResultView(StringRef name, int64_t first, int64_t columns,
+                       Value part = {}, int64_t partColumns = 0) {
     HeadRows rows = getQueryRows();
     rows.firstColumn = first;
     rows.columns = columns;
+    rows.part = part;
+    rows.partColumns = partColumns;
     return results->emitView(name, rows, at);
   }
   /// Initial values of m, l and o. Under a policy that bets, rows beyond the

@@ -14,11 +14,11 @@ inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
 
 /// Most columns of Q, K and V: in schedules without a reason for another limit;
 /// of 16-bit operands in ws_wgmma, whose warpgroups have whole rows of results
-/// (and fewer with results of 32 bits); in ws_columns, of which two share them;
-/// and in tiled_d, whose warps do.
+/// (and fewer with results of 32 bits); in ws_columns, of which two share them,
+/// or, in two CTAs, four; and in tiled_d, whose warps do.
 inline constexpr int64_t kUsualColumns = 256, kMostWholeColumns = 384,
                          kMostWideResults = 352, kMostSharedColumns = 512,
-                         kMostTiledColumns = 1024;
+                         kMostPairedColumns = 1024, kMostTiledColumns = 1024;
 
 /// The largest page that kernels take.
 inline constexpr int64_t kPageLimit = 256;

@@ -47,12 +47,15 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   IntegerAttr alignment;
   if (tensor.shape.size() == lead + 4) {
     shape.push_back(rows.columns ? rows.columns : tensor.shape.back());
-    int64_t bytes =
-        rows.firstColumn * tensor.elementType.getIntOrFloatBitWidth() / 8;
+    int64_t bytes = std::gcd(rows.firstColumn, rows.partColumns) *
+                    tensor.elementType.getIntOrFloatBitWidth() / 8;
     alignment = b.getI64IntegerAttr(std::gcd(tensor.getRowAlignment(), bytes));
   }
   if (rows.firstColumn)
     offset = add(offset, context.i64(rows.firstColumn));
+  if (rows.part)
+    offset = add(offset,
+                 mul(context.widen(rows.part), context.i64(rows.partColumns)));
   auto type = GlobalType::get(b.getContext(), shape, tensor.elementType);
   Value pointer = context.getPointer(name);
   if (rows.group == 1)

@@ -30,6 +30,10 @@ struct HeadRows {
   Value leadIndex;
   /// Columns of rank-4 tensors: `columns` from `firstColumn` on, all if 0.
   int64_t firstColumn = 0, columns = 0;
+  /// Where the tensor's columns are in parts of `partColumns`: the one whose
+  /// columns are meant, i32; null for the first one.
+  Value part;
+  int64_t partColumns = 0;
 };
 
 /// The key head of a query head: query heads of a key head stand next to each

@@ -27,9 +27,11 @@ struct TilePlan {
   /// Heads that are rows of their query, and runs of keys that each tile has.
   /// Without clusters, in order of rows.
   int64_t packedHeads = 1, runs = 1;
+  /// CTAs of a cluster that have the same tile.
+  int64_t ctasPerTile = 1;
 
   /// Tiles that walk the same blocks of keys.
-  int64_t getTogether() const { return cluster * tilesPerCTA; }
+  int64_t getTogether() const { return cluster / ctasPerTile * tilesPerCTA; }
 };
 
 class PersistentTiles : protected AttentionEmitter {

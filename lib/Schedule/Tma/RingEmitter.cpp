@@ -95,11 +95,13 @@ std::pair<Value, Value> RingEmitter::acquire(const Ring &ring, Value cursor,
 }
 
 SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
-                                             Value first, int64_t column) {
+                                             Value first, Value column) {
   Value zero = context.i32(0);
+  if (!column)
+    column = zero;
   switch (ring.view) {
   case TensorMapView::Whole:
-    return {at.batch, head, first, context.i32(column)};
+    return {at.batch, head, first, column};
   case TensorMapView::Transposed:
     return {at.batch, head, zero, first};
   case TensorMapView::Quads: {
@@ -115,8 +117,7 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
                                         isQueries ? queryStart : keyStart);
   Value end = arith::AddIOp::create(b, start, length);
   Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
-  return {end, head, arith::AddIOp::create(b, shift, first),
-          context.i32(column)};
+  return {end, head, arith::AddIOp::create(b, shift, first), column};
 }
 
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
@@ -127,7 +128,7 @@ void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
 }
 
 void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
-                       Value first, int64_t column) {
+                       Value first, Value column) {
   IntegerAttr stacked;
   if (ring.view == TensorMapView::Quads)
     stacked = b.getI64IntegerAttr(2);

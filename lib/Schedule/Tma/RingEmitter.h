@@ -86,9 +86,9 @@ protected:
   void load(const Ring &ring, Value cursor, StringRef role, Value head,
             Value first);
   /// The same for a slot that was acquired, which whoever did hands on; from
-  /// `column` on.
+  /// `column` on, i32, the first one if it is null.
   void fill(const Ring &ring, Value slot, Value token, Value head, Value first,
-            int64_t column = 0);
+            Value column = {});
   void prefetchMaps(ArrayRef<Value> maps);
   /// In one thread, what `emit` makes.
   void elect(function_ref<void()> emit);
@@ -96,7 +96,7 @@ protected:
 private:
   /// The first element of the box in a map of a ring's view.
   SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first,
-                                  int64_t column);
+                                  Value column);
 };
 
 } // namespace mlir::attn

@@ -49,6 +49,20 @@ inline int64_t countSlices(int64_t columns, WsColumnsPlanAttr plan) {
   return llvm::divideCeil(columns, plan.getSlice());
 }
 
+/// Slices of the rows of Q and K that a CTA multiplies: of the whole depth, or
+/// as many for each of those that divide it.
+inline int64_t countKeySlices(const ProblemFacts &facts,
+                              WsColumnsPlanAttr plan) {
+  return llvm::divideCeil(countSlices(facts.headDim, plan),
+                          plan.getDepthCtas());
+}
+
+/// Columns of the results of a CTA.
+inline int64_t getOwnColumns(const ProblemFacts &facts,
+                             WsColumnsPlanAttr plan) {
+  return facts.valueDim / plan.getDepthCtas();
+}
+
 /// Bytes of the rings and of their mbarriers, and of what the warpgroups hand
 /// over.
 ResourceSum getColumnsSharedBytes(const ProblemFacts &facts,

@@ -9,11 +9,29 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+TilePlan WsColumnsEmitter::getTilePlan(WsColumnsPlanAttr plan) {
+  TilePlan tilePlan = {kColumnsRows, plan.getBlockN(), plan.getOrder(),
+                       plan.getGroupHeads(), plan.getCluster()};
+  tilePlan.ctasPerTile = plan.getDepthCtas();
+  return tilePlan;
+}
+
+void WsColumnsEmitter::makeExchange() {
+  sChannel =
+      makeChannel("s", /*stages=*/1,
+                  {{kSender, SignalKind::Tx}, {kAdder, SignalKind::Arrive}});
+  sent = alloc(
+      "s", BufferType::get(b.getContext(), {kColumnsRows, plan.getBlockN()},
+                           b.getF32Type(), AutoLayoutAttr::get(b.getContext()),
+                           MemorySpace::Shared));
+}
+
 void WsColumnsEmitter::makeRings() {
   int64_t slice = plan.getSlice(), blockN = plan.getBlockN();
-  keySlices = countSlices(facts.headDim, plan);
+  keySlices = countKeySlices(facts, plan);
   own = {0, plan.getSoftmaxColumns() / slice};
-  others = {own.count, countSlices(facts.valueDim, plan) - own.count};
+  others = {own.count,
+            countSlices(getOwnColumns(facts, plan), plan) - own.count};
   RingSpec queries = {"q",   RingRows::Queries, 1,       kColumnsRows,
                       slice, kKeyLoader,        kSoftmax};
   queries.together = keySlices;
@@ -42,6 +60,8 @@ void WsColumnsEmitter::makeRings() {
   factors = rows("factor");
   scaleChannel = handOver("scale");
   scales = rows("scale");
+  if (isDepthDivided())
+    makeExchange();
 }
 
 void WsColumnsEmitter::emitSkip(Value count, StringRef role,
@@ -85,12 +105,21 @@ void WsColumnsEmitter::emitSkip(Value count, StringRef role,
 // Loads
 //===----------------------------------------------------------------------===//
 
+Value WsColumnsEmitter::emitFirstColumn(int64_t index, int64_t perCTA) {
+  Value column = context.i32(index * plan.getSlice());
+  if (!isDepthDivided())
+    return column;
+  return arith::AddIOp::create(
+      b, column, arith::MulIOp::create(b, rank, context.i32(perCTA)));
+}
+
 void WsColumnsEmitter::loadQueries(Value cursor) {
   auto free = ChannelAcquireOp::create(b, q.channel, cursor, kKeyLoader);
   for (int64_t i = 0; i < keySlices; ++i) {
     Value slot = SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
                                 /*distance=*/IntegerAttr());
-    fill(q, slot, free.getToken(), at.head, row, i * plan.getSlice());
+    fill(q, slot, free.getToken(), at.head, row,
+         emitFirstColumn(i, keySlices * plan.getSlice()));
   }
   release(q, free.getToken(), kKeyLoader);
 }
@@ -100,6 +129,8 @@ Value WsColumnsEmitter::loadBlocks(const Ring &ring, Role role,
   Value one = context.i32(1);
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value last = arith::SubIOp::create(b, walk.end, one);
+  int64_t perCTA = role.name == kKeyLoader.name ? keySlices * plan.getSlice()
+                                                : getOwnColumns(facts, plan);
   auto body = [&](OpBuilder &builder, Location, Value index,
                   ValueRange carried) {
     OpBuilder::InsertionGuard guard(b);
@@ -110,7 +141,7 @@ Value WsColumnsEmitter::loadBlocks(const Ring &ring, Role role,
     for (int64_t i = 0; i < range.count; ++i) {
       auto [slot, token] = acquire(ring, next, role);
       fill(ring, slot, token, at.kvHead, key,
-           (range.first + i) * plan.getSlice());
+           emitFirstColumn(range.first + i, perCTA));
       release(ring, token, role);
       next = advance(next, ring);
     }
@@ -173,7 +204,9 @@ void WsColumnsEmitter::storeResults(SliceRange range, ValueRange results,
   for (auto [i, result] : llvm::enumerate(results)) {
     int64_t slice = range.first + i;
     Value view =
-        emitResultView("o", slice * plan.getSlice(), getResultColumns(slice));
+        emitResultView("o", slice * plan.getSlice(), getResultColumns(slice),
+                       isDepthDivided() ? rank : Value(),
+                       isDepthDivided() ? getOwnColumns(facts, plan) : 0);
     StoreResultOp::create(b, emitQuotient(result, factor), view, row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());

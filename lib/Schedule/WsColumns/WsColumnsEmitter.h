@@ -26,6 +26,10 @@
 namespace mlir::attn {
 
 inline constexpr Role kSoftmax{"softmax", "softmax"};
+/// Of the channel s: who sends scores to the other CTA, and adds those that
+/// came from there.
+inline constexpr Role kSender{"sender", "softmax"};
+inline constexpr Role kAdder{"adder", "softmax"};
 inline constexpr Role kColumns{"columns", "columns"};
 /// Who loads Q and K, and the two parts of the values.
 inline constexpr Role kKeyLoader{"load_k", "load_k"};
@@ -53,12 +57,16 @@ struct SkippedRing {
 class WsColumnsEmitter : RingEmitter {
 public:
   WsColumnsEmitter(KernelContext &context, WsColumnsPlanAttr plan)
-      : RingEmitter(context, {kColumnsRows, plan.getBlockN(), plan.getOrder(),
-                              plan.getGroupHeads(), plan.getCluster()}),
-        plan(plan) {}
+      : RingEmitter(context, getTilePlan(plan)), plan(plan) {}
   LogicalResult run();
 
 private:
+  static TilePlan getTilePlan(WsColumnsPlanAttr plan);
+  /// True if two CTAs divide the depth of a tile and the columns of its
+  /// results.
+  bool isDepthDivided() const { return plan.getDepthCtas() > 1; }
+  /// The channel by which they exchange their parts of the scores.
+  void makeExchange();
   void makeRings();
   LogicalResult emitKeyLoader();
   LogicalResult emitValueLoader();
@@ -68,6 +76,9 @@ private:
                            bool withQueries);
   /// Loads the slices of the tile's queries.
   void loadQueries(Value cursor);
+  /// The first column of slice `index`, of as many as `perCTA` for each CTA
+  /// that divides the columns.
+  Value emitFirstColumn(int64_t index, int64_t perCTA);
   /// Loads the slices of all blocks of a tile; the cursor behind.
   Value loadBlocks(const Ring &ring, Role role, SliceRange range, Value cursor);
 
@@ -75,8 +86,12 @@ private:
   FailureOr<SmallVector<Value>> emitSoftmaxTile(ValueRange cursors);
   KVLoopOp emitSoftmaxLoop(Value scale, ValueRange cursors);
   LogicalResult emitSoftmaxBlock(Value scale, Value key, ValueRange carried);
-  /// Scores of a block; moves the cursor behind its keys.
+  /// Scores of a block over the depth of the CTA; moves the cursor behind its
+  /// keys.
   Value emitScoreProduct(Value &cursor);
+  /// The sum of both CTAs' parts of the scores, the same in both; moves the
+  /// cursors of the sender and of the adder.
+  Value emitDepthSum(Value part, Value &toSend, Value &toAdd);
   /// Hands probabilities and factor to the other warpgroup; the cursor behind.
   Value handOver(Value p, Value factor, Value cursor);
 
@@ -87,7 +102,8 @@ private:
   /// The accumulators of a warpgroup, one for each slice.
   SmallVector<Value> emitInitialResults(SliceRange range);
   int64_t getResultColumns(int64_t slice) const {
-    return std::min(plan.getSlice(), facts.valueDim - slice * plan.getSlice());
+    return std::min(plan.getSlice(),
+                    getOwnColumns(facts, plan) - slice * plan.getSlice());
   }
   /// Behind a step, the accumulators times the factors of their rows.
   SmallVector<Value> emitRescale(Value factor, ValueRange results);
@@ -98,6 +114,8 @@ private:
   /// Waits until all products but the last one are complete, and hands back
   /// what the one before it read.
   void releaseLast(HeldSlot &held, HeldSlot next, StringRef role);
+  /// Stores LSE, which the first CTA of a tile does for all.
+  void emitOwnLSE(const FinalRows &rows);
   /// Multiplies the accumulators and stores them.
   void storeResults(SliceRange range, ValueRange results, Value factor);
   /// Hands the slices of `count` blocks back unread, in the order in which they
@@ -117,6 +135,9 @@ private:
   WsColumnsPlanAttr plan;
   Ring q, k, v, w;
   Value pChannel, scaleChannel;
+  /// Of the scores that the other CTA sends, and where they come; null without
+  /// one.
+  Value sChannel, sent;
   /// Probabilities, the factors of their rows, and those of results.
   Value probabilities, factors, scales;
   /// The slices of Q and K, and of the results of each warpgroup.

@@ -38,6 +38,8 @@ static constexpr double kL2Bytes = 39.5, kMaskedL2Bytes = 37;
 /// The part of the shorter of both that does not hide, a guess: it orders plans
 /// that L2 bounds alike.
 static constexpr double kUnhiddenShare = 0.02;
+/// Clocks until scores that were sent are there, and bytes a clock: guesses.
+static constexpr double kExchangeClocks = 600, kExchangeBytes = 32;
 /// What waiting for each other costs the tiles of a cluster: as in ws_wgmma.
 static constexpr double kClusterTileClocks = 900;
 /// Where ws_wgmma has plans: on the same board, those of this schedule
@@ -56,16 +58,20 @@ ResourceSum attn::getColumnsSharedBytes(const ProblemFacts &facts,
   int64_t rows = kColumnsRows * int64_t(sizeof(float));
   ResourceSum sum;
   sum.add("q", kColumnsRows * plan.getSlice() * bytes,
-          countSlices(facts.headDim, plan));
+          countKeySlices(facts, plan));
   sum.add("k", slot, plan.getKStages());
   sum.add("v", slot, plan.getVStages());
   sum.add("w", slot, plan.getWStages());
   sum.add("p", kColumnsRows * plan.getBlockN() * bytes);
   sum.add("factor", rows);
   sum.add("scale", rows);
-  // Two mbarriers of 8 bytes for each slot, and for q, p and scale.
+  bool isDivided = plan.getDepthCtas() > 1;
+  if (isDivided)
+    sum.add("s", kColumnsRows * plan.getBlockN() * int64_t(sizeof(float)));
+  // Two mbarriers of 8 bytes for each slot, and for q, p, scale and s.
   sum.add("barriers", 16,
-          plan.getKStages() + plan.getVStages() + plan.getWStages() + 3);
+          plan.getKStages() + plan.getVStages() + plan.getWStages() +
+              (isDivided ? 4 : 3));
   return sum;
 }
 
@@ -91,7 +97,7 @@ llvm::Error WsColumnsSchedule::isApplicable(const ProblemFacts &facts,
     return makeUnsupported(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
-  return checkWgmma(getName(), facts, target, kMostSharedColumns);
+  return checkWgmma(getName(), facts, target, kMostPairedColumns);
 }
 
 llvm::Error WsColumnsSchedule::checkPlan(const ProblemFacts &facts,
@@ -107,12 +113,18 @@ llvm::Error WsColumnsSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
                       "or 'shuffled'",
                       stringifyEpilogueKind(plan.getEpilogue())));
-  int64_t others = facts.valueDim - plan.getSoftmaxColumns();
+  int64_t columns = getOwnColumns(facts, plan);
+  if (facts.valueDim % (8 * plan.getDepthCtas()) != 0)
+    return llvm::createStringError(llvm::formatv(
+        "depth_ctas = {0} needs columns of values that are a multiple of {1}, "
+        "got {2}",
+        plan.getDepthCtas(), 8 * plan.getDepthCtas(), facts.valueDim));
+  int64_t others = columns - plan.getSoftmaxColumns();
   if (others < 1 || others > kMostOtherColumns)
     return llvm::createStringError(llvm::formatv(
         "softmax_columns = {0} leaves {1} of {2} columns to the other "
         "warpgroup, expected 1 to {3}",
-        plan.getSoftmaxColumns(), others, facts.valueDim, kMostOtherColumns));
+        plan.getSoftmaxColumns(), others, columns, kMostOtherColumns));
   // A swizzle starts anew every 8 rows.
   int64_t part = 8 * plan.getCluster();
   if (plan.getBlockN() % part != 0)
@@ -146,14 +158,18 @@ KernelShape WsColumnsSchedule::getKernelShape(const ProblemFacts &,
 // Candidates and cost
 //===----------------------------------------------------------------------===//
 
+/// Rows of the tiles that a cluster has at a time.
+static int64_t getTogetherRows(int64_t cluster, int64_t depthCtas) {
+  return kColumnsRows * cluster / depthCtas;
+}
+
 /// The columns of the softmax's warpgroup that are worth comparing: half of
 /// them, and fewer, which leave its registers to more keys.
-static SmallVector<int64_t> getColumnSplits(const ProblemFacts &facts) {
+static SmallVector<int64_t> getColumnSplits(int64_t all) {
   SmallVector<int64_t> splits;
   for (int64_t columns : {256, 192, 128, 64})
-    if (columns <= llvm::alignTo(facts.valueDim / 2, 64) &&
-        columns < facts.valueDim &&
-        facts.valueDim - columns <= kMostOtherColumns)
+    if (columns <= llvm::alignTo(all / 2, 64) && columns < all &&
+        all - columns <= kMostOtherColumns)
       splits.push_back(columns);
   return splits;
 }
@@ -166,6 +182,9 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
   std::vector<PlanAttrInterface> plans;
   WsColumnsPlanAttr::Parameters p;
   p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  // Wider rows than registers and shared memory of one CTA hold.
+  bool isDivided = std::max(facts.headDim, facts.valueDim) > kMostSharedColumns;
+  p.depthCtas = isDivided ? 2 : 1;
   auto fits = [&] {
     return getColumnsSharedBytes(facts, WsColumnsPlanAttr::get(context, p))
                .getTotal() <= target.sharedBytesPerCTA;
@@ -174,15 +193,15 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
     // Blocks of 64 and 80 keys, in slices of 64 or 128 columns, were up to 9 %
     // slower than the best of these.
     for (int64_t blockN : {128, 96}) {
-      if (target.getClusteredSMs(cluster) == 0)
+      if (target.getClusteredSMs(cluster) == 0 || cluster < p.depthCtas)
         continue;
       p.cluster = cluster;
       p.blockN = blockN;
       if (masked)
-        p.groupHeads =
-            chooseGroupHeads(facts, target, kColumnsRows * cluster, blockN,
-                             target.getClusteredSMs(cluster) / cluster);
-      for (int64_t columns : getColumnSplits(facts))
+        p.groupHeads = chooseGroupHeads(
+            facts, target, getTogetherRows(cluster, p.depthCtas), blockN,
+            target.getClusteredSMs(cluster) / cluster);
+      for (int64_t columns : getColumnSplits(facts.valueDim / p.depthCtas))
         for (int64_t stages : {3, 2})
           for (SoftmaxPolicy softmax :
                {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact}) {
@@ -209,17 +228,26 @@ static double getReloadClocks(int64_t slices, int64_t slots, double clocks,
   return rounds * std::max(0.0, clocks + reload - slots * clocks);
 }
 
+/// Clocks of a block from the first part of the scores that is sent to the last
+/// one that has come and was added.
+static double getExchangeClocks(WsColumnsPlanAttr plan) {
+  if (plan.getDepthCtas() == 1)
+    return 0;
+  return kExchangeClocks +
+         4.0 * kColumnsRows * plan.getBlockN() / kExchangeBytes;
+}
+
 /// Clocks of a block of the warpgroup of the softmax, which does one thing
 /// after the other.
 static double getSerialClocks(const ProblemFacts &facts, WsColumnsPlanAttr plan,
                               const TargetRow &target,
                               const PlanEstimate &estimate) {
-  int64_t keySlices = countSlices(facts.headDim, plan);
+  int64_t keySlices = countKeySlices(facts, plan);
   int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
   double slice = 2.0 * kColumnsRows * plan.getBlockN() * plan.getSlice() /
                  target.tensorFlopF16;
   return (slice + kSliceClocks) * (keySlices + ownSlices) + kBlockClocks +
-         estimate.expClocks + estimate.issueClocks +
+         estimate.expClocks + estimate.issueClocks + getExchangeClocks(plan) +
          getReloadClocks(keySlices, plan.getKStages(), slice,
                          plan.getCluster()) +
          getReloadClocks(ownSlices, plan.getVStages(), slice,
@@ -239,15 +267,20 @@ PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
   double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
-  int64_t cluster = plan.getCluster();
-  double ctas = target.getClusteredSMs(cluster);
+  int64_t cluster = plan.getCluster(), divided = plan.getDepthCtas();
+  int64_t together = cluster / divided;
+  double clusters = double(target.getClusteredSMs(cluster)) / cluster;
   estimate.tiles =
-      int64_t(groups * cluster * std::ceil(queries / (blockM * cluster)));
-  estimate.waves = estimate.tiles / ctas;
+      int64_t(groups * together * std::ceil(queries / (blockM * together)));
+  estimate.waves = estimate.tiles / (clusters * together);
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
-  // Probabilities are written and read once more.
-  estimate.sharedClocks += 4 * blockM * blockN / target.sharedBytesPerClock;
+  estimate.tensorClocks /= divided;
+  estimate.sharedClocks /= divided;
+  // Probabilities are written and read once more, and so are scores that are
+  // exchanged.
+  estimate.sharedClocks +=
+      (divided > 1 ? 12 : 4) * blockM * blockN / target.sharedBytesPerClock;
 
   bool masked = facts.mask.getKind() != MaskKind::None;
   double loaded = 2 * blockN * (facts.headDim + facts.valueDim) / cluster;
@@ -260,8 +293,8 @@ PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
   double rounds = std::ceil(estimate.waves);
   if (plan.getOrder() == TileOrder::LongestFirst)
     if (std::optional<double> imbalance =
-            getImbalance(facts, kColumnsRows * cluster, plan.getBlockN(),
-                         plan.getGroupHeads(), ctas / cluster))
+            getImbalance(facts, getTogetherRows(cluster, divided),
+                         plan.getBlockN(), plan.getGroupHeads(), clusters))
       rounds = estimate.waves * *imbalance;
   if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
     estimate.margin = kMargin;

@@ -28,9 +28,11 @@ Value WsColumnsEmitter::emitScoreProduct(Value &cursor) {
     auto [slot, token] = acquire(k, cursor, kSoftmax);
     Value transposed = TransposeOp::create(
         b, bufferType({plan.getSlice(), plan.getBlockN()}), slot);
-    // Behind the last column there are zeros, which need no products.
-    int64_t depth =
-        std::min(plan.getSlice(), getKeyDepth(facts) - i * plan.getSlice());
+    // Behind the last column there are zeros, which need no products where they
+    // are behind the same one in all CTAs.
+    int64_t depth = plan.getSlice();
+    if (!isDepthDivided())
+      depth = std::min(depth, getKeyDepth(facts) - i * plan.getSlice());
     product = WgmmaOp::create(
         b, inFlight(type), queryTiles[i], transposed, product,
         /*columns=*/IntegerAttr(),
@@ -42,6 +44,20 @@ Value WsColumnsEmitter::emitScoreProduct(Value &cursor) {
       WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
   release(k, held.token, kSoftmax);
   return scores;
+}
+
+Value WsColumnsEmitter::emitDepthSum(Value part, Value &toSend, Value &toAdd) {
+  auto to = ChannelAcquireOp::create(b, sChannel, toSend, kSender);
+  LocalSendOp::create(b, part, sent, to.getToken(), /*barriers=*/Value(),
+                      /*which=*/Value());
+  ChannelReleaseOp::create(b, sChannel, to.getToken(), kSender);
+  auto from = ChannelAcquireOp::create(b, sChannel, toAdd, kAdder);
+  Value other = LocalLoadOp::create(b, part.getType(), sent);
+  ChannelReleaseOp::create(b, sChannel, from.getToken(), kAdder);
+  toSend = advanceOn(toSend, sChannel);
+  toAdd = advanceOn(toAdd, sChannel);
+  // Of two parts the sum is the same in either order.
+  return arith::AddFOp::create(b, part, other);
 }
 
 SmallVector<Value> WsColumnsEmitter::emitRescale(Value factor,
@@ -99,13 +115,19 @@ Value WsColumnsEmitter::handOver(Value p, Value factor, Value cursor) {
 }
 
 /// What the loop of the softmax carries in front of its accumulators: m, l, and
-/// the cursors of k, v and p.
-static constexpr unsigned kSoftmaxCarried = 5;
+/// the cursors of k, v, p, and of both roles of s if there is such a channel.
+static unsigned countCarried(bool exchanges) { return exchanges ? 7 : 5; }
 
 LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
                                                  ValueRange carried) {
   Value kCursor = carried[2], vCursor = carried[3];
   Value s = emitScoreProduct(kCursor);
+  Value toSend, toAdd;
+  if (isDepthDivided()) {
+    toSend = carried[5];
+    toAdd = carried[6];
+    s = emitDepthSum(s, toSend, toAdd);
+  }
   if (failed(emitScores(b, key, s)))
     return failure();
   auto softmax =
@@ -115,11 +137,13 @@ LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
       b, tileType({kColumnsRows, plan.getBlockN()}, facts.elementType),
       softmax.getP());
   Value pCursor = handOver(p, softmax.getFactor(), carried[4]);
-  SmallVector<Value> results =
-      emitRescale(softmax.getFactor(), carried.drop_front(kSoftmaxCarried));
+  SmallVector<Value> results = emitRescale(
+      softmax.getFactor(), carried.drop_front(countCarried(isDepthDivided())));
   results = emitValueProducts(v, kSoftmax, p, own, results, vCursor);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(), kCursor,
                              vCursor, pCursor};
+  if (isDepthDivided())
+    llvm::append_range(next, ArrayRef{toSend, toAdd});
   llvm::append_range(next, results);
   YieldOp::create(b, next);
   return success();
@@ -143,6 +167,17 @@ KVLoopOp WsColumnsEmitter::emitSoftmaxLoop(Value scale, ValueRange cursors) {
   return isWhole ? loop : KVLoopOp();
 }
 
+void WsColumnsEmitter::emitOwnLSE(const FinalRows &rows) {
+  OpBuilder::InsertionGuard guard(b);
+  if (isDepthDivided()) {
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank,
+                                          context.i32(0));
+    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  emitLSE(rows.m, rows.l, emitResultView("lse"));
+}
+
 FailureOr<SmallVector<Value>>
 WsColumnsEmitter::emitSoftmaxTile(ValueRange cursors) {
   Value scale = emitExponentScale();
@@ -155,7 +190,9 @@ WsColumnsEmitter::emitSoftmaxTile(ValueRange cursors) {
   SmallVector<SkippedRing> rings = {{k, keySlices, kCursor},
                                     {v, own.count, vCursor}};
   emitSkip(walk.skippedBehind, kSoftmax, rings);
-  KVLoopOp loop = emitSoftmaxLoop(scale, {kCursor, vCursor, cursors[3]});
+  SmallVector<Value> inits = {kCursor, vCursor, cursors[3]};
+  llvm::append_range(inits, cursors.drop_front(5));
+  KVLoopOp loop = emitSoftmaxLoop(scale, inits);
   if (!loop)
     return failure();
   release(q, queries.getToken(), kSoftmax);
@@ -171,20 +208,27 @@ WsColumnsEmitter::emitSoftmaxTile(ValueRange cursors) {
   LocalStoreOp::create(b, factor, scales);
   ChannelReleaseOp::create(b, scaleChannel, slot.getToken(), kSoftmax);
   if (facts.lse)
-    emitLSE(rows.m, rows.l, emitResultView("lse"));
-  storeResults(own, ValueRange(loop.getResults()).drop_front(kSoftmaxCarried),
-               factor);
-  return SmallVector<Value>{advance(cursors[0], q), kCursor, vCursor,
-                            loop.getResult(4),
-                            advanceOn(cursors[4], scaleChannel)};
+    emitOwnLSE(rows);
+  unsigned carried = countCarried(isDepthDivided());
+  storeResults(own, ValueRange(loop.getResults()).drop_front(carried), factor);
+  SmallVector<Value> next = {advance(cursors[0], q), kCursor, vCursor,
+                             loop.getResult(4),
+                             advanceOn(cursors[4], scaleChannel)};
+  llvm::append_range(next, loop.getResults().slice(5, carried - 5));
+  return next;
 }
 
 LogicalResult WsColumnsEmitter::emitSoftmax() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        return {start(q.channel, kSoftmax), start(k.channel, kSoftmax),
-                start(v.channel, kSoftmax), start(pChannel, kSoftmax),
-                start(scaleChannel, kSoftmax)};
+        SmallVector<Value> cursors = {
+            start(q.channel, kSoftmax), start(k.channel, kSoftmax),
+            start(v.channel, kSoftmax), start(pChannel, kSoftmax),
+            start(scaleChannel, kSoftmax)};
+        if (isDepthDivided())
+          for (StringRef role : {kSender.name, kAdder.name})
+            cursors.push_back(start(sChannel, role));
+        return cursors;
       },
       [&](ValueRange cursors) { return emitSoftmaxTile(cursors); });
   return success(static_cast<bool>(loop));

@@ -165,6 +165,12 @@ LogicalResult WsColumnsPlanAttr::verify(EmitErrorFn emitError,
                        << p.slice << " up to 256, got " << p.softmaxColumns;
   if (p.cluster != 1 && p.cluster != 2 && p.cluster != 4)
     return emitError() << "expected cluster to be 1, 2 or 4, got " << p.cluster;
+  if (p.depthCtas != 1 && p.depthCtas != 2)
+    return emitError() << "expected depth_ctas to be 1 or 2, got "
+                       << p.depthCtas;
+  if (p.depthCtas == 2 && p.cluster != 2)
+    return emitError() << "expected cluster = 2 with depth_ctas = 2, got "
+                       << p.cluster;
   return success();
 }
 

@@ -194,6 +194,60 @@ LogicalResult LocalStoreOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// LocalSendOp
+//===----------------------------------------------------------------------===//
+
+/// What a store counts its bytes by: a token or one of several barriers.
+static LogicalResult verifyCompletion(Operation *op, Value token,
+                                      Value barriers, Value which) {
+  if (static_cast<bool>(token) == static_cast<bool>(barriers))
+    return op->emitOpError("expected either a token or a barrier to complete");
+  if (static_cast<bool>(barriers) != static_cast<bool>(which))
+    return op->emitOpError("expected the index of one of the barriers, got ")
+           << (which ? "no barriers" : "none");
+  return success();
+}
+
+LogicalResult LocalSendOp::verify() {
+  auto tile = cast<RankedTensorType>(getValue().getType());
+  if (failed(verifyCompletion(*this, getToken(), getBarriers(), getWhich())) ||
+      failed(verifyTransfer(*this, tile, getDest().getType())))
+    return failure();
+  if ((*this)->getParentOfType<ElectOp>())
+    return emitOpError("expected all warps of a partition to execute it, got "
+                       "an attn.elect around it");
+  if (tile.getElementTypeBitWidth() != 32)
+    return emitOpError("expected elements of 32 bits, got ")
+           << tile.getElementType();
+  return success();
+}
+
+ChannelUse LocalSendOp::getChannelUse() {
+  return getToken() ? ChannelUse::Fill : ChannelUse::None;
+}
+
+OpOperand *LocalSendOp::getUsedHandle() {
+  return getToken() ? &*getTokenMutable().begin() : nullptr;
+}
+
+int64_t LocalSendOp::getFilledBytes() {
+  return cast<RankedTensorType>(getValue().getType()).getNumElements() * 4;
+}
+
+void LocalSendOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {
+  getBarriersMutable().assign(barriers);
+  getWhichMutable().assign(index);
+  getTokenMutable().clear();
+}
+
+void LocalSendOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
+}
+
+//===----------------------------------------------------------------------===//
 // ScalarLoadOp, ScalarStoreOp, ScalarSendOp
 //===----------------------------------------------------------------------===//
 
@@ -219,11 +273,8 @@ LogicalResult ScalarStoreOp::verify() {
 }
 
 LogicalResult ScalarSendOp::verify() {
-  if (static_cast<bool>(getToken()) == static_cast<bool>(getBarriers()))
-    return emitOpError("expected either a token or a barrier to complete");
-  if (static_cast<bool>(getBarriers()) != static_cast<bool>(getWhich()))
-    return emitOpError("expected the index of one of the barriers, got ")
-           << (getWhich() ? "no barriers" : "none");
+  if (failed(verifyCompletion(*this, getToken(), getBarriers(), getWhich())))
+    return failure();
   if (std::optional<int64_t> ctas = getCtas();
       ctas && (*ctas < 2 || *ctas > 16))
     return emitOpError("expected a cluster of 2 to 16 CTAs, got ") << *ctas;

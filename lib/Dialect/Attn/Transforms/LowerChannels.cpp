@@ -222,9 +222,17 @@ void ChannelRewriter::rewriteAcquire(ChannelUserOpInterface op) {
   Value parity = arith::ShRUIOp::create(b, cursor, shift);
   MBarrierWaitOp::create(b, barriersOf(before), index, parity,
                          /*cluster=*/info.crossesCTAs());
-  if (std::optional<int64_t> bytes = analysis.getBytes(op))
+  if (std::optional<int64_t> bytes = analysis.getBytes(op)) {
+    OpBuilder::InsertionGuard guard(b);
+    // One thread announces what all of them send.
+    if (!op->getParentOfType<ElectOp>()) {
+      auto elect = ElectOp::create(b);
+      b.createBlock(&elect.getBody());
+      b.setInsertionPoint(YieldOp::create(b, ValueRange()));
+    }
     MBarrierExpectTxOp::create(b, barriersOf(owner), index,
                                b.getI64IntegerAttr(*bytes), getCTAs(b, owner));
+  }
   op.getSlotIndex().replaceAllUsesWith(slot);
   op.getMadeHandle().replaceAllUsesWith(cursor);
 }

@@ -141,6 +141,11 @@ def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
     }], "::std::pair<::mlir::Value, ::mlir::Value>", "getFilledElement", (ins),
       "", "return {};">,
     InterfaceMethod<[{
+      True for a fill by which the two CTAs of a cluster exchange tiles: all warps
+      of a partition start it, each with an equal part of the bytes, and it goes to
+      the other CTA.
+    }], "bool", "isExchange", (ins), "", "return false;">,
+    InterfaceMethod<[{
       Returns the number of CTAs whose slots and barriers a fill goes to.
     }], "int64_t", "getFillTargets", (ins), "",
       "return $_op.getFilledCTAs().value_or(1);">,

@@ -181,6 +181,9 @@ def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_column
     Attn_PlanInt<2,
       "Slots of the ring of values of the other warpgroup, at least 2">:$w_stages,
     Attn_PlanInt<1, "CTAs of a cluster, as in `#attn.ws_wgmma`">:$cluster,
+    Attn_PlanInt<1,
+      "CTAs of a cluster that have the same tile and divide its depth and its "
+      "columns of results. 1 or 2; with 2 `cluster` is 2 too">:$depth_ctas,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
       "How the running maximum of the online softmax is kept">:$softmax,
     Attn_PlanEnum<Attn_TileOrder, "row_major",
@@ -193,7 +196,9 @@ def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_column
     is shared by two. One computes scores, probabilities and the first
     `softmax_columns` columns of the results, the other one the other columns, of
     probabilities that it is handed. One warp loads slices of the rows of Q, K and
-    V by TMA. CTAs walk tiles as those of `ws_wgmma` do.
+    V by TMA. CTAs walk tiles as those of `ws_wgmma` do. With `depth_ctas = 2` two
+    CTAs share a tile: each multiplies its half of the depth, they exchange these
+    parts of the scores, and each has half of the columns of the results.
 
     Example: `#attn.ws_columns<block_n = 128, k_stages = 3, cluster = 2>`.
   }];

@@ -175,6 +175,57 @@ def Attn_LocalStoreOp : Attn_Op<"local_store"> {
   let hasVerifier = 1;
 }
 
+def Attn_LocalSendOp : Attn_Op<"local_send", [AttnRequiresSM<90>, AttnAsync<"kSends">,
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<Attn_ChannelUserOpInterface,
+      ["getUsedHandle", "getFilledBytes", "setFillBarrier"]>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a store of a register tile to the other CTA";
+  let description = [{
+    The warps of a partition start stores of a tile (PTX ISA, st.async) to where
+    `dest` lies in the other CTA of their cluster of two, which sends its tile here
+    by the same op. Who waits for the bytes may read them: no barrier is needed.
+    The bytes are counted by the slot of a channel whose token is given, or, below
+    `attn-lower-channels`, by barrier `which` of `barriers`; either is that of the
+    other CTA. The slot may be acquired by all warps: one thread announces the
+    bytes.
+
+    Undefined behaviour: touching the buffer before it is complete, or sending
+    while a thread of the other CTA may read it; a barrier that does not expect the
+    bytes; a store into a CTA that has exited.
+
+    Example:
+
+    ```mlir
+    func.func @exchange(%t: tensor<64x32xf32, #attn.auto>, %b: !attn.buffer<64x32xf32, #attn.auto, shared>, %token: !attn.token) {
+      attn.local_send %t, %b token %token : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "the tile, of 32-bit elements">:$value,
+    Arg<Attn_BufferType, "the destination, as it lies in the other CTA">:$dest,
+    Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
+    Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
+    Arg<Optional<I32>, "which barrier">:$which);
+  let assemblyFormat = [{
+    $value `,` $dest (`token` $token^)?
+    (`barrier` $barriers^ `[` $which `]` `:` type($barriers))? attr-dict
+    `:` type($value) `,` type($dest)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// CTAs of a cluster that exchange tiles.
+    static constexpr int64_t kCTAs = 2;
+    ::std::pair<::mlir::Value, ::mlir::Value> getFillBarrier() {
+      return {getBarriers(), getWhich()};
+    }
+    ::std::optional<int64_t> getFilledCTAs() { return kCTAs; }
+    bool isExchange() { return true; }
+  }];
+}
+
 def Attn_ScalarLoadOp : Attn_Op<"scalar_load"> {
   let summary = "one element of shared memory";
   let description = [{

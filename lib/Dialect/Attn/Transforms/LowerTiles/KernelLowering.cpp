@@ -33,6 +33,7 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addTmemLowerings(table);
   addViewLowerings(table);
   addWgmmaLowerings(table);
+  addWordLowerings(table);
 }
 
 LogicalResult KernelLowering::run() {
@@ -56,6 +57,7 @@ LogicalResult KernelLowering::run() {
     for (Operation &op : block)
       if (&op != entryEnd)
         ops.push_back(&op);
+  func.walk([&](LocalSendOp op) { exchanged.insert(findAlloc(op.getDest())); });
   PartitionLowering all(*this, /*firstWarp=*/0, warps, /*isPartition=*/false,
                         grid);
   for (Operation *op : ops)

@@ -1,6 +1,7 @@
 //===- Memory.cpp - Buffers, shared loads and stores, global tiles --------===//
 
 #include "PartitionLowering.h"
+#include "attn/Analysis/SharedAccess.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -80,23 +81,6 @@ SmallVector<Value> PartitionLowering::loadMatrices(ImplicitLocOpBuilder &b,
   return words;
 }
 
-/// An address in shared memory, i32.
-static Value addressOf(ImplicitLocOpBuilder &b, Value pointer) {
-  return LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
-}
-
-/// LLVM takes what signals at an mbarrier to touch that mbarrier only, and
-/// would move plain loads and stores across it.
-static Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
-                         StringRef constraints, ValueRange operands) {
-  auto op = LLVM::InlineAsmOp::create(
-      b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
-      ArrayAttr());
-  return result ? op->getResult(0) : Value();
-}
-
 /// True for row values of 32 bits that a partition reads or writes, which no
 /// barrier of the CTA but a channel orders.
 static bool isOrderedByChannel(bool isPartition, BufferType buffer,
@@ -142,9 +126,16 @@ LogicalResult PartitionLowering::lower(LocalLoadOp op) {
   if (!plan)
     return op.emitOpError() << llvm::toString(plan.takeError());
   SmallVector<Value> scalars(layout->numRegisters());
+  bool isSent = kernel.exchanged.contains(findAlloc(op.getSource()));
   for (const VectorAccess &access : plan->accesses) {
     unsigned count = access.registers.size();
     Value pointer = address(b, buffer.base, plan->forms, access.address);
+    if (isSent) {
+      for (auto [reg, value] : llvm::zip(
+               access.registers, loadSent(b, pointer, count, elementType)))
+        scalars[reg] = value;
+      continue;
+    }
     Value loaded;
     if (isOrderedByChannel(isPartition, buffer.type, *plan))
       loaded = emitOrdered(b, elementType, "ld.shared.b32 $0, [$1];",
@@ -241,65 +232,6 @@ LogicalResult PartitionLowering::lower(LocalStoreOp op) {
     else
       LLVM::StoreOp::create(b, value, pointer, plan->bytes);
   }
-  return success();
-}
-
-/// The pointer to an element of 4 bytes.
-static Value scalarPointer(ImplicitLocOpBuilder &b, Value base, Value index) {
-  return LLVM::GEPOp::create(b, base.getType(), b.getI32Type(), base,
-                             ValueRange{index});
-}
-
-template <>
-LogicalResult PartitionLowering::lower(ScalarLoadOp op) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value address =
-      addressOf(b, scalarPointer(b, kernel.buffers.lookup(op.getSource()).base,
-                                 op.getIndex()));
-  Value value = emitOrdered(b, b.getI32Type(), "ld.shared.b32 $0, [$1];",
-                            "=r,r,~{memory}", address);
-  if (!inElect) {
-    // In this form ptxas sees that it is the same in all lanes.
-    auto constant = [&](int64_t number) -> Value {
-      return arith::ConstantIntOp::create(b, number, 32);
-    };
-    value = NVVM::ShflOp::create(b, b.getI32Type(), constant(-1), value,
-                                 constant(0), constant(31), NVVM::ShflKind::idx,
-                                 /*return_value_and_is_valid=*/UnitAttr());
-  }
-  op.replaceAllUsesWith(value);
-  return success();
-}
-
-template <>
-LogicalResult PartitionLowering::lower(ScalarStoreOp op) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value address =
-      addressOf(b, scalarPointer(b, kernel.buffers.lookup(op.getDest()).base,
-                                 op.getIndex()));
-  emitOrdered(b, Type(), "st.shared.b32 [$0], $1;", "r,r,~{memory}",
-              ValueRange{address, op.getValue()});
-  return success();
-}
-
-template <>
-LogicalResult PartitionLowering::lower(ScalarSendOp op) {
-  if (!op.getBarriers())
-    return op.emitOpError("expected a barrier instead of a token; "
-                          "attn-lower-channels makes it one");
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value element =
-      scalarPointer(b, kernel.buffers.lookup(op.getDest()).base, op.getIndex());
-  Value barrier = barrierPointer(b, op.getBarriers(), op.getWhich());
-  // An address in shared::cta is one in shared::cluster too.
-  forEachCTA(b, op.getCtas(), [&](auto inCTA) {
-    emitOrdered(b, Type(),
-                "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "
-                "[$0], $1, [$2];",
-                "r,r,r,~{memory}",
-                ValueRange{addressOf(b, inCTA(element)), op.getValue(),
-                           addressOf(b, inCTA(barrier))});
-  });
   return success();
 }
 
@@ -529,6 +461,5 @@ LogicalResult PartitionLowering::lower(ReinterpretOp op) {
 
 void lowering::addMemoryLowerings(LoweringTable &table) {
   table.addReplaced<AllocOp, SlotOp, TransposeOp, ReinterpretOp, LocalLoadOp,
-                    LocalStoreOp, ScalarLoadOp, ScalarStoreOp, ScalarSendOp,
-                    GlobalLoadOp, GlobalStoreOp>();
+                    LocalStoreOp, GlobalLoadOp, GlobalStoreOp>();
 }

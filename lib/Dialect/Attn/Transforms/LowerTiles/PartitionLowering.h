@@ -94,6 +94,20 @@ Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
 Value joinPair(ImplicitLocOpBuilder &b, Value first, Value second);
 std::pair<Value, Value> splitPair(ImplicitLocOpBuilder &b, Value pair);
 
+/// An address in shared memory, i32.
+Value addressOf(ImplicitLocOpBuilder &b, Value pointer);
+
+/// An instruction of PTX with a result, if `result` is not null. LLVM takes
+/// what signals at an mbarrier to touch that mbarrier only, and would move
+/// plain loads and stores across it.
+Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
+                  StringRef constraints, ValueRange operands);
+
+/// `count` words of `type` of a tile that another CTA has sent, which a wait
+/// for their bytes orders.
+SmallVector<Value> loadSent(ImplicitLocOpBuilder &b, Value pointer,
+                            unsigned count, Type type);
+
 class PartitionLowering;
 
 /// How the ops of a kernel are lowered. Each file of this folder adds its own
@@ -152,6 +166,7 @@ void addTmaLowerings(LoweringTable &table);
 void addTmemLowerings(LoweringTable &table);
 void addViewLowerings(LoweringTable &table);
 void addWgmmaLowerings(LoweringTable &table);
+void addWordLowerings(LoweringTable &table);
 
 /// What the partitions of a kernel share: its memory, and what is computed once
 /// at its entry.
@@ -199,6 +214,8 @@ public:
   const int64_t teams;
   LoweringTable table;
   DenseMap<Value, BufferValue> buffers;
+  /// The allocations that the other CTA of the cluster sends tiles to.
+  DenseSet<Operation *> exchanged;
   DenseMap<Value, ViewValue> views;
   /// !llvm.ptr<3> to the first of an array of mbarriers.
   DenseMap<Value, Value> barriers;

@@ -1,0 +1,177 @@
+//===- Words.cpp - Words of shared memory that signals order ------------===//
+//
+// Single elements that one thread hands to others, and tiles that CTAs send
+// each other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartitionLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+Value lowering::addressOf(ImplicitLocOpBuilder &b, Value pointer) {
+  return LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
+}
+
+Value lowering::emitOrdered(ImplicitLocOpBuilder &b, Type result,
+                            StringRef text, StringRef constraints,
+                            ValueRange operands) {
+  auto op = LLVM::InlineAsmOp::create(
+      b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+      ArrayAttr());
+  return result ? op->getResult(0) : Value();
+}
+
+/// An access to `count` elements of 32 bits as PTX has it: ".v2.b32", and the
+/// operands from number `first` on as "{$1, $2}".
+static std::pair<std::string, std::string> formatWords(unsigned count,
+                                                       unsigned first) {
+  std::string words;
+  for (unsigned i = 0; i < count; ++i)
+    words += llvm::formatv("{0}${1}", i ? ", " : "", first + i);
+  if (count == 1)
+    return {".b32", words};
+  return {llvm::formatv(".v{0}.b32", count), "{" + words + "}"};
+}
+
+/// As many constraints of registers for `type`, with `prefix` in front of each.
+static std::string formatRegisters(unsigned count, Type type,
+                                   StringRef prefix = "") {
+  std::string text;
+  for (unsigned i = 0; i < count; ++i)
+    text += (prefix + (type.isF32() ? "f," : "r,")).str();
+  return text;
+}
+
+SmallVector<Value> lowering::loadSent(ImplicitLocOpBuilder &b, Value pointer,
+                                      unsigned count, Type type) {
+  auto [suffix, words] = formatWords(count, 0);
+  Type result = type;
+  if (count > 1)
+    result = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                              SmallVector<Type>(count, type));
+  Value loaded = emitOrdered(
+      b, result,
+      llvm::formatv("ld.shared{0} {1}, [${2}];", suffix, words, count).str(),
+      formatRegisters(count, type, "=") + "r,~{memory}", addressOf(b, pointer));
+  if (count == 1)
+    return {loaded};
+  SmallVector<Value> values;
+  for (unsigned i = 0; i < count; ++i)
+    values.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+  return values;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(LocalSendOp op) {
+  if (!op.getBarriers())
+    return op.emitOpError("expected a barrier instead of a token; "
+                          "attn-lower-channels makes it one");
+  FailureOr<TileValue> source = tile(op, op.getValue());
+  BufferValue buffer = kernel.buffers.lookup(op.getDest());
+  FailureOr<SharedLayout> memory = layoutOf(op, buffer.type);
+  if (failed(source) || failed(memory))
+    return failure();
+  llvm::Expected<VectorPlan> plan = planSharedAccess(source->layout, *memory);
+  if (!plan)
+    return op.emitOpError() << llvm::toString(plan.takeError());
+  if (plan->laneBroadcastMask != 0 || plan->warpBroadcastMask != 0)
+    return op.emitOpError("expected a tile of which each thread holds elements "
+                          "of its own, whose bytes count once");
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value rank = arith::IndexCastOp::create(
+      b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  Value other =
+      arith::XOrIOp::create(b, rank, arith::ConstantIntOp::create(b, 1, 32));
+  Value barrier = addressOf(
+      b, remotePointer(b, barrierPointer(b, op.getBarriers(), op.getWhich()),
+                       other));
+  Value base = remotePointer(b, buffer.base, other);
+  SmallVector<Value> scalars = unpack(b, *source);
+  for (const VectorAccess &access : plan->accesses) {
+    unsigned count = access.registers.size();
+    auto [suffix, words] = formatWords(count, 1);
+    SmallVector<Value> operands = {
+        addressOf(b, address(b, base, plan->forms, access.address))};
+    for (unsigned reg : access.registers)
+      operands.push_back(scalars[reg]);
+    operands.push_back(barrier);
+    emitOrdered(
+        b, Type(),
+        llvm::formatv("st.async.shared::cluster.mbarrier::complete_tx::bytes"
+                      "{0} [$0], {1}, [${2}];",
+                      suffix, words, count + 1)
+            .str(),
+        "r," + formatRegisters(count, source->elementType) + "r,~{memory}",
+        operands);
+  }
+  return success();
+}
+
+/// The pointer to an element of 4 bytes.
+static Value scalarPointer(ImplicitLocOpBuilder &b, Value base, Value index) {
+  return LLVM::GEPOp::create(b, base.getType(), b.getI32Type(), base,
+                             ValueRange{index});
+}
+
+template <>
+LogicalResult PartitionLowering::lower(ScalarLoadOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value address =
+      addressOf(b, scalarPointer(b, kernel.buffers.lookup(op.getSource()).base,
+                                 op.getIndex()));
+  Value value = emitOrdered(b, b.getI32Type(), "ld.shared.b32 $0, [$1];",
+                            "=r,r,~{memory}", address);
+  if (!inElect) {
+    // In this form ptxas sees that it is the same in all lanes.
+    auto constant = [&](int64_t number) -> Value {
+      return arith::ConstantIntOp::create(b, number, 32);
+    };
+    value = NVVM::ShflOp::create(b, b.getI32Type(), constant(-1), value,
+                                 constant(0), constant(31), NVVM::ShflKind::idx,
+                                 /*return_value_and_is_valid=*/UnitAttr());
+  }
+  op.replaceAllUsesWith(value);
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(ScalarStoreOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value address =
+      addressOf(b, scalarPointer(b, kernel.buffers.lookup(op.getDest()).base,
+                                 op.getIndex()));
+  emitOrdered(b, Type(), "st.shared.b32 [$0], $1;", "r,r,~{memory}",
+              ValueRange{address, op.getValue()});
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(ScalarSendOp op) {
+  if (!op.getBarriers())
+    return op.emitOpError("expected a barrier instead of a token; "
+                          "attn-lower-channels makes it one");
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value element =
+      scalarPointer(b, kernel.buffers.lookup(op.getDest()).base, op.getIndex());
+  Value barrier = barrierPointer(b, op.getBarriers(), op.getWhich());
+  // An address in shared::cta is one in shared::cluster too.
+  forEachCTA(b, op.getCtas(), [&](auto inCTA) {
+    emitOrdered(b, Type(),
+                "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "
+                "[$0], $1, [$2];",
+                "r,r,r,~{memory}",
+                ValueRange{addressOf(b, inCTA(element)), op.getValue(),
+                           addressOf(b, inCTA(barrier))});
+  });
+  return success();
+}
+
+void lowering::addWordLowerings(LoweringTable &table) {
+  table.addReplaced<LocalSendOp, ScalarLoadOp, ScalarStoreOp, ScalarSendOp>();
+}
