@@ -20,9 +20,11 @@ void WsColumnsEmitter::makeExchange() {
   sChannel =
       makeChannel("s", /*stages=*/1,
                   {{kSender, SignalKind::Tx}, {kAdder, SignalKind::Arrive}});
+  // A store of a warp, 8 columns of 8 rows, is a run of bytes.
   sent = alloc(
       "s", BufferType::get(b.getContext(), {kColumnsRows, plan.getBlockN()},
-                           b.getF32Type(), AutoLayoutAttr::get(b.getContext()),
+                           b.getF32Type(),
+                           SwizzledLayoutAttr::get(b.getContext(), /*span=*/32),
                            MemorySpace::Shared));
 }
 

@@ -15,6 +15,8 @@ import sys
 KERNELS = {
     "tmem": "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem --causal",
     "columns": "--q=1x4x200x264xf16 --kv-len=300 --chip=sm_90a --schedule=ws_columns --causal",
+    "depth": "--q=1x2x128x528xf16 --kv-len=300 --chip=sm_90a --schedule=ws_columns --causal"
+    " --set=block_n=32",
     "decode": "--q=1x2x4x64xf16 --kv-len=600 --chip=sm_80 --schedule=decode",
     "cluster": "--q=1x2x512x64xf16 --chip=sm_90a --set=cluster=2 --causal",
     "dealt": "--q=1x2x512x64xf16 --chip=sm_90a --causal --set=dynamic=true",
@@ -54,6 +56,14 @@ BUGS = (
      r"mbarrier\.wait %scale\.softmax", 0, None, "phase slip"),
     ("columns", "one slice of keys is not handed back",
      r"mbarrier\.arrive %k\.softmax", 2, None, "deadlock"),
+    ("depth", "scores are sent while the other CTA reads those before",
+     r"mbarrier\.wait %s\.adder", 0, None, "signal in the wrong phase"),
+    ("depth", "the other CTA's scores are added before they are there",
+     r"mbarrier\.wait %s\.sender", 0, None, "signal in the wrong phase"),
+    ("depth", "half of the scores' bytes are announced",
+     r"expect_tx %s\.sender", 0, ("8192", "4096"), "wrong count"),
+    ("depth", "scores are handed back to the own CTA alone",
+     r"mbarrier\.arrive %s\.adder", 0, (r" \{ctas = 2 : i64\}", ""), "deadlock"),
     ("decode", "queries are read while they are copied",
      r"cp_async\.wait", 0, ("pending = 0", "pending = 1"), "race"),
     ("decode", "the copies of a block are in no group",

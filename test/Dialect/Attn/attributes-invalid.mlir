@@ -314,6 +314,16 @@ func.func private @columns_cluster() attributes {p = #attn.ws_columns<cluster = 
 
 // -----
 
+// expected-error @below {{expected depth_ctas to be 1 or 2, got 4}}
+func.func private @columns_depth() attributes {p = #attn.ws_columns<cluster = 4, depth_ctas = 4>}
+
+// -----
+
+// expected-error @below {{expected cluster = 2 with depth_ctas = 2, got 1}}
+func.func private @columns_alone() attributes {p = #attn.ws_columns<depth_ctas = 2>}
+
+// -----
+
 // expected-error @below {{expected warps_m and warps_n to be powers of two with a product up to 32, got 3 and 2}}
 func.func private @tiled_warps() attributes {p = #attn.tiled_d<warps_m = 3>}
 

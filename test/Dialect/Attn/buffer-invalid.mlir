@@ -193,3 +193,41 @@ func.func @send_to_many(%b: !attn.buffer<2xi32, #attn.rows, shared>, %full: !att
   }
   return
 }
+
+// -----
+
+!tile = tensor<64x32xf32, #attn.auto>
+func.func @send_without_end(%t: !tile, %b: !attn.buffer<64x32xf32, #attn.auto, shared>) {
+  // expected-error @below {{expected either a token or a barrier to complete}}
+  attn.local_send %t, %b : !tile, !attn.buffer<64x32xf32, #attn.auto, shared>
+  return
+}
+
+// -----
+
+!tile = tensor<64x32xf32, #attn.auto>
+func.func @send_elsewhere(%t: !tile, %b: !attn.buffer<32x64xf32, #attn.auto, shared>, %token: !attn.token) {
+  // expected-error @below {{expected a buffer of the tile's shape}}
+  attn.local_send %t, %b token %token : !tile, !attn.buffer<32x64xf32, #attn.auto, shared>
+  return
+}
+
+// -----
+
+!tile = tensor<64x32xf32, #attn.auto>
+func.func @send_by_one(%t: !tile, %b: !attn.buffer<64x32xf32, #attn.auto, shared>, %token: !attn.token) {
+  attn.elect {
+    // expected-error @below {{expected all warps of a partition to execute it, got an attn.elect around it}}
+    attn.local_send %t, %b token %token : !tile, !attn.buffer<64x32xf32, #attn.auto, shared>
+  }
+  return
+}
+
+// -----
+
+!tile = tensor<64x32xf16, #attn.auto>
+func.func @send_halves(%t: !tile, %b: !attn.buffer<64x32xf16, #attn.auto, shared>, %token: !attn.token) {
+  // expected-error @below {{expected elements of 32 bits, got 'f16'}}
+  attn.local_send %t, %b token %token : !tile, !attn.buffer<64x32xf16, #attn.auto, shared>
+  return
+}

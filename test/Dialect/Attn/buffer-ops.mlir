@@ -61,3 +61,13 @@ func.func @scalars(%words: !words, %i: i32, %token: !attn.token, %barriers: !att
   }
   return
 }
+
+// CHECK-LABEL: func.func @sends(
+// CHECK-SAME: %[[T:.*]]: tensor<64x32xf32, #attn.auto>, %[[B:.*]]: !attn.buffer<64x32xf32, #attn.auto, shared>, %[[TOKEN:.*]]: !attn.token, %[[BARRIERS:.*]]: !attn.mbarriers<2>, %[[I:.*]]: i32
+func.func @sends(%t: tensor<64x32xf32, #attn.auto>, %b: !attn.buffer<64x32xf32, #attn.auto, shared>, %token: !attn.token, %barriers: !attn.mbarriers<2>, %i: i32) {
+  // CHECK: attn.local_send %[[T]], %[[B]] token %[[TOKEN]] : tensor<64x32xf32, #attn.auto>, <64x32xf32, #attn.auto, shared>
+  attn.local_send %t, %b token %token : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
+  // CHECK: attn.local_send %[[T]], %[[B]] barrier %[[BARRIERS]][%[[I]]] : !attn.mbarriers<2> : tensor<64x32xf32, #attn.auto>, <64x32xf32, #attn.auto, shared>
+  attn.local_send %t, %b barrier %barriers[%i] : !attn.mbarriers<2> : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
+  return
+}

@@ -989,3 +989,26 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-note@below {{the kernel's known_cluster_size says so}}
+  gpu.func @exchange() kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
+    %b = attn.alloc {name = "s"} : !attn.buffer<64x32xf32, #attn.auto, shared>
+    %c = attn.channel.create {name = "s", roles = [#attn.role<"sender" in ["softmax"], tx>, #attn.role<"adder" in ["softmax"], arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 tiles [4, 1] registers 96 {
+      %t = arith.constant dense<1.0> : tensor<64x32xf32, #attn.auto>
+      %p = attn.cursor.start %c as "sender" : !attn.channel<1>
+      %r = attn.cursor.start %c as "adder" : !attn.channel<1>
+      %i, %to = attn.channel.acquire %c[%p] as "sender" : !attn.channel<1>
+      // expected-error@below {{expected a cluster of 2 CTAs, got 4}}
+      attn.local_send %t, %b token %to : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
+      attn.channel.release %c, %to as "sender" : !attn.channel<1>
+      %j, %from = attn.channel.acquire %c[%r] as "adder" : !attn.channel<1>
+      attn.channel.release %c, %from as "adder" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}

@@ -600,3 +600,45 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Two CTAs send each other tiles. All warps wait for the slot of the other CTA,
+// which its readers and those of this one hand back, and one thread announces
+// what comes here.
+
+// CHECK-LABEL: gpu.func @exchange
+// CHECK:         %[[S:.*]] = attn.mbarrier.alloc {name = "s.sender"}
+// CHECK:         %[[A:.*]] = attn.mbarrier.alloc {name = "s.adder"}
+// CHECK:         attn.mbarrier.init %[[S]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[A]] {count = 8 : i64}
+// CHECK:         attn.cluster_barrier
+// CHECK:         attn.mbarrier.wait %[[A]][%{{.*}}] parity %{{.*}} {cluster}
+// CHECK-NEXT:    attn.elect {
+// CHECK-NEXT:      attn.mbarrier.expect_tx %[[S]][%{{.*}}] {bytes = 8192 : i64} : <1>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    attn.local_send %{{.*}}, %{{.*}} barrier %[[S]][%{{.*}}] : !attn.mbarriers<1> :
+// CHECK-NEXT:    attn.mbarrier.wait %[[S]][%{{.*}}] parity %{{.*}} {cluster}
+// CHECK-NEXT:    attn.mbarrier.arrive %[[A]][%{{.*}}] {ctas = 2 : i64} : <1>
+// CHECK:         attn.cluster_barrier
+// CHECK-NEXT:    gpu.return
+// REMARK: channel 's' becomes mbarriers
+// REMARK-SAME: barriers=2, bytes=8192, counts="sender 1, adder 8", depth=1, multicast=2
+gpu.module @kernels {
+  gpu.func @exchange() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    %b = attn.alloc {name = "s"} : !attn.buffer<64x32xf32, #attn.auto, shared>
+    %c = attn.channel.create {name = "s", roles = [#attn.role<"sender" in ["softmax"], tx>, #attn.role<"adder" in ["softmax"], arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 4 tiles [4, 1] registers 96 {
+      %t = arith.constant dense<1.0> : tensor<64x32xf32, #attn.auto>
+      %p = attn.cursor.start %c as "sender" : !attn.channel<1>
+      %r = attn.cursor.start %c as "adder" : !attn.channel<1>
+      %i, %to = attn.channel.acquire %c[%p] as "sender" : !attn.channel<1>
+      attn.local_send %t, %b token %to : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
+      attn.channel.release %c, %to as "sender" : !attn.channel<1>
+      %j, %from = attn.channel.acquire %c[%r] as "adder" : !attn.channel<1>
+      attn.channel.release %c, %from as "adder" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}

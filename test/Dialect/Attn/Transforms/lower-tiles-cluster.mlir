@@ -110,4 +110,32 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // A tile goes to the other CTA, whose own tile comes here, with two elements
+  // that lie together in one store. What came is read behind a wait.
+  // CHECK-LABEL: gpu.func @exchange
+  // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
+  // CHECK: %[[OTHER:.*]] = arith.xori %[[RANK]], %c1_i32
+  // CHECK: %[[FULL:.*]] = nvvm.mapa %{{.*}}, %[[OTHER]] : !llvm.ptr<3> -> !llvm.ptr<7>
+  // CHECK: %[[BARRIER:.*]] = llvm.ptrtoint %[[FULL]]
+  // CHECK: %[[BASE:.*]] = nvvm.mapa %{{.*}}, %[[OTHER]] : !llvm.ptr<3> -> !llvm.ptr<7>
+  // CHECK: %[[TO:.*]] = llvm.getelementptr %[[BASE]]
+  // CHECK: %[[ADDRESS:.*]] = llvm.ptrtoint %[[TO]]
+  // CHECK: llvm.inline_asm {{.*}}"st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [$0], {$1, $2}, [$3];", "r,f,f,r,~{memory}" %[[ADDRESS]], %{{.*}}, %{{.*}}, %[[BARRIER]]
+  // CHECK-COUNT-3: st.async
+  // CHECK-NOT: st.async
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK-COUNT-4: llvm.inline_asm {{.*}}"ld.shared.v2.b32 {$0, $1}, [$2];", "=f,=f,r,~{memory}"
+  // CHECK: arith.addf
+  gpu.func @exchange() kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %t = arith.constant dense<1.0> : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>
+    %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    attn.local_send %t, %b barrier %full[%zero] : !attn.mbarriers<1> : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    attn.mbarrier.wait %full[%zero] parity %zero {cluster} : !attn.mbarriers<1>
+    %other = attn.local_load %b : !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared> -> tensor<64x16xf32, #attn.mma<warps = [4, 1]>>
+    %sum = arith.addf %t, %other : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
 }

@@ -375,3 +375,30 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @send_tile(%t: !attn.token) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    %x = arith.constant dense<1.0> : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected a barrier instead of a token; attn-lower-channels makes it one}}
+    attn.local_send %x, %b token %t : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+// The bytes of a tile that warps hold twice would come twice.
+gpu.module @kernels {
+  gpu.func @send_copies() kernel attributes {attn.warps = array<i64: 8, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    %x = arith.constant dense<1.0> : tensor<64x16xf32, #attn.mma<warps = [4, 1], copies = 2>>
+    // expected-error @below {{expected a tile of which each thread holds elements of its own, whose bytes count once}}
+    attn.local_send %x, %b barrier %full[%zero] : !attn.mbarriers<1> : tensor<64x16xf32, #attn.mma<warps = [4, 1], copies = 2>>, !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    gpu.return
+  }
+}

@@ -13,10 +13,10 @@
 // EPILOGUE: schedule 'ws_columns' does not support the epilogue 'tma', expected 'auto', 'direct' or 'shuffled'
 // POLICY: schedule 'ws_columns' does not support the softmax policy 'lagged', expected 'exact', 'threshold' or 'optimistic'
 
-func.func @dim(%q: memref<1x8x256x520xf16>, %o: memref<1x8x256x520xf16>) {
-  // expected-error@+1 {{schedule 'ws_columns' does not support a head dimension of 520, expected a multiple of 8 up to 512}}
-  attn.attention ins(%q, %q, %q : memref<1x8x256x520xf16>, memref<1x8x256x520xf16>, memref<1x8x256x520xf16>)
-                 outs(%o : memref<1x8x256x520xf16>)
+func.func @dim(%q: memref<1x8x256x1032xf16>, %o: memref<1x8x256x1032xf16>) {
+  // expected-error@+1 {{schedule 'ws_columns' does not support a head dimension of 1032, expected a multiple of 8 up to 1024}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x1032xf16>, memref<1x8x256x1032xf16>, memref<1x8x256x1032xf16>)
+                 outs(%o : memref<1x8x256x1032xf16>)
   return
 }
 

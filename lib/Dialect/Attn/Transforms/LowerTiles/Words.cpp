@@ -84,8 +84,7 @@ LogicalResult PartitionLowering::lower(LocalSendOp op) {
     return op.emitOpError("expected a tile of which each thread holds elements "
                           "of its own, whose bytes count once");
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value rank = arith::IndexCastOp::create(
-      b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  Value rank = NVVM::ClusterId::create(b, b.getI32Type());
   Value other =
       arith::XOrIOp::create(b, rank, arith::ConstantIntOp::create(b, 1, 32));
   Value barrier = addressOf(
