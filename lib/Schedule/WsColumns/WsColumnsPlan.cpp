@@ -38,7 +38,9 @@ static constexpr double kL2Bytes = 39.5, kMaskedL2Bytes = 37;
 /// The part of the shorter of both that does not hide, a guess: it orders plans
 /// that L2 bounds alike.
 static constexpr double kUnhiddenShare = 0.02;
-/// Clocks until scores that were sent are there, and bytes a clock: guesses.
+/// Clocks until scores that were sent are there, and bytes a clock. With these,
+/// times of 28 kernels with the depth divided, of D 640, 768 and 1024 with 1024
+/// to 8192 keys, are within 13 % on an H200.
 static constexpr double kExchangeClocks = 600, kExchangeBytes = 32;
 /// What waiting for each other costs the tiles of a cluster: as in ws_wgmma.
 static constexpr double kClusterTileClocks = 900;
@@ -189,10 +191,12 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
     return getColumnsSharedBytes(facts, WsColumnsPlanAttr::get(context, p))
                .getTotal() <= target.sharedBytesPerCTA;
   };
+  // Blocks of 64 and 80 keys, in slices of 64 or 128 columns, were up to 9 %
+  // slower than the best of these; with the depth divided, those of 64, 112 and
+  // 128 keys were up to 8 % slower.
+  SmallVector<int64_t> blocks = {isDivided ? 80 : 128, 96};
   for (int64_t cluster : {1, 2})
-    // Blocks of 64 and 80 keys, in slices of 64 or 128 columns, were up to 9 %
-    // slower than the best of these.
-    for (int64_t blockN : {128, 96}) {
+    for (int64_t blockN : blocks) {
       if (target.getClusteredSMs(cluster) == 0 || cluster < p.depthCtas)
         continue;
       p.cluster = cluster;
@@ -219,10 +223,10 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
 }
 
 /// Clocks that a product of `slices` slices, each of `clocks`, waits for those
-/// that its ring has no slot for.
+/// that its ring has no slot for; `together` CTAs load each.
 static double getReloadClocks(int64_t slices, int64_t slots, double clocks,
-                              int64_t cluster) {
-  double reload = cluster > 1 ? kSharedReloadClocks : kReloadClocks;
+                              int64_t together) {
+  double reload = together > 1 ? kSharedReloadClocks : kReloadClocks;
   int64_t rounds =
       llvm::divideCeil(std::max<int64_t>(slices - slots, 0), slots);
   return rounds * std::max(0.0, clocks + reload - slots * clocks);
@@ -242,16 +246,15 @@ static double getExchangeClocks(WsColumnsPlanAttr plan) {
 static double getSerialClocks(const ProblemFacts &facts, WsColumnsPlanAttr plan,
                               const TargetRow &target,
                               const PlanEstimate &estimate) {
+  int64_t together = plan.getCluster() / plan.getDepthCtas();
   int64_t keySlices = countKeySlices(facts, plan);
   int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
   double slice = 2.0 * kColumnsRows * plan.getBlockN() * plan.getSlice() /
                  target.tensorFlopF16;
   return (slice + kSliceClocks) * (keySlices + ownSlices) + kBlockClocks +
          estimate.expClocks + estimate.issueClocks + getExchangeClocks(plan) +
-         getReloadClocks(keySlices, plan.getKStages(), slice,
-                         plan.getCluster()) +
-         getReloadClocks(ownSlices, plan.getVStages(), slice,
-                         plan.getCluster());
+         getReloadClocks(keySlices, plan.getKStages(), slice, together) +
+         getReloadClocks(ownSlices, plan.getVStages(), slice, together);
 }
 
 PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
