@@ -67,8 +67,8 @@ AXES = {
     "nk": LENGTHS,
     "heads": ((8, 8), (8, 2), (7, 1)),
 }
-#: Head dimensions of ws_columns, of fewer heads.
-WIDE_AXES = AXES | {"d": (392, 456, 512), "heads": ((2, 2), (4, 2), (3, 1))}
+#: Head dimensions of ws_columns, of one CTA and of two, of fewer heads.
+WIDE_AXES = AXES | {"d": (392, 456, 512, 528, 640, 1024), "heads": ((2, 2), (4, 2), (3, 1))}
 
 
 class Case:
