@@ -43,8 +43,12 @@ std::string ProblemFlags::getFirstGiven() const {
   return first;
 }
 
+static bool isFloat8Name(StringRef type) {
+  return llvm::is_contained({"f8E4M3FN", "f8E5M2"}, type);
+}
+
 static bool isElementType(StringRef type) {
-  return llvm::is_contained({"f16", "bf16", "f8E4M3FN", "f8E5M2"}, type);
+  return llvm::is_contained({"f16", "bf16"}, type) || isFloat8Name(type);
 }
 
 /// Reads --q into the sizes of the queries.
@@ -290,7 +294,14 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   problem.ID = flags.ID.value_or(DEFAULT);
 #include "attn/Problem/Options.def"
   // An 8-bit output would need a factor.
-  bool isFloat8 = StringRef(problem.type).starts_with("f8");
+  bool isFloat8 = isFloat8Name(problem.type);
+  problem.kvType = flags.kvType.value_or(problem.type);
+  if (problem.kvType != problem.type &&
+      (isFloat8 || !isFloat8Name(problem.kvType)))
+    return makeError("kv-type", "expected " + problem.type +
+                                    (isFloat8 ? "" : ", f8E4M3FN or f8E5M2") +
+                                    " beside queries of " + problem.type +
+                                    ", got '" + problem.kvType + "'");
   problem.outType = flags.outType.value_or(isFloat8 ? "bf16" : problem.type);
   if (!llvm::is_contained({"f16", "bf16", "f32"}, problem.outType))
     return makeError("out-type", "expected f16, bf16 or f32, got '" +
@@ -427,20 +438,21 @@ static MaskAttr getMask(MLIRContext *context, const Problem &problem) {
 static SmallVector<Type> getArgumentTypes(Builder &builder,
                                           const Problem &problem) {
   Type element = getElementType(builder, problem.type);
+  Type keyElement = getElementType(builder, problem.kvType);
   Type out = getElementType(builder, problem.outType);
   int64_t dynamic = ShapedType::kDynamic;
   SmallVector<Type> types = {
       getOperandType(builder, problem, problem.heads, problem.queries,
                      problem.headDim, element),
       getOperandType(builder, problem, problem.kvHeads, problem.keys,
-                     problem.headDim, element),
+                     problem.headDim, keyElement),
       getOperandType(builder, problem, problem.kvHeads, problem.keys,
-                     problem.valueDim, element),
+                     problem.valueDim, keyElement),
       getOperandType(builder, problem, problem.heads, problem.queries,
                      problem.valueDim, out)};
   if (problem.pageSize != 0) {
-    types[1] = getPoolType(builder, problem, problem.headDim, element);
-    types[2] = getPoolType(builder, problem, problem.valueDim, element);
+    types[1] = getPoolType(builder, problem, problem.headDim, keyElement);
+    types[2] = getPoolType(builder, problem, problem.valueDim, keyElement);
   }
   if (problem.vTransposed)
     types[2] = getTransposedType(builder, problem, cast<MemRefType>(types[2]));
@@ -465,7 +477,10 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
     int64_t sequences = varlen ? problem.lengthsQ.size() : problem.batch;
     if (problem.dynamic)
       sequences = dynamic;
-    for (int64_t heads : {problem.heads, problem.kvHeads, problem.kvHeads})
+    SmallVector<int64_t> allHeads = {problem.kvHeads, problem.kvHeads};
+    if (isFloat8Name(problem.type))
+      allHeads.insert(allHeads.begin(), problem.heads);
+    for (int64_t heads : allHeads)
       types.push_back(
           MemRefType::get({sequences, heads}, builder.getF32Type()));
   }
@@ -535,7 +550,8 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   auto op = AttentionOp::create(builder, loc, arguments[0], k, v, o, lse, sinks,
                                 lengthsQ, lengthsK);
   if (problem.descales) {
-    op.getQDescaleMutable().assign(take(true));
+    if (isFloat8Name(problem.type))
+      op.getQDescaleMutable().assign(take(true));
     op.getKDescaleMutable().assign(take(true));
     op.getVDescaleMutable().assign(take(true));
   }

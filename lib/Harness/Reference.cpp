@@ -297,9 +297,11 @@ Error Computation::checkDescales() {
        {std::tuple("q_descale", &inputs.qDescale, problem.heads),
         std::tuple("k_descale", &inputs.kDescale, problem.kvHeads),
         std::tuple("v_descale", &inputs.vDescale, problem.kvHeads)}) {
-    if (view->has_value() != inputs.qDescale.has_value())
-      return createStringError("reference: expected all three descales or "
-                               "none");
+    bool isOptional = view == &inputs.qDescale;
+    if (isOptional ? *view && !inputs.kDescale
+                   : view->has_value() != inputs.kDescale.has_value())
+      return createStringError(
+          "reference: expected descales of k and v, or none");
     if (*view)
       if (Error error = checkShape(name, **view, {count, heads}))
         return error;
@@ -371,9 +373,10 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
   double scale = problem.scale;
-  if (inputs.qDescale) {
-    scale *= inputs.qDescale->get({sequenceIndex, head}) *
-             inputs.kDescale->get({sequenceIndex, kvHead});
+  if (inputs.qDescale)
+    scale *= inputs.qDescale->get({sequenceIndex, head});
+  if (inputs.kDescale) {
+    scale *= inputs.kDescale->get({sequenceIndex, kvHead});
     double factor = inputs.vDescale->get({sequenceIndex, kvHead});
     for (double &value : v)
       value *= factor;

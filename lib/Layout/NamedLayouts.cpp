@@ -76,6 +76,18 @@ Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
   if (Error error = checkMultiple("n", n, unitN))
     return std::move(error);
   UnitBases unit;
+  if (grid.columnQuads) {
+    if (grid.n != 1)
+      return makeError("expected one warp along the columns in quads, got {0}",
+                       grid.n);
+    if (Error error = checkMultiple("n", n, 16))
+      return std::move(error);
+    unit.registers = {{0, 2}, {8, 0}, {0, 1}};
+    unit.lanes = {{0, 4}, {0, 8}, {1, 0}, {2, 0}, {4, 0}};
+    unit.warps = warpBases(grid, {16, 0}, {0, 0});
+    return unit.build(unitRows(grid), 16, {{1, n / 16}, {0, m / unitM}},
+                      grid.getWarps());
+  }
   unit.registers = {{0, 1}, {8, 0}};
   unit.lanes = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
   int64_t run = 8;
@@ -127,6 +139,23 @@ Expected<TileLayout> mlir::attn::mmaOperandA(int64_t m, int64_t k,
   unit.lanes = {{0, perWord}, {0, 2 * perWord}, {1, 0}, {2, 0}, {4, 0}};
   unit.warps = warpBases(grid, {16, 0}, {0, 0});
   return unit.build(unitRows(grid), shapeK, {{1, k / shapeK}, {0, m / unitM}},
+                    grid.getWarps());
+}
+
+Expected<TileLayout> mlir::attn::mmaQuadOperandA(int64_t m, int64_t k,
+                                                 WarpGrid grid) {
+  if (Error error = checkGrid(grid))
+    return std::move(error);
+  int64_t unitM = int64_t(16) * grid.m, unitK = 16;
+  if (Error error = checkMultiple("m", m, unitM))
+    return std::move(error);
+  if (Error error = checkMultiple("k", k, unitK))
+    return std::move(error);
+  UnitBases unit;
+  unit.registers = {{0, 1}, {8, 0}, {0, 2}};
+  unit.lanes = {{0, 4}, {0, 8}, {1, 0}, {2, 0}, {4, 0}};
+  unit.warps = warpBases(grid, {16, 0}, {0, 0});
+  return unit.build(unitRows(grid), unitK, {{1, k / unitK}, {0, m / unitM}},
                     grid.getWarps());
 }
 

@@ -40,8 +40,9 @@ class Spec(NamedTuple):
 
     @property
     def element(self) -> str:
-        """MLIR's element type, by which launch records call it too."""
-        return _ELEMENTS[self.dtype][0]
+        """MLIR's element type, by which launch records call it too. Those that no
+        function reads have MLIR's name already."""
+        return _ELEMENTS[self.dtype][0] if self.dtype in _ELEMENTS else self.dtype
 
     def row_major(self) -> Spec:
         """The same tensor without gaps."""

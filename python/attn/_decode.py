@@ -16,10 +16,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Element types of q and the pools.
+#: Element types of q and the pools, and of pools beside these.
 _TYPES = ("f16", "bf16")
+NARROW_TYPES = ("f8E4M3FN", "f8E5M2")
 #: numpy's carriers of them.
 _CARRIERS = {arrays.CARRIERS[name][0]: name for name in _TYPES}
+_CARRIERS |= {
+    "uint8": "f8E4M3FN",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+}
 #: Stands for host memory in the place of a device.
 _HOST = -1
 #: Shapes of tensors, and problems, that are kept.
@@ -32,8 +39,8 @@ def is_numpy(value: Any) -> bool:
 
 
 def _view_numpy(name: str, value: NDArray[np.generic]) -> TensorView:
-    """An array in host memory as a view; bf16 is numpy's uint16."""
-    dtype = _CARRIERS.get(value.dtype.name, {"bfloat16": "bf16"}.get(value.dtype.name))
+    """An array in host memory as a view; bf16 is numpy's uint16, uint8 is e4m3."""
+    dtype = _CARRIERS.get(value.dtype.name)
     if dtype is None:
         dtype = {"int32": "i32", "int64": "i64", "float32": "f32"}.get(value.dtype.name)
     if dtype is None:
@@ -133,7 +140,8 @@ def turn_latent(name: str, pool: TensorView) -> TensorView:
 def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
     pools = {"k_cache": k} if v is None else {"k_cache": k, "v_cache": v}
     for name, pool in pools.items():
-        _expect(name, "elements as q,", q.dtype, pool.dtype)
+        if pool.dtype not in NARROW_TYPES:
+            _expect(name, "elements as q,", q.dtype, pool.dtype)
         if pool.device != q.device:
             raise ArgumentError(
                 f'tensor "{name}": expected it on {_name_device(q.device)} as q, got '
@@ -144,6 +152,8 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
                 f'tensor "{name}": expected an innermost stride of 1, got {pool.strides[3]}'
             )
     _expect("k_cache", "head dimension as q,", q.shape[3], k.shape[3])
+    if v is not None:
+        _expect("v_cache", "elements as k_cache,", k.dtype, v.dtype)
     if v is not None and v.shape[:3] != k.shape[:3]:
         raise ArgumentError(
             'tensor "v_cache": expected pages, heads and keys of a page as k_cache, '
@@ -153,6 +163,43 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
         raise ArgumentError(
             f'tensor "q": expected one of {", ".join(_TYPES)}, got {q.dtype}'
         )
+
+
+def turn_scale(name: str, scale: TensorView, batch: int, kv_heads: int) -> TensorView:
+    """What units of a pool stand for, (batch, key heads): of one number, of one for
+    each key head, or of one for each of both."""
+    _expect(name, "elements of", "f32", scale.dtype)
+    shape, strides = scale.shape, scale.strides
+    if shape in ((), (1,)):
+        strides = (0, 0)
+    elif shape == (kv_heads,):
+        strides = (0, *strides)
+    elif shape != (batch, kv_heads):
+        raise ArgumentError(
+            f'tensor "{name}": expected one number, {kv_heads} of key heads or '
+            f"{batch} x {kv_heads} of sequences and key heads, got {list(shape)}"
+        )
+    return scale._replace(shape=(batch, kv_heads), strides=strides)
+
+
+def turn_scales(views: dict[str, TensorView]) -> None:
+    """k_scale and v_scale as the kernel's descales."""
+    scales = [name for name in ("k_scale", "v_scale") if name in views]
+    if not scales:
+        return
+    if len(scales) == 1:
+        raise ArgumentError(f'tensor "{scales[0]}": expected k_scale and v_scale or none, got one')
+    q, k = views["q"], views["k"]
+    if k.dtype not in NARROW_TYPES:
+        raise ArgumentError(f'tensor "k_scale": expected none beside pools of {k.dtype}')
+    for name in scales:
+        scale = views.pop(name)
+        if scale.device != q.device:
+            raise ArgumentError(
+                f'tensor "{name}": expected it on {_name_device(q.device)} as q, got '
+                f"{_name_device(scale.device)}"
+            )
+        views[f"{name[0]}_descale"] = turn_scale(name, scale, q.shape[0], k.shape[1])
 
 
 def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
@@ -221,6 +268,7 @@ def make_problem(
             f'tensor "q": expected a multiple of the {k.shape[1]} key heads, got {q.shape[1]} heads'
         )
     o = tensors.get("o")
+    descales = [tensors[name] for name in ("k_descale", "v_descale") if name in tensors]
     sinks = tensors.get("sinks")
     if sinks is not None:
         _expect("sinks", "elements of", "f32", sinks.dtype)
@@ -254,7 +302,18 @@ def make_problem(
         lse=lse,
         kv_splits=settings.kv_splits,
         latent=v is None,
+        kv_dtype=None if k.dtype == q.dtype else k.dtype,
+        descale_strides=_get_descale_strides(descales),
     )
+
+
+def _get_descale_strides(
+    descales: Sequence[TensorView],
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    if not descales:
+        return None
+    k, v = (each.shape[1:] + (1,) if each.device < 0 else each.strides for each in descales)
+    return (k[0], k[1]), (v[0], v[1])
 
 
 class Runner:
@@ -262,7 +321,8 @@ class Runner:
 
     def __init__(self, problem: DecodeProblem, device: int) -> None:
         self.problem = problem
-        self.kernel: Kernel = _paged_problem.compile_decode(problem, get_chip_of(device))
+        chip = get_chip_of(device, problem.kv_dtype is not None)
+        self.kernel: Kernel = _paged_problem.compile_decode(problem, chip)
         self._prepared: dict[object, runtime.PreparedLaunch] = {}
 
     def get_workspaces(self) -> tuple[int, ...]:
@@ -312,10 +372,11 @@ def get_stream(value: Any, stream: int | None, device: int) -> int:
     return runtime.get_torch_stream(device) if _tensors.is_torch(value) else 0
 
 
-def get_chip_of(device: int) -> str:
-    """The target of a device; without a GPU that of the simulator."""
+def get_chip_of(device: int, is_narrow: bool = False) -> str:
+    """The target of a device; without a GPU that of the simulator, with `is_narrow`
+    one that converts 8-bit floats."""
     if device < 0 and not _host.has_device():
-        return "sm_80"
+        return "sm_89" if is_narrow else "sm_80"
     opened = _driver.get_device(max(device, 0))
     return get_chip(opened.major, opened.minor)
 
@@ -334,7 +395,7 @@ def decode_numpy(
     _check_batch(views)
     problem = make_problem(views, settings, lse)
     rank = tensors["q"].ndim
-    inputs = to_host_inputs(tensors, settings)
+    inputs = to_host_inputs(tensors, settings) | spread_scales(tensors, problem)
     outputs = get_runner(problem, _HOST).run_numpy(inputs)
     o = shape_numpy(outputs["o"], rank)
     return (o, shape_numpy(outputs["lse"], rank)) if lse else o
@@ -342,7 +403,11 @@ def decode_numpy(
 
 def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """Arrays by the kernel's names, in its order of dimensions."""
-    inputs = {name: each for name, each in tensors.items() if each is not None}
+    inputs = {
+        name: each
+        for name, each in tensors.items()
+        if each is not None and not name.endswith("_scale")
+    }
     q = inputs["q"]
     inputs["q"] = q[:, :, None] if q.ndim == 3 else q
     if settings.value_dim is not None:
@@ -353,6 +418,19 @@ def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, 
         pool = inputs.pop(cache)
         inputs[name] = pool.swapaxes(1, 2) if settings.layout == "nhd" else pool
     return inputs
+
+
+def spread_scales(tensors: Mapping[str, Any], problem: DecodeProblem) -> dict[str, Any]:
+    """The descales as arrays with a number for each sequence and key head."""
+    import numpy as np
+
+    if problem.descale_strides is None:
+        return {}
+    shape = (problem.batch, problem.kv_heads)
+    return {
+        f"{name}_descale": np.array(np.broadcast_to(tensors[f"{name}_scale"], shape))
+        for name in "kv"
+    }
 
 
 def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, TensorView]:
@@ -369,12 +447,13 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
         elif name in ("k_cache", "v_cache"):
             each = turn_pool(name, each, settings.layout)
         views[name[0] if name.endswith("_cache") else name] = each
+    turn_scales(views)
     return views
 
 
 def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | None) -> None:
     """Launches on tensors of a GPU: q, k_cache, v_cache, page_table, kv_lengths and o,
-    and lse and sinks where they are there; v_cache is None in the latent form."""
+    and lse, sinks, k_scale and v_scale where they are there; v_cache is None in the latent form."""
     views = read_views(tensors, settings)
     device = views["q"].device
     check_lengths(views["kv_lengths"], views["page_table"], device)

@@ -72,7 +72,9 @@ class DecodePlan:
     pages `page_stride` elements apart where more lies between them, as keys and
     values in one tensor have it. `queries` are the last ones of each sequence.
     With `latent` the pool is that of `attn.mla_decode`: `dim` columns of a key, whose
-    first `value_dim` ones are the values.
+    first `value_dim` ones are the values. `kv_dtype` is the element type of pools of
+    8 bits; with `scales` each `run` takes k_scale and v_scale, f32 tensors: "tensor"
+    of one element, "head" of one for each key head, "batch" (batch, key heads).
     The other options are those of `attn.decode`. `device` is a GPU; without one,
     or with "host", arrays of numpy run on the simulator.
     """
@@ -88,6 +90,8 @@ class DecodePlan:
         kv_heads: int | None = None,
         value_dim: int | None = None,
         dtype: Any = "bfloat16",
+        kv_dtype: Any = None,
+        scales: str | None = None,
         out_type: Any = None,
         queries: int = 1,
         layout: str = "nhd",
@@ -135,6 +139,7 @@ class DecodePlan:
         def dense(width: int) -> tuple[int, int, int]:
             return (rows[1] * rows[2] * width, rows[2] * width, width)
 
+        pool_element = element if kv_dtype is None else _options.get_dtype("kv_dtype", kv_dtype)
         out = element if out_type is None else _options.get_dtype("out_type", out_type)
         self._rows, self._widths = rows, (given["dim"], given["value_dim"])
         self._max_pages = given["max_pages"]
@@ -142,8 +147,8 @@ class DecodePlan:
         pool = (1, given["kv_heads"], given["page_size"])
         tensors = {
             "q": view(element, (*rows, given["dim"]), dense(given["dim"])),
-            "k": view(element, (*pool, given["dim"]), strides[0]),
-            "v": view(element, (*pool, given["value_dim"]), strides[1]),
+            "k": view(pool_element, (*pool, given["dim"]), strides[0]),
+            "v": view(pool_element, (*pool, given["value_dim"]), strides[1]),
             "o": view(out, (*rows, given["value_dim"]), dense(given["value_dim"])),
             "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
         }
@@ -151,6 +156,9 @@ class DecodePlan:
             del tensors["v"]
         if _options.to_bool("sinks", sinks):
             tensors["sinks"] = view("f32", rows[1:2], ())
+        if scales is not None:
+            tensors |= self._make_scales(scales, given["batch"], given["kv_heads"])
+            _decode.turn_scales(tensors)
         problem = _decode.make_problem(tensors, settings, _options.to_bool("lse", lse))
         self._problem = problem._replace(pages=-1)
         self._runner = _decode.get_runner(self._problem, self._device)
@@ -162,6 +170,15 @@ class DecodePlan:
         self._known: dict[object, tuple[runtime.PreparedLaunch, list[tuple[int, int]]]] = {}
         if self._device != _HOST:
             self._allocate()
+
+    def _make_scales(self, scales: str, batch: int, kv_heads: int) -> dict[str, TensorView]:
+        """Views of the scales that `run` will take."""
+        shapes = {"tensor": (1,), "head": (kv_heads,), "batch": (batch, kv_heads)}
+        if scales not in shapes:
+            raise ArgumentError(f'scales: expected one of {", ".join(shapes)}, got {scales!r}')
+        strides = (kv_heads, 1) if scales == "batch" else (1,)
+        each = TensorView("f32", shapes[scales], strides, 0, self._device)
+        return {"k_scale": each, "v_scale": each}
 
     def _allocate(self) -> None:
         batch = self._problem.batch
@@ -272,6 +289,8 @@ class DecodePlan:
         v_cache: Any = None,
         *,
         sinks: Any = None,
+        k_scale: Any = None,
+        v_scale: Any = None,
         out: Any = None,
         lse: Any = None,
         stream: int | None = None,
@@ -285,7 +304,7 @@ class DecodePlan:
             raise ArgumentError("DecodePlan: expected plan(kv_lengths, page_table) before run")
         key = None
         if out is not None and _tensors.is_torch(q):
-            operands = (q, k_cache, v_cache, sinks, out, lse)
+            operands = (q, k_cache, v_cache, sinks, out, lse, k_scale, v_scale)
             key = _make_key(operands)
             known = self._known.get(key)
             if known is not None:
@@ -297,6 +316,7 @@ class DecodePlan:
             wanted = "none" if self._problem.latent else "a pool of values"
             raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
+        tensors |= {"k_scale": k_scale, "v_scale": v_scale}
         views = _decode.read_views(tensors, self._settings)
         self._check(views)
         if self._device == _HOST:
@@ -331,9 +351,10 @@ class DecodePlan:
             if short not in views:
                 continue
             each = views[short]
-            if each.dtype != p.dtype:
+            dtype = p.dtype if short == "q" else p.pool_dtype
+            if each.dtype != dtype:
                 raise ArgumentError(
-                    f'tensor "{name}": expected elements of {p.dtype}, got {each.dtype}'
+                    f'tensor "{name}": expected elements of {dtype}, got {each.dtype}'
                 )
             if each.device != self._device:
                 where = ["host memory" if n < 0 else f"device {n}" for n in (self._device, each.device)]
@@ -358,6 +379,22 @@ class DecodePlan:
         if p.sinks != ("sinks" in views):
             wanted = "a tensor" if p.sinks else "none"
             raise ArgumentError(f'tensor "sinks": expected {wanted}, as the plan was made')
+        self._check_scales(views)
+
+    def _check_scales(self, views: dict[str, TensorView]) -> None:
+        expected = self._problem.descale_strides
+        if (expected is not None) != ("k_descale" in views):
+            wanted = "none" if expected is None else "a tensor"
+            raise ArgumentError(f'tensor "k_scale": expected {wanted}, as the plan was made')
+        for name, strides in zip("kv", expected or ((), ()), strict=True):
+            if expected is None or self._device == _HOST:
+                continue
+            got = views[f"{name}_descale"].strides
+            if got != strides:
+                raise ArgumentError(
+                    f'tensor "{name}_scale": expected strides {list(strides)} of (sequence, key '
+                    f"head), for which the plan was made, got {list(got)}"
+                )
 
     def _run_host(self, tensors: dict[str, Any], views: dict[str, TensorView]) -> Any:
         # The simulator has no open strides: a kernel for these pools.
@@ -368,6 +405,7 @@ class DecodePlan:
             q_strides=views["q"].strides[:3],
         )
         inputs = _decode.to_host_inputs(tensors, self._settings) | self._inputs
+        inputs |= _decode.spread_scales(tensors, p)
         outputs = _decode.get_runner(p, _HOST).run_numpy(inputs)
         rank = tensors["q"].ndim
         o = _decode.shape_numpy(outputs["o"], rank)
@@ -412,7 +450,7 @@ class DecodePlan:
         prepared = self._runner.prepare({name: views[name] for name in names})
         prepared([views[name].address for name in names], number, self._addresses)
         if key is not None:
-            order = ("q", "k", "v", "sinks", "o", "lse")
+            order = ("q", "k", "v", "sinks", "o", "lse", "k_descale", "v_descale")
             places = [
                 (order.index(n), 0) if n in order else (-1, views[n].address) for n in names
             ]

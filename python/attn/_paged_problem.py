@@ -54,6 +54,15 @@ class DecodeProblem(NamedTuple):
     kv_splits: int | None
     #: The values are the first `value_dim` columns of the keys.
     latent: bool = False
+    #: Element type of the pools; None is that of q.
+    kv_dtype: str | None = None
+    #: Elements from a sequence and a key head to the next one of k_descale and
+    #: v_descale, where units of 8-bit pools stand for other numbers than 1.
+    descale_strides: tuple[tuple[int, int], tuple[int, int]] | None = None
+
+    @property
+    def pool_dtype(self) -> str:
+        return self.dtype if self.kv_dtype is None else self.kv_dtype
 
 
 def _declare(name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]) -> tuple[str, str]:
@@ -99,7 +108,8 @@ def write_decode(problem: DecodeProblem) -> str:
     rows = (p.batch, p.heads, p.queries)
 
     def declare_pool(name: str, dim: int, strides: tuple[int, int, int]) -> tuple[str, str]:
-        return _declare(name, p.dtype, (p.pages, p.kv_heads, p.page_size, dim), (*strides, 1))
+        shape = (p.pages, p.kv_heads, p.page_size, dim)
+        return _declare(name, p.pool_dtype, shape, (*strides, 1))
 
     operands = [
         _declare("q", p.dtype, (*rows, p.dim), (*p.q_strides, 1)),
@@ -121,6 +131,13 @@ def write_decode(problem: DecodeProblem) -> str:
         sinks = _declare("sinks", "f32", (p.heads,), (1,))
         arguments.append(sinks)
         more = f"sinks({_join([sinks])}) {more}"
+    if p.descale_strides is not None:
+        descales = [
+            _declare(f"{name}_descale", "f32", (p.batch, p.kv_heads), strides)
+            for name, strides in zip("kv", p.descale_strides, strict=True)
+        ]
+        arguments += descales
+        more += f" descales({_join(descales)})"
     attributes = _write_attributes(p)
     front = _write_latent_values(p, arguments[1][1], values[1]) if p.latent else ""
     behind = ""

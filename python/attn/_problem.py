@@ -12,6 +12,7 @@ KINDS = {
     "window": "window",
     "softcap": "factor",
     "scale": "factor",
+    "kv_type": "type",
     "out_type": "type",
     "layout": "order",
     "varlen": "lengths",

@@ -22,6 +22,8 @@ def decode(
     softcap: float | None = None,
     scale: float | None = None,
     sinks: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     kv_splits: int | None = None,
     lse: Any = False,
     out: Any = None,
@@ -39,11 +41,14 @@ def decode(
 
     With several queries the last one is at the last key; `causal` hides what is
     behind each, `window=(left, right)` keeps that many keys on each side of it.
-    `sinks` has one f32 logit a head. `kv_splits` says into how many runs keys are
+    Pools may have 8-bit elements (e4m3, e5m2; sm_89 and later) beside a 16-bit q, and
+    `k_scale` and `v_scale` say what one unit of them stands for: f32 tensors of one
+    element, of one for each key head, or (batch, key heads). q becomes f16 then:
+    beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into how many runs keys are
     cut; without it the planner does, from the shapes alone.
 
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is
-    one, else on the simulator; bf16 is uint16 there. Torch tensors go through the
+    one, else on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the
     operator torch.ops.attn.decode, on the current stream; other libraries' need
     `out`, and a tensor as `lse` to have one. Raises ArgumentError for tensors that
     do not fit each other.
@@ -56,6 +61,8 @@ def decode(
         "page_table": page_table,
         "kv_lengths": kv_lengths,
         "sinks": sinks,
+        "k_scale": k_scale,
+        "v_scale": v_scale,
     }
     return _run(tensors, settings, lse, out, stream)
 

@@ -25,6 +25,7 @@ def compile(
     window: str | Sequence[int | str | None] | None = None,
     softcap: float | None = None,
     scale: float | None = None,
+    kv_type: Any = None,
     out_type: Any = None,
     layout: str | None = None,
     varlen: str | Sequence[Any] | Mapping[str, Sequence[int]] | None = None,
@@ -66,6 +67,8 @@ def compile(
             (left, right, alignment), None for unbounded.
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
+        kv_type: Element type of keys and values, of 8 bits beside 16-bit queries (default:
+            as q); a name or dtype of numpy, torch or the compiler.
         out_type: Element type of the output (default: as q); a name or dtype of numpy,
             torch or the compiler.
         layout: Order of the dimensions in memory (default: bhnd).
@@ -79,7 +82,7 @@ def compile(
         rope_dim: Latent attention: values are the first columns of keys, all but R; the
             default of kv_heads is 1.
         sinks: One extra logit a head.
-        descales: What units of 8-bit q, k and v stand for.
+        descales: What units of q, and of 8-bit k and v, stand for.
         v_transposed: V is (batch, head, dim, sequence) in memory, with rows of a multiple
             of 16 keys.
         kv_splits: Cut the keys into N runs, whose results a second kernel merges.
@@ -110,6 +113,7 @@ def compile(
         "window": window,
         "softcap": softcap,
         "scale": scale,
+        "kv_type": kv_type,
         "out_type": out_type,
         "layout": layout,
         "varlen": varlen,

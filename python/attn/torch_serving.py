@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _STATES = "Tensor partial_o, Tensor partial_lse"
 _ARGUMENTS = """Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
-    float? softcap=None, float? scale=None, int? kv_splits=None"""
+    float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,
+    Tensor? v_scale=None"""
 _LATENT = """Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
     int? kv_splits=None"""
@@ -71,11 +72,12 @@ def _make_lse(q: Tensor) -> Tensor:
 
 def _launch(operands: tuple[Any, ...], o: Tensor, lse: Tensor | None) -> None:
     # The dispatcher leaves out what has its default value at the end.
-    defaults = (None, "nhd", True, None, None, None, None)
+    defaults = (None, "nhd", True, None, None, None, None, None, None)
     padded = (*operands, *defaults[len(operands) - 5 :])
     names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths", "sinks")
     tensors = dict(zip(names, padded[:6], strict=True))
-    layout, causal, window, softcap, scale, kv_splits = padded[6:]
+    layout, causal, window, softcap, scale, kv_splits = padded[6:12]
+    tensors |= {"k_scale": padded[12], "v_scale": padded[13]}
     settings = _decode.Settings.read(layout, causal, window, softcap, scale, kv_splits)
     _decode.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
 
@@ -195,9 +197,10 @@ def decode(tensors: dict[str, Any], settings: Any, lse: Any, out: Any) -> Any:
     operators: Any = torch.ops.attn
     if settings.value_dim is None:
         calls = operators.decode, operators.decode_lse, operators.decode_out
-        operands = (*tensors.values(), settings.layout, settings.causal)
+        operands = (*list(tensors.values())[:6], settings.layout, settings.causal)
         window = None if settings.window is None else list(settings.window)
         operands += (window, settings.softcap, settings.scale, settings.kv_splits)
+        operands += (tensors["k_scale"], tensors["v_scale"])
     else:
         calls = operators.mla_decode, operators.mla_decode_lse, operators.mla_decode_out
         names = ("q", "k_cache", "page_table", "kv_lengths")

@@ -30,7 +30,13 @@ CASES = {
     "one": {"batch": 1, "heads": 8, "kv_heads": 1, "dim": 128, "dtype": "bfloat16"},
     "runs": {"batch": 7, "heads": 8, "kv_heads": 2, "dim": 256, "kv_splits": 5},
     "softcap": {"batch": 4, "heads": 8, "kv_heads": 4, "dim": 64, "softcap": 20.0, "kv_splits": 1},
-}
+    "e4m3": {"batch": 8, "heads": 32, "kv_heads": 8, "dim": 128, "dtype": "bfloat16",
+             "kv_dtype": "float8_e4m3fn", "scales": "head"},
+    "e5m2": {"batch": 5, "heads": 8, "kv_heads": 2, "dim": 64, "queries": 2,
+             "kv_dtype": "float8_e5m2", "scales": "tensor", "layout": "hnd"},
+}  # fmt: skip
+#: Element types as the compiler calls them.
+TYPES = {"float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
 PAGE, MAX_PAGES = 16, 128
 STATES = (4, 33, 8, 128)
 
@@ -44,7 +50,8 @@ def make_problem(options: dict, device: int) -> _paged_problem.DecodeProblem:
     """What attn.decode compiles for tensors of such a plan."""
     batch, heads, kv_heads, dim = (options[n] for n in ("batch", "heads", "kv_heads", "dim"))
     queries, layout = options.get("queries", 1), options.get("layout", "nhd")
-    dtype = {"float16": "f16", "bfloat16": "bf16"}[options.get("dtype", "float16")]
+    dtype = TYPES[options.get("dtype", "float16")]
+    pool_dtype = TYPES[options["kv_dtype"]] if "kv_dtype" in options else dtype
     pool = (*_paged_problem.make_pool_strides(layout, kv_heads, PAGE, dim, None), 1)
     q = ((batch, heads, queries, dim), (heads * queries * dim, queries * dim, dim, 1))
     views = {
@@ -53,7 +60,11 @@ def make_problem(options: dict, device: int) -> _paged_problem.DecodeProblem:
         "page_table": TensorView("i32", (batch, MAX_PAGES), (MAX_PAGES, 1), 0, device),
     }
     for name in "kv":
-        views[name] = TensorView(dtype, (1, kv_heads, PAGE, dim), pool, 0, device)
+        views[name] = TensorView(pool_dtype, (1, kv_heads, PAGE, dim), pool, 0, device)
+        if "scales" in options:
+            shape = (1,) if options["scales"] == "tensor" else (kv_heads,)
+            views[f"{name}_scale"] = TensorView("f32", shape, (1,), 0, device)
+    _decode.turn_scales(views)
     given = (options.get(n) for n in ("window", "softcap", "scale", "kv_splits"))
     settings = _decode.Settings.read(layout, True, *given)
     return _decode.make_problem(views, settings, True)
@@ -61,7 +72,7 @@ def make_problem(options: dict, device: int) -> _paged_problem.DecodeProblem:
 
 def prepare(chip: str) -> int:
     """Fills the cache: a plan's kernels, those of calls, and the merging one."""
-    _decode.get_chip_of = lambda device: chip
+    _decode.get_chip_of = lambda *_: chip
     for name, options in CASES.items():
         plan = attn.DecodePlan(**complete(options), device="host")
         call = _decode.get_runner(make_problem(options, 0), 0)
@@ -84,13 +95,21 @@ class Batch:
             return torch.zeros(shape, device="cuda", dtype=dtype)
 
         pages = batch * MAX_PAGES + 3
-        self.pools = [empty(pages, *order, dim) for _ in "kv"]
+        pool_dtype = getattr(torch, options["kv_dtype"]) if "kv_dtype" in options else dtype
+        self.pools = [empty(pages, *order, dim, dtype=pool_dtype) for _ in "kv"]
         self.q = torch.randn(batch, heads, queries, dim, device="cuda").to(dtype)
         self.table = empty(batch, MAX_PAGES, dtype=torch.int32)
         self.lengths = empty(batch, dtype=torch.int32)
         k, v = (pool.transpose(1, 2) if self.is_nhd else pool for pool in self.pools)
         self.tensors = {"q": self.q, "k": k, "v": v}
         self.tensors |= {"page_table": self.table, "kv_lengths": self.lengths}
+        #: What `run` and attn.decode take beside the pools.
+        self.scales = {}
+        if "scales" in options:
+            count = 1 if options["scales"] == "tensor" else kv_heads
+            self.scales = {f"{n}_scale": torch.rand(count, device="cuda") + 0.5 for n in "kv"}
+            for name, scale in self.scales.items():
+                self.tensors[f"{name[0]}_descale"] = scale.expand(batch, kv_heads)
         left, right = options.get("window") or (-1, -1)
         mask = {"kind": "window" if left >= 0 else "none", "left": left, "right": right}
         if queries > 1:
@@ -119,7 +138,7 @@ def check_case(torch, pages, gpu_check, name: str, options: dict, rounds: int) -
         worst[:] = [max(pair) for pair in zip(worst, errors, strict=True)]
 
     def run() -> None:
-        plan.run(batch.q, *batch.pools, out=outputs["o"], lse=outputs["lse"])
+        plan.run(batch.q, *batch.pools, **batch.scales, out=outputs["o"], lse=outputs["lse"])
 
     def plan_and_run() -> None:
         plan.plan(batch.lengths, batch.table)
@@ -134,7 +153,7 @@ def check_case(torch, pages, gpu_check, name: str, options: dict, rounds: int) -
         with torch.cuda.graph(graph):
             call()
         graphs.append(graph)
-    given = {"layout": "nhd" if batch.is_nhd else "hnd", "lse": True}
+    given = {"layout": "nhd" if batch.is_nhd else "hnd", "lse": True, **batch.scales}
     given |= {n: options[n] for n in ("window", "softcap", "kv_splits") if n in options}
     for _ in range(rounds):
         lengths = pages.draw_lengths(torch, len(batch.lengths), capacity, generator)

@@ -7,8 +7,9 @@ Needs torch and this package's sources, no compiler and no toolkit:
     scripts: python3 python/tests/gpu_pages.py --make FOLDER      # here, with attn-compile
     GPU:     PYTHONPATH=python python3 python/tests/gpu_pages.py FOLDER
 
-With --serving the bundles are those of CELLS under each of PLANS, for --chip; with
---latent those of LATENT_CELLS under their plans.
+With --serving the bundles are those of CELLS under each of PLANS, for --chip, with
+--narrow as well those of 8-bit keys and values; with --latent those of LATENT_CELLS
+under their plans.
 
 For each bundle --rounds sets of lengths (0, 1 and the longest among them) and of
 permuted pages; what no sequence owns is NaN, entries of the table behind a length
@@ -63,6 +64,15 @@ PLANS = {
     "w4n32s3c1": "decode warps=4 block_n=32 stages=3 ctas_per_sm=1",
     "w2n32s3c2": "decode warps=2 block_n=32 stages=3 ctas_per_sm=2",
     "split": "split_q",
+    "planner": "",
+}
+#: Plans for keys and values of 8 bits.
+NARROW_PLANS = {
+    "w4n32s3c2": "decode warps=4 block_n=32 stages=3 ctas_per_sm=2",
+    "w8n32s3c1": "decode warps=8 block_n=32 stages=3 ctas_per_sm=1",
+    "w2n32s3c4": "decode warps=2 block_n=32 stages=3 ctas_per_sm=4",
+    "w4n64s3c1": "decode warps=4 block_n=64 stages=3 ctas_per_sm=1",
+    "w8n16s4c1": "decode warps=8 block_n=16 stages=4 ctas_per_sm=1",
     "planner": "",
 }
 
@@ -138,15 +148,18 @@ def make_serving(options: argparse.Namespace) -> int:
     """Bundles of all cells and plans, for pages of 16 and 64."""
     options.folder.mkdir(parents=True, exist_ok=True)
     good = True
+    kinds = [("", plan, words) for plan, words in PLANS.items()]
+    if options.narrow:
+        kinds += [("f8E4M3FN", plan, words) for plan, words in NARROW_PLANS.items()]
     for cell, (batch, keys, heads, kv_heads, all_splits) in CELLS.items():
-        for page, splits, (plan, words) in itertools.product(
-            (16, 64), all_splits, PLANS.items()
-        ):
+        for page, splits, (kind, plan, words) in itertools.product((16, 64), all_splits, kinds):
             flags = [f"--q={batch}x{heads}x1x128xbf16", f"--kv-heads={kv_heads}"]
             flags += [f"--page-size={page}", "--kv-lengths=" + ",".join([str(keys)] * batch)]
             flags += [f"--kv-splits={splits}"] * (splits > 0) + [f"--chip={options.chip}"]
             flags += [f"--schedule={schedule}" for schedule in words.split()[:1]]
             flags += [f"--set={each}" for each in words.split()[1:]]
+            flags += [f"--kv-type={kind}", "--descales"] * bool(kind)
+            plan += "-narrow" * bool(kind)
             name = f"{cell}-page{page}-{plan}" + f"-x{splits}" * (splits > 0)
             good &= compile_one(options, name, flags)
     return int(not good)
@@ -201,7 +214,14 @@ def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
     for pool in (k, v) if v is not None else (k,):
         values = torch.randn(pool.shape, device="cuda", dtype=torch.float32)
         values.masked_fill_(~owned.to("cuda")[:, None, :, None], math.nan)
-        pool.copy_(values)
+        if pool.element_size() == 1:
+            pool.view(torch.uint8).copy_(values.to(pool.dtype).view(torch.uint8))
+        else:
+            pool.copy_(values)
+    for name in ("k_descale", "v_descale"):
+        # One number for several is the caller's.
+        if name in tensors and 0 not in tensors[name].stride():
+            tensors[name].uniform_(0.5, 2)
     table.copy_(entries)
     tensors["kv_lengths"].copy_(torch.tensor(lengths, dtype=torch.int32))
     if "page_indptr" in tensors:
@@ -217,7 +237,12 @@ def gather(torch, tensors: dict, name: str, index: int, length: int):
     start = int(tensors["page_indptr"][index]) if "page_indptr" in tensors else 0
     row = table[start:] if table.dim() == 1 else table[index]
     ids = row[: -(-length // page)].long()
-    return pool[ids].permute(1, 0, 2, 3).reshape(pool.shape[1], -1, pool.shape[3])[:, :length]
+    # Not every operator takes 8-bit floats.
+    taken = pool[ids] if pool.element_size() > 1 else pool.view(torch.uint8)[ids].view(pool.dtype)
+    keys = taken.double().permute(1, 0, 2, 3).reshape(pool.shape[1], -1, pool.shape[3])[:, :length]
+    if f"{name}_descale" in tensors:
+        keys = keys * tensors[f"{name}_descale"][index].double()[:, None, None]
+    return keys
 
 
 def compare(torch, attend, tensors: dict, problem: dict, lengths: list[int]) -> tuple[float, float]:
@@ -328,6 +353,7 @@ def main() -> int:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--make", action="store_true", help="compile the bundles instead")
     parser.add_argument("--serving", action="store_true", help="the cells of servers")
+    parser.add_argument("--narrow", action="store_true", help="these with 8-bit keys as well")
     parser.add_argument("--latent", action="store_true", help="the cells of latent attention")
     parser.add_argument("--chip", default="sm_80")
     parser.add_argument("--compile", default=ROOT / "build/bin/attn-compile")

@@ -159,6 +159,20 @@ TEST(MatrixAccess, BytesAndWarpGrids) {
   expectPlan(unwrap(planMatrixAccess(v, vBuffer)), v, vBuffer);
 }
 
+TEST(MatrixAccess, PairsOfValues) {
+  // 8-bit values as pairs along their columns: transposed, without conflicts.
+  for (int64_t d : {32, 64, 96, 128, 256}) {
+    SharedLayout buffer =
+        unwrap(unwrap(SharedLayout::choose(32, d, 8)).inPairs());
+    TileLayout pairs = unwrap(mmaOperandB(32, d / 2, 16, 16, {1, 1}));
+    MatrixPlan plan = unwrap(planMatrixAccess(pairs, buffer));
+    EXPECT_TRUE(plan.trans);
+    EXPECT_EQ(plan.elementsPerWord, 2u);
+    expectPlan(plan, pairs, buffer);
+    EXPECT_EQ(countBankConflicts(plan, 2).conflicts(), 0u);
+  }
+}
+
 TEST(MatrixAccess, StoresOfAccumulators) {
   for (int64_t d : {40, 64, 80, 128}) {
     TileLayout tile = unwrap(mmaAccumulator(64, d, {4, 1}));

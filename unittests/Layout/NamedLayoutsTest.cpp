@@ -130,6 +130,36 @@ TEST(NamedLayouts, MmaM16N8K16Bytes) {
       [](int lane, int i) { return std::pair((lane % 4) * 4 + i, lane >> 2); });
 }
 
+TEST(NamedLayouts, MmaQuads) {
+  // A: elements i of a fragment of m16n8k16, whose k 2t, 2t+1, 8+2t, 8+2t+1
+  // are 4t to 4t+3 of the 8-bit row that ldmatrix loads.
+  expectFragment(unwrap(mmaQuadOperandA(16, 16, one())), 8,
+                 [](int lane, int i) {
+                   bool upper = (i >= 0 && i < 2) || (i >= 4 && i < 6);
+                   int col = (lane % 4) * 4 + (i & 1) + (i < 4 ? 0 : 2);
+                   return std::pair((lane >> 2) + (upper ? 0 : 8), col);
+                 });
+  // C of two products: the even columns of 16, then the odd ones.
+  WarpGrid quads{1, 1};
+  quads.columnQuads = true;
+  expectFragment(unwrap(mmaAccumulator(16, 16, quads)), 8, [](int lane, int i) {
+    int column = (lane % 4) * 2 + (i & 1);
+    return std::pair((lane >> 2) + (i % 4 < 2 ? 0 : 8),
+                     2 * column + (i < 4 ? 0 : 1));
+  });
+  // Further columns before further rows, as without.
+  TileLayout tile = unwrap(mmaAccumulator(32, 48, quads));
+  EXPECT_EQ(tile.coords({8, 0, 0, 0}), Coords({0, 16}));
+  EXPECT_EQ(tile.coords({24, 0, 0, 0}), Coords({16, 0}));
+  expectError(mmaAccumulator(16, 24, quads),
+              "expected n to be a positive multiple of 16, got 24");
+  quads.n = 2;
+  expectError(mmaAccumulator(16, 32, quads),
+              "expected one warp along the columns in quads, got 2");
+  expectError(mmaQuadOperandA(16, 24, one()),
+              "expected k to be a positive multiple of 16, got 24");
+}
+
 TEST(NamedLayouts, Wgmma) {
   // wgmma D: row = (warp % 4)*16 + lane/4 + 8*((i/2) % 2),
   //          col = (i/4)*8 + (lane % 4)*2 + i % 2.

@@ -51,7 +51,7 @@ struct Problem {
   int64_t headDim = 1;
   int64_t valueDim = 1;
   /// Element types as MLIR spells them.
-  std::string type, outType;
+  std::string type, kvType, outType;
   MaskKind mask = MaskKind::None;
   MaskAlign align = MaskAlign::TopLeft;
   /// Window only; negative means no bound.

@@ -34,6 +34,9 @@ struct WarpGrid {
   /// Of accumulators: warp wn has one run of columns, a power of two, in place
   /// of 8 of every 8*warpsN.
   bool columnRuns = false;
+  /// Of accumulators, with one warp along n: register 4u+2h+b of a unit of 16
+  /// columns is column 4(l%4) + 2b + u.
+  bool columnQuads = false;
 
   unsigned getWarps() const { return m * n * copies; }
 };
@@ -47,6 +50,10 @@ llvm::Expected<TileLayout> mmaAccumulator(int64_t m, int64_t n, WarpGrid grid);
 llvm::Expected<TileLayout> mmaOperandA(int64_t m, int64_t k,
                                        unsigned elementBits, unsigned shapeK,
                                        WarpGrid grid);
+/// A of mma.sync m16n8k16 for 16-bit elements whose contraction is in the order
+/// of 8-bit elements that ldmatrix loads: register 4u+2h+b is k 4(l%4) + 2u + b
+/// of every 16.
+llvm::Expected<TileLayout> mmaQuadOperandA(int64_t m, int64_t k, WarpGrid grid);
 /// B of mma.sync, as (k, n).
 llvm::Expected<TileLayout> mmaOperandB(int64_t k, int64_t n,
                                        unsigned elementBits, unsigned shapeK,

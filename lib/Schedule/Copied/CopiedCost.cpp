@@ -62,6 +62,15 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
                  (plan.getQInRegs()
                       ? 0
                       : rowGroups * ownDepth / 16.0 * std::max(1.0, parts - 1));
+  // An ldmatrix of 8-bit keys and values fetches two steps of 16. Each word
+  // that it gives takes two conversions, and one permutation more of values.
+  double conversions = 0;
+  if (extents.widensKeys) {
+    double words = blockN / 4 * extents.keyColumns / 32;
+    double valueWords = blockN / 4 * extents.ownColumns / 32;
+    conversions = 2 * words + 3 * valueWords;
+    loads -= (words + valueWords) / 4;
+  }
   double elements = rowGroups * 16 * blockN / 32;
   bool bets = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
   double softmax = (bets ? 3.5 : 4.5) * elements +
@@ -70,7 +79,7 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
     softmax += parts * rowGroups * 16 * extents.valueColumns / 32.0;
   double blockBytes = extents.kBytes + extents.vBytes;
   double chunks = blockBytes / (16 * 32 * warps);
-  double instructions = mma + loads + softmax + 2 * chunks + 28;
+  double instructions = mma + loads + conversions + softmax + 2 * chunks + 28;
   instructions += getScoreCost(facts).instructions * elements;
   estimate.issueClocks = instructions * warps / target.issuePerClock;
   double sharedBytes = loads * 512 * warps + blockBytes;
@@ -169,6 +178,7 @@ static double getBytesInFlight(const CopiedExtents &extents,
 void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                        const CopiedPlan &plan, const TargetRow &target) {
   double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
+  double keyBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
   double resultBytes = facts.outType.getIntOrFloatBitWidth() / 8.0;
   double batch = getAssumedExtent(facts.batch, kAssumedBatch);
   double heads = getAssumedExtent(facts.heads, kAssumedHeads);
@@ -179,8 +189,7 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
 
   // Tiles of the same keys run side by side, and find them in L2.
   int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
-  double tileBytes =
-      estimate.blocks * plan.getBlockN() * elementBytes * columns;
+  double tileBytes = estimate.blocks * plan.getBlockN() * keyBytes * columns;
   double readers = std::max(1.0, estimate.tiles / (batch * keyHeads * splits));
   double rows = batch * heads * queries;
   double otherBytes =

@@ -16,6 +16,9 @@
 // one stores what all states give together. They are merged pairwise: of 8
 // teams 4 take the states of the other 4, then 2 of 2 and 1 of 1.
 //
+// 8-bit keys and values beside 16-bit queries stay as they are in the rings,
+// and become f16 as fragments. Queries and probabilities are f16 then.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CopiedEmit.h"
@@ -62,9 +65,6 @@ private:
   };
 
   LogicalResult emitTile();
-  /// Narrows the bounds to those blocks that are the team's run: as many as
-  /// those of any other team, or one more.
-  void emitTeamRun();
   /// What all teams' states give together, in the first team.
   RunningState mergeTeams(RunningState state);
   void emitResultViews();
@@ -119,12 +119,20 @@ private:
                                                     {plan.getRowWarps(), 1},
                                                     plan.getColumnWarps()));
   }
+  /// The accumulator of the results before the first block, where it is not
+  /// that of emitInitialState: of f16, or with columns in quads, as products
+  /// with values leave them that are widened; null otherwise.
+  Value emitInitialResults();
   /// Row values where the accumulator of the results has its rows.
   Value emitForResults(ImplicitLocOpBuilder &lb, Value rows) {
     auto type = RankedTensorType::get(
         {blockM}, b.getF32Type(),
         SliceLayoutAttr::get(b.getContext(), 1, getDividedLayout()));
     return ConvertLayoutOp::create(lb, type, rows);
+  }
+  /// The type of queries and probabilities in products.
+  Type getOperandType() {
+    return facts.hasNarrowKeys() ? Type(b.getF16Type()) : facts.elementType;
   }
   /// The accumulator times `factor` where some factor is not 1.
   Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);
@@ -163,8 +171,8 @@ void CopiedEmitter::emitResultViews() {
 
 void CopiedEmitter::allocRings() {
   int64_t stages = plan.getStages(), parts = plan.getParts();
-  kRing = bufferType({stages, partN, getKeySlice()});
-  vRing = bufferType({stages, partN, getValueSlice()});
+  kRing = bufferType({stages, partN, getKeySlice()}, facts.keyType);
+  vRing = bufferType({stages, partN, getValueSlice()}, facts.keyType);
   if (plan.sharesRing()) {
     kBuffers = vBuffers = {alloc("kv", kRing)};
     return;
@@ -174,7 +182,7 @@ void CopiedEmitter::allocRings() {
     auto layout = SwizzledLayoutAttr::get(
         b.getContext(),
         SharedLayout::chooseSpan(extents.keyColumns,
-                                 facts.elementType.getIntOrFloatBitWidth()));
+                                 facts.keyType.getIntOrFloatBitWidth()));
     auto inPanels = [&](BufferType type) {
       return BufferType::get(b.getContext(), type.getShape(),
                              type.getElementType(), layout, type.getSpace());
@@ -218,9 +226,13 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   if (!plan.getQInRegs())
     return buffers;
   CpAsyncWaitOp::create(b, 0);
-  return {LocalLoadOp::create(
-      b, tileType({blockM, extents.keyColumns}, facts.elementType),
-      buffers.front())};
+  RankedTensorType type =
+      tileType({blockM, extents.keyColumns}, facts.elementType);
+  Value q = LocalLoadOp::create(b, type, buffers.front());
+  if (facts.elementType == getOperandType())
+    return {q};
+  q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
+  return {arith::TruncFOp::create(b, type.clone(getOperandType()), q)};
 }
 
 /// The type of one slot of a ring.
@@ -259,8 +271,8 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
     if (qRing)
       queries = StageOp::create(
           lb, getSlotType(cast<BufferType>(qRing.getType())), q, row, qRing);
-    Value transposed =
-        TransposeOp::create(lb, bufferType({getKeySlice(), partN}), k);
+    Value transposed = TransposeOp::create(
+        lb, bufferType({getKeySlice(), partN}, facts.keyType), k);
     s = emitProduct(lb, scoreType, queries, transposed, s,
                     scoreType.getEncoding(), depthParts);
   }
@@ -308,6 +320,21 @@ Value CopiedEmitter::emitScoreSums(ImplicitLocOpBuilder &lb, Value sums) {
         result ? arith::AddFOp::create(lb, result, part).getResult() : part;
   }
   return result;
+}
+
+Value CopiedEmitter::emitInitialResults() {
+  RankedTensorType type = f32Tile({blockM, resultColumns});
+  if (plan.getResultSums() == ResultSums::F16)
+    type = type.clone(b.getF16Type());
+  else if (facts.hasNarrowKeys())
+    type = RankedTensorType::get(
+        type.getShape(), type.getElementType(),
+        MmaLayoutAttr::get(b.getContext(), {plan.getRowWarps(), 1},
+                           /*copies=*/1, /*columnRuns=*/false,
+                           /*columnQuads=*/true));
+  else
+    return {};
+  return arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(type)));
 }
 
 Value CopiedEmitter::emitWide(Value o) {
@@ -399,7 +426,7 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
     auto wide = cast<RankedTensorType>(softmax.getP().getType());
     Value p = arith::TruncFOp::create(lb,
                                       RankedTensorType::get(wide.getShape(),
-                                                            facts.elementType,
+                                                            getOperandType(),
                                                             wide.getEncoding()),
                                       softmax.getP());
     Value rescaled = isApart ? emitRescale(lb, softmax.getFactor(), state.o)
@@ -440,14 +467,15 @@ LogicalResult CopiedEmitter::emitTile() {
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun();
-  if (plan.getTeams() > 1)
-    emitTeamRun();
+  if (plan.getTeams() > 1) {
+    team = TeamIndexOp::create(b);
+    emitShare(context, bounds, team, plan.getTeams());
+  }
+  emitScoreDescale();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
-  if (plan.getResultSums() == ResultSums::F16)
-    init.o = arith::ConstantOp::create(
-        b, cast<TypedAttr>(b.getZeroAttr(
-               tileType({blockM, resultColumns}, b.getF16Type()))));
+  if (Value o = emitInitialResults())
+    init.o = o;
   LogicalResult status = success();
   auto body = [&](OpBuilder &builder, Location loc, Value key,
                   ValueRange carried) {
@@ -481,6 +509,7 @@ LogicalResult CopiedEmitter::emitTile() {
   state = emitRowSums(state);
   if (plan.getTeams() > 1)
     state = mergeTeams(state);
+  emitValueDescale();
   state = emitWithSinks(state);
   if (isTight)
     emitResultViews();
@@ -523,32 +552,11 @@ Value CopiedEmitter::emitScratch() {
 }
 
 void CopiedEmitter::storeResults(RunningState state) {
-  emitResults(state, oView, lseView, emitScratch(), plan.getEpilogue());
-}
-
-void CopiedEmitter::emitTeamRun() {
-  auto min = [&](Value x, Value y) -> Value {
-    return arith::MinSIOp::create(b, x, y);
-  };
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddIOp::create(b, x, y);
-  };
-  team = TeamIndexOp::create(b);
-  Value teams = context.i32(plan.getTeams());
-  Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
-  Value each = arith::DivUIOp::create(b, blocks, teams);
-  Value rest = arith::RemUIOp::create(b, blocks, teams);
-  bounds.begin = add(
-      bounds.begin, add(arith::MulIOp::create(b, team, each), min(team, rest)));
-  Value isLonger =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, team, rest);
-  bounds.end = add(add(bounds.begin, each),
-                   arith::ExtUIOp::create(b, b.getI32Type(), isLonger));
-  auto clamp = [&](Value x) -> Value {
-    return min(arith::MaxSIOp::create(b, x, bounds.begin), bounds.end);
-  };
-  bounds.fullBegin = clamp(bounds.fullBegin);
-  bounds.fullEnd = clamp(bounds.fullEnd);
+  // Columns in quads fill sectors of 32 bytes as they are.
+  EpilogueKind epilogue = plan.getEpilogue();
+  if (facts.hasNarrowKeys() && epilogue == EpilogueKind::Auto)
+    epilogue = EpilogueKind::Direct;
+  emitResults(state, oView, lseView, emitScratch(), epilogue);
 }
 
 RunningState CopiedEmitter::mergeTeams(RunningState state) {

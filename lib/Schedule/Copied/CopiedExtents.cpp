@@ -11,12 +11,14 @@ using namespace mlir::attn;
 CopiedExtents::CopiedExtents(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t keyBytes = facts.keyType.getIntOrFloatBitWidth() / 8;
+  widensKeys = facts.hasNarrowKeys();
   keyColumns = llvm::alignTo(facts.headDim, 16);
   valueColumns = facts.valueDim;
   if (int64_t slice = plan.getSlice()) {
     keyColumns = llvm::alignTo(facts.headDim, slice);
     valueColumns = llvm::alignTo(facts.valueDim, slice);
-    sliceBytes = plan.getStages() * plan.getBlockN() * slice * bytes;
+    sliceBytes = plan.getStages() * plan.getBlockN() * slice * keyBytes;
     hasPadding = keyColumns != facts.headDim || valueColumns != facts.valueDim;
     if (plan.getStreamsQ())
       querySliceBytes = plan.getStages() * plan.getBlockM() * slice * bytes;
@@ -24,9 +26,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   warpRows = plan.getBlockM() / plan.getRowWarps();
   ownColumns = valueColumns / plan.getColumnWarps();
   qBytes = plan.getBlockM() * keyColumns * bytes;
-  kBytes = plan.getBlockN() * keyColumns * bytes;
+  kBytes = plan.getBlockN() * keyColumns * keyBytes;
   isLatent = facts.isLatent();
-  vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * bytes;
+  vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
   if (plan.dividesDepth())

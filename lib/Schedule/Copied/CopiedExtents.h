@@ -21,6 +21,8 @@ struct CopiedExtents {
   int64_t warpRows, ownColumns;
   /// Values are columns of the keys, and have no slots of their own.
   bool isLatent;
+  /// 8-bit keys and values become f16 as fragments.
+  bool widensKeys;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
   int64_t qBytes, kBytes, vBytes, oBytes;
   /// Bytes of the scores that warps exchange.

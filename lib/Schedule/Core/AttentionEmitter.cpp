@@ -40,9 +40,14 @@ Value AttentionEmitter::emitDescale(StringRef name, Value head) {
 }
 
 void AttentionEmitter::emitScoreDescale() {
+  if (!facts.kDescale)
+    return;
+  Value ofQueries;
   if (facts.qDescale)
-    scoreDescale = arith::MulFOp::create(b, emitDescale("q_descale", at.head),
-                                         emitDescale("k_descale", at.kvHead));
+    ofQueries = emitDescale("q_descale", at.head);
+  scoreDescale = emitDescale("k_descale", at.kvHead);
+  if (ofQueries)
+    scoreDescale = arith::MulFOp::create(b, ofQueries, scoreDescale);
 }
 
 void AttentionEmitter::emitValueDescale() {
@@ -318,8 +323,7 @@ Value AttentionEmitter::emitQuotient(Value o, Value inverse) {
       arith::MulFOp::create(b, o, BroadcastOp::create(b, type, inverse));
   if (facts.outType.isF32())
     return quotient;
-  return arith::TruncFOp::create(b, tileType(type.getShape(), facts.outType),
-                                 quotient);
+  return arith::TruncFOp::create(b, type.clone(facts.outType), quotient);
 }
 
 void AttentionEmitter::emitLSE(Value m, Value l, Value view) {

@@ -66,7 +66,10 @@ protected:
     return tileType(shape, b.getF32Type());
   }
   BufferType bufferType(ArrayRef<int64_t> shape) {
-    return BufferType::get(b.getContext(), shape, facts.elementType,
+    return bufferType(shape, facts.elementType);
+  }
+  BufferType bufferType(ArrayRef<int64_t> shape, Type elementType) {
+    return BufferType::get(b.getContext(), shape, elementType,
                            AutoLayoutAttr::get(b.getContext()),
                            MemorySpace::Shared);
   }

@@ -39,6 +39,10 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
   if (facts.isNarrow() && !parts.narrow)
     return unsupported("operands of type " + typeName(facts.elementType) +
                        ", expected f16 or bf16");
+  if (facts.hasNarrowKeys() && !parts.narrowKeys)
+    return unsupported("keys of type " + typeName(facts.keyType) +
+                       " beside queries of type " +
+                       typeName(facts.elementType));
   if (!facts.outType.isF16() && !facts.outType.isBF16() &&
       !facts.outType.isF32())
     return unsupported("an output of type " + typeName(facts.outType) +

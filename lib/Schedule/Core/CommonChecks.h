@@ -30,6 +30,8 @@ llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 struct Parts {
   /// Products of 8-bit floats.
   bool narrow = false;
+  /// 8-bit keys and values beside 16-bit queries.
+  bool narrowKeys = false;
   /// Where keys come from: batches that end before k does, pages.
   bool lengths = false, pages = false;
   /// Where results go: partial results of runs of keys.

@@ -41,3 +41,29 @@ BlockBounds attn::emitBlockBounds(KernelContext &context, Value row,
   return findBlockBounds(ValueMath{context, context.b}, context.facts.mask, row,
                          queries, keys, blockM, blockN, group);
 }
+
+void attn::emitShare(KernelContext &context, BlockBounds &bounds, Value index,
+                     int64_t count) {
+  ImplicitLocOpBuilder &b = context.b;
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  Value shares = context.i32(count);
+  Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
+  Value each = arith::DivUIOp::create(b, blocks, shares);
+  Value rest = arith::RemUIOp::create(b, blocks, shares);
+  bounds.begin = add(bounds.begin, add(arith::MulIOp::create(b, index, each),
+                                       min(index, rest)));
+  Value isLonger =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, rest);
+  bounds.end = add(add(bounds.begin, each),
+                   arith::ExtUIOp::create(b, b.getI32Type(), isLonger));
+  auto clamp = [&](Value x) -> Value {
+    return min(arith::MaxSIOp::create(b, x, bounds.begin), bounds.end);
+  };
+  bounds.fullBegin = clamp(bounds.fullBegin);
+  bounds.fullEnd = clamp(bounds.fullEnd);
+}

@@ -18,6 +18,11 @@ BlockBounds emitBlockBounds(KernelContext &context, Value row, Value queries,
                             Value keys, int64_t blockM, int64_t blockN,
                             int64_t group = 1);
 
+/// Narrows the bounds to share `index` of `count`: as many blocks as in any
+/// other share, or one more.
+void emitShare(KernelContext &context, BlockBounds &bounds, Value index,
+               int64_t count);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H

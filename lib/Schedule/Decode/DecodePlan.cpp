@@ -25,9 +25,37 @@ static int64_t getKnownGroup(const ProblemFacts &facts) {
   return ShapedType::isDynamic(group) ? 1 : group;
 }
 
+/// 8-bit keys and values become f16 by an instruction of sm_89, and lie in rows
+/// that are swizzled.
+static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
+                                   const ProblemFacts &facts,
+                                   const TargetRow &target) {
+  if (!facts.hasNarrowKeys())
+    return llvm::Error::success();
+  constexpr unsigned kConversionSM = 89;
+  if (target.computeCapability < kConversionSM)
+    return makeUnsupported(
+        schedule, llvm::formatv("8-bit keys on {0}, which has no conversion to "
+                                "f16, expected sm_{1} or later",
+                                target.chip, kConversionSM));
+  constexpr int64_t kColumnStep = 32;
+  for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
+                           std::pair("value dimension", facts.valueDim)})
+    if (dim % kColumnStep != 0)
+      return makeUnsupported(
+          schedule, llvm::formatv("a {0} of {1} of 8-bit keys, expected a "
+                                  "multiple of {2}",
+                                  name, dim, kColumnStep));
+  return llvm::Error::success();
+}
+
 llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
-                                         const TargetRow &) const {
-  if (llvm::Error error = checkCopied(getName(), facts))
+                                         const TargetRow &target) const {
+  Parts parts;
+  parts.narrowKeys = true;
+  if (llvm::Error error = checkCopied(getName(), facts, parts))
+    return error;
+  if (llvm::Error error = checkNarrowKeys(getName(), facts, target))
     return error;
   if (ShapedType::isDynamic(facts.queries))
     return makeUnsupported(getName(),
@@ -72,6 +100,9 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
   auto plan = cast<DecodePlanAttr>(planAttr);
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
+  if (facts.hasNarrowKeys() && !plan.getQInRegs())
+    return llvm::createStringError(
+        "expected q_in_regs with 8-bit keys beside 16-bit queries");
   ResourceSum shared = CopiedExtents(facts, plan).getSharedBytes(plan);
   return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }

@@ -17,6 +17,10 @@ bool ProblemFacts::isNarrow() const {
   return elementType.getIntOrFloatBitWidth() == 8;
 }
 
+bool ProblemFacts::hasNarrowKeys() const {
+  return keyType.getIntOrFloatBitWidth() == 8 && !isNarrow();
+}
+
 bool ProblemFacts::isServed() const {
   return isPaged() || static_cast<bool>(kvLengths);
 }
@@ -96,6 +100,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
     *member = *tensor;
   }
   facts.elementType = facts.q.elementType;
+  facts.keyType = facts.k.elementType;
   facts.outType = facts.o.elementType;
   facts.varlen = op.isVariableLength();
   facts.headDim = op.getHeadDim();

@@ -22,6 +22,26 @@ func.func private @f(tensor<128x64xf32, #attn.mma<warps = [4, 1], column_runs = 
 
 // -----
 
+// expected-error @below {{expected column_quads with one warp along the columns, got 2}}
+func.func private @f(tensor<64x64xf32, #attn.mma<warps = [4, 2], column_quads = true>>)
+
+// -----
+
+// expected-error @below {{expected n to be a positive multiple of 16, got 24}}
+func.func private @f(tensor<64x24xf32, #attn.mma<warps = [4, 1], column_quads = true>>)
+
+// -----
+
+// expected-error @below {{expected depth_quads of operand index 0, got 1}}
+func.func private @f(tensor<64x64xf16, #attn.operand<index = 1, parent = #attn.mma<warps = [4, 1]>, depth_quads = true>>)
+
+// -----
+
+// expected-error @below {{expected no elements of 8 bits with depth_quads}}
+func.func private @f(tensor<64x64xf8E4M3FN, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>, depth_quads = true>>)
+
+// -----
+
 // expected-error @below {{expected runs of a power of two of columns, got 24}}
 func.func private @f(tensor<64x48xf32, #attn.mma<warps = [4, 2], column_runs = true>>)
 

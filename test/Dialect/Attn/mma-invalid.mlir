@@ -104,3 +104,28 @@ func.func @f16_sums(%a: tensor<64x16xbf16, #attn.auto>, %b: tensor<16x32xbf16, #
   %d = attn.mma %a, %b, %c {f16_sums} : tensor<64x16xbf16, #attn.auto>, tensor<16x32xbf16, #attn.auto>, tensor<64x32xf32, #attn.auto>
   return
 }
+
+// -----
+
+// 8-bit elements become f16 beside f16 in registers only.
+func.func @f(%a: tensor<64x64xbf16, #attn.auto>, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected a register tile of f16 beside a buffer of 8-bit floats, got 'tensor<64x64xbf16, #attn.auto>'}}
+  %d = attn.mma %a, %b, %c : tensor<64x64xbf16, #attn.auto>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected a register tile of f16 beside a buffer of 8-bit floats, got '!attn.buffer<64x64xf16, #attn.auto, shared>'}}
+  %d = attn.mma %a, %b, %c : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %c: tensor<64x32xf16, #attn.auto>) {
+  // expected-error @below {{expected an f32 accumulator without 'column', 'depth_parts' and 'f16_sums' beside a buffer of 8-bit floats that become f16, got 'f16'}}
+  %d = attn.mma %a, %b, %c : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf16, #attn.auto>
+  return
+}

@@ -40,12 +40,49 @@ func.func @attention_c33_all(%q: memref<2x8x300x64xf8E4M3FN>, %k: memref<2x2x200
 
 // -----
 
+func.func @attention_c33_both(%q: memref<2x8x300x64xf16>, %k: memref<2x2x200x64xf8E4M3FN>, %o: memref<2x8x300x64xbf16>, %a: memref<2x2xf32>) {
+  // expected-error @below {{expected both descales or none, got 1}}
+  "attn.attention"(%q, %k, %k, %o, %a) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>}> ({}, {})
+    : (memref<2x8x300x64xf16>, memref<2x2x200x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN>, memref<2x8x300x64xbf16>, memref<2x2xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @attention_c33_wide(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf8E4M3FN>,
+    %o: memref<2x8x300x64xf16>,
+    %a: memref<2x8xf32>, %b: memref<2x2xf32>) {
+  // expected-error @below {{expected no 'q_descale' beside a 'q' of type 'f16'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x300x64xf16>, memref<2x2x200x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN>)
+    outs(%o : memref<2x8x300x64xf16>)
+    descales(%a, %b, %b : memref<2x8xf32>, memref<2x2xf32>, memref<2x2xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_c33_syntax(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf8E4M3FN>,
+    %o: memref<2x8x300x64xf16>,
+    %b: memref<2x2xf32>) {
+  attn.attention ins(%q, %k, %k : memref<2x8x300x64xf16>, memref<2x2x200x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN>)
+    outs(%o : memref<2x8x300x64xf16>)
+    // expected-error @below {{expected descales of k and v, or of q, k and v, with as many types, got 1 and 1}}
+    descales(%b : memref<2x2xf32>)
+  return
+}
+
+// -----
+
 func.func @attention_c34(
     %q: memref<2x8x300x64xf16>,
     %k: memref<2x2x200x64xf16>,
     %o: memref<2x8x300x64xf16>,
     %a: memref<2x8xf32>, %b: memref<2x2xf32>, %c: memref<2x2xf32>) {
-  // expected-error @below {{expected descales only with 8-bit operands, got 'f16'}}
+  // expected-error @below {{expected descales only with 8-bit keys, got 'f16'}}
   attn.attention ins(%q, %k, %k : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
     outs(%o : memref<2x8x300x64xf16>)
     descales(%a, %b, %c : memref<2x8xf32>, memref<2x2xf32>, memref<2x2xf32>)

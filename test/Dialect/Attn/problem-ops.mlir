@@ -167,6 +167,17 @@ func.func @descales(%q: memref<1x8x300x64xf8E4M3FN>, %k: memref<1x2x200x64xf8E4M
   return
 }
 
+// 8-bit keys beside 16-bit queries, whose units are ones.
+// CHECK-LABEL: @narrow_keys
+// CHECK: descales(%{{.*}}, %{{.*}} : memref<2x2xf32>, memref<2x2xf32, strided<[0, 1]>>)
+func.func @narrow_keys(%q: memref<2x8x1x64xbf16>, %k: memref<2x2x200x64xf8E5M2>, %o: memref<2x8x1x64xbf16>,
+                       %a: memref<2x2xf32>, %b: memref<2x2xf32, strided<[0, 1]>>) {
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xbf16>, memref<2x2x200x64xf8E5M2>, memref<2x2x200x64xf8E5M2>)
+                 outs(%o : memref<2x8x1x64xbf16>)
+                 descales(%a, %b : memref<2x2xf32>, memref<2x2xf32, strided<[0, 1]>>)
+  return
+}
+
 // V may have its keys contiguous.
 // CHECK-LABEL: @transposed_values
 // CHECK: memref<2x2x200x64xf8E4M3FN, strided<[26624, 13312, 1, 208]>>

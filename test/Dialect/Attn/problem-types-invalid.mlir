@@ -204,8 +204,35 @@ func.func @attention_c5_mixed(
     %k: memref<2x2x200x64xbf16>,
     %v: memref<2x2x200x64xbf16>,
     %o: memref<2x8x300x64xf16>) {
-  // expected-error @below {{expected 'k' of the type of 'q', 'f16', got 'bf16'}}
+  // expected-error @below {{expected 'k' of the type of 'q', 'f16', or of 8 bits, got 'bf16'}}
   attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xbf16>, memref<2x2x200x64xbf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+  return
+}
+
+// -----
+
+func.func @attention_c5_narrow_queries(
+    // expected-note @below {{'q' stands here}}
+    %q: memref<2x8x300x64xf8E4M3FN>,
+    %k: memref<2x2x200x64xf16>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'k' of the type of 'q', 'f8E4M3FN', got 'f16'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x300x64xf8E4M3FN>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+  return
+}
+
+// -----
+
+func.func @attention_c5_values(
+    %q: memref<2x8x300x64xf16>,
+    // expected-note @below {{'k' stands here}}
+    %k: memref<2x2x200x64xf8E4M3FN>,
+    %v: memref<2x2x200x64xf8E5M2>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'v' of the type of 'k', 'f8E4M3FN', got 'f8E5M2'}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf8E4M3FN>, memref<2x2x200x64xf8E5M2>)
     outs(%o : memref<2x8x300x64xf16>)
   return
 }

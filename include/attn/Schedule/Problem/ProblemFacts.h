@@ -20,6 +20,8 @@ namespace mlir::attn {
 struct ProblemFacts {
   AttentionOp op;
   Type elementType;
+  /// The type of k and v: that of q, or one of 8 bits.
+  Type keyType;
   Type outType;
   /// Extents; ShapedType::kDynamic where the launch decides. With packed
   /// sequences `batch` counts sequences and `queries` is the bound on a
@@ -42,7 +44,7 @@ struct ProblemFacts {
   /// Sequences are packed.
   bool varlen = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
-  /// All three or none.
+  /// All three or none; that of q only beside a q of 8 bits.
   TensorFacts qDescale, kDescale, vDescale;
   TensorFacts pageTable, pageIndptr, kvLengths;
   /// Pages of the pools of k and v.
@@ -56,6 +58,8 @@ struct ProblemFacts {
   int64_t getGroup() const;
   /// True if q, k and v have 8-bit elements.
   bool isNarrow() const;
+  /// True if k and v have 8-bit elements and q has not.
+  bool hasNarrowKeys() const;
   /// True if v is contiguous along its keys instead of along its head
   /// dimension.
   bool hasTransposedValues() const;

@@ -111,7 +111,7 @@ int64_t attn::countLaunched(ArrayRef<int32_t> extents) {
 
 LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
                                     ArrayRef<int64_t> warps, int64_t copies,
-                                    bool columnRuns) {
+                                    bool columnRuns, bool columnQuads) {
   if (!isWarpGrid(warps))
     return emitError() << "expected warps to be two powers of two (rows, "
                           "columns), or any number of rows and 1, of at most "
@@ -128,15 +128,19 @@ LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
   if (columnRuns && warps[1] == 1)
     return emitError() << "expected column_runs with several warps along the "
                           "columns, got 1";
+  if (columnQuads && warps[1] != 1)
+    return emitError()
+           << "expected column_quads with one warp along the columns, got "
+           << warps[1];
   return success();
 }
 
 static WarpGrid gridOf(MmaLayoutAttr layout) { return layout.getGrid(); }
 
 WarpGrid MmaLayoutAttr::getGrid() const {
-  return {static_cast<unsigned>(getWarps()[0]),
-          static_cast<unsigned>(getWarps()[1]),
-          static_cast<unsigned>(getCopies()), getColumnRuns()};
+  ArrayRef<int64_t> warps = getWarps();
+  return {unsigned(warps[0]), unsigned(warps[1]), unsigned(getCopies()),
+          getColumnRuns(), getColumnQuads()};
 }
 
 llvm::Expected<TileLayout> MmaLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
@@ -193,12 +197,15 @@ LogicalResult TmemRegsLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
 }
 
 LogicalResult OperandLayoutAttr::verify(EmitErrorFn emitError, int64_t index,
-                                        Attribute parent) {
+                                        Attribute parent, bool depthQuads) {
   if (index != 0 && index != 1)
     return emitError() << "expected operand index 0 (A) or 1 (B), got "
                        << index;
   if (!isa<MmaLayoutAttr>(parent))
     return emitError() << "expected the parent to be #attn.mma, got " << parent;
+  if (depthQuads && index != 0)
+    return emitError() << "expected depth_quads of operand index 0, got "
+                       << index;
   return success();
 }
 
@@ -208,12 +215,16 @@ OperandLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
   if (shape.size() != 2)
     return makeError("expected a tile of rank 2 for #attn.operand, got rank " +
                      Twine(shape.size()));
+  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  if (getDepthQuads() && elementBits == 8)
+    return makeError("expected no elements of 8 bits with depth_quads");
+  if (getDepthQuads())
+    return mmaQuadOperandA(shape[0], shape[1], grid);
   int64_t k = shape[getIndex() == 0 ? 1 : 0];
   unsigned shapeK = mmaShapeK(k, elementBits);
   if (shapeK == 0)
     return makeError("expected the contraction extent to be a multiple of " +
                      Twine(elementBits == 8 ? 16 : 8) + ", got " + Twine(k));
-  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
   return getIndex() == 0
              ? mmaOperandA(shape[0], shape[1], elementBits, shapeK, grid)
              : mmaOperandB(shape[0], shape[1], elementBits, shapeK, grid);
@@ -258,6 +269,7 @@ SliceLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   }
   // The extent of the dropped dimension does not matter: the least one serves.
   WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  grid.columnQuads &= getDim() == 0;
   auto parent = getDim() == 1 ? mmaAccumulator(shape[0], 8 * grid.n, grid)
                               : mmaAccumulator(16 * grid.m, shape[0], grid);
   if (!parent)

@@ -1,5 +1,6 @@
 //===- AttnOps.cpp - Generated definitions of all ops ---------------------===//
 
+#include "ProblemChecks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"

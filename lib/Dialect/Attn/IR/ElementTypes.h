@@ -4,8 +4,14 @@
 #define ATTN_LIB_DIALECT_ATTN_IR_ELEMENTTYPES_H
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::attn {
+
+/// That of a shaped value, or its type.
+inline Type elementTypeOf(Value value) {
+  return getElementTypeOrSelf(value.getType());
+}
 
 /// True for the 8-bit floats of operands: f8E4M3FN and f8E5M2.
 inline bool isFloat8(Type type) {

@@ -20,6 +20,15 @@ bool attn::isElementwiseOnTiles(Operation *op) {
          (tiles && tiles.isElementwiseOnTiles());
 }
 
+/// The layout of row values of a tile: in which order its columns are does not
+/// count, and all tiles with the same rows share it.
+static Attribute getRowsLayout(Attribute tile) {
+  auto mma = dyn_cast<MmaLayoutAttr>(tile);
+  if (!mma || !mma.getColumnQuads())
+    return tile;
+  return MmaLayoutAttr::get(mma.getContext(), mma.getWarps(), mma.getCopies());
+}
+
 Attribute attn::followLink(Attribute layout, LayoutRelation relation) {
   MLIRContext *context = layout.getContext();
   switch (relation) {
@@ -36,13 +45,13 @@ Attribute attn::followLink(Attribute layout, LayoutRelation relation) {
     return {};
   case LayoutRelation::TileOf:
     if (isa<MmaLayoutAttr, TmemRegsLayoutAttr>(layout))
-      return SliceLayoutAttr::get(context, 1, layout);
+      return SliceLayoutAttr::get(context, 1, getRowsLayout(layout));
     if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
       return SliceLayoutAttr::get(context, 1, partial.getParent());
     return {};
   case LayoutRelation::TileOfPartial:
     if (isa<MmaLayoutAttr, TmemRegsLayoutAttr>(layout))
-      return PartialLayoutAttr::get(context, layout);
+      return PartialLayoutAttr::get(context, getRowsLayout(layout));
     return {};
   }
   llvm_unreachable("covered switch");
@@ -108,18 +117,35 @@ void MmaOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getC(), getResult()});
 }
 
+/// True if the contraction of a buffer is contiguous in memory.
+static bool isContiguousAlongDepth(Value buffer) {
+  auto type = cast<BufferType>(buffer.getType());
+  return isa<TransposedLayoutAttr>(type.getLayout());
+}
+
+/// The layout of operand `index` of a product with that accumulator layout.
+static Attribute getMmaOperandLayout(MmaOp op, int64_t index,
+                                     Attribute accumulator) {
+  bool isInQuads =
+      index == 0 && op.widensB() && isContiguousAlongDepth(op.getB());
+  return OperandLayoutAttr::get(op.getContext(), index, accumulator, isInQuads);
+}
+
 void MmaOp::getLayoutAnchors(MmaLayoutAttr accumulator,
                              SmallVectorImpl<LayoutAnchor> &anchors) {
   Attribute layout = getEncoding(getResult());
   if (isa<AutoLayoutAttr>(layout)) {
     layout = accumulator;
+    if (widensB() && !isContiguousAlongDepth(getB()))
+      layout = MmaLayoutAttr::get(getContext(), accumulator.getWarps(),
+                                  accumulator.getCopies(),
+                                  /*columnRuns=*/false, /*columnQuads=*/true);
     anchors.push_back({getResult(), layout});
   }
   for (auto [index, operand] :
        llvm::enumerate(std::array<Value, 2>{getA(), getB()}))
     if (isTileValue(operand))
-      anchors.push_back({operand,
-                         OperandLayoutAttr::get(getContext(), index, layout),
+      anchors.push_back({operand, getMmaOperandLayout(*this, index, layout),
                          /*isStrong=*/false});
 }
 
@@ -127,8 +153,7 @@ Attribute MmaOp::getOperandLayout(OpOperand &operand, MmaLayoutAttr) {
   Attribute layout = getEncoding(getResult());
   if (&operand == &getCMutable())
     return layout;
-  return OperandLayoutAttr::get(getContext(), operand.getOperandNumber(),
-                                layout);
+  return getMmaOperandLayout(*this, operand.getOperandNumber(), layout);
 }
 
 /// The layout of an accumulator in flight where it is not the usual one.

@@ -52,6 +52,18 @@ LogicalResult MmaOp::verify() {
            << shapeA[0] << " x " << parts * shapeB[1] << ", got " << shapeC[0]
            << " x " << shapeC[1];
   bool mixedFp8 = isFloat8(typeA) && isFloat8(typeB);
+  if (widensB()) {
+    if (!typeA.isF16() || !isa<RankedTensorType>(getA().getType()))
+      return emitOpError("expected a register tile of f16 beside a buffer of "
+                         "8-bit floats, got ")
+             << getA().getType();
+    if (!typeC.isF32() || column || getDepthParts() || getF16Sums())
+      return emitOpError("expected an f32 accumulator without 'column', "
+                         "'depth_parts' and 'f16_sums' beside a buffer of "
+                         "8-bit floats that become f16, got ")
+             << typeC;
+    return success();
+  }
   if (typeA != typeB && !mixedFp8)
     return emitOpError("expected operands of one element type, got ")
            << typeA << " and " << typeB;
@@ -66,8 +78,14 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+bool MmaOp::widensB() {
+  return isa<BufferType>(getB().getType()) &&
+         isFloat8(describe(getB()).second) &&
+         !isFloat8(describe(getA()).second);
+}
+
 int MmaOp::getMinimumSM() {
-  return describe(getA()).second.getIntOrFloatBitWidth() == 8 ? 89 : 80;
+  return isFloat8(describe(getB()).second) ? 89 : 80;
 }
 
 Value MmaOp::getAccumulator() { return getC(); }

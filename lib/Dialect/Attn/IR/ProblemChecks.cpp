@@ -1,7 +1,8 @@
 //===- ProblemChecks.cpp - Checks that problem ops share ------------------===//
 
 #include "ProblemChecks.h"
-
+#include "ElementTypes.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Problem/Limits.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -159,4 +160,98 @@ LogicalResult Extent::unify(const NamedValue &operand, unsigned dim) {
   diag.attachNote(first->value.getLoc()) << "dimension " << firstDim << " of '"
                                          << first->name << "' is " << expected;
   return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// What units of 8-bit operands stand for
+//===----------------------------------------------------------------------===//
+
+ParseResult attn::parseDescales(
+    OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &q,
+    Type &qType, std::optional<OpAsmParser::UnresolvedOperand> &k, Type &kType,
+    std::optional<OpAsmParser::UnresolvedOperand> &v, Type &vType) {
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> types;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOperandList(operands) || parser.parseColonTypeList(types))
+    return failure();
+  if (operands.size() < 2 || operands.size() > 3 ||
+      types.size() != operands.size())
+    return parser.emitError(loc)
+           << "expected descales of k and v, or of q, k and v, with as many "
+              "types, got "
+           << operands.size() << " and " << types.size();
+  size_t first = operands.size() - 2;
+  if (first == 1) {
+    q = operands[0];
+    qType = types[0];
+  }
+  k = operands[first];
+  kType = types[first];
+  v = operands[first + 1];
+  vType = types[first + 1];
+  return success();
+}
+
+void attn::printDescales(OpAsmPrinter &printer, Operation *, Value q, Type,
+                         Value k, Type, Value v, Type) {
+  SmallVector<Value> given;
+  for (Value value : {q, k, v})
+    if (value)
+      given.push_back(value);
+  printer.printOperands(given);
+  printer << " : ";
+  llvm::interleaveComma(ValueRange(given).getTypes(), printer);
+}
+
+LogicalResult attn::checkDescales(AttentionOp op) {
+  SmallVector<NamedValue> all = {{"q_descale", op.getQDescale()},
+                                 {"k_descale", op.getKDescale()},
+                                 {"v_descale", op.getVDescale()}};
+  int64_t given = llvm::count_if(
+      all, [](NamedValue operand) { return static_cast<bool>(operand.value); });
+  if (given == 0)
+    return success();
+  // attention_c34
+  Type type = elementTypeOf(op.getK());
+  if (!isFloat8(type))
+    return op.emitOpError("expected descales only with 8-bit keys, got ")
+           << type;
+  // attention_c33
+  bool isWide = !isFloat8(elementTypeOf(op.getQ()));
+  if (isWide && op.getQDescale())
+    return op.emitOpError("expected no 'q_descale' beside a 'q' of type ")
+           << elementTypeOf(op.getQ());
+  if (isWide)
+    all.erase(all.begin());
+  if (given != int64_t(all.size()))
+    return op.emitOpError("expected ") << (isWide ? "both" : "all three")
+                                       << " descales or none, got " << given;
+  for (NamedValue operand : all)
+    if (!elementTypeOf(operand.value).isF32())
+      return op.emitOpError("expected '")
+             << operand.name << "' of type f32, got "
+             << elementTypeOf(operand.value);
+  // attention_c35
+  Extent batch(op, "batch"), heads(op, "query heads"),
+      keyHeads(op, "key heads");
+  if (!op.isVariableLength() && failed(batch.unify({"q", op.getQ()}, 0)))
+    return failure();
+  if (failed(heads.unify({"q", op.getQ()}, 1)) ||
+      failed(keyHeads.unify({"k", op.getK()}, 1)))
+    return failure();
+  for (NamedValue operand : all)
+    if (failed(batch.unify(operand, 0)) ||
+        failed((operand.value == op.getQDescale() ? heads : keyHeads)
+                   .unify(operand, 1)))
+      return failure();
+  if (!op.isVariableLength())
+    return success();
+  int64_t entries = NamedValue{"cu_seqlens_q", op.getCuSeqlensQ()}.getExtent(0);
+  int64_t sequences = all[0].getExtent(0);
+  if (!ShapedType::isDynamic(entries) && !ShapedType::isDynamic(sequences) &&
+      entries != sequences + 1)
+    return op.emitOpError("expected descales of ")
+           << entries - 1 << " sequences, got " << sequences;
+  return success();
 }

@@ -4,12 +4,15 @@
 #define ATTN_LIB_DIALECT_ATTN_IR_PROBLEMCHECKS_H
 
 #include "mlir/IR/BuiltinTypeInterfaces.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <optional>
 #include <string>
 
 namespace mlir::attn {
+
+class AttentionOp;
 
 /// An operand and the name that messages give it; without value when an
 /// optional operand is absent.
@@ -51,6 +54,19 @@ LogicalResult checkResults(Operation *op, ArrayRef<NamedValue> inits);
 /// memrefs; on tensors it has none.
 void addDestinationStyleEffects(
     Operation *op, SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
+
+/// What units of k and v stand for, and in front of them those of q where it is
+/// said, with their types behind a colon.
+ParseResult
+parseDescales(OpAsmParser &parser,
+              std::optional<OpAsmParser::UnresolvedOperand> &q, Type &qType,
+              std::optional<OpAsmParser::UnresolvedOperand> &k, Type &kType,
+              std::optional<OpAsmParser::UnresolvedOperand> &v, Type &vType);
+void printDescales(OpAsmPrinter &printer, Operation *op, Value q, Type qType,
+                   Value k, Type kType, Value v, Type vType);
+
+/// Checks what units of q, k and v stand for.
+LogicalResult checkDescales(AttentionOp op);
 
 /// An extent that several operands have in common. The first static one is
 /// taken as what the others have to be.

@@ -21,10 +21,6 @@ static bool isOutputType(Type type) {
   return type.isF16() || type.isBF16() || type.isF32();
 }
 
-static Type elementTypeOf(Value value) {
-  return getElementTypeOrSelf(value.getType());
-}
-
 /// Checks a floating-point attribute of a problem.
 static LogicalResult checkFactor(Operation *op, StringRef name,
                                  FactorSign sign) {
@@ -187,18 +183,22 @@ static LogicalResult checkElementTypes(AttentionOp op) {
     return op.emitOpError("expected 'q' of type f16, bf16, f8E4M3FN or "
                           "f8E5M2, got ")
            << type;
-  for (NamedValue operand :
-       {NamedValue{"k", op.getK()}, NamedValue{"v", op.getV()}})
-    if (elementTypeOf(operand.value) != type) {
-      InFlightDiagnostic diag = op.emitOpError("expected '")
-                                << operand.name
-                                << "' of the type of "
-                                   "'q', "
-                                << type << ", got "
-                                << elementTypeOf(operand.value);
-      diag.attachNote(op.getQ().getLoc()) << "'q' stands here";
-      return diag;
-    }
+  Type keyType = elementTypeOf(op.getK());
+  if (keyType != type && (isFloat8(type) || !isFloat8(keyType))) {
+    InFlightDiagnostic diag =
+        op.emitOpError("expected 'k' of the type of 'q', ")
+        << type << (isFloat8(type) ? "" : ", or of 8 bits") << ", got "
+        << keyType;
+    diag.attachNote(op.getQ().getLoc()) << "'q' stands here";
+    return diag;
+  }
+  if (Type valueType = elementTypeOf(op.getV()); valueType != keyType) {
+    InFlightDiagnostic diag =
+        op.emitOpError("expected 'v' of the type of 'k', ")
+        << keyType << ", got " << valueType;
+    diag.attachNote(op.getK().getLoc()) << "'k' stands here";
+    return diag;
+  }
   // attention_c6, attention_c24
   Type outType = elementTypeOf(op.getO());
   if (op.getKvSplits()) {
@@ -236,50 +236,6 @@ static LogicalResult checkElementTypes(AttentionOp op) {
       return op.emitOpError("expected '")
              << operand.name << "' of type i32, got "
              << elementTypeOf(operand.value);
-  return success();
-}
-
-/// What units of 8-bit operands stand for.
-static LogicalResult checkDescales(AttentionOp op) {
-  NamedValue all[] = {{"q_descale", op.getQDescale()},
-                      {"k_descale", op.getKDescale()},
-                      {"v_descale", op.getVDescale()}};
-  // attention_c33: the syntax has all or none; other programs build the op.
-  int64_t given = llvm::count_if(
-      all, [](NamedValue operand) { return static_cast<bool>(operand.value); });
-  if (given == 0)
-    return success();
-  if (given != 3)
-    return op.emitOpError("expected all three descales or none, got ") << given;
-  for (NamedValue operand : all)
-    if (!elementTypeOf(operand.value).isF32())
-      return op.emitOpError("expected '")
-             << operand.name << "' of type f32, got "
-             << elementTypeOf(operand.value);
-  // attention_c34
-  Type type = elementTypeOf(op.getQ());
-  if (!isFloat8(type))
-    return op.emitOpError("expected descales only with 8-bit operands, got ")
-           << type;
-  // attention_c35
-  Extent batch(op, "batch"), heads(op, "query heads"), kvHeads(op, "key heads");
-  if (!op.isVariableLength() && failed(batch.unify({"q", op.getQ()}, 0)))
-    return failure();
-  if (failed(heads.unify({"q", op.getQ()}, 1)) ||
-      failed(kvHeads.unify({"k", op.getK()}, 1)))
-    return failure();
-  for (auto [index, operand] : llvm::enumerate(all))
-    if (failed(batch.unify(operand, 0)) ||
-        failed((index == 0 ? heads : kvHeads).unify(operand, 1)))
-      return failure();
-  if (!op.isVariableLength())
-    return success();
-  int64_t entries = NamedValue{"cu_seqlens_q", op.getCuSeqlensQ()}.getExtent(0);
-  int64_t sequences = all[0].getExtent(0);
-  if (!ShapedType::isDynamic(entries) && !ShapedType::isDynamic(sequences) &&
-      entries != sequences + 1)
-    return op.emitOpError("expected descales of ")
-           << entries - 1 << " sequences, got " << sequences;
   return success();
 }
 

@@ -256,3 +256,64 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#v = #attn.swizzled<span = 64>
+#acc = #attn.mma<warps = [4, 1]>
+gpu.module @kernels {
+  gpu.func @plain_columns() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<16x64xf8E4M3FN, #v, shared>
+    %p = arith.constant dense<1.0> : tensor<64x16xf16, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    // expected-error @below {{expected an accumulator with column_quads, got #attn.mma<warps = [4, 1]>}}
+    %o = attn.mma %p, %v, %zero : tensor<64x16xf16, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<16x64xf8E4M3FN, #v, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+}
+
+// -----
+
+#v = #attn.swizzled<span = 128>
+#acc = #attn.mma<warps = [4, 1], column_quads = true>
+gpu.module @kernels {
+  gpu.func @quads() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<16x64xf16, #v, shared>
+    %p = arith.constant dense<1.0> : tensor<64x16xf16, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    // expected-error @below {{expected an accumulator without column_quads, got #attn.mma<warps = [4, 1], column_quads = true>}}
+    %o = attn.mma %p, %v, %zero : tensor<64x16xf16, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<16x64xf16, #v, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+}
+
+// -----
+
+#k = #attn.swizzled<span = 64>
+#acc = #attn.mma<warps = [4, 1]>
+gpu.module @kernels {
+  gpu.func @plain_depth() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.alloc {offset = 0 : i64} : !attn.buffer<32x64xf8E4M3FN, #k, shared>
+    %q = arith.constant dense<1.0> : tensor<64x64xf16, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32, #acc>
+    %kt = attn.transpose %k : !attn.buffer<32x64xf8E4M3FN, #k, shared> -> !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#k>, shared>
+    // expected-error @below {{expected operand tiles in the fragments of the accumulator's instruction, got 'tensor<64x64xf16}}
+    %s = attn.mma %q, %kt, %zero : tensor<64x64xf16, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#k>, shared>, tensor<64x32xf32, #acc>
+    gpu.return
+  }
+}
+
+// -----
+
+#v = #attn.swizzled<span = 64>
+#acc = #attn.mma<warps = [4, 1], column_quads = true>
+gpu.module @kernels {
+  gpu.func @few_keys() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<8x64xf8E4M3FN, #v, shared>
+    %p = arith.constant dense<1.0> : tensor<64x8xf16, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    // expected-error @below {{expected multiples of 16 of 8-bit floats that become f16, got 8 x 64}}
+    %o = attn.mma %p, %v, %zero : tensor<64x8xf16, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<8x64xf8E4M3FN, #v, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+}

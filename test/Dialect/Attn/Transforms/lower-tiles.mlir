@@ -100,6 +100,42 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Keys of 8 bits: a word is the fragment of a k-step, by two conversions.
+  // CHECK-LABEL: gpu.func @product_narrow_k
+  // CHECK: %[[LOADED:.*]] = nvvm.ldmatrix
+  // CHECK-SAME: layout = #nvvm.mma_layout<row>, num = 4
+  // CHECK: %[[WORD:.*]] = llvm.extractvalue %[[LOADED]][0]
+  // CHECK-NOT: nvvm.prmt
+  // CHECK: %[[PAIRS:.*]] = llvm.bitcast %[[WORD]] : i32 to vector<2xi16>
+  // CHECK: %[[LOW:.*]] = nvvm.convert.f8x2.to.f16x2 %{{.*}} : vector<2xi8>(f8E4M3FN)
+  // CHECK: %[[HIGH:.*]] = nvvm.convert.f8x2.to.f16x2 %{{.*}} : vector<2xi8>(f8E4M3FN)
+  // CHECK: nvvm.mma.sync A[{{.*}}] B[%[[LOW]], %[[HIGH]]]
+  gpu.func @product_narrow_k() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %k = attn.alloc {offset = 0 : i64} : !attn.buffer<32x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+    %q = arith.constant dense<1.0> : tensor<64x64xf16, #attn.operand<index = 0, parent = #acc, depth_quads = true>>
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32, #acc>
+    %kt = attn.transpose %k : !attn.buffer<32x64xf8E4M3FN, #attn.swizzled<span = 64>, shared> -> !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#attn.swizzled<span = 64>>, shared>
+    %s = attn.mma %q, %kt, %zero : tensor<64x64xf16, #attn.operand<index = 0, parent = #acc, depth_quads = true>>, !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#attn.swizzled<span = 64>>, shared>, tensor<64x32xf32, #acc>
+    gpu.return
+  }
+
+  // Values of 8 bits: two words are the fragments of even and of odd columns.
+  // CHECK-LABEL: gpu.func @product_narrow_v
+  // CHECK: nvvm.ldmatrix
+  // CHECK-SAME: layout = #nvvm.mma_layout<col>, num = 4
+  // CHECK: %[[FIRST:.*]] = nvvm.prmt
+  // CHECK: %[[EVEN:.*]] = nvvm.convert.f8x2.to.f16x2 %{{.*}} : vector<2xi8>(f8E5M2)
+  // CHECK: %[[ODD:.*]] = nvvm.convert.f8x2.to.f16x2 %{{.*}} : vector<2xi8>(f8E5M2)
+  // CHECK: nvvm.mma.sync A[{{.*}}] B[%[[EVEN]], %{{.*}}]
+  // CHECK: nvvm.mma.sync A[{{.*}}] B[%[[ODD]], %{{.*}}]
+  gpu.func @product_narrow_v() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<16x64xf8E5M2, #attn.swizzled<span = 64>, shared>
+    %p = arith.constant dense<1.0> : tensor<64x16xf16, #a>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #attn.mma<warps = [4, 1], column_quads = true>>
+    %o = attn.mma %p, %v, %zero : tensor<64x16xf16, #a>, !attn.buffer<16x64xf8E5M2, #attn.swizzled<span = 64>, shared>, tensor<64x64xf32, #attn.mma<warps = [4, 1], column_quads = true>>
+    gpu.return
+  }
+
   // Two warps along the columns have all 32 keys and two of four k-steps each: 8
   // instructions for 16 rows.
   // CHECK-LABEL: gpu.func @product_depth

@@ -131,6 +131,11 @@ def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
     columns`, as warpgroups have them that divide the columns of an `attn.wgmma`. Each
     has a power of two of them.
 
+    With `column_quads` lane `l` holds columns `4 (l % 4)` to `4 (l % 4) + 3` of every
+    16: of two units of 8 columns the first one has the even columns, the second one
+    the odd ones, as products with 8-bit values leave them (`attn.mma`). There is one
+    warp along the columns then.
+
     Example: `tensor<128x64xf32, #attn.mma<warps = [4, 1]>>` has 64 registers a
     thread: each warp owns 32 rows. `tensor<32x64xf32, #attn.mma<warps = [2, 1],
     copies = 4>>` has 32: of 8 warps four own the first 16 rows.
@@ -138,13 +143,20 @@ def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$warps,
     DefaultValuedParameter<"int64_t", "1">:$copies,
-    DefaultValuedParameter<"bool", "false">:$column_runs);
+    DefaultValuedParameter<"bool", "false">:$column_runs,
+    DefaultValuedParameter<"bool", "false">:$column_quads);
   let assemblyFormat = [{
-    `<` `warps` `=` `[` $warps `]` (`,` struct($copies, $column_runs)^)? `>`
+    `<` `warps` `=` `[` $warps `]`
+    (`,` struct($copies, $column_runs, $column_quads)^)? `>`
   }];
   let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$warps,
                                    CArg<"int64_t", "1">:$copies), [{
-    return $_get($_ctxt, warps, copies, /*columnRuns=*/false);
+    return $_get($_ctxt, warps, copies, /*columnRuns=*/false,
+                 /*columnQuads=*/false);
+  }]>,
+  AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$warps, "int64_t":$copies,
+                   "bool":$columnRuns), [{
+    return $_get($_ctxt, warps, copies, columnRuns, /*columnQuads=*/false);
   }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -190,12 +202,24 @@ def Attn_OperandLayoutAttr : Attn_TileLayoutAttr<"OperandLayout", "operand"> {
     accumulator layout is `parent`. All warps that share rows (A) or columns
     (B) hold copies.
 
+    With `depth_quads` an A of 16 bits has the contraction in the order in which
+    rows of 8-bit elements come from shared memory: lane `l` holds elements
+    `4 (l % 4)` to `4 (l % 4) + 3` of every 16.
+
     Example: `tensor<128x64xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>`.
   }];
   let parameters = (ins
     "int64_t":$index,
-    AttrParameter<"::mlir::Attribute", "accumulator layout">:$parent);
-  let assemblyFormat = "`<` `index` `=` $index `,` `parent` `=` $parent `>`";
+    AttrParameter<"::mlir::Attribute", "accumulator layout">:$parent,
+    DefaultValuedParameter<"bool", "false">:$depth_quads);
+  let assemblyFormat = [{
+    `<` `index` `=` $index `,` `parent` `=` $parent
+    (`,` struct($depth_quads)^)? `>`
+  }];
+  let builders = [AttrBuilder<(ins "int64_t":$index,
+                                   "::mlir::Attribute":$parent), [{
+    return $_get($_ctxt, index, parent, /*depthQuads=*/false);
+  }]>];
   let genVerifyDecl = 1;
 }
 

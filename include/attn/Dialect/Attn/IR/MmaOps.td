@@ -35,6 +35,12 @@ def Attn_MmaOp : Attn_Op<"mma", [
     along the columns have a run each (`column_runs` of `#attn.mma`), they divide
     the contraction; the sum of the runs is the product of a and b.
 
+    Beside an a of f16 in registers a buffer b may hold 8-bit floats, which become
+    f16 on their way; f16 holds them exactly. Where the contraction is contiguous in
+    memory (b is an `attn.transpose`), a has the layout `#attn.operand` with
+    `depth_quads`; where the columns are, the result has that of `#attn.mma` with
+    `column_quads`.
+
     Operands of 8 bits need sm_89, the others sm_80.
 
     Products are exact; sums are in f32 (f16 for f16 accumulators), in an order
@@ -69,6 +75,10 @@ def Attn_MmaOp : Attn_Op<"mma", [
             /*depth_parts=*/nullptr, /*f16_sums=*/nullptr);
     }]>];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// True if b is a buffer of 8-bit floats that become of the type of a.
+    bool widensB();
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_MMAOPS_TD

@@ -82,11 +82,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     `out_scale` multiplies o before it is rounded to an 8-bit type.
 
-    With 8-bit operands `descales(%q_descale, %k_descale, %v_descale)` says what
+    k and v have the type of q, or one of 8 bits beside a q of 16 bits.
+
+    With 8-bit k and v `descales(%q_descale, %k_descale, %v_descale)` says what
     one unit of each operand stands for: three f32 tensors (B, H), (B, Hkv) and
     (B, Hkv), where B counts sequences. q[b,h,:,:], k[b,g,:,:] and v[b,g,:,:] in
     the formulas are the stored numbers times q_descale[b,h], k_descale[b,g] and
-    v_descale[b,g].
+    v_descale[b,g]. Beside a q of 16 bits it is `descales(%k_descale, %v_descale)`. A
+    stride of 0 gives heads or sequences one number.
 
     The regions `score_mod` and `mask_mod` take (score: f32, batch, head, q
     index, kv index: i32) and yield an f32, and an i1 that is true where the
@@ -172,7 +175,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `cu_seqlens` `(` $cu_seqlens_q (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`
          | `pages` `(` $page_table (`,` $page_indptr^)? `:` type($page_table) (`,` type($page_indptr)^)? `)`
          | `kv_lengths` `(` $kv_lengths `:` type($kv_lengths) `)`
-         | `descales` `(` $q_descale `,` $k_descale `,` $v_descale `:` type($q_descale) `,` type($k_descale) `,` type($v_descale) `)`)
+         | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
     attr-dict (`->` type($results)^)?
   }];

@@ -77,25 +77,33 @@ SmallVector<Value> lowering::truncateTo8(ImplicitLocOpBuilder &b,
   return results;
 }
 
+std::pair<Value, Value> lowering::widenFrom8(ImplicitLocOpBuilder &b,
+                                             Value word, Type elementType) {
+  Value pairs =
+      LLVM::BitcastOp::create(b, VectorType::get(2, b.getI16Type()), word);
+  auto widen = [&](unsigned half) -> Value {
+    Value pair = LLVM::ExtractElementOp::create(
+        b, pairs, arith::ConstantIntOp::create(b, half, 32));
+    Value bytes =
+        LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), pair);
+    return NVVM::ConvertF8x2ToF16x2Op::create(
+        b, VectorType::get(2, b.getF16Type()), bytes, /*relu=*/false,
+        elementType);
+  };
+  Value lower = widen(0);
+  return {lower, widen(1)};
+}
+
 /// f16 scalars of packed 8-bit elements, which they hold exactly.
 static SmallVector<Value> extendFrom8(ImplicitLocOpBuilder &b,
                                       const TileValue &tile) {
-  Type bytes = VectorType::get(2, b.getI8Type());
-  Type halves = VectorType::get(2, b.getF16Type());
   SmallVector<Value> scalars;
   for (Value word : tile.values) {
-    Value pairs =
-        LLVM::BitcastOp::create(b, VectorType::get(2, b.getI16Type()), word);
-    for (unsigned half = 0; half < 2; ++half) {
-      Value pair = LLVM::ExtractElementOp::create(
-          b, pairs, arith::ConstantIntOp::create(b, half, 32));
-      Value wide = NVVM::ConvertF8x2ToF16x2Op::create(
-          b, halves, LLVM::BitcastOp::create(b, bytes, pair), /*relu=*/false,
-          tile.elementType);
+    auto [lower, upper] = widenFrom8(b, word, tile.elementType);
+    for (Value wide : {lower, upper})
       for (unsigned i = 0; i < 2; ++i)
         scalars.push_back(LLVM::ExtractElementOp::create(
             b, wide, arith::ConstantIntOp::create(b, i, 32)));
-    }
   }
   return scalars;
 }

@@ -5,6 +5,13 @@
 // their first use: enough to hide the latency of ldmatrix, few enough that the
 // fragments of a whole operand are never live at once.
 //
+// 8-bit values beside 16-bit ones are fetched as pairs of neighbours in memory,
+// which ldmatrix moves as one element, and widened in registers. Of a pair
+// along the contraction both halves are where the instruction wants them, if a
+// has the contraction in the same order. Pairs along the columns belong to two
+// products, so that of two rows of pairs the first ones go to one, the second
+// ones to the other: even and odd columns.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
@@ -43,6 +50,15 @@ struct Fetch {
   unsigned operand, access, neededBy;
 };
 
+/// Where what ldmatrix returns goes: for each of its words, two values of the
+/// operand, of the word's lower and upper half.
+struct WidenedPlace {
+  unsigned lower, upper;
+};
+
+/// Selector of prmt: the first bytes of both halves, then the second ones.
+constexpr int64_t kFirstThenSecond = 0x3120;
+
 /// Fetches that are in flight before the instruction that needs them.
 constexpr unsigned kFetchesAhead = 2;
 
@@ -52,6 +68,12 @@ public:
   MmaProduct(PartitionLowering &partition, MmaOp op, TileValue accumulator,
              WarpGrid grid);
 
+  /// True if the contraction of b is contiguous in its buffer.
+  static bool isAlongDepth(MmaOp op) {
+    return isa<TransposedLayoutAttr>(
+        cast<BufferType>(op.getB().getType()).getLayout());
+  }
+
   /// Takes the operands; an error if no instruction can.
   LogicalResult readOperands();
   /// Emits the instructions; the accumulator's new registers.
@@ -59,6 +81,15 @@ public:
 
 private:
   FailureOr<Operand> readOperand(Value value, const TileLayout &layout);
+  /// The operand b of 8-bit floats that become those of a.
+  FailureOr<Operand> readWidened();
+  /// Where word `word` of the plan of such an operand goes.
+  WidenedPlace getWidenedPlace(unsigned word) const;
+  /// The packed values that an access fills.
+  SmallVector<unsigned> getFilled(const Operand &operand,
+                                  const MatrixAccess &access) const;
+  /// Sets what a loaded word of such an operand holds.
+  void setWidened(Operand &operand, unsigned word, Value loaded);
   void listInstructions();
   void listFetches();
   /// Emits the fetches that an instruction needs, and some of the next ones.
@@ -84,6 +115,8 @@ private:
   unsigned groups, firstGroup;
   /// Warps along the columns have parts of the contraction.
   bool dividesDepth;
+  /// b is widened, and its contraction is contiguous in memory.
+  bool widens, widensAlongDepth;
   Type elementType, elementTypeB;
   unsigned bits, packing, shapeK;
   /// Packed values in the fragments of one instruction.
@@ -124,6 +157,8 @@ MmaProduct::MmaProduct(PartitionLowering &partition, MmaOp op,
   depth = contraction = shapeA[1];
   if (dividesDepth)
     contraction /= grid.n;
+  widens = op.widensB();
+  widensAlongDepth = widens && isAlongDepth(op);
   bits = elementType.getIntOrFloatBitWidth();
   packing = packingOf(elementType);
   shapeK = mmaShapeK(contraction, bits);
@@ -165,6 +200,71 @@ FailureOr<Operand> MmaProduct::readOperand(Value value,
   return Operand(*registers);
 }
 
+FailureOr<Operand> MmaProduct::readWidened() {
+  BufferValue buffer = partition.kernel.buffers.lookup(op.getB());
+  FailureOr<SharedLayout> memory = partition.layoutOf(op, buffer.type);
+  if (failed(memory))
+    return failure();
+  if (depth % 16 != 0 || columns % 16 != 0)
+    return op.emitOpError("expected multiples of 16 of 8-bit floats that "
+                          "become f16, got ")
+           << depth << " x " << columns;
+  // As 8-bit elements with four neighbours along the contraction in a word, or
+  // as pairs along the columns.
+  llvm::Expected<SharedLayout> pairs =
+      widensAlongDepth ? llvm::Expected<SharedLayout>(*memory)
+                       : memory->inPairs();
+  llvm::Expected<TileLayout> layout =
+      widensAlongDepth ? mmaOperandB(depth, columns, 8, shapeK, grid)
+                       : mmaOperandB(depth, columns / 2, 16, shapeK, grid);
+  if (!pairs || !layout)
+    return op.emitOpError() << llvm::toString(
+               llvm::joinErrors(pairs.takeError(), layout.takeError()));
+  llvm::Expected<MatrixPlan> plan = planMatrixAccess(*layout, *pairs);
+  if (!plan)
+    return op.emitOpError() << llvm::toString(plan.takeError());
+  unsigned registers = 2 * layout->numRegisters() / plan->elementsPerWord;
+  return Operand(std::move(*plan), buffer.base, registers, /*packing=*/1);
+}
+
+WidenedPlace MmaProduct::getWidenedPlace(unsigned word) const {
+  // One word for each k-step and 8 columns, whose halves are its fragment.
+  if (widensAlongDepth)
+    return {2 * word, 2 * word + 1};
+  // Words of a k-step and 16 columns: half a fragment of even and of odd ones.
+  unsigned steps = contraction / shapeK;
+  unsigned half = word % 2, step = word / 2 % steps, group = word / 2 / steps;
+  unsigned even = (2 * group * steps + step) * 2 + half;
+  return {even, even + 2 * steps};
+}
+
+SmallVector<unsigned> MmaProduct::getFilled(const Operand &operand,
+                                            const MatrixAccess &access) const {
+  SmallVector<unsigned> filled;
+  unsigned perWord = operand.plan.elementsPerWord;
+  for (unsigned i = 0; i < access.registers.size(); i += perWord) {
+    unsigned word = access.registers[i] / perWord;
+    if (!widens) {
+      filled.push_back(word);
+      continue;
+    }
+    WidenedPlace place = getWidenedPlace(word);
+    filled.append({place.lower, place.upper});
+  }
+  return filled;
+}
+
+void MmaProduct::setWidened(Operand &operand, unsigned word, Value loaded) {
+  if (!widensAlongDepth)
+    loaded = NVVM::PermuteOp::create(
+        b, b.getI32Type(), loaded, loaded,
+        arith::ConstantIntOp::create(b, kFirstThenSecond, 32),
+        NVVM::PermuteMode::DEFAULT);
+  WidenedPlace place = getWidenedPlace(word);
+  std::tie(operand.values[place.lower], operand.values[place.upper]) =
+      widenFrom8(b, loaded, elementTypeB);
+}
+
 LogicalResult MmaProduct::readOperands() {
   if (shapeK == 0)
     return op.emitOpError("expected a contraction extent that is a multiple "
@@ -172,8 +272,9 @@ LogicalResult MmaProduct::readOperands() {
            << (bits == 8 ? 16 : 8) << ", got " << contraction;
   // As tiles that the instruction could take from registers.
   llvm::Expected<TileLayout> a =
-      dividesDepth ? mmaDepthOperandA(rows, depth, bits, grid)
-                   : mmaOperandA(rows, depth, bits, shapeK, grid);
+      dividesDepth       ? mmaDepthOperandA(rows, depth, bits, grid)
+      : widensAlongDepth ? mmaQuadOperandA(rows, depth, grid)
+                         : mmaOperandA(rows, depth, bits, shapeK, grid);
   llvm::Expected<TileLayout> b =
       dividesDepth ? mmaDepthOperandB(depth, columns, bits, grid)
                    : mmaOperandB(depth, columns, bits, shapeK, grid);
@@ -183,7 +284,8 @@ LogicalResult MmaProduct::readOperands() {
   FailureOr<Operand> operandA = readOperand(op.getA(), *a);
   if (failed(operandA))
     return failure();
-  FailureOr<Operand> operandB = readOperand(op.getB(), *b);
+  FailureOr<Operand> operandB =
+      widens ? readWidened() : readOperand(op.getB(), *b);
   if (failed(operandB))
     return failure();
   operands = {std::move(*operandA), std::move(*operandB)};
@@ -211,8 +313,8 @@ void MmaProduct::listFetches() {
     // Which access fills a packed value.
     SmallVector<unsigned> accessOf(operand.values.size());
     for (auto [index, access] : llvm::enumerate(operand.plan.accesses))
-      for (unsigned reg : access.registers)
-        accessOf[reg / packing] = index;
+      for (unsigned value : getFilled(operand, access))
+        accessOf[value] = index;
     llvm::SmallBitVector seen(operand.plan.accesses.size());
     for (auto [index, instruction] : llvm::enumerate(instructions)) {
       unsigned first = which == 0 ? instruction.a : instruction.b;
@@ -242,10 +344,15 @@ void MmaProduct::fetchUntil(unsigned instruction) {
     Operand &operand = operands[fetches[nextFetch].operand];
     const MatrixAccess &access =
         operand.plan.accesses[fetches[nextFetch].access];
-    for (auto [word, value] : llvm::enumerate(
-             partition.loadMatrices(b, operand.base, operand.plan, access)))
-      operand.values[access.registers[word * packing] / packing] =
-          LLVM::BitcastOp::create(b, held, value);
+    unsigned perWord = operand.plan.elementsPerWord;
+    for (auto [index, value] : llvm::enumerate(
+             partition.loadMatrices(b, operand.base, operand.plan, access))) {
+      unsigned word = access.registers[index * perWord] / perWord;
+      if (widens)
+        setWidened(operand, word, value);
+      else
+        operand.values[word] = LLVM::BitcastOp::create(b, held, value);
+    }
   }
 }
 
@@ -346,6 +453,11 @@ LogicalResult PartitionLowering::lower(MmaOp op) {
                           "'depth_parts', with a run of them each and without "
                           "copies, got ")
            << parts << " and " << layout;
+  bool givesQuads = op.widensB() && !MmaProduct::isAlongDepth(op);
+  if (grid.columnQuads != givesQuads)
+    return op.emitOpError("expected an accumulator ")
+           << (givesQuads ? "with" : "without") << " column_quads, got "
+           << layout;
   MmaProduct product(*this, op, *accumulator, grid);
   if (failed(product.readOperands()))
     return failure();

@@ -84,6 +84,11 @@ Type storageOf(Type elementType);
 SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
                                Type elementType);
 
+/// The f16 of both halves of a word of four packed 8-bit elements, lower ones
+/// first, as vectors of two; f16 holds them exactly.
+std::pair<Value, Value> widenFrom8(ImplicitLocOpBuilder &b, Value word,
+                                   Type elementType);
+
 /// The instructions of an approximate function (exp2, log2, tanh, ...) of an
 /// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call
 /// a library or cannot be selected.
