@@ -217,7 +217,11 @@ SERVED_AXES = {
     "plan": ("split_q", "decode", "decode-2", "decode-4"),
     # Columns of latent attention that are not values; 0: values of their own.
     "rope": (0, 64),
+    # The type of keys and values: that of queries, or 8 bits, which decode takes.
+    "kv": ("q", "f8E4M3FN", "f8E5M2"),
 }
+#: A chip that converts 8 bits.
+NARROW_CHIP = "sm_89"
 #: Most query rows that share keys in `decode`.
 DECODE_ROWS = 32
 
@@ -279,6 +283,9 @@ class ServedCase(Case):
         command.append(f"--schedule={schedule}")
         if warps:
             command.append(f"--set=warps={warps}")
+        if self.kv != "q" and schedule == "decode":
+            command += [f"--kv-type={self.kv}", "--descales", f"--chip={NARROW_CHIP}"]
+            command.remove(f"--chip={chip}")
         return command
 
 
