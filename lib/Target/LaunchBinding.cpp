@@ -208,19 +208,17 @@ mlir::attn::resolveLaunch(const LaunchRecord &record,
   return std::move(resolved);
 }
 
-/// Describes packed sequences as dimensions, the innermost first, and where
-/// they start; what the tensor has to be if it cannot.
+/// Makes `dim` of a map's dimensions, the innermost first, say where rows end,
+/// and moves where they start; what the tensor has to be if it cannot.
 static std::optional<std::string>
-packSequences(llvm::SmallVectorImpl<int64_t> &shape,
-              llvm::SmallVectorImpl<int64_t> &strides, unsigned width,
-              uint64_t &address) {
-  if (shape.back() != 1)
-    return ("one batch of packed sequences, got " + Twine(shape.back())).str();
+setEnds(llvm::SmallVectorImpl<int64_t> &shape,
+        llvm::SmallVectorImpl<int64_t> &strides, size_t dim, unsigned width,
+        uint64_t &address) {
   int64_t rows = shape[1], stride = strides[1], before = 0;
-  // The last row of a sequence is the last one of the map, so that nothing
-  // behind it is inside. A sequence that ends at e lies e rows further on.
-  shape.back() = rows + 1;
-  strides.back() = stride;
+  // The last row is always the last one of the map, so that nothing behind it
+  // is inside. Rows that end at e lie e rows further on.
+  shape[dim] = rows + 1;
+  strides[dim] = stride;
   if (stride < 0 || llvm::MulOverflow<int64_t>(rows, stride * width, before) ||
       static_cast<uint64_t>(before) >= address)
     return ("an address above " + Twine(rows) + " rows of " + Twine(stride) +
@@ -259,9 +257,17 @@ static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
     shape[1] /= 4;
     shape.insert(shape.begin() + 1, 4);
     strides.insert(strides.begin() + 2, 4 * strides[1]);
-  } else if (arg.view == TensorMapView::Packed) {
+  } else if (arg.view == TensorMapView::Packed ||
+             arg.view == TensorMapView::Bounded) {
+    size_t dim = shape.size() - 1;
+    if (arg.view == TensorMapView::Bounded) {
+      shape.insert(shape.begin() + dim, 1);
+      strides.insert(strides.begin() + dim, 0);
+    } else if (shape.back() != 1) {
+      return fail("one batch of packed sequences, got " + Twine(shape.back()));
+    }
     if (std::optional<std::string> problem =
-            packSequences(shape, strides, width, map.address))
+            setEnds(shape, strides, dim, width, map.address))
       return fail(*problem);
   }
   // Limits of cuTensorMapEncodeTiled in the CUDA driver API.

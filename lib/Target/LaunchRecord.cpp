@@ -7,7 +7,8 @@ using namespace mlir::attn;
 using llvm::StringRef;
 
 unsigned mlir::attn::getMapRank(TensorMapView view, unsigned tensorRank) {
-  return view == TensorMapView::Quads ? tensorRank + 1 : tensorRank;
+  bool hasMore = view == TensorMapView::Quads || view == TensorMapView::Bounded;
+  return hasMore ? tensorRank + 1 : tensorRank;
 }
 
 unsigned mlir::attn::getSwizzleBytes(TensorMapSwizzle swizzle) {

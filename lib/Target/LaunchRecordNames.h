@@ -45,7 +45,8 @@ inline constexpr NameEntry<TensorMapView> mapViewNames[] = {
     {TensorMapView::Whole, "whole"},
     {TensorMapView::Transposed, "transposed"},
     {TensorMapView::Quads, "quads"},
-    {TensorMapView::Packed, "packed"}};
+    {TensorMapView::Packed, "packed"},
+    {TensorMapView::Bounded, "bounded"}};
 
 inline constexpr NameEntry<SyncVerdict::Kind> verdictNames[] = {
     {SyncVerdict::Kind::Proved, "proved"},

@@ -279,15 +279,17 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
     arg.view = reader.takeEnum("view", mapViewNames);
   size_t tensorRank = record.tensors[arg.tensor].shape.size();
   unsigned leastRank = 1;
+  bool hasEnds =
+      arg.view == TensorMapView::Packed || arg.view == TensorMapView::Bounded;
   if (arg.view != TensorMapView::Whole)
-    leastRank = arg.view == TensorMapView::Packed ? 3 : 2;
+    leastRank = hasEnds ? 3 : 2;
   if (!reader.failed() && tensorRank < leastRank)
     return reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
                                    " or more, got " + Twine(tensorRank));
   size_t mapRank = getMapRank(arg.view, tensorRank);
   if (!reader.failed() && size_t(rank) != mapRank)
     return reader.fail("rank",
-                       (arg.view == TensorMapView::Quads
+                       (mapRank != tensorRank
                             ? "expected one more than the tensor's rank, "
                             : "expected the tensor's rank ") +
                            Twine(mapRank) + ", got " + Twine(rank));

@@ -13,9 +13,10 @@ machines that have none.
 import sys as _sys
 
 from . import sim
+from ._append import append_kv
 from ._decode_plan import DecodePlan
 from ._regions import Mod, mask_mod, score_mod
-from ._serving_calls import decode, merge_states, mla_decode
+from ._serving_calls import decode, merge_states, mla_decode, prefill
 from ._signatures import attention, compile, prepare
 from .errors import (
     ArgumentError,
@@ -50,6 +51,7 @@ __all__ = [
     "SimulationError",
     "Target",
     "TraceError",
+    "append_kv",
     "attention",
     "compile",
     "compiler_version",
@@ -57,6 +59,7 @@ __all__ = [
     "mask_mod",
     "merge_states",
     "mla_decode",
+    "prefill",
     "prepare",
     "score_mod",
     "sim",

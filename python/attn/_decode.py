@@ -58,7 +58,7 @@ def _name_device(device: int) -> str:
     return "host memory" if device < 0 else f"device {device}"
 
 
-def _expect(name: str, what: str, expected: object, got: object) -> None:
+def expect(name: str, what: str, expected: object, got: object) -> None:
     if expected != got:
         raise ArgumentError(f'tensor "{name}": expected {what} {expected}, got {got}')
 
@@ -70,7 +70,8 @@ def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None
             f'tensor "{name}": expected elements of i32, got {tensor.dtype}; nothing is converted'
         )
     if len(tensor.shape) != rank:
-        shape = "(sequences)" if rank == 1 else "(sequences, pages)"
+        one = "(sequences + 1)" if name.startswith("cu_seqlens") else "(sequences)"
+        shape = one if rank == 1 else "(sequences, pages)"
         raise ArgumentError(f'tensor "{name}": expected shape {shape}, got {list(tensor.shape)}')
     if tensor.shape[-1] > 1 and tensor.strides[-1] != 1:
         raise ArgumentError(
@@ -81,6 +82,12 @@ def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None
             f'tensor "{name}": expected it on {_name_device(device)}, got '
             f"{_name_device(tensor.device)}"
         )
+
+
+def check_counts(name: str, counts: TensorView, lengths: TensorView) -> None:
+    """Where the queries of each sequence begin, and the end of the last ones."""
+    _check_integers(name, counts, 1, lengths.device)
+    expect(name, "one more than sequences,", lengths.shape[0] + 1, counts.shape[0])
 
 
 def check_lengths(lengths: TensorView, table: TensorView, device: int | None) -> None:
@@ -94,8 +101,10 @@ def check_lengths(lengths: TensorView, table: TensorView, device: int | None) ->
 
 
 def _check_batch(views: Mapping[str, TensorView]) -> None:
+    if "cu_seqlens_q" in views:
+        return check_counts("cu_seqlens_q", views["cu_seqlens_q"], views["kv_lengths"])
     batch, given = views["q"].shape[0], views["kv_lengths"].shape[0]
-    _expect("kv_lengths", "a length for each sequence of q,", batch, given)
+    expect("kv_lengths", "a length for each sequence of q,", batch, given)
 
 
 def turn_pool(name: str, pool: TensorView, layout: str) -> TensorView:
@@ -122,6 +131,17 @@ def turn_rows(name: str, rows: TensorView) -> TensorView:
     return rows
 
 
+def turn_packed(name: str, rows: TensorView) -> TensorView:
+    """Queries or results of all sequences, or their LSE, as of a batch of 1 in the
+    order (batch, head, query, dim)."""
+    rank = 2 if name == "lse" else 3
+    if len(rows.shape) != rank:
+        shape = "(queries, heads)" if name == "lse" else "(queries, heads, dim)"
+        raise ArgumentError(f'tensor "{name}": expected shape {shape}, got {list(rows.shape)}')
+    (n, h, *d), (sn, sh, *sd) = rows.shape, rows.strides
+    return rows._replace(shape=(1, h, n, *d), strides=(n * sn, sh, sn, *sd))
+
+
 def turn_latent(name: str, pool: TensorView) -> TensorView:
     """A pool of latent rows, (pages, keys, dim) or with one key head behind the
     keys, in the order (page, head, key, dim)."""
@@ -141,7 +161,7 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
     pools = {"k_cache": k} if v is None else {"k_cache": k, "v_cache": v}
     for name, pool in pools.items():
         if pool.dtype not in NARROW_TYPES:
-            _expect(name, "elements as q,", q.dtype, pool.dtype)
+            expect(name, "elements as q,", q.dtype, pool.dtype)
         if pool.device != q.device:
             raise ArgumentError(
                 f'tensor "{name}": expected it on {_name_device(q.device)} as q, got '
@@ -151,9 +171,9 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
             raise ArgumentError(
                 f'tensor "{name}": expected an innermost stride of 1, got {pool.strides[3]}'
             )
-    _expect("k_cache", "head dimension as q,", q.shape[3], k.shape[3])
+    expect("k_cache", "head dimension as q,", q.shape[3], k.shape[3])
     if v is not None:
-        _expect("v_cache", "elements as k_cache,", k.dtype, v.dtype)
+        expect("v_cache", "elements as k_cache,", k.dtype, v.dtype)
     if v is not None and v.shape[:3] != k.shape[:3]:
         raise ArgumentError(
             'tensor "v_cache": expected pages, heads and keys of a page as k_cache, '
@@ -168,7 +188,7 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
 def turn_scale(name: str, scale: TensorView, batch: int, kv_heads: int) -> TensorView:
     """What units of a pool stand for, (batch, key heads): of one number, of one for
     each key head, or of one for each of both."""
-    _expect(name, "elements of", "f32", scale.dtype)
+    expect(name, "elements of", "f32", scale.dtype)
     shape, strides = scale.shape, scale.strides
     if shape in ((), (1,)):
         strides = (0, 0)
@@ -222,6 +242,8 @@ class Settings(NamedTuple):
     kv_splits: int | None
     #: Of the latent form, the first columns of the keys that are the values.
     value_dim: int | None = None
+    #: Of packed queries, the most of a sequence.
+    max_seqlen_q: int | None = None
 
     @staticmethod
     def read(
@@ -232,6 +254,7 @@ class Settings(NamedTuple):
         scale: Any,
         kv_splits: Any,
         value_dim: Any = None,
+        max_seqlen_q: Any = None,
     ) -> Settings:
         bounds = None
         if window is not None:
@@ -244,6 +267,9 @@ class Settings(NamedTuple):
             None if scale is None else _options.to_float("scale", scale),
             None if kv_splits is None else _options.to_integer("kv_splits", kv_splits, 1, 65535),
             None if value_dim is None else _options.to_integer("value_dim", value_dim, 1, 2**31 - 1),
+            None
+            if max_seqlen_q is None
+            else _options.to_integer("max_seqlen_q", max_seqlen_q, 1, 2**29),
         )
 
 
@@ -271,14 +297,14 @@ def make_problem(
     descales = [tensors[name] for name in ("k_descale", "v_descale") if name in tensors]
     sinks = tensors.get("sinks")
     if sinks is not None:
-        _expect("sinks", "elements of", "f32", sinks.dtype)
-        _expect("sinks", "shape", list(q.shape[1:2]), list(sinks.shape))
+        expect("sinks", "elements of", "f32", sinks.dtype)
+        expect("sinks", "shape", list(q.shape[1:2]), list(sinks.shape))
     if o is not None:
-        _expect("out", "shape", [*q.shape[:3], value_dim], list(o.shape))
+        expect("out", "shape", [*q.shape[:3], value_dim], list(o.shape))
         if o.dtype not in (*_TYPES, "f32"):
             raise ArgumentError(f'tensor "out": expected f16, bf16 or f32, got {o.dtype}')
-        _expect("out", "an innermost stride of", 1, o.strides[3])
-    return DecodeProblem(
+        expect("out", "an innermost stride of", 1, o.strides[3])
+    problem = DecodeProblem(
         batch=q.shape[0],
         heads=q.shape[1],
         queries=q.shape[2],
@@ -304,6 +330,23 @@ def make_problem(
         latent=v is None,
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
+    )
+    return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
+
+
+def _pack(
+    problem: DecodeProblem, settings: Settings, sequences: int, q: TensorView
+) -> DecodeProblem:
+    """The problem of packed queries. Powers of two bound the number of kernels; how
+    many queries there are in all, only a launch on a GPU says."""
+    most = settings.max_seqlen_q or 1
+    return problem._replace(
+        batch=sequences,
+        queries=q.shape[2] if q.device < 0 else DYNAMIC,
+        max_queries=1 << (most - 1).bit_length(),
+        q_strides=(DYNAMIC, *problem.q_strides[1:]),
+        o_strides=(DYNAMIC, *problem.o_strides[1:]),
+        window=_paged_problem.to_window(settings.causal, settings.window, queries=2),
     )
 
 
@@ -397,6 +440,9 @@ def decode_numpy(
     rank = tensors["q"].ndim
     inputs = to_host_inputs(tensors, settings) | spread_scales(tensors, problem)
     outputs = get_runner(problem, _HOST).run_numpy(inputs)
+    if settings.max_seqlen_q is not None:
+        o, log = outputs["o"][0].swapaxes(0, 1), outputs.get("lse")
+        return o if log is None else (o, log[0].T)
     o = shape_numpy(outputs["o"], rank)
     return (o, shape_numpy(outputs["lse"], rank)) if lse else o
 
@@ -409,7 +455,10 @@ def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, 
         if each is not None and not name.endswith("_scale")
     }
     q = inputs["q"]
-    inputs["q"] = q[:, :, None] if q.ndim == 3 else q
+    if settings.max_seqlen_q is not None:
+        inputs["q"] = q.swapaxes(0, 1)[None]
+    else:
+        inputs["q"] = q[:, :, None] if q.ndim == 3 else q
     if settings.value_dim is not None:
         pool = inputs.pop("k_cache")
         inputs["k"] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
@@ -440,7 +489,9 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
         if tensor is None:
             continue
         each = view("out" if name == "o" else name, tensor)
-        if name in ("q", "o"):
+        if settings.max_seqlen_q is not None and name in ("q", "o", "lse"):
+            each = turn_packed("out" if name == "o" else name, each)
+        elif name in ("q", "o"):
             each = turn_rows("out" if name == "o" else name, each)
         elif name == "k_cache" and settings.value_dim is not None:
             each = turn_latent(name, each)
@@ -464,7 +515,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
         if len(lse.shape) == 2:
             lse = lse._replace(shape=(*lse.shape, 1), strides=(*lse.strides, 1))
             views["lse"] = lse
-        _expect("lse", "shape", list(q[:3]), list(lse.shape))
+        expect("lse", "shape", list(q[:3]), list(lse.shape))
     problem = make_problem(views, settings, lse is not None)
     runner = get_runner(problem, device)
     names = _paged_problem.load(runner.kernel).names

@@ -1,4 +1,4 @@
-"""What `attn.decode`, `attn.mla_decode`, `attn.DecodePlan` and `attn.merge_states`
+"""What `attn.decode`, `attn.mla_decode`, `attn.prefill`, `attn.DecodePlan` and `attn.merge_states`
 compile: problems of servers as MLIR text, whose strides are the tensors' own."""
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ class DecodeProblem(NamedTuple):
     #: Elements from a sequence and a key head to the next one of k_descale and
     #: v_descale, where units of 8-bit pools stand for other numbers than 1.
     descale_strides: tuple[tuple[int, int], tuple[int, int]] | None = None
+    #: Queries of `batch` sequences lie one behind the other, `queries` rows in all,
+    #: at most so many of each; None where each sequence has `queries`.
+    max_queries: int | None = None
 
     @property
     def pool_dtype(self) -> str:
@@ -76,6 +79,8 @@ def _join(pairs: Sequence[tuple[str, str]]) -> str:
 
 def _write_attributes(problem: DecodeProblem) -> str:
     attributes = [f"page_size = {problem.page_size} : i64"]
+    if problem.max_queries is not None:
+        attributes.append(f"max_seqlen_q = {problem.max_queries} : i64")
     if problem.latent:
         attributes.append(f"rope_dim = {problem.dim - problem.value_dim} : i64")
     if problem.window is not None:
@@ -105,7 +110,9 @@ def write_decode(problem: DecodeProblem) -> str:
     """The problem as MLIR. With `kv_splits` the results of that many runs go to
     memory of the launch, and a second kernel merges them."""
     p = problem
-    rows = (p.batch, p.heads, p.queries)
+    is_packed = p.max_queries is not None
+    rows = (1 if is_packed else p.batch, p.heads, p.queries)
+    log_strides = (DYNAMIC, 1, p.heads) if is_packed else (p.heads * p.queries, p.queries, 1)
 
     def declare_pool(name: str, dim: int, strides: tuple[int, int, int]) -> tuple[str, str]:
         shape = (p.pages, p.kv_heads, p.page_size, dim)
@@ -122,11 +129,15 @@ def write_decode(problem: DecodeProblem) -> str:
         arguments.append(values)
     results = [_declare("o", p.out_type, (*rows, p.value_dim), (*p.o_strides, 1))]
     if p.lse:
-        results.append(_declare("lse", "f32", rows, (p.heads * p.queries, p.queries, 1)))
+        results.append(_declare("lse", "f32", rows, log_strides))
     table = _declare("page_table", "int32", (p.batch, p.max_pages), (p.table_stride, 1))
     lengths = _declare("kv_lengths", "int32", (p.batch,), (1,))
     more = f"pages({_join([table])}) kv_lengths({_join([lengths])})"
     arguments += [*results, table, lengths]
+    if is_packed:
+        counts = _declare("cu_seqlens_q", "int32", (p.batch + 1,), (1,))
+        arguments.append(counts)
+        more = f"cu_seqlens({_join([counts])}) {more}"
     if p.sinks:
         sinks = _declare("sinks", "f32", (p.heads,), (1,))
         arguments.append(sinks)

@@ -1,4 +1,4 @@
-"""`attn.decode`, `attn.mla_decode` and `attn.merge_states`."""
+"""`attn.decode`, `attn.mla_decode`, `attn.prefill` and `attn.merge_states`."""
 
 from __future__ import annotations
 
@@ -99,6 +99,55 @@ def mla_decode(
         "v_cache": None,
         "page_table": page_table,
         "kv_lengths": kv_lengths,
+        "sinks": sinks,
+    }
+    return _run(tensors, settings, lse, out, stream)
+
+
+def prefill(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    page_table: Any,
+    kv_lengths: Any,
+    cu_seqlens_q: Any,
+    *,
+    max_seqlen_q: int,
+    layout: str = "nhd",
+    causal: bool = True,
+    window: Sequence[int | None] | None = None,
+    softcap: float | None = None,
+    scale: float | None = None,
+    sinks: Any = None,
+    lse: Any = False,
+    out: Any = None,
+    stream: int | None = None,
+) -> Any:
+    """Attention of new queries of a batch of sequences, as many of each as it has, to
+    keys in pages: chunked prefill and append.
+
+    q is (queries, heads, dim), the queries of one sequence behind those of the one
+    before. `cu_seqlens_q`, i32 (batch + 1), says where each begins and the last one
+    ends, all within q; `max_seqlen_q` bounds the queries of a sequence. The last query
+    of a sequence is at its last key: `kv_lengths` counts the new keys, which are in the
+    cache already (`attn.append_kv`). Pools, table, lengths and options are those of
+    `attn.decode`.
+
+    Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q behind the
+    last sequence stay as they were in `out`, and are not defined in a new o. numpy
+    arrays run on the GPU if there is one, else on the simulator. Raises ArgumentError
+    for tensors that do not fit each other.
+    """
+    settings = _decode.Settings.read(
+        layout, causal, window, softcap, scale, None, None, max_seqlen_q
+    )
+    tensors = {
+        "q": q,
+        "k_cache": k_cache,
+        "v_cache": v_cache,
+        "page_table": page_table,
+        "kv_lengths": kv_lengths,
+        "cu_seqlens_q": cu_seqlens_q,
         "sinks": sinks,
     }
     return _run(tensors, settings, lse, out, stream)

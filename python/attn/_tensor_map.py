@@ -10,7 +10,7 @@ from .arrays import CARRIERS
 from .errors import ArgumentError
 
 #: As what tensor maps may describe their tensors: the least rank of a tensor in each view of a map, and dimensions in addition.
-MAP_VIEWS = {"whole": (1, 0), "transposed": (2, 0), "quads": (2, 1), "packed": (3, 0)}
+MAP_VIEWS = {"whole": (1, 0), "transposed": (2, 0), "quads": (2, 1), "packed": (3, 0), "bounded": (3, 1)}
 
 
 class TensorView(NamedTuple):
@@ -64,12 +64,13 @@ def make_map(
             raise fail(f"rows of a multiple of 4, got {shape[1]}")
         shape[1:2] = [4, shape[1] // 4]
         steps[1:2] = [steps[1], 4 * steps[1]]
-    elif form == "packed":
-        # The last row of a sequence is the last one of the map, so that
-        # nothing behind it is inside.
-        if shape[-1] != 1:
+    elif form in ("packed", "bounded"):
+        # The last row is always the last one of the map, so that nothing behind
+        # it is inside.
+        if form == "packed" and shape[-1] != 1:
             raise fail(f"one batch of packed sequences, got {shape[-1]}")
-        shape[-1], steps[-1] = shape[1] + 1, steps[1]
+        ends = slice(-1, None if form == "packed" else -1)
+        shape[ends], steps[ends] = [shape[1] + 1], [steps[1]]
         before = shape[1] * steps[1] * width
     # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
     strides = []

@@ -1,7 +1,7 @@
 """The operators torch.ops.attn.decode, decode_lse, decode_out, merge_states, and those
-of `attn.mla_decode`.
+of `attn.mla_decode` and `attn.prefill`.
 
-Importing this module defines them; the first call of `attn.decode` or
+Importing this module defines them; the first call of `attn.decode`, `attn.prefill` or
 `attn.merge_states` on torch tensors does so.
 """
 
@@ -30,6 +30,9 @@ _ARGUMENTS = """Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Ten
 _LATENT = """Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
     int? kv_splits=None"""
+_PACKED = """Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
+    Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
+    bool causal=True, int[]? window=None, float? softcap=None, float? scale=None"""
 SCHEMAS = (
     f"decode({_ARGUMENTS}) -> Tensor",
     f"decode_lse({_ARGUMENTS}) -> (Tensor o, Tensor lse)",
@@ -37,6 +40,9 @@ SCHEMAS = (
     f"mla_decode({_LATENT}) -> Tensor",
     f"mla_decode_lse({_LATENT}) -> (Tensor o, Tensor lse)",
     f"mla_decode_out({_LATENT}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
+    f"prefill({_PACKED}) -> Tensor",
+    f"prefill_lse({_PACKED}) -> (Tensor o, Tensor lse)",
+    f"prefill_out({_PACKED}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
     f"merge_states({_STATES}, ScalarType dtype) -> (Tensor o, Tensor lse)",
     f"merge_states_out({_STATES}, *, Tensor(a!) o, Tensor(b!) lse) -> ()",
 )
@@ -157,6 +163,48 @@ def _run_latent_out(*operands: Any, o: Tensor, lse: Tensor | None = None) -> Non
     _launch_latent(operands, o, lse)
 
 
+def _launch_packed(operands: tuple[Any, ...], o: Tensor, lse: Tensor | None) -> None:
+    # The dispatcher leaves out what has its default value at the end.
+    defaults = (None, "nhd", True, None, None, None)
+    padded = (*operands, *defaults[len(operands) - 7 :])
+    names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths", "cu_seqlens_q")
+    tensors = dict(zip(names, padded[:6], strict=True))
+    most, sinks, layout, causal, window, softcap, scale = padded[6:]
+    settings = _decode.Settings.read(
+        layout, causal, window, softcap, scale, None, None, most
+    )
+    tensors |= {"sinks": sinks, "o": o, "lse": lse}
+    _decode.launch_decode(tensors, settings, None)
+
+
+def _fake_packed(q: Tensor, k_cache: Tensor, v_cache: Tensor, *_: Any) -> Tensor:
+    if q.dim() != 3 or v_cache.dim() != 4:
+        raise ArgumentError(
+            f"expected q of rank 3 and pools of rank 4, got {q.dim()} and {v_cache.dim()}"
+        )
+    return q.new_empty((*q.shape[:2], v_cache.shape[-1]))
+
+
+def _fake_packed_lse(*operands: Any) -> tuple[Tensor, Tensor]:
+    return _fake_packed(*operands), _make_lse(operands[0])
+
+
+def _run_packed(*operands: Any) -> Tensor:
+    o = _fake_packed(*operands)
+    _launch_packed(operands, o, None)
+    return o
+
+
+def _run_packed_lse(*operands: Any) -> tuple[Tensor, Tensor]:
+    o, lse = _fake_packed_lse(*operands)
+    _launch_packed(operands, o, lse)
+    return o, lse
+
+
+def _run_packed_out(*operands: Any, o: Tensor, lse: Tensor | None = None) -> None:
+    _launch_packed(operands, o, lse)
+
+
 def _fake_out(*_: Any, **__: Any) -> None:
     pass
 
@@ -185,6 +233,9 @@ for _name, _function, _fake_function in (
     ("mla_decode", _run_latent, _fake_latent),
     ("mla_decode_lse", _run_latent_lse, _fake_latent_lse),
     ("mla_decode_out", _run_latent_out, _fake_out),
+    ("prefill", _run_packed, _fake_packed),
+    ("prefill_lse", _run_packed_lse, _fake_packed_lse),
+    ("prefill_out", _run_packed_out, _fake_out),
     ("merge_states", _merge_new, _fake_merge),
     ("merge_states_out", _merge_out, _fake_out),
 ):
@@ -193,12 +244,17 @@ for _name, _function, _fake_function in (
 
 
 def decode(tensors: dict[str, Any], settings: Any, lse: Any, out: Any) -> Any:
-    """attn.decode and attn.mla_decode for torch tensors."""
+    """attn.decode, attn.mla_decode and attn.prefill for torch tensors."""
     operators: Any = torch.ops.attn
-    if settings.value_dim is None:
+    window = None if settings.window is None else list(settings.window)
+    if settings.max_seqlen_q is not None:
+        calls = operators.prefill, operators.prefill_lse, operators.prefill_out
+        *operands, sinks = tensors.values()
+        operands = (*operands, settings.max_seqlen_q, sinks, settings.layout, settings.causal)
+        operands += (window, settings.softcap, settings.scale)
+    elif settings.value_dim is None:
         calls = operators.decode, operators.decode_lse, operators.decode_out
         operands = (*list(tensors.values())[:6], settings.layout, settings.causal)
-        window = None if settings.window is None else list(settings.window)
         operands += (window, settings.softcap, settings.scale, settings.kv_splits)
         operands += (tensors["k_scale"], tensors["v_scale"])
     else:
@@ -206,7 +262,7 @@ def decode(tensors: dict[str, Any], settings: Any, lse: Any, out: Any) -> Any:
         names = ("q", "k_cache", "page_table", "kv_lengths")
         operands = (*(tensors[name] for name in names), settings.value_dim, settings.scale)
         operands += (tensors["sinks"], settings.causal, settings.softcap, settings.kv_splits)
-    for name, tensor in list(tensors.items())[:5]:
+    for name, tensor in list(tensors.items())[:-1]:
         is_absent = settings.value_dim is not None and name == "v_cache"
         if not is_absent and not isinstance(tensor, torch.Tensor):
             raise ArgumentError(

@@ -70,7 +70,13 @@ enum class TensorMapView {
   /// c)
   /// is row e - R + i. The last row of a sequence that ends at row e is i = R -
   /// 1, and all rows behind it are outside.
-  Packed
+  Packed,
+  /// With one dimension more, behind the first, that says where its rows end:
+  /// with R rows, element (b, e, ..., i, c) is row e - R + i of batch or page
+  /// b.
+  /// The last of its first e rows is i = R - 1, and all rows behind it are
+  /// outside.
+  Bounded
 };
 
 /// Dimensions of a map of a tensor of rank `tensorRank`.

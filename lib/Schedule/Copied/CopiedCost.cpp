@@ -177,6 +177,13 @@ static double getBytesInFlight(const CopiedExtents &extents,
 
 void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                        const CopiedPlan &plan, const TargetRow &target) {
+  addDramTime(estimate, facts, plan.getBlockN(),
+              getBytesInFlight(CopiedExtents(facts, plan), plan), target);
+}
+
+void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
+                       int64_t blockN, double bytesInFlight,
+                       const TargetRow &target) {
   double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
   double keyBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
   double resultBytes = facts.outType.getIntOrFloatBitWidth() / 8.0;
@@ -189,7 +196,7 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
 
   // Tiles of the same keys run side by side, and find them in L2.
   int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
-  double tileBytes = estimate.blocks * plan.getBlockN() * keyBytes * columns;
+  double tileBytes = estimate.blocks * blockN * keyBytes * columns;
   double readers = std::max(1.0, estimate.tiles / (batch * keyHeads * splits));
   double rows = batch * heads * queries;
   double otherBytes =
@@ -202,9 +209,8 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
 
   double bytesPerMicrosecond = kDramShare * target.dramGBPerSecond * 1000;
   estimate.dramRoofMicroseconds = estimate.dramBytes / bytesPerMicrosecond;
-  double inFlight = getBytesInFlight(CopiedExtents(facts, plan), plan);
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
-  double tileLatency = tileBytes / inFlight * latency;
+  double tileLatency = tileBytes / bytesInFlight * latency;
   estimate.loneTileMicroseconds = tileLatency;
   // Neither the rate nor what is in flight is a hard limit near the other.
   auto timeOf = [&](double tiles) {

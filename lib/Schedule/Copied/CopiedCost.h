@@ -36,6 +36,10 @@ void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
 /// its time what that is longer.
 void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                  const CopiedPlan &plan, const TargetRow &target);
+/// The same for any plan with blocks of `blockN` keys, of which a CTA keeps
+/// `bytesInFlight` under way.
+void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
+                 int64_t blockN, double bytesInFlight, const TargetRow &target);
 
 } // namespace mlir::attn
 

@@ -126,7 +126,7 @@ Value HostEmitter::getView(const TensorMapArg &arg) {
         AffineMapAttr::get(
             AffineMap::getPermutationMap(order, b.getContext())));
   }
-  if (view == TensorMapView::Whole || view == TensorMapView::Packed)
+  if (view != TensorMapView::Quads)
     return memref;
   SmallVector<ReassociationIndices> groups;
   SmallVector<int64_t> shape(type.getShape());
@@ -219,7 +219,8 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, const KernelShape &shape) {
   }
   for (const TensorMapArg &arg : frame.tensorMapArgs)
     arguments.push_back(EncodeTensorMapOp::create(
-        b, arg.type, getView(arg), arg.view == TensorMapView::Packed));
+        b, arg.type, getView(arg), arg.view == TensorMapView::Packed,
+        arg.view == TensorMapView::Bounded));
   gpu::KernelDim3 grid{emitSize(shape.grid[0]), emitSize(shape.grid[1]),
                        emitSize(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};

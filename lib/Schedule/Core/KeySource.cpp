@@ -2,6 +2,7 @@
 
 #include "KeySource.h"
 #include "CommonChecks.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace mlir;
@@ -35,7 +36,10 @@ public:
     length = context.getKeys();
     if (facts.kvLengths)
       length = emitOwnLength(batch, length);
+    lead = batch;
   }
+  bool isBounded() const override { return static_cast<bool>(facts.kvLengths); }
+  KeyBox emitBox(Value first) override { return {lead, first, length}; }
   Value emitView(StringRef name, const TileCoordinates &at, int64_t first,
                  int64_t columns) override {
     HeadRows rows = {at.kvHead, at.batch, start, length};
@@ -43,6 +47,10 @@ public:
     rows.columns = columns;
     return emitHeadRows(context, name, rows);
   }
+
+private:
+  /// The batch, i32.
+  Value lead;
 };
 
 /// Rows of sequences that follow each other.
@@ -52,6 +60,8 @@ public:
   void find(Value batch) override {
     length = emitPackedLength(context, "cu_seqlens_k", batch, start);
   }
+  /// Their views have a dimension in place of the batch.
+  bool isBounded() const override { return false; }
 };
 
 /// Rows of pages.
@@ -62,13 +72,15 @@ public:
   void find(Value batch) override;
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
                  int64_t columns) override;
+  bool isBounded() const override { return true; }
+  KeyBox emitBox(Value first) override;
 
 private:
   /// Finds the sequence's part of the table; the number of its entries.
   Value findEntries(Value batch);
 
   /// The first entry of the sequence, i64.
-  Value first;
+  Value firstEntry;
 };
 
 } // namespace
@@ -76,8 +88,8 @@ private:
 Value PagedKeys::findEntries(Value batch) {
   const TensorFacts &table = facts.pageTable;
   if (!facts.pageIndptr) {
-    first = arith::MulIOp::create(b, context.widen(batch),
-                                  context.getStride("page_table", 0));
+    firstEntry = arith::MulIOp::create(b, context.widen(batch),
+                                       context.getStride("page_table", 0));
     return context.getExtent({{"page_table", 1}}, table.shape[1]);
   }
   // Wrong counts must not lead out of the list.
@@ -90,7 +102,7 @@ Value PagedKeys::findEntries(Value batch) {
   Value begin =
       clamp(context.loadElement("page_indptr", index), context.i32(0));
   Value end = clamp(context.loadElement("page_indptr", next), begin);
-  first = context.widen(begin);
+  firstEntry = context.widen(begin);
   return arith::SubIOp::create(b, end, begin);
 }
 
@@ -126,10 +138,27 @@ Value PagedKeys::emitView(StringRef name, const TileCoordinates &at,
       pool.elementType);
   return PagedViewOp::create(
       b, type, context.getPointer(name), offset, length,
-      context.getStride(name, 2), context.getPointer("page_table"), first,
+      context.getStride(name, 2), context.getPointer("page_table"), firstEntry,
       context.getExtent({{"k", 0}}, facts.pages), context.getStride(name, 0),
       b.getI64IntegerAttr(facts.pageSize),
       b.getI64IntegerAttr(std::gcd(pool.getRowAlignment(), bytes)));
+}
+
+KeyBox PagedKeys::emitBox(Value first) {
+  int64_t page = facts.pageSize;
+  Value shift = context.i32(llvm::Log2_64(page));
+  auto pageOf = [&](Value key) -> Value {
+    return arith::ShRUIOp::create(b, key, shift);
+  };
+  Value last = arith::SubIOp::create(b, length, context.i32(1));
+  Value index = pageOf(first);
+  Value entry = arith::MinSIOp::create(b, index, pageOf(last));
+  Value id = context.loadElement(
+      "page_table", arith::AddIOp::create(b, firstEntry, context.widen(entry)));
+  Value row = arith::AndIOp::create(b, first, context.i32(page - 1));
+  Value left =
+      arith::SubIOp::create(b, length, arith::SubIOp::create(b, first, row));
+  return {id, row, arith::MinSIOp::create(b, left, context.i32(page))};
 }
 
 std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {

@@ -14,6 +14,15 @@
 
 namespace mlir::attn {
 
+/// Where keys that TMA copies together lie in a bounded view of k or v.
+struct KeyBox {
+  /// The batch or page, i32. One that does not exist is outside of the tensor.
+  Value lead;
+  /// The first key's row among those of `lead`, and how many of them belong to
+  /// the sequence, i32; up to 0 for none.
+  Value row, end;
+};
+
 class KeySource {
 public:
   explicit KeySource(KernelContext &context)
@@ -31,6 +40,14 @@ public:
                          int64_t first, int64_t columns) = 0;
   Value emitView(StringRef name, const TileCoordinates &at) {
     return emitView(name, at, /*first=*/0, /*columns=*/0);
+  }
+  /// True if rows of k and v that the sequence does not have follow its own, so
+  /// that TMA has to be told in each copy where these end.
+  virtual bool isBounded() const { return false; }
+  /// Where the keys from `first` on are, i32, which are all in one page; only
+  /// if bounded. Reads no entry of the table behind that of the last key.
+  virtual KeyBox emitBox(Value first) {
+    llvm_unreachable("only of bounded keys");
   }
 
   /// The number of keys, i32.

@@ -71,6 +71,8 @@ static StringRef stringifyView(TensorMapView view) {
     return "quads";
   case TensorMapView::Packed:
     return "packed";
+  case TensorMapView::Bounded:
+    return "bounded";
   }
   llvm_unreachable("unknown view");
 }

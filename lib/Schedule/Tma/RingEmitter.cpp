@@ -44,11 +44,18 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
     return ring;
   // A sequence ends before the tensor does: what lies behind its end belongs to
   // others, and 0 times it may not be 0.
-  if (facts.varlen)
+  ring.boxRows = spec.rows;
+  if (spec.holds == RingRows::Keys && source->isBounded()) {
+    ring.view = TensorMapView::Bounded;
+    ring.boxRows = getBoxRows(facts, spec.rows);
+  } else if (facts.varlen) {
     ring.view = TensorMapView::Packed;
+  }
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(spec.columns, bits);
-  SmallVector<int64_t> box = {1, 1, spec.rows, span * 8 / bits};
+  SmallVector<int64_t> box = {1, 1, ring.boxRows, span * 8 / bits};
+  if (ring.view == TensorMapView::Bounded)
+    box.insert(box.begin(), 1);
   // Of every four rows two go to each half of the slot.
   if (spec.view == TensorMapView::Quads)
     box = {1, 1, spec.rows / 4, 2, span * 8 / bits};
@@ -108,6 +115,20 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
     Value quad = arith::DivUIOp::create(b, first, context.i32(4));
     return {at.batch, head, quad, zero, zero};
   }
+  case TensorMapView::Bounded: {
+    SmallVector<Value> start;
+    for (int64_t row = 0; row < ring.slotType.getShape()[0];
+         row += ring.boxRows) {
+      Value key = b.createOrFold<arith::AddIOp>(first, context.i32(row));
+      KeyBox box = source->emitBox(key);
+      // The last of the lead's own rows is the last one of the map.
+      Value shift =
+          arith::SubIOp::create(b, context.getRows(ring.name), box.end);
+      start.append({box.lead, box.end, head,
+                    arith::AddIOp::create(b, shift, box.row), column});
+    }
+    return start;
+  }
   case TensorMapView::Packed:
     break;
   }
@@ -122,18 +143,32 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
 
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
                        Value head, Value first) {
+  // Reading what says where pages are takes no part of the time between a free
+  // slot and its copies.
+  SmallVector<Value> start;
+  if (ring.view == TensorMapView::Bounded)
+    start = emitBoxStart(ring, head, first, /*column=*/Value());
   auto [slot, token] = acquire(ring, cursor, role);
-  fill(ring, slot, token, head, first);
+  if (ring.view != TensorMapView::Bounded)
+    start = emitBoxStart(ring, head, first, /*column=*/Value());
+  emitLoad(ring, slot, token, start);
   release(ring, token, role);
 }
 
 void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
                        Value first, Value column) {
+  emitLoad(ring, slot, token, emitBoxStart(ring, head, first, column));
+}
+
+void RingEmitter::emitLoad(const Ring &ring, Value slot, Value token,
+                           ValueRange start) {
+  int64_t boxes = ring.view == TensorMapView::Quads
+                      ? 2
+                      : ring.slotType.getShape()[0] / ring.boxRows;
   IntegerAttr stacked;
-  if (ring.view == TensorMapView::Quads)
-    stacked = b.getI64IntegerAttr(2);
-  TmaLoadOp::create(b, ring.map, emitBoxStart(ring, head, first, column), slot,
-                    token,
+  if (boxes != 1)
+    stacked = b.getI64IntegerAttr(boxes);
+  TmaLoadOp::create(b, ring.map, start, slot, token,
                     /*barriers=*/Value(), /*index=*/Value(),
                     /*multicast=*/IntegerAttr(), stacked);
 }

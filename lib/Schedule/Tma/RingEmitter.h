@@ -50,6 +50,8 @@ struct Ring {
   Value buffer, channel, map;
   TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
+  /// Rows of a copy: those of a slot, or of as many boxes as fill it.
+  int64_t boxRows = 0;
 };
 
 class RingEmitter : protected PersistentTiles {
@@ -94,9 +96,11 @@ protected:
   void elect(function_ref<void()> emit);
 
 private:
-  /// The first element of the box in a map of a ring's view.
+  /// The first element of the box in a map of a ring's view; those of all of a
+  /// slot's boxes if the view is bounded.
   SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first,
                                   Value column);
+  void emitLoad(const Ring &ring, Value slot, Value token, ValueRange start);
 };
 
 } // namespace mlir::attn

@@ -4,9 +4,13 @@
 #include "../Core/CommonChecks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// The smallest page that TMA copies.
+static constexpr int64_t kLeastPage = 16;
 
 int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
   // Seen on an H200 (docs/SpeedHopper.md): the widest span that divides a row
@@ -22,6 +26,10 @@ int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
   else if (bytes % 64 != 0 && bytes <= 256)
     span = 128;
   return llvm::alignTo(bytes, span) / elementBytes;
+}
+
+int64_t attn::getBoxRows(const ProblemFacts &facts, int64_t rows) {
+  return facts.isPaged() ? std::gcd(rows, facts.pageSize) : rows;
 }
 
 int64_t attn::getResultBytes(const ProblemFacts &facts, int64_t rows) {
@@ -61,6 +69,13 @@ llvm::Error attn::checkMappable(llvm::StringRef schedule,
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
+  // A swizzle starts anew every 8 rows, and copies of few rows take longer to
+  // start than to arrive.
+  if (facts.isPaged() && facts.pageSize < kLeastPage)
+    return unsupported(llvm::formatv(
+        "pages of {0} keys, expected {1} to {2}; smaller ones are "
+        "copied by cp.async, as 'split_q' does",
+        facts.pageSize, kLeastPage, kPageLimit));
   if (ShapedType::isDynamic(facts.batch))
     return unsupported("a batch size that only the launch decides");
   // A tensor map has no extent of 0.

@@ -14,7 +14,7 @@ int64_t attn::getKeyDepth(const ProblemFacts &facts) {
 
 llvm::Error attn::checkWgmma(llvm::StringRef schedule,
                              const ProblemFacts &facts, const TargetRow &target,
-                             int64_t mostColumns) {
+                             int64_t mostColumns, bool serves) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
@@ -24,6 +24,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
                                      getCapabilityChips(Capability::Wgmma)));
   Parts parts;
   parts.narrow = true;
+  parts.lengths = parts.pages = serves;
   parts.mostColumns = mostColumns;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
@@ -34,6 +35,9 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   if (facts.varlen && facts.hasTransposedValues())
     return unsupported("packed sequences with keys that are contiguous in 'v', "
                        "which TMA reads from multiples of 16 bytes on only");
+  if (facts.isServed() && facts.hasTransposedValues())
+    return unsupported("pages or lengths of the keys with keys that are "
+                       "contiguous in 'v'");
   return llvm::Error::success();
 }
 

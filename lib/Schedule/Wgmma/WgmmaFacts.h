@@ -19,9 +19,11 @@ int64_t getKeyDepth(const ProblemFacts &facts);
 
 /// What checkCommon refuses with 8-bit floats allowed and head dimensions up to
 /// `mostColumns`, chips without wgmma, and problems that no tensor map can
-/// describe.
+/// describe. Pages and lengths of keys are refused too unless the schedule
+/// `serves`.
 llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
-                       const TargetRow &target, int64_t mostColumns);
+                       const TargetRow &target, int64_t mostColumns,
+                       bool serves = false);
 
 /// Refuses rings whose slots QK of the next block would have to wait for.
 llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);

@@ -14,8 +14,8 @@ std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
   bool isBand = mask.hasLeft() || mask.hasRight();
   // Without a band all tiles are alike.
   if (plan.getFirstBlock() == FirstBlock::Whole || plan.getKeyQuads() ||
-      facts.varlen || ShapedType::isDynamic(facts.keys) || facts.keys == 0 ||
-      (isBand && ShapedType::isDynamic(facts.queries)))
+      facts.varlen || facts.isServed() || ShapedType::isDynamic(facts.keys) ||
+      facts.keys == 0 || (isBand && ShapedType::isDynamic(facts.queries)))
     return std::nullopt;
   int64_t keys = facts.keys;
   int64_t queries = isBand ? facts.queries : blockM;

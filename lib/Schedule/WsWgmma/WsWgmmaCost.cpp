@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Copied/CopiedCost.h"
 #include "../Core/CommonChecks.h"
 #include "../Problem/BlockCount.h"
 #include "../Problem/TileBalance.h"
@@ -68,6 +69,10 @@ static constexpr double kUsualRareShare = 0.65;
 /// What it takes more without masks and turns, keys in quads: exact took 0.914
 /// of the time at 8k keys and 0.926 at 16k (H200, head dimension 64).
 static constexpr double kQuadsThresholdShare = 1.08;
+
+/// Where most rows of a tile are padding: what reads keys for few queries is
+/// made by other schedules.
+static constexpr double kPaddingMargin = 2;
 
 /// The part of `blocks` blocks in which one of a warp's 16 rows is expected to
 /// have a new maximum: block j of a row has it with probability 1 / j, if
@@ -204,5 +209,15 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
+  if (facts.isServed()) {
+    double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
+    double inFlight = elementBytes * blockN *
+                      (plan.getKStages() * getKeyColumns(facts) +
+                       plan.getVStages() * getValueColumns(facts));
+    addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
+    // Nobody timed tiles that are mostly padding.
+    if (queries < kGroupRows)
+      estimate.margin = kPaddingMargin;
+  }
   return estimate;
 }

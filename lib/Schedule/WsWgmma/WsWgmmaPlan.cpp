@@ -206,6 +206,9 @@ static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
                                                  : EpilogueKind::Auto;
 }
 
+/// Keys of a copy in plans for pages that have as many.
+static constexpr int64_t kFewestBoxRows = 32;
+
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
   static constexpr int64_t narrow[] = {128, 96, 64};
@@ -225,14 +228,16 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   TileOrder order =
       masked && !isNarrow ? TileOrder::LongestFirst : TileOrder::RowMajor;
   EpilogueKind epilogue = chooseEpilogue(facts);
-  // How long packed sequences are only the launch knows: a counter deals them.
-  bool dealt = facts.varlen;
+  // How long packed sequences are, and those of a cache, only the launch knows:
+  // a counter deals them.
+  bool dealt = facts.varlen || (facts.isServed() && facts.batch > 1);
   // What was measured, which is without a counter: see WsWgmmaCost.cpp. Windows
   // of 1024 keys took 1.04 times as long with clusters, whose tiles walk the
   // union.
   SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() && !dealt &&
-      !facts.mask.hasLeft() && target.getClusteredSMs(2) != 0)
+      !facts.mask.hasLeft() && !facts.isServed() &&
+      target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   // Three warpgroups: the one shape that was measured to be the fastest and
   // spills nothing. Short sequences lose more to the rows that 192 does not
@@ -250,6 +255,10 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
     for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
         if (blockM == 192 && (!three || blockN != 96))
+          continue;
+        // Blocks of many copies keep the loading thread busy.
+        if (facts.isPaged() &&
+            getBoxRows(facts, blockN) < getBoxRows(facts, kFewestBoxRows))
           continue;
         int64_t groupHeads =
             order == TileOrder::LongestFirst
@@ -319,7 +328,7 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   int64_t mostColumns = facts.isNarrow()        ? kUsualColumns
                         : facts.outType.isF32() ? kMostWideResults
                                                 : kMostWholeColumns;
-  return checkWgmma(getName(), facts, target, mostColumns);
+  return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
 }
 
 llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
@@ -341,6 +350,10 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
     return llvm::createStringError(llvm::formatv(
         "cluster = {0} needs block_n to be a multiple of {1}, got {2}",
         plan.getCluster(), part, plan.getBlockN()));
+  if (facts.isServed() && plan.getCluster() > 1)
+    return llvm::createStringError(
+        llvm::formatv("pages or lengths of the keys need cluster = 1, got {0}",
+                      plan.getCluster()));
   if (llvm::Error error =
           checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
     return error;

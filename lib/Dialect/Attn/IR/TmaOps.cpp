@@ -9,9 +9,18 @@ using namespace mlir::attn;
 LogicalResult EncodeTensorMapOp::verify() {
   auto source = cast<MemRefType>(getSource().getType());
   TensorMapType map = getType();
-  if (source.getRank() != map.getRank())
-    return emitOpError("expected a box of the memref's rank ")
-           << source.getRank() << ", got rank " << map.getRank();
+  if (getPacked() && getBounded())
+    return emitOpError("expected 'packed' or 'bounded', got both");
+  if (getBounded() && source.getRank() < 3)
+    return emitOpError("expected a batch in front of rows with 'bounded', "
+                       "got ")
+           << source;
+  int64_t rank = source.getRank() + (getBounded() ? 1 : 0);
+  if (rank != map.getRank())
+    return emitOpError("expected a box of ")
+           << (getBounded() ? "one more than the memref's rank, "
+                            : "the memref's rank ")
+           << rank << ", got rank " << map.getRank();
   if (source.getElementType() != map.getElementType())
     return emitOpError("expected the memref's element type ")
            << source.getElementType() << ", got " << map.getElementType();
@@ -84,8 +93,15 @@ LogicalResult TmaLoadOp::verify() {
              << (getMulticast() ? "a multicast" : "no multicast");
     parts = *stacked;
   }
-  return verifyCopy(*this, getMap().getType(), getCoords().size(),
+  size_t coordinates = getCoords().size();
+  return verifyCopy(*this, getMap().getType(),
+                    areBoxesApart() ? coordinates / parts : coordinates,
                     getDest().getType(), parts);
+}
+
+bool TmaLoadOp::areBoxesApart() {
+  return getStacked() && int64_t(getCoords().size()) ==
+                             *getStacked() * getMap().getType().getRank();
 }
 
 void TmaLoadOp::getEffects(

@@ -283,9 +283,9 @@ void KernelSharder::rewriteMap(BlockArgument map) {
   for (OpOperand *operand : encodings[map]) {
     auto encoding = operand->get().getDefiningOp<EncodeTensorMapOp>();
     OpBuilder b(encoding);
-    operand->set(EncodeTensorMapOp::create(b, encoding.getLoc(), part,
-                                           encoding.getSource(),
-                                           encoding.getPacked()));
+    operand->set(EncodeTensorMapOp::create(
+        b, encoding.getLoc(), part, encoding.getSource(), encoding.getPacked(),
+        encoding.getBounded()));
     if (encoding.use_empty())
       encoding.erase();
   }

@@ -22,6 +22,11 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
     the memref. The last row of a sequence that ends at row e is i = R - 1, and all
     rows behind it are outside.
 
+    With `bounded` the map has one dimension more, behind the first, that says where
+    the rows of a batch, or of a page, end: with R rows, element (b, e, ..., i, c) is
+    row e - R + i of b. The last of its first e rows is i = R - 1, and all rows behind
+    it are outside.
+
     Undefined behaviour: an address or a stride other than the innermost that
     is no multiple of 16 bytes; a stride of 2^40 bytes or more; an extent of 0.
 
@@ -36,9 +41,10 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
   }];
   let arguments = (ins
     Arg<AnyStridedMemRef, "the tensor in global memory">:$source,
-    Described<UnitAttr, "the batch is a dimension that says where a sequence ends">:$packed);
+    Described<UnitAttr, "the batch is a dimension that says where a sequence ends">:$packed,
+    Described<UnitAttr, "one dimension more says where the rows of a batch end">:$bounded);
   let results = (outs Res<Attn_TensorMapType, "the map">:$result);
-  let assemblyFormat = "(`packed` $packed^)? $source attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "(`packed` $packed^)? (`bounded` $bounded^)? $source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -84,7 +90,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
 
     With `stacked = n` `dest` has n times the map's rows too, all from here: the
     r-th part of the rows is the box that starts r times the box's extent further
-    along the dimension before the last.
+    along the dimension before the last. With n lists of coordinates, one behind the
+    other, the r-th part is the box at the r-th of them.
 
     Undefined behaviour: touching `dest` before it is complete; a barrier
     that does not expect the bytes; a load into a CTA that has exited, or whose
@@ -103,7 +110,7 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
   }];
   let arguments = (ins
     Arg<Attn_TensorMapType, "the map">:$map,
-    Arg<Variadic<I32>, "first element, one index for each dimension">:$coords,
+    Arg<Variadic<I32>, "first element, one index for each dimension; of each of the stacked boxes, or of all">:$coords,
     Arg<Attn_BufferType, "destination">:$dest,
     Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
     Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
@@ -121,6 +128,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     bool isBulkLoad() { return true; }
     ::mlir::OperandRange getBoxStart() { return getCoords(); }
     int64_t getStackedBoxes() { return getStacked().value_or(1); }
+    /// True if each of the stacked boxes has coordinates of its own.
+    bool areBoxesApart();
     bool canMulticast() { return true; }
     ::std::optional<int64_t> getMulticastCTAs() { return getMulticast(); }
     void setMulticastCTAs(int64_t ctas) { setMulticast(ctas); }

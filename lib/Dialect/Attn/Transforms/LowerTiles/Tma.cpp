@@ -141,11 +141,17 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   if (failed(layout) || failed(rows))
     return failure();
   int64_t step = op.getMap().getType().getBox().drop_back().back();
+  int64_t rank = op.getMap().getType().getRank();
   for (int64_t part = 0; part < *op.getStacked(); ++part) {
     SmallVector<Value> shifted = coords;
-    Value &along = shifted[shifted.size() - 2];
-    along = arith::AddIOp::create(
-        b, along, arith::ConstantIntOp::create(b, part * step, 32));
+    if (op.areBoxesApart()) {
+      shifted.assign(coords.begin() + part * rank,
+                     coords.begin() + (part + 1) * rank);
+    } else {
+      Value &along = shifted[shifted.size() - 2];
+      along = arith::AddIOp::create(
+          b, along, arith::ConstantIntOp::create(b, part * step, 32));
+    }
     Value place =
         LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
