@@ -166,6 +166,27 @@ TEST_F(LaunchBinding, MapsPackedSequences) {
                            "batch of packed sequences, got 3");
 }
 
+TEST_F(LaunchBinding, MapsBoundedPages) {
+  LaunchArg &arg = record.steps[0].args[3];
+  arg.view = TensorMapView::Bounded;
+  arg.box = {64, 32, 1, 1};
+  tensors[1].address = 0x100000;
+  auto resolved = resolveLaunch(record, tensors);
+  ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
+  auto bound = bindParameters(record, *resolved, 0, tensors, scalars, {0x100});
+  ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+  const TensorMapParameter &map = bound->tensorMaps[0];
+  EXPECT_THAT(map.dims, ElementsAre(64, 300, 301, 3));
+  EXPECT_THAT(map.strides, ElementsAre(144, 144, 60000));
+  EXPECT_THAT(map.box, ElementsAre(64, 32, 1, 1));
+  // Row 2 of page 1, of which 5 rows count.
+  EXPECT_EQ(map.address + 60000 + 5 * 144 + (300 - 5 + 2) * 144,
+            0x100000u + 60000 + 2 * 144);
+  tensors[1].address = 300 * 144;
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects an "
+                           "address above 300 rows of 72 elements");
+}
+
 TEST_F(LaunchBinding, CallerOverridesScalars) {
   scalars["x"] = 2.0;
   auto resolved = resolveLaunch(record, tensors);

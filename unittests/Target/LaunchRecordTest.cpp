@@ -190,7 +190,10 @@ TEST(LaunchRecord, ViewsOfTensorMaps) {
                   TensorMapView::Quads),
         std::pair("\"rank\": 4, \"view\": \"packed\", \"box\": [64, 128, 1, "
                   "1]",
-                  TensorMapView::Packed)}) {
+                  TensorMapView::Packed),
+        std::pair("\"rank\": 5, \"view\": \"bounded\", \"box\": [64, 16, 1, "
+                  "1, 1]",
+                  TensorMapView::Bounded)}) {
     std::string text = getDocsExample();
     StringRef whole = "\"rank\": 4, \"box\": [64, 128, 1, 1]";
     size_t at = text.find(whole.str());
@@ -374,7 +377,10 @@ TEST(LaunchRecord, ChecksArguments) {
             "rank, 5, got 4");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"x\""),
             "launch record: args[1].view: expected one of \"whole\", "
-            "\"transposed\", \"quads\", \"packed\", got \"x\"");
+            "\"transposed\", \"quads\", \"packed\", \"bounded\", got \"x\"");
+  EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"bounded\""),
+            "launch record: args[1].rank: expected one more than the tensor's "
+            "rank, 5, got 4");
   EXPECT_EQ(failure("\"tensor\": \"k\", \"rank\": 4",
                     "\"tensor\": \"sinks\", \"rank\": 1, \"view\": "
                     "\"packed\""),

@@ -39,7 +39,8 @@ public:
     lead = batch;
   }
   bool isBounded() const override { return static_cast<bool>(facts.kvLengths); }
-  KeyBox emitBox(Value first) override { return {lead, first, length}; }
+  Value emitLead(Value) override { return lead; }
+  KeyRows emitRows(Value first) override { return {first, length}; }
   Value emitView(StringRef name, const TileCoordinates &at, int64_t first,
                  int64_t columns) override {
     HeadRows rows = {at.kvHead, at.batch, start, length};
@@ -73,7 +74,8 @@ public:
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
                  int64_t columns) override;
   bool isBounded() const override { return true; }
-  KeyBox emitBox(Value first) override;
+  Value emitLead(Value first) override;
+  KeyRows emitRows(Value first) override;
 
 private:
   /// Finds the sequence's part of the table; the number of its entries.
@@ -144,21 +146,23 @@ Value PagedKeys::emitView(StringRef name, const TileCoordinates &at,
       b.getI64IntegerAttr(std::gcd(pool.getRowAlignment(), bytes)));
 }
 
-KeyBox PagedKeys::emitBox(Value first) {
-  int64_t page = facts.pageSize;
-  Value shift = context.i32(llvm::Log2_64(page));
+Value PagedKeys::emitLead(Value first) {
+  Value shift = context.i32(llvm::Log2_64(facts.pageSize));
   auto pageOf = [&](Value key) -> Value {
     return arith::ShRUIOp::create(b, key, shift);
   };
   Value last = arith::SubIOp::create(b, length, context.i32(1));
-  Value index = pageOf(first);
-  Value entry = arith::MinSIOp::create(b, index, pageOf(last));
-  Value id = context.loadElement(
+  Value entry = arith::MinSIOp::create(b, pageOf(first), pageOf(last));
+  return context.loadElement(
       "page_table", arith::AddIOp::create(b, firstEntry, context.widen(entry)));
-  Value row = arith::AndIOp::create(b, first, context.i32(page - 1));
+}
+
+KeyRows PagedKeys::emitRows(Value first) {
+  Value page = context.i32(facts.pageSize);
+  Value row = arith::AndIOp::create(b, first, context.i32(facts.pageSize - 1));
   Value left =
       arith::SubIOp::create(b, length, arith::SubIOp::create(b, first, row));
-  return {id, row, arith::MinSIOp::create(b, left, context.i32(page))};
+  return {row, arith::MinSIOp::create(b, left, page)};
 }
 
 std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {

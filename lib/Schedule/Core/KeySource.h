@@ -14,12 +14,10 @@
 
 namespace mlir::attn {
 
-/// Where keys that TMA copies together lie in a bounded view of k or v.
-struct KeyBox {
-  /// The batch or page, i32. One that does not exist is outside of the tensor.
-  Value lead;
-  /// The first key's row among those of `lead`, and how many of them belong to
-  /// the sequence, i32; up to 0 for none.
+/// Which rows of a batch or page TMA copies together, i32.
+struct KeyRows {
+  /// The first one, and how many of the batch's or page's rows belong to the
+  /// sequence: up to 0 for none.
   Value row, end;
 };
 
@@ -44,9 +42,14 @@ public:
   /// True if rows of k and v that the sequence does not have follow its own, so
   /// that TMA has to be told in each copy where these end.
   virtual bool isBounded() const { return false; }
-  /// Where the keys from `first` on are, i32, which are all in one page; only
-  /// if bounded. Reads no entry of the table behind that of the last key.
-  virtual KeyBox emitBox(Value first) {
+  /// The batch or page that the keys from `first` on are in, i32; one that does
+  /// not exist is outside of the pool. No entry of the table behind that of the
+  /// last key is read. Only if bounded.
+  virtual Value emitLead(Value first) {
+    llvm_unreachable("only of bounded keys");
+  }
+  /// Where in it they are.
+  virtual KeyRows emitRows(Value first) {
     llvm_unreachable("only of bounded keys");
   }
 

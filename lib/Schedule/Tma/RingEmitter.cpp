@@ -79,7 +79,7 @@ Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
   return makeRing(spec);
 }
 
-Value RingEmitter::makeResultMap(int64_t rows, int64_t columns) {
+Value RingEmitter::makeResultMap(int64_t rows, Value columns) {
   unsigned bits = facts.outType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
   int64_t width = span == 0 ? columns : span * 8 / bits;
@@ -115,20 +115,8 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
     Value quad = arith::DivUIOp::create(b, first, context.i32(4));
     return {at.batch, head, quad, zero, zero};
   }
-  case TensorMapView::Bounded: {
-    SmallVector<Value> start;
-    for (int64_t row = 0; row < ring.slotType.getShape()[0];
-         row += ring.boxRows) {
-      Value key = b.createOrFold<arith::AddIOp>(first, context.i32(row));
-      KeyBox box = source->emitBox(key);
-      // The last of the lead's own rows is the last one of the map.
-      Value shift =
-          arith::SubIOp::create(b, context.getRows(ring.name), box.end);
-      start.append({box.lead, box.end, head,
-                    arith::AddIOp::create(b, shift, box.row), column});
-    }
-    return start;
-  }
+  case TensorMapView::Bounded:
+    return emitBoundedStarts(ring, head, first, column);
   case TensorMapView::Packed:
     break;
   }
@@ -141,17 +129,36 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
   return {end, head, arith::AddIOp::create(b, shift, first), column};
 }
 
+SmallVector<Value> RingEmitter::emitBoundedStarts(const Ring &ring, Value head,
+                                                  Value first, Value column,
+                                                  Value lead) {
+  SmallVector<Value> start;
+  for (int64_t row = 0; row < ring.slotType.getShape()[0];
+       row += ring.boxRows) {
+    Value key = b.createOrFold<arith::AddIOp>(first, context.i32(row));
+    if (row != 0 || !lead)
+      lead = source->emitLead(key);
+    KeyRows rows = source->emitRows(key);
+    // The last of the lead's own rows is the last one of the map.
+    Value shift =
+        arith::SubIOp::create(b, context.getRows(ring.name), rows.end);
+    start.append({lead, rows.end, head,
+                  arith::AddIOp::create(b, shift, rows.row), column});
+  }
+  return start;
+}
+
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
                        Value head, Value first) {
-  // Reading what says where pages are takes no part of the time between a free
-  // slot and its copies.
-  SmallVector<Value> start;
+  // The table is read in front of the wait: its first entry brings the others
+  // near. All of them would take registers that nobody has.
+  Value lead;
   if (ring.view == TensorMapView::Bounded)
-    start = emitBoxStart(ring, head, first, /*column=*/Value());
+    lead = source->emitLead(first);
   auto [slot, token] = acquire(ring, cursor, role);
-  if (ring.view != TensorMapView::Bounded)
-    start = emitBoxStart(ring, head, first, /*column=*/Value());
-  emitLoad(ring, slot, token, start);
+  emitLoad(ring, slot, token,
+           lead ? emitBoundedStarts(ring, head, first, /*column=*/Value(), lead)
+                : emitBoxStart(ring, head, first, /*column=*/Value()));
   release(ring, token, role);
 }
 

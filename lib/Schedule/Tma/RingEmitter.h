@@ -69,7 +69,7 @@ protected:
   /// keys where the keys are contiguous.
   Ring makeValueRing(int64_t stages, Role from, Role to);
   /// A map by which TMA stores `columns` columns of the rows of one warpgroup.
-  Value makeResultMap(int64_t rows, int64_t columns);
+  Value makeResultMap(int64_t rows, Value columns);
   /// Memory for a tile of results.
   Value allocResults();
 
@@ -100,6 +100,11 @@ private:
   /// slot's boxes if the view is bounded.
   SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first,
                                   Value column);
+  /// The same for a bounded view, whose first box is in `lead` if that is
+  /// known.
+  SmallVector<Value> emitBoundedStarts(const Ring &ring, Value head,
+                                       Value first, Value column,
+                                       Value lead = {});
   void emitLoad(const Ring &ring, Value slot, Value token, ValueRange start);
 };
 

@@ -166,6 +166,38 @@ func.func @stacked_whole(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i:
 
 // -----
 
+func.func @stacked_coordinates(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 3 coordinates, got 5}}
+  attn.tma.load %map[%i, %i, %i, %i, %i], %dest token %t {stacked = 2} : !attn.tensor_map<16x2x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @bounded_rank(%k: memref<2x8x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
+  // expected-error @below {{expected a box of one more than the memref's rank, 5, got rank 4}}
+  %map = attn.encode_tensor_map bounded %k : memref<2x8x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+}
+
+// -----
+
+func.func @bounded_batch(%k: memref<64x128xf16>) -> !attn.tensor_map<1x64x64xf16, swizzle = 128> {
+  // expected-error @below {{expected a batch in front of rows with 'bounded', got 'memref<64x128xf16>'}}
+  %map = attn.encode_tensor_map bounded %k : memref<64x128xf16> -> !attn.tensor_map<1x64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<1x64x64xf16, swizzle = 128>
+}
+
+// -----
+
+func.func @bounded_packed(%k: memref<1x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
+  // expected-error @below {{expected 'packed' or 'bounded', got both}}
+  %map = attn.encode_tensor_map packed bounded %k : memref<1x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+}
+
+// -----
+
 func.func @packed_batch(%k: memref<2x8x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
   // expected-error @below {{expected packed sequences in a batch of 1, got 'memref<2x8x64x128xf16>'}}
   %map = attn.encode_tensor_map packed %k : memref<2x8x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>

@@ -16,6 +16,8 @@ func.func @encode(%k: memref<1x8x?x128xf16>) {
   %map = attn.encode_tensor_map %k : memref<1x8x?x128xf16> -> !map
   // CHECK: %[[PACKED:.*]] = attn.encode_tensor_map packed %[[K]] : memref<1x8x?x128xf16> -> <1x1x128x64xf16, swizzle = 128>
   %packed = attn.encode_tensor_map packed %k : memref<1x8x?x128xf16> -> !map
+  // CHECK: attn.encode_tensor_map bounded %[[K]] : memref<1x8x?x128xf16> -> <1x1x1x128x64xf16, swizzle = 128>
+  %bounded = attn.encode_tensor_map bounded %k : memref<1x8x?x128xf16> -> !attn.tensor_map<1x1x1x128x64xf16, swizzle = 128>
   return
 }
 
@@ -32,6 +34,8 @@ func.func @load(%map: !map, %b: !b, %two: !two, %x: i32, %token: !attn.token, %b
   attn.tma.load %map[%x, %x, %x, %x], %two token %token {multicast = 2 : i64} : !map, !two
   // CHECK: attn.tma.load %[[MAP:.*]][%[[X:.*]], %[[X]], %[[X]], %[[X]]], %[[TWO:.*]] token %[[TOKEN:.*]] {stacked = 2 : i64} : <1x1x128x64xf16, swizzle = 128>, <256x128xf16, #attn.swizzled<span = 128>, shared>
   attn.tma.load %map[%x, %x, %x, %x], %two token %token {stacked = 2 : i64} : !map, !two
+  // CHECK: attn.tma.load %[[MAP]][%[[X]], %[[X]], %[[X]], %[[X]], %[[X]], %[[X]], %[[X]], %[[X]]], %[[TWO]] token %[[TOKEN]] {stacked = 2 : i64}
+  attn.tma.load %map[%x, %x, %x, %x, %x, %x, %x, %x], %two token %token {stacked = 2 : i64} : !map, !two
   return
 }
 

@@ -459,6 +459,21 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     gpu.return
   }
 
+  // The same two boxes, each at coordinates of its own.
+  // CHECK-LABEL: gpu.func @apart
+  // CHECK-SAME: %[[B:[^:]*]]: i32, %[[ROW:[^:]*]]: i32
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %{{.*}}, %{{.*}}, box[%[[B]], %[[B]], %[[ROW]]]
+  // CHECK: llvm.getelementptr %{{.*}}[4096]
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %{{.*}}, %{{.*}}, box[%[[ROW]], %[[B]], %[[B]]]
+  gpu.func @apart(%map: !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128>, %b: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %full = attn.mbarrier.alloc {offset = 16384 : i64} : !attn.mbarriers<1>
+    %k = attn.alloc {offset = 0 : i64} : !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>
+    attn.elect {
+      attn.tma.load %map[%row, %b, %b, %b, %b, %row], %k barrier %full[%b] : !attn.mbarriers<1> {stacked = 2} : !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128>, !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>
+    }
+    gpu.return
+  }
+
   // 64 x 64 bytes, 16 columns for each of four warps: two pieces of 32 x 16.
   // The lower half of the lanes stores even columns first (0x6420 = 25632), the
   // upper half odd ones (0x7531 = 30001).

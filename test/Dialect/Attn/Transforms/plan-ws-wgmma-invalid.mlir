@@ -71,18 +71,37 @@ func.func @parts(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 
 // -----
 
-func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x16x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support paged keys}}
-  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x16x64xf16>, memref<9x8x16x64xf16>)
-                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 16 : i64}
+func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x8x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support pages of 8 keys, expected 16 to 256; smaller ones are copied by cp.async, as 'split_q' does}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x8x64xf16>, memref<9x8x8x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 8 : i64}
   return
 }
 
 // -----
 
-func.func @lengths(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>, %n: memref<2xi32>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support lengths of the keys ('kv_lengths')}}
-  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+func.func @large_pages(%q: memref<2x8x1x64xf16>, %k: memref<9x8x512x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support pages of 512 keys, expected at most 256}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x512x64xf16>, memref<9x8x512x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 512 : i64}
+  return
+}
+
+// -----
+
+func.func @clusters(%q: memref<2x8x1x64xf16>, %k: memref<9x8x64x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{pages or lengths of the keys need cluster = 1, got 2}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x64x64xf16>, memref<9x8x64x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 64 : i64, plan = #attn.ws_wgmma<cluster = 2>}
+  return
+}
+
+// -----
+
+!turned = memref<2x8x16x64xf16, strided<[8192, 1024, 1, 16]>>
+func.func @lengths(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: !turned, %o: memref<2x8x1x64xf16>, %n: memref<2xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support pages or lengths of the keys with keys that are contiguous in 'v'}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, !turned)
                  outs(%o : memref<2x8x1x64xf16>) kv_lengths(%n : memref<2xi32>) {plan = #attn.ws_wgmma<>}
   return
 }

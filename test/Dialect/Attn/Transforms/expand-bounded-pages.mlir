@@ -1,0 +1,53 @@
+// RUN: attn-opt %s -attn-expand=chip=sm_90a -split-input-file | FileCheck %s
+
+// Pages by TMA: the map has a dimension that says where a page's rows end, so that
+// those behind the length are outside of it. The table is read in front of the wait
+// for the first page, and at the last key's entry for pages behind it.
+
+// CHECK-LABEL: func.func @pages
+// CHECK: attn.encode_tensor_map bounded %{{.*}} : memref<9x2x32x64xf16> -> <1x1x1x32x64xf16, swizzle = 128>
+// CHECK: gpu.func @attn_fwd
+// CHECK-SAME: kind = "tensor_map", rank = 5 : i64, swizzle = "128B", tensor = "k", view = "bounded"
+// CHECK: partition "producer"
+// CHECK: scf.for
+// CHECK: %[[KEY:.*]] = arith.muli %{{.*}}, %c64_i32
+// CHECK: %[[LAST:.*]] = arith.subi %[[LENGTH:.*]], %c1_i32
+// CHECK: %[[PAGE:.*]] = arith.shrui %[[KEY]], %c5_i32
+// CHECK: %[[LAST_PAGE:.*]] = arith.shrui %[[LAST]], %c5_i32
+// CHECK: %[[ENTRY:.*]] = arith.minsi %[[PAGE]], %[[LAST_PAGE]]
+// CHECK: %[[ID:.*]] = llvm.load
+// CHECK: attn.channel.acquire
+// CHECK: %[[ROW:.*]] = arith.andi %[[KEY]], %c31_i32
+// CHECK: %[[FIRST:.*]] = arith.subi %[[KEY]], %[[ROW]]
+// CHECK: %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[FIRST]]
+// CHECK: %[[END:.*]] = arith.minsi %[[LEFT]], %c32_i32
+// CHECK: %[[SHIFT:.*]] = arith.subi %c32_i32{{.*}}, %[[END]]
+// CHECK: %[[PLACE:.*]] = arith.addi %[[SHIFT]], %[[ROW]]
+// CHECK: %[[NEXT:.*]] = llvm.load
+// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} {stacked = 2 : i64}
+!kv = memref<9x2x32x64xf16>
+func.func @pages(%q: memref<2x4x70x64xf16>, %k: !kv, %v: !kv, %o: memref<2x4x70x64xf16>, %t: memref<2x4xi32>, %n: memref<2xi32>) {
+  attn.attention ins(%q, %k, %v : memref<2x4x70x64xf16>, !kv, !kv)
+                 outs(%o : memref<2x4x70x64xf16>) pages(%t : memref<2x4xi32>) kv_lengths(%n : memref<2xi32>)
+                 {page_size = 32 : i64, plan = #attn.ws_wgmma<block_n = 64>}
+  return
+}
+
+// -----
+
+// Batches that end before k does: one box, whose batch is that of the tile.
+
+// CHECK-LABEL: func.func @lengths
+// CHECK: attn.encode_tensor_map bounded %{{.*}} : memref<2x4x200x64xf16> -> <1x1x1x64x64xf16, swizzle = 128>
+// CHECK: partition "producer"
+// CHECK: %[[KEYS:.*]] = arith.minsi %{{.*}}, %c200_i32
+// CHECK: %[[SHIFT:.*]] = arith.subi %c200_i32{{.*}}, %[[KEYS]]
+// CHECK: %[[PLACE:.*]] = arith.addi %[[SHIFT]], %{{.*}}
+// CHECK: attn.tma.load %{{.*}}[%{{.*}}, %[[KEYS]], %{{.*}}, %[[PLACE]], %{{.*}}]
+// CHECK-NOT: stacked
+func.func @lengths(%q: memref<2x4x70x64xf16>, %k: memref<2x4x200x64xf16>, %o: memref<2x4x70x64xf16>, %n: memref<2xi32>) {
+  attn.attention ins(%q, %k, %k : memref<2x4x70x64xf16>, memref<2x4x200x64xf16>, memref<2x4x200x64xf16>)
+                 outs(%o : memref<2x4x70x64xf16>) kv_lengths(%n : memref<2xi32>)
+                 {plan = #attn.ws_wgmma<block_n = 64>}
+  return
+}
