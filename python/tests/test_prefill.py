@@ -98,7 +98,8 @@ def test_refused():
            attn.prefill, q, k, v, table, lengths, counts.astype(np.int64), max_seqlen_q=20)  # fmt: skip
     refuse("cu_seqlens_q\": expected shape (sequences + 1), got [1, 3]",
            attn.prefill, q, k, v, table, lengths, counts[None], max_seqlen_q=20)  # fmt: skip
-    refuse("max_seqlen_q: expected", attn.prefill, q, k, v, table, lengths, counts, max_seqlen_q=0)
+    with pytest.raises(ValueError, match="max_seqlen_q: expected an integer from 1 to"):
+        attn.prefill(q, k, v, table, lengths, counts, max_seqlen_q=0)
     rows = k[:2, 0]
     refuse("k\": expected shape [2, 2, 64], got [1, 2, 64]",
            attn.append_kv, rows[:1], rows, k, v, table, lengths)  # fmt: skip
