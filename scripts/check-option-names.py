@@ -25,7 +25,7 @@ LIMITS = {
     "kv_splits": 20,
     "mask_mod": 31,
     "page_indptr": 19,
-    "page_size": 16,
+    "page_size": 17,
     "rope_dim": 12,
     "score_mod": 31,
     "sinks": 23,
@@ -38,8 +38,8 @@ GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME
 ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
 #: Calls of servers have arguments for tensors and pools, which users give by name, and
 #: some are called as options are: at most this many files beside the others.
-SERVER_LIMIT = 5
-SERVERS = re.compile(r"python/attn/(_serving_calls|_paged_problem|_decode|_decode_plan|torch_serving)\.py")
+SERVER_LIMIT = 6
+SERVERS = re.compile(r"python/attn/(_serving_calls|_append|_paged_problem|_decode|_decode_plan|torch_serving)\.py")
 FOLDERS = ("lib", "include", "tools", "python/attn")
 
 
