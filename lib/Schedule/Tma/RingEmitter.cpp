@@ -79,7 +79,7 @@ Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
   return makeRing(spec);
 }
 
-Value RingEmitter::makeResultMap(int64_t rows, Value columns) {
+Value RingEmitter::makeResultMap(int64_t rows, int64_t columns) {
   unsigned bits = facts.outType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
   int64_t width = span == 0 ? columns : span * 8 / bits;
@@ -132,6 +132,8 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
 SmallVector<Value> RingEmitter::emitBoundedStarts(const Ring &ring, Value head,
                                                   Value first, Value column,
                                                   Value lead) {
+  if (!column)
+    column = context.i32(0);
   SmallVector<Value> start;
   for (int64_t row = 0; row < ring.slotType.getShape()[0];
        row += ring.boxRows) {

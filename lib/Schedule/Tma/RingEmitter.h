@@ -69,7 +69,7 @@ protected:
   /// keys where the keys are contiguous.
   Ring makeValueRing(int64_t stages, Role from, Role to);
   /// A map by which TMA stores `columns` columns of the rows of one warpgroup.
-  Value makeResultMap(int64_t rows, Value columns);
+  Value makeResultMap(int64_t rows, int64_t columns);
   /// Memory for a tile of results.
   Value allocResults();
 
