@@ -129,13 +129,35 @@ static bool change(SmallKernel &kernel, std::mt19937 &rng, bool sends) {
   }
 }
 
-SmallKernel attn::oracle::makeKernel(std::mt19937 &rng) {
+/// Lets all threads of warps do some of the ops, mostly so that it is right.
+static void spread(SmallKernel &kernel, std::mt19937 &rng) {
+  for (auto &ops : kernel.actors) {
+    std::vector<SmallOp> spread;
+    for (SmallOp op : ops) {
+      bool canBeOfAll = op.kind == SmallOp::Wait || op.kind == SmallOp::Load ||
+                        op.kind == SmallOp::Arrive;
+      op.isOfAll = canBeOfAll && pick(rng, 3) != 0;
+      bool changes = !spread.empty() && spread.back().isOfAll != op.isOfAll;
+      if (changes && pick(rng, 8) != 0) {
+        spread.emplace_back();
+        spread.back().kind = SmallOp::Sync;
+        spread.back().isOfAll = true;
+      }
+      spread.push_back(op);
+    }
+    ops = std::move(spread);
+  }
+}
+
+SmallKernel attn::oracle::makeKernel(std::mt19937 &rng, bool lanes) {
   SmallKernel kernel = pick(rng, 3) ? makeRing(rng) : makeChain(rng);
   bool sends = llvm::any_of(kernel.actors[0], [](const SmallOp &op) {
     return op.kind == SmallOp::Send;
   });
   for (unsigned left = pick(rng, 4); left != 0;)
     left -= change(kernel, rng, sends);
+  if (lanes)
+    spread(kernel, rng);
   return kernel;
 }
 
@@ -169,6 +191,8 @@ static std::string print(const SmallOp &op) {
   case SmallOp::Store:
     return llvm::formatv("attn.scalar_store %c0, %x[%c{0}] : {1}", op.word,
                          buffer);
+  case SmallOp::Sync:
+    return "nvvm.bar.warp.sync %lanes : i32";
   }
   llvm_unreachable("all kinds handled");
 }
@@ -178,6 +202,7 @@ std::string attn::oracle::print(const SmallKernel &kernel) {
       "gpu.module @kernels {\n  gpu.func @small() kernel {\n"
       "    %c0 = arith.constant 0 : i32\n    %c1 = arith.constant 1 : i32\n"
       "    %c2 = arith.constant 2 : i32\n    %c3 = arith.constant 3 : i32\n"
+      "    %lanes = arith.constant -1 : i32\n"
       "    %x = attn.alloc {name = \"x\", offset = 0} : "
       "!attn.buffer<4xi32, #attn.rows, shared>\n";
   for (unsigned i = 0; i < kernel.counts.size(); ++i)
@@ -192,17 +217,24 @@ std::string attn::oracle::print(const SmallKernel &kernel) {
   text += "      attn.mbarrier.fence_init\n    }\n    gpu.barrier\n"
           "    attn.warp_specialize\n";
   for (auto [i, ops] : llvm::enumerate(kernel.actors)) {
-    text += llvm::formatv("    partition \"p{0}\" warps 4 registers 24 {{\n"
-                          "      attn.elect {{\n",
-                          i);
-    for (auto [place, op] : llvm::enumerate(ops))
+    text +=
+        llvm::formatv("    partition \"p{0}\" warps 1 registers 24 {{\n", i);
+    bool isElected = false;
+    for (auto [place, op] : llvm::enumerate(ops)) {
+      if (isElected == op.isOfAll)
+        text += isElected ? "      }\n" : "      attn.elect {\n";
+      isElected = !op.isOfAll;
       text += llvm::formatv("        {0}{1}\n",
                             op.kind == SmallOp::Load
                                 ? llvm::formatv("%v{0} = ", place).str()
                                 : "",
                             ::print(op));
-    text += "      }\n    }\n";
+    }
+    text += isElected ? "      }\n    }\n" : "    }\n";
   }
+  text += llvm::formatv("    partition \"rest\" warps {0} registers 24 {{\n    "
+                        "}\n",
+                        4 - kernel.actors.size());
   return text + "    gpu.return\n  }\n}\n";
 }
 
@@ -221,9 +253,26 @@ struct SmallBarrier {
   uint64_t gathering = 0, published = 0;
 };
 
+/// Of a warp: the elected one, which runs everything, and one that stands for
+/// all others.
+constexpr unsigned kThreads = 2;
+
+/// Where in its warp's program a thread is, and what comes there.
+struct SmallStep {
+  /// Null where all threads come before some ops of the elected one.
+  const SmallOp *op = nullptr;
+  /// The number of the first thread's access, if it is one.
+  unsigned access = 0;
+  bool isMeeting() const {
+    return !op || op->kind == SmallOp::Sync ||
+           (op->kind == SmallOp::Arrive && op->isOfAll);
+  }
+};
+
 struct SmallState {
+  /// Of the threads of the first warp, then of the next one.
   std::vector<unsigned> places;
-  /// Accesses that each warp may rely on, and all that have happened.
+  /// Accesses that each thread may rely on, and all that have happened.
   std::vector<uint64_t> knows;
   std::vector<SmallBarrier> barriers;
   uint64_t done = 0;
@@ -247,6 +296,7 @@ struct SmallState {
       add(barrier.published);
     }
     add(flying);
+    add(done);
     return text;
   }
 };
@@ -258,11 +308,16 @@ public:
   std::optional<std::string> wrong;
 
 private:
-  void step(SmallState state, unsigned actor);
-  void land(SmallState state, unsigned event);
+  bool number();
+  bool moveAll(const SmallState &state);
+  bool canMove(const SmallState &state, unsigned thread) const;
+  void step(SmallState state, unsigned thread);
+  void meet(SmallState &state, unsigned warp, const SmallStep &step);
+  void skip(SmallState &state, unsigned thread) const;
+  void land(SmallState state, unsigned access);
   void signal(SmallState &state, unsigned barrier, unsigned event, int arrivals,
               int bytes);
-  void touch(SmallState &state, unsigned actor, const SmallOp &op);
+  void touch(SmallState &state, unsigned thread, const SmallOp &op);
   void fixPhase(unsigned event, int phase);
   void fail(const llvm::Twine &text) {
     if (!wrong)
@@ -272,12 +327,19 @@ private:
     if (seen.insert(state.getText()).second)
       worklist.push_back(std::move(state));
   }
+  const SmallStep &at(const SmallState &state, unsigned thread) const {
+    return programs[thread / kThreads][state.places[thread]];
+  }
+  bool hasEnded(const SmallState &state, unsigned thread) const {
+    return state.places[thread] == programs[thread / kThreads].size();
+  }
 
   const SmallKernel &kernel;
-  /// Each op is an event, numbered through all warps.
-  std::vector<unsigned> firstEvents;
-  std::vector<const SmallOp *> events;
-  /// In which phase an op was seen to signal, or which one ended its wait.
+  std::vector<std::vector<SmallStep>> programs;
+  /// The ops of all accesses.
+  std::vector<const SmallOp *> accesses;
+  /// In which phase an op of a thread was seen to signal, or which one ended
+  /// its wait.
   std::map<unsigned, int> phases;
   std::unordered_set<std::string> seen;
   std::vector<SmallState> worklist;
@@ -288,7 +350,7 @@ private:
 void Explorer::fixPhase(unsigned event, int phase) {
   auto [known, isNew] = phases.try_emplace(event, phase);
   if (known->second != phase)
-    fail("op " + llvm::Twine(event) + " belongs to phase " +
+    fail("event " + llvm::Twine(event) + " belongs to phase " +
          llvm::Twine(known->second) + " or " + llvm::Twine(phase));
 }
 
@@ -311,98 +373,161 @@ void Explorer::signal(SmallState &state, unsigned number, unsigned event,
 }
 
 /// An access has to come after all that touch the same word, but for two reads.
-void Explorer::touch(SmallState &state, unsigned actor, const SmallOp &op) {
-  for (unsigned event = 0; event < events.size(); ++event) {
-    const SmallOp &other = *events[event];
-    bool isAccess = other.kind == SmallOp::Load ||
-                    other.kind == SmallOp::Store || other.kind == SmallOp::Send;
-    bool areReads = op.kind == SmallOp::Load && other.kind == SmallOp::Load;
-    if (isAccess && !areReads && other.word == op.word &&
-        (state.done >> event & 1) && !(state.knows[actor] >> event & 1))
-      return fail("race with op " + llvm::Twine(event));
+void Explorer::touch(SmallState &state, unsigned thread, const SmallOp &op) {
+  for (auto [access, other] : llvm::enumerate(accesses)) {
+    bool areReads = op.kind == SmallOp::Load && other->kind == SmallOp::Load;
+    if (!areReads && other->word == op.word && (state.done >> access & 1) &&
+        !(state.knows[thread] >> access & 1))
+      return fail("race with access " + llvm::Twine(access));
   }
 }
 
+/// What signals and waits are told apart by.
+static unsigned eventOf(unsigned thread, unsigned place) {
+  return 1000 * thread + place;
+}
+
 /// A copy ends: it carries its own bytes, and nothing else that its warp did.
-void Explorer::land(SmallState state, unsigned event) {
-  const SmallOp &op = *events[event];
-  state.flying &= ~(uint64_t(1) << event);
-  state.barriers[op.barrier].gathering |= uint64_t(1) << event;
-  signal(state, op.barrier, event, 0, -4);
+void Explorer::land(SmallState state, unsigned access) {
+  const SmallOp &op = *accesses[access];
+  state.flying &= ~(uint64_t(1) << access);
+  state.barriers[op.barrier].gathering |= uint64_t(1) << access;
+  signal(state, op.barrier, eventOf(kThreads * kernel.actors.size(), access), 0,
+         -4);
   add(std::move(state));
 }
 
-void Explorer::step(SmallState state, unsigned actor) {
-  unsigned event = firstEvents[actor] + state.places[actor]++;
-  const SmallOp &op = *events[event];
-  uint64_t bit = uint64_t(1) << event;
+/// Goes past what the elected thread alone does.
+void Explorer::skip(SmallState &state, unsigned thread) const {
+  while (thread % kThreads != 0 && !hasEnded(state, thread) &&
+         at(state, thread).op && !at(state, thread).op->isOfAll)
+    ++state.places[thread];
+}
+
+/// All threads of a warp have come to a place. One that need not be the elected
+/// one arrives.
+void Explorer::meet(SmallState &state, unsigned warp, const SmallStep &step) {
+  unsigned first = warp * kThreads, last = first + 1;
+  if (step.op) {
+    uint64_t all = state.knows[first] | state.knows[last];
+    state.knows[first] = state.knows[last] = all;
+    if (step.op->kind == SmallOp::Arrive) {
+      state.barriers[step.op->barrier].gathering |= all;
+      signal(state, step.op->barrier, eventOf(last, state.places[last]), 1, 0);
+    }
+  }
+  ++state.places[last];
+  skip(state, last);
+}
+
+void Explorer::step(SmallState state, unsigned thread) {
+  const SmallStep &now = at(state, thread);
+  unsigned place = state.places[thread]++;
+  unsigned event = eventOf(thread, place);
+  if (now.isMeeting()) {
+    meet(state, thread / kThreads, now);
+    return add(std::move(state));
+  }
+  const SmallOp &op = *now.op;
+  uint64_t bit = uint64_t(1) << (now.access + thread % kThreads);
   SmallBarrier &barrier = state.barriers[op.barrier];
   switch (op.kind) {
   case SmallOp::Wait:
     fixPhase(event, barrier.phase);
-    state.knows[actor] |= barrier.published;
+    state.knows[thread] |= barrier.published;
     break;
   case SmallOp::Arrive:
   case SmallOp::Expect:
-    barrier.gathering |= state.knows[actor];
+    barrier.gathering |= state.knows[thread];
     signal(state, op.barrier, event, 1,
            op.kind == SmallOp::Expect ? int(op.bytes) : 0);
     break;
   case SmallOp::Send:
-    touch(state, actor, op);
+    touch(state, thread, op);
     state.done |= bit;
     state.flying |= bit;
     break;
   case SmallOp::Load:
   case SmallOp::Store:
-    touch(state, actor, op);
+    touch(state, thread, op);
     state.done |= bit;
-    state.knows[actor] |= bit;
+    state.knows[thread] |= bit;
     break;
+  case SmallOp::Sync:
+    llvm_unreachable("threads meet there");
   }
+  skip(state, thread);
   add(std::move(state));
+}
+
+/// Makes the programs; false if there are too many accesses.
+bool Explorer::number() {
+  for (const auto &ops : kernel.actors) {
+    std::vector<SmallStep> &program = programs.emplace_back();
+    bool wasOfAll = true;
+    for (const SmallOp &op : ops) {
+      if (wasOfAll && !op.isOfAll)
+        program.push_back({});
+      wasOfAll = op.isOfAll;
+      program.push_back({&op, unsigned(accesses.size())});
+      if (op.kind == SmallOp::Load || op.kind == SmallOp::Store ||
+          op.kind == SmallOp::Send)
+        accesses.insert(accesses.end(), op.isOfAll ? kThreads : 1, &op);
+    }
+  }
+  return accesses.size() <= 64;
+}
+
+bool Explorer::canMove(const SmallState &state, unsigned thread) const {
+  if (hasEnded(state, thread))
+    return false;
+  const SmallStep &next = at(state, thread);
+  // The first thread takes the step for both.
+  if (next.isMeeting())
+    return thread % kThreads == 0 &&
+           state.places[thread] == state.places[thread + 1];
+  return next.op->kind != SmallOp::Wait ||
+         unsigned(state.barriers[next.op->barrier].phase & 1) !=
+             next.op->parity;
+}
+
+/// Takes every step that is possible; false if there is none but to end.
+bool Explorer::moveAll(const SmallState &state) {
+  bool moves = state.flying != 0, isDone = true;
+  for (unsigned thread = 0; thread < state.places.size(); ++thread) {
+    isDone &= hasEnded(state, thread);
+    if (!canMove(state, thread))
+      continue;
+    moves = true;
+    step(state, thread);
+  }
+  if (isDone && state.flying != 0)
+    fail("exit while a copy is on its way");
+  for (unsigned access = 0; access < accesses.size(); ++access)
+    if (state.flying >> access & 1)
+      land(state, access);
+  return moves || isDone;
 }
 
 /// False if there are too many states.
 bool Explorer::run() {
-  SmallState start;
-  for (const auto &ops : kernel.actors) {
-    firstEvents.push_back(events.size());
-    for (const SmallOp &op : ops)
-      events.push_back(&op);
-  }
-  if (events.size() > 64)
+  if (!number())
     return false;
-  start.places.resize(kernel.actors.size());
-  start.knows.resize(kernel.actors.size());
+  SmallState start;
+  start.places.resize(kThreads * kernel.actors.size());
+  start.knows.resize(start.places.size());
   for (unsigned count : kernel.counts)
     start.barriers.push_back({0, int(count), 0, 0, 0});
+  for (unsigned thread = 0; thread < start.places.size(); ++thread)
+    skip(start, thread);
   add(std::move(start));
   while (!worklist.empty() && !wrong) {
     if (seen.size() > kMostStates)
       return false;
     SmallState state = std::move(worklist.back());
     worklist.pop_back();
-    bool moves = state.flying != 0, isDone = true;
-    for (unsigned actor = 0; actor < kernel.actors.size(); ++actor) {
-      unsigned place = state.places[actor];
-      if (place == kernel.actors[actor].size())
-        continue;
-      isDone = false;
-      const SmallOp &op = kernel.actors[actor][place];
-      if (op.kind == SmallOp::Wait &&
-          unsigned(state.barriers[op.barrier].phase & 1) == op.parity)
-        continue;
-      moves = true;
-      step(state, actor);
-    }
-    if (isDone && state.flying != 0)
-      fail("exit while a copy is on its way");
-    if (!isDone && !moves)
+    if (!moveAll(state))
       fail("nobody can go on");
-    for (unsigned event = 0; event < events.size(); ++event)
-      if (state.flying >> event & 1)
-        land(state, event);
   }
   return true;
 }

@@ -19,25 +19,30 @@ struct SmallOp {
     Expect, ///< arrives and announces `bytes`
     Send,   ///< starts a copy to `word`, whose 4 bytes `barrier` counts
     Load,   ///< of `word`
-    Store   ///< to `word`
+    Store,  ///< to `word`
+    Sync    ///< waits for all threads of the warp
   };
   Kind kind = Wait;
   unsigned barrier = 0;
   unsigned parity = 0;
   unsigned bytes = 4;
   unsigned word = 0;
+  /// All threads of the warp do it: a wait, a load, or an arrival of one of
+  /// them when all have come. Else the elected one does.
+  bool isOfAll = false;
 };
 
-/// Threads in warps of their own, without loops: a loop has its trips behind
-/// each other. Words that are sent to are not stored to.
+/// Warps without loops: a loop has its trips behind each other. Words that are
+/// sent to are not stored to.
 struct SmallKernel {
   std::vector<std::vector<SmallOp>> actors;
   /// Of each mbarrier the arrivals that it expects.
   std::vector<unsigned> counts;
 };
 
-/// A ring, a chain or anything, mostly with something changed in it.
-SmallKernel makeKernel(std::mt19937 &rng);
+/// A ring, a chain or anything, mostly with something changed in it. With
+/// `lanes` not only elected threads do something.
+SmallKernel makeKernel(std::mt19937 &rng, bool lanes);
 
 /// The kernel at the barrier rung.
 std::string print(const SmallKernel &kernel);

@@ -13,6 +13,7 @@
 #include "BarrierOracle.h"
 #include "attn/Analysis/BarrierCheck.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
@@ -28,7 +29,8 @@ protected:
   BarrierOracle() {
     DialectRegistry registry;
     registerAttnDialect(registry);
-    registry.insert<gpu::GPUDialect, scf::SCFDialect, arith::ArithDialect>();
+    registry.insert<gpu::GPUDialect, scf::SCFDialect, arith::ArithDialect,
+                    NVVM::NVVMDialect>();
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }
@@ -43,6 +45,8 @@ protected:
     return checkBarriers(*kernels.getOps<gpu::GPUFuncOp>().begin(), options);
   }
 
+  void compare(bool lanes);
+
   MLIRContext context;
 };
 
@@ -54,13 +58,13 @@ static unsigned getNumber(const char *name, unsigned otherwise) {
   return text && llvm::to_integer(text, number) ? number : otherwise;
 }
 
-TEST_F(BarrierOracle, AgreesWithAllInterleavings) {
-  unsigned count = getNumber("ATTN_ORACLE_KERNELS", 500);
+void BarrierOracle::compare(bool lanes) {
+  unsigned count = getNumber("ATTN_ORACLE_KERNELS", lanes ? 300 : 500);
   std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 1));
   unsigned proved = 0, skipped = 0, differences = 0;
   std::map<BarrierFault, unsigned> refused;
   for (unsigned i = 0; i < count; ++i) {
-    SmallKernel kernel = makeKernel(rng);
+    SmallKernel kernel = makeKernel(rng, lanes);
     std::optional<std::string> wrong;
     if (!explore(kernel, wrong)) {
       ++skipped;
@@ -97,9 +101,14 @@ TEST_F(BarrierOracle, AgreesWithAllInterleavings) {
        {BarrierFault::Attribution, BarrierFault::Count, BarrierFault::Slip,
         BarrierFault::EarlyWait, BarrierFault::Deadlock, BarrierFault::Race,
         BarrierFault::Exit}) {
-    EXPECT_GT(refused[fault], 0u) << stringifyBarrierFault(fault).str();
+    EXPECT_TRUE(lanes || refused[fault] > 0)
+        << stringifyBarrierFault(fault).str();
     llvm::outs() << ", " << refused[fault] << " "
                  << stringifyBarrierFault(fault);
   }
   llvm::outs() << "\n";
 }
+
+TEST_F(BarrierOracle, AgreesWithAllInterleavings) { compare(/*lanes=*/false); }
+
+TEST_F(BarrierOracle, AgreesOnThreadsOfAWarp) { compare(/*lanes=*/true); }
