@@ -4,12 +4,16 @@
 #include "WriteFile.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Pipelines.h"
 #include "attn/Schedule/Core/PlanCandidates.h"
 #include "attn/Schedule/Core/PlanTable.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ScopedPrinter.h"
+#include <chrono>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -31,6 +35,10 @@ private:
   FailureOr<AttentionOp> plan();
   FailureOr<SmallVector<PlanCandidate>> choose(AttentionOp op, unsigned count);
   LogicalResult write(AttentionOp op, const PlanCandidate &candidate);
+  /// Whether the synchronisation of a candidate at the barrier rung is right; a
+  /// remark says if not.
+  bool check(ModuleOp candidate, StringRef plan);
+  void reportChecks();
   LogicalResult writeText(const llvm::Twine &name, StringRef text);
 
   ModuleOp module;
@@ -40,6 +48,8 @@ private:
   ProgressMeter meter;
   OwningOpRef<ModuleOp> planned;
   llvm::json::Array entries;
+  unsigned checks = 0;
+  std::chrono::duration<double, std::milli> checkTime{0};
 };
 
 } // namespace
@@ -133,6 +143,42 @@ FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
   return chosen;
 }
 
+bool CandidateWriter::check(ModuleOp candidate, StringRef plan) {
+  AttnPipelineOptions pipeline;
+  pipeline.requireProof = options.requireProof;
+  PassManager manager(candidate->getContext(),
+                      candidate->getName().getStringRef());
+  addCheckPasses(manager, pipeline);
+  std::string reason;
+  // What is wrong with one candidate is no error of the whole.
+  ScopedDiagnosticHandler handler(
+      candidate.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return failure();
+        reason = diagnostic.str();
+        return success();
+      });
+  auto start = std::chrono::steady_clock::now();
+  bool isRight = succeeded(manager.run(candidate));
+  checkTime += std::chrono::steady_clock::now() - start;
+  ++checks;
+  if (!isRight)
+    module.emitRemark("candidate ") << plan << " is dropped: " << reason;
+  return isRight;
+}
+
+void CandidateWriter::reportChecks() {
+  if (checks == 0)
+    return;
+  remark::analysis(module.getLoc(),
+                   remark::RemarkOpts::name("checks").category("attn.autotune"))
+      << remark::add("synchronisation of the candidates is checked")
+      << remark::metric("candidates", checks)
+      << remark::metric("dropped", checks - unsigned(entries.size()))
+      << remark::metric("milliseconds",
+                        llvm::formatv("{0:f1}", checkTime.count()).str());
+}
+
 LogicalResult CandidateWriter::write(AttentionOp op,
                                      const PlanCandidate &candidate) {
   op.setPlanAttr(candidate.plan);
@@ -144,6 +190,20 @@ LogicalResult CandidateWriter::write(AttentionOp op,
   // All of it is in the plan.
   whole.schedule.clear();
   whole.set.clear();
+  std::string plan = llvm::to_string(candidate.plan);
+  if (options.checkBarriers) {
+    CompileOptions half = whole;
+    half.last = Rung::Barrier;
+    CompileResult unchecked;
+    if (failed(compile(*copy, half, timing, unchecked)))
+      return failure();
+    if (!check(*copy, plan))
+      return success();
+    whole.checkBarriers = whole.requireProof = false;
+    // What comes too late behind that.
+    whole.planTable.clear();
+    whole.epilogue = CompileOptions().epilogue;
+  }
   CompileResult result;
   if (failed(compile(*copy, whole, timing, result)))
     return failure();
@@ -156,7 +216,7 @@ LogicalResult CandidateWriter::write(AttentionOp op,
   std::string name = llvm::formatv("{0,0+2}", entries.size());
   entries.push_back(
       llvm::json::Object{{"name", name},
-                         {"plan", llvm::to_string(candidate.plan)},
+                         {"plan", std::move(plan)},
                          {"estimate_us", candidate.estimate.microseconds},
                          {"expected_to_spill", candidate.spills}});
   return success(
@@ -183,12 +243,17 @@ LogicalResult CandidateWriter::run(unsigned count) {
     return failure();
   llvm::json::Object problem = describeProblem(*facts);
   meter.begin("candidates");
+  size_t done = 0;
   for (const PlanCandidate &candidate : *chosen) {
     if (failed(write(*op, candidate)))
       return failure();
-    if (!meter.update(double(entries.size()) / chosen->size()))
+    if (!meter.update(double(++done) / chosen->size()))
       return module.emitError(llvm::toString(meter.takeError()));
   }
+  reportChecks();
+  if (entries.empty())
+    return module.emitError("expected a candidate whose synchronisation is "
+                            "right, got none");
   llvm::json::Value index = llvm::json::Object{
       {"version", 1},
       {"chip", options.getChip()},
