@@ -4,7 +4,7 @@
 // of each kind, and with none. Where no new state comes up any more, all tiles
 // in all orders have been seen. States that differ only in what is known are
 // joined to one in which the least is known; where that is too little for a
-// proof, all are told apart.
+// proof, all are told apart. Without tiles the cluster is of any kind of block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,6 +67,7 @@ public:
 private:
   void exploreAll(bool joins);
   void explore(Machine start, bool joins);
+  void exploreBlocks(Machine start);
   void addTiles(const State &state, KnownStates &known, Forks &forks,
                 std::deque<State> &states);
   bool judge(Machine &machine);
@@ -216,7 +217,37 @@ void Checker::explore(Machine start, bool joins) {
   hasJoined |= known.hasJoined();
 }
 
+/// All kinds of blocks of a kernel without tiles.
+void Checker::exploreBlocks(Machine start) {
+  Forks forks;
+  std::vector<Machine> runs = {std::move(start)};
+  while (!runs.empty() && !hasEnded()) {
+    Machine next = std::move(runs.back());
+    runs.pop_back();
+    next.setSteps(report.steps);
+    next.run();
+    if (!judge(next))
+      return;
+    if (!next.wantsChoice()) {
+      finish(std::move(next));
+      continue;
+    }
+    if (forks.stoodFor(next))
+      continue;
+    Machine other = next.split();
+    runs.push_back(std::move(next));
+    runs.push_back(std::move(other));
+  }
+}
+
 void Checker::exploreAll(bool joins) {
+  if (!program.hasTiles && program.blocks.size() > 1) {
+    Machine start(program, options.profile);
+    start.setLimit(options.limit);
+    start.openBlocks();
+    report.warps = program.cluster * program.warps;
+    return exploreBlocks(std::move(start));
+  }
   for (std::array<int64_t, 3> block : program.blocks) {
     Machine start(program, options.profile);
     start.setLimit(options.limit);

@@ -3,7 +3,7 @@
 // Tiles that differ in their trip counts take the same steps up to the end of
 // the shorter one's loop. So a tile may have one of several numbers: what is
 // computed from it has a value for each, and where a step depends on which
-// number it is, the run goes on twice.
+// number it is, the run goes on twice. So may a block where there are no tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,29 @@ void Machine::addTile(ArrayRef<int64_t> numbers) {
   tiles.push_back(numbers.front());
   if (numbers.size() > 1)
     choices.assign(numbers.begin(), numbers.end());
+}
+
+void Machine::openBlocks() {
+  areBlocksOpen = true;
+  for (size_t index = 0; index < program->blocks.size(); ++index)
+    choices.push_back(index);
+  firstBlock = program->blocks.front();
+}
+
+void Machine::setBlockNumbers(Warp &warp, const Step &step) {
+  std::vector<int64_t> numbers;
+  for (int64_t block : choices)
+    numbers.push_back(program->blocks[block][step.dim] +
+                      (step.dim == 0 ? warp.cta : 0));
+  if (!llvm::all_equal(numbers))
+    warp.varied[step.dst] = std::move(numbers);
+}
+
+bool Machine::asksForBlock() const {
+  uint32_t bit = program->numSlots + 1 + program->rings.size();
+  return areBlocksOpen && llvm::any_of(warps, [&](const Warp &warp) {
+           return warp.state != Warp::Done && program->live[warp.pc].test(bit);
+         });
 }
 
 void Machine::computeVaried(Warp &warp, const Step &step) {
@@ -104,7 +127,10 @@ void Machine::keep(const std::vector<bool> &kept) {
     numbers.resize(count);
   };
   filter(choices);
-  tiles[openTile] = choices.front();
+  if (areBlocksOpen)
+    firstBlock = program->blocks[choices.front()];
+  else
+    tiles[openTile] = choices.front();
   for (auto &[place, word] : words) {
     if (word.varied.empty())
       continue;
@@ -120,8 +146,10 @@ void Machine::keep(const std::vector<bool> &kept) {
       slot = llvm::all_equal(slot->second) ? warp.varied.erase(slot)
                                            : std::next(slot);
     }
-  if (choices.size() == 1)
+  if (choices.size() == 1) {
     choices.clear();
+    areBlocksOpen = false;
+  }
 }
 
 Machine Machine::split() {

@@ -367,11 +367,13 @@ static void collectUses(const Program &program, const Step &step,
     use(program.accesses[step.first].index);
   if (step.code == Code::Tile && step.value == kNextTile)
     live.set(program.numSlots);
+  if (step.code == Code::Launch && step.launch == LaunchNumber::Block)
+    live.set(program.numSlots + 1 + program.rings.size());
 }
 
 void Compiler::computeLiveness() {
   std::vector<llvm::BitVector> &live = program.live;
-  size_t bits = program.numSlots + 1 + program.rings.size();
+  size_t bits = program.numSlots + 2 + program.rings.size();
   live.assign(program.steps.size(), llvm::BitVector(bits));
   bool changes = true;
   while (changes) {

@@ -395,6 +395,8 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     break;
   case Code::Launch:
     set(warp, step.dst, getLaunchNumber(warp, step));
+    if (areBlocksOpen && step.launch == LaunchNumber::Block)
+      setBlockNumbers(warp, step);
     break;
   case Code::Copy:
     warp.known[step.dst] = step.args[0] != kNoSlot && warp.known[step.args[0]];

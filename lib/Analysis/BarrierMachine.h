@@ -164,6 +164,9 @@ public:
   void setLimit(int64_t count) { limit = count; }
   bool isOverLimit() const { return steps > limit; }
   void setBlock(std::array<int64_t, 3> block) { firstBlock = block; }
+  /// The cluster may be of any kind of block, as long as they lead to the same
+  /// steps.
+  void openBlocks();
   /// Notes down from here on in which order warps go on.
   void record(std::vector<ReplayTurn> &turns) { recorded = &turns; }
   void setArgument(Slot slot, int64_t value);
@@ -185,6 +188,9 @@ private:
   bool get(Warp &warp, Slot slot, int64_t &value, const char *what);
   void set(Warp &warp, Slot slot, int64_t value);
   int64_t getLaunchNumber(const Warp &warp, const Step &step) const;
+  void setBlockNumbers(Warp &warp, const Step &step);
+  /// Whether a step that is still to come depends on which of the blocks it is.
+  bool asksForBlock() const;
   void beginRare(Warp &warp);
   void endRare(Warp &warp);
 
@@ -321,6 +327,8 @@ private:
   /// and those of them that the next step is the same for.
   std::vector<int64_t> choices;
   uint32_t openTile = 0;
+  /// They are numbers of the program's blocks, and none of a tile.
+  bool areBlocksOpen = false;
   std::vector<bool> choice;
   uint32_t dealt = 1;
   bool areTilesOver = false;

@@ -192,7 +192,8 @@ struct Program {
   /// For each step the values that steps from there on may take, but for the
   /// constants; the bit behind
   /// them says whether one of these steps takes a next tile, and those behind
-  /// it whether one touches the bytes of each ring other than through the ring.
+  /// it whether one touches the bytes of each ring other than through the ring;
+  /// the last one whether one takes the number of the block.
   std::vector<llvm::BitVector> live;
   /// The depths of rings that may be turned, and what values are to them.
   SmallVector<int64_t> rings;

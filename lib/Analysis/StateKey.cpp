@@ -480,6 +480,8 @@ const StateSummary &StateKey::summarise() {
       addVaried(m.choices);
     else
       add(m.tiles[i]);
+  if (m.asksForBlock())
+    addVaried(m.choices);
   if (m.program->dealsTiles)
     add(m.tiles.size() - m.dealt);
   addWords();
