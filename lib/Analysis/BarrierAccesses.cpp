@@ -169,6 +169,28 @@ bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
   return true;
 }
 
+/// Which part of a footprint is the warp's.
+uint16_t Machine::getPart(const Warp &warp, const AccessInfo &info) const {
+  int64_t part = 0;
+  switch (info.footprint.by) {
+  case RowParts::Whole:
+    break;
+  case RowParts::Warps:
+    part = warp.inPartition;
+    break;
+  case RowParts::Warpgroups:
+    part = warp.inPartition / 4;
+    break;
+  case RowParts::CTAs:
+    part = warp.cta;
+    break;
+  case RowParts::Lanes:
+    part = warp.local % 4;
+    break;
+  }
+  return std::min<size_t>(part, info.footprint.parts.size() - 1);
+}
+
 /// An access by a warp or its engines to the memory of a CTA; returns its
 /// event, or 0 if something is wrong.
 uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
@@ -187,23 +209,7 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   made.isWrite = info.footprint.isWrite();
   const AsyncEngine *engine = info.footprint.getEngine();
   made.isAsync = engine && (made.isTensor || engine->isAsyncProxy);
-  switch (info.footprint.by) {
-  case RowParts::Whole:
-    break;
-  case RowParts::Warps:
-    made.part = warp.inPartition;
-    break;
-  case RowParts::Warpgroups:
-    made.part = warp.inPartition / 4;
-    break;
-  case RowParts::CTAs:
-    made.part = warp.cta;
-    break;
-  case RowParts::Lanes:
-    made.part = warp.local % 4;
-    break;
-  }
-  made.part = std::min<size_t>(made.part, info.footprint.parts.size() - 1);
+  made.part = getPart(warp, info);
   moveTo(made, base);
   made.instance = instances[{warp.pc, made.warp}];
   checkAccess(warp, made);

@@ -227,6 +227,8 @@ bool Machine::advance(Warp &warp) {
 bool Machine::execute(Warp &warp, const Step &step) {
   if (!warp.varied.empty() && !agreeOn(warp, step))
     return false;
+  if (LLVM_UNLIKELY(notes != nullptr))
+    note(warp, step);
   switch (step.code) {
   case Code::Init:
     init(warp, step);

@@ -12,6 +12,7 @@
 #include "EventSet.h"
 #include "attn/Support/Assumption.h"
 #include "attn/Support/ReplayTurn.h"
+#include "attn/Support/SyncStep.h"
 #include <map>
 
 namespace mlir::attn::barriers {
@@ -169,6 +170,8 @@ public:
   void openBlocks();
   /// Notes down from here on in which order warps go on.
   void record(std::vector<ReplayTurn> &turns) { recorded = &turns; }
+  /// Notes down what each warp does from here on.
+  void takeNotes(std::vector<std::vector<SyncStep>> &steps) { notes = &steps; }
   void setArgument(Slot slot, int64_t value);
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
@@ -231,7 +234,18 @@ private:
   void readWord(Warp &warp, const Step &step);
   void writeWord(const Warp &warp, uint8_t cta, int64_t base, Slot value);
   bool findBase(Warp &warp, const AccessInfo &info, int64_t &base);
+  uint16_t getPart(const Warp &warp, const AccessInfo &info) const;
   void forget(uint32_t event);
+
+  // What warps do, in words (BarrierSkeleton.cpp).
+  void note(Warp &warp, const Step &step);
+  void noteAccesses(Warp &warp, const Step &step);
+  void noteMeeting(Warp &warp, const Step &step);
+  void noteSignal(Warp &warp, const Step &step);
+  void noteGroups(Warp &warp, const Step &step);
+  void addNote(const Warp &warp, SyncStep::Kind kind, std::string text,
+               int64_t amount = 0);
+  std::string placeOf(const Warp &warp, const Step &step) const;
 
   // Tensor memory (BarrierTensor.cpp).
   void fenceTensor(Warp &warp, bool isBehindWait);
@@ -333,6 +347,7 @@ private:
   uint32_t dealt = 1;
   bool areTilesOver = false;
   std::vector<ReplayTurn> *recorded = nullptr;
+  std::vector<std::vector<SyncStep>> *notes = nullptr;
   int64_t steps = 0;
   int64_t limit = 0;
   /// A condition that later verdicts rest on; the first thing else.

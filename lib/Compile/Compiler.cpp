@@ -194,6 +194,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.checkBarriers = options.checkBarriers;
   pipeline.requireProof = options.requireProof;
   pipeline.witness = options.witness;
+  pipeline.skeleton = options.skeleton;
 
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))

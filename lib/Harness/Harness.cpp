@@ -11,6 +11,7 @@
 #include "HarnessInputs.h"
 #include "HarnessSteps.h"
 #include "ReplayVerdict.h"
+#include "SkeletonVerdict.h"
 #include "attn/Harness/PartialResults.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -513,9 +514,17 @@ Expected<HarnessReport> Runner::run() {
 Expected<HarnessReport> sim::runLaunch(const LaunchRecord &record,
                                        const Program &program,
                                        const HarnessOptions &options) {
+  HarnessOptions own = options;
+  if (options.skeleton) {
+    if (Error error = takeSkeleton(record, own))
+      return std::move(error);
+    Expected<HarnessReport> report = Runner(record, program, own).run();
+    if (report)
+      report->skeleton = judgeSkeleton(*own.skeleton, report->run);
+    return report;
+  }
   if (!options.replay)
     return Runner(record, program, options).run();
-  HarnessOptions own = options;
   if (Error error = takeWitness(record, own))
     return std::move(error);
   own.verify = own.corners = false;

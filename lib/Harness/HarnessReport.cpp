@@ -13,7 +13,8 @@ namespace json = llvm::json;
 bool HarnessReport::hasPassed() const {
   return run.isClean() && problems.empty() &&
          (!output || output->error <= outputTolerance) &&
-         (!lse || lse->error <= lseTolerance);
+         (!lse || lse->error <= lseTolerance) &&
+         (!skeleton || skeleton->isSame);
 }
 
 const HarnessTensor *HarnessReport::findTensor(StringRef name) const {
@@ -75,6 +76,9 @@ json::Value HarnessReport::toJSON() const {
     object["output"] = ::toJSON(*output, outputTolerance);
   if (lse)
     object["lse"] = ::toJSON(*lse, lseTolerance);
+  if (skeleton)
+    object["skeleton"] =
+        json::Object{{"same", skeleton->isSame}, {"text", skeleton->text}};
   if (replay)
     object["replay"] =
         json::Object{{"same", replay->isSame}, {"text", replay->text}};
@@ -152,5 +156,7 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
                         "growing scores:", kMostForSecondRun);
   if (replay)
     os << llvm::formatv("{0,-17}{1}\n", "replay:", replay->text);
+  if (skeleton)
+    os << llvm::formatv("{0,-17}{1}\n", "skeleton:", skeleton->text);
   os << (hasPassed() ? "passed\n" : "FAILED\n");
 }

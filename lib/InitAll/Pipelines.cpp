@@ -80,6 +80,7 @@ void attn::addCheckPasses(OpPassManager &pm,
   check.requireProof = options.requireProof;
   check.launchRemark = true;
   check.witness = options.witness;
+  check.skeleton = options.skeleton;
   pm.nest<gpu::GPUModuleOp>().addPass(createAttnCheckBarriersPass(check));
 }
 

@@ -156,6 +156,12 @@ static cl::opt<std::string>
                          "order of warps that attn-sim --replay runs"),
                 cl::cat(outputCategory));
 static cl::opt<std::string>
+    flagSkeleton("skeleton", cl::value_desc("file.json"),
+                 cl::desc("Write what each warp of the proved kernel does to a "
+                          "file, which attn-sim --skeleton holds the PTX "
+                          "against"),
+                 cl::cat(outputCategory));
+static cl::opt<std::string>
     flagRemarksFilter("remarks-filter", cl::value_desc("regular expression"),
                       cl::desc("Print the remarks of these categories, such as "
                                "attn.*"),
@@ -275,6 +281,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.checkBarriers = !flagNoCheckBarriers;
   options.requireProof = flagRequireProof;
   options.witness = flagWitness;
+  options.skeleton = flagSkeleton;
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;
@@ -296,6 +303,9 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   if (flagNoCheckBarriers && !flagWitness.empty())
     return llvm::createStringError(
         "--witness and --no-check-barriers exclude each other");
+  if (flagNoCheckBarriers && !flagSkeleton.empty())
+    return llvm::createStringError(
+        "--skeleton and --no-check-barriers exclude each other");
   if (flagVerify && options.last < Rung::PTX)
     return llvm::createStringError(
         "--verify needs PTX, and --emit=" + stringifyRung(options.last) +

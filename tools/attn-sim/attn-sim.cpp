@@ -66,6 +66,11 @@ static cl::opt<std::string>
                cl::desc("Run the order of warps that attn-check-barriers has "
                         "written, and compare what is found"),
                cl::cat(category));
+static cl::opt<std::string>
+    skeletonPath("skeleton", cl::value_desc("skeleton.json"),
+                 cl::desc("Hold what each warp does against what "
+                          "attn-check-barriers has proved"),
+                 cl::cat(category));
 static cl::opt<uint64_t> seed("seed",
                               cl::desc("Seed of inputs and of the schedule"),
                               cl::init(0), cl::cat(category));
@@ -260,6 +265,22 @@ static Expected<HarnessOptions> makeOptions() {
       return createStringError(replayPath + ": " +
                                llvm::toString(witness.takeError()));
     options.replay = std::move(*witness);
+  }
+  if (!skeletonPath.empty()) {
+    if (corners || !gridFlag.empty() || !recordedPath.empty() ||
+        !replayPath.empty() || wantsEstimate || !tracePath.empty() ||
+        !timelinePath.empty())
+      return createStringError(
+          "--skeleton: expected none of --corners, --grid, --recorded, "
+          "--replay, --estimate and timelines beside it");
+    Expected<std::string> text = readFile(skeletonPath);
+    if (!text)
+      return text.takeError();
+    Expected<SyncSkeleton> skeleton = parseSkeleton(*text);
+    if (!skeleton)
+      return createStringError(skeletonPath + ": " +
+                               llvm::toString(skeleton.takeError()));
+    options.skeleton = std::move(*skeleton);
   }
   for (StringRef text : assumeFlags) {
     unsigned number;

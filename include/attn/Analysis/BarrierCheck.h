@@ -12,6 +12,7 @@
 #define ATTN_ANALYSIS_BARRIERCHECK_H
 
 #include "attn/Analysis/BarrierReport.h"
+#include "attn/Target/SyncSkeleton.h"
 #include "attn/Target/SyncWitness.h"
 
 namespace mlir::attn {
@@ -27,6 +28,12 @@ BarrierReport checkBarriers(gpu::GPUFuncOp kernel,
 SyncWitness recordWitness(gpu::GPUFuncOp kernel,
                           const BarrierCheckOptions &options,
                           const BarrierReport &report);
+
+/// What each warp of a proved kernel does about synchronisation, in runs as a
+/// launch has them: one cluster that does all tiles, or one of each kind of
+/// block. Without runs where there are too many steps.
+SyncSkeleton recordSkeleton(gpu::GPUFuncOp kernel,
+                            const BarrierCheckOptions &options);
 
 /// The ops that make warps wait for something or make others' accesses visible
 /// and do nothing else, in the order of the kernel: waits for mbarriers and for

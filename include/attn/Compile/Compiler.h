@@ -46,6 +46,8 @@ struct CompileOptions {
   bool checkBarriers = true, requireProof = false;
   /// A file to write what is wrong there to; empty for none.
   std::string witness;
+  /// A file for what each warp of a proved kernel does; empty for none.
+  std::string skeleton;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.

@@ -7,6 +7,7 @@
 #include "attn/Harness/Reference.h"
 #include "attn/Simulator/Machine/LaunchConfig.h"
 #include "attn/Support/Progress.h"
+#include "attn/Target/SyncSkeleton.h"
 #include "attn/Target/SyncWitness.h"
 #include "llvm/ADT/StringMap.h"
 #include <optional>
@@ -58,6 +59,9 @@ struct HarnessOptions {
   /// What somebody says is wrong with a kernel: its order of warps is run, in
   /// place of what `config` and `grid` say, and nothing else.
   std::optional<SyncWitness> replay;
+
+  /// What is proved of the kernel, which its PTX is held against.
+  std::optional<SyncSkeleton> skeleton;
 
   /// Hears how far the run is: phases "inputs", "reference", "simulation" and
   /// "corner I of N". The first call has an estimate for the whole.

@@ -28,9 +28,10 @@ struct HarnessStep {
   RunReport run;
 };
 
-/// What came of a witness.
+/// What came of a witness, or of a skeleton.
 struct ReplayVerdict {
-  /// The same was found: of its kind and by the same warps or at the same ops.
+  /// The same was found: of its kind and by the same warps or at the same ops;
+  /// or all warps do what is proved.
   bool isSame = false;
   /// A sentence.
   std::string text;
@@ -55,6 +56,8 @@ struct HarnessReport {
   bool isSecondRunLeftOut = false;
   /// With `replay`.
   std::optional<ReplayVerdict> replay;
+  /// With `skeleton`.
+  std::optional<ReplayVerdict> skeleton;
   /// Runs made on the first inputs: 1, or more with `corners`.
   unsigned runs = 0;
 

@@ -232,7 +232,7 @@ std::unique_ptr<Cluster> mlir::attn::sim::createCluster(Machine &m,
   // Spread over the grid.
   if (traced && (uint64_t(linear) * traced + total - 1) / total !=
                     ((uint64_t(linear) + 1) * traced + total - 1) / total)
-    cluster->recorder =
-        std::make_shared<TraceRecorder>(*m.result.trace, *cluster);
+    cluster->recorder = std::make_shared<TraceRecorder>(
+        *m.result.trace, *cluster, m.config.notesSync);
   return cluster;
 }

@@ -28,8 +28,10 @@ void mlir::attn::sim::describeInstructions(const ProgramImpl &program,
   }
 }
 
-TraceRecorder::TraceRecorder(Trace &trace, const Cluster &cluster)
-    : trace(trace), firstCta(trace.ctas.size()), polls(cluster.warps.size()) {
+TraceRecorder::TraceRecorder(Trace &trace, const Cluster &cluster,
+                             bool notesSync)
+    : trace(trace), notesSync(notesSync), firstCta(trace.ctas.size()),
+      polls(cluster.warps.size()) {
   for (const auto &cta : cluster.ctas) {
     CtaTrace recorded;
     recorded.id = cta->id;
@@ -44,6 +46,8 @@ std::vector<TraceEvent> &TraceRecorder::eventsOf(const Warp &warp) {
 }
 
 void TraceRecorder::add(const Warp &warp, TraceEvent event) {
+  if (notesSync)
+    return;
   std::vector<TraceEvent> &events = eventsOf(warp);
   if (events.size() >= maxEvents)
     ++trace.dropped;
@@ -65,6 +69,8 @@ TraceRecorder::Before TraceRecorder::look(const Cluster &cluster) const {
 
 void TraceRecorder::executed(const Exec &x, const Before &before) {
   Before now = look(x.cluster);
+  if (notesSync)
+    noteSync(x, now.bytes - before.bytes);
   // A copy between memories is asked for the sectors that it reads.
   uint64_t traffic = now.sectors > before.sectors
                          ? now.sectors - before.sectors

@@ -23,7 +23,7 @@ void describeInstructions(const ProgramImpl &program, Trace &trace);
 /// Appends what one cluster does to a trace.
 class TraceRecorder {
 public:
-  TraceRecorder(Trace &trace, const Cluster &cluster);
+  TraceRecorder(Trace &trace, const Cluster &cluster, bool notesSync);
 
   /// Counters before an instruction, whose growth says what it moved.
   struct Before {
@@ -49,13 +49,21 @@ public:
   void begins(const EngineOp &op);
   void ended(const EngineOp &op, const Cluster &cluster, size_t before);
 
+  /// A generic access to shared memory of the warp's CTA by a lane, or by all
+  /// active ones together.
+  void noteAccess(const Exec &x, uint64_t offset, uint64_t bytes, bool write,
+                  int lane);
+
 private:
+  std::vector<SyncStep> &syncsOf(const Warp &warp);
+  void noteSync(const Exec &x, uint64_t bulkBytes);
   using Key = std::tuple<int, uint64_t, uint64_t>;
   uint32_t getToken(const Key &key, const std::string &name, int64_t cta);
   std::vector<TraceEvent> &eventsOf(const Warp &warp);
   void add(const Warp &warp, TraceEvent event);
 
   Trace &trace;
+  bool notesSync;
   size_t firstCta;
   std::map<Key, uint32_t> tokens;
   llvm::DenseMap<const EngineOp *, uint32_t> operations;

@@ -1,6 +1,7 @@
 //===- Races.cpp - Accesses that nothing orders ---------------------------===//
 
 #include "Races.h"
+#include "../Machine/TraceRecorder.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -13,6 +14,8 @@ void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
     return;
   if (ref.space == Space::Shared && ref.cta != x.cta)
     ref.cta->remoteTouches[x.warp->index] = {x.warp->order.epoch, x.pc};
+  if (ref.space == Space::Shared && ref.cta == x.cta && x.cluster.recorder)
+    x.cluster.recorder->noteAccess(x, ref.offset, bytes, write, lane);
   Stamp stamp = x.stampHere(lane);
   stamp.flags = flags;
   Clock space;

@@ -78,6 +78,8 @@ struct LaunchConfig {
   /// Clusters, spread over the grid, whose steps are recorded in
   /// RunReport::trace. They run one after the other.
   unsigned tracedClusters = 0;
+  /// What is recorded of them is what their warps do about synchronisation.
+  bool notesSync = false;
   /// CTAs that fit on the device at once when they have to run interleaved.
   unsigned residentClusters = 132;
   /// Bytes of host memory that the launch may take; 0 is what the machine has.

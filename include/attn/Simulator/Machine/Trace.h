@@ -8,6 +8,7 @@
 #ifndef ATTN_SIMULATOR_MACHINE_TRACE_H
 #define ATTN_SIMULATOR_MACHINE_TRACE_H
 
+#include "attn/Support/SyncStep.h"
 #include <array>
 #include <cstdint>
 #include <string>
@@ -43,6 +44,8 @@ struct TraceEvent {
 
 struct WarpTrace {
   std::vector<TraceEvent> events;
+  /// With LaunchConfig::notesSync, in place of events.
+  std::vector<SyncStep> syncs;
 };
 
 struct CtaTrace {

@@ -39,6 +39,8 @@ struct AttnCheckBarriersPass
                       const BarrierCheckOptions &options);
   void writeWitness(gpu::GPUFuncOp kernel, const BarrierCheckOptions &options,
                     const BarrierReport &report);
+  LogicalResult writeSkeleton(gpu::GPUFuncOp kernel,
+                              const BarrierCheckOptions &options);
   void reportSuperfluous(gpu::GPUFuncOp kernel,
                          const BarrierCheckOptions &options);
 };
@@ -126,7 +128,7 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
       << remark::metric("steps", report.steps);
   if (superfluous)
     reportSuperfluous(kernel, options);
-  return success();
+  return writeSkeleton(kernel, options);
 }
 
 /// Says which ops order nothing that is not ordered without them. Two of them
@@ -143,6 +145,23 @@ void AttnCheckBarriersPass::reportSuperfluous(
         << remark::add("the kernel is proved without this op too")
         << remark::metric("op", op->getName().getStringRef());
   }
+}
+
+LogicalResult
+AttnCheckBarriersPass::writeSkeleton(gpu::GPUFuncOp kernel,
+                                     const BarrierCheckOptions &options) {
+  if (skeleton.empty())
+    return success();
+  SyncSkeleton found = recordSkeleton(kernel, options);
+  if (found.runs.empty())
+    return kernel.emitError("skeleton: a launch takes more than the limit of ")
+           << options.limit << " steps";
+  llvm::json::Value text = toJSON(found);
+  if (llvm::Error error = writeFile(skeleton, [&](llvm::raw_ostream &os) {
+        os << llvm::formatv("{0}\n", text);
+      }))
+    return kernel.emitError("skeleton: ") << llvm::toString(std::move(error));
+  return success();
 }
 
 void AttnCheckBarriersPass::writeWitness(gpu::GPUFuncOp kernel,

@@ -50,6 +50,8 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
       "Say by a remark at which synchronising ops the kernel is proved without them, which takes a check of each.">,
     Option<"witness", "witness", "std::string", "\"\"",
       "File to write what is wrong to, with the order of warps that shows it.">,
+    Option<"skeleton", "skeleton", "std::string", "\"\"",
+      "File to write what each warp of a proved kernel does to, for attn-sim --skeleton.">,
     Option<"limit", "limit", "int64_t", "4000000",
       "Steps of warps after which the check ends with what it has seen.">
   ];

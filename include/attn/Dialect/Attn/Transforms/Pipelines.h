@@ -69,6 +69,11 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::desc("File to write what is wrong with it to, for attn-sim "
                      "--replay."),
       llvm::cl::init("")};
+  Option<std::string> skeleton{
+      *this, "skeleton",
+      llvm::cl::desc("File to write what each warp of a proved kernel does "
+                     "to, for attn-sim --skeleton."),
+      llvm::cl::init("")};
 };
 
 /// The passes from one rung to the next. Each takes a pass manager on modules.

@@ -1,0 +1,254 @@
+//===- SkeletonVerdict.cpp - Does PTX do what is proved? ------------------===//
+//
+// A thread has to come to the same signals, waits, barriers and ends of groups
+// in the same order, and between two of them it may touch what the proof has
+// its warp touch there, and nothing else. Fences and barriers of a warp that
+// the proof has must be there; more of them do no harm.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SkeletonVerdict.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <map>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+
+llvm::Error sim::takeSkeleton(const LaunchRecord &record,
+                              HarnessOptions &options) {
+  const SyncSkeleton &skeleton = *options.skeleton;
+  if (record.steps.size() != 1 ||
+      record.steps.front().kernel != skeleton.kernel)
+    return llvm::createStringError("skeleton: expected a launch of kernel \"" +
+                                   skeleton.kernel + "\" alone, got " +
+                                   record.describeStep(0));
+  if (skeleton.runsAllTiles) {
+    options.grid.emplace();
+    for (unsigned axis : {0, 1, 2})
+      (*options.grid)[axis] = record.steps.front().cluster[axis];
+  }
+  LaunchConfig &config = options.config;
+  config.notesSync = true;
+  config.tracedClusters = ~0u;
+  config.schedule = Schedule::RoundRobin;
+  config.adversarial = false;
+  return llvm::Error::success();
+}
+
+/// Of a warp.
+static constexpr unsigned kThreads = 32;
+
+namespace {
+
+/// Walks along what the proof has of one thread.
+class Comparison {
+public:
+  Comparison(const SyncSkeleton &skeleton, const Trace &trace,
+             const std::vector<SyncStep> &proved, unsigned thread)
+      : skeleton(skeleton), trace(trace), proved(proved), thread(thread) {}
+
+  /// What is wrong, nothing if nothing is.
+  std::optional<std::string> run(const std::vector<SyncStep> &done);
+
+private:
+  using Steps = std::vector<const SyncStep *>;
+  void collect(size_t from, Steps &between, Steps &ends,
+               std::vector<size_t> &behind) const;
+  size_t endOfRare(size_t begin) const;
+  bool mayDo(const SyncStep &step, const Steps &between) const;
+  std::optional<std::string> takeEnd(const SyncStep &step);
+  std::optional<std::string> checkLoads(const Steps &between,
+                                        const SyncStep *at) const;
+  std::string describe(const SyncStep &step) const;
+  std::string line(const SyncStep &step) const;
+
+  const SyncSkeleton &skeleton;
+  const Trace &trace;
+  const std::vector<SyncStep> &proved;
+  unsigned thread;
+  /// Behind the last step that both have come to.
+  size_t place = 0;
+  /// Bytes that loads have started since.
+  std::map<std::string, int64_t> loads;
+};
+
+} // namespace
+
+std::string Comparison::describe(const SyncStep &step) const {
+  return "'" + step.text + "' of " + skeleton.sites[step.place];
+}
+
+std::string Comparison::line(const SyncStep &step) const {
+  std::string text;
+  for (const TraceInstruction &inst : trace.instructions)
+    if (inst.line == step.place) {
+      text = inst.text;
+      break;
+    }
+  return llvm::formatv("'{0}' of line {1}: {2}", step.text, step.place, text);
+}
+
+size_t Comparison::endOfRare(size_t begin) const {
+  unsigned depth = 0;
+  for (size_t i = begin; i < proved.size(); ++i) {
+    depth += proved[i].kind == SyncStep::RareBegin;
+    if (proved[i].kind == SyncStep::RareEnd && --depth == 0)
+      return i + 1;
+  }
+  return proved.size();
+}
+
+/// What may happen from a place on up to the next step that ends it; paths that
+/// may be left out are gone along and around.
+void Comparison::collect(size_t from, Steps &between, Steps &ends,
+                         std::vector<size_t> &behind) const {
+  for (size_t i = from; i < proved.size(); ++i) {
+    const SyncStep &step = proved[i];
+    if (!(step.threads >> thread & 1))
+      continue;
+    if (step.kind == SyncStep::RareBegin)
+      collect(endOfRare(i), between, ends, behind);
+    if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
+      ends.push_back(&step);
+      behind.push_back(i + 1);
+      return;
+    }
+    if (step.kind == SyncStep::Work || step.kind == SyncStep::Access)
+      between.push_back(&step);
+  }
+  ends.push_back(nullptr);
+  behind.push_back(proved.size());
+}
+
+bool Comparison::mayDo(const SyncStep &step, const Steps &between) const {
+  auto isWithin = [&](std::pair<int64_t, int64_t> range) {
+    // Ranges of one access may meet those of another one.
+    for (int64_t at = range.first; at < range.second;) {
+      int64_t next = at;
+      for (const SyncStep *other : between)
+        if (other->kind == SyncStep::Access &&
+            (other->text == "write" || step.text == "read"))
+          for (auto [begin, end] : other->bytes)
+            if (begin <= at && at < end)
+              next = std::max(next, end);
+      if (next == at)
+        return false;
+      at = next;
+    }
+    return true;
+  };
+  if (step.kind == SyncStep::Access)
+    return llvm::all_of(step.bytes, isWithin);
+  return llvm::any_of(between, [&](const SyncStep *other) {
+    return other->kind == SyncStep::Work && other->text == step.text;
+  });
+}
+
+/// A load may be cut into several, with as many bytes in all.
+std::optional<std::string> Comparison::checkLoads(const Steps &between,
+                                                  const SyncStep *at) const {
+  std::map<std::string, int64_t> expected;
+  for (const SyncStep *step : between)
+    if (step->amount != 0)
+      expected[step->text] += step->amount;
+  if (expected == loads)
+    return std::nullopt;
+  for (const SyncStep *step : between) {
+    auto found = loads.find(step->text);
+    int64_t got = found == loads.end() ? 0 : found->second;
+    if (step->amount != 0 && got != expected[step->text])
+      return llvm::formatv("expected {0} to start {1} bytes, got {2} before "
+                           "{3}",
+                           describe(*step), expected[step->text], got,
+                           at ? line(*at) : "the exit");
+  }
+  return std::nullopt;
+}
+
+/// A step that ends what may happen in between.
+std::optional<std::string> Comparison::takeEnd(const SyncStep &step) {
+  Steps between, ends;
+  std::vector<size_t> behind;
+  collect(place, between, ends, behind);
+  for (auto [end, next] : llvm::zip_equal(ends, behind)) {
+    if (!end || end->text != step.text)
+      continue;
+    // On a path around one that may be left out its loads are none.
+    if (ends.size() == 1)
+      if (auto wrong = checkLoads(between, &step))
+        return wrong;
+    loads.clear();
+    place = next;
+    return std::nullopt;
+  }
+  // Where the elected thread waits others may wait with it.
+  bool isWait = llvm::StringRef(step.text).starts_with("wait ");
+  if (step.kind == SyncStep::Order || (isWait && thread != 0))
+    return std::nullopt;
+  return llvm::formatv("expected {0}, got {1}",
+                       ends.back() ? describe(*ends.back()) : "the exit",
+                       line(step));
+}
+
+std::optional<std::string> Comparison::run(const std::vector<SyncStep> &done) {
+  for (const SyncStep &step : done) {
+    if (!(step.threads >> thread & 1))
+      continue;
+    if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
+      if (auto wrong = takeEnd(step))
+        return wrong;
+      continue;
+    }
+    Steps between, ends;
+    std::vector<size_t> behind;
+    collect(place, between, ends, behind);
+    if (step.amount != 0)
+      loads[step.text] += step.amount;
+    if (!mayDo(step, between))
+      return llvm::formatv("expected {0} before any such access, got {1}",
+                           ends.back() ? describe(*ends.back()) : "the exit",
+                           line(step));
+  }
+  Steps between, ends;
+  std::vector<size_t> behind;
+  collect(place, between, ends, behind);
+  if (llvm::is_contained(ends, nullptr))
+    return checkLoads(between, nullptr);
+  return "expected " + describe(*ends.back()) + ", got the exit";
+}
+
+ReplayVerdict sim::judgeSkeleton(const SyncSkeleton &skeleton,
+                                 const RunReport &run) {
+  if (!run.trace || run.trace->ctas.empty())
+    return {false, "the kernel has not run"};
+  const Trace &trace = *run.trace;
+  int64_t steps = 0;
+  for (const SyncRun &expected : skeleton.runs) {
+    size_t cta = 0;
+    while (cta < trace.ctas.size() && !skeleton.runsAllTiles &&
+           !std::equal(expected.block.begin(), expected.block.end(),
+                       trace.ctas[cta].id.begin()))
+      ++cta;
+    for (auto [number, proved] : llvm::enumerate(expected.warps)) {
+      // CTAs of a cluster stand behind each other.
+      size_t warps = cta < trace.ctas.size() ? trace.ctas[cta].warps.size() : 0;
+      size_t own = warps == 0 ? 0 : cta + number / warps;
+      if (warps == 0 || own >= trace.ctas.size())
+        return {false, llvm::formatv("expected a launch with warp {0} of block "
+                                     "{1}, got none",
+                                     number, expected.block[0])};
+      const std::vector<SyncStep> &done =
+          trace.ctas[own].warps[number % warps].syncs;
+      for (unsigned thread = 0; thread < kThreads; ++thread)
+        if (auto wrong = Comparison(skeleton, trace, proved, thread).run(done))
+          return {false,
+                  llvm::formatv("thread {0} of warp {1} of CTA {2} does not do "
+                                "what is proved: {3}",
+                                thread, number % warps, own, *wrong)};
+      steps += done.size();
+    }
+  }
+  if (!run.isClean())
+    return {false, "the run has findings"};
+  return {true, llvm::formatv("the same in {0} steps of warps", steps)};
+}
