@@ -212,6 +212,11 @@ attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
   for (const Schedule *schedule : schedules)
     if (schedules.size() == 1 || schedule->isOffered(facts, target))
       collect(facts, target, *schedule, parameters, result);
+    else if (schedule == &getDefaultSchedule(target))
+      result.reasons.insert(
+          result.reasons.begin(),
+          llvm::formatv("schedule '{0}' takes such problems by name only",
+                        schedule->getName()));
   auto key = [](const PlanCandidate &candidate) {
     int64_t registers =
         candidate.spills ? candidate.estimate.registers.getTotal() : 0;

@@ -331,6 +331,13 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
 }
 
+bool WsWgmmaSchedule::isOffered(const ProblemFacts &facts,
+                                const TargetRow &) const {
+  // On an H200 a run with such kernels ended with an illegal access whose cause
+  // is not known (docs/Rationale/Schedules/BoundedPages.md).
+  return !facts.isServed();
+}
+
 llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {

@@ -131,8 +131,8 @@ public:
                                 PlanAttrInterface plan,
                                 const TargetRow &target) const = 0;
 
-  /// False where other schedules are known to do better, so that only
-  /// `schedule=` gets plans of this one.
+  /// False where other schedules are known to do better, or this one is not
+  /// trusted yet, so that only `schedule=` gets plans of it.
   virtual bool isOffered(const ProblemFacts &, const TargetRow &) const {
     return true;
   }
