@@ -156,13 +156,13 @@ static uint64_t getExpectedStores(const LaunchRecord &record,
                                   const LaunchStep &step,
                                   const LaunchMemory &memory) {
   uint64_t bytes = 0;
-  for (auto [index, argument] : llvm::enumerate(memory.tensors)) {
+  for (unsigned index = 0; index < memory.tensors.size(); ++index) {
     bool isPassed = llvm::any_of(step.args, [&](const LaunchArg &arg) {
       return (arg.kind == ArgKind::Pointer || arg.kind == ArgKind::TensorMap) &&
              arg.tensor == index;
     });
     if (isPassed && record.tensors[index].access == TensorAccess::Write)
-      bytes += getElementBytes(argument);
+      bytes += getElementBytes(memory.tensors[index]);
   }
   return bytes;
 }

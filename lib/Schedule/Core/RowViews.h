@@ -27,12 +27,12 @@ struct HeadRows {
   /// Dimensions in front of the batch, 0 or 1, and the index along it, i32;
   /// null for the first one.
   unsigned lead = 0;
-  Value leadIndex;
+  Value leadIndex = {};
   /// Columns of rank-4 tensors: `columns` from `firstColumn` on, all if 0.
   int64_t firstColumn = 0, columns = 0;
   /// Where the tensor's columns are in parts of `partColumns`: the one whose
   /// columns are meant, i32; null for the first one.
-  Value part;
+  Value part = {};
   int64_t partColumns = 0;
 };
 

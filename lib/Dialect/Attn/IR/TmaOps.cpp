@@ -100,8 +100,8 @@ LogicalResult TmaLoadOp::verify() {
 }
 
 bool TmaLoadOp::areBoxesApart() {
-  return getStacked() && int64_t(getCoords().size()) ==
-                             *getStacked() * getMap().getType().getRank();
+  return getStacked() &&
+         getCoords().size() == *getStacked() * getMap().getType().getRank();
 }
 
 void TmaLoadOp::getEffects(
