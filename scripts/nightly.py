@@ -85,6 +85,8 @@ CHECKS = [
     Check("tensor memory, pairs of features in all corners", 40,
           "{python} scripts/sim-grid.py --tmem --pairwise --corners --chip=sm_100a "
           "--workers={jobs}"),
+    Check("offsets beyond 2^31 elements", 5, "{python} scripts/far-offsets.py --bin={build}/bin",
+          skipped=2),
     Check("plans of all head dimensions", 135,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),

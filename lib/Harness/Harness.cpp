@@ -201,13 +201,13 @@ void Runner::checkWrites(const HarnessTensor &tensor,
   const TensorArgument &argument = tensor.argument;
   unsigned width = getByteWidth(argument.dtype);
   ArrayRef<uint8_t> valid(allocation.valid);
-  std::vector<uint8_t> isElement(valid.size(), 0);
+  std::vector<bool> isElement(valid.size(), false);
   int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
   std::optional<int64_t> firstMissing, firstForeign;
   forEachElement(argument, [&](int64_t offset) {
     bool isWritten = true;
     for (unsigned i = 0; i < width; ++i) {
-      isElement[offset + i] = 1;
+      isElement[offset + i] = true;
       isWritten &= valid[offset + i] != 0;
     }
     if (isOwned(tensor, element)) {
@@ -305,11 +305,12 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
   for (HarnessTensor &tensor : tensors) {
     if (tensor.access != TensorAccess::Write)
       continue;
-    const Allocation *allocation = place.memory.find(tensor.argument.address);
+    Allocation *allocation = place.memory.find(tensor.argument.address);
     tensor.bytes.clear();
     if (!allocation)
       continue;
-    tensor.bytes = allocation->bytes;
+    // The memory ends with this run.
+    tensor.bytes = std::move(allocation->bytes);
     // A run that stopped early left its outputs unfinished in any case.
     if (completed)
       checkWrites(tensor, *allocation, problems);
