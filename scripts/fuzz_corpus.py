@@ -35,6 +35,7 @@ PROBLEMS = [
     "--q=1x1x70x136xf16 --chip=sm_90a --schedule=ws_columns --causal",
     "--q=1x1x70x264xf16 --schedule=tiled_d --causal",
     "--q=2x4x1x64xf16 --kv-heads=2 --kv-lengths=70,9 --page-size=16 --schedule=decode",
+    "--q=2x4x1x64xbf16 --kv-type=f8E4M3FN --kv-heads=2 --kv-lengths=70,9 --descales --chip=sm_89 --schedule=decode",
     "--q=1x16x1x96xf16 --rope-dim=32 --kv-lengths=70 --page-size=16 --chip=sm_90a --schedule=mla",
     "--q=1x1x128x64xbf16 --kv-len=200 --causal --chip=sm_100a --schedule=ws_tmem",
 ]

@@ -295,8 +295,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
 #include "attn/Problem/Options.def"
   // An 8-bit output would need a factor.
   bool isFloat8 = isFloat8Name(problem.type);
-  problem.kvType = flags.kvType.value_or(problem.type);
-  if (problem.kvType != problem.type &&
+  problem.kvType = flags.kvType.value_or("");
+  if (flags.kvType && problem.kvType != problem.type &&
       (isFloat8 || !isFloat8Name(problem.kvType)))
     return makeError("kv-type", "expected " + problem.type +
                                     (isFloat8 ? "" : ", f8E4M3FN or f8E5M2") +
@@ -438,7 +438,9 @@ static MaskAttr getMask(MLIRContext *context, const Problem &problem) {
 static SmallVector<Type> getArgumentTypes(Builder &builder,
                                           const Problem &problem) {
   Type element = getElementType(builder, problem.type);
-  Type keyElement = getElementType(builder, problem.kvType);
+  Type keyElement = problem.kvType.empty()
+                        ? element
+                        : getElementType(builder, problem.kvType);
   Type out = getElementType(builder, problem.outType);
   int64_t dynamic = ShapedType::kDynamic;
   SmallVector<Type> types = {

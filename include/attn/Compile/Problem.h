@@ -50,7 +50,8 @@ struct Problem {
   int64_t keys = 1;
   int64_t headDim = 1;
   int64_t valueDim = 1;
-  /// Element types as MLIR spells them.
+  /// Element types as MLIR spells them; of keys and values empty where it is
+  /// that of queries.
   std::string type, kvType, outType;
   MaskKind mask = MaskKind::None;
   MaskAlign align = MaskAlign::TopLeft;
