@@ -45,7 +45,7 @@ CASES = {
     "split_q exact": f"{Q}f16 --set=softmax=exact",
     "split_q staged": f"{Q}f16 --epilogue=staged",
     "split_q wide": "-q 1x1x150x128xf16 --dv=64",
-    "split_q sm_100a": "-q 1x2x150x64xf16 --chip=sm_100a --causal",
+    "default sm_100a": "-q 1x1x150x64xf16 --chip=sm_100a --causal",
     "ws_wgmma": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma",
     "ws_wgmma causal": f"{Q}bf16 --chip=sm_90a --schedule=ws_wgmma --causal",
     "ws_wgmma wide": "-q 1x1x150x128xf16 --chip=sm_90a --schedule=ws_wgmma --causal",

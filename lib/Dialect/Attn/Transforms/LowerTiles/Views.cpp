@@ -8,6 +8,7 @@
 
 #include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Dominance.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -72,6 +73,12 @@ Value PartitionLowering::threadBase(const ViewValue &view, Value row,
   if (cached)
     return cached;
   ImplicitLocOpBuilder b(view.anchor->getLoc(), view.anchor);
+  // Behind the view, out of loops, unless what is added is known later: an
+  // upstream pass may have moved the view out of a loop.
+  for (Value added : {row, column})
+    if (added &&
+        !DominanceInfo().properlyDominates(added, &*b.getInsertionPoint()))
+      b.setInsertionPointAfterValue(added);
   auto wide = [&](Value narrow) -> Value {
     return arith::ExtSIOp::create(b, b.getI64Type(), narrow);
   };
