@@ -69,7 +69,7 @@ CHECKS = [
           "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=BarrierOracle*"),
     Check("whole tests of kernels", 12,
           "bash -c 'source scripts/common.sh && ATTN_NIGHTLY=1 $LLVM_BIN/lit -sv -j {jobs} "
-          "--filter=\"Integration|sim-grid\" {build}/test'"),
+          "--filter=\"Integration|sim-grid|skeleton\" {build}/test'"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
     Check(
         "lengths and pages",

@@ -68,8 +68,8 @@ void Machine::reportRace(const Access &first, const Access &second,
   const WarpKnowledge &knows = warps[second.warp].knows;
   EventSet Knowledge::*how =
       second.isAsync ? &Knowledge::async : &Knowledge::generic;
-  if ((knows.elected.*how).test(first.event) ||
-      (knows.shares.*how).test(first.event))
+  if (!second.isTensor && ((knows.elected.*how).test(first.event) ||
+                           (knows.shares.*how).test(first.event)))
     text += ": the threads of the warp have not waited for each other since";
   if (fault == BarrierFault::Proxy)
     text += ": there is no attn.fence.proxy_async between them";

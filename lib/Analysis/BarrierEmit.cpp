@@ -293,6 +293,12 @@ void Compiler::emitSynchronisation(Operation *op) {
   // before a relaxed one only, which no op is.
   if (isa<MBarrierFenceInitOp>(op))
     return;
+  APInt mask;
+  if (auto sync = dyn_cast<NVVM::SyncWarpOp>(op);
+      sync &&
+      (isElected(op) || !matchPattern(sync.getMask(), m_ConstantInt(&mask)) ||
+       !mask.isAllOnes()))
+    return fail(op, "not all threads of a warp come to it");
   static const std::pair<StringRef, Code> codes[] = {
       {MBarrierInitOp::getOperationName(), Code::Init},
       {MBarrierInvalOp::getOperationName(), Code::Inval},
@@ -402,6 +408,9 @@ void Compiler::emitFill(AsyncOpInterface op) {
   step.ctas = fill.getFillTargets();
   if (step.ctas > program.cluster)
     return fail(op, "it goes to more CTAs than the cluster has");
+  if (isExchange && step.ctas != program.cluster)
+    return fail(op, "it goes to the other one of two CTAs, and the cluster has "
+                    "more");
   // The parts of a multicast come from all CTAs.
   const Footprint &footprint = program.accesses[step.first].footprint;
   step.value = fill.getFilledBytes();
@@ -474,6 +483,9 @@ void Compiler::emitAsync(AsyncOpInterface op) {
     return;
   }
   bool touches = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BufferType>);
+  if (touches && &engine == &kBulkStores && !isElected(op))
+    return fail(op, "it does not stand in attn.elect, so that each lane of its "
+                    "warps would start it");
   Step &step = emit(touches ? Code::Issue : Code::Commit, op);
   step.dim = number;
   // A wait for accesses to tensor memory is one for all of them.

@@ -15,6 +15,7 @@ using namespace mlir::attn::barriers;
 
 /// The elected thread among those of a warp.
 static constexpr uint32_t kElected = 1;
+static constexpr int64_t kThreads = 32;
 
 std::string Machine::placeOf(const Warp &warp, const Step &step) const {
   const BarrierArray &array = program->arrays[step.array];
@@ -175,9 +176,10 @@ void Machine::note(Warp &warp, const Step &step) {
     noteAccesses(warp, step);
     break;
   case Code::Fill:
-    // Words are sent to each CTA by themselves.
+    // Words are sent to each CTA by themselves, and by each thread its own.
     addNote(warp, SyncStep::Work, "load " + placeOf(warp, step),
-            step.value * (step.args.empty() ? 1 : step.ctas));
+            step.value * (step.args.empty() ? 1 : step.ctas) /
+                (step.flag ? kThreads : 1));
     break;
   case Code::Issue:
   case Code::Commit:

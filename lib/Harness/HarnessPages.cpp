@@ -227,11 +227,15 @@ Error PageMaker::make() {
       if (Error error = check(*tensor, tensor == table && !counts ? 2 : 1))
         return error;
   sequences = countSequences();
-  if (packedKeys && packedKeys->argument.shape[0] <= sequences)
-    return createStringError(
-        "tensor \"cu_seqlens_k\": expected one more than the " +
-        Twine(sequences) + " sequences, got " +
-        Twine(packedKeys->argument.shape[0]));
+  for (const HarnessTensor *tensor : {packedKeys, counts})
+    if (tensor && tensor->argument.shape[0] <= sequences)
+      return createStringError("tensor \"" + tensor->argument.name +
+                               "\": expected one more than the " +
+                               Twine(sequences) + " sequences, got " +
+                               Twine(tensor->argument.shape[0]));
+  if (!table && keys->argument.shape[0] < sequences)
+    return createStringError("tensor \"k\": expected " + Twine(sequences) +
+                             " batches, got " + Twine(keys->argument.shape[0]));
   pageSize = keys->argument.shape[2];
   if (table && (pageSize < 1 || pageSize > kMostEntries))
     return createStringError("tensor \"k\": expected pages of 1 to 2^31 keys, "

@@ -19,9 +19,10 @@ llvm::Error sim::takeSkeleton(const LaunchRecord &record,
   const SyncSkeleton &skeleton = *options.skeleton;
   if (record.steps.size() != 1 ||
       record.steps.front().kernel != skeleton.kernel)
-    return llvm::createStringError("skeleton: expected a launch of kernel \"" +
-                                   skeleton.kernel + "\" alone, got " +
-                                   record.describeStep(0));
+    return llvm::createStringError(
+        "skeleton: expected a launch of kernel \"" + skeleton.kernel +
+        "\" alone, got " +
+        (record.steps.empty() ? "none" : record.describeStep(0)));
   if (skeleton.runsAllTiles) {
     options.grid.emplace();
     for (unsigned axis : {0, 1, 2})
@@ -229,22 +230,30 @@ ReplayVerdict sim::judgeSkeleton(const SyncSkeleton &skeleton,
            !std::equal(expected.block.begin(), expected.block.end(),
                        trace.ctas[cta].id.begin()))
       ++cta;
+    size_t ofCta = cta < trace.ctas.size() ? trace.ctas[cta].warps.size() : 0;
+    if (ofCta == 0 || expected.warps.empty() ||
+        expected.warps.size() % ofCta != 0)
+      return {false,
+              llvm::formatv("expected {0} warps in the CTAs of a cluster, "
+                            "got {1} in each",
+                            expected.warps.size(), ofCta)};
     for (auto [number, proved] : llvm::enumerate(expected.warps)) {
       // CTAs of a cluster stand behind each other.
-      size_t warps = cta < trace.ctas.size() ? trace.ctas[cta].warps.size() : 0;
-      size_t own = warps == 0 ? 0 : cta + number / warps;
-      if (warps == 0 || own >= trace.ctas.size())
-        return {false, llvm::formatv("expected a launch with warp {0} of block "
-                                     "{1}, got none",
-                                     number, expected.block[0])};
+      size_t own = cta + number / ofCta;
+      if (own >= trace.ctas.size())
+        return {false,
+                llvm::formatv("expected a launch with warp {0} of block {1}, "
+                              "{2}, {3}, got none",
+                              number, expected.block[0], expected.block[1],
+                              expected.block[2])};
       const std::vector<SyncStep> &done =
-          trace.ctas[own].warps[number % warps].syncs;
+          trace.ctas[own].warps[number % ofCta].syncs;
       for (unsigned thread = 0; thread < kThreads; ++thread)
         if (auto wrong = Comparison(skeleton, trace, proved, thread).run(done))
           return {false,
                   llvm::formatv("thread {0} of warp {1} of CTA {2} does not do "
                                 "what is proved: {3}",
-                                thread, number % warps, own, *wrong)};
+                                thread, number % ofCta, own, *wrong)};
       steps += done.size();
     }
   }

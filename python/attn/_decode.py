@@ -85,7 +85,7 @@ def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None
 
 
 def check_counts(name: str, counts: TensorView, lengths: TensorView) -> None:
-    """Where the queries of each sequence begin, and the end of the last ones."""
+    """Where the rows of each sequence begin, and the end of the last ones."""
     _check_integers(name, counts, 1, lengths.device)
     expect(name, "one more than sequences,", lengths.shape[0] + 1, counts.shape[0])
 

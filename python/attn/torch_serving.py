@@ -76,10 +76,14 @@ def _make_lse(q: Tensor) -> Tensor:
     return q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
+def _pad(operands: tuple[Any, ...], needed: int, defaults: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands with what the dispatcher leaves out at the end, since it has its
+    default value; the first `needed` have none."""
+    return (*operands, *defaults[len(operands) - needed :])
+
+
 def _launch(operands: tuple[Any, ...], o: Tensor, lse: Tensor | None) -> None:
-    # The dispatcher leaves out what has its default value at the end.
-    defaults = (None, "nhd", True, None, None, None, None, None, None)
-    padded = (*operands, *defaults[len(operands) - 5 :])
+    padded = _pad(operands, 5, (None, "nhd", True, None, None, None, None, None, None))
     names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths", "sinks")
     tensors = dict(zip(names, padded[:6], strict=True))
     layout, causal, window, softcap, scale, kv_splits = padded[6:12]
@@ -124,9 +128,7 @@ def _fake_lse(q: Tensor, k_cache: Tensor, v_cache: Tensor, *_: Any) -> tuple[Ten
 
 
 def _launch_latent(operands: tuple[Any, ...], o: Tensor, lse: Tensor | None) -> None:
-    # The dispatcher leaves out what has its default value at the end.
-    defaults = (None, True, None, None)
-    padded = (*operands, *defaults[len(operands) - 6 :])
+    padded = _pad(operands, 6, (None, True, None, None))
     q, kv_cache, page_table, kv_lengths, value_dim, scale, sinks = padded[:7]
     causal, softcap, kv_splits = padded[7:]
     settings = _decode.Settings.read("nhd", causal, None, softcap, scale, kv_splits, value_dim)
@@ -164,9 +166,7 @@ def _run_latent_out(*operands: Any, o: Tensor, lse: Tensor | None = None) -> Non
 
 
 def _launch_packed(operands: tuple[Any, ...], o: Tensor, lse: Tensor | None) -> None:
-    # The dispatcher leaves out what has its default value at the end.
-    defaults = (None, "nhd", True, None, None, None)
-    padded = (*operands, *defaults[len(operands) - 7 :])
+    padded = _pad(operands, 7, (None, "nhd", True, None, None, None))
     names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths", "cu_seqlens_q")
     tensors = dict(zip(names, padded[:6], strict=True))
     most, sinks, layout, causal, window, softcap, scale = padded[6:]
@@ -262,9 +262,10 @@ def decode(tensors: dict[str, Any], settings: Any, lse: Any, out: Any) -> Any:
         names = ("q", "k_cache", "page_table", "kv_lengths")
         operands = (*(tensors[name] for name in names), settings.value_dim, settings.scale)
         operands += (tensors["sinks"], settings.causal, settings.softcap, settings.kv_splits)
-    for name, tensor in list(tensors.items())[:-1]:
-        is_absent = settings.value_dim is not None and name == "v_cache"
-        if not is_absent and not isinstance(tensor, torch.Tensor):
+    for name, tensor in tensors.items():
+        may_lack = name in ("sinks", "k_scale", "v_scale")
+        may_lack |= settings.value_dim is not None and name == "v_cache"
+        if not (tensor is None and may_lack) and not isinstance(tensor, torch.Tensor):
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
             )

@@ -239,6 +239,8 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
           std::pair(!bundlePath.empty(), "bundle"),
           std::pair(!launchPath.empty(), "launch-out"),
           std::pair(!flagDumpDir.empty(), "dump-dir"),
+          std::pair(!flagWitness.empty(), "witness"),
+          std::pair(!flagSkeleton.empty(), "skeleton"),
           std::pair(!outputPath.empty(), "o"),
           std::pair(given(flagEmit).has_value(), "emit")})
       if (isGiven)

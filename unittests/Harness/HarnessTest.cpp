@@ -437,6 +437,12 @@ TEST_F(Harness, PagesThatDoNotFit) {
   record.tensors.pop_back();
   record.problem->varlen = false;
   makePaged(record, options);
+  record.tensors[5] = {"page_table", DType::I32, {15}, {1}};
+  record.tensors.push_back({"page_indptr", DType::I32, {3}, {1}});
+  EXPECT_EQ(fail(), "tensor \"page_indptr\": expected one more than the 3 "
+                    "sequences, got 3");
+  record.tensors.pop_back();
+  makePaged(record, options);
   record.tensors[2].shape = {20, 2, 4};
   record.tensors[2].strides = {8, 4, 1};
   EXPECT_EQ(fail(), "tensor \"k\": expected k and v of rank 4 beside lengths "

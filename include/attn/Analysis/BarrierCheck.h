@@ -31,7 +31,7 @@ SyncWitness recordWitness(gpu::GPUFuncOp kernel,
 
 /// What each warp of a proved kernel does about synchronisation, in runs as a
 /// launch has them: one cluster that does all tiles, or one of each kind of
-/// block. Without runs where there are too many steps.
+/// block. Without runs where no launch can be followed to its end.
 SyncSkeleton recordSkeleton(gpu::GPUFuncOp kernel,
                             const BarrierCheckOptions &options);
 

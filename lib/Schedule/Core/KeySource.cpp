@@ -151,6 +151,7 @@ Value PagedKeys::emitLead(Value first) {
   auto pageOf = [&](Value key) -> Value {
     return arith::ShRUIOp::create(b, key, shift);
   };
+  // Nobody loads keys of a sequence without any.
   Value last = arith::SubIOp::create(b, length, context.i32(1));
   Value entry = arith::MinSIOp::create(b, pageOf(first), pageOf(last));
   return context.loadElement(

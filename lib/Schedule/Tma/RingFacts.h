@@ -29,6 +29,7 @@ enum class ResultBuffer {
   /// The slot of the tile's queries, which is free when the copy has read it.
   Queries
 };
+
 /// Keys of a copy of `rows` keys from a multiple of `rows` on: as many as are
 /// always in one page.
 int64_t getBoxRows(const ProblemFacts &facts, int64_t rows);

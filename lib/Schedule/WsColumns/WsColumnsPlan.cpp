@@ -170,7 +170,7 @@ static int64_t getTogetherRows(int64_t cluster, int64_t depthCtas) {
 static SmallVector<int64_t> getColumnSplits(int64_t all) {
   SmallVector<int64_t> splits;
   for (int64_t columns : {256, 192, 128, 64})
-    if (columns <= llvm::alignTo(all / 2, 64) && columns < all &&
+    if (columns <= int64_t(llvm::alignTo(all / 2, 64)) && columns < all &&
         all - columns <= kMostOtherColumns)
       splits.push_back(columns);
   return splits;

@@ -73,6 +73,7 @@ inline constexpr int64_t kTileStages = 2;
 /// one that transposes, and the producers of all CTAs of a cluster.
 bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
+/// Whether results leave by TMA, and what they pass through.
 ResultBuffer getResultBuffer(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
                              const TargetRow &target);
 

@@ -26,7 +26,6 @@ public:
   }
 
   void init(unsigned columns);
-  bool empty() const { return groups.empty(); }
 
   /// Like Shadow::access, for `count` columns of some rows. Calls
   /// `conflict(stamp, earlierWasWrite, row, column)`, for the first of rows in

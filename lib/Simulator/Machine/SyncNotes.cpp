@@ -8,7 +8,6 @@
 
 #include "Exec.h"
 #include "TraceRecorder.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -111,6 +110,9 @@ bool Notes::takeMbarrier() {
         text += llvm::formatv(" {0}", x.r32(I.ops[2])[lane]);
       add(SyncStep::Event, std::move(text), /*amount=*/0, 1u << lane);
     });
+  } else if (!starts("mbarrier.pending_count")) {
+    // What a proof never has.
+    add(SyncStep::Event, I.text.str());
   }
   return true;
 }
@@ -193,11 +195,17 @@ void Notes::take(uint64_t bulkBytes) {
   unsigned first = llvm::countr_zero(x.active);
   if (starts("fence.proxy.async"))
     return add(SyncStep::Order, "fence.proxy");
-  if (starts("st.async"))
-    return add(SyncStep::Work,
-               llvm::formatv("load +{0}",
-                             find(I.ops[2], int64_t(I.imm2), first).first),
-               /*amount=*/4);
+  if (starts("st.async")) {
+    // The mbarrier stands behind the words.
+    unsigned words = I.text.contains(".v4")   ? 4
+                     : I.text.contains(".v2") ? 2
+                                              : 1;
+    const Operand &barrier = I.ops[1 + words];
+    return add(
+        SyncStep::Work,
+        llvm::formatv("load +{0}", find(barrier, int64_t(I.imm2), first).first),
+        /*amount=*/words * (I.text.contains(".b64") ? 8 : 4));
+  }
   if (!takeGroup() && starts("cp.async.bulk") &&
       I.text.contains("mbarrier::complete_tx"))
     add(SyncStep::Work,

@@ -36,6 +36,8 @@ void mlir::attn::sim::trackAll(Exec &x, llvm::ArrayRef<MemRef> refs,
     assert(ref.space == Space::Shared && "rows of matrices lie there");
     if (ref.cta != x.cta)
       ref.cta->remoteTouches[x.warp->index] = {x.warp->order.epoch, x.pc};
+    else if (x.cluster.recorder)
+      x.cluster.recorder->noteAccess(x, ref.offset, bytes, write, /*lane=*/-1);
     tracker.touch(ref, bytes);
   }
 }

@@ -8,7 +8,6 @@
 gpu.module @kernels {
   gpu.func @word() kernel {
     %c0 = arith.constant 0 : i32
-    %lanes = arith.constant -1 : i32
     %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<4xi32, #attn.rows, shared>
     attn.warp_specialize
     partition "deal" warps 1 registers 24 {

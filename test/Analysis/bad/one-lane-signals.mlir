@@ -11,7 +11,6 @@ gpu.module @kernels {
     %c1 = arith.constant 1 : i32
     %c2 = arith.constant 2 : i32
     %c5 = arith.constant 5 : i32
-    %lanes = arith.constant -1 : i32
     %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<4xi32, #attn.rows, shared>
     %full = attn.mbarrier.alloc {name = "x.full", offset = 16} : !attn.mbarriers<2>
     %empty = attn.mbarrier.alloc {name = "x.empty", offset = 32} : !attn.mbarriers<2>

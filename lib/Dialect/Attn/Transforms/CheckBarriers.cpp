@@ -70,6 +70,12 @@ static SyncVerdict getVerdict(const BarrierReport &report, StringRef profile) {
 LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
                                            const BarrierCheckOptions &options) {
   BarrierReport report = checkBarriers(kernel, options);
+  if (!skeleton.empty() && report.verdict != BarrierVerdict::Witness &&
+      report.verdict != BarrierVerdict::Proved) {
+    bool isBounded = report.verdict == BarrierVerdict::Bounded;
+    return kernel.emitError("skeleton: expected a kernel that is proved: ")
+           << (isBounded ? report.bound : report.unsupported->text);
+  }
   if (report.verdict != BarrierVerdict::Witness)
     kernel->setAttr(kProofAttr,
                     getProofAttr(&getContext(), getVerdict(report, profile)));
@@ -154,7 +160,8 @@ AttnCheckBarriersPass::writeSkeleton(gpu::GPUFuncOp kernel,
     return success();
   SyncSkeleton found = recordSkeleton(kernel, options);
   if (found.runs.empty())
-    return kernel.emitError("skeleton: a launch takes more than the limit of ")
+    return kernel.emitError("skeleton: a launch cannot be followed to its end "
+                            "within ")
            << options.limit << " steps";
   llvm::json::Value text = toJSON(found);
   if (llvm::Error error = writeFile(skeleton, [&](llvm::raw_ostream &os) {

@@ -1,7 +1,7 @@
 // RUN: not attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -o /dev/null 2>&1 | FileCheck %s
 // RUN: sed 's/cmpi ne, %block, %c2/cmpi ne, %block, %c9/' %s | attn-opt --pass-pipeline='builtin.module(gpu.module(attn-check-barriers{require-proof}))' -o /dev/null --remarks-filter='attn.check.*' 2>&1 | FileCheck %s --check-prefix=RIGHT
 
-// Of four blocks that are followed together the third one lacks a barrier; in one trip of its loop.
+// Of four blocks that are followed together the third one lacks a barrier in its loop.
 
 // CHECK: error: race: read by warp 0 of 'x' is not ordered after write by warp
 // RIGHT: synchronisation is proved for all tiles{{.*}}block-kinds=4

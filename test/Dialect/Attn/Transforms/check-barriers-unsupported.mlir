@@ -601,3 +601,40 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @some_lanes() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %half = arith.constant 65535 : i32
+    // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
+    nvvm.bar.warp.sync %half : i32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @one_lane() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %all = arith.constant -1 : i32
+    attn.elect {
+      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
+      nvvm.bar.warp.sync %all : i32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @exchange_of_four(%t: tensor<64x16xf32, #attn.mma<warps = [4, 1]>>) kernel attributes {known_block_size = array<i32: 128, 1, 1>, known_cluster_size = array<i32: 4, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    %b = attn.mbarrier.alloc {offset = 8192} : !attn.mbarriers<1>
+    // expected-warning @below {{cannot be checked: it goes to the other one of two CTAs, and the cluster has more}}
+    attn.local_send %t, %x barrier %b[%c0] : !attn.mbarriers<1> : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    gpu.return
+  }
+}

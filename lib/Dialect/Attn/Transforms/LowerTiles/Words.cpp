@@ -1,4 +1,4 @@
-//===- Words.cpp - Words of shared memory that signals order ------------===//
+//===- Words.cpp - Words of shared memory that signals order --------------===//
 //
 // Single elements that one thread hands to others, and tiles that CTAs send
 // each other.
