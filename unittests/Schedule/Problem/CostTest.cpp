@@ -124,6 +124,21 @@ TEST_F(CostTest, ATileNeedsTheKeyOfItsLastRow) {
   EXPECT_EQ(first, second);
 }
 
+// A tile takes as many blocks as a mask leaves, those that it cuts included,
+// and the same time beside them: that is known from tiles of one and two
+// blocks.
+TEST_F(CostTest, BlocksThatAMaskCutsAreWork) {
+  ProblemFacts facts = getFacts(/*heads=*/1, /*length=*/256, "causal");
+  auto get = [&](int64_t ctas) {
+    return *getImbalance(facts, /*blockM=*/128, /*blockN=*/128,
+                         /*groupHeads=*/0, ctas);
+  };
+  double two = get(/*ctas=*/2), beside = (4 - 3 * two) / (2 * two - 2);
+  // The third tile has two blocks, and none of them is cut.
+  facts.queries = 384;
+  EXPECT_NEAR(get(/*ctas=*/3), 3 * (2 + beside) / (5 + 3 * beside), 1e-9);
+}
+
 // The products of two parts of a block are live together, one at a time else.
 TEST_F(CostTest, ScoresOfTwoPartsTakeRegisters) {
   const Schedule &schedule = getSplitQSchedule();
