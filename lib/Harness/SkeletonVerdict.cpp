@@ -10,6 +10,7 @@
 #include "SkeletonVerdict.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
+#include <set>
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
@@ -53,7 +54,7 @@ public:
 
 private:
   using Steps = std::vector<const SyncStep *>;
-  void collect(size_t from, Steps &between, Steps &ends,
+  bool collect(size_t from, Steps &between, Steps &ends,
                std::vector<size_t> &behind) const;
   size_t endOfRare(size_t begin) const;
   bool mayDo(const SyncStep &step, const Steps &between) const;
@@ -100,25 +101,42 @@ size_t Comparison::endOfRare(size_t begin) const {
 }
 
 /// What may happen from a place on up to the next step that ends it; paths that
-/// may be left out are gone along and around.
-void Comparison::collect(size_t from, Steps &between, Steps &ends,
+/// may be left out are gone around, then along. Whether nothing may be left
+/// out.
+bool Comparison::collect(size_t from, Steps &between, Steps &ends,
                          std::vector<size_t> &behind) const {
-  for (size_t i = from; i < proved.size(); ++i) {
-    const SyncStep &step = proved[i];
-    if (!(step.threads >> thread & 1))
-      continue;
-    if (step.kind == SyncStep::RareBegin)
-      collect(endOfRare(i), between, ends, behind);
-    if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
-      ends.push_back(&step);
-      behind.push_back(i + 1);
-      return;
+  bool isSure = true;
+  std::vector<size_t> ways = {from};
+  // Ways around what may be left out meet the others again.
+  std::set<size_t> seen;
+  while (!ways.empty()) {
+    size_t i = ways.back();
+    ways.pop_back();
+    for (; seen.insert(i).second; ++i) {
+      if (i == proved.size()) {
+        ends.push_back(nullptr);
+        behind.push_back(i);
+        break;
+      }
+      const SyncStep &step = proved[i];
+      if (!(step.threads >> thread & 1))
+        continue;
+      if (step.kind == SyncStep::RareBegin) {
+        ways.push_back(i + 1);
+        i = endOfRare(i) - 1;
+        isSure = false;
+        continue;
+      }
+      if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
+        ends.push_back(&step);
+        behind.push_back(i + 1);
+        break;
+      }
+      if (step.kind == SyncStep::Work || step.kind == SyncStep::Access)
+        between.push_back(&step);
     }
-    if (step.kind == SyncStep::Work || step.kind == SyncStep::Access)
-      between.push_back(&step);
   }
-  ends.push_back(nullptr);
-  behind.push_back(proved.size());
+  return isSure;
 }
 
 bool Comparison::mayDo(const SyncStep &step, const Steps &between) const {
@@ -170,12 +188,12 @@ std::optional<std::string> Comparison::checkLoads(const Steps &between,
 std::optional<std::string> Comparison::takeEnd(const SyncStep &step) {
   Steps between, ends;
   std::vector<size_t> behind;
-  collect(place, between, ends, behind);
+  bool isSure = collect(place, between, ends, behind);
   for (auto [end, next] : llvm::zip_equal(ends, behind)) {
     if (!end || end->text != step.text)
       continue;
     // On a path around one that may be left out its loads are none.
-    if (ends.size() == 1)
+    if (isSure)
       if (auto wrong = checkLoads(between, &step))
         return wrong;
     loads.clear();
