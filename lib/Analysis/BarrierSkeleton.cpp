@@ -41,11 +41,10 @@ void Machine::noteAccesses(Warp &warp, const Step &step) {
     int64_t base = 0;
     if (info.footprint.isTensor() || !findBase(warp, info, base))
       continue;
-    Access access;
-    access.part = getPart(warp, info);
+    uint16_t part = getPart(warp, info);
     addNote(warp, SyncStep::Access,
             info.footprint.isWrite() ? "write" : "read");
-    for (ByteRange range : info.footprint.parts[access.part])
+    for (ByteRange range : info.footprint.parts[part])
       (*notes)[&warp - warps.data()].back().bytes.push_back(
           {base + range.begin, base + range.end});
   }

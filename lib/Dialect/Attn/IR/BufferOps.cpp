@@ -1,5 +1,6 @@
 //===- BufferOps.cpp - Buffers in shared memory ---------------------------===//
 
+#include "Completion.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 
 using namespace mlir;
@@ -196,17 +197,6 @@ LogicalResult LocalStoreOp::verify() {
 //===----------------------------------------------------------------------===//
 // LocalSendOp
 //===----------------------------------------------------------------------===//
-
-/// What a store counts its bytes by: a token or one of several barriers.
-static LogicalResult verifyCompletion(Operation *op, Value token,
-                                      Value barriers, Value which) {
-  if (static_cast<bool>(token) == static_cast<bool>(barriers))
-    return op->emitOpError("expected either a token or a barrier to complete");
-  if (static_cast<bool>(barriers) != static_cast<bool>(which))
-    return op->emitOpError("expected the index of one of the barriers, got ")
-           << (which ? "no barriers" : "none");
-  return success();
-}
 
 LogicalResult LocalSendOp::verify() {
   auto tile = cast<RankedTensorType>(getValue().getType());

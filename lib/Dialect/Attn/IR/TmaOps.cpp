@@ -1,5 +1,6 @@
 //===- TmaOps.cpp - Bulk tensor copies ------------------------------------===//
 
+#include "Completion.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
 
@@ -77,11 +78,8 @@ static LogicalResult verifyCopy(Operation *op, TensorMapType map,
 }
 
 LogicalResult TmaLoadOp::verify() {
-  if (static_cast<bool>(getToken()) == static_cast<bool>(getBarriers()))
-    return emitOpError("expected either a token or a barrier to complete");
-  if (static_cast<bool>(getBarriers()) != static_cast<bool>(getIndex()))
-    return emitOpError("expected the index of one of the barriers, got ")
-           << (getIndex() ? "no barriers" : "none");
+  if (failed(verifyCompletion(*this, getToken(), getBarriers(), getIndex())))
+    return failure();
   int64_t parts = getMulticast().value_or(1);
   if (getMulticast() && (parts < 2 || parts > 16))
     return emitOpError("expected a cluster of 2 to 16 CTAs, got ") << parts;

@@ -1,0 +1,24 @@
+//===- Completion.h - What counts the bytes of a transfer -------*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
+#define ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
+
+#include "mlir/IR/Operation.h"
+
+namespace mlir::attn {
+
+/// Checks what an asynchronous write to shared memory counts its bytes by: a
+/// token, or one of several barriers, `which` by its index.
+inline LogicalResult verifyCompletion(Operation *op, Value token,
+                                      Value barriers, Value which) {
+  if (static_cast<bool>(token) == static_cast<bool>(barriers))
+    return op->emitOpError("expected either a token or a barrier to complete");
+  if (static_cast<bool>(barriers) != static_cast<bool>(which))
+    return op->emitOpError("expected the index of one of the barriers, got ")
+           << (which ? "no barriers" : "none");
+  return success();
+}
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
