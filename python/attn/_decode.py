@@ -247,12 +247,13 @@ class Settings(NamedTuple):
 
     @staticmethod
     def read(
-        layout: Any,
-        causal: Any,
-        window: Any,
-        softcap: Any,
-        scale: Any,
-        kv_splits: Any,
+        *,
+        layout: Any = "nhd",
+        causal: Any = True,
+        window: Any = None,
+        softcap: Any = None,
+        scale: Any = None,
+        kv_splits: Any = None,
         value_dim: Any = None,
         max_seqlen_q: Any = None,
     ) -> Settings:

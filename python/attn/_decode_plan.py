@@ -116,7 +116,13 @@ class DecodePlan:
         if is_latent:
             kv_heads = 1
         settings = _decode.Settings.read(
-            layout, causal, window, softcap, scale, kv_splits, value_dim if is_latent else None
+            layout=layout,
+            causal=causal,
+            window=window,
+            softcap=softcap,
+            scale=scale,
+            kv_splits=kv_splits,
+            value_dim=value_dim if is_latent else None,
         )
         self._settings = settings
         count = {"batch": batch, "heads": heads, "dim": dim, "page_size": page_size}

@@ -44,8 +44,8 @@ def decode(
     Pools may have 8-bit elements (e4m3, e5m2; sm_89 and later) beside a 16-bit q, and
     `k_scale` and `v_scale` say what one unit of them stands for: f32 tensors of one
     element, of one for each key head, or (batch, key heads). q becomes f16 then:
-    beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into how many runs keys are
-    cut; without it the planner does, from the shapes alone.
+    beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into
+    how many runs keys are cut; without it the planner does, from the shapes alone.
 
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is
     one, else on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the
@@ -53,7 +53,14 @@ def decode(
     `out`, and a tensor as `lse` to have one. Raises ArgumentError for tensors that
     do not fit each other.
     """
-    settings = _decode.Settings.read(layout, causal, window, softcap, scale, kv_splits)
+    settings = _decode.Settings.read(
+        layout=layout,
+        causal=causal,
+        window=window,
+        softcap=softcap,
+        scale=scale,
+        kv_splits=kv_splits,
+    )
     tensors = {
         "q": q,
         "k_cache": k_cache,
@@ -92,7 +99,9 @@ def mla_decode(
     the model's, not that of `dim` columns. The other arguments and the results are
     those of `attn.decode`; o has `value_dim` columns.
     """
-    settings = _decode.Settings.read("nhd", causal, None, softcap, scale, kv_splits, value_dim)
+    settings = _decode.Settings.read(
+        causal=causal, softcap=softcap, scale=scale, kv_splits=kv_splits, value_dim=value_dim
+    )
     tensors = {
         "q": q,
         "k_cache": kv_cache,
@@ -139,7 +148,12 @@ def prefill(
     for tensors that do not fit each other.
     """
     settings = _decode.Settings.read(
-        layout, causal, window, softcap, scale, None, None, max_seqlen_q
+        layout=layout,
+        causal=causal,
+        window=window,
+        softcap=softcap,
+        scale=scale,
+        max_seqlen_q=max_seqlen_q,
     )
     tensors = {
         "q": q,

@@ -65,8 +65,8 @@ def make_problem(options: dict, device: int) -> _paged_problem.DecodeProblem:
             shape = (1,) if options["scales"] == "tensor" else (kv_heads,)
             views[f"{name}_scale"] = TensorView("f32", shape, (1,), 0, device)
     _decode.turn_scales(views)
-    given = (options.get(n) for n in ("window", "softcap", "scale", "kv_splits"))
-    settings = _decode.Settings.read(layout, True, *given)
+    given = {n: options.get(n) for n in ("window", "softcap", "scale", "kv_splits")}
+    settings = _decode.Settings.read(layout=layout, **given)
     return _decode.make_problem(views, settings, True)
 
 

@@ -544,7 +544,9 @@ def test_a_problem_is_what_its_text_says():
     view = TensorView("f16", (2, 8, 3, 64), (1536, 64, 512, 1), 0, 0)
     pool = TensorView("f16", (40, 2, 16, 64), (4096, 1024, 64, 1), 0, 0)
     table = TensorView("i32", (2, 5), (9, 1), 0, 0)
-    settings = _decode.Settings.read("hnd", True, (7, None), 3.0, 0.5, 2)
+    settings = _decode.Settings.read(
+        layout="hnd", window=(7, None), softcap=3.0, scale=0.5, kv_splits=2
+    )
     problem = _decode.make_problem({"q": view, "k": pool, "v": pool, "page_table": table}, settings, False)
     text = _paged_problem.write_decode(problem)
     assert "%k: memref<?x2x16x64xf16, strided<[4096, 1024, 64, 1]>>" in text

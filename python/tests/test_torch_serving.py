@@ -120,7 +120,7 @@ def test_latent_calls(on_cpu):
     with pytest.raises(attn.ArgumentError, match='tensor "k_cache": expected a torch tensor'):
         attn.mla_decode(batch[0], [1], *batch[2:], **options)
     with pytest.raises(attn.ArgumentError, match="expected q of rank 3 or 4, got 2"):
-        torch_serving._fake_latent(batch[0][0], *batch[1:], 32)
+        torch_serving._LATENT_DECODE.make(batch[0][0], *batch[1:], 32)
 
 
 def test_opcheck_merge(on_cpu):
@@ -183,4 +183,16 @@ def test_rank():
         attn.decode(q[0], k, v, table, lengths)
     with pytest.raises(attn.ArgumentError, match='tensor "out": expected a tensor'):
         attn.merge_states(torch.zeros(2, 3, 4, 8), torch.zeros(2, 3, 4), lse=torch.zeros(3, 4))
-    assert torch_serving.SCHEMAS
+
+
+def test_packed_shapes():
+    """The fake kernels of attn.prefill, and an operator's arguments from the schema."""
+    _, k, v, table, lengths = make_batch()
+    q, counts = torch.zeros(7, 4, 32).half(), torch.tensor([0, 3, 3, 7], dtype=torch.int32)
+    o, lse = torch_serving._PREFILL.make_lse(q, k, v, table, lengths, counts, 4)
+    assert o.shape == q.shape and o.dtype == q.dtype
+    assert lse.shape == (7, 4) and lse.dtype == torch.float32
+    with pytest.raises(attn.ArgumentError, match="expected q of rank 3 and pools of rank 4, got 4"):
+        torch_serving._PREFILL.make(q[None], k, v, table, lengths, counts, 4)
+    with pytest.raises(attn.ArgumentError, match='tensor "q": expected a CUDA device, got cpu'):
+        attn.prefill(q, k, v, table, lengths, counts, max_seqlen_q=4)
