@@ -14,6 +14,7 @@ import sys as _sys
 
 from . import sim
 from ._append import append_kv
+from ._cascade import Level, cascade
 from ._decode_plan import DecodePlan
 from ._regions import Mod, mask_mod, score_mod
 from ._serving_calls import decode, merge_states, mla_decode, prefill
@@ -44,6 +45,7 @@ __all__ = [
     "DriverError",
     "Kernel",
     "LaunchError",
+    "Level",
     "LibraryError",
     "Mod",
     "RecordError",
@@ -53,6 +55,7 @@ __all__ = [
     "TraceError",
     "append_kv",
     "attention",
+    "cascade",
     "compile",
     "compiler_version",
     "decode",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
+from . import _capture, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
 from ._paged_problem import DecodeProblem
+from ._serving_settings import Settings
 from ._size_expr import SizeExpr
 from .errors import ArgumentError
 from .kernel import Kernel, get_chip
@@ -49,9 +50,16 @@ def _view_numpy(name: str, value: NDArray[np.generic]) -> TensorView:
     return TensorView(dtype, value.shape, strides, 0, -1)
 
 
-def view(name: str, value: Any) -> TensorView:
-    """Any tensor as a view; device -1 is host memory, of numpy only."""
-    return _view_numpy(name, value) if is_numpy(value) else _tensors.view(name, value, 0)
+def view(name: str, value: Any, is_captured: bool = False) -> TensorView:
+    """Any tensor as a view; device -1 is host memory, of numpy only. Captured ones have
+    other element types."""
+    if not is_numpy(value):
+        return _tensors.view(name, value, 0)
+    if is_captured:
+        spec = _capture.describe(value)
+        # They are made dense on the way to a kernel.
+        return TensorView(spec.element, spec.shape, spec.row_major().strides, 0, _HOST)
+    return _view_numpy(name, value)
 
 
 def _name_device(device: int) -> str:
@@ -231,49 +239,6 @@ def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
     return (heads * queries * dim, *inner)
 
 
-class Settings(NamedTuple):
-    """What a caller says beside the tensors, checked."""
-
-    layout: str
-    causal: bool
-    window: tuple[int, int] | None
-    softcap: float | None
-    scale: float | None
-    kv_splits: int | None
-    #: Of the latent form, the first columns of the keys that are the values.
-    value_dim: int | None = None
-    #: Of packed queries, the most of a sequence.
-    max_seqlen_q: int | None = None
-
-    @staticmethod
-    def read(
-        *,
-        layout: Any = "nhd",
-        causal: Any = True,
-        window: Any = None,
-        softcap: Any = None,
-        scale: Any = None,
-        kv_splits: Any = None,
-        value_dim: Any = None,
-        max_seqlen_q: Any = None,
-    ) -> Settings:
-        bounds = None
-        if window is not None:
-            bounds = _paged_problem.to_bounds(window)
-        return Settings(
-            _paged_problem.check_layout(layout),
-            _options.to_bool("causal", causal),
-            bounds,
-            None if softcap is None else _options.to_float("softcap", softcap),
-            None if scale is None else _options.to_float("scale", scale),
-            None if kv_splits is None else _options.to_integer("kv_splits", kv_splits, 1, 65535),
-            None if value_dim is None else _options.to_integer("value_dim", value_dim, 1, 2**31 - 1),
-            None
-            if max_seqlen_q is None
-            else _options.to_integer("max_seqlen_q", max_seqlen_q, 1, 2**29),
-        )
-
-
 def make_problem(
     tensors: Mapping[str, TensorView], settings: Settings, lse: bool
 ) -> DecodeProblem:
@@ -317,7 +282,7 @@ def make_problem(
         table_stride=table.strides[0] if table.shape[0] > 1 else table.shape[1],
         pages=k.shape[0] if q.device < 0 else DYNAMIC,
         dtype=q.dtype,
-        out_type=q.dtype if o is None else o.dtype,
+        out_type=(settings.out_type or q.dtype) if o is None else o.dtype,
         k_strides=k.strides[:3],
         v_strides=k.strides[:3] if v is None else v.strides[:3],
         q_strides=q.strides[:3],
@@ -331,8 +296,27 @@ def make_problem(
         latent=v is None,
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
+        regions=settings.describe_regions(_get_captures(tensors)),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
+
+
+def _get_captures(tensors: Mapping[str, TensorView]) -> dict[str, TensorView]:
+    """What regions read, which is where q is."""
+    captures = {name: each for name, each in tensors.items() if name.startswith("capture")}
+    device = tensors["q"].device
+    for name, each in captures.items():
+        if each.device != device:
+            raise ArgumentError(
+                f'tensor "{name}": expected it on {_name_device(device)} as q, got '
+                f"{_name_device(each.device)}"
+            )
+    return captures
+
+
+def name_captures(tensors: Sequence[Any]) -> dict[str, Any]:
+    """What regions read, by the kernel's names."""
+    return {f"capture{number}": each for number, each in enumerate(tensors)}
 
 
 def _pack(
@@ -455,6 +439,9 @@ def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, 
         for name, each in tensors.items()
         if each is not None and not name.endswith("_scale")
     }
+    for name in inputs:
+        if name.startswith("capture"):
+            inputs[name] = _capture.to_numpy(inputs[name])
     q = inputs["q"]
     if settings.max_seqlen_q is not None:
         inputs["q"] = q.swapaxes(0, 1)[None]
@@ -489,7 +476,7 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
     for name, tensor in tensors.items():
         if tensor is None:
             continue
-        each = view("out" if name == "o" else name, tensor)
+        each = view("out" if name == "o" else name, tensor, is_captured=name.startswith("capture"))
         if settings.max_seqlen_q is not None and name in ("q", "o", "lse"):
             each = turn_packed("out" if name == "o" else name, each)
         elif name in ("q", "o"):
@@ -501,6 +488,16 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
         views[name[0] if name.endswith("_cache") else name] = each
     turn_scales(views)
     return views
+
+
+def get_lse_strides(lse: TensorView) -> tuple[int, int, int] | None:
+    """Strides of an LSE, (batch, heads, queries), None if it is dense."""
+    _, heads, queries = lse.shape
+    dense = (heads * queries, queries, 1)
+    pairs = zip(lse.shape, lse.strides, dense, strict=True)
+    if all(extent == 1 or step == expected for extent, step, expected in pairs):
+        return None
+    return lse.strides[0], lse.strides[1], lse.strides[2]
 
 
 def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | None) -> None:
@@ -518,6 +515,8 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
             views["lse"] = lse
         expect("lse", "shape", list(q[:3]), list(lse.shape))
     problem = make_problem(views, settings, lse is not None)
+    if lse is not None and settings.max_seqlen_q is None:
+        problem = problem._replace(lse_strides=get_lse_strides(lse))
     runner = get_runner(problem, device)
     names = _paged_problem.load(runner.kernel).names
     ordered = {name: views[name] for name in names}

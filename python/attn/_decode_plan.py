@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _decode, _driver, _host, _options, _paged_problem, _tensors, runtime
+from ._functional import Modification
+from ._serving_settings import Settings, trace_mods
 from .errors import ArgumentError
 from .kernel import Kernel
 from .record import TensorView
@@ -75,7 +77,8 @@ class DecodePlan:
     first `value_dim` ones are the values. `kv_dtype` is the element type of pools of
     8 bits; with `scales` each `run` takes k_scale and v_scale, f32 tensors: "tensor"
     of one element, "head" of one for each key head, "batch" (batch, key heads).
-    The other options are those of `attn.decode`. `device` is a GPU; without one,
+    The other options are those of `attn.decode`; what `score_mod` and `mask_mod` read are
+    tensors of the plan, whose contents may change between launches. `device` is a GPU; without one,
     or with "host", arrays of numpy run on the simulator.
     """
 
@@ -101,6 +104,8 @@ class DecodePlan:
         softcap: float | None = None,
         scale: float | None = None,
         sinks: bool = False,
+        score_mod: Modification | None = None,
+        mask_mod: Modification | None = None,
         lse: bool = False,
         kv_splits: int | None = None,
         latent: bool = False,
@@ -115,7 +120,10 @@ class DecodePlan:
             )
         if is_latent:
             kv_heads = 1
-        settings = _decode.Settings.read(
+        texts, captures = trace_mods(score_mod, mask_mod)
+        #: What the regions read; their places in memory are the launches'.
+        self._captures = _decode.name_captures(captures)
+        settings = Settings.read(
             layout=layout,
             causal=causal,
             window=window,
@@ -123,6 +131,7 @@ class DecodePlan:
             scale=scale,
             kv_splits=kv_splits,
             value_dim=value_dim if is_latent else None,
+            **texts,
         )
         self._settings = settings
         count = {"batch": batch, "heads": heads, "dim": dim, "page_size": page_size}
@@ -158,6 +167,8 @@ class DecodePlan:
             "o": view(out, (*rows, given["value_dim"]), dense(given["value_dim"])),
             "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
         }
+        for name, each in self._captures.items():
+            tensors[name] = _decode.view(name, each, is_captured=True)
         if is_latent:
             del tensors["v"]
         if _options.to_bool("sinks", sinks):
@@ -322,7 +333,7 @@ class DecodePlan:
             wanted = "none" if self._problem.latent else "a pool of values"
             raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
-        tensors |= {"k_scale": k_scale, "v_scale": v_scale}
+        tensors |= {"k_scale": k_scale, "v_scale": v_scale, **self._captures}
         views = _decode.read_views(tensors, self._settings)
         self._check(views)
         if self._device == _HOST:

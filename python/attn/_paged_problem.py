@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from . import _options, runtime
 from ._capture import Spec
+from ._regions import Regions
 from .errors import ArgumentError
 from .kernel import Kernel, compile_problem
 from .record import DYNAMIC
@@ -62,6 +63,11 @@ class DecodeProblem(NamedTuple):
     #: Queries of `batch` sequences lie one behind the other, `queries` rows in all,
     #: at most so many of each; None where each sequence has `queries`.
     max_queries: int | None = None
+    #: Elements from a sequence, a head and a query to the next one of the LSE; without
+    #: them its rows are dense in the order of the problem.
+    lse_strides: tuple[int, int, int] | None = None
+    #: score_mod and mask_mod.
+    regions: Regions | None = None
 
     @property
     def pool_dtype(self) -> str:
@@ -112,7 +118,9 @@ def write_decode(problem: DecodeProblem) -> str:
     p = problem
     is_packed = p.max_queries is not None
     rows = (1 if is_packed else p.batch, p.heads, p.queries)
-    log_strides = (DYNAMIC, 1, p.heads) if is_packed else (p.heads * p.queries, p.queries, 1)
+    log_strides = p.lse_strides or (p.heads * p.queries, p.queries, 1)
+    if is_packed:
+        log_strides = (DYNAMIC, 1, p.heads)
 
     def declare_pool(name: str, dim: int, strides: tuple[int, int, int]) -> tuple[str, str]:
         shape = (p.pages, p.kv_heads, p.page_size, dim)
@@ -164,11 +172,12 @@ def write_decode(problem: DecodeProblem) -> str:
         front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
         behind = f"  attn.combine ins({_join(outputs)}) outs({_join(results)})\n"
     declared = ", ".join(f"{name}: {kind}" for name, kind in arguments)
-    return (
+    text = (
         f"func.func @decode({declared}) {{\n{front}"
         f"  attn.attention ins({_join(operands)}) outs({_join(outputs)}) {more} {{{attributes}}}\n"
         f"{behind}  return\n}}\n"
     )
+    return text if p.regions is None else p.regions.splice(text)
 
 
 def write_merge(value_dim: int, out_type: str, shape: Sequence[int] | None) -> str:

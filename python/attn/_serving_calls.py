@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _decode, _merge, _options, _tensors
+from ._functional import Modification
+from ._serving_settings import Settings, trace_mods
 from .errors import ArgumentError
 
 
@@ -24,6 +26,8 @@ def decode(
     sinks: Any = None,
     k_scale: Any = None,
     v_scale: Any = None,
+    score_mod: Modification | None = None,
+    mask_mod: Modification | None = None,
     kv_splits: int | None = None,
     lse: Any = False,
     out: Any = None,
@@ -47,19 +51,25 @@ def decode(
     beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into
     how many runs keys are cut; without it the planner does, from the shapes alone.
 
+    `score_mod` and `mask_mod` are those of `attn.attention`: q_idx counts a sequence's
+    queries, kv_idx its keys, both from 0. With `mask_mod` and several queries `causal`
+    still hides keys, unless it is False.
+
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is
     one, else on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the
     operator torch.ops.attn.decode, on the current stream; other libraries' need
     `out`, and a tensor as `lse` to have one. Raises ArgumentError for tensors that
     do not fit each other.
     """
-    settings = _decode.Settings.read(
+    texts, captures = trace_mods(score_mod, mask_mod)
+    settings = Settings.read(
         layout=layout,
         causal=causal,
         window=window,
         softcap=softcap,
         scale=scale,
         kv_splits=kv_splits,
+        **texts,
     )
     tensors = {
         "q": q,
@@ -71,7 +81,7 @@ def decode(
         "k_scale": k_scale,
         "v_scale": v_scale,
     }
-    return _run(tensors, settings, lse, out, stream)
+    return run(tensors, captures, settings, lse, out, stream)
 
 
 def mla_decode(
@@ -85,6 +95,8 @@ def mla_decode(
     causal: bool = True,
     softcap: float | None = None,
     sinks: Any = None,
+    score_mod: Modification | None = None,
+    mask_mod: Modification | None = None,
     kv_splits: int | None = None,
     lse: Any = False,
     out: Any = None,
@@ -99,8 +111,14 @@ def mla_decode(
     the model's, not that of `dim` columns. The other arguments and the results are
     those of `attn.decode`; o has `value_dim` columns.
     """
-    settings = _decode.Settings.read(
-        causal=causal, softcap=softcap, scale=scale, kv_splits=kv_splits, value_dim=value_dim
+    texts, captures = trace_mods(score_mod, mask_mod)
+    settings = Settings.read(
+        causal=causal,
+        softcap=softcap,
+        scale=scale,
+        kv_splits=kv_splits,
+        value_dim=value_dim,
+        **texts,
     )
     tensors = {
         "q": q,
@@ -110,7 +128,7 @@ def mla_decode(
         "kv_lengths": kv_lengths,
         "sinks": sinks,
     }
-    return _run(tensors, settings, lse, out, stream)
+    return run(tensors, captures, settings, lse, out, stream)
 
 
 def prefill(
@@ -128,6 +146,8 @@ def prefill(
     softcap: float | None = None,
     scale: float | None = None,
     sinks: Any = None,
+    score_mod: Modification | None = None,
+    mask_mod: Modification | None = None,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -147,13 +167,15 @@ def prefill(
     arrays run on the GPU if there is one, else on the simulator. Raises ArgumentError
     for tensors that do not fit each other.
     """
-    settings = _decode.Settings.read(
+    texts, captures = trace_mods(score_mod, mask_mod)
+    settings = Settings.read(
         layout=layout,
         causal=causal,
         window=window,
         softcap=softcap,
         scale=scale,
         max_seqlen_q=max_seqlen_q,
+        **texts,
     )
     tensors = {
         "q": q,
@@ -164,19 +186,26 @@ def prefill(
         "cu_seqlens_q": cu_seqlens_q,
         "sinks": sinks,
     }
-    return _run(tensors, settings, lse, out, stream)
+    return run(tensors, captures, settings, lse, out, stream)
 
 
-def _run(
-    tensors: dict[str, Any], settings: _decode.Settings, lse: Any, out: Any, stream: int | None
+def run(
+    tensors: dict[str, Any],
+    captures: list[Any],
+    settings: Settings,
+    lse: Any,
+    out: Any,
+    stream: int | None,
 ) -> Any:
+    """Any of the calls: tensors by name, what regions read, and what was said beside."""
     q = tensors["q"]
     if _tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
         from . import torch_serving
 
-        return torch_serving.decode(tensors, settings, lse, out)
+        return torch_serving.decode(tensors, captures, settings, lse, out)
+    tensors |= _decode.name_captures(captures)
     if _decode.is_numpy(q):
         if out is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _decode, _merge
+from ._serving_settings import Settings
 from .errors import ArgumentError, LibraryError
 
 try:
@@ -22,17 +23,20 @@ if TYPE_CHECKING:
 
     from ._paged_problem import DecodeProblem
 
+#: Texts of score_mod and mask_mod, and what they read.
+_REGIONS = 'Tensor[]? captures=None, str score_mod="", str mask_mod=""'
 _STATES = "Tensor partial_o, Tensor partial_lse"
-_ARGUMENTS = """Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
+_ARGUMENTS = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
     float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,
-    Tensor? v_scale=None"""
-_LATENT = """Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
+    Tensor? v_scale=None, {_REGIONS}"""
+_LATENT = f"""Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
-    int? kv_splits=None"""
-_PACKED = """Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
+    int? kv_splits=None, {_REGIONS}"""
+_PACKED = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
-    bool causal=True, int[]? window=None, float? softcap=None, float? scale=None"""
+    bool causal=True, int[]? window=None, float? softcap=None, float? scale=None,
+    {_REGIONS}"""
 #: Arguments that are tensors, and what launches call pools of the latent form.
 _TENSORS = ("q", "k_cache", "kv_cache", "v_cache", "page_table", "kv_lengths")
 _TENSORS += ("cu_seqlens_q", "sinks", "k_scale", "v_scale")
@@ -107,7 +111,8 @@ class _Form:
         given = self._read(operands)
         tensors = {_POOLS.get(name, name): given.pop(name) for name in _TENSORS if name in given}
         tensors.setdefault("v_cache", None)
-        settings = _decode.Settings.read(**given)
+        tensors |= _decode.name_captures(given.pop("captures") or ())
+        settings = Settings.read(**given)
         _decode.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
 
     def make(self, *operands: Any) -> Tensor:
@@ -188,7 +193,9 @@ _implement("merge_states", _merge_new, _fake_merge)
 _implement("merge_states_out", _merge_out, _fake_out)
 
 
-def decode(tensors: dict[str, Any], settings: _decode.Settings, lse: Any, out: Any) -> Any:
+def decode(
+    tensors: dict[str, Any], captures: list[Any], settings: Settings, lse: Any, out: Any
+) -> Any:
     """attn.decode, attn.mla_decode and attn.prefill for torch tensors."""
     form = _DECODE if settings.value_dim is None else _LATENT_DECODE
     if settings.max_seqlen_q is not None:
@@ -200,7 +207,7 @@ def decode(tensors: dict[str, Any], settings: _decode.Settings, lse: Any, out: A
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
             )
-    given = settings._asdict() | tensors
+    given = settings._asdict() | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
     return form.call(given, lse, out)

@@ -151,6 +151,21 @@ def test_calls(on_cpu):
     assert attn.merge_states(*states, out=merged, lse=total) == (merged, total)
 
 
+def test_cascade(on_cpu):
+    """Passes write their parts of the states, which one call merges."""
+    q, k, v, table, lengths = make_batch()
+    count = torch.tensor([21], dtype=torch.int32)
+    ids = torch.tensor([page for page in range(20) if page not in table])
+    levels = [attn.Level(ids[None].int(), count, 3), attn.Level(table, lengths)]
+    o, lse = attn.cascade(q, k, v, levels, lse=True)
+    states = [decode(q, k, v, ids.repeat(3, 1).int(), count.repeat(3)),
+              decode(q, k, v, table, lengths)]  # fmt: skip
+    want, total = merge(*(torch.stack([each[i].float() for each in states]) for i in (0, 1)))
+    torch.testing.assert_close(o, want.half(), atol=2e-3, rtol=0)
+    torch.testing.assert_close(lse, total)
+    assert o.dtype == torch.float16 and o.shape == q.shape
+
+
 def test_compiled(on_cpu):
     """torch.compile traces a call without a break."""
     batch = make_batch()
@@ -196,3 +211,37 @@ def test_packed_shapes():
         torch_serving._PREFILL.make(q[None], k, v, table, lengths, counts, 4)
     with pytest.raises(attn.ArgumentError, match='tensor "q": expected a CUDA device, got cpu'):
         attn.prefill(q, k, v, table, lengths, counts, max_seqlen_q=4)
+
+
+def test_what_operators_launch(monkeypatch):
+    """Arguments arrive under their names, those with defaults too."""
+    launches = []
+    monkeypatch.setattr(
+        torch_serving._decode, "launch_decode", lambda tensors, settings, _: launches.append((tensors, settings))
+    )  # fmt: skip
+    q, k, v, table, lengths = batch = make_batch()
+    seen = torch.ones(90, dtype=torch.bool)
+    scales = torch.ones(1), torch.ones(2)
+    attn.decode(
+        *batch, window=(5, None), softcap=2.0, kv_splits=3, k_scale=scales[0], v_scale=scales[1],
+        mask_mod=lambda b, h, q_idx, kv_idx: seen[kv_idx], lse=True,
+    )  # fmt: skip
+    tensors, settings = launches[-1]
+    names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths", "k_scale", "v_scale", "capture0")
+    for name, tensor in zip(names, (*batch, *scales, seen), strict=True):
+        assert tensors[name] is tensor
+    assert tensors["o"].shape == q.shape and tensors["lse"].shape == q.shape[:2]
+    assert tensors["sinks"] is None and settings.window == (5, -1) and settings.softcap == 2.0
+    assert settings.kv_splits == 3 and settings.layout == "nhd" and "capture" not in settings.score_mod
+    assert "%mask_mod0" in settings.mask_mod
+    rows, pool, *rest = make_latent()
+    attn.mla_decode(rows, pool, *rest, value_dim=32, scale=0.25, causal=False)
+    tensors, settings = launches[-1]
+    assert tensors["k_cache"] is pool and tensors["v_cache"] is None and tensors["lse"] is None
+    assert (settings.value_dim, settings.scale, settings.causal) == (32, 0.25, False)
+    counts, sinks = torch.tensor([0, 1, 2, 3], dtype=torch.int32), torch.zeros(4)
+    out = torch.empty_like(q)
+    assert attn.prefill(q, k, v, table, lengths, counts, max_seqlen_q=1, sinks=sinks, out=out) is out
+    tensors, settings = launches[-1]
+    assert tensors["cu_seqlens_q"] is counts and tensors["sinks"] is sinks and tensors["o"] is out
+    assert settings.max_seqlen_q == 1 and settings.scale is None

@@ -1,0 +1,143 @@
+"""`attn.cascade`: keys that groups of sequences share, read once for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from . import _decode, _options, _serving_calls, _tensors
+from ._serving_settings import Settings
+from .errors import ArgumentError
+
+
+class Level(NamedTuple):
+    """Keys that groups of a batch's sequences share.
+
+    `page_table`, i32 (groups, pages), and `kv_lengths`, i32 (groups), are those of
+    `attn.decode`, with groups in the place of sequences. The sequences of a group are
+    neighbours in the batch: `sequences` of them in each group, or, as a tensor, i32
+    (groups + 1), where each group begins and the last one ends.
+    """
+
+    page_table: Any
+    kv_lengths: Any
+    sequences: Any = 1
+
+
+def cascade(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    levels: Sequence[Level],
+    *,
+    layout: str = "nhd",
+    softcap: float | None = None,
+    scale: float | None = None,
+    sinks: Any = None,
+    lse: bool = False,
+) -> Any:
+    """Attention of a batch whose sequences begin with keys that others have, too.
+
+    The keys of a sequence are those of its group in each level, the first level's in
+    front; the last level has what is its own, and the sequence's last query is at its
+    last key. Each level is one pass, which reads a group's keys once for all of its
+    sequences, and `attn.merge_states` merges the passes: with L levels L + 1 launches,
+    or 2 L + 1 where the keys of each are cut into runs.
+
+    q is (batch, heads, dim) or (batch, heads, queries, dim), best with the heads of a
+    query side by side in memory, else it is copied. The other arguments are those of
+    `attn.decode`. A prefix pays where reading it for each sequence takes longer than a
+    launch and the merging (docs/SpeedServing.md). Returns o like q, or (o, lse) with
+    `lse`, f32. Takes torch tensors, which a CUDA graph may capture, and numpy's.
+    Raises ArgumentError for tensors that do not fit each other.
+    """
+    if not levels:
+        raise ArgumentError("levels: expected at least one, got none")
+    if not _decode.is_numpy(q) and not _tensors.is_torch(q):
+        raise ArgumentError(
+            f'tensor "q": expected a torch tensor or a numpy array, got {type(q).__name__}'
+        )
+    if len(q.shape) not in (3, 4):
+        raise ArgumentError(
+            'tensor "q": expected shape (batch, heads, dim) or (batch, heads, queries, dim), got '
+            f"{list(q.shape)}"
+        )
+    options = {"layout": layout, "softcap": softcap, "scale": scale}
+    rows = q[:, :, None] if len(q.shape) == 3 else q
+    batch, heads, queries, _ = rows.shape
+    # The heads of a query side by side: groups are then neighbours in memory.
+    rows = rows.swapaxes(1, 2)
+    states = _make_states(q, (len(levels), batch, queries, heads, v_cache.shape[-1]))
+    for number, level in enumerate(levels):
+        is_last = number == len(levels) - 1
+        one = None if states is None else (states[0][number], states[1][number])
+        pools = {"k_cache": k_cache, "v_cache": v_cache, "sinks": sinks if is_last else None}
+        result = _attend(number, rows, pools, level, options | {"causal": is_last}, one)
+        if states is None:
+            results = [*results, result] if number else [result]
+    if states is None:
+        import numpy as np
+
+        states = np.stack([each[0] for each in results]), np.stack([each[1] for each in results])
+    flat = [each.reshape(len(levels), batch * queries, *each.shape[3:]) for each in states]
+    dtype = q.dtype if _tensors.is_torch(q) else _decode.view("q", q).dtype
+    o, log = _serving_calls.merge_states(*flat, dtype=dtype)
+    o = o.reshape(batch, queries, *o.shape[1:]).swapaxes(1, 2)
+    log = log.reshape(batch, queries, heads).swapaxes(1, 2)
+    if len(q.shape) == 3:
+        o, log = o[:, :, 0], log[:, :, 0]
+    return (o, log) if lse else o
+
+
+def _make_states(q: Any, shape: tuple[int, ...]) -> tuple[Any, Any] | None:
+    """Memory for the results of all levels; None for numpy, whose results are new."""
+    if not _tensors.is_torch(q):
+        return None
+    import torch
+
+    return tuple(
+        torch.empty(each, dtype=torch.float32, device=q.device) for each in (shape, shape[:-1])
+    )
+
+
+def _attend(
+    number: int,
+    rows: Any,
+    pools: dict[str, Any],
+    level: Level,
+    options: dict[str, Any],
+    state: tuple[Any, Any] | None,
+) -> tuple[Any, Any]:
+    """One pass: o and its LSE in f32, (batch, queries, heads, dim) and without dim.
+    `rows` is q in that order."""
+    batch, queries, heads, dim = rows.shape
+    tensors = {"q": rows, **pools, "page_table": level.page_table, "kv_lengths": level.kv_lengths}
+    is_even = not hasattr(level.sequences, "shape")
+    if is_even:
+        count = _options.to_integer("sequences", level.sequences, 1, 2**31 - 1)
+        groups = level.kv_lengths.shape[0]
+        if groups * count != batch:
+            raise ArgumentError(
+                f"level {number}: expected groups of the {batch} sequences of q, got {groups} "
+                f"of {count}"
+            )
+        shape = (groups, count * queries, heads)
+        tensors["q"] = rows.reshape(*shape, dim).swapaxes(1, 2)
+    else:
+        counts = level.sequences if queries == 1 else level.sequences * queries
+        shape = (batch * queries, heads)
+        tensors |= {"q": rows.reshape(*shape, dim), "cu_seqlens_q": counts}
+        options = options | {"max_seqlen_q": batch * queries}
+    if is_even:
+        tensors |= {"k_scale": None, "v_scale": None}
+    settings = Settings.read(**options, out_type="f32")
+    if state is None:
+        o, lse = _serving_calls.run(tensors, [], settings, True, None, None)
+        if is_even:
+            o, lse = o.swapaxes(1, 2), lse.swapaxes(1, 2)
+        return o.reshape(batch, queries, heads, -1), lse.reshape(batch, queries, heads)
+    o, lse = (part.view(*shape, *part.shape[3:]) for part in state)
+    if is_even:
+        o, lse = o.swapaxes(1, 2), lse.swapaxes(1, 2)
+    _serving_calls.run(tensors, [], settings, lse, o, None)
+    return state

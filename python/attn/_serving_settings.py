@@ -1,0 +1,92 @@
+"""What a caller of `attn.decode` and its like says beside the tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from . import _options, _paged_problem, _regions
+from ._capture import Spec
+from ._regions import Regions
+from .record import TensorView
+
+
+class Settings(NamedTuple):
+    """What a caller says beside the tensors, checked."""
+
+    layout: str
+    causal: bool
+    window: tuple[int, int] | None
+    softcap: float | None
+    scale: float | None
+    kv_splits: int | None
+    #: Of the latent form, the first columns of the keys that are the values.
+    value_dim: int | None = None
+    #: Of packed queries, the most of a sequence.
+    max_seqlen_q: int | None = None
+    #: Texts of the regions; what they read is among the tensors of a call.
+    score_mod: str = ""
+    mask_mod: str = ""
+    #: Element type of an o that is made; None is that of q.
+    out_type: str | None = None
+
+    @staticmethod
+    def read(
+        *,
+        layout: Any = "nhd",
+        causal: Any = True,
+        window: Any = None,
+        softcap: Any = None,
+        scale: Any = None,
+        kv_splits: Any = None,
+        value_dim: Any = None,
+        max_seqlen_q: Any = None,
+        score_mod: str = "",
+        mask_mod: str = "",
+        out_type: str | None = None,
+    ) -> Settings:
+        bounds = None
+        if window is not None:
+            bounds = _paged_problem.to_bounds(window)
+        return Settings(
+            _paged_problem.check_layout(layout),
+            _options.to_bool("causal", causal),
+            bounds,
+            None if softcap is None else _options.to_float("softcap", softcap),
+            None if scale is None else _options.to_float("scale", scale),
+            None if kv_splits is None else _options.to_integer("kv_splits", kv_splits, 1, 65535),
+            None if value_dim is None else _options.to_integer("value_dim", value_dim, 1, 2**31 - 1),
+            None
+            if max_seqlen_q is None
+            else _options.to_integer("max_seqlen_q", max_seqlen_q, 1, 2**29),
+            score_mod,
+            mask_mod,
+            out_type,
+        )
+
+    def describe_regions(self, captures: Mapping[str, TensorView]) -> Regions | None:
+        """The regions of a problem; `captures` are the tensors that they read."""
+        if not self.score_mod and not self.mask_mod:
+            return None
+        specs = [Spec(each.dtype, each.shape, each.strides) for each in captures.values()]
+        of_score = count_captures(self.score_mod, "score_mod")
+        parts = tuple(specs[:of_score]), tuple(specs[of_score:])
+        return Regions(self.score_mod, self.mask_mod, *parts)
+
+
+def count_captures(text: str, kind: str) -> int:
+    """How many tensors the text of a region reads."""
+    return len(set(re.findall(rf"%{kind}\d+", text)))
+
+
+def trace_mods(score_mod: Any, mask_mod: Any) -> tuple[dict[str, str], list[Any]]:
+    """Functions, or what was traced of them, as settings, and the tensors they read."""
+    texts: dict[str, str] = {}
+    tensors: list[Any] = []
+    for kind, function in (("score_mod", score_mod), ("mask_mod", mask_mod)):
+        if function is not None:
+            mod = _regions.trace(kind, function)
+            texts[kind] = mod.text
+            tensors += mod.tensors
+    return texts, tensors
