@@ -47,7 +47,7 @@ def cascade(
     q is (batch, heads, dim) or (batch, heads, queries, dim), best with the heads of a
     query side by side in memory, else it is copied. The other arguments are those of
     `attn.decode`. A prefix pays where reading it for each sequence takes longer than a
-    launch and the merging (docs/SpeedServing.md). Returns o like q, or (o, lse) with
+    launch and the merging, which python/tests/gpu_cascade.py measures. Returns o like q, or (o, lse) with
     `lse`, f32. Takes torch tensors, which a CUDA graph may capture, and numpy's.
     Raises ArgumentError for tensors that do not fit each other.
     """
