@@ -39,7 +39,10 @@ ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\
 #: Calls of servers have arguments for tensors and pools, which users give by name, and
 #: some are called as options are: at most this many files beside the others.
 SERVER_LIMIT = 6
-SERVERS = re.compile(r"python/attn/(_serving_calls|_append|_paged_problem|_decode|_decode_plan|torch_serving)\.py")
+SERVERS = re.compile(
+    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_paged_problem|_decode|_decode_plan"
+    r"|torch_serving)\.py"
+)
 FOLDERS = ("lib", "include", "tools", "python/attn")
 
 
