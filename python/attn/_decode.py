@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _capture, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
+from . import _capture, _debug_checks, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
 from ._paged_problem import DecodeProblem
 from ._serving_settings import Settings
 from ._size_expr import SizeExpr
@@ -113,6 +113,11 @@ def _check_batch(views: Mapping[str, TensorView]) -> None:
         return check_counts("cu_seqlens_q", views["cu_seqlens_q"], views["kv_lengths"])
     batch, given = views["q"].shape[0], views["kv_lengths"].shape[0]
     expect("kv_lengths", "a length for each sequence of q,", batch, given)
+
+
+def _check_values(tensors: Mapping[str, Any], views: Mapping[str, TensorView]) -> None:
+    pages, _, page_size, _ = views["k"].shape
+    _debug_checks.check_batch(tensors["kv_lengths"], tensors["page_table"], page_size, pages)
 
 
 def turn_pool(name: str, pool: TensorView, layout: str) -> TensorView:
@@ -422,6 +427,7 @@ def decode_numpy(
     check_lengths(views["kv_lengths"], views["page_table"], _HOST)
     _check_batch(views)
     problem = make_problem(views, settings, lse)
+    _check_values(tensors, views)
     rank = tensors["q"].ndim
     inputs = to_host_inputs(tensors, settings) | spread_scales(tensors, problem)
     outputs = get_runner(problem, _HOST).run_numpy(inputs)
@@ -515,6 +521,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
             views["lse"] = lse
         expect("lse", "shape", list(q[:3]), list(lse.shape))
     problem = make_problem(views, settings, lse is not None)
+    _check_values(tensors, views)
     if lse is not None and settings.max_seqlen_q is None:
         problem = problem._replace(lse_strides=get_lse_strides(lse))
     runner = get_runner(problem, device)

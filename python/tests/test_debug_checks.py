@@ -1,0 +1,30 @@
+"""Lengths and ids that are out of bounds: zeros, or, with ATTN_DEBUG_CHECKS, errors."""
+
+import attn
+import numpy as np
+import pytest
+from attn import _host
+from test_decode import PAGE, PAGES, make_batch, refuse
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "message"),
+    [
+        ("table", (1, 1), -1, "page_table\": sequence 1, position 1: expected one of the 40 pages of the pool, got -1"),
+        ("table", (0, 0), PAGES, "page_table\": sequence 0, position 0: expected one of the 40 pages of the pool, got 40"),
+        ("lengths", 1, 8 * PAGE + 1, "kv_lengths\": sequence 1: expected 0 to 128 keys, which its row of the table holds, got 129"),
+        ("lengths", 0, -3, "kv_lengths\": sequence 0: expected 0 to 128 keys, which its row of the table holds, got -3"),
+    ],
+)  # fmt: skip
+def test_out_of_bounds(monkeypatch, name, place, value, message):
+    monkeypatch.setattr(_host, "has_device", lambda: False)
+    q, k, v, table, lengths = make_batch([20, 30])
+    k, v = np.nan_to_num(k), np.nan_to_num(v)
+    # A length that is only clamped finds pages of zeros behind its own.
+    attn.decode(q, k, v, table, lengths)
+    {"table": table, "lengths": lengths}[name][place] = value
+    assert np.isfinite(attn.decode(q, k, v, table, lengths)).all()
+    monkeypatch.setenv("ATTN_DEBUG_CHECKS", "1")
+    refuse(message, attn.decode, q, k, v, table, lengths)
+    counts = np.int32([0, 1, 2])
+    refuse(message, attn.prefill, q, k, v, table, lengths, counts, max_seqlen_q=1)
