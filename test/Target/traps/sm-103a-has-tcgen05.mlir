@@ -30,3 +30,13 @@ gpu.module @i [#attn.target<chip = "sm_103a">] {
     llvm.return
   }
 }
+
+// -----
+
+gpu.module @fi [#attn.target<chip = "sm_100f">] {
+  llvm.func @k(%d: !llvm.ptr<6>, %a: i64, %b: i64, %i: i32, %p: i1) attributes {nvvm.kernel} {
+    // expected-error @below {{'nvvm.tcgen05.mma' op needs sm_100a and PTX 8.6, got sm_100f and PTX 8.8 (i8)}}
+    nvvm.tcgen05.mma %d, %a, %b, %i, %p {kind = #nvvm.tcgen05_mma_kind<i8>, ctaGroup = #nvvm.cta_group<cta_1>} : (!llvm.ptr<6>, i64, i64, i32, i1)
+    llvm.return
+  }
+}
