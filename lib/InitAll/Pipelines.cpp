@@ -59,6 +59,7 @@ void attn::addBarrierPasses(OpPassManager &pm,
   // Its scratch is a buffer too.
   AttnAllocateTmemPassOptions tmem;
   tmem.chip = options.chip;
+  tmem.printMap = options.printPlans || options.printAllPlans;
   add(createAttnAllocateTmemPass(tmem));
   add(createAttnMaterializeScratchPass());
   add(createAttnLowerChannelsPass());
