@@ -273,6 +273,10 @@ static Expected<HarnessOptions> makeOptions() {
       return createStringError(
           "--skeleton: expected none of --corners, --grid, --recorded, "
           "--replay, --estimate and timelines beside it");
+    // The bytes that a warp touches are noted where accesses are checked.
+    if (!sanitize)
+      return createStringError(
+          "--skeleton: expected --sanitize=true, got --sanitize=false");
     Expected<std::string> text = readFile(skeletonPath);
     if (!text)
       return text.takeError();
