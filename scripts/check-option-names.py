@@ -38,9 +38,9 @@ GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME
 ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
 #: Calls of servers have arguments for tensors and pools, which users give by name, and
 #: some are called as options are: at most this many files beside the others.
-SERVER_LIMIT = 7
+SERVER_LIMIT = 8
 SERVERS = re.compile(
-    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_paged_problem|_decode|_decode_plan"
+    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan"
     r"|torch_serving)\.py"
 )
 FOLDERS = ("lib", "include", "tools", "python/attn")
