@@ -24,17 +24,26 @@ void Machine::moveTo(Access &access, int64_t base) const {
   access.hull = {base + ranges.front().begin, base + ranges.back().end};
 }
 
+/// Whether what lies between their first and last bytes overlaps.
+static bool hullsOverlap(const Access &a, const Access &b) {
+  return a.hull.begin < b.hull.end && b.hull.begin < a.hull.end &&
+         a.cta == b.cta;
+}
+
+/// Whether accesses whose hulls overlap share a byte. Ranges of a footprint
+/// stand in order.
 bool Machine::overlap(const Access &a, const Access &b) const {
-  if (a.cta != b.cta || a.hull.end <= b.hull.begin ||
-      b.hull.end <= a.hull.begin)
-    return false;
   ArrayRef<ByteRange> ofA = program->accesses[a.info].footprint.parts[a.part];
   ArrayRef<ByteRange> ofB = program->accesses[b.info].footprint.parts[b.part];
   int64_t shift = b.base - a.base;
-  for (ByteRange one : ofA)
-    for (ByteRange two : ofB)
-      if (one.begin < two.end + shift && two.begin + shift < one.end)
-        return true;
+  const ByteRange *one = ofA.begin(), *two = ofB.begin();
+  while (one != ofA.end() && two != ofB.end())
+    if (one->end <= two->begin + shift)
+      ++one;
+    else if (two->end + shift <= one->begin)
+      ++two;
+    else
+      return true;
   return false;
 }
 
@@ -92,7 +101,7 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     const Access &earlier = accesses[i];
     // Reads of two warps neither conflict nor stand for each other.
     bool matters = earlier.isWrite || made.isWrite || earlier.warp == made.warp;
-    if (!matters || !overlap(earlier, made)) {
+    if (!matters || !hullsOverlap(earlier, made) || !overlap(earlier, made)) {
       ++i;
       continue;
     }

@@ -55,7 +55,7 @@ public:
   bool stoodFor(Machine &machine);
 
 private:
-  llvm::StringMap<std::vector<StateSummary>> known;
+  llvm::StringMap<std::deque<StateSummary>> known;
 };
 
 class Checker {
@@ -141,8 +141,8 @@ void KnownStates::add(Machine machine, int64_t tiles,
 
 bool Forks::stoodFor(Machine &machine) {
   StateKey key(machine);
-  StateSummary summary = key.summarise();
-  std::vector<StateSummary> &others = known[summary.places];
+  StateSummary &summary = key.summarise();
+  std::deque<StateSummary> &others = known[summary.places];
   if (llvm::any_of(others, [&](const StateSummary &other) {
         return other.standsFor(summary);
       }))
@@ -156,7 +156,8 @@ void Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
                        std::deque<State> &states) {
   if (program.tileNumbers.empty())
     return;
-  std::vector<Machine> runs = {state.machine};
+  // A vector would copy machines as it grows.
+  std::deque<Machine> runs = {state.machine};
   runs.back().addTile(program.tileNumbers);
   while (!runs.empty()) {
     Machine next = std::move(runs.back());
@@ -220,7 +221,8 @@ void Checker::explore(Machine start, bool joins) {
 /// All kinds of blocks of a kernel without tiles.
 void Checker::exploreBlocks(Machine start) {
   Forks forks;
-  std::vector<Machine> runs = {std::move(start)};
+  std::deque<Machine> runs;
+  runs.push_back(std::move(start));
   while (!runs.empty() && !hasEnded()) {
     Machine next = std::move(runs.back());
     runs.pop_back();

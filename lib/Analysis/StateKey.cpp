@@ -452,7 +452,7 @@ void StateKey::addWords() {
   }
 }
 
-const StateSummary &StateKey::summarise() {
+StateSummary &StateKey::summarise() {
   dropAccesses();
   dropWords();
   m.sweep();

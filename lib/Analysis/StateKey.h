@@ -55,7 +55,7 @@ class StateKey {
 public:
   explicit StateKey(Machine &machine) : m(machine) {}
   /// Drops what cannot matter any more.
-  const StateSummary &summarise();
+  StateSummary &summarise();
   /// Takes from the machine what `joined`, which stands for its state, does not
   /// know. Behind `summarise`.
   void weaken(const StateSummary &joined);
