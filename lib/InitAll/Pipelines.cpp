@@ -51,6 +51,8 @@ void attn::addBarrierPasses(OpPassManager &pm,
   add(createAttnVerifyArchPass());
   add(createAttnLowerTileLoopsPass());
   add(createAttnExpandPipelinePass());
+  if (options.checkBarriers || options.requireProof)
+    kernels.addPass(createAttnCheckChannelsPass());
   add(createAttnFuseRowMaximaPass());
   AttnSelectEpiloguePassOptions epilogue;
   epilogue.kind = options.epilogue;

@@ -64,4 +64,34 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
   ];
 }
 
+def AttnCheckChannelsPass : Pass<"attn-check-channels", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Show how a kernel uses channels wrongly, in their words";
+  let description = [{
+    Three checks of what `attn-expand-pipeline` leaves behind, where the order of acquires and
+    releases stands and channels, roles and slots still have their names. What is wrong with
+    them is an error here, before it becomes one of mbarriers in `attn-check-barriers`
+    (docs/BarrierCheck.md).
+
+    - *licence*: each access to a slot goes through the index of an acquire whose token is held;
+      what an engine reads of it is awaited before it is released; slots of one buffer are found
+      at positions of one channel; a load goes into the slot of its token. A buffer without
+      slots is touched while a token of the same channel is held everywhere.
+    - *balance*: all roles of a channel acquire as many slots per tile, whatever lengths and
+      masks are. What differs is printed as both expressions with the smallest numbers found.
+    - *order*: partitions that run one against the other, for tiles of different trip counts, get
+      to their end with these depths. Those that do not are named with channel, role, position
+      and slot.
+
+    Before `attn-expand-pipeline` order does not exist, which is an error. What the check cannot
+    follow is a remark: the proof comes on the barrier rung. Kernels without channels pass.
+
+    Example: test/doc/attn-check-channels.mlir
+  }];
+  let statistics = [
+    Statistic<"numChecked", "checked", "Number of kernels whose channels are used right">,
+    Statistic<"numWrong", "wrong", "Number of kernels whose channels are not">,
+    Statistic<"numUnsupported", "unsupported", "Number of kernels not checked to their end">
+  ];
+}
+
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_CHECKPASSES_TD
