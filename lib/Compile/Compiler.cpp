@@ -195,6 +195,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.requireProof = options.requireProof;
   pipeline.witness = options.witness;
   pipeline.skeleton = options.skeleton;
+  pipeline.instrument = options.instrument;
 
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))
@@ -214,6 +215,8 @@ LogicalResult Compilation::runPasses(Rung rung) {
     break;
   case Rung::Thread:
     addCheckPasses(manager, pipeline);
+    if (failed(addInstrumentPasses(manager, pipeline)))
+      return failure();
     addThreadPasses(manager);
     break;
   case Rung::NVVM:

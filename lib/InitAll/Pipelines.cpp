@@ -85,6 +85,24 @@ void attn::addCheckPasses(OpPassManager &pm,
   pm.nest<gpu::GPUModuleOp>().addPass(createAttnCheckBarriersPass(check));
 }
 
+LogicalResult attn::addInstrumentPasses(OpPassManager &pm,
+                                        const AttnPipelineOptions &options) {
+  if (options.instrument.empty())
+    return success();
+  std::unique_ptr<Pass> pass = createAttnInstrumentPass();
+  std::string text = options.instrument;
+  if (text == "on")
+    text.clear();
+  llvm::replace(text, ',', ' ');
+  if (failed(pass->initializeOptions(text, [](const Twine &message) {
+        llvm::errs() << "error: --instrument: " << message << "\n";
+        return failure();
+      })))
+    return failure();
+  pm.nest<gpu::GPUModuleOp>().addPass(std::move(pass));
+  return success();
+}
+
 void attn::addThreadPasses(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createAttnLowerTilesPass());
@@ -123,6 +141,9 @@ void attn::buildPTXPipeline(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
   buildBarrierPipeline(pm, options);
   addCheckPasses(pm, options);
+  if (failed(addInstrumentPasses(pm, options)))
+    llvm::report_fatal_error("attn-to-ptx: wrong options in 'instrument'",
+                             /*gen_crash_diag=*/false);
   addThreadPasses(pm);
   addNVVMPasses(pm);
   addPTXPasses(pm);
