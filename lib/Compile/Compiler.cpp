@@ -195,7 +195,6 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.requireProof = options.requireProof;
   pipeline.witness = options.witness;
   pipeline.skeleton = options.skeleton;
-  pipeline.instrument = options.instrument;
 
   PassManager manager(module->getContext(), module->getName().getStringRef());
   if (failed(applyPassManagerCLOptions(manager)))
@@ -215,7 +214,11 @@ LogicalResult Compilation::runPasses(Rung rung) {
     break;
   case Rung::Thread:
     addCheckPasses(manager, pipeline);
-    if (failed(addInstrumentPasses(manager, pipeline)))
+    if (options.instrument &&
+        failed(addInstrumentPasses(
+            manager, *options.instrument, [&](const Twine &message) {
+              return module.emitError("--instrument: ") << message;
+            })))
       return failure();
     addThreadPasses(manager);
     break;

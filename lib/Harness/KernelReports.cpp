@@ -1,7 +1,7 @@
 //===- KernelReports.cpp - What instrumented kernels report ---------------===//
 //
-// Records of attn_reports as docs/Instrument.md has them; python/attn/_reports.py
-// says the same of them.
+// Records of attn_reports as docs/Instrument.md has them;
+// python/attn/_reports.py says the same of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,11 @@ static std::string describe(const llvm::json::Object &site,
                             const Record &record) {
   auto text = [&](StringRef name) { return site.getString(name).value_or(""); };
   StringRef check = text("check");
-  std::string barrier = llvm::formatv("'{0}'[{1}]", text("barrier"), record.slot);
+  std::string barrier =
+      llvm::formatv("'{0}'[{1}]", text("barrier"), record.slot);
   std::string place = llvm::formatv("'{0}'[{1}]", text("buffer"), record.slot);
-  std::string who = llvm::formatv("warp {0} of CTA {1}", record.warp, record.cta);
+  std::string who =
+      llvm::formatv("warp {0} of CTA {1}", record.warp, record.cta);
   if (check == "early wait")
     return llvm::formatv("{0} waits for phase {1} of {2} when {3} phases are "
                          "complete",

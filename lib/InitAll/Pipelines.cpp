@@ -85,19 +85,13 @@ void attn::addCheckPasses(OpPassManager &pm,
   pm.nest<gpu::GPUModuleOp>().addPass(createAttnCheckBarriersPass(check));
 }
 
-LogicalResult attn::addInstrumentPasses(OpPassManager &pm,
-                                        const AttnPipelineOptions &options) {
-  if (options.instrument.empty())
-    return success();
+LogicalResult
+attn::addInstrumentPasses(OpPassManager &pm, StringRef text,
+                          function_ref<LogicalResult(const Twine &)> fail) {
   std::unique_ptr<Pass> pass = createAttnInstrumentPass();
-  std::string text = options.instrument;
-  if (text == "on")
-    text.clear();
-  llvm::replace(text, ',', ' ');
-  if (failed(pass->initializeOptions(text, [](const Twine &message) {
-        llvm::errs() << "error: --instrument: " << message << "\n";
-        return failure();
-      })))
+  std::string options = text.str();
+  llvm::replace(options, ',', ' ');
+  if (failed(pass->initializeOptions(options, fail)))
     return failure();
   pm.nest<gpu::GPUModuleOp>().addPass(std::move(pass));
   return success();
@@ -141,9 +135,6 @@ void attn::buildPTXPipeline(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
   buildBarrierPipeline(pm, options);
   addCheckPasses(pm, options);
-  if (failed(addInstrumentPasses(pm, options)))
-    llvm::report_fatal_error("attn-to-ptx: wrong options in 'instrument'",
-                             /*gen_crash_diag=*/false);
   addThreadPasses(pm);
   addNVVMPasses(pm);
   addPTXPasses(pm);

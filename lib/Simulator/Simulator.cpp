@@ -176,7 +176,8 @@ Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
   for (auto [variable, address] :
        llvm::zip(impl.globals, machine.globalAddresses)) {
     if (llvm::is_contained(config.watched, variable.ast.name)) {
-      std::vector<uint8_t> &bytes = report.variables[std::string(variable.ast.name)];
+      std::vector<uint8_t> &bytes =
+          report.variables[std::string(variable.ast.name)];
       bytes.resize(variable.ast.bytes);
       llvm::cantFail(memory.read(address, bytes));
     }

@@ -290,8 +290,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.requireProof = flagRequireProof;
   options.witness = flagWitness;
   options.skeleton = flagSkeleton;
-  if (std::optional<std::string> text = given(flagInstrument))
-    options.instrument = text->empty() ? "on" : *text;
+  options.instrument = given(flagInstrument);
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;

@@ -74,11 +74,6 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::desc("File to write what each warp of a proved kernel does "
                      "to, for attn-sim --skeleton."),
       llvm::cl::init("")};
-  Option<std::string> instrument{
-      *this, "instrument",
-      llvm::cl::desc("Let kernels check themselves as they run: options of "
-                     "attn-instrument, or 'on'."),
-      llvm::cl::init("")};
 };
 
 /// The passes from one rung to the next. Each takes a pass manager on modules.
@@ -87,9 +82,10 @@ void addTilePasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addBarrierPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 /// None without `checkBarriers` and `requireProof`.
 void addCheckPasses(OpPassManager &pm, const AttnPipelineOptions &options);
-/// None without `instrument`; an error for options that there are not.
-LogicalResult addInstrumentPasses(OpPassManager &pm,
-                                  const AttnPipelineOptions &options);
+/// attn-instrument with the options in `text`; an error for others.
+LogicalResult
+addInstrumentPasses(OpPassManager &pm, StringRef text,
+                    function_ref<LogicalResult(const Twine &)> fail);
 void addThreadPasses(OpPassManager &pm);
 void addNVVMPasses(OpPassManager &pm);
 void addPTXPasses(OpPassManager &pm);

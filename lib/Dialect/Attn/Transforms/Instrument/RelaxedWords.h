@@ -1,4 +1,5 @@
-//===- Words.h - Words that an instrumented kernel keeps --------*- C++ -*-===//
+//===- RelaxedWords.h - Words that a checked kernel keeps -------*- C++ -*-===//
+//-*-===//
 //
 // Single words of shared and of global memory, read and written as relaxed
 // accesses, so that no order comes from them: a kernel with checks is ordered
@@ -6,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_DIALECT_ATTN_TRANSFORMS_INSTRUMENT_WORDS_H
-#define ATTN_DIALECT_ATTN_TRANSFORMS_INSTRUMENT_WORDS_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INSTRUMENT_RELAXEDWORDS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INSTRUMENT_RELAXEDWORDS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -79,4 +80,4 @@ inline constexpr llvm::StringLiteral kSitesName = "attn_report_sites";
 
 } // namespace mlir::attn::instrument
 
-#endif // ATTN_DIALECT_ATTN_TRANSFORMS_INSTRUMENT_WORDS_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INSTRUMENT_RELAXEDWORDS_H

@@ -1,6 +1,7 @@
-//===- Words.cpp - Words that an instrumented kernel keeps ----------------===//
+//===- RelaxedWords.cpp - Words that a checked kernel keeps ---------------===//
+//----------------===//
 
-#include "Words.h"
+#include "RelaxedWords.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -78,12 +79,12 @@ void Words::store(Value address, Value value) {
 }
 
 Value Words::fetchAdd(Value address, Value value, bool remote) {
-  return assemble(b.getI32Type(),
-                  remote
-                      ? "atom.relaxed.cluster.shared::cluster.add.u32 $0, [$1], "
-                        "$2;"
-                      : "atom.relaxed.cluster.shared.add.u32 $0, [$1], $2;",
-                  "=r,r,r,~{memory}", {address, value});
+  return assemble(
+      b.getI32Type(),
+      remote ? "atom.relaxed.cluster.shared::cluster.add.u32 $0, [$1], "
+               "$2;"
+             : "atom.relaxed.cluster.shared.add.u32 $0, [$1], $2;",
+      "=r,r,r,~{memory}", {address, value});
 }
 
 Value Words::now() {
