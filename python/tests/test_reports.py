@@ -1,10 +1,13 @@
 """What instrumented kernels report, without a GPU."""
 
+import contextlib
+import ctypes
 import json
 import struct
 
 import pytest
-from attn import _reports
+from attn import _driver, _reports, bundle, runtime
+from test_record import RECORD
 
 SITES = [
     {
@@ -59,3 +62,46 @@ def test_all_checks(check):
     (report,) = _reports.parse(make({0: [1, 0, 4, 2, 5, 3, 0]}), sites)
     assert "warp 4 of CTA 0" in report.text
     assert "{" not in report.text
+
+
+def test_take_reports(monkeypatch):
+    """The runtime reads the variables, clears the records and keeps the seed."""
+    sites = json.dumps(SITES[:1]).encode() + b"\0"
+    filled = struct.pack("<8I", 9, *[0] * 7) + struct.pack("<4I2i2I", 2, 0, 1, 0, 3, 5, 0, 0)
+    memory = {0x1000: bytearray(filled), 0x2000: bytearray(sites)}
+
+    class Driver:
+        @staticmethod
+        def cuCtxSynchronize():
+            return 0
+
+        @staticmethod
+        def cuMemcpyDtoH_v2(target, address, size):
+            ctypes.memmove(target, bytes(memory[address]), size)
+            return 0
+
+        @staticmethod
+        def cuMemcpyHtoD_v2(address, source, size):
+            start = address - 0x1000
+            memory[0x1000][start : start + size] = ctypes.string_at(source, size)
+            return 0
+
+    class Module:
+        @staticmethod
+        def find_variable(name):
+            address = {"attn_reports": 0x1000, "attn_report_sites": 0x2000}[name]
+            return address, len(memory[address])
+
+    image = bundle.Image("cubin", "sm_80", b"with attn_reports inside")
+    kernel = runtime.load(bundle.write(RECORD, (image,)))
+    assert kernel.take_reports() == []
+    monkeypatch.setattr(_driver, "load", lambda: Driver)
+    monkeypatch.setattr(_driver, "get_device", lambda ordinal: contextlib.nullcontext())
+    kernel._checked[0] = Module
+    (report,) = kernel.take_reports()
+    assert report.text == (
+        "warp 1 of CTA 0 waits for phase 3 of 'k.producer'[0], which has 5 signals, and gives up"
+    )
+    assert kernel.take_reports() == []
+    kernel.set_seed(11)
+    assert memory[0x1000] == struct.pack("<16I", 11, *[0] * 15)
