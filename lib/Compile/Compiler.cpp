@@ -214,6 +214,12 @@ LogicalResult Compilation::runPasses(Rung rung) {
     break;
   case Rung::Thread:
     addCheckPasses(manager, pipeline);
+    if (options.instrument &&
+        failed(addInstrumentPasses(
+            manager, *options.instrument, [&](const Twine &message) {
+              return module.emitError("--instrument: ") << message;
+            })))
+      return failure();
     addThreadPasses(manager);
     break;
   case Rung::NVVM:

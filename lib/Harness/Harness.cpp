@@ -10,6 +10,7 @@
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"
 #include "HarnessSteps.h"
+#include "KernelReports.h"
 #include "ReplayVerdict.h"
 #include "SkeletonVerdict.h"
 #include "attn/Harness/PartialResults.h"
@@ -300,6 +301,8 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
       runSteps(record, resolved, program, config, options.scalars, place);
   if (!steps)
     return steps.takeError();
+  for (const HarnessStep &step : *steps)
+    llvm::append_range(problems, readKernelReports(step.run));
   bool completed = llvm::all_of(
       *steps, [](const HarnessStep &step) { return step.run.completed; });
   for (HarnessTensor &tensor : tensors) {

@@ -9,6 +9,7 @@
 #include "HarnessSteps.h"
 
 #include "HarnessInputs.h"
+#include "KernelReports.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -71,6 +72,7 @@ static LaunchConfig makeStepConfig(const LaunchStep &step,
     config.cluster[axis] = step.cluster[axis];
   }
   config.dynamicShared = step.sharedBytes;
+  config.watched = {kReportsName.str(), kSitesName.str()};
   return config;
 }
 

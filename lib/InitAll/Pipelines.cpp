@@ -87,6 +87,18 @@ void attn::addCheckPasses(OpPassManager &pm,
   pm.nest<gpu::GPUModuleOp>().addPass(createAttnCheckBarriersPass(check));
 }
 
+LogicalResult
+attn::addInstrumentPasses(OpPassManager &pm, StringRef text,
+                          function_ref<LogicalResult(const Twine &)> fail) {
+  std::unique_ptr<Pass> pass = createAttnInstrumentPass();
+  std::string options = text.str();
+  llvm::replace(options, ',', ' ');
+  if (failed(pass->initializeOptions(options, fail)))
+    return failure();
+  pm.nest<gpu::GPUModuleOp>().addPass(std::move(pass));
+  return success();
+}
+
 void attn::addThreadPasses(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createAttnLowerTilesPass());

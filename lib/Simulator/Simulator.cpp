@@ -173,8 +173,16 @@ Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
   if (Error e = placeGlobals(machine, impl, memory))
     return std::move(e);
   RunReport report = Scheduler(machine).run();
-  for (uint64_t address : machine.globalAddresses)
+  for (auto [variable, address] :
+       llvm::zip(impl.globals, machine.globalAddresses)) {
+    if (llvm::is_contained(config.watched, variable.ast.name)) {
+      std::vector<uint8_t> &bytes =
+          report.variables[std::string(variable.ast.name)];
+      bytes.resize(variable.ast.bytes);
+      llvm::cantFail(memory.read(address, bytes));
+    }
     llvm::cantFail(memory.release(address));
+  }
   if (config.progress)
     if (Error e = config.progress->takeError())
       return std::move(e);

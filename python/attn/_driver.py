@@ -98,6 +98,7 @@ _SIGNATURES: dict[str, list[object]] = {
     "cuCtxPopCurrent_v2": [POINTER(c_void_p)],
     "cuModuleLoadData": [POINTER(c_void_p), c_char_p],
     "cuModuleGetFunction": [POINTER(c_void_p), c_void_p, c_char_p],
+    "cuModuleGetGlobal_v2": [POINTER(c_uint64), POINTER(c_size_t), c_void_p, c_char_p],
     "cuFuncSetAttribute": [c_void_p, c_int, c_int],
     "cuLaunchKernel": [c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p],
     "cuLaunchKernelEx": [POINTER(_Config), c_void_p, c_void_p, c_void_p],
@@ -269,6 +270,15 @@ class Module:
         # PTX text has to end with a zero byte; a cubin does not mind.
         status = load().cuModuleLoadData(byref(self.handle), image + b"\0")
         check(status, "cuModuleLoadData", what)
+
+    def find_variable(self, name: str) -> tuple[int, int]:
+        """Address and bytes of a variable."""
+        address, size = c_uint64(), c_size_t()
+        status = load().cuModuleGetGlobal_v2(
+            byref(address), byref(size), self.handle, name.encode()
+        )
+        check(status, "cuModuleGetGlobal", f"variable {name}")
+        return address.value, size.value
 
 
 class Function:

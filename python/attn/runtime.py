@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _driver, _tensors, bundle
+from . import _driver, _reports, _tensors, bundle
 from .errors import ArgumentError, DriverError
 from .record import Binder, Launch, LaunchStep, Step, TensorView
 
@@ -317,6 +317,8 @@ class LoadedKernel:
         self.binder = Binder(contents.launch)
         #: By device, in the order of the steps.
         self._functions: dict[int, list[_driver.Function]] = {}
+        #: Of instrumented kernels, by device: the module with their reports.
+        self._checked: dict[int, _driver.Module] = {}
         self._prepared: dict[object, PreparedLaunch] = {}
         self._lock = threading.Lock()
 
@@ -376,6 +378,48 @@ class LoadedKernel:
             ordinal = next((view.device for view in views.values()), device)
             stream = get_torch_stream(ordinal) if uses_torch else 0
         prepared([view.address for view in views.values()], stream)
+        if self._checked:
+            ordinal = next((view.device for view in views.values()), device)
+            for report in self.take_reports(ordinal):
+                print(report, file=sys.stderr)
+
+    def take_reports(self, ordinal: int = 0) -> list[_reports.Report]:
+        """Waits for the device and returns what the kernel's own checks have
+        found since the last call (docs/Instrument.md). Nothing of a kernel that
+        is not instrumented, or was not launched on the device."""
+        module = self._checked.get(ordinal)
+        if module is None:
+            return []
+        driver = _driver.load()
+        with _driver.get_device(ordinal):
+            what = f"kernel {self.name}: reports"
+            _driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize", what)
+
+            def read(name: str) -> tuple[int, bytes]:
+                address, size = module.find_variable(name)
+                buffer = ctypes.create_string_buffer(size)
+                status = driver.cuMemcpyDtoH_v2(buffer, address, size)
+                _driver.check(status, "cuMemcpyDtoH", what)
+                return address, buffer.raw
+
+            address, words = read(_reports.REPORTS)
+            reports = _reports.parse(words, _reports.read_sites(read(_reports.SITES)[1]))
+            if reports:
+                # The seed in front of the records stays.
+                rest = ctypes.create_string_buffer(len(words) - 4)
+                status = driver.cuMemcpyHtoD_v2(address + 4, rest, len(words) - 4)
+                _driver.check(status, "cuMemcpyHtoD", what)
+        return reports
+
+    def set_seed(self, seed: int, ordinal: int = 0) -> None:
+        """Chooses other random pauses for the next launches of a kernel that
+        attn-instrument gave some; the kernel was launched on the device."""
+        module = self._checked[ordinal]
+        with _driver.get_device(ordinal):
+            word = ctypes.c_uint32(seed)
+            address, _ = module.find_variable(_reports.REPORTS)
+            status = _driver.load().cuMemcpyHtoD_v2(address, ctypes.byref(word), 4)
+            _driver.check(status, "cuMemcpyHtoD", f"kernel {self.name}: seed")
 
     def _prepare(
         self, key: object, views: Mapping[str, TensorView], scalars: Mapping[str, float] | None
@@ -402,8 +446,11 @@ class LoadedKernel:
                 image = self.bundle.pick(device.major, device.minor)
                 # Kernels of one image share what is loaded.
                 source: _driver.Module | bytes = image.data
-                if len(self.binder.steps) > 1:
+                is_checked = _reports.REPORTS.encode() in image.data
+                if len(self.binder.steps) > 1 or is_checked:
                     source = _driver.Module(image.data, f"kernel {self.name}")
+                    if is_checked:
+                        self._checked[ordinal] = source
                 loaded = []
                 for each in self.binder.steps:
                     if each.shared_bytes > device.shared_bytes:

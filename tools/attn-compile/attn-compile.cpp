@@ -161,6 +161,11 @@ static cl::opt<std::string>
                           "file, which attn-sim --skeleton holds the PTX "
                           "against"),
                  cl::cat(outputCategory));
+static cl::opt<std::string> flagInstrument(
+    "instrument", cl::ValueOptional, cl::value_desc("options"),
+    cl::desc("Let the kernel check its synchronisation as it runs; options of "
+             "attn-instrument such as timeout-us=1000,delay-ns=500"),
+    cl::cat(outputCategory));
 static cl::opt<std::string>
     flagRemarksFilter("remarks-filter", cl::value_desc("regular expression"),
                       cl::desc("Print the remarks of these categories, such as "
@@ -241,6 +246,7 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
           std::pair(!flagDumpDir.empty(), "dump-dir"),
           std::pair(!flagWitness.empty(), "witness"),
           std::pair(!flagSkeleton.empty(), "skeleton"),
+          std::pair(given(flagInstrument).has_value(), "instrument"),
           std::pair(!outputPath.empty(), "o"),
           std::pair(given(flagEmit).has_value(), "emit")})
       if (isGiven)
@@ -284,6 +290,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.requireProof = flagRequireProof;
   options.witness = flagWitness;
   options.skeleton = flagSkeleton;
+  options.instrument = given(flagInstrument);
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;

@@ -48,6 +48,9 @@ struct CompileOptions {
   std::string witness;
   /// A file for what each warp of a proved kernel does; empty for none.
   std::string skeleton;
+  /// Options of attn-instrument (docs/Instrument.md); without, a kernel has no
+  /// checks inside.
+  std::optional<std::string> instrument;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.

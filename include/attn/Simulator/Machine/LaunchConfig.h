@@ -87,6 +87,8 @@ struct LaunchConfig {
   /// Hears how far the launch is, from the thread that called run(), and may
   /// stop it. Not owned.
   ProgressMeter *progress = nullptr;
+  /// Variables of the module that are read at the end.
+  std::vector<std::string> watched;
   /// Bytes that the kernel will have stored at its end, where that is known: a
   /// measure of progress for CTAs that live as long as the launch.
   uint64_t expectedStores = 0;

@@ -154,6 +154,8 @@ struct RunReport {
   /// With LaunchConfig::tracedClusters (Trace.h).
   std::shared_ptr<Trace> trace;
   double seconds = 0; ///< host time
+  /// What LaunchConfig::watched variables of the module hold at the end.
+  std::map<std::string, std::vector<uint8_t>> variables;
 
   /// Completed and no finding of severity Error.
   bool isClean() const;

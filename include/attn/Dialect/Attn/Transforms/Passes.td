@@ -533,6 +533,7 @@ def AttnLowerTilesPass : Pass<"attn-lower-tiles", "::mlir::gpu::GPUModuleOp"> {
 }
 
 include "attn/Dialect/Attn/Transforms/CheckPasses.td"
+include "attn/Dialect/Attn/Transforms/InstrumentPasses.td"
 include "attn/Dialect/Attn/Transforms/ThreadPasses.td"
 include "attn/Dialect/Attn/Transforms/InspectionPasses.td"
 

@@ -82,6 +82,10 @@ void addTilePasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addBarrierPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 /// None without `checkBarriers` and `requireProof`.
 void addCheckPasses(OpPassManager &pm, const AttnPipelineOptions &options);
+/// attn-instrument with the options in `text`; an error for others.
+LogicalResult
+addInstrumentPasses(OpPassManager &pm, StringRef text,
+                    function_ref<LogicalResult(const Twine &)> fail);
 void addThreadPasses(OpPassManager &pm);
 void addNVVMPasses(OpPassManager &pm);
 void addPTXPasses(OpPassManager &pm);
