@@ -60,6 +60,13 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
   if (spec.view == TensorMapView::Quads)
     box = {1, 1, spec.rows / 4, 2, span * 8 / bits};
   ring.map = context.getTensorMap(ring.name, box, span, ring.view);
+  // TMA reads the address of a map for a box that has no element inside, and
+  // that of a bounded map lies in front of the pool. Boxes of as many bytes in
+  // dimensions that begin with it: four rows, then those above them.
+  if (ring.view == TensorMapView::Bounded && facts.isPaged())
+    ring.spare =
+        context.getTensorMap(ring.name, {1, 1, ring.boxRows / 4, 4, box.back()},
+                             span, TensorMapView::Quads);
   return ring;
 }
 
@@ -101,19 +108,19 @@ std::pair<Value, Value> RingEmitter::acquire(const Ring &ring, Value cursor,
   return {slot, op.getToken()};
 }
 
-SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
-                                             Value first, Value column) {
+RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
+                                                 Value first, Value column) {
   Value zero = context.i32(0);
   if (!column)
     column = zero;
   switch (ring.view) {
   case TensorMapView::Whole:
-    return {at.batch, head, first, column};
+    return {{at.batch, head, first, column}, {}};
   case TensorMapView::Transposed:
-    return {at.batch, head, zero, first};
+    return {{at.batch, head, zero, first}, {}};
   case TensorMapView::Quads: {
     Value quad = arith::DivUIOp::create(b, first, context.i32(4));
-    return {at.batch, head, quad, zero, zero};
+    return {{at.batch, head, quad, zero, zero}, {}};
   }
   case TensorMapView::Bounded:
     return emitBoundedStarts(ring, head, first, column);
@@ -126,15 +133,24 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
                                         isQueries ? queryStart : keyStart);
   Value end = arith::AddIOp::create(b, start, length);
   Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
-  return {end, head, arith::AddIOp::create(b, shift, first), column};
+  Value place = arith::AddIOp::create(b, shift, first);
+  // A CTA of a cluster whose tile lacks loads the last row: TMA reads the
+  // address of a map, here in front of the tensor, for a box without any.
+  if (isQueries && tilePlan.cluster > 1)
+    place = arith::MinSIOp::create(
+        b, place,
+        arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));
+  return {{end, head, place, column}, {}};
 }
 
-SmallVector<Value> RingEmitter::emitBoundedStarts(const Ring &ring, Value head,
-                                                  Value first, Value column,
-                                                  Value lead) {
+RingEmitter::BoxStarts RingEmitter::emitBoundedStarts(const Ring &ring,
+                                                      Value head, Value first,
+                                                      Value column,
+                                                      Value lead) {
   if (!column)
     column = context.i32(0);
-  SmallVector<Value> start;
+  BoxStarts start;
+  Value all = context.getRows(ring.name);
   for (int64_t row = 0; row < ring.slotType.getShape()[0];
        row += ring.boxRows) {
     Value key = b.createOrFold<arith::AddIOp>(first, context.i32(row));
@@ -142,10 +158,16 @@ SmallVector<Value> RingEmitter::emitBoundedStarts(const Ring &ring, Value head,
       lead = source->emitLead(key);
     KeyRows rows = source->emitRows(key);
     // The last of the lead's own rows is the last one of the map.
-    Value shift =
-        arith::SubIOp::create(b, context.getRows(ring.name), rows.end);
-    start.append({lead, rows.end, head,
-                  arith::AddIOp::create(b, shift, rows.row), column});
+    Value shift = arith::SubIOp::create(b, all, rows.end);
+    Value place = arith::AddIOp::create(b, shift, rows.row);
+    start.coords.append({lead, rows.end, head, place, column});
+    if (!ring.spare)
+      continue;
+    // The spare map has four rows: its boxes are outside, too.
+    Value isBehind =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, place, all);
+    start.outside.push_back(
+        arith::OrIOp::create(b, isBehind, source->emitIsAbsent(lead)));
   }
   return start;
 }
@@ -170,16 +192,16 @@ void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
 }
 
 void RingEmitter::emitLoad(const Ring &ring, Value slot, Value token,
-                           ValueRange start) {
+                           const BoxStarts &start) {
   int64_t boxes = ring.view == TensorMapView::Quads
                       ? 2
                       : ring.slotType.getShape()[0] / ring.boxRows;
   IntegerAttr stacked;
   if (boxes != 1)
     stacked = b.getI64IntegerAttr(boxes);
-  TmaLoadOp::create(b, ring.map, start, slot, token,
-                    /*barriers=*/Value(), /*index=*/Value(),
-                    /*multicast=*/IntegerAttr(), stacked);
+  TmaLoadOp::create(b, ring.map, start.coords, slot, token,
+                    /*barriers=*/Value(), /*index=*/Value(), ring.spare,
+                    start.outside, /*multicast=*/IntegerAttr(), stacked);
 }
 
 void RingEmitter::prefetchMaps(ArrayRef<Value> maps) {

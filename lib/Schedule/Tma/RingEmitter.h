@@ -48,6 +48,8 @@ struct Ring {
   StringRef name;
   RingRows holds = RingRows::Keys;
   Value buffer, channel, map;
+  /// Of a bounded view whose boxes may be wholly outside: what fills these.
+  Value spare;
   TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
   /// Rows of a copy: those of a slot, or of as many boxes as fill it.
@@ -96,16 +98,22 @@ protected:
   void elect(function_ref<void()> emit);
 
 private:
-  /// The first element of the box in a map of a ring's view; those of all of a
-  /// slot's boxes if the view is bounded.
-  SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first,
-                                  Value column);
+  /// Where the boxes of a slot begin.
+  struct BoxStarts {
+    /// The first element in a map of the ring's view, of each box if the view
+    /// is bounded.
+    SmallVector<Value> coords;
+    /// Whether no element of a box is inside, i1; none without a spare map.
+    SmallVector<Value> outside;
+  };
+  BoxStarts emitBoxStart(const Ring &ring, Value head, Value first,
+                         Value column);
   /// The same for a bounded view, whose first box is in `lead` if that is
   /// known.
-  SmallVector<Value> emitBoundedStarts(const Ring &ring, Value head,
-                                       Value first, Value column,
-                                       Value lead = {});
-  void emitLoad(const Ring &ring, Value slot, Value token, ValueRange start);
+  BoxStarts emitBoundedStarts(const Ring &ring, Value head, Value first,
+                              Value column, Value lead = {});
+  void emitLoad(const Ring &ring, Value slot, Value token,
+                const BoxStarts &start);
 };
 
 } // namespace mlir::attn

@@ -46,7 +46,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   // An index of 4 bytes, in an array that is a multiple of 16, and an mbarrier
   // of each role for each slot.
   if (plan.getDynamic())
-    sum.add("tile", producerReadsTiles(facts, plan) ? 32 : 24, kTileStages);
+    sum.add("tile",
+            producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 32 : 24,
+            kTileStages);
   return sum;
 }
 
@@ -364,6 +366,11 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error =
           checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
     return error;
+  if (needsTransposer(facts) && plan.getLoaders() > 1)
+    return llvm::createStringError(
+        llvm::formatv("8-bit values whose keys are not contiguous need loaders "
+                      "= 1, got {0}",
+                      plan.getLoaders()));
   if (facts.isNarrow() && plan.getCluster() > 1)
     return llvm::createStringError(llvm::formatv(
         "8-bit operands need cluster = 1, got {0}", plan.getCluster()));

@@ -78,6 +78,8 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   if (!op.getBarriers())
     return op.emitOpError("expected a barrier instead of a token; "
                           "attn-lower-channels makes it one");
+  if (op.getSpare() && failed(checkTensorMap(op, op.getSpare())))
+    return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
   SmallVector<Value> coords(op.getCoords());
@@ -104,9 +106,15 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
                             ValueRange{scale(rank, layout->offset({rows, 0}))});
     mask = arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16);
   }
+  Value map;
+  auto choose = [&](int64_t box) {
+    map = op.getMap();
+    if (op.getSpare())
+      map = arith::SelectOp::create(b, op.getOutside()[box], op.getSpare(), map);
+  };
   auto start = [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
     if (elected) {
-      SmallVector<Value> operands = {pointer, op.getMap()};
+      SmallVector<Value> operands = {pointer, map};
       std::string text = "cp.async.bulk.tensor." +
                          std::to_string(coords.size()) +
                          "d.shared::cluster.global.tile.mbarrier::"
@@ -128,14 +136,16 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
     Value clusterPointer = LLVM::IntToPtrOp::create(
         b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, clusterPointer, op.getMap(), coords, barrier,
+        b, clusterPointer, map, coords, barrier,
         /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
         /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
         /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
         /*predicate=*/Value());
   };
-  if (!op.getStacked())
+  if (!op.getStacked()) {
+    choose(0);
     return forEachBox(op, op.getMap(), coords, op.getDest(), base, start);
+  }
   FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
   FailureOr<int64_t> rows = checkRowParts(op, op.getMap().getType());
   if (failed(layout) || failed(rows))
@@ -156,6 +166,7 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
         LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
                                 layout->offset({part * *rows, 0}))});
+    choose(part);
     if (failed(
             forEachBox(op, op.getMap(), shifted, op.getDest(), place, start)))
       return failure();
