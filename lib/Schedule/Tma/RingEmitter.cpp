@@ -134,9 +134,9 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
   Value end = arith::AddIOp::create(b, start, length);
   Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
   Value place = arith::AddIOp::create(b, shift, first);
-  // A CTA of a cluster whose tile lacks loads the last row: TMA reads the
-  // address of a map, here in front of the tensor, for a box without any.
-  if (isQueries && tilePlan.cluster > 1)
+  // A tile that lacks beside others loads the last row: TMA reads the address
+  // of a map, here in front of the tensor, for a box without any.
+  if (isQueries && tilePlan.getTogether() > 1)
     place = arith::MinSIOp::create(
         b, place,
         arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));

@@ -30,10 +30,10 @@ void WsWgmmaEmitter::makeDealer() {
                                                        : SignalKind::Arrive},
                      {kTileReader, SignalKind::Arrive},
                      {kConsumer, SignalKind::Arrive}});
-  else if (hasValueLoader())
+  else if (hasValueProducer())
     dealer.channel = makeChannel("tile", kTileStages,
                                  {{kProducer, SignalKind::Arrive},
-                                  {kValueLoader, SignalKind::Arrive},
+                                  {kValueProducer, SignalKind::Arrive},
                                   {kConsumer, SignalKind::Arrive}});
   else
     dealer.channel = makeChannel(
@@ -100,7 +100,7 @@ TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {
   };
   bool isConsumer = partition == kConsumer;
   TileCursors cursors{start(q, partition), start(k, partition), Value()};
-  if (isConsumer || !hasValueLoader())
+  if (isConsumer || !hasValueProducer())
     cursors.v = start(isConsumer ? values() : v, partition);
   if (!isConsumer && needsTransposer(facts)) {
     cursors.source = start(v, kTransposer);
@@ -258,7 +258,7 @@ LogicalResult WsWgmmaEmitter::run() {
        /*isLoaded=*/true,
        plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
   v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(),
-                    hasValueLoader() ? kValueLoader : kProducer,
+                    hasValueProducer() ? kValueProducer : kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
     vt = makeRing({"vt", RingRows::Keys, plan.getVStages(),
@@ -282,13 +282,13 @@ LogicalResult WsWgmmaEmitter::emitPartitions() {
       &WsWgmmaEmitter::emitConsumer,
       needsTransposer(facts) ? &WsWgmmaEmitter::emitTransposingProducer
                              : &WsWgmmaEmitter::emitProducer};
-  if (hasValueLoader()) {
-    names.push_back(kValueLoader);
+  if (hasValueProducer()) {
+    names.push_back(kValueProducer);
     warps.back() = kWarpgroupWarps / 2;
     warps.push_back(kWarpgroupWarps / 2);
     tiles.append({0, 0});
     registers.push_back(budget.producer);
-    bodies.push_back(&WsWgmmaEmitter::emitValueLoader);
+    bodies.push_back(&WsWgmmaEmitter::emitValueProducer);
   }
   auto op = WarpSpecializeOp::create(
       b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),

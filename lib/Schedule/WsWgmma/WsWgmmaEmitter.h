@@ -24,8 +24,8 @@ namespace mlir::attn {
 /// The roles. The last two are further roles of the producer's partition.
 inline constexpr Role kConsumer{"consumer", "consumer"};
 inline constexpr Role kProducer{"producer", "producer"};
-/// Loads values where the plan has two loaders.
-inline constexpr Role kValueLoader{"value_loader", "value_loader"};
+/// Loads values where the plan has two loading warps.
+inline constexpr Role kValueProducer{"value_producer", "value_producer"};
 inline constexpr Role kTransposer{"transposer", "producer"};
 inline constexpr Role kTileReader{"reader", "producer"};
 
@@ -63,7 +63,7 @@ public:
 private:
   using TileBody = function_ref<FailureOr<TileCursors>(TileCursors)>;
 
-  bool hasValueLoader() const { return plan.getLoaders() > 1; }
+  bool hasValueProducer() const { return plan.getLoaders() > 1; }
   /// What consumers read V from.
   const Ring &values() const { return needsTransposer(facts) ? vt : v; }
   void makeDealer();
@@ -89,8 +89,8 @@ private:
   FailureOr<TileCursors> emitConsumerTile(TileCursors cursors);
   LogicalResult emitProducer();
   TileCursors emitProducerTile(TileCursors cursors);
-  /// The loader of values.
-  LogicalResult emitValueLoader();
+  /// The producer of values only.
+  LogicalResult emitValueProducer();
   /// Loads the tile's blocks into rings, from the last to the first; the
   /// cursors behind them.
   SmallVector<Value> emitBlockLoads(ArrayRef<const Ring *> rings,

@@ -19,9 +19,9 @@ void WsWgmmaEmitter::loadBlock(Value block, const TileCursors &cursors) {
   load(v, cursors.v, kProducer, at.kvHead, key);
 }
 
-SmallVector<Value>
-WsWgmmaEmitter::emitBlockLoads(ArrayRef<const Ring *> rings,
-                               ArrayRef<Value> cursors, StringRef role) {
+SmallVector<Value> WsWgmmaEmitter::emitBlockLoads(ArrayRef<const Ring *> rings,
+                                                  ArrayRef<Value> cursors,
+                                                  StringRef role) {
   Value one = context.i32(1);
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
@@ -41,7 +41,7 @@ WsWgmmaEmitter::emitBlockLoads(ArrayRef<const Ring *> rings,
 
 TileCursors WsWgmmaEmitter::emitProducerTile(TileCursors cursors) {
   loadQueries(cursors);
-  if (hasValueLoader()) {
+  if (hasValueProducer()) {
     Value nextK = emitBlockLoads({&k}, {cursors.k}, kProducer).front();
     return {advance(cursors.q, q), nextK, Value()};
   }
@@ -50,16 +50,16 @@ TileCursors WsWgmmaEmitter::emitProducerTile(TileCursors cursors) {
   return {advance(cursors.q, q), next[0], next[1]};
 }
 
-LogicalResult WsWgmmaEmitter::emitValueLoader() {
+LogicalResult WsWgmmaEmitter::emitValueProducer() {
   LogicalResult status = success();
   elect([&]() {
     prefetchMaps({v.map});
     TileLoopOp loop = emitTileLoop(
         [&]() -> SmallVector<Value> {
-          return {CursorStartOp::create(b, v.channel, kValueLoader)};
+          return {CursorStartOp::create(b, v.channel, kValueProducer)};
         },
         [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
-          return emitBlockLoads({&v}, {carried[0]}, kValueLoader);
+          return emitBlockLoads({&v}, {carried[0]}, kValueProducer);
         });
     if (loop)
       setDealer(loop);
@@ -72,8 +72,8 @@ LogicalResult WsWgmmaEmitter::emitValueLoader() {
 LogicalResult WsWgmmaEmitter::emitProducer() {
   LogicalResult status = success();
   elect([&]() {
-    prefetchMaps({q.map, k.map, hasValueLoader() ? Value() : v.map,
-                  resultMap.map});
+    prefetchMaps(
+        {q.map, k.map, hasValueProducer() ? Value() : v.map, resultMap.map});
     status = emitTiles(kProducer, [&](TileCursors cursors) {
       return emitProducerTile(cursors);
     });

@@ -16,7 +16,7 @@ namespace {
 struct MapKernel {
   std::string text;
   std::vector<uint8_t> in;
-  TensorMapInfo map; ///< address is filled in
+  TensorMapInfo map;   ///< address is filled in
   uint64_t before = 0; ///< bytes by which the map begins in front of `in`
   size_t outBytes = 0;
   LaunchConfig config;

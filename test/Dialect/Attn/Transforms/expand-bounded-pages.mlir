@@ -30,7 +30,7 @@
 // CHECK: %[[ABSENT:.*]] = arith.cmpi uge, %[[ID]], %c9_i32
 // CHECK: %[[OUTSIDE:.*]] = arith.ori %[[BEHIND]], %[[ABSENT]]
 // CHECK: %[[NEXT:.*]] = llvm.load
-// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} spare %{{.*}}[%[[OUTSIDE]], %{{.*}}] : <1x1x8x4x64xf16, swizzle = 128> {stacked = 2 : i64}
+// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} spare %{{.*}}[%[[OUTSIDE]], %{{.*}}] : !attn.tensor_map<1x1x8x4x64xf16, swizzle = 128> {stacked = 2 : i64}
 !kv = memref<9x2x32x64xf16>
 func.func @pages(%q: memref<2x4x70x64xf16>, %k: !kv, %v: !kv, %o: memref<2x4x70x64xf16>, %t: memref<2x4xi32>, %n: memref<2xi32>) {
   attn.attention ins(%q, %k, %v : memref<2x4x70x64xf16>, !kv, !kv)

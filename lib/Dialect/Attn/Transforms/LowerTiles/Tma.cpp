@@ -110,7 +110,8 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   auto choose = [&](int64_t box) {
     map = op.getMap();
     if (op.getSpare())
-      map = arith::SelectOp::create(b, op.getOutside()[box], op.getSpare(), map);
+      map =
+          arith::SelectOp::create(b, op.getOutside()[box], op.getSpare(), map);
   };
   auto start = [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
     if (elected) {
