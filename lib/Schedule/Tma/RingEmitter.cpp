@@ -60,14 +60,23 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
   if (spec.view == TensorMapView::Quads)
     box = {1, 1, spec.rows / 4, 2, span * 8 / bits};
   ring.map = context.getTensorMap(ring.name, box, span, ring.view);
-  // TMA reads the address of a map for a box that has no element inside, and
-  // that of a bounded map lies in front of the pool. Boxes of as many bytes in
-  // dimensions that begin with it: four rows, then those above them.
   if (ring.view == TensorMapView::Bounded && facts.isPaged())
-    ring.spare =
-        context.getTensorMap(ring.name, {1, 1, ring.boxRows / 4, 4, box.back()},
-                             span, TensorMapView::Quads);
+    addSpare(ring);
   return ring;
+}
+
+void RingEmitter::addSpare(Ring &ring) {
+  auto map = cast<TensorMapType>(ring.map.getType());
+  ArrayRef<int64_t> box = map.getBox();
+  TensorMapView view = TensorMapView::Whole;
+  SmallVector<int64_t> spareBox(box);
+  if (ring.view == TensorMapView::Bounded) {
+    // As many rows in the same number of dimensions.
+    view = TensorMapView::Quads;
+    spareBox = {1, 1, ring.boxRows / 4, 4, box.back()};
+  }
+  ring.spare =
+      context.getTensorMap(ring.name, spareBox, map.getSwizzle(), view);
 }
 
 Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
@@ -140,7 +149,11 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
     place = arith::MinSIOp::create(
         b, place,
         arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));
-  return {{end, head, place, column}, {}};
+  BoxStarts box = {{end, head, place, column}, {}};
+  if (ring.spare)
+    box.outside.push_back(arith::CmpIOp::create(
+        b, arith::CmpIPredicate::sge, column, context.i32(facts.headDim)));
+  return box;
 }
 
 RingEmitter::BoxStarts RingEmitter::emitBoundedStarts(const Ring &ring,

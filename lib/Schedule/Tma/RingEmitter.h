@@ -48,7 +48,7 @@ struct Ring {
   StringRef name;
   RingRows holds = RingRows::Keys;
   Value buffer, channel, map;
-  /// Of a bounded view whose boxes may be wholly outside: what fills these.
+  /// What fills boxes without an element in the map, if there may be any.
   Value spare;
   TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
@@ -67,6 +67,12 @@ protected:
                     ArrayRef<StringRef> secondParts = {});
   /// A ring between two roles, and its map if TMA fills it.
   Ring makeRing(const RingSpec &spec);
+  /// Makes a map for boxes that have no element in the one of a bounded or
+  /// packed view: TMA reads the address of a map for them, and such a map's
+  /// lies in front of the tensor. They are outside of the spare one, too: in
+  /// the place of rows from the last one on it has four rows, in that of
+  /// columns as many.
+  void addSpare(Ring &ring);
   /// The ring of values as they lie in memory: keys x columns, or columns x
   /// keys where the keys are contiguous.
   Ring makeValueRing(int64_t stages, Role from, Role to);
