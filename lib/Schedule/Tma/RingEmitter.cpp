@@ -132,7 +132,7 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
     return {{at.batch, head, quad, zero, zero}, {}};
   }
   case TensorMapView::Bounded:
-    return emitBoundedStarts(ring, head, first, column);
+    llvm_unreachable("loadBounded makes these");
   case TensorMapView::Packed:
     break;
   }
@@ -156,33 +156,80 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
   return box;
 }
 
-RingEmitter::BoxStarts RingEmitter::emitBoundedStarts(const Ring &ring,
-                                                      Value head, Value first,
-                                                      Value column,
-                                                      Value lead) {
-  if (!column)
-    column = context.i32(0);
+RingEmitter::BoxStarts
+RingEmitter::emitBoundedStarts(const Ring &ring, Value head, Value first,
+                               Value column, ArrayRef<Value> leads) {
   BoxStarts start;
   Value all = context.getRows(ring.name);
-  for (int64_t row = 0; row < ring.slotType.getShape()[0];
-       row += ring.boxRows) {
-    Value key = b.createOrFold<arith::AddIOp>(first, context.i32(row));
-    if (row != 0 || !lead)
-      lead = source->emitLead(key);
-    KeyRows rows = source->emitRows(key);
+  for (auto [i, lead] : llvm::enumerate(leads)) {
+    KeyRows rows = source->emitRows(emitBoxRow(ring, first, i));
     // The last of the lead's own rows is the last one of the map.
     Value shift = arith::SubIOp::create(b, all, rows.end);
     Value place = arith::AddIOp::create(b, shift, rows.row);
     start.coords.append({lead, rows.end, head, place, column});
     if (!ring.spare)
       continue;
-    // The spare map has four rows: its boxes are outside, too.
     Value isBehind =
         arith::CmpIOp::create(b, arith::CmpIPredicate::sge, place, all);
     start.outside.push_back(
         arith::OrIOp::create(b, isBehind, source->emitIsAbsent(lead)));
   }
   return start;
+}
+
+RingEmitter::BoxStarts
+RingEmitter::emitWholeStarts(const Ring &ring, Value head, Value first,
+                             Value column, ArrayRef<Value> leads) {
+  BoxStarts start;
+  Value all = context.getRows(ring.name);
+  for (auto [i, lead] : llvm::enumerate(leads)) {
+    Value row = context.i32(0);
+    if (ring.boxRows < facts.pageSize)
+      row = source->emitRows(emitBoxRow(ring, first, i)).row;
+    start.coords.append({lead, all, head, row, column});
+  }
+  return start;
+}
+
+Value RingEmitter::emitBoxRow(const Ring &ring, Value first, int64_t box) {
+  return b.createOrFold<arith::AddIOp>(first, context.i32(box * ring.boxRows));
+}
+
+void RingEmitter::loadBounded(const Ring &ring, Value slot, Value token,
+                              Value head, Value first, Value column,
+                              Value lead) {
+  if (!column)
+    column = context.i32(0);
+  SmallVector<Value> leads;
+  for (int64_t i = 0, e = ring.slotType.getShape()[0] / ring.boxRows; i < e;
+       ++i)
+    leads.push_back(i == 0 && lead
+                        ? lead
+                        : source->emitLead(emitBoxRow(ring, first, i)));
+  if (!ring.spare) {
+    emitLoad(ring, slot, token,
+             emitBoundedStarts(ring, head, first, column, leads));
+    return;
+  }
+  // To choose a map for each box takes longer than to start the copy. All but
+  // a sequence's last block are of whole boxes, unless an id is wrong.
+  Value highest = leads.front();
+  for (Value other : ArrayRef(leads).drop_front())
+    highest = arith::MaxUIOp::create(b, highest, other);
+  Value end = arith::AddIOp::create(b, first,
+                                    context.i32(ring.slotType.getShape()[0]));
+  Value ends =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, end, source->length);
+  auto branch = scf::IfOp::create(
+      b, arith::OrIOp::create(b, ends, source->emitIsAbsent(highest)),
+      /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emitLoad(ring, slot, token,
+           emitBoundedStarts(ring, head, first, column, leads));
+  b.setInsertionPointToStart(branch.elseBlock());
+  emitLoad(ring, slot, token,
+           emitWholeStarts(ring, head, first, column, leads));
 }
 
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
@@ -193,15 +240,19 @@ void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
   if (ring.view == TensorMapView::Bounded)
     lead = source->emitLead(first);
   auto [slot, token] = acquire(ring, cursor, role);
-  emitLoad(ring, slot, token,
-           lead ? emitBoundedStarts(ring, head, first, /*column=*/Value(), lead)
-                : emitBoxStart(ring, head, first, /*column=*/Value()));
+  if (lead)
+    loadBounded(ring, slot, token, head, first, /*column=*/Value(), lead);
+  else
+    fill(ring, slot, token, head, first);
   release(ring, token, role);
 }
 
 void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
                        Value first, Value column) {
-  emitLoad(ring, slot, token, emitBoxStart(ring, head, first, column));
+  if (ring.view == TensorMapView::Bounded)
+    loadBounded(ring, slot, token, head, first, column);
+  else
+    emitLoad(ring, slot, token, emitBoxStart(ring, head, first, column));
 }
 
 void RingEmitter::emitLoad(const Ring &ring, Value slot, Value token,
@@ -213,7 +264,8 @@ void RingEmitter::emitLoad(const Ring &ring, Value slot, Value token,
   if (boxes != 1)
     stacked = b.getI64IntegerAttr(boxes);
   TmaLoadOp::create(b, ring.map, start.coords, slot, token,
-                    /*barriers=*/Value(), /*index=*/Value(), ring.spare,
+                    /*barriers=*/Value(), /*index=*/Value(),
+                    start.outside.empty() ? Value() : ring.spare,
                     start.outside, /*multicast=*/IntegerAttr(), stacked);
 }
 

@@ -114,10 +114,18 @@ private:
   };
   BoxStarts emitBoxStart(const Ring &ring, Value head, Value first,
                          Value column);
-  /// The same for a bounded view, whose first box is in `lead` if that is
-  /// known.
+  /// Those of a bounded view in these batches or pages.
   BoxStarts emitBoundedStarts(const Ring &ring, Value head, Value first,
-                              Value column, Value lead = {});
+                              Value column, ArrayRef<Value> leads);
+  /// The same if the sequence has all of the rows.
+  BoxStarts emitWholeStarts(const Ring &ring, Value head, Value first,
+                            Value column, ArrayRef<Value> leads);
+  /// The first row of a box of a slot whose first row is `first`.
+  Value emitBoxRow(const Ring &ring, Value first, int64_t box);
+  /// Loads a slot of a bounded view, whose first box is in `lead` if that is
+  /// known.
+  void loadBounded(const Ring &ring, Value slot, Value token, Value head,
+                   Value first, Value column, Value lead = {});
   void emitLoad(const Ring &ring, Value slot, Value token,
                 const BoxStarts &start);
 };

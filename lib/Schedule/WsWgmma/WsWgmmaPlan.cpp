@@ -221,6 +221,15 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
+/// One warp starts the copies of large boxes in time; for pages of 16 keys it
+/// takes longer to than a block takes to multiply.
+static int64_t chooseLoaders(const ProblemFacts &facts, int64_t blockN) {
+  return facts.isPaged() && !needsTransposer(facts) &&
+                 getBoxRows(facts, blockN) < kFewestBoxRows
+             ? 2
+             : 1;
+}
+
 std::vector<PlanAttrInterface>
 WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                const TargetRow &target) const {
@@ -293,6 +302,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 p.order = order;
                 p.groupHeads = groupHeads;
                 p.epilogue = epilogue;
+                p.loaders = chooseLoaders(facts, blockN);
                 auto make = [&](FirstBlock firstBlock, int64_t kStages) {
                   p.kStages = kStages;
                   p.firstBlock = firstBlock;
@@ -331,13 +341,6 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
                         : facts.outType.isF32() ? kMostWideResults
                                                 : kMostWholeColumns;
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
-}
-
-bool WsWgmmaSchedule::isOffered(const ProblemFacts &facts,
-                                const TargetRow &) const {
-  // On an H200 a run with such kernels ended with an illegal access whose cause
-  // is not known (docs/Rationale/Schedules/BoundedPages.md).
-  return !facts.isServed();
 }
 
 llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
