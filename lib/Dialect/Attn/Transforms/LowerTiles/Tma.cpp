@@ -106,15 +106,17 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
                             ValueRange{scale(rank, layout->offset({rows, 0}))});
     mask = arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16);
   }
-  Value map;
+  // Whether this box is one of the spare map; null if none is.
+  Value outside;
   auto choose = [&](int64_t box) {
-    map = op.getMap();
     if (op.getSpare())
-      map =
-          arith::SelectOp::create(b, op.getOutside()[box], op.getSpare(), map);
+      outside = op.getOutside()[box];
   };
   auto start = [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
     if (elected) {
+      Value map = op.getMap();
+      if (outside)
+        map = arith::SelectOp::create(b, outside, op.getSpare(), map);
       SmallVector<Value> operands = {pointer, map};
       std::string text = "cp.async.bulk.tensor." +
                          std::to_string(coords.size()) +
@@ -136,12 +138,23 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
         LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
     Value clusterPointer = LLVM::IntToPtrOp::create(
         b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, clusterPointer, map, coords, barrier,
-        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
-        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
-        /*predicate=*/Value());
+    auto copy = [&](OpBuilder &builder, Value map) {
+      NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+          builder, op.getLoc(), clusterPointer, map, coords, barrier,
+          /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
+          /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+          /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+    };
+    if (!outside) {
+      copy(b, op.getMap());
+      return;
+    }
+    // An address for each box would take too many registers.
+    auto branch = scf::IfOp::create(b, outside, /*withElseRegion=*/true);
+    OpBuilder spared = branch.getThenBodyBuilder();
+    copy(spared, op.getSpare());
+    OpBuilder usual = branch.getElseBodyBuilder();
+    copy(usual, op.getMap());
   };
   if (!op.getStacked()) {
     choose(0);
