@@ -2,9 +2,9 @@
 
 // Pages by TMA: the map has a dimension that says where a page's rows end, so that
 // those behind the length are outside of it. The table is read in front of the wait
-// for the first page, and at the last key's entry for pages behind it. Boxes behind the
-// last row, and those of pages that the pool does not have, are of a map that does not
-// begin in front of the pool.
+// for the first page, and at the last key's entry for pages behind it. In blocks that a
+// sequence ends in, and those with a page that the pool does not have, boxes without a row
+// are of a map that does not begin in front of the pool.
 
 // CHECK-LABEL: func.func @pages
 // CHECK: attn.encode_tensor_map bounded %{{.*}} : memref<9x2x32x64xf16> -> <1x1x1x32x64xf16, swizzle = 128>
@@ -20,6 +20,13 @@
 // CHECK: %[[ENTRY:.*]] = arith.minsi %[[PAGE]], %[[LAST_PAGE]]
 // CHECK: %[[ID:.*]] = llvm.load
 // CHECK: attn.channel.acquire
+// CHECK: %[[NEXT:.*]] = llvm.load
+// CHECK: %[[HIGHEST:.*]] = arith.maxui %[[ID]], %[[NEXT]]
+// CHECK: %[[BLOCK_END:.*]] = arith.addi %[[KEY]], %c64_i32
+// CHECK: %[[ENDS:.*]] = arith.cmpi sgt, %[[BLOCK_END]], %[[LENGTH]]
+// CHECK: %[[WRONG:.*]] = arith.cmpi uge, %[[HIGHEST]], %c9_i32
+// CHECK: %[[EITHER:.*]] = arith.ori %[[ENDS]], %[[WRONG]]
+// CHECK: scf.if %[[EITHER]] {
 // CHECK: %[[ROW:.*]] = arith.andi %[[KEY]], %c31_i32
 // CHECK: %[[FIRST:.*]] = arith.subi %[[KEY]], %[[ROW]]
 // CHECK: %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[FIRST]]
@@ -29,8 +36,9 @@
 // CHECK: %[[BEHIND:.*]] = arith.cmpi sge, %[[PLACE]], %c32_i32
 // CHECK: %[[ABSENT:.*]] = arith.cmpi uge, %[[ID]], %c9_i32
 // CHECK: %[[OUTSIDE:.*]] = arith.ori %[[BEHIND]], %[[ABSENT]]
-// CHECK: %[[NEXT:.*]] = llvm.load
 // CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} spare %{{.*}}[%[[OUTSIDE]], %{{.*}}] : !attn.tensor_map<1x1x8x4x64xf16, swizzle = 128> {stacked = 2 : i64}
+// CHECK: } else {
+// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[ALL:c32_i32.*]], %[[HEAD]], %c0_i32{{.*}}, %c0_i32{{.*}}, %[[NEXT]], %[[ALL]], %[[HEAD]], %c0_i32{{.*}}, %c0_i32{{.*}}], %{{.*}} token %{{[^ ]*}} {stacked = 2 : i64}
 !kv = memref<9x2x32x64xf16>
 func.func @pages(%q: memref<2x4x70x64xf16>, %k: !kv, %v: !kv, %o: memref<2x4x70x64xf16>, %t: memref<2x4xi32>, %n: memref<2xi32>) {
   attn.attention ins(%q, %k, %v : memref<2x4x70x64xf16>, !kv, !kv)

@@ -474,14 +474,18 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     gpu.return
   }
 
-  // One box of either map, as its condition says.
+  // Each box is of either map, as its condition says.
   // CHECK-LABEL: gpu.func @spare
   // CHECK-DAG: %[[MAP:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128> to !llvm.ptr
   // CHECK-DAG: %[[SPARE:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !attn.tensor_map<8x4x128xf8E4M3FN, swizzle = 128> to !llvm.ptr
-  // CHECK: %[[FIRST:.*]] = arith.select %[[C:.*]], %[[SPARE]], %[[MAP]] : !llvm.ptr
-  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[FIRST]], %{{.*}}, box[
-  // CHECK: %[[SECOND:.*]] = arith.select %[[D:.*]], %[[SPARE]], %[[MAP]] : !llvm.ptr
-  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[SECOND]], %{{.*}}, box[
+  // CHECK: scf.if %[[C:.*]] {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TO:.*]], %[[SPARE]], %{{.*}}, box[
+  // CHECK: } else {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TO]], %[[MAP]], %{{.*}}, box[
+  // CHECK: scf.if %[[D:.*]] {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[BELOW:.*]], %[[SPARE]], %{{.*}}, box[
+  // CHECK: } else {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[BELOW]], %[[MAP]], %{{.*}}, box[
   gpu.func @spare(%map: !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128>, %spare: !attn.tensor_map<8x4x128xf8E4M3FN, swizzle = 128>, %b: i32, %c: i1, %d: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %full = attn.mbarrier.alloc {offset = 16384 : i64} : !attn.mbarriers<1>
     %k = attn.alloc {offset = 0 : i64} : !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>
