@@ -156,9 +156,10 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
   return box;
 }
 
-RingEmitter::BoxStarts
-RingEmitter::emitBoundedStarts(const Ring &ring, Value head, Value first,
-                               Value column, ArrayRef<Value> leads) {
+RingEmitter::BoxStarts RingEmitter::emitBoundedStarts(const Ring &ring,
+                                                      Value head, Value first,
+                                                      Value column,
+                                                      ArrayRef<Value> leads) {
   BoxStarts start;
   Value all = context.getRows(ring.name);
   for (auto [i, lead] : llvm::enumerate(leads)) {
@@ -177,15 +178,14 @@ RingEmitter::emitBoundedStarts(const Ring &ring, Value head, Value first,
   return start;
 }
 
-RingEmitter::BoxStarts
-RingEmitter::emitWholeStarts(const Ring &ring, Value head, Value first,
-                             Value column, ArrayRef<Value> leads) {
+RingEmitter::BoxStarts RingEmitter::emitWholeStarts(const Ring &ring,
+                                                    Value head, Value first,
+                                                    Value column,
+                                                    ArrayRef<Value> leads) {
   BoxStarts start;
   Value all = context.getRows(ring.name);
   for (auto [i, lead] : llvm::enumerate(leads)) {
-    Value row = context.i32(0);
-    if (ring.boxRows < facts.pageSize)
-      row = source->emitRows(emitBoxRow(ring, first, i)).row;
+    Value row = source->emitRows(emitBoxRow(ring, first, i)).row;
     start.coords.append({lead, all, head, row, column});
   }
   return start;
@@ -203,9 +203,8 @@ void RingEmitter::loadBounded(const Ring &ring, Value slot, Value token,
   SmallVector<Value> leads;
   for (int64_t i = 0, e = ring.slotType.getShape()[0] / ring.boxRows; i < e;
        ++i)
-    leads.push_back(i == 0 && lead
-                        ? lead
-                        : source->emitLead(emitBoxRow(ring, first, i)));
+    leads.push_back(
+        i == 0 && lead ? lead : source->emitLead(emitBoxRow(ring, first, i)));
   if (!ring.spare) {
     emitLoad(ring, slot, token,
              emitBoundedStarts(ring, head, first, column, leads));
@@ -216,8 +215,8 @@ void RingEmitter::loadBounded(const Ring &ring, Value slot, Value token,
   Value highest = leads.front();
   for (Value other : ArrayRef(leads).drop_front())
     highest = arith::MaxUIOp::create(b, highest, other);
-  Value end = arith::AddIOp::create(b, first,
-                                    context.i32(ring.slotType.getShape()[0]));
+  Value end =
+      arith::AddIOp::create(b, first, context.i32(ring.slotType.getShape()[0]));
   Value ends =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, end, source->length);
   auto branch = scf::IfOp::create(
@@ -265,8 +264,8 @@ void RingEmitter::emitLoad(const Ring &ring, Value slot, Value token,
     stacked = b.getI64IntegerAttr(boxes);
   TmaLoadOp::create(b, ring.map, start.coords, slot, token,
                     /*barriers=*/Value(), /*index=*/Value(),
-                    start.outside.empty() ? Value() : ring.spare,
-                    start.outside, /*multicast=*/IntegerAttr(), stacked);
+                    start.outside.empty() ? Value() : ring.spare, start.outside,
+                    /*multicast=*/IntegerAttr(), stacked);
 }
 
 void RingEmitter::prefetchMaps(ArrayRef<Value> maps) {

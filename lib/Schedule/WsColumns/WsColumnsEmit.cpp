@@ -43,7 +43,7 @@ void WsColumnsEmitter::makeRings() {
   };
   k = makeRing(keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
   // An odd number of slices leaves the second CTA one without a column.
-  if (facts.varlen && isDepthDivided() &&
+  if (q.view == TensorMapView::Packed && isDepthDivided() &&
       keySlices * plan.getDepthCtas() > countSlices(facts.headDim, plan)) {
     addSpare(q);
     addSpare(k);

@@ -199,8 +199,7 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
     for (int64_t blockN : blocks) {
       if (target.getClusteredSMs(cluster) == 0 || cluster < p.depthCtas)
         continue;
-      // CTAs do not share the loads of packed sequences.
-      if (facts.varlen && cluster > p.depthCtas)
+      if (!mayShareLoads(facts) && cluster > p.depthCtas)
         continue;
       p.cluster = cluster;
       p.blockN = blockN;

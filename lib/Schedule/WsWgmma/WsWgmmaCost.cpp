@@ -142,11 +142,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
 
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  // Packed queries of pages: as many keys as countCopiedTiles counts, since
-  // split_q takes the same problems.
-  if (facts.varlen && facts.isPaged())
-    keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
+  double keys = getTypicalKeys(facts);
   double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();

@@ -38,7 +38,9 @@
 // CHECK: %[[OUTSIDE:.*]] = arith.ori %[[BEHIND]], %[[ABSENT]]
 // CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} spare %{{.*}}[%[[OUTSIDE]], %{{.*}}] : !attn.tensor_map<1x1x8x4x64xf16, swizzle = 128> {stacked = 2 : i64}
 // CHECK: } else {
-// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[ALL:c32_i32.*]], %[[HEAD]], %c0_i32{{.*}}, %c0_i32{{.*}}, %[[NEXT]], %[[ALL]], %[[HEAD]], %c0_i32{{.*}}, %c0_i32{{.*}}], %{{.*}} token %{{[^ ]*}} {stacked = 2 : i64}
+// CHECK: %[[ALL:.*]] = arith.constant 32 : i32
+// CHECK: %[[OWN_ROW:.*]] = arith.andi %[[KEY]], %c31_i32
+// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[ALL]], %[[HEAD]], %[[OWN_ROW]], %{{.*}}, %[[NEXT]], %[[ALL]], %[[HEAD]], %{{.*}}, %{{.*}}], %{{.*}} token %{{[^ ]*}} {stacked = 2 : i64}
 !kv = memref<9x2x32x64xf16>
 func.func @pages(%q: memref<2x4x70x64xf16>, %k: !kv, %v: !kv, %o: memref<2x4x70x64xf16>, %t: memref<2x4xi32>, %n: memref<2xi32>) {
   attn.attention ins(%q, %k, %v : memref<2x4x70x64xf16>, !kv, !kv)

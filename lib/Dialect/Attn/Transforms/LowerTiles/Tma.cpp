@@ -73,6 +73,36 @@ static FailureOr<int64_t> checkRowParts(Operation *op, TensorMapType map) {
   return rows;
 }
 
+/// Starts the copy of a box to `pointer`; with the condition `outside` one of
+/// the spare map, if it holds.
+static void startCopy(ImplicitLocOpBuilder &b, TmaLoadOp op, Value pointer,
+                      ValueRange coords, Value barrier, Value mask,
+                      Value outside) {
+  // An address in shared::cta is one in shared::cluster too; a cast through
+  // the generic space would cost two instructions.
+  Value address =
+      LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
+  Value clusterPointer = LLVM::IntToPtrOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
+  auto copy = [&](OpBuilder &builder, Value map) {
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        builder, op.getLoc(), clusterPointer, map, coords, barrier,
+        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
+        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+        /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+  };
+  if (!outside) {
+    copy(b, op.getMap());
+    return;
+  }
+  // An address for each box would take too many registers.
+  auto branch = scf::IfOp::create(b, outside, /*withElseRegion=*/true);
+  OpBuilder spared = branch.getThenBodyBuilder();
+  copy(spared, op.getSpare());
+  OpBuilder usual = branch.getElseBodyBuilder();
+  copy(usual, op.getMap());
+}
+
 template <>
 LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   if (!op.getBarriers())
@@ -132,29 +162,7 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
       emitElected(b, text, operands);
       return;
     }
-    // An address in shared::cta is one in shared::cluster too; a cast through
-    // the generic space would cost two instructions.
-    Value address =
-        LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
-    Value clusterPointer = LLVM::IntToPtrOp::create(
-        b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
-    auto copy = [&](OpBuilder &builder, Value map) {
-      NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-          builder, op.getLoc(), clusterPointer, map, coords, barrier,
-          /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
-          /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-          /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
-    };
-    if (!outside) {
-      copy(b, op.getMap());
-      return;
-    }
-    // An address for each box would take too many registers.
-    auto branch = scf::IfOp::create(b, outside, /*withElseRegion=*/true);
-    OpBuilder spared = branch.getThenBodyBuilder();
-    copy(spared, op.getSpare());
-    OpBuilder usual = branch.getElseBodyBuilder();
-    copy(usual, op.getMap());
+    startCopy(b, op, pointer, coords, barrier, mask, outside);
   };
   if (!op.getStacked()) {
     choose(0);
