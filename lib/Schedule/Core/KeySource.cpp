@@ -75,6 +75,7 @@ public:
                  int64_t columns) override;
   bool isBounded() const override { return true; }
   Value emitLead(Value first) override;
+  Value emitIsAbsent(Value lead) override;
   KeyRows emitRows(Value first) override;
 
 private:
@@ -156,6 +157,11 @@ Value PagedKeys::emitLead(Value first) {
   Value entry = arith::MinSIOp::create(b, pageOf(first), pageOf(last));
   return context.loadElement(
       "page_table", arith::AddIOp::create(b, firstEntry, context.widen(entry)));
+}
+
+Value PagedKeys::emitIsAbsent(Value lead) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, lead,
+                               context.getExtent({{"k", 0}}, facts.pages));
 }
 
 KeyRows PagedKeys::emitRows(Value first) {

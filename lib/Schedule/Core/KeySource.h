@@ -48,6 +48,8 @@ public:
   virtual Value emitLead(Value first) {
     llvm_unreachable("only of bounded keys");
   }
+  /// Whether that is outside of the pool, i1; null if it never is.
+  virtual Value emitIsAbsent(Value lead) { return {}; }
   /// Where in it they are.
   virtual KeyRows emitRows(Value first) {
     llvm_unreachable("only of bounded keys");

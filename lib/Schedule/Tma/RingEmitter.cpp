@@ -60,7 +60,23 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
   if (spec.view == TensorMapView::Quads)
     box = {1, 1, spec.rows / 4, 2, span * 8 / bits};
   ring.map = context.getTensorMap(ring.name, box, span, ring.view);
+  if (ring.view == TensorMapView::Bounded && facts.isPaged())
+    addSpare(ring);
   return ring;
+}
+
+void RingEmitter::addSpare(Ring &ring) {
+  auto map = cast<TensorMapType>(ring.map.getType());
+  ArrayRef<int64_t> box = map.getBox();
+  TensorMapView view = TensorMapView::Whole;
+  SmallVector<int64_t> spareBox(box);
+  if (ring.view == TensorMapView::Bounded) {
+    // As many rows in the same number of dimensions.
+    view = TensorMapView::Quads;
+    spareBox = {1, 1, ring.boxRows / 4, 4, box.back()};
+  }
+  ring.spare =
+      context.getTensorMap(ring.name, spareBox, map.getSwizzle(), view);
 }
 
 Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
@@ -101,22 +117,22 @@ std::pair<Value, Value> RingEmitter::acquire(const Ring &ring, Value cursor,
   return {slot, op.getToken()};
 }
 
-SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
-                                             Value first, Value column) {
+RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
+                                                 Value first, Value column) {
   Value zero = context.i32(0);
   if (!column)
     column = zero;
   switch (ring.view) {
   case TensorMapView::Whole:
-    return {at.batch, head, first, column};
+    return {{at.batch, head, first, column}, {}};
   case TensorMapView::Transposed:
-    return {at.batch, head, zero, first};
+    return {{at.batch, head, zero, first}, {}};
   case TensorMapView::Quads: {
     Value quad = arith::DivUIOp::create(b, first, context.i32(4));
-    return {at.batch, head, quad, zero, zero};
+    return {{at.batch, head, quad, zero, zero}, {}};
   }
   case TensorMapView::Bounded:
-    return emitBoundedStarts(ring, head, first, column);
+    llvm_unreachable("loadBounded makes these");
   case TensorMapView::Packed:
     break;
   }
@@ -126,28 +142,93 @@ SmallVector<Value> RingEmitter::emitBoxStart(const Ring &ring, Value head,
                                         isQueries ? queryStart : keyStart);
   Value end = arith::AddIOp::create(b, start, length);
   Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
-  return {end, head, arith::AddIOp::create(b, shift, first), column};
+  Value place = arith::AddIOp::create(b, shift, first);
+  // A tile that lacks beside others loads the last row: TMA reads the address
+  // of a map, here in front of the tensor, for a box without any.
+  if (isQueries && tilePlan.getTogether() > 1)
+    place = arith::MinSIOp::create(
+        b, place,
+        arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));
+  BoxStarts box = {{end, head, place, column}, {}};
+  if (ring.spare)
+    box.outside.push_back(arith::CmpIOp::create(
+        b, arith::CmpIPredicate::sge, column, context.i32(facts.headDim)));
+  return box;
 }
 
-SmallVector<Value> RingEmitter::emitBoundedStarts(const Ring &ring, Value head,
-                                                  Value first, Value column,
-                                                  Value lead) {
-  if (!column)
-    column = context.i32(0);
-  SmallVector<Value> start;
-  for (int64_t row = 0; row < ring.slotType.getShape()[0];
-       row += ring.boxRows) {
-    Value key = b.createOrFold<arith::AddIOp>(first, context.i32(row));
-    if (row != 0 || !lead)
-      lead = source->emitLead(key);
-    KeyRows rows = source->emitRows(key);
+RingEmitter::BoxStarts RingEmitter::emitBoundedStarts(const Ring &ring,
+                                                      Value head, Value first,
+                                                      Value column,
+                                                      ArrayRef<Value> leads) {
+  BoxStarts start;
+  Value all = context.getRows(ring.name);
+  for (auto [i, lead] : llvm::enumerate(leads)) {
+    KeyRows rows = source->emitRows(emitBoxRow(ring, first, i));
     // The last of the lead's own rows is the last one of the map.
-    Value shift =
-        arith::SubIOp::create(b, context.getRows(ring.name), rows.end);
-    start.append({lead, rows.end, head,
-                  arith::AddIOp::create(b, shift, rows.row), column});
+    Value shift = arith::SubIOp::create(b, all, rows.end);
+    Value place = arith::AddIOp::create(b, shift, rows.row);
+    start.coords.append({lead, rows.end, head, place, column});
+    if (!ring.spare)
+      continue;
+    Value isBehind =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, place, all);
+    start.outside.push_back(
+        arith::OrIOp::create(b, isBehind, source->emitIsAbsent(lead)));
   }
   return start;
+}
+
+RingEmitter::BoxStarts RingEmitter::emitWholeStarts(const Ring &ring,
+                                                    Value head, Value first,
+                                                    Value column,
+                                                    ArrayRef<Value> leads) {
+  BoxStarts start;
+  Value all = context.getRows(ring.name);
+  for (auto [i, lead] : llvm::enumerate(leads)) {
+    Value row = source->emitRows(emitBoxRow(ring, first, i)).row;
+    start.coords.append({lead, all, head, row, column});
+  }
+  return start;
+}
+
+Value RingEmitter::emitBoxRow(const Ring &ring, Value first, int64_t box) {
+  return b.createOrFold<arith::AddIOp>(first, context.i32(box * ring.boxRows));
+}
+
+void RingEmitter::loadBounded(const Ring &ring, Value slot, Value token,
+                              Value head, Value first, Value column,
+                              Value lead) {
+  if (!column)
+    column = context.i32(0);
+  SmallVector<Value> leads;
+  for (int64_t i = 0, e = ring.slotType.getShape()[0] / ring.boxRows; i < e;
+       ++i)
+    leads.push_back(
+        i == 0 && lead ? lead : source->emitLead(emitBoxRow(ring, first, i)));
+  if (!ring.spare) {
+    emitLoad(ring, slot, token,
+             emitBoundedStarts(ring, head, first, column, leads));
+    return;
+  }
+  // To choose a map for each box takes longer than to start the copy. All but
+  // a sequence's last block are of whole boxes, unless an id is wrong.
+  Value highest = leads.front();
+  for (Value other : ArrayRef(leads).drop_front())
+    highest = arith::MaxUIOp::create(b, highest, other);
+  Value end =
+      arith::AddIOp::create(b, first, context.i32(ring.slotType.getShape()[0]));
+  Value ends =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, end, source->length);
+  auto branch = scf::IfOp::create(
+      b, arith::OrIOp::create(b, ends, source->emitIsAbsent(highest)),
+      /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emitLoad(ring, slot, token,
+           emitBoundedStarts(ring, head, first, column, leads));
+  b.setInsertionPointToStart(branch.elseBlock());
+  emitLoad(ring, slot, token,
+           emitWholeStarts(ring, head, first, column, leads));
 }
 
 void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
@@ -158,27 +239,32 @@ void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
   if (ring.view == TensorMapView::Bounded)
     lead = source->emitLead(first);
   auto [slot, token] = acquire(ring, cursor, role);
-  emitLoad(ring, slot, token,
-           lead ? emitBoundedStarts(ring, head, first, /*column=*/Value(), lead)
-                : emitBoxStart(ring, head, first, /*column=*/Value()));
+  if (lead)
+    loadBounded(ring, slot, token, head, first, /*column=*/Value(), lead);
+  else
+    fill(ring, slot, token, head, first);
   release(ring, token, role);
 }
 
 void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
                        Value first, Value column) {
-  emitLoad(ring, slot, token, emitBoxStart(ring, head, first, column));
+  if (ring.view == TensorMapView::Bounded)
+    loadBounded(ring, slot, token, head, first, column);
+  else
+    emitLoad(ring, slot, token, emitBoxStart(ring, head, first, column));
 }
 
 void RingEmitter::emitLoad(const Ring &ring, Value slot, Value token,
-                           ValueRange start) {
+                           const BoxStarts &start) {
   int64_t boxes = ring.view == TensorMapView::Quads
                       ? 2
                       : ring.slotType.getShape()[0] / ring.boxRows;
   IntegerAttr stacked;
   if (boxes != 1)
     stacked = b.getI64IntegerAttr(boxes);
-  TmaLoadOp::create(b, ring.map, start, slot, token,
+  TmaLoadOp::create(b, ring.map, start.coords, slot, token,
                     /*barriers=*/Value(), /*index=*/Value(),
+                    start.outside.empty() ? Value() : ring.spare, start.outside,
                     /*multicast=*/IntegerAttr(), stacked);
 }
 

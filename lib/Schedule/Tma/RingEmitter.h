@@ -48,6 +48,8 @@ struct Ring {
   StringRef name;
   RingRows holds = RingRows::Keys;
   Value buffer, channel, map;
+  /// What fills boxes without an element in the map, if there may be any.
+  Value spare;
   TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
   /// Rows of a copy: those of a slot, or of as many boxes as fill it.
@@ -65,6 +67,12 @@ protected:
                     ArrayRef<StringRef> secondParts = {});
   /// A ring between two roles, and its map if TMA fills it.
   Ring makeRing(const RingSpec &spec);
+  /// Makes a map for boxes that have no element in the one of a bounded or
+  /// packed view: TMA reads the address of a map for them, and such a map's
+  /// lies in front of the tensor. They are outside of the spare one, too: in
+  /// the place of rows from the last one on it has four rows, in that of
+  /// columns as many.
+  void addSpare(Ring &ring);
   /// The ring of values as they lie in memory: keys x columns, or columns x
   /// keys where the keys are contiguous.
   Ring makeValueRing(int64_t stages, Role from, Role to);
@@ -96,16 +104,30 @@ protected:
   void elect(function_ref<void()> emit);
 
 private:
-  /// The first element of the box in a map of a ring's view; those of all of a
-  /// slot's boxes if the view is bounded.
-  SmallVector<Value> emitBoxStart(const Ring &ring, Value head, Value first,
-                                  Value column);
-  /// The same for a bounded view, whose first box is in `lead` if that is
+  /// Where the boxes of a slot begin.
+  struct BoxStarts {
+    /// The first element in a map of the ring's view, of each box if the view
+    /// is bounded.
+    SmallVector<Value> coords;
+    /// Whether no element of a box is inside, i1; none without a spare map.
+    SmallVector<Value> outside;
+  };
+  BoxStarts emitBoxStart(const Ring &ring, Value head, Value first,
+                         Value column);
+  /// Those of a bounded view in these batches or pages.
+  BoxStarts emitBoundedStarts(const Ring &ring, Value head, Value first,
+                              Value column, ArrayRef<Value> leads);
+  /// The same if the sequence has all of the rows.
+  BoxStarts emitWholeStarts(const Ring &ring, Value head, Value first,
+                            Value column, ArrayRef<Value> leads);
+  /// The first row of a box of a slot whose first row is `first`.
+  Value emitBoxRow(const Ring &ring, Value first, int64_t box);
+  /// Loads a slot of a bounded view, whose first box is in `lead` if that is
   /// known.
-  SmallVector<Value> emitBoundedStarts(const Ring &ring, Value head,
-                                       Value first, Value column,
-                                       Value lead = {});
-  void emitLoad(const Ring &ring, Value slot, Value token, ValueRange start);
+  void loadBounded(const Ring &ring, Value slot, Value token, Value head,
+                   Value first, Value column, Value lead = {});
+  void emitLoad(const Ring &ring, Value slot, Value token,
+                const BoxStarts &start);
 };
 
 } // namespace mlir::attn

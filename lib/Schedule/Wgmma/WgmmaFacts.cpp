@@ -123,3 +123,12 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
        blockN * (getKeyColumns(facts) + getValueColumns(facts)) + transposed);
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
 }
+
+bool attn::mayShareLoads(const ProblemFacts &facts) { return !facts.varlen; }
+
+double attn::getTypicalKeys(const ProblemFacts &facts) {
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  if (!facts.varlen || !facts.isPaged())
+    return keys;
+  return std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
+}

@@ -49,6 +49,13 @@ void setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
                        const TargetRow &target, double blockM, double blockN,
                        SoftmaxPolicy softmax);
 
+/// True if the CTAs of a cluster may bring parts of K and V to each other: not
+/// of packed sequences, of which a part may lie behind the end.
+bool mayShareLoads(const ProblemFacts &facts);
+/// The keys of a sequence that estimates count; of packed queries of pages as
+/// many as countCopiedTiles does, whose schedules take the same problems.
+double getTypicalKeys(const ProblemFacts &facts);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_WGMMA_WGMMAFACTS_H

@@ -42,6 +42,12 @@ void WsColumnsEmitter::makeRings() {
     return RingSpec{name, RingRows::Keys, stages, blockN, slice, from, to};
   };
   k = makeRing(keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
+  // An odd number of slices leaves the second CTA one without a column.
+  if (q.view == TensorMapView::Packed && isDepthDivided() &&
+      keySlices * plan.getDepthCtas() > countSlices(facts.headDim, plan)) {
+    addSpare(q);
+    addSpare(k);
+  }
   v = makeRing(keys("v", plan.getVStages(), kValueLoader, kSoftmax));
   RingSpec otherValues = keys("w", plan.getWStages(), kOtherLoader, kColumns);
   otherValues.tensor = "v";

@@ -199,6 +199,8 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
     for (int64_t blockN : blocks) {
       if (target.getClusteredSMs(cluster) == 0 || cluster < p.depthCtas)
         continue;
+      if (!mayShareLoads(facts) && cluster > p.depthCtas)
+        continue;
       p.cluster = cluster;
       p.blockN = blockN;
       if (masked)

@@ -22,8 +22,6 @@ public:
                 const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
-  bool isOffered(const ProblemFacts &facts,
-                 const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,

@@ -142,7 +142,7 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
 
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double keys = getTypicalKeys(facts);
   double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();

@@ -30,6 +30,11 @@ void WsWgmmaEmitter::makeDealer() {
                                                        : SignalKind::Arrive},
                      {kTileReader, SignalKind::Arrive},
                      {kConsumer, SignalKind::Arrive}});
+  else if (hasValueProducer())
+    dealer.channel = makeChannel("tile", kTileStages,
+                                 {{kProducer, SignalKind::Arrive},
+                                  {kValueProducer, SignalKind::Arrive},
+                                  {kConsumer, SignalKind::Arrive}});
   else
     dealer.channel = makeChannel(
         "tile", kTileStages,
@@ -49,15 +54,18 @@ void WsWgmmaEmitter::makeResults() {
 }
 
 TileCursors::TileCursors(ValueRange carried)
-    : TileCursors(carried[0], carried[1], carried[2]) {
-  if (carried.size() == 3)
+    : TileCursors(carried[0], carried[1],
+                  carried.size() > 2 ? carried[2] : Value()) {
+  if (carried.size() <= 3)
     return;
   source = carried[3];
   dest = carried[4];
 }
 
 SmallVector<Value> TileCursors::list() const {
-  SmallVector<Value> all = {q, k, v};
+  SmallVector<Value> all = {q, k};
+  if (v)
+    all.push_back(v);
   if (source)
     all.append({source, dest});
   return all;
@@ -74,12 +82,16 @@ LogicalResult WsWgmmaEmitter::emitTiles(StringRef partition, TileBody body) {
                    });
   if (!loop)
     return failure();
-  if (plan.getDynamic()) {
-    loop.getCounterMutable().assign(dealer.counter);
-    loop.getChannelMutable().assign(dealer.channel);
-    loop.getRingMutable().assign(dealer.ring);
-  }
+  setDealer(loop);
   return success();
+}
+
+void WsWgmmaEmitter::setDealer(TileLoopOp loop) {
+  if (!plan.getDynamic())
+    return;
+  loop.getCounterMutable().assign(dealer.counter);
+  loop.getChannelMutable().assign(dealer.channel);
+  loop.getRingMutable().assign(dealer.ring);
 }
 
 TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {
@@ -87,8 +99,9 @@ TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {
     return CursorStartOp::create(b, ring.channel, role);
   };
   bool isConsumer = partition == kConsumer;
-  TileCursors cursors{start(q, partition), start(k, partition),
-                      start(isConsumer ? values() : v, partition)};
+  TileCursors cursors{start(q, partition), start(k, partition), Value()};
+  if (isConsumer || !hasValueProducer())
+    cursors.v = start(isConsumer ? values() : v, partition);
   if (!isConsumer && needsTransposer(facts)) {
     cursors.source = start(v, kTransposer);
     cursors.dest = start(vt, kTransposer);
@@ -244,7 +257,8 @@ LogicalResult WsWgmmaEmitter::run() {
        kProducer, kConsumer,
        /*isLoaded=*/true,
        plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
-  v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(), kProducer,
+  v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(),
+                    hasValueProducer() ? kValueProducer : kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
     vt = makeRing({"vt", RingRows::Keys, plan.getVStages(),
@@ -255,18 +269,32 @@ LogicalResult WsWgmmaEmitter::run() {
   makeResults();
   makeDealer();
   emitExtents();
+  return emitPartitions();
+}
+
+LogicalResult WsWgmmaEmitter::emitPartitions() {
   RegisterBudget budget = getRegisterBudget(facts, plan);
+  SmallVector<StringRef> names = {kConsumer, kProducer};
+  SmallVector<int64_t> warps = {blockM / 16, kWarpgroupWarps};
+  SmallVector<int64_t> tiles = {blockM / 16, 1, 0, 0};
+  SmallVector<int64_t> registers = {budget.consumer, budget.producer};
+  SmallVector<LogicalResult (WsWgmmaEmitter::*)()> bodies = {
+      &WsWgmmaEmitter::emitConsumer,
+      needsTransposer(facts) ? &WsWgmmaEmitter::emitTransposingProducer
+                             : &WsWgmmaEmitter::emitProducer};
+  if (hasValueProducer()) {
+    names.push_back(kValueProducer);
+    warps.back() = kWarpgroupWarps / 2;
+    warps.push_back(kWarpgroupWarps / 2);
+    tiles.append({0, 0});
+    registers.push_back(budget.producer);
+    bodies.push_back(&WsWgmmaEmitter::emitValueProducer);
+  }
   auto op = WarpSpecializeOp::create(
-      b, b.getStrArrayAttr({kConsumer, kProducer}),
-      b.getDenseI64ArrayAttr({blockM / 16, kWarpgroupWarps}),
-      b.getDenseI64ArrayAttr({blockM / 16, 1, 0, 0}),
-      b.getDenseI64ArrayAttr({budget.consumer, budget.producer}),
-      /*partitionsCount=*/2);
-  for (auto [region, emit] : llvm::zip(
-           op.getPartitions(),
-           std::array{&WsWgmmaEmitter::emitConsumer,
-                      transposes ? &WsWgmmaEmitter::emitTransposingProducer
-                                 : &WsWgmmaEmitter::emitProducer})) {
+      b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),
+      b.getDenseI64ArrayAttr(tiles), b.getDenseI64ArrayAttr(registers),
+      /*partitionsCount=*/unsigned(names.size()));
+  for (auto [region, emit] : llvm::zip(op.getPartitions(), bodies)) {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&region);
     auto end = YieldOp::create(b, ValueRange());

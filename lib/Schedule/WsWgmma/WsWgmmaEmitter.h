@@ -24,6 +24,8 @@ namespace mlir::attn {
 /// The roles. The last two are further roles of the producer's partition.
 inline constexpr Role kConsumer{"consumer", "consumer"};
 inline constexpr Role kProducer{"producer", "producer"};
+/// Loads values where the plan has two loading warps.
+inline constexpr Role kValueProducer{"value_producer", "value_producer"};
 inline constexpr Role kTransposer{"transposer", "producer"};
 inline constexpr Role kTileReader{"reader", "producer"};
 
@@ -34,7 +36,8 @@ struct TileDealer {
 
 /// What a partition's loop over tiles carries: its cursors.
 struct TileCursors {
-  /// Of the producer, or of a consumer: there `v` is what PV reads.
+  /// Of the producer, or of a consumer: there `v` is what PV reads. Null in a
+  /// producer that does not load values.
   Value q, k, v;
   /// Of the transposer, where there is one.
   Value source = Value(), dest = Value();
@@ -60,6 +63,7 @@ public:
 private:
   using TileBody = function_ref<FailureOr<TileCursors>(TileCursors)>;
 
+  bool hasValueProducer() const { return plan.getLoaders() > 1; }
   /// What consumers read V from.
   const Ring &values() const { return needsTransposer(facts) ? vt : v; }
   void makeDealer();
@@ -67,6 +71,8 @@ private:
   void makeResults();
   /// The loop over this CTA's tiles in a partition, which carries its cursors.
   LogicalResult emitTiles(StringRef partition, TileBody body);
+  /// Lets the counter deal the tiles of a loop, if the plan says so.
+  void setDealer(TileLoopOp loop);
   TileCursors startCursors(StringRef partition);
 
   /// Hands `count` slots of K and of V back unread.
@@ -77,10 +83,18 @@ private:
   /// Tells the loop which keys of its first block are needed, if the lengths
   /// do.
   void setFirstBlock(KVLoopOp loop);
+  /// The partitions, each with its program.
+  LogicalResult emitPartitions();
   LogicalResult emitConsumer();
   FailureOr<TileCursors> emitConsumerTile(TileCursors cursors);
   LogicalResult emitProducer();
   TileCursors emitProducerTile(TileCursors cursors);
+  /// The producer of values only.
+  LogicalResult emitValueProducer();
+  /// Loads the tile's blocks into rings, from the last to the first; the
+  /// cursors behind them.
+  SmallVector<Value> emitBlockLoads(ArrayRef<const Ring *> rings,
+                                    ArrayRef<Value> cursors, StringRef role);
   /// The producer of 8-bit operands, in all threads of its partition.
   LogicalResult emitTransposingProducer();
   TileCursors emitTransposingTile(TileCursors cursors);

@@ -46,7 +46,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   // An index of 4 bytes, in an array that is a multiple of 16, and an mbarrier
   // of each role for each slot.
   if (plan.getDynamic())
-    sum.add("tile", producerReadsTiles(facts, plan) ? 32 : 24, kTileStages);
+    sum.add("tile",
+            producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 32 : 24,
+            kTileStages);
   return sum;
 }
 
@@ -219,6 +221,15 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
+/// One warp starts the copies of large boxes in time; for pages of 16 keys it
+/// takes longer to than a block takes to multiply.
+static int64_t chooseLoaders(const ProblemFacts &facts, int64_t blockN) {
+  return facts.isPaged() && !needsTransposer(facts) &&
+                 getBoxRows(facts, blockN) < kFewestBoxRows
+             ? 2
+             : 1;
+}
+
 std::vector<PlanAttrInterface>
 WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                const TargetRow &target) const {
@@ -291,6 +302,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 p.order = order;
                 p.groupHeads = groupHeads;
                 p.epilogue = epilogue;
+                p.loaders = chooseLoaders(facts, blockN);
                 auto make = [&](FirstBlock firstBlock, int64_t kStages) {
                   p.kStages = kStages;
                   p.firstBlock = firstBlock;
@@ -331,13 +343,6 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
 }
 
-bool WsWgmmaSchedule::isOffered(const ProblemFacts &facts,
-                                const TargetRow &) const {
-  // On an H200 a run with such kernels ended with an illegal access whose cause
-  // is not known (docs/Rationale/Schedules/BoundedPages.md).
-  return !facts.isServed();
-}
-
 llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
@@ -364,6 +369,11 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error =
           checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
     return error;
+  if (needsTransposer(facts) && plan.getLoaders() > 1)
+    return llvm::createStringError(
+        llvm::formatv("8-bit values whose keys are not contiguous need loaders "
+                      "= 1, got {0}",
+                      plan.getLoaders()));
   if (facts.isNarrow() && plan.getCluster() > 1)
     return llvm::createStringError(llvm::formatv(
         "8-bit operands need cluster = 1, got {0}", plan.getCluster()));

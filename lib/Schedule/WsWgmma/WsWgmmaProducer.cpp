@@ -19,30 +19,61 @@ void WsWgmmaEmitter::loadBlock(Value block, const TileCursors &cursors) {
   load(v, cursors.v, kProducer, at.kvHead, key);
 }
 
-TileCursors WsWgmmaEmitter::emitProducerTile(TileCursors cursors) {
-  loadQueries(cursors);
+SmallVector<Value> WsWgmmaEmitter::emitBlockLoads(ArrayRef<const Ring *> rings,
+                                                  ArrayRef<Value> cursors,
+                                                  StringRef role) {
   Value one = context.i32(1);
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
-  auto loop = scf::ForOp::create(b, context.i32(0), trips, one,
-                                 ValueRange{cursors.k, cursors.v});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    TileCursors inner(cursors.q, loop.getRegionIterArg(0),
-                      loop.getRegionIterArg(1));
-    loadBlock(arith::SubIOp::create(b, lastBlock, loop.getInductionVar()),
-              inner);
-    advanceBlock(inner);
-    scf::YieldOp::create(b, ValueRange{inner.k, inner.v});
+  auto loop = scf::ForOp::create(b, context.i32(0), trips, one, cursors);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value block = arith::SubIOp::create(b, lastBlock, loop.getInductionVar());
+  Value key = arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
+  for (auto [ring, cursor] : llvm::zip(rings, loop.getRegionIterArgs()))
+    load(*ring, cursor, role, at.kvHead, key);
+  SmallVector<Value> next;
+  for (auto [ring, cursor] : llvm::zip(rings, loop.getRegionIterArgs()))
+    next.push_back(advance(cursor, *ring));
+  scf::YieldOp::create(b, next);
+  return loop.getResults();
+}
+
+TileCursors WsWgmmaEmitter::emitProducerTile(TileCursors cursors) {
+  loadQueries(cursors);
+  if (hasValueProducer()) {
+    Value nextK = emitBlockLoads({&k}, {cursors.k}, kProducer).front();
+    return {advance(cursors.q, q), nextK, Value()};
   }
-  return {advance(cursors.q, q), loop.getResult(0), loop.getResult(1)};
+  SmallVector<Value> next =
+      emitBlockLoads({&k, &v}, {cursors.k, cursors.v}, kProducer);
+  return {advance(cursors.q, q), next[0], next[1]};
+}
+
+LogicalResult WsWgmmaEmitter::emitValueProducer() {
+  LogicalResult status = success();
+  elect([&]() {
+    prefetchMaps({v.map});
+    TileLoopOp loop = emitTileLoop(
+        [&]() -> SmallVector<Value> {
+          return {CursorStartOp::create(b, v.channel, kValueProducer)};
+        },
+        [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
+          return emitBlockLoads({&v}, {carried[0]}, kValueProducer);
+        });
+    if (loop)
+      setDealer(loop);
+    else
+      status = failure();
+  });
+  return status;
 }
 
 LogicalResult WsWgmmaEmitter::emitProducer() {
   LogicalResult status = success();
   elect([&]() {
-    prefetchMaps({q.map, k.map, v.map, resultMap.map});
+    prefetchMaps(
+        {q.map, k.map, hasValueProducer() ? Value() : v.map, resultMap.map});
     status = emitTiles(kProducer, [&](TileCursors cursors) {
       return emitProducerTile(cursors);
     });

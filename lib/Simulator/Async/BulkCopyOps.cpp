@@ -72,6 +72,8 @@ private:
   bool cutTensor();
   bool cutRange();
   bool checkBounds();
+  /// Whether a box without an element in its tensor may be loaded.
+  bool checkAbsentBox(const TensorMapInfo &map);
   /// Destinations and their barriers.
   bool findTargets();
   bool addTarget(unsigned rank, uint32_t barrier, Cta *barrierCta);
@@ -156,7 +158,19 @@ bool BulkRequest::cutTensor() {
          op->totalBytes);
   op->nanFill = map->nanFill;
   op->elementType = elementTypeOf(map->element);
-  return true;
+  return !isLoad() || checkAbsentBox(*map);
+}
+
+bool BulkRequest::checkAbsentBox(const TensorMapInfo &map) {
+  // An illegal access on an H200 (docs/Simulator.md).
+  if (x.machine.memory.find(map.address, 16) ||
+      llvm::any_of(op->pieces, [](const Piece &p) { return p.first < p.last; }))
+    return true;
+  return fail(FindingKind::OutOfBounds,
+              llvm::formatv("a tensor load has no element inside of its tensor "
+                            "map, and the map's address {0:x} is outside of "
+                            "every allocation",
+                            map.address));
 }
 
 bool BulkRequest::cutRange() {

@@ -118,6 +118,16 @@ func.func private @ws_cluster() attributes {p = #attn.ws_wgmma<cluster = 3>}
 
 // -----
 
+// expected-error @below {{expected loaders to be 1 or 2, got 3}}
+func.func private @ws_loaders() attributes {p = #attn.ws_wgmma<loaders = 3>}
+
+// -----
+
+// expected-error @below {{expected loaders = 1 in a cluster, got 2}}
+func.func private @ws_loaders_cluster() attributes {p = #attn.ws_wgmma<loaders = 2, cluster = 2>}
+
+// -----
+
 // expected-error @below {{expected pv_behind with qk_ahead and the softmax policy 'optimistic', got qk_ahead = true and 'exact'}}
 func.func private @ws_behind() attributes {p = #attn.ws_wgmma<pv_behind = true>}
 

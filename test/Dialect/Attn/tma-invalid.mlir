@@ -174,6 +174,30 @@ func.func @stacked_coordinates(%map: !attn.tensor_map<16x2x64xf16, swizzle = 128
 
 // -----
 
+func.func @spare_conditions(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i: i32, %c: i1, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a condition for each of 2 boxes that may be of a spare map, got 1}}
+  attn.tma.load %map[%i, %i], %dest token %t spare %map[%c] : !attn.tensor_map<32x64xf16, swizzle = 128> {stacked = 2} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @spare_multicast(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i: i32, %c: i1, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected no spare map of a multicast}}
+  attn.tma.load %map[%i, %i], %dest token %t spare %map[%c] : !attn.tensor_map<32x64xf16, swizzle = 128> {multicast = 2} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @spare_rank(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %spare: !attn.tensor_map<16x4x64xf16, swizzle = 128>, %i: i32, %c: i1, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a spare map of the rank, rows, columns, elements and swizzle of '!attn.tensor_map<64x64xf16, swizzle = 128>', got '!attn.tensor_map<16x4x64xf16, swizzle = 128>'}}
+  attn.tma.load %map[%i, %i], %dest token %t spare %spare[%c] : !attn.tensor_map<16x4x64xf16, swizzle = 128> : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
 func.func @bounded_rank(%k: memref<2x8x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
   // expected-error @below {{expected a box of one more than the memref's rank, 5, got rank 4}}
   %map = attn.encode_tensor_map bounded %k : memref<2x8x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>

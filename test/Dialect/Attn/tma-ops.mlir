@@ -39,6 +39,16 @@ func.func @load(%map: !map, %b: !b, %two: !two, %x: i32, %token: !attn.token, %b
   return
 }
 
+// CHECK-LABEL: func.func @spare(
+// CHECK-SAME: %[[MAP:.*]]: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>, %[[SPARE:.*]]: !attn.tensor_map<1x32x4x64xf16, swizzle = 128>, %{{.*}}: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>, %{{.*}}: !attn.buffer<256x128xf16, #attn.swizzled<span = 128>, shared>, %{{.*}}: i32, %[[C:.*]]: i1, %[[D:.*]]: i1
+func.func @spare(%map: !map, %spare: !attn.tensor_map<1x32x4x64xf16, swizzle = 128>, %b: !b, %two: !two, %x: i32, %c: i1, %d: i1, %token: !attn.token, %barriers: !attn.mbarriers<2>) {
+  // CHECK: attn.tma.load %[[MAP]][{{.*}}], %{{.*}} token %{{.*}} spare %[[SPARE]][%[[C]]] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> : <1x1x128x64xf16, swizzle = 128>
+  attn.tma.load %map[%x, %x, %x, %x], %b token %token spare %spare[%c] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> : !map, !b
+  // CHECK: attn.tma.load %[[MAP]][{{.*}}], %{{.*}} barrier %{{.*}}[%{{.*}}] : !attn.mbarriers<2> spare %[[SPARE]][%[[C]], %[[D]]] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> {stacked = 2 : i64} : <1x1x128x64xf16, swizzle = 128>
+  attn.tma.load %map[%x, %x, %x, %x], %two barrier %barriers[%x] : !attn.mbarriers<2> spare %spare[%c, %d] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> {stacked = 2 : i64} : !map, !two
+  return
+}
+
 // CHECK-LABEL: func.func @store(
 // CHECK-SAME: %[[MAP:.*]]: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>, %[[B:.*]]: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>, %[[TWO:.*]]: !attn.buffer<256x128xf16, #attn.swizzled<span = 128>, shared>, %[[X:.*]]: i32
 func.func @store(%map: !map, %b: !b, %two: !two, %x: i32) {

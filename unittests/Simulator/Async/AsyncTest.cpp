@@ -16,7 +16,8 @@ namespace {
 struct MapKernel {
   std::string text;
   std::vector<uint8_t> in;
-  TensorMapInfo map; ///< address is filled in
+  TensorMapInfo map;   ///< address is filled in
+  uint64_t before = 0; ///< bytes by which the map begins in front of `in`
   size_t outBytes = 0;
   LaunchConfig config;
 
@@ -50,7 +51,7 @@ struct MapKernel {
     uint64_t outAddress = memory.allocate(outBytes, "out");
     llvm::cantFail(memory.write(inAddress, in));
     TensorMapInfo m = map;
-    m.address = m.address ? outAddress : inAddress;
+    m.address = (m.address ? outAddress : inAddress) - before;
     auto bytes = encodeTensorMap(m);
     if (!bytes) {
       r.error = llvm::toString(bytes.takeError());
@@ -160,6 +161,25 @@ TEST(BulkCopy, NegativeCoordinatesReadZeros) {
   expectClean(r);
   EXPECT_EQ(r.at<uint16_t>(0), 0u);
   EXPECT_EQ(r.at<uint16_t>(64 + 0), 0u + 1); // row 1, chunk 1 is elements 0-7
+}
+
+TEST(BulkCopy, ReadsTheAddressOfItsMapForAbsentBoxes) {
+  // Nothing of the box is in the map, whose address is that of `in`, or lies in
+  // front of it.
+  MapKernel k = loadTest();
+  for (const char *row : {"20", "-8", "1000"}) {
+    Outcome r = k.go(loadKernel(Expect, Wait, "0", row));
+    expectClean(r);
+    EXPECT_EQ(r.at<uint16_t>(0), 0u);
+  }
+  k.before = 160;
+  expectClean(k.go(loadKernel(Expect, Wait, "0", "1")));
+  for (const char *row : {"20", "-8"}) {
+    Outcome r = k.go(loadKernel(Expect, Wait, "0", row));
+    expectError(r, FindingKind::OutOfBounds);
+    EXPECT_NE(r.text().find("no element inside of its tensor map"),
+              std::string::npos);
+  }
 }
 
 TEST(BulkCopy, MapsThatFillWithNaN) {

@@ -93,6 +93,11 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError,
                        << stringifyFirstBlock(p.firstBlock);
   if (p.cluster != 1 && p.cluster != 2 && p.cluster != 4)
     return emitError() << "expected cluster to be 1, 2 or 4, got " << p.cluster;
+  if (p.loaders != 1 && p.loaders != 2)
+    return emitError() << "expected loaders to be 1 or 2, got " << p.loaders;
+  if (p.loaders != 1 && p.cluster != 1)
+    return emitError() << "expected loaders = 1 in a cluster, got "
+                       << p.loaders;
   return success();
 }
 

@@ -77,6 +77,28 @@ static LogicalResult verifyCopy(Operation *op, TensorMapType map,
   return success();
 }
 
+/// Checks that the boxes of the spare map can be those of the map.
+static LogicalResult verifySpare(TmaLoadOp op) {
+  size_t boxes = op.getSpare() ? op.getStackedBoxes() : 0;
+  if (op.getOutside().size() != boxes)
+    return op.emitOpError("expected a condition for each of ")
+           << boxes << " boxes that may be of a spare map, got "
+           << op.getOutside().size();
+  if (!op.getSpare())
+    return success();
+  if (op.getMulticast())
+    return op.emitOpError("expected no spare map of a multicast");
+  TensorMapType map = op.getMap().getType(), spare = op.getSpare().getType();
+  if (spare.getRank() != map.getRank() || spare.getRows() != map.getRows() ||
+      spare.getColumns() != map.getColumns() ||
+      spare.getElementType() != map.getElementType() ||
+      spare.getSwizzle() != map.getSwizzle())
+    return op.emitOpError("expected a spare map of the rank, rows, columns, "
+                          "elements and swizzle of ")
+           << map << ", got " << spare;
+  return success();
+}
+
 LogicalResult TmaLoadOp::verify() {
   if (failed(verifyCompletion(*this, getToken(), getBarriers(), getIndex())))
     return failure();
@@ -91,6 +113,8 @@ LogicalResult TmaLoadOp::verify() {
              << (getMulticast() ? "a multicast" : "no multicast");
     parts = *stacked;
   }
+  if (failed(verifySpare(*this)))
+    return failure();
   size_t coordinates = getCoords().size();
   return verifyCopy(*this, getMap().getType(),
                     areBoxesApart() ? coordinates / parts : coordinates,

@@ -52,6 +52,7 @@ private:
                         const ChannelAnalysis &channels);
   LogicalResult checkGiven(BulkCopyOpInterface load);
   std::string findReason(BulkCopyOpInterface load);
+  bool mayBeginInFront(BlockArgument map);
   void dropMixedMaps();
   LogicalResult checkRecord(BlockArgument map);
   LogicalResult collectEncodings(BlockArgument map);
@@ -132,6 +133,22 @@ LogicalResult KernelSharder::checkGiven(BulkCopyOpInterface load) {
   return diag;
 }
 
+/// The entry of the launch record for `map`; null if there is none.
+static DictionaryAttr lookupRecord(LaunchAttr launch, BlockArgument map) {
+  ArrayAttr args = launch.getArgs();
+  if (args.size() <= map.getArgNumber())
+    return {};
+  return cast<DictionaryAttr>(args[map.getArgNumber()]);
+}
+
+/// Whether the launch record says that a map's address may be no one's memory.
+bool KernelSharder::mayBeginInFront(BlockArgument map) {
+  auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
+  DictionaryAttr entry = launch ? lookupRecord(launch, map) : DictionaryAttr();
+  auto view = entry ? entry.getAs<StringAttr>("view") : StringAttr();
+  return view && (view == "packed" || view == "bounded");
+}
+
 /// Why `load` cannot be a multicast; empty if it can.
 std::string KernelSharder::findReason(BulkCopyOpInterface load) {
   auto print = [](Operation *op) { return op->getName().getStringRef(); };
@@ -150,6 +167,9 @@ std::string KernelSharder::findReason(BulkCopyOpInterface load) {
   auto argument = dyn_cast<BlockArgument>(load.getMap());
   if (!argument || argument.getOwner() != &kernel.getBody().front())
     return "a load's tensor map is no parameter of the kernel";
+  if (mayBeginInFront(argument))
+    return "a part of a packed sequence's rows may lie behind its end, and TMA "
+           "reads the address of its map then, which is in front of the tensor";
   auto map = cast<TensorMapType>(load.getMap().getType());
   int64_t rows = map.getRows();
   if (map.getBox()[map.getRank() - 2] != rows ||
@@ -210,14 +230,6 @@ TensorMapType KernelSharder::getPart(TensorMapType type) {
 /// innermost extent first.
 static SmallVector<int64_t> getRecordBox(TensorMapType type) {
   return llvm::to_vector(llvm::reverse(type.getBox()));
-}
-
-/// The entry of the launch record for `map`; null if there is none.
-static DictionaryAttr lookupRecord(LaunchAttr launch, BlockArgument map) {
-  ArrayAttr args = launch.getArgs();
-  if (args.size() <= map.getArgNumber())
-    return {};
-  return cast<DictionaryAttr>(args[map.getArgNumber()]);
 }
 
 LogicalResult KernelSharder::checkRecord(BlockArgument map) {

@@ -2,10 +2,13 @@
 
 // Pages by TMA: the map has a dimension that says where a page's rows end, so that
 // those behind the length are outside of it. The table is read in front of the wait
-// for the first page, and at the last key's entry for pages behind it.
+// for the first page, and at the last key's entry for pages behind it. In blocks that a
+// sequence ends in, and those with a page that the pool does not have, boxes without a row
+// are of a map that does not begin in front of the pool.
 
 // CHECK-LABEL: func.func @pages
 // CHECK: attn.encode_tensor_map bounded %{{.*}} : memref<9x2x32x64xf16> -> <1x1x1x32x64xf16, swizzle = 128>
+// CHECK: attn.encode_tensor_map %{{.*}} : memref<9x2x8x4x64xf16> -> <1x1x8x4x64xf16, swizzle = 128>
 // CHECK: gpu.func @attn_fwd
 // CHECK-SAME: kind = "tensor_map", rank = 5 : i64, swizzle = "128B", tensor = "k", view = "bounded"
 // CHECK: partition "producer"
@@ -17,14 +20,27 @@
 // CHECK: %[[ENTRY:.*]] = arith.minsi %[[PAGE]], %[[LAST_PAGE]]
 // CHECK: %[[ID:.*]] = llvm.load
 // CHECK: attn.channel.acquire
+// CHECK: %[[NEXT:.*]] = llvm.load
+// CHECK: %[[HIGHEST:.*]] = arith.maxui %[[ID]], %[[NEXT]]
+// CHECK: %[[BLOCK_END:.*]] = arith.addi %[[KEY]], %c64_i32
+// CHECK: %[[ENDS:.*]] = arith.cmpi sgt, %[[BLOCK_END]], %[[LENGTH]]
+// CHECK: %[[WRONG:.*]] = arith.cmpi uge, %[[HIGHEST]], %c9_i32
+// CHECK: %[[EITHER:.*]] = arith.ori %[[ENDS]], %[[WRONG]]
+// CHECK: scf.if %[[EITHER]] {
 // CHECK: %[[ROW:.*]] = arith.andi %[[KEY]], %c31_i32
 // CHECK: %[[FIRST:.*]] = arith.subi %[[KEY]], %[[ROW]]
 // CHECK: %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[FIRST]]
 // CHECK: %[[END:.*]] = arith.minsi %[[LEFT]], %c32_i32
 // CHECK: %[[SHIFT:.*]] = arith.subi %c32_i32{{.*}}, %[[END]]
 // CHECK: %[[PLACE:.*]] = arith.addi %[[SHIFT]], %[[ROW]]
-// CHECK: %[[NEXT:.*]] = llvm.load
-// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} {stacked = 2 : i64}
+// CHECK: %[[BEHIND:.*]] = arith.cmpi sge, %[[PLACE]], %c32_i32
+// CHECK: %[[ABSENT:.*]] = arith.cmpi uge, %[[ID]], %c9_i32
+// CHECK: %[[OUTSIDE:.*]] = arith.ori %[[BEHIND]], %[[ABSENT]]
+// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} spare %{{.*}}[%[[OUTSIDE]], %{{.*}}] : !attn.tensor_map<1x1x8x4x64xf16, swizzle = 128> {stacked = 2 : i64}
+// CHECK: } else {
+// CHECK: %[[ALL:.*]] = arith.constant 32 : i32
+// CHECK: %[[OWN_ROW:.*]] = arith.andi %[[KEY]], %c31_i32
+// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[ALL]], %[[HEAD]], %[[OWN_ROW]], %{{.*}}, %[[NEXT]], %[[ALL]], %[[HEAD]], %{{.*}}, %{{.*}}], %{{.*}} token %{{[^ ]*}} {stacked = 2 : i64}
 !kv = memref<9x2x32x64xf16>
 func.func @pages(%q: memref<2x4x70x64xf16>, %k: !kv, %v: !kv, %o: memref<2x4x70x64xf16>, %t: memref<2x4xi32>, %n: memref<2xi32>) {
   attn.attention ins(%q, %k, %v : memref<2x4x70x64xf16>, !kv, !kv)
@@ -44,7 +60,7 @@ func.func @pages(%q: memref<2x4x70x64xf16>, %k: !kv, %v: !kv, %o: memref<2x4x70x
 // CHECK: %[[SHIFT:.*]] = arith.subi %c200_i32{{.*}}, %[[KEYS]]
 // CHECK: %[[PLACE:.*]] = arith.addi %[[SHIFT]], %{{.*}}
 // CHECK: attn.tma.load %{{.*}}[%{{.*}}, %[[KEYS]], %{{.*}}, %[[PLACE]], %{{.*}}]
-// CHECK-NOT: stacked
+// CHECK-NOT: {{stacked|spare}}
 func.func @lengths(%q: memref<2x4x70x64xf16>, %k: memref<2x4x200x64xf16>, %o: memref<2x4x70x64xf16>, %n: memref<2xi32>) {
   attn.attention ins(%q, %k, %k : memref<2x4x70x64xf16>, memref<2x4x200x64xf16>, memref<2x4x200x64xf16>)
                  outs(%o : memref<2x4x70x64xf16>) kv_lengths(%n : memref<2xi32>)

@@ -474,6 +474,27 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     gpu.return
   }
 
+  // Each box is of either map, as its condition says.
+  // CHECK-LABEL: gpu.func @spare
+  // CHECK-DAG: %[[MAP:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128> to !llvm.ptr
+  // CHECK-DAG: %[[SPARE:.*]] = builtin.unrealized_conversion_cast %{{.*}} : !attn.tensor_map<8x4x128xf8E4M3FN, swizzle = 128> to !llvm.ptr
+  // CHECK: scf.if %[[C:.*]] {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TO:.*]], %[[SPARE]], %{{.*}}, box[
+  // CHECK: } else {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TO]], %[[MAP]], %{{.*}}, box[
+  // CHECK: scf.if %[[D:.*]] {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[BELOW:.*]], %[[SPARE]], %{{.*}}, box[
+  // CHECK: } else {
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[BELOW]], %[[MAP]], %{{.*}}, box[
+  gpu.func @spare(%map: !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128>, %spare: !attn.tensor_map<8x4x128xf8E4M3FN, swizzle = 128>, %b: i32, %c: i1, %d: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %full = attn.mbarrier.alloc {offset = 16384 : i64} : !attn.mbarriers<1>
+    %k = attn.alloc {offset = 0 : i64} : !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>
+    attn.elect {
+      attn.tma.load %map[%b, %b, %b, %b, %b, %b], %k barrier %full[%b] : !attn.mbarriers<1> spare %spare[%c, %d] : !attn.tensor_map<8x4x128xf8E4M3FN, swizzle = 128> {stacked = 2} : !attn.tensor_map<16x2x128xf8E4M3FN, swizzle = 128>, !attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128>, shared>
+    }
+    gpu.return
+  }
+
   // 64 x 64 bytes, 16 columns for each of four warps: two pieces of 32 x 16.
   // The lower half of the lanes stores even columns first (0x6420 = 25632), the
   // upper half odd ones (0x7531 = 30001).

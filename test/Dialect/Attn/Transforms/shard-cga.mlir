@@ -725,3 +725,42 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A part of the rows of a packed sequence may lie behind its end: each CTA loads all.
+
+// CHECK-LABEL: gpu.module @packed
+// CHECK:         gpu.func @two(%{{.*}}: i32, %[[K:.*]]: !attn.tensor_map<1x64x64xf16, swizzle = 128>)
+// CHECK:         attn.tma.load %[[K]]
+// CHECK-NOT:     multicast
+// REMARK: a part of a packed sequence's rows may lie behind its end, and TMA reads the address of its map then, which is in front of the tensor
+!map = !attn.tensor_map<1x64x64xf16, swizzle = 128>
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!ch = !attn.channel<1>
+gpu.module @packed {
+  gpu.func @two(%x: i32, %map: !map) kernel
+      attributes {known_cluster_size = array<i32: 2, 1, 1>,
+                  attn.launch = #attn.launch<chip = "sm_90a", ptx = 80, grid = ["4", "1", "1"], block = [256, 1, 1], cluster = [2, 1, 1],
+                    tensors = [{access = "read", dtype = "f16", name = "k", shape = array<i64: 1, -1, 64>, strides = array<i64: -1, 64, 1>}],
+                    args = [{kind = "scalar", name = "x", type = "i32"}, {box = array<i64: 64, 64, 1>, element = "f16", kind = "tensor_map", rank = 3 : i64, swizzle = "128B", tensor = "k", view = "packed"}]>} {
+    %zero = arith.constant 0 : i32
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !ch
+    %k_slot = attn.alloc {name = "k"} : !slot
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
+      %kc = attn.cursor.start %k as "consumer" : !ch
+      %ki, %kt = attn.channel.acquire %k[%kc] as "consumer" : !ch
+      attn.channel.release %k, %kt as "consumer" : !ch
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        %kc = attn.cursor.start %k as "producer" : !ch
+        %ki, %kt = attn.channel.acquire %k[%kc] as "producer" : !ch
+        attn.tma.load %map[%x, %x, %zero], %k_slot token %kt : !map, !slot
+        attn.channel.release %k, %kt as "producer" : !ch
+      }
+    }
+    gpu.return
+  }
+}

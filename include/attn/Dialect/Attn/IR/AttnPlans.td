@@ -97,7 +97,11 @@ def Attn_WsWgmmaPlanAttr : Attn_Plan<Attn_Dialect, "WsWgmmaPlan", "ws_wgmma", "w
       "block, the one with the last keys, that it may need: where the lengths of "
       "the sequences tell (`first` of `attn.kv_loop`), and not with `key_quads`. "
       "Needs `qk_ahead`. Under a window it also ends at the last block that its "
-      "own rows need, whatever the lengths, except with `turns`">:$first_block)> {
+      "own rows need, whatever the lengths, except with `turns`">:$first_block,
+    Attn_PlanInt<1,
+      "Warps that load, 1 or 2: of two, one loads queries and keys and the other "
+      "values, for blocks of many small copies. With 8-bit values that are "
+      "transposed, and in a cluster, 1">:$loaders)> {
   let description = [{
     FlashAttention-3 style: one warp loads by TMA, warpgroups of 64 query rows
     each multiply with wgmma, in one CTA for each SM that walks tiles of

@@ -93,6 +93,10 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     along the dimension before the last. With n lists of coordinates, one behind the
     other, the r-th part is the box at the r-th of them.
 
+    With `spare` box r is one of that map instead, at the same coordinates, if the
+    r-th of its conditions holds. The address of a map has to be one that may be read
+    if a box has no element inside of the map: that of a `bounded` one is not.
+
     Undefined behaviour: touching `dest` before it is complete; a barrier
     that does not expect the bytes; a load into a CTA that has exited, or whose
     slot is in use.
@@ -115,11 +119,14 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
     Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
     Arg<Optional<I32>, "which barrier">:$index,
+    Arg<Optional<Attn_TensorMapType>, "the map of boxes that have no element in the first one">:$spare,
+    Arg<Variadic<I1>, "which boxes these are, one condition for each">:$outside,
     Described<OptionalAttr<I64Attr>, "CTAs of the cluster that get all parts of the rows, 2 to 16">:$multicast,
     Described<OptionalAttr<I64Attr>, "boxes one below the other, 2 to 256">:$stacked);
   let assemblyFormat = [{
     $map `[` $coords `]` `,` $dest (`token` $token^)?
-    (`barrier` $barriers^ `[` $index `]` `:` type($barriers))? attr-dict
+    (`barrier` $barriers^ `[` $index `]` `:` type($barriers))?
+    (`spare` $spare^ `[` $outside `]` `:` type($spare))? attr-dict
     `:` type($map) `,` type($dest)
   }];
   let hasVerifier = 1;

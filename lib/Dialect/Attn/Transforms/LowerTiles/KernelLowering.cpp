@@ -93,6 +93,10 @@ void KernelLowering::lowerTensorMaps() {
     auto cast =
         UnrealizedConversionCastOp::create(b, func.getLoc(), pointer, argument);
     argument.replaceAllUsesExcept(cast.getResult(0), cast);
+    // What chooses one of two maps chooses one of two pointers.
+    for (Operation *user : cast.getResult(0).getUsers())
+      if (auto select = dyn_cast<arith::SelectOp>(user))
+        select.getResult().setType(pointer);
   }
 }
 

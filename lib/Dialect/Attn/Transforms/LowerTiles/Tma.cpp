@@ -73,11 +73,43 @@ static FailureOr<int64_t> checkRowParts(Operation *op, TensorMapType map) {
   return rows;
 }
 
+/// Starts the copy of a box to `pointer`; with the condition `outside` one of
+/// the spare map, if it holds.
+static void startCopy(ImplicitLocOpBuilder &b, TmaLoadOp op, Value pointer,
+                      ValueRange coords, Value barrier, Value mask,
+                      Value outside) {
+  // An address in shared::cta is one in shared::cluster too; a cast through
+  // the generic space would cost two instructions.
+  Value address =
+      LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
+  Value clusterPointer = LLVM::IntToPtrOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
+  auto copy = [&](OpBuilder &builder, Value map) {
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        builder, op.getLoc(), clusterPointer, map, coords, barrier,
+        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
+        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+        /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+  };
+  if (!outside) {
+    copy(b, op.getMap());
+    return;
+  }
+  // An address for each box would take too many registers.
+  auto branch = scf::IfOp::create(b, outside, /*withElseRegion=*/true);
+  OpBuilder spared = branch.getThenBodyBuilder();
+  copy(spared, op.getSpare());
+  OpBuilder usual = branch.getElseBodyBuilder();
+  copy(usual, op.getMap());
+}
+
 template <>
 LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   if (!op.getBarriers())
     return op.emitOpError("expected a barrier instead of a token; "
                           "attn-lower-channels makes it one");
+  if (op.getSpare() && failed(checkTensorMap(op, op.getSpare())))
+    return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
   SmallVector<Value> coords(op.getCoords());
@@ -104,9 +136,18 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
                             ValueRange{scale(rank, layout->offset({rows, 0}))});
     mask = arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16);
   }
+  // Whether this box is one of the spare map; null if none is.
+  Value outside;
+  auto choose = [&](int64_t box) {
+    if (op.getSpare())
+      outside = op.getOutside()[box];
+  };
   auto start = [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
     if (elected) {
-      SmallVector<Value> operands = {pointer, op.getMap()};
+      Value map = op.getMap();
+      if (outside)
+        map = arith::SelectOp::create(b, outside, op.getSpare(), map);
+      SmallVector<Value> operands = {pointer, map};
       std::string text = "cp.async.bulk.tensor." +
                          std::to_string(coords.size()) +
                          "d.shared::cluster.global.tile.mbarrier::"
@@ -121,21 +162,12 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
       emitElected(b, text, operands);
       return;
     }
-    // An address in shared::cta is one in shared::cluster too; a cast through
-    // the generic space would cost two instructions.
-    Value address =
-        LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
-    Value clusterPointer = LLVM::IntToPtrOp::create(
-        b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, clusterPointer, op.getMap(), coords, barrier,
-        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
-        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
-        /*predicate=*/Value());
+    startCopy(b, op, pointer, coords, barrier, mask, outside);
   };
-  if (!op.getStacked())
+  if (!op.getStacked()) {
+    choose(0);
     return forEachBox(op, op.getMap(), coords, op.getDest(), base, start);
+  }
   FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
   FailureOr<int64_t> rows = checkRowParts(op, op.getMap().getType());
   if (failed(layout) || failed(rows))
@@ -156,6 +188,7 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
         LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
                                 layout->offset({part * *rows, 0}))});
+    choose(part);
     if (failed(
             forEachBox(op, op.getMap(), shifted, op.getDest(), place, start)))
       return failure();
