@@ -1,7 +1,6 @@
 //===- Tcgen05Ops.cpp - Matrix instructions of one thread -----------------===//
 
-#include "attn/Dialect/Attn/IR/Attn.h"
-#include "attn/Layout/TensorInstruction.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -9,6 +8,23 @@ using namespace mlir::attn;
 
 int64_t Tcgen05MmaOp::getContraction() {
   return getDepth().value_or(getA().getType().getShape()[1] - getStart());
+}
+
+llvm::Expected<TensorInstruction>
+attn::chooseTensorInstruction(Tcgen05MmaOp op) {
+  int64_t span = 1;
+  BufferType b = op.getB().getType();
+  if (!isAuto(b.getLayout())) {
+    llvm::Expected<SharedLayout> memory = getSharedLayout(b);
+    if (!memory)
+      return memory.takeError();
+    if (memory->contiguousDim() == 1u)
+      span = std::max<int64_t>(memory->spanBytes() / memory->elementBytes(), 1);
+  }
+  ArrayRef<int64_t> extents = op.getD().getType().getShape();
+  return chooseTensorInstruction(extents[0], extents[1], op.getContraction(),
+                                 b.getElementType().getIntOrFloatBitWidth(),
+                                 span);
 }
 
 LogicalResult Tcgen05MmaOp::verify() {
@@ -55,9 +71,7 @@ LogicalResult Tcgen05MmaOp::verify() {
                        "accumulator of f32, got ")
            << a.getElementType() << ", " << type << " and "
            << d.getElementType();
-  auto shape =
-      chooseTensorInstruction(d.getShape()[0], d.getShape()[1], contraction,
-                              type.getIntOrFloatBitWidth());
+  auto shape = chooseTensorInstruction(*this);
   if (!shape)
     return emitOpError() << llvm::toString(shape.takeError());
   return success();

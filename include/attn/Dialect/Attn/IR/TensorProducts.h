@@ -1,0 +1,18 @@
+//===- TensorProducts.h - What a product takes of tcgen05.mma ---*- C++ -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_TENSORPRODUCTS_H
+#define ATTN_DIALECT_ATTN_IR_TENSORPRODUCTS_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Layout/TensorInstruction.h"
+
+namespace mlir::attn {
+
+/// The shape of a product's instructions. Where B is contiguous along N a piece
+/// starts with a span of its layout; any column may start one while the layout
+/// is not chosen.
+llvm::Expected<TensorInstruction> chooseTensorInstruction(Tcgen05MmaOp op);
+
+} // namespace mlir::attn
+
+#endif // ATTN_DIALECT_ATTN_IR_TENSORPRODUCTS_H
