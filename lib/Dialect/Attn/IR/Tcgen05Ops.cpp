@@ -10,23 +10,6 @@ int64_t Tcgen05MmaOp::getContraction() {
   return getDepth().value_or(getA().getType().getShape()[1] - getStart());
 }
 
-llvm::Expected<TensorInstruction>
-attn::chooseTensorInstruction(Tcgen05MmaOp op) {
-  int64_t span = 1;
-  BufferType b = op.getB().getType();
-  if (!isAuto(b.getLayout())) {
-    llvm::Expected<SharedLayout> memory = getSharedLayout(b);
-    if (!memory)
-      return memory.takeError();
-    if (memory->contiguousDim() == 1u)
-      span = std::max<int64_t>(memory->spanBytes() / memory->elementBytes(), 1);
-  }
-  ArrayRef<int64_t> extents = op.getD().getType().getShape();
-  return chooseTensorInstruction(extents[0], extents[1], op.getContraction(),
-                                 b.getElementType().getIntOrFloatBitWidth(),
-                                 span);
-}
-
 LogicalResult Tcgen05MmaOp::verify() {
   BufferType a = getA().getType(), b = getB().getType(), d = getD().getType();
   for (auto [name, operand] :

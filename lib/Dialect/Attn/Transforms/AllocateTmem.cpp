@@ -11,9 +11,7 @@
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNALLOCATETMEMPASS
@@ -182,53 +180,6 @@ static std::string describeMap(ArrayRef<TmemItem> items, int64_t total,
   return text;
 }
 
-/// "s0", or "s0.p" for a field of it.
-static std::string describeBuffer(Value buffer) {
-  std::string name = getTmemName(findTmemAlloc(buffer)).str();
-  while (Operation *def = buffer.getDefiningOp()) {
-    if (auto field = dyn_cast<TmemFieldOp>(def))
-      return name + "." + field.getField().str();
-    auto slice = dyn_cast<TmemSliceOp>(def);
-    if (!slice)
-      break;
-    buffer = slice.getSource();
-  }
-  return name;
-}
-
-/// One line for each kind of product: where it goes, its extents, where A is,
-/// and its instructions.
-static FailureOr<std::string> describeProducts(gpu::GPUFuncOp kernel) {
-  SmallVector<std::string> lines;
-  WalkResult walk = kernel.walk([&](Tcgen05MmaOp op) {
-    llvm::Expected<TensorInstruction> shape = chooseTensorInstruction(op);
-    if (!shape) {
-      op.emitOpError() << llvm::toString(shape.takeError());
-      return WalkResult::interrupt();
-    }
-    ArrayRef<int64_t> extents = op.getD().getType().getShape();
-    bool isShared = !op.getA().getType().isTmem();
-    std::string from = isShared ? "shared memory" : describeBuffer(op.getA());
-    int64_t count = extents[1] / shape->n * (op.getContraction() / shape->k);
-    std::string line =
-        llvm::formatv("{0}  {1} x {2} x {3} from {4}, {5} of m{6}n{7}k{8}",
-                      describeBuffer(op.getD()), extents[0], extents[1],
-                      op.getContraction(), from, count, shape->m, shape->n,
-                      shape->k)
-            .str();
-    // The first block's stands in front of the others'.
-    if (!llvm::is_contained(lines, line))
-      lines.push_back(line);
-    return WalkResult::advance();
-  });
-  if (walk.wasInterrupted())
-    return failure();
-  if (lines.empty())
-    return std::string();
-  return "products of tcgen05.mma, cta_group::1\n  " +
-         llvm::join(lines, "\n  ");
-}
-
 /// Takes the columns in front of the allocations and gives them back.
 static void reserve(gpu::GPUFuncOp kernel, TmemAllocOp first, int64_t columns) {
   OpBuilder b(first);
@@ -291,7 +242,7 @@ LogicalResult AttnAllocateTmemPass::allocate(gpu::GPUFuncOp kernel,
 
   if (printMap) {
     emitRemark(kernel.getLoc(), describeMap(*items, total, reserved));
-    FailureOr<std::string> products = describeProducts(kernel);
+    FailureOr<std::string> products = describeTensorProducts(kernel);
     if (failed(products))
       return failure();
     if (!products->empty())

@@ -13,6 +13,11 @@ namespace mlir::attn {
 /// is not chosen.
 llvm::Expected<TensorInstruction> chooseTensorInstruction(Tcgen05MmaOp op);
 
+/// A line for each kind of product in a kernel: where it goes, its extents,
+/// where A is, and its instructions; empty where there is none. An error has
+/// been reported.
+FailureOr<std::string> describeTensorProducts(Operation *kernel);
+
 } // namespace mlir::attn
 
 #endif // ATTN_DIALECT_ATTN_IR_TENSORPRODUCTS_H
