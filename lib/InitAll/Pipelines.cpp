@@ -56,6 +56,7 @@ void attn::addBarrierPasses(OpPassManager &pm,
   add(createAttnFuseRowMaximaPass());
   AttnSelectEpiloguePassOptions epilogue;
   epilogue.kind = options.epilogue;
+  epilogue.printMap = options.printPlans || options.printAllPlans;
   add(createAttnSelectEpiloguePass(epilogue));
   add(createAttnInferLayoutsPass());
   // Its scratch is a buffer too.

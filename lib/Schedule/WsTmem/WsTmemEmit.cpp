@@ -127,7 +127,7 @@ void WsTmemEmitter::addKeySlots(IssueOrder &order) {
 IssueOrder WsTmemEmitter::startOrder(StringRef role, ValueRange cursors) {
   IssueOrder order;
   order.role = role;
-  order.blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  order.trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   order.cursors = llvm::to_vector(cursors);
   addKeySlots(order);
   return order;
@@ -153,9 +153,11 @@ SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
   SmallVector<int64_t> counts;
   SmallVector<Attribute> uses, parts;
   bool hasParts = false;
+  bool hasLess = llvm::any_of(order.statements,
+                              [](const IssueStatement &s) { return s.isLess; });
   for (const IssueStatement &statement : order.statements) {
     names.push_back(statement.name);
-    counts.push_back(statement.isLess ? 0 : 1);
+    counts.push_back(hasLess && !statement.isLess ? 1 : 0);
     uses.push_back(b.getStrArrayAttr(statement.uses));
     SmallVector<StringRef> whole(statement.uses.size());
     hasParts |= !statement.parts.empty();
@@ -163,12 +165,15 @@ SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
         b.getStrArrayAttr(statement.parts.empty() ? whole : statement.parts));
   }
   SmallVector<int64_t> skews(counts.size(), 0);
-  Value less = arith::SubIOp::create(b, order.blocks, context.i32(1));
+  SmallVector<Value> trips = {order.trips};
+  if (hasLess)
+    trips.insert(trips.begin(),
+                 arith::SubIOp::create(b, order.trips, context.i32(1)));
   SmallVector<Type> results(order.cursors.size(),
                             CursorType::get(b.getContext()));
   auto loop = IssueLoopOp::create(
-      b, results, order.role, ValueRange{less, order.blocks}, order.channels,
-      order.cursors, b.getStrArrayAttr(order.slots), order.slotChannels,
+      b, results, order.role, trips, order.channels, order.cursors,
+      b.getStrArrayAttr(order.slots), order.slotChannels,
       b.getStrArrayAttr(names), counts, skews, b.getArrayAttr(uses),
       hasParts ? b.getArrayAttr(parts) : ArrayAttr(), /*rising=*/false,
       order.statements.size());
@@ -203,12 +208,13 @@ SmallVector<Value> WsTmemEmitter::emitLoaderTile(ValueRange cursors) {
     load(q, cursor, kLoader, at.head, first);
     cursor = advance(cursor, q);
   };
-  // The first product needs the first keys and one tile of queries.
+  // The first product needs the first keys and one tile of queries. The keys'
+  // slot is free before those of the queries are.
   SmallVector<Value> next = llvm::to_vector(cursors);
-  loadQueries(0, next[0]);
   load(k, next[1], kLoader, at.kvHead, keyOf(context.i32(0)));
   next[1] = advance(next[1], k);
-  loadQueries(1, next[0]);
+  for (int64_t number = 0; number < kTmemTiles; ++number)
+    loadQueries(number, next[0]);
   IssueOrder order = startOrder(kLoader, ArrayRef(next).drop_front());
   auto add = [&](const Ring &ring, bool isLess) {
     order.statements.push_back({"load_" + ring.name.str(),
@@ -328,7 +334,7 @@ void WsTmemEmitter::addScores(IssueOrder &order, int64_t number,
                               Value queryTile, const ClusterTile &own) {
   order.statements.push_back(
       {"qk" + std::to_string(number),
-       /*isLess=*/true,
+       /*isLess=*/false,
        {"k", kTileSlots[number]},
        /*parts=*/{},
        [this, number, queryTile, &own](ValueRange args) {
@@ -338,7 +344,7 @@ void WsTmemEmitter::addScores(IssueOrder &order, int64_t number,
 }
 
 void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
-                               const ClusterTile &own) {
+                               const ClusterTile &own, Value before) {
   StringRef slot =
       plan.getPBeside() ? kHandedSlots[number] : kTileSlots[number];
   auto add = [&](StringRef part, int64_t first, int64_t depth) {
@@ -353,8 +359,11 @@ void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
         /*isLess=*/false,
         {"v", slot},
         /*parts=*/{},
-        [this, number, &own, depthAttr, firstAttr](ValueRange args) {
-          emitIfOwn(own, args[0], [&](Value some) {
+        [this, number, before, depthAttr, firstAttr, &own](ValueRange args) {
+          Value iteration = args[0];
+          if (before)
+            iteration = arith::AddIOp::create(b, iteration, before);
+          emitIfOwn(own, iteration, [&](Value some) {
             if (firstAttr)
               some = arith::ConstantIntOp::create(b, 1, 1);
             Tcgen05MmaOp::create(b, tiles[number].probabilities,
@@ -397,16 +406,25 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
   size_t each = tiles[0].getChannels().size();
   ClusterTile own[kTmemTiles];
   SmallVector<std::pair<Value, Value>> queryTiles;
-  // The first scores of a tile wait for its own queries alone.
+  // The first scores of a tile wait for its own queries alone. Where a tile may
+  // have no product, they wait for both: the commits that hand queries back
+  // order what products behind those waits read, and nothing else.
   auto firstKeys = ChannelAcquireOp::create(b, k.channel, next[1], kMultiplier);
   next[1] = advance(next[1], k);
-  for (int64_t number = 0; number < kTmemTiles; ++number) {
-    if (plan.getOwnBlocks())
+  auto acquireQueries = [&] {
+    queryTiles.push_back(acquire(q, next[0], kMultiplier));
+    next[0] = advance(next[0], q);
+  };
+  if (plan.getOwnBlocks())
+    for (int64_t number = 0; number < kTmemTiles; ++number) {
       own[number] =
           emitClusterTile(context, at.tile, context.i32(number), kTmemTiles,
                           queries, keys, kTmemRows, plan.getBlockN());
-    queryTiles.push_back(acquire(q, next[0], kMultiplier));
-    next[0] = advance(next[0], q);
+      acquireQueries();
+    }
+  for (int64_t number = 0; number < kTmemTiles; ++number) {
+    if (!plan.getOwnBlocks())
+      acquireQueries();
     Value channel = tiles[number].channel;
     Value &cursor = next[first + each * number];
     Value token = acquireTile(number, channel, cursor);
@@ -416,26 +434,35 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     cursor = CursorAdvanceOp::create(b, cursor, channel);
   }
   release(k, firstKeys.getToken(), kMultiplier);
+  // Behind the first scores a step has a block's results and the next one's
+  // scores; the results of the last block stand alone.
   IssueOrder order = startOrder(kMultiplier, ArrayRef(next).drop_front());
+  Value last = arith::SubIOp::create(b, order.trips, context.i32(1));
+  order.trips = last;
   for (int64_t number = 0; number < kTmemTiles; ++number) {
     order.addSlot(kTileSlots[number], tiles[number].channel);
     if (plan.getPBeside())
       order.addSlot(kHandedSlots[number], tiles[number].handed);
   }
+  IssueOrder lastOrder = order;
   // Scores in the place of probabilities come behind what reads these. Else
   // they come first, since nothing but their own columns holds them up.
   if (plan.getPBeside())
     for (int64_t number = 0; number < kTmemTiles; ++number)
       addScores(order, number, queryTiles[number].first, own[number]);
   for (int64_t number = 0; number < kTmemTiles; ++number) {
-    addResults(order, number, own[number]);
+    addResults(order, number, own[number], /*before=*/Value());
+    addResults(lastOrder, number, own[number], last);
     if (!plan.getPBeside())
       addScores(order, number, queryTiles[number].first, own[number]);
   }
-  SmallVector<Value> behind = {next[0]};
-  llvm::append_range(behind, emitIssueLoop(order));
+  lastOrder.cursors = emitIssueLoop(order);
+  // The next tile's queries are loaded while this one's last softmaxes run.
   for (auto [slot, token] : queryTiles)
     release(q, token, kMultiplier);
+  lastOrder.trips = context.i32(1);
+  SmallVector<Value> behind = {next[0]};
+  llvm::append_range(behind, emitIssueLoop(lastOrder));
   if (plan.getPBeside())
     emitResultRounds(MutableArrayRef(behind).drop_front(first));
   return behind;

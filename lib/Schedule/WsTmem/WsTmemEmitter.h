@@ -57,8 +57,8 @@ struct TensorTile {
 /// A statement of an attn.issue_loop.
 struct IssueStatement {
   std::string name;
-  /// Whether it has one iteration less than there are blocks, since the first
-  /// one stands in front of the loop.
+  /// Whether it has one iteration less than the others, since the first one
+  /// stands in front of the loop.
   bool isLess;
   SmallVector<StringRef> uses;
   /// The part of each of them, or none for whole slots.
@@ -71,7 +71,7 @@ struct IssueStatement {
 /// it issues for the first one.
 struct IssueOrder {
   StringRef role;
-  Value blocks;
+  Value trips;
   SmallVector<Value> channels, cursors;
   SmallVector<StringRef> slots;
   SmallVector<int64_t> slotChannels;
@@ -136,8 +136,10 @@ private:
                         const ClusterTile &own, Value iteration);
   void addScores(IssueOrder &order, int64_t number, Value queryTile,
                  const ClusterTile &own);
-  /// The products of a tile's probabilities, in the parts that are handed on.
-  void addResults(IssueOrder &order, int64_t number, const ClusterTile &own);
+  /// The products of a tile's probabilities, in the parts that are handed on,
+  /// behind those of `before` blocks, of none if it is null.
+  void addResults(IssueOrder &order, int64_t number, const ClusterTile &own,
+                  Value before);
   /// Acquires a slot of a tile, all its parts; its token.
   Value acquireTile(int64_t number, Value channel, Value cursor);
   /// Takes the results back behind a tile, where they have a channel of their

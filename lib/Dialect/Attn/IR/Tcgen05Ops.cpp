@@ -1,7 +1,6 @@
 //===- Tcgen05Ops.cpp - Matrix instructions of one thread -----------------===//
 
-#include "attn/Dialect/Attn/IR/Attn.h"
-#include "attn/Layout/TensorInstruction.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -55,9 +54,7 @@ LogicalResult Tcgen05MmaOp::verify() {
                        "accumulator of f32, got ")
            << a.getElementType() << ", " << type << " and "
            << d.getElementType();
-  auto shape =
-      chooseTensorInstruction(d.getShape()[0], d.getShape()[1], contraction,
-                              type.getIntOrFloatBitWidth());
+  auto shape = chooseTensorInstruction(*this);
   if (!shape)
     return emitOpError() << llvm::toString(shape.takeError());
   return success();

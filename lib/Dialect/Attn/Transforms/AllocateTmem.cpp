@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/Placement.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/Remarks.h"
@@ -239,8 +240,14 @@ LogicalResult AttnAllocateTmemPass::allocate(gpu::GPUFuncOp kernel,
   numBuffers += items->size();
   reserve(kernel, items->front().alloc, reserved);
 
-  if (printMap)
+  if (printMap) {
     emitRemark(kernel.getLoc(), describeMap(*items, total, reserved));
+    FailureOr<std::string> products = describeTensorProducts(kernel);
+    if (failed(products))
+      return failure();
+    if (!products->empty())
+      emitRemark(kernel.getLoc(), *products);
+  }
   remark::passed(kernel.getLoc(), remark::RemarkOpts::name("map")
                                       .category("attn.allocate-tmem")
                                       .function(kernel.getName()))

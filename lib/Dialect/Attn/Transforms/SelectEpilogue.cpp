@@ -25,6 +25,7 @@
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Remarks.h"
 
@@ -49,6 +50,8 @@ struct ResultFacts {
   int64_t rowBytes = 0;
   /// What every row's start is a multiple of.
   int64_t alignment = 0;
+  /// Of an element in memory.
+  int64_t elementBits = 0;
   /// Bytes that staging takes, padding included.
   int64_t stagedBytes = 0;
   /// Bytes of the dead buffer, 0 if there is none.
@@ -129,6 +132,16 @@ static Attribute findLoadedLayout(Value tile) {
     auto inFlight = dyn_cast<InFlightType>(source.getType());
     return inFlight ? inFlight.getLayout() : Attribute();
   }
+  // Where a tile may have nothing, one of the branches has loaded it.
+  if (auto branch = dyn_cast<scf::IfOp>(def)) {
+    unsigned number = cast<OpResult>(tile).getResultNumber();
+    for (auto yield : {branch.thenYield(), branch.elseYield()})
+      if (Attribute layout = findLoadedLayout(yield.getOperand(number)))
+        return layout;
+    return {};
+  }
+  if (auto slice = dyn_cast<SliceOp>(def))
+    return findLoadedLayout(slice.getSource());
   if (!isElementwiseOnTiles(def))
     return {};
   for (Value operand : def->getOperands())
@@ -168,6 +181,7 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   facts.hasFragments = !isa_and_nonnull<TmemRegsLayoutAttr>(loaded);
   GlobalType dest = op.getDest().getType();
   int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
+  facts.elementBits = elementBits;
   facts.rowBytes = dest.getColumns() * elementBits / 8;
   facts.hasPadding =
       facts.tile.getRank() == 2 && facts.tile.getShape()[1] > dest.getColumns();
@@ -294,6 +308,64 @@ LogicalResult AttnSelectEpiloguePass::emitTma(StoreResultOp op,
   return success();
 }
 
+/// The buffer's name, or that of the ring whose slot it is.
+static StringRef getBufferName(Value buffer) {
+  while (Operation *def = buffer.getDefiningOp()) {
+    if (auto alloc = dyn_cast<AllocOp>(def))
+      return alloc.getName().value_or("");
+    auto view = dyn_cast<ViewLikeOpInterface>(def);
+    if (!view)
+      break;
+    buffer = view.getViewSource();
+  }
+  return "";
+}
+
+/// "128 x 64 x bf16 in 'softmax0'", the way to global memory, and the memory
+/// between.
+static std::string describeResult(StoreResultOp op, EpilogueKind kind,
+                                  const ResultFacts &facts) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (int64_t extent : facts.tile.getShape())
+    os << extent << " x ";
+  os << facts.tile.getElementType();
+  auto [partitions, index] = getPartition(op);
+  if (partitions)
+    os << " in '" << cast<StringAttr>(partitions.getNames()[index]).getValue()
+       << "'";
+  os << ", " << stringifyEpilogueKind(kind) << ": "
+     << (facts.hasFragments ? "" : "tensor memory -> ") << "registers";
+  auto printStores = [&](int64_t bytes) {
+    if (facts.hasRows)
+      os << " -> " << facts.storesOfRow(bytes) << " stores of "
+         << std::min(bytes, facts.alignment) << " bytes a row";
+  };
+  if (kind == EpilogueKind::Direct)
+    printStores(kSectorBytes);
+  if (kind == EpilogueKind::Shuffled)
+    os << " -> exchanges -> 16 bytes a lane";
+  if (kind != EpilogueKind::Staged && kind != EpilogueKind::Tma)
+    return text;
+  os << " -> " << facts.stagedBytes << " bytes of shared memory";
+  StringRef name = op.getScratch() && facts.scratchFits()
+                       ? getBufferName(op.getScratch())
+                       : "";
+  if (!name.empty())
+    os << " in '" << name << "'";
+  if (auto layout =
+          SharedLayout::choose(facts.tile.getShape()[0],
+                               facts.tile.getShape()[1], facts.elementBits))
+    os << ", swizzle " << layout->spanBytes();
+  else
+    llvm::consumeError(layout.takeError());
+  if (kind == EpilogueKind::Tma)
+    os << " -> TMA";
+  else
+    printStores(kVectorBytes);
+  return text;
+}
+
 /// Says what was chosen and the numbers that it was chosen by.
 static void report(StoreResultOp op, EpilogueKind kind,
                    const ResultFacts &facts) {
@@ -343,6 +415,8 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
            << facts.rowBytes << " bytes aligned to " << facts.alignment;
 
   report(op, kind, facts);
+  if (printMap && facts.tile.getRank() == 2)
+    emitRemark(kernel.getLoc(), "result " + describeResult(op, kind, facts));
 
   if (kind == EpilogueKind::Tma) {
     if (failed(emitTma(op, facts)))

@@ -217,7 +217,9 @@ def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModul
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"auto\"",
-           "Take this kind (direct, shuffled, staged, tma) wherever the op says auto.">
+           "Take this kind (direct, shuffled, staged, tma) wherever the op says auto.">,
+    Option<"printMap", "print-map", "bool", "false",
+           "Print each result's way to global memory as a remark.">
   ];
   let statistics = [
     Statistic<"numDirect", "direct", "Number of results stored directly">,

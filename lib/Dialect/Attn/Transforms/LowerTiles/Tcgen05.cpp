@@ -11,7 +11,7 @@
 #include "MatrixOperand.h"
 #include "PartitionLowering.h"
 #include "Statement.h"
-#include "attn/Layout/TensorInstruction.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 
@@ -139,13 +139,7 @@ LogicalResult TensorProduct::emit() {
   FailureOr<SharedLayout> memoryB = partition.layoutOf(op, typeB);
   if (failed(memoryB))
     return failure();
-  // Where B is contiguous along N, a piece starts with a span.
-  int64_t span = memoryB->contiguousDim() == 1u
-                     ? memoryB->spanBytes() / memoryB->elementBytes()
-                     : 1;
-  llvm::Expected<TensorInstruction> chosen = chooseTensorInstruction(
-      extents[0], extents[1], op.getContraction(), memoryB->elementBits(),
-      std::max<int64_t>(span, 1));
+  llvm::Expected<TensorInstruction> chosen = chooseTensorInstruction(op);
   if (!chosen)
     return op.emitOpError() << llvm::toString(chosen.takeError());
   shape = *chosen;

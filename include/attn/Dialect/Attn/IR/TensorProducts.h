@@ -1,0 +1,23 @@
+//===- TensorProducts.h - What a product takes of tcgen05.mma ---*- C++ -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_TENSORPRODUCTS_H
+#define ATTN_DIALECT_ATTN_IR_TENSORPRODUCTS_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Layout/TensorInstruction.h"
+
+namespace mlir::attn {
+
+/// The shape of a product's instructions. Where B is contiguous along N a piece
+/// starts with a span of its layout; any column may start one while the layout
+/// is not chosen.
+llvm::Expected<TensorInstruction> chooseTensorInstruction(Tcgen05MmaOp op);
+
+/// A line for each kind of product in a kernel: where it goes, its extents,
+/// where A is, and its instructions; empty where there is none. An error has
+/// been reported.
+FailureOr<std::string> describeTensorProducts(Operation *kernel);
+
+} // namespace mlir::attn
+
+#endif // ATTN_DIALECT_ATTN_IR_TENSORPRODUCTS_H
