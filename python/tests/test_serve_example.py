@@ -29,7 +29,7 @@ def test_tokens(serve, drafts, capsys):
     right now and then."""
     assert serve.run(serve.Shape(), serve.Host(), 5, drafts)
     shown = capsys.readouterr().out
-    assert "0 differ from the dense model" in shown and "2 pages shared" in shown
+    assert "0 differ from the dense model" in shown and "1 pages shared" in shown
     assert ("0 drafts right" in shown) != drafts
 
 
