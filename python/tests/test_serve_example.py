@@ -23,14 +23,35 @@ def serve(monkeypatch):
     return module
 
 
-@pytest.mark.parametrize("drafts", [False, True])
-def test_tokens(serve, drafts, capsys):
-    """Sequences come and go, some begin alike, prompts come in chunks, and drafts are
-    right now and then."""
-    assert serve.run(serve.Shape(), serve.Host(), 5, drafts)
+def test_tokens(serve, capsys):
+    """Sequences come and go, some begin alike, and prompts come in chunks."""
+    assert serve.run(serve.Shape(), serve.Host(), 5, False)
     shown = capsys.readouterr().out
     assert "0 differ from the dense model" in shown and "1 pages shared" in shown
-    assert ("0 drafts right" in shown) != drafts
+
+
+def test_drafts(serve, monkeypatch, capsys):
+    """Guesses of which none, the first, the second, or the first and what follows it are
+    right."""
+    model = serve.Model(serve.Shape())
+
+    def guess(self):
+        first = model.run_dense(self.tokens)[-1]
+        second = model.run_dense([*self.tokens, first])[-1]
+        other, wrong = (first + 1) % 9, (second + 1) % 9
+        return [self.tokens[-1], *[(first, other, second), (other, first, wrong), (first, other, wrong),
+                                   (other, other, second)][len(self.tokens) % 4]]  # fmt: skip
+
+    monkeypatch.setattr(serve.Request, "draft", guess)
+    assert serve.run(serve.Shape(), serve.Host(), 4, True)
+    shown = capsys.readouterr().out
+    assert "0 differ from the dense model" in shown and " 0 drafts right" not in shown
+
+
+def test_what_is_drafted(serve):
+    request = serve.Request([3, 5, 3, 7, 9, 3], 4)
+    request.tokens = list(request.prompt)
+    assert request.draft() == [3, 7, 5, 9]
 
 
 def test_a_request_that_is_too_long(serve):
