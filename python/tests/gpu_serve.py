@@ -153,7 +153,7 @@ def count_events(torch, call) -> collections.Counter:
             call()
         torch.cuda.synchronize()
     events = profiler.events()
-    (mark,) = [each for each in events if each.name == "the step" and "CPU" in str(each.device_type)]
+    mark = next(each for each in events if each.name == "the step" and "CPU" in str(each.device_type))
     found: collections.Counter = collections.Counter()
     for each in events:
         on_device = "CUDA" in str(each.device_type)
