@@ -195,3 +195,21 @@ def test_what_is_not_covered():
            latent.plan, np.int32([0, 1, 3, 4, 5]), *lists[:2], lengths, *shape)  # fmt: skip
     refuse("metadata: expected None", latent.plan, metadata=3)
     refuse("sm_scale: expected a value, got None", latent.plan, ends, *lists[:2], lengths, *shape[:5])
+
+
+def test_prefill_in_fixed_buffers():
+    """What the first plan says bounds later ones; lists are copied where they stay."""
+    sizes = (5, 5, 20, 4)
+    buffers = [np.zeros(size, np.int32) for size in sizes]
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None, "NHD", True, *buffers)
+    bounds = {"max_token_per_sequence": 2, "max_sequence_kv": 96, "causal": True}
+    for seed, lengths in enumerate((LENGTHS, [5, 90, 0, 0])):
+        q, k, v, table, counts = make_batch(lengths, seed=seed)
+        ends = np.concatenate([[0], np.cumsum(counts > 0)]).astype(np.int32)
+        wrapper.plan(ends, *to_lists(table, counts), *SHAPE, **bounds)
+        assert wrapper._pages.table.shape == (4, 6) and wrapper._most_queries == 2
+        o = wrapper.run(np.ascontiguousarray(q[counts > 0]), (k, v))
+        check([o], [attend(q, k, v, table, counts)[0][counts > 0]])
+    lists = to_lists(*make_batch([60, 1, 1, 1])[3:])
+    refuse("qo_indptr: expected at most 2 queries of a sequence, got 3",
+           wrapper.plan, np.int32([0, 3, 4, 5, 6]), *lists, *SHAPE)  # fmt: skip
