@@ -273,11 +273,13 @@ def run_call(torch, is_graph: bool, call):
 
 
 def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
-    """Decode of both layouts, MLA and prefill on three batches each."""
+    """Decode of both layouts and of 8-bit pools, MLA and prefill on three batches each."""
     batch, width, heads, kv_heads, dim, page = SIZE
     on = {"device": device, "dtype": torch.bfloat16}
     pool = torch.randn(batch * width, 2, page, kv_heads, dim, **on)
     turned = pool.transpose(2, 3).contiguous()
+    narrow = pool.to(torch.float8_e4m3fn)
+    scales = {"k_scale": 0.5, "v_scale": 0.25}
     latent = torch.randn(batch * width, page, sum(LATENT[1:]), **on)
     q, wide = torch.randn(batch, heads, dim, **on), torch.randn(batch, LATENT[0], sum(LATENT[1:]), **on)
     rows = torch.randn(40, heads, dim, **on)
@@ -288,12 +290,18 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
         order: flashinfer.BatchDecodeWithPagedKVCacheWrapper(workspace, order, is_graph, True, *buffers, **options)
         for order in ("NHD", "HND")
     }
+    decode["e4m3"] = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
+        workspace, "NHD", is_graph, True, *buffers, **options
+    )
     counts = torch.arange(batch + 1, dtype=torch.int32, device=device) if is_graph else None
     mla = flashinfer.BatchMLAPagedAttentionWrapper(workspace, is_graph, counts, *buffers, **options)
     prefill = flashinfer.BatchPrefillWithPagedKVCacheWrapper(workspace, "NHD", is_graph, counts, *buffers, **options)
-    many = {"NHD": pool, "HND": turned}
+    many = {"NHD": (pool, {}), "HND": (turned, {}), "e4m3": (narrow, scales)}
     values = LATENT[1]
-    calls = {name: (lambda n=name: decode[n].run(q, many[n], return_lse=True)) for name in decode}
+    calls = {
+        name: lambda n=name, each=each, more=more: decode[n].run(q, each, return_lse=True, **more)
+        for name, (each, more) in many.items()
+    }
     calls["MLA"] = lambda: mla.run(
         wide[..., :values], wide[..., values:], latent[..., :values], latent[..., values:], return_lse=True
     )
@@ -307,8 +315,9 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
         ends = torch.cat([torch.zeros(1), queries.cumsum(0)]).int().to(device)
         *lists, table, lengths = make_lists(torch, lengths, device)
         shape = (heads, kv_heads, dim, page)
-        for each in decode.values():
-            each.plan(*lists, *shape, q_data_type=torch.bfloat16)
+        for name, each in decode.items():
+            kind = torch.float8_e4m3fn if name == "e4m3" else torch.bfloat16
+            each.plan(*lists, *shape, q_data_type=torch.bfloat16, kv_data_type=kind)
         some = torch.arange(batch + 1, dtype=torch.int32, device=device)
         mla.plan(some, *lists[:2], lengths, *LATENT, page, False, 0.07, torch.bfloat16, torch.bfloat16)
         prefill.plan(ends, *lists, *shape, causal=True, q_data_type=torch.bfloat16, max_token_per_sequence=8)
@@ -323,13 +332,15 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
         want = attend(torch, q, k, v, table, lengths, dim**-0.5)
         for worst, name in zip(results, ("NHD", "HND"), strict=False):
             worst.add(torch, got[name], want, base)
+        wide8 = [narrow[:, at].float() * scale for at, scale in enumerate(scales.values())]
+        results[2].add(torch, got["e4m3"], attend(torch, q, *wide8, table, lengths, dim**-0.5), base)
         keys = latent[:, :, None]
-        results[2].add(torch, got["MLA"], attend(torch, wide, keys, keys[..., :values], table, lengths, 0.07), base)
+        results[3].add(torch, got["MLA"], attend(torch, wide, keys, keys[..., :values], table, lengths, 0.07), base)
         for row in range(batch):
             for at in range(int(ends[row]), int(ends[row + 1])):
                 seen = lengths[row : row + 1] - (int(ends[row + 1]) - 1 - at)
                 one = attend(torch, rows[at : at + 1], k, v, table[row : row + 1], seen, dim**-0.5)
-                results[3].add(torch, [each[at : at + 1] for each in got["prefill"]], one, base)
+                results[4].add(torch, [each[at : at + 1] for each in got["prefill"]], one, base)
     return results
 
 
@@ -337,7 +348,7 @@ def check_all_wrappers(torch) -> bool:
     good = True
     for is_graph in (False, True):
         results = check_wrappers(torch, "cuda", is_graph)
-        for name, worst in zip(("decode NHD", "decode HND", "MLA", "prefill"), results, strict=True):
+        for name, worst in zip(("decode NHD", "decode HND", "e4m3", "MLA", "prefill"), results, strict=True):
             good &= worst.good == worst.count
             print(f"wrapper {name:10} {'in graphs' if is_graph else 'eager    '}: {worst.show()}", flush=True)
     return good
