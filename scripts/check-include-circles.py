@@ -19,7 +19,7 @@ from lint_util import read_text, report, tracked_files
 
 ROOTS = ("include", "lib", "tools", "test/lib", "unittests", "python/attn")
 # Names that LLVM's conventions give: one for each folder, or fixed by an API.
-SAME_NAME = {"CMakeLists.txt", "Passes.h", "Passes.td", "Attn.h"}
+SAME_NAME = {"__init__.py", "CMakeLists.txt", "Passes.h", "Passes.td", "Attn.h"}
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 IMPORT = re.compile(r"^[ \t]*from \. import ([\w, ]+)|^[ \t]*from \.(\w+) import", re.M)
 

@@ -44,6 +44,8 @@ SERVERS = re.compile(
     r"|torch_serving)\.py"
 )
 FOLDERS = ("lib", "include", "tools", "python/attn")
+#: Files whose names are those of another library's calls.
+FOREIGN = "python/attn/compat/"
 
 
 def spellings(member: str, name: str) -> re.Pattern[str]:
@@ -67,7 +69,8 @@ def main() -> int:
     table = read_text("include/attn/Problem/Options.def") or ""
     rows = ROW.findall(table)
     options = {name: member for _, member, name in rows if name not in WORDS}
-    texts = {str(path): read_text(path) or "" for path in tracked_files(*FOLDERS)}
+    paths = [path for path in tracked_files(*FOLDERS) if not str(path).startswith(FOREIGN)]
+    texts = {str(path): read_text(path) or "" for path in paths}
     problems = [] if options else ["Options.def: found no options"]
     for page in GUIDES:
         # Regions have no flag.

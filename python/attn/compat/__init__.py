@@ -1,0 +1,1 @@
+"""Other libraries' calls, computed by this one's kernels."""

@@ -1,0 +1,159 @@
+"""Pages of sequences as lists with cumulative counts, made tables with a row for each
+sequence; torch tensors on their device without a wait for it, numpy arrays in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _options, _tensors
+from ..errors import ArgumentError
+
+LOG2E = 1.4426950408889634
+
+
+def get_module(value: Any) -> Any:
+    """torch or numpy, by a tensor of theirs."""
+    if _tensors.is_torch(value):
+        import torch
+
+        return torch
+    import numpy
+
+    return numpy
+
+
+def expect(name: str, expected: object, got: object) -> None:
+    if got != expected:
+        raise ArgumentError(f"{name}: expected {expected}, got {got}")
+
+
+def refuse(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Arguments that are not covered have to be what they are by default."""
+    for name, default in defaults.items():
+        value = given[name]
+        if value is not default and (_has_shape(value) or value != default):
+            what = f"a tensor of {list(value.shape)}" if _has_shape(value) else repr(value)
+            raise ArgumentError(f"{name}: expected {default!r}, the rest is not covered, got {what}")
+
+
+def _has_shape(value: Any) -> bool:
+    return hasattr(value, "shape")
+
+
+def read_type(name: str, given: Any) -> str:
+    """An element type as the compiler calls it."""
+    return _options.get_dtype(name, given)
+
+
+def check_list(name: str, given: Any) -> None:
+    """A list of i32."""
+    if not _has_shape(given) or len(given.shape) != 1:
+        got = list(given.shape) if _has_shape(given) else type(given).__name__
+        raise ArgumentError(f"{name}: expected a tensor of rank 1, got {got}")
+    dtype = read_type(name, given.dtype)
+    if dtype != "int32":
+        raise ArgumentError(f"{name}: expected elements of i32, got {dtype}; nothing is converted")
+
+
+def to_host(given: Any) -> Any:
+    """A numpy array; of a GPU's tensor a copy that waits for the device."""
+    return given.cpu().numpy() if _tensors.is_torch(given) else given
+
+
+def move(given: Any, other: Any) -> Any:
+    """A list where another tensor is."""
+    if _tensors.is_torch(given) and given.device != other.device:
+        return given.to(other.device, non_blocking=True)
+    return given
+
+
+def count_most(indptr: Any) -> int:
+    """Entries of the longest list."""
+    counts = to_host(indptr)
+    return int((counts[1:] - counts[:-1]).max(initial=0))
+
+
+def round_up(count: int) -> int:
+    """A power of two, so that few kernels serve all batches."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def spread(indptr: Any, indices: Any, width: int) -> Any:
+    """A table (sequences, width) of lists; -1 behind the end of each."""
+    module = get_module(indices)
+    on = {"device": indices.device} if module.__name__ == "torch" else {}
+    columns = module.arange(width, dtype=module.int32, **on)
+    if indices.shape[0] == 0:
+        return module.full((indptr.shape[0] - 1, width), -1, dtype=module.int32, **on)
+    at = indptr[:-1, None] + columns
+    ids = indices[at.clip(0, indices.shape[0] - 1)]
+    return module.where(columns < (indptr[1:] - indptr[:-1])[:, None], ids, module.full_like(ids, -1))
+
+
+def measure(indptr: Any, last_page_len: Any, page_size: int) -> Any:
+    """Keys of each sequence; of one without pages 0, whatever its last page is said to
+    hold."""
+    pages = indptr[1:] - indptr[:-1]
+    keys = ((pages - 1) * page_size + last_page_len).clip(0)
+    return get_module(keys).where(pages > 0, keys, get_module(keys).zeros_like(keys))
+
+
+class Pages:
+    """Lengths and a table of the batch that was planned last. With `is_fixed` they stay
+    where they are, for CUDA graphs."""
+
+    def __init__(self, is_fixed: bool) -> None:
+        self._is_fixed = is_fixed
+        self.lengths: Any = None
+        self.table: Any = None
+
+    def plan(self, indptr: Any, indices: Any, lengths: Any, width: int) -> None:
+        table = spread(indptr, indices, width)
+        if not self._is_fixed or self.table is None:
+            self.lengths, self.table = lengths, table
+            if self._is_fixed and lengths is not None:
+                # The caller may write to what is given.
+                self.lengths = lengths.clone() if _tensors.is_torch(lengths) else lengths.copy()
+            return
+        self.lengths[...] = lengths
+        self.table[...] = table
+
+
+def join(names: tuple[str, str], first: Any, second: Any) -> Any | None:
+    """Two tensors as one whose last dimension has the columns of both, where they lie
+    so in memory; None where they do not."""
+    _check_pair(names, first, second)
+    columns = first.shape[-1]
+    shape = (*first.shape[:-1], columns + second.shape[-1])
+    if _tensors.is_torch(first):
+        step = first.element_size()
+        if second.data_ptr() != first.data_ptr() + columns * step:
+            return None
+        return first.as_strided(shape, first.stride()) if first.stride() == second.stride() else None
+    import numpy as np
+
+    addresses = [each.__array_interface__["data"][0] for each in (first, second)]
+    if addresses[1] != addresses[0] + columns * first.itemsize or first.strides != second.strides:
+        return None
+    return np.lib.stride_tricks.as_strided(first, shape, first.strides)
+
+
+def _check_pair(names: tuple[str, str], first: Any, second: Any) -> None:
+    expect(f"{names[1]}: shape but for its columns", list(first.shape[:-1]), list(second.shape[:-1]))
+    expect(f"{names[1]}: elements as {names[0]}", str(first.dtype), str(second.dtype))
+
+
+def finish_lse(lse: Any, base: str) -> Any:
+    """A natural LSE, in another base in place."""
+    if base != "ln":
+        lse *= LOG2E
+    return lse
+
+
+def write(target: Any, value: Any) -> Any:
+    """A result of numpy in the caller's memory."""
+    if target is None:
+        return value
+    target[...] = value
+    return target

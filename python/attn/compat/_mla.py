@@ -1,0 +1,231 @@
+"""The wrapper of latent attention (MLA) in its absorbed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _serving_calls, _tensors
+from .._decode_plan import DecodePlan
+from ..errors import ArgumentError
+from . import _lists
+from ._wrapper import Wrapper, call_rows, get_element, make_outputs
+
+_UNCOVERED_PLAN: dict[str, Any] = {
+    "metadata": None,
+    "cum_seq_lens_q": None,
+    "block_tables": None,
+    "seq_lens": None,
+    "max_q_len": None,
+    "use_profiler": False,
+    "output_scale": "none",
+    "scale_mode": "default",
+    "skip_softmax": False,
+}
+_UNCOVERED_RUN = dict.fromkeys(
+    (
+        "profiler_buffer",
+        "kv_len",
+        "page_table",
+        "o_scale",
+        "ckv_scale",
+        "ckv_scale_arr",
+        "kpe_scale",
+        "skip_softmax_threshold_scale_factor",
+        "bmm1_scale",
+        "bmm2_scale",
+    )
+)
+
+
+class BatchMLAPagedAttentionWrapper(Wrapper):
+    """Decode of latent rows: the same number of queries of each sequence. The columns of
+    `kpe_cache` have to lie behind those of `ckv_cache`, as in two views of one tensor."""
+
+    def __init__(
+        self,
+        float_workspace_buffer: Any,
+        use_cuda_graph: bool = False,
+        qo_indptr: Any = None,
+        kv_indptr: Any = None,
+        kv_indices: Any = None,
+        kv_len_arr: Any = None,
+        backend: str = "auto",
+        *,
+        max_pages: int | None = None,
+    ) -> None:
+        buffers = {"kv_indptr": kv_indptr, "kv_indices": kv_indices, "kv_len_arr": kv_len_arr}
+        super().__init__(use_cuda_graph, buffers | {"qo_indptr": qo_indptr}, max_pages)
+        self._plans: dict[object, DecodePlan] = {}
+        self._queries: int | None = None
+
+    def plan(
+        self,
+        qo_indptr: Any = None,
+        kv_indptr: Any = None,
+        kv_indices: Any = None,
+        kv_len_arr: Any = None,
+        num_heads: int | None = None,
+        head_dim_ckv: int | None = None,
+        head_dim_kpe: int | None = None,
+        page_size: int | None = None,
+        causal: bool | None = None,
+        sm_scale: float | None = None,
+        q_data_type: Any = None,
+        kv_data_type: Any = None,
+        use_profiler: bool = False,
+        *,
+        metadata: Any = None,
+        cum_seq_lens_q: Any = None,
+        block_tables: Any = None,
+        seq_lens: Any = None,
+        max_q_len: int | None = None,
+        query_layout: str | None = None,
+        kv_cache_layout: str | None = None,
+        lse_mode: str = "none",
+        output_dtype: Any = None,
+        output_scale: str = "none",
+        scale_mode: str = "default",
+        skip_softmax: bool = False,
+        enable_pdl: bool | None = None,
+        use_sinks: bool = False,
+    ) -> None:
+        """Takes a batch's pages: `kv_indices` of sequence i from `kv_indptr[i]` on, with
+        `kv_len_arr[i]` keys in them. `sm_scale` is the model's."""
+        given = dict(locals())
+        _lists.refuse(given, _UNCOVERED_PLAN)
+        for name in ("num_heads", "head_dim_ckv", "head_dim_kpe", "page_size", "causal", "sm_scale"):
+            if given[name] is None:
+                raise ArgumentError(f"{name}: expected a value, got None")
+        types = [_lists.read_type(n, given[n]) for n in ("q_data_type", "kv_data_type")]
+        _lists.expect("kv_data_type", *types)
+        if output_dtype is not None:
+            _lists.expect("output_dtype", types[0], _lists.read_type("output_dtype", output_dtype))
+        self._dtype, self._dims = types[0], (head_dim_ckv, head_dim_kpe)
+        self._heads, self._page_size, self._causal = num_heads, page_size, causal
+        self._scale = sm_scale
+        _lists.check_list("qo_indptr", qo_indptr)
+        self._read_queries(qo_indptr)
+        _lists.expect("qo_indptr: entries as kv_indptr", kv_indptr.shape[0], qo_indptr.shape[0])
+        lists = (("kv_indptr", kv_indptr), ("kv_indices", kv_indices))
+        kv_len_arr = _lists.move(kv_len_arr, kv_indices)
+        self._plan_pages(*lists, ("kv_len_arr", kv_len_arr), are_lengths=True)
+        for each in self._plans.values():
+            each.plan(self._pages.lengths, self._pages.table)
+
+    def _read_queries(self, indptr: Any) -> None:
+        """The number of queries of each sequence, which a graph keeps."""
+        is_near = not _tensors.is_torch(indptr) or indptr.device.type == "cpu"
+        if self._is_graph and self._queries is not None and not is_near:
+            return
+        host = _lists.to_host(indptr)
+        counts = host[1:] - host[:-1]
+        queries = int(counts[0]) if len(counts) else 1
+        if (counts != queries).any() or queries < 1:
+            raise ArgumentError(
+                f"qo_indptr: expected the same number of queries of each sequence, got {counts.min()} "
+                f"to {counts.max()}"
+            )
+        if self._is_graph and self._queries is not None:
+            _lists.expect("qo_indptr: queries of a sequence of the graph", self._queries, queries)
+        self._queries = queries
+
+    def run(
+        self,
+        q_nope: Any = None,
+        q_pe: Any = None,
+        ckv_cache: Any = None,
+        kpe_cache: Any = None,
+        out: Any = None,
+        lse: Any = None,
+        return_lse: bool = False,
+        profiler_buffer: Any = None,
+        kv_len: Any = None,
+        page_table: Any = None,
+        return_lse_base_on_e: bool = False,
+        o_scale: float | None = None,
+        *,
+        query: Any = None,
+        kv_cache: Any = None,
+        ckv_scale: float | None = None,
+        ckv_scale_arr: Any = None,
+        kpe_scale: float | None = None,
+        sinks: Any = None,
+        skip_softmax_threshold_scale_factor: float | None = None,
+        bmm1_scale: Any = None,
+        bmm2_scale: Any = None,
+    ) -> Any:
+        """o, (queries, heads, head_dim_ckv), or (o, lse) with `return_lse`. Queries in two
+        tensors that do not lie side by side are copied."""
+        _lists.refuse(locals(), _UNCOVERED_RUN)
+        self._expect_planned()
+        parts = (q_nope, q_pe) if query is None else query
+        q = self._join_queries(parts) if isinstance(parts, (tuple, list)) else parts
+        parts = (ckv_cache, kpe_cache) if kv_cache is None else kv_cache
+        pool = self._join_cache(parts) if isinstance(parts, (tuple, list)) else parts
+        for name, each in (("q_nope", q), ("ckv_cache", pool)):
+            _lists.expect(f"{name}: elements of", self._dtype, get_element(name, each))
+        columns = sum(self._dims)
+        batch, queries = self._pages.lengths.shape[0], self._queries
+        _lists.expect("q_nope: (queries, heads, dim)", [batch * queries, self._heads, columns], list(q.shape))
+        _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(pool.shape[1:]))
+        if self._is_graph and queries == 1 and _tensors.is_torch(q):
+            outputs = make_outputs(q, self._dims[0], out, lse, return_lse)
+            o, log = self._run_plan(q, pool, sinks, *outputs)
+        else:
+            o, log = self._run_rows(q, pool, sinks, (out, lse, return_lse))
+        return (o, _lists.finish_lse(log, "ln" if return_lse_base_on_e else "log2")) if return_lse else o
+
+    def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
+        return self.run(*arguments, **options, return_lse=True)
+
+    def _join_queries(self, parts: Any) -> Any:
+        joined = _lists.join(("q_nope", "q_pe"), *parts)
+        if joined is not None:
+            return joined
+        module = _lists.get_module(parts[0])
+        return module.concatenate(tuple(parts), -1)
+
+    def _join_cache(self, parts: Any) -> Any:
+        joined = _lists.join(("ckv_cache", "kpe_cache"), *parts)
+        if joined is None:
+            raise ArgumentError(
+                f"kpe_cache: expected its {self._dims[1]} columns behind those of ckv_cache in "
+                "memory, as two views of one tensor have them, got them elsewhere"
+            )
+        return joined
+
+    def _run_rows(self, q: Any, pool: Any, sinks: Any, outputs: Any) -> Any:
+        """attn.mla_decode, whose kernel is that of the batch."""
+        pages = (self._pages.table, self._pages.lengths)
+        options = {"value_dim": self._dims[0], "scale": self._scale, "causal": self._causal}
+
+        def function(rows: Any, **outputs: Any) -> Any:
+            return _serving_calls.mla_decode(rows, pool, *pages, **options, sinks=sinks, **outputs)
+
+        size = (self._pages.lengths.shape[0], self._queries or 1)
+        return call_rows(function, q, self._dims[0], size, outputs)
+
+    def _run_plan(self, q: Any, pool: Any, sinks: Any, out: Any, lse: Any) -> Any:
+        """A plan of fixed memory, for graphs."""
+        has_lse, has_sinks = lse is not None, sinks is not None
+        key = (pool.stride(0), has_lse, has_sinks, self._dims, self._heads, self._page_size, self._scale)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = DecodePlan(
+                batch=self._pages.lengths.shape[0],
+                heads=self._heads,
+                dim=sum(self._dims),
+                value_dim=self._dims[0],
+                page_size=self._page_size,
+                max_pages=self._pages.table.shape[1],
+                page_stride=pool.stride(0),
+                dtype=self._dtype,
+                scale=self._scale,
+                sinks=has_sinks,
+                lse=has_lse,
+                latent=True,
+                device=q.device,
+            )
+            plan.plan(self._pages.lengths, self._pages.table)
+        plan.run(q, pool, sinks=sinks, out=out, lse=lse)
+        return out, lse

@@ -1,0 +1,187 @@
+"""The wrapper of queries of which each sequence has another number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _serving_calls, _tensors
+from .._paged_problem import check_layout
+from ..errors import ArgumentError
+from . import _lists
+from ._paged import UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper
+from ._wrapper import call_rows
+
+_UNCOVERED: dict[str, Any] = {
+    "custom_mask": None,
+    "packed_custom_mask": None,
+    "use_fp16_qk_reduction": False,
+    "prefix_len_ptr": None,
+    "token_pos_in_items_ptr": None,
+    "token_pos_in_items_len": 0,
+    "max_item_len_ptr": None,
+    "seq_lens_q": None,
+    "uniform_q_len": None,
+    "disable_split_kv": False,
+}
+
+
+class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
+    """Queries of a batch one sequence behind the other: chunked prefill and append."""
+
+    def __init__(
+        self,
+        float_workspace_buffer: Any,
+        kv_layout: str = "NHD",
+        use_cuda_graph: bool = False,
+        qo_indptr_buf: Any = None,
+        paged_kv_indptr_buf: Any = None,
+        paged_kv_indices_buf: Any = None,
+        paged_kv_last_page_len_buf: Any = None,
+        custom_mask_buf: Any = None,
+        mask_indptr_buf: Any = None,
+        backend: str = "auto",
+        jit_args: Any = None,
+        jit_kwargs: Any = None,
+        variant_owns_mask: bool = False,
+        *,
+        max_pages: int | None = None,
+    ) -> None:
+        uncovered = {"custom_mask_buf": None, "mask_indptr_buf": None, "jit_args": None}
+        _lists.refuse(locals(), uncovered | {"jit_kwargs": None, "variant_owns_mask": False})
+        self._layout = check_layout(kv_layout)
+        buffers = {
+            "paged_kv_indptr_buf": paged_kv_indptr_buf,
+            "paged_kv_indices_buf": paged_kv_indices_buf,
+            "paged_kv_last_page_len_buf": paged_kv_last_page_len_buf,
+            "qo_indptr_buf": qo_indptr_buf,
+        }
+        super().__init__(use_cuda_graph, buffers, max_pages)
+        self._counts: Any = None
+        self._most_queries: int | None = None
+
+    def plan(
+        self,
+        qo_indptr: Any,
+        paged_kv_indptr: Any,
+        paged_kv_indices: Any,
+        paged_kv_last_page_len: Any,
+        num_qo_heads: int,
+        num_kv_heads: int,
+        head_dim_qk: int,
+        page_size: int,
+        head_dim_vo: int | None = None,
+        custom_mask: Any = None,
+        packed_custom_mask: Any = None,
+        causal: bool = False,
+        pos_encoding_mode: str = "NONE",
+        use_fp16_qk_reduction: bool = False,
+        sm_scale: float | None = None,
+        window_left: int = -1,
+        logits_soft_cap: float | None = None,
+        rope_scale: float | None = None,
+        rope_theta: float | None = None,
+        q_data_type: Any = "float16",
+        kv_data_type: Any = None,
+        o_data_type: Any = None,
+        non_blocking: bool = True,
+        prefix_len_ptr: Any = None,
+        token_pos_in_items_ptr: Any = None,
+        token_pos_in_items_len: int = 0,
+        max_item_len_ptr: Any = None,
+        seq_lens: Any = None,
+        seq_lens_q: Any = None,
+        block_tables: Any = None,
+        max_token_per_sequence: int | None = None,
+        max_sequence_kv: int | None = None,
+        fixed_split_size: int | None = None,
+        disable_split_kv: bool = False,
+        uniform_q_len: int | None = None,
+    ) -> None:
+        """Takes a batch's queries and pages: those of sequence i from `qo_indptr[i]` and
+        `paged_kv_indptr[i]` on. The last query is at the last key. In graph mode
+        `max_token_per_sequence` of the first plan bounds the queries of all later ones."""
+        given = dict(locals())
+        _lists.refuse(given, UNCOVERED_PLAN | _UNCOVERED)
+        self._read_settings(given)
+        if self._types[0] != self._types[1]:
+            raise ArgumentError(
+                f"kv_data_type: expected {self._types[0]} as q_data_type, the rest is not covered, "
+                f"got {self._types[1]}"
+            )
+        self._dims = (head_dim_qk, head_dim_qk if head_dim_vo is None else head_dim_vo)
+        _lists.check_list("qo_indptr", qo_indptr)
+        _lists.expect("qo_indptr: entries as paged_kv_indptr", paged_kv_indptr.shape[0], qo_indptr.shape[0])
+        if self._is_graph and self._most_pages is not None and max_sequence_kv is not None:
+            self._most_pages = min(self._most_pages, -(-max_sequence_kv // page_size))
+        self._bound_queries(qo_indptr, max_token_per_sequence)
+        counts = _lists.move(qo_indptr, paged_kv_indices)
+        if self._is_graph and self._counts is not None:
+            self._counts[...] = counts
+        elif self._is_graph:
+            self._counts = counts.clone() if _tensors.is_torch(counts) else counts.copy()
+        else:
+            self._counts = counts
+        self._plan_pages(
+            ("paged_kv_indptr", paged_kv_indptr),
+            ("paged_kv_indices", paged_kv_indices),
+            ("paged_kv_last_page_len", paged_kv_last_page_len),
+        )
+
+    begin_forward = plan
+
+    def _bound_queries(self, indptr: Any, most: int | None) -> None:
+        """What a kernel is compiled for; a graph keeps that of the first plan."""
+        is_fixed = self._is_graph and self._most_queries is not None
+        is_near = not _tensors.is_torch(indptr) or indptr.device.type == "cpu"
+        bound = self._most_queries if is_fixed else most
+        if bound is not None and not is_near:
+            self._most_queries = bound
+            return
+        count = _lists.count_most(indptr)
+        if bound is not None and count > bound:
+            raise ArgumentError(f"qo_indptr: expected at most {bound} queries of a sequence, got {count}")
+        self._most_queries = max(count, 1) if bound is None else bound
+
+    def run(
+        self,
+        q: Any,
+        paged_kv_cache: Any,
+        *args: Any,
+        q_scale: float | None = None,
+        k_scale: float | None = None,
+        v_scale: float | None = None,
+        out: Any = None,
+        lse: Any = None,
+        return_lse: bool = False,
+        lse_base: str = "log2",
+        lse_layout: str = "NH",
+        enable_pdl: bool | None = None,
+        window_left: int | None = None,
+        sinks: Any = None,
+        kv_cache_sf: Any = None,
+        skip_softmax_threshold_scale_factor: float | None = None,
+        use_fp16_softmax: bool | None = None,
+        uses_spcompress: bool | None = None,
+    ) -> Any:
+        """o like q, (queries, heads, dim), or (o, lse) with `return_lse`."""
+        uncovered = {"args": (), "lse_layout": "NH", "use_fp16_softmax": None}
+        _lists.refuse(locals(), UNCOVERED_RUN | uncovered | {"uses_spcompress": None})
+        if lse_base not in ("log2", "ln"):
+            raise ArgumentError(f'lse_base: expected "log2" or "ln", got {lse_base!r}')
+        self._expect_planned()
+        k, v = self._read_pools(q, paged_kv_cache, self._dims)
+        self._check_window(window_left)
+        lists = (self._pages.table, self._pages.lengths, self._counts)
+        options = self._scale_options(q_scale, k_scale, self._dims[0])
+        options = options | {"max_seqlen_q": self._most_queries, "sinks": sinks}
+
+        def function(rows: Any, **outputs: Any) -> Any:
+            return _serving_calls.prefill(rows, k, v, *lists, **options, **outputs)
+
+        o, log = call_rows(function, q, self._dims[1], None, (out, lse, return_lse))
+        if v_scale is not None and v_scale != 1.0:
+            o *= v_scale
+        return (o, _lists.finish_lse(log, lse_base)) if return_lse else o
+
+    def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
+        return self.run(*arguments, **options, return_lse=True)

@@ -1,0 +1,127 @@
+"""What the wrappers have in common: a batch's pages, bounds of graphs, outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _decode, _options, _tensors
+from ..errors import ArgumentError
+from . import _lists
+
+
+class Wrapper:
+    """Pages of the batch that was planned last; in graph mode within fixed bounds."""
+
+    def __init__(
+        self, use_cuda_graph: bool, buffers: Mapping[str, Any], max_pages: int | None
+    ) -> None:
+        self._is_graph = _options.to_bool("use_cuda_graph", use_cuda_graph)
+        self._sequences: int | None = None
+        self._most_pages: int | None = None
+        if max_pages is not None:
+            self._most_pages = _options.to_integer("max_pages", max_pages, 1, 2**31 - 1)
+        if self._is_graph:
+            for name, each in buffers.items():
+                if each is None:
+                    raise ArgumentError(f"{name}: expected a tensor with use_cuda_graph, got None")
+                _lists.check_list(name, each)
+            counts, ids, *_ = buffers.values()
+            self._sequences = counts.shape[0] - 1
+            self._most_pages = self._most_pages or ids.shape[0]
+        self._pages = _lists.Pages(self._is_graph)
+        self._scales: dict[object, Any] = {}
+
+    @property
+    def is_cuda_graph_enabled(self) -> bool:
+        return self._is_graph
+
+    def _expect_planned(self) -> None:
+        if self._pages.table is None:
+            raise ArgumentError(f"{type(self).__name__}: expected plan() before run()")
+
+    def _plan_pages(
+        self,
+        counts: tuple[str, Any],
+        ids: tuple[str, Any],
+        ends: tuple[str, Any],
+        are_lengths: bool = False,
+    ) -> None:
+        """Takes lists by the names of their arguments; `ends` are keys of the last pages,
+        or lengths."""
+        for name, each in (counts, ids, ends):
+            _lists.check_list(name, each)
+        sequences = counts[1].shape[0] - 1
+        _lists.expect(f"{ends[0]}: sequences, one less than of {counts[0]}", sequences, ends[1].shape[0])
+        if self._sequences is not None:
+            _lists.expect(f"{counts[0]}: sequences of the graph", self._sequences, sequences)
+        indptr, last = (_lists.move(each, ids[1]) for each in (counts[1], ends[1]))
+        lengths = last if are_lengths else _lists.measure(indptr, last, self._page_size)
+        self._pages.plan(indptr, ids[1], lengths, self._bound_pages(*counts))
+
+    def _bound_pages(self, name: str, indptr: Any) -> int:
+        """Columns of the table. What lies on a GPU is looked at without a graph only."""
+        bound = self._most_pages
+        if bound is None:
+            return _lists.round_up(_lists.count_most(indptr))
+        if not _tensors.is_torch(indptr) or indptr.device.type == "cpu":
+            most = _lists.count_most(indptr)
+            if most > bound:
+                raise ArgumentError(f"{name}: expected at most {bound} pages of a sequence, got {most}")
+        return bound
+
+    def _keep_scale(self, q: Any, number: float) -> Any:
+        """A number as a tensor of one element where q is."""
+        if hasattr(number, "shape"):
+            return number
+        key = (number, str(getattr(q, "device", "")))
+        if key not in self._scales:
+            module = _lists.get_module(q)
+            on = {"device": q.device} if _tensors.is_torch(q) else {}
+            self._scales[key] = module.full((1,), number, dtype=module.float32, **on)
+        return self._scales[key]
+
+
+def make_outputs(q: Any, dim: int, out: Any, lse: Any, has_lse: bool) -> tuple[Any, Any]:
+    """o and its LSE, those of the caller or new ones of torch."""
+    if out is None:
+        out = q.new_empty((*q.shape[:-1], dim))
+    if has_lse and lse is None:
+        lse = q.new_empty(q.shape[:-1], dtype=_lists.get_module(q).float32)
+    return out, lse if has_lse else None
+
+
+def call_rows(
+    function: Any, q: Any, dim: int, size: tuple[int, int] | None, outputs: tuple[Any, Any, bool]
+) -> tuple[Any, Any]:
+    """o and its LSE of a call of this package on rows of `q`, (rows, heads, dim). With
+    `size`, (sequences, queries), it takes several queries as a dimension behind heads.
+    `outputs` are the caller's o and LSE, or None, and whether there is an LSE."""
+    out, lse, has_lse = outputs
+    is_turned = size is not None and size[1] > 1
+
+    def turn(each: Any) -> Any:
+        if not is_turned:
+            return each
+        # Of torch's always a view, so that outputs reach the caller's memory.
+        is_view = _tensors.is_torch(each)
+        split = each.unflatten(0, size) if is_view else each.reshape(*size, *each.shape[1:])
+        return split.swapaxes(1, 2)
+
+    if _tensors.is_torch(q):
+        out, lse = make_outputs(q, dim, out, lse, has_lse)
+        function(turn(q), out=turn(out), lse=turn(lse) if has_lse else False)
+        return out, lse
+    got = function(turn(q), lse=has_lse)
+    o, log = got if has_lse else (got, None)
+    if is_turned:
+        o = o.swapaxes(1, 2).reshape(*q.shape[:2], dim)
+        log = None if log is None else log.swapaxes(1, 2).reshape(q.shape[:2])
+    return _lists.write(out, o), None if log is None else _lists.write(lse, log)
+
+
+def get_element(name: str, each: Any) -> str:
+    """The element type of a tensor as the compiler calls it."""
+    if _tensors.is_torch(each):
+        return _lists.read_type(name, each.dtype)
+    return _decode.view(name, each).dtype

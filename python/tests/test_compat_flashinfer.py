@@ -1,0 +1,215 @@
+"""attn.compat.flashinfer on the simulator, against float64 with LSEs of base 2, and what
+its wrappers refuse."""
+
+import numpy as np
+import pytest
+from attn import _host
+from attn.compat.flashinfer import (
+    BatchDecodeWithPagedKVCacheWrapper,
+    BatchMLAPagedAttentionWrapper,
+    BatchPrefillWithPagedKVCacheWrapper,
+)
+from test_decode import (
+    DIM,
+    HEADS,
+    KV_HEADS,
+    LATENT,
+    MLA_HEADS,
+    PAGE,
+    VALUES,
+    attend,
+    attend_latent,
+    check,
+    make_batch,
+    make_latent,
+    refuse,
+)
+from test_decode_narrow import from_e4m3, make_narrow
+
+SHAPE = (HEADS, KV_HEADS, DIM, PAGE)
+LENGTHS = [70, 0, 16, 33]
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    """Arrays go to the simulator, also where there is a GPU."""
+    monkeypatch.setattr(_host, "has_device", lambda: False)
+
+
+def to_lists(table, lengths):
+    """Pages as one list, where those of each sequence begin, and keys of the last ones."""
+    pages = -(-lengths // PAGE)
+    indices = np.concatenate([row[:count] for row, count in zip(table, pages, strict=True)])
+    indptr = np.concatenate([[0], np.cumsum(pages)]).astype(np.int32)
+    last = np.where(lengths > 0, lengths - (pages - 1) * PAGE, 0)
+    return indptr, indices.astype(np.int32), last.astype(np.int32)
+
+
+def to_base2(result):
+    return result[0], result[1] * np.log2(np.e)
+
+
+def make_decode(layout="NHD", *arguments, **options):
+    return BatchDecodeWithPagedKVCacheWrapper(None, layout, *arguments, **options)
+
+
+@pytest.mark.parametrize("layout", ["NHD", "HND"])
+def test_decode(layout):
+    """Both pools in one tensor, and what else attn.decode takes."""
+    q, k, v, table, lengths = make_batch(LENGTHS)
+    pools = [k, v] if layout == "NHD" else [each.swapaxes(1, 2) for each in (k, v)]
+    sinks = np.linspace(-1, 2, HEADS, dtype=np.float32)
+    wrapper = make_decode(layout, backend="fa2")
+    wrapper.plan(*to_lists(table, lengths), *SHAPE, window_left=40, logits_soft_cap=5.0)
+    got = wrapper.run_return_lse(q, np.stack(pools, 1), sinks=sinks, window_left=40)
+    check(got, to_base2(attend(q, k, v, table, lengths, left=40, softcap=5.0, sinks=sinks)))
+
+
+def test_decode_scales_and_outputs():
+    """A pair of pools, factors of q and k in the scale, that of v behind the kernel."""
+    q, k, v, table, lengths = make_batch(LENGTHS)
+    wrapper = make_decode()
+    wrapper.plan(*to_lists(table, lengths), *SHAPE, sm_scale=0.25, disable_split_kv=True)
+    out, lse = np.zeros_like(q), np.zeros(q.shape[:2], np.float32)
+    got = wrapper.run(q, (k, v), q_scale=0.5, k_scale=2.0, v_scale=0.5, out=out, lse=lse, return_lse=True)
+    want, log = to_base2(attend(q * (0.25 * DIM**0.5), k, v, table, lengths))
+    check((out, lse), (want * 0.5, log))
+    assert got[0] is out and got[1] is lse
+
+
+def test_narrow_pools():
+    """What units of 8-bit pools stand for, as numbers."""
+    q, k, v, table, lengths = make_narrow([70, 0, 33])
+    wrapper = make_decode()
+    wrapper.plan(*to_lists(table, lengths), *SHAPE, kv_data_type="float8_e4m3fn")
+    wide = [from_e4m3(pool) for pool in (k, v)]
+    got = wrapper.run_return_lse(q, (k, v), k_scale=0.5, q_scale=0.5)
+    check(got, to_base2(attend(q * 0.5, wide[0] * 0.5, wide[1], table, lengths)))
+    check([wrapper.run(q, (k, v), v_scale=0.25)], [attend(q, wide[0], wide[1] / 4, table, lengths)[0]])
+
+
+def test_decode_of_several_queries():
+    q, k, v, table, lengths = make_batch([70, 16, 33], queries=2)
+    wrapper = make_decode()
+    wrapper.plan(*to_lists(table, lengths), *SHAPE, q_len_per_req=2)
+    rows = q.swapaxes(1, 2).reshape(6, HEADS, DIM)
+    o, lse = wrapper.run(rows, (k, v), return_lse=True, q_len_per_req=2)
+    got = o.reshape(3, 2, HEADS, DIM).swapaxes(1, 2), lse.reshape(3, 2, HEADS).swapaxes(1, 2)
+    check(got, to_base2(attend(q, k, v, table, lengths)))
+
+
+def test_fixed_buffers():
+    """Two batches in the bounds of a graph, the second one with padded sequences."""
+    buffers = [np.zeros(5, np.int32), np.zeros(20, np.int32), np.zeros(4, np.int32)]
+    wrapper = make_decode("NHD", True, False, *buffers, max_pages=6)
+    assert wrapper.is_cuda_graph_enabled
+    for seed, lengths in enumerate((LENGTHS, [5, 90, 0, 0])):
+        q, k, v, table, counts = make_batch(lengths, seed=seed)
+        wrapper.plan(*to_lists(table, counts), *SHAPE)
+        kept = wrapper._pages.table
+        assert seed == 0 or kept is first
+        first = kept
+        check(wrapper.run_return_lse(q, (k, v)), to_base2(attend(q, k, v, table, counts)))
+    lists = to_lists(*make_batch([100, 1, 1, 1])[3:])
+    refuse("indptr: expected at most 6 pages of a sequence, got 7", wrapper.plan, *lists, *SHAPE)
+    refuse("indptr: sequences of the graph: expected 4, got 3", wrapper.plan, lists[0][:4], lists[1], lists[2][:3], *SHAPE)
+    refuse("paged_kv_indices_buffer: expected a tensor with use_cuda_graph, got None",
+           make_decode, use_cuda_graph=True, paged_kv_indptr_buffer=buffers[0])  # fmt: skip
+
+
+@pytest.mark.parametrize("base", ["log2", "ln"])
+def test_prefill(base):
+    """Sequences with different numbers of queries."""
+    counts = [3, 0, 1, 20]
+    _, k, v, table, lengths = make_batch([70, 5, 16, 33])
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    q = np.random.default_rng(3).standard_normal((ends[-1], HEADS, DIM)).astype(np.float16)
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None)
+    wrapper.plan(ends, *to_lists(table, lengths), *SHAPE, causal=True)
+    o, lse = wrapper.run(q, (k, v), return_lse=True, lse_base=base)
+    for row, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        if first < last:
+            rows = q[first:last].swapaxes(0, 1)[None]
+            want = attend(rows, k, v, table[row : row + 1], lengths[row : row + 1])
+            want = to_base2(want) if base == "log2" else want
+            check((o[first:last].swapaxes(0, 1)[None], lse[first:last].T[None]), want)
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_mla(queries):
+    """Both parts of a row in one tensor, and queries in two."""
+    q, pool, table, lengths = make_latent([100, 2, 17], queries)
+    rows = q if queries == 1 else q.swapaxes(1, 2).reshape(6, MLA_HEADS, LATENT)
+    indptr, indices, _ = to_lists(table, lengths)
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    counts = np.arange(4, dtype=np.int32) * queries
+    wrapper.plan(counts, indptr, indices, lengths, MLA_HEADS, VALUES, LATENT - VALUES, PAGE, True,
+                 0.125, np.float16, np.float16)  # fmt: skip
+    parts = rows[..., :VALUES].copy(), rows[..., VALUES:].copy()
+    o, lse = wrapper.run(*parts, pool[..., :VALUES], pool[..., VALUES:], return_lse=True)
+    want, log = to_base2(attend_latent(q, pool, table, lengths, 0.125))
+    if queries > 1:
+        want, log = (each.swapaxes(1, 2) for each in (want, log))
+    check((o, lse), (want.reshape(o.shape), log.reshape(lse.shape)))
+    same = wrapper.run(query=rows, kv_cache=pool, return_lse=True, return_lse_base_on_e=True)
+    check(same, (want.reshape(o.shape), log.reshape(lse.shape) / np.log2(np.e)))
+    refuse("kpe_cache: expected its 32 columns behind those of ckv_cache in memory",
+           wrapper.run, *parts, pool[..., :VALUES].copy(), pool[..., VALUES:])  # fmt: skip
+
+
+def test_what_is_not_covered():
+    q, k, v, table, lengths = make_batch(LENGTHS)
+    lists = to_lists(table, lengths)
+    wrapper = make_decode()
+    refuse("expected plan() before run()", wrapper.run, q, (k, v))
+    for name, value in (("pos_encoding_mode", "ALIBI"), ("rope_theta", 1e4), ("seq_lens", lengths),
+                        ("fixed_split_size", 64), ("window_right", 3)):  # fmt: skip
+        refuse(f"{name}: expected", wrapper.plan, *lists, *SHAPE, **{name: value})
+    refuse("o_data_type: expected f16, got f32", wrapper.plan, *lists, *SHAPE, o_data_type="float32")
+    refuse("indices: expected elements of i32, got int64; nothing is converted",
+           wrapper.plan, lists[0], lists[1].astype(np.int64), lists[2], *SHAPE)  # fmt: skip
+    refuse("last_page_len: expected a tensor of rank 1, got int", wrapper.plan, *lists[:2], 3, *SHAPE)
+    wrapper.plan(*lists, *SHAPE)
+    refuse("window_left: as planned: expected -1, got 5", wrapper.run, q, (k, v), window_left=5)
+    refuse("kv_cache_sf: expected None", wrapper.run, q, (k, v), kv_cache_sf=k)
+    refuse("args: expected ()", wrapper.run, q, (k, v), 3)
+    refuse("q: queries: expected 4, got 3", wrapper.run, q[:3], (k, v))
+    refuse("paged_kv_cache: a page of: expected [16, 2, 64], got [8, 2, 64]",
+           wrapper.run, q, (k[:, :8], v[:, :8]))  # fmt: skip
+    refuse("paged_kv_cache: expected a pair of tensors, got 1", wrapper.run, q, (k,))
+    refuse("paged_kv_cache: expected a pair of tensors or one of rank 5", wrapper.run, q, k)
+    refuse("k_scale: expected a number, got a tensor of [2]", wrapper.run, q, (k, v), k_scale=lengths[:2])
+    prefill = BatchPrefillWithPagedKVCacheWrapper(None)
+    ends = np.int32([0, 1, 2, 3, 4])
+    refuse("custom_mask: expected None, the rest is not covered, got a tensor of [3]",
+           prefill.plan, ends, *lists, *SHAPE, custom_mask=np.ones(3, bool))  # fmt: skip
+    refuse("kv_data_type: expected f16 as q_data_type",
+           prefill.plan, ends, *lists, *SHAPE, kv_data_type="float8_e4m3fn")  # fmt: skip
+    refuse("qo_indptr: expected at most 1 queries of a sequence, got 2",
+           prefill.plan, np.int32([0, 1, 3, 4, 5]), *lists, *SHAPE, max_token_per_sequence=1)  # fmt: skip
+    prefill.plan(ends, *lists, *SHAPE)
+    refuse('lse_base: expected "log2" or "ln", got 10', prefill.run, q, (k, v), lse_base=10)
+    latent = BatchMLAPagedAttentionWrapper(None)
+    shape = (MLA_HEADS, VALUES, LATENT - VALUES, PAGE, True, 0.125, "float16", "float16")
+    refuse("qo_indptr: expected the same number of queries of each sequence, got 1 to 2",
+           latent.plan, np.int32([0, 1, 3, 4, 5]), *lists[:2], lengths, *shape)  # fmt: skip
+    refuse("metadata: expected None", latent.plan, metadata=3)
+    refuse("sm_scale: expected a value, got None", latent.plan, ends, *lists[:2], lengths, *shape[:5])
+
+
+def test_prefill_in_fixed_buffers():
+    """What the first plan says bounds later ones; lists are copied where they stay."""
+    sizes = (5, 5, 20, 4)
+    buffers = [np.zeros(size, np.int32) for size in sizes]
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None, "NHD", True, *buffers)
+    bounds = {"max_token_per_sequence": 2, "max_sequence_kv": 96, "causal": True}
+    for seed, lengths in enumerate((LENGTHS, [5, 90, 0, 0])):
+        q, k, v, table, counts = make_batch(lengths, seed=seed)
+        ends = np.concatenate([[0], np.cumsum(counts > 0)]).astype(np.int32)
+        wrapper.plan(ends, *to_lists(table, counts), *SHAPE, **bounds)
+        assert wrapper._pages.table.shape == (4, 6) and wrapper._most_queries == 2
+        o = wrapper.run(np.ascontiguousarray(q[counts > 0]), (k, v))
+        check([o], [attend(q, k, v, table, counts)[0][counts > 0]])
+    lists = to_lists(*make_batch([60, 1, 1, 1])[3:])
+    refuse("qo_indptr: expected at most 2 queries of a sequence, got 3",
+           wrapper.plan, np.int32([0, 3, 4, 5, 6]), *lists, *SHAPE)  # fmt: skip
