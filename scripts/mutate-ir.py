@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What --standard takes: each schedule, with its own ways to synchronise.
@@ -166,10 +167,10 @@ def make_entries(options: argparse.Namespace, folder: str, pool) -> list[dict]:
     return entries
 
 
-def finish(tools: Tools, entry: dict) -> None:
+def finish(tools: Tools, entry: dict, end: float) -> None:
     """Adds what the simulator says, and why both may pass a copy."""
     entry["dynamic"], entry["reason"] = "not run", ""
-    if entry["static"] == "invalid":
+    if entry["static"] == "invalid" or time.monotonic() > end:
         return
     entry["dynamic"], entry["reason"] = tools.simulate(entry["ptx"], entry["record"])
     if entry["line"] == 0 or entry["static"] not in PASSED or entry["dynamic"] != "clean":
@@ -272,8 +273,14 @@ def work(options: argparse.Namespace, folder: str) -> int:
             print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
             return 0
         tools = Tools(options.bin, folder)
-        list(pool.map(lambda entry: finish(tools, entry), entries))
-    return report(options, entries)
+        end = time.monotonic() + options.time
+        # What there is no time for is any of them.
+        order = random.Random(0).sample(entries, len(entries))
+        list(pool.map(lambda entry: finish(tools, entry, end), order))
+    left = [entry for entry in entries if entry["static"] != "invalid" and entry["dynamic"] == "not run"]
+    if left:
+        print(f"{len(left)} of {len(entries)} not run in {options.time:.0f} s")
+    return report(options, [entry for entry in entries if entry not in left] if left else entries)
 
 
 def main() -> int:
@@ -287,6 +294,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print every mutant")
     parser.add_argument("--standard", action="store_true", help="problems of all schedules")
     parser.add_argument("--json", type=pathlib.Path, help="write all verdicts")
+    parser.add_argument("--time", type=float, default=1e9, help="seconds for the simulator")
     parser.add_argument("--make", type=pathlib.Path, help="write what --judge reads, and end")
     parser.add_argument("--judge", type=pathlib.Path, help="run the simulator on what --make wrote")
     options = parser.parse_args()

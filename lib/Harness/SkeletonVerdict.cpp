@@ -236,10 +236,25 @@ std::optional<std::string> Comparison::run(const std::vector<SyncStep> &done) {
   return "expected " + describe(*ends.back()) + ", got the exit";
 }
 
+/// With what the run has found first.
+static ReplayVerdict addFinding(llvm::StringRef text, const RunReport &run) {
+  for (const Finding &finding : run.findings)
+    if (finding.severity == Severity::Error)
+      return {false, (text + ": " + finding.message).str()};
+  return {false, text.str()};
+}
+
+/// Of a launch that has stopped, why it has: its warps do less for it.
+static ReplayVerdict endEarly(llvm::StringRef text, const RunReport &run) {
+  if (run.completed)
+    return {false, text.str()};
+  return addFinding((text + "; the launch did not complete").str(), run);
+}
+
 ReplayVerdict sim::judgeSkeleton(const SyncSkeleton &skeleton,
                                  const RunReport &run) {
   if (!run.trace || run.trace->ctas.empty())
-    return {false, "the kernel has not run"};
+    return addFinding("the kernel has not run", run);
   const Trace &trace = *run.trace;
   int64_t steps = 0;
   for (const SyncRun &expected : skeleton.runs) {
@@ -268,14 +283,16 @@ ReplayVerdict sim::judgeSkeleton(const SyncSkeleton &skeleton,
           trace.ctas[own].warps[number % ofCta].syncs;
       for (unsigned thread = 0; thread < kThreads; ++thread)
         if (auto wrong = Comparison(skeleton, trace, proved, thread).run(done))
-          return {false,
-                  llvm::formatv("thread {0} of warp {1} of CTA {2} does not do "
-                                "what is proved: {3}",
-                                thread, number % ofCta, own, *wrong)};
+          return endEarly(
+              llvm::formatv("thread {0} of warp {1} of CTA {2} does "
+                            "not do what is proved: {3}",
+                            thread, number % ofCta, own, *wrong)
+                  .str(),
+              run);
       steps += done.size();
     }
   }
   if (!run.isClean())
-    return {false, "the run has findings"};
+    return addFinding("the run has findings", run);
   return {true, llvm::formatv("the same in {0} steps of warps", steps)};
 }

@@ -48,6 +48,9 @@ struct CompileOptions {
   std::string witness;
   /// A file for what each warp of a proved kernel does; empty for none.
   std::string skeleton;
+  /// Seconds that each candidate's PTX may take to be held against what is
+  /// proved; without it is not. compile() itself does not run kernels.
+  std::optional<double> checkPTX;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.
