@@ -43,6 +43,7 @@ STANDARD = (
     "--q=1x1x64x264xf16 --kv-len=100 --chip=sm_90a --schedule=ws_columns",
     "--q=1x2x64x64xf16 --kv-len=300 --chip=sm_80 --causal",
     "--q=1x1x4x64xf16 --kv-len=300 --chip=sm_80 --schedule=decode",
+    "--q=1x16x1x96xf16 --rope-dim=32 --kv-len=70 --chip=sm_90a",
 )
 #: What a change does that no order of warps can show, by the statement.
 REASONS = (
