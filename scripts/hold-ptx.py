@@ -49,6 +49,7 @@ STANDARD = (
 REASONS = (
     (r"wgmma\.fence", "orders registers, which ptxas sees to, not memory"),
     (r"setmaxnreg", "moves registers, which orders nothing"),
+    (r"fence\.mbarrier_init|mbarrier\.init.* behind fence\.mbarrier_init", "the barrier behind it releases as much"),
 )
 #: Where a fence or a barrier is not the only one that orders.
 ORDERS = r"fence|bar\.|barrier\.|wait_group|tcgen05\.(?:wait|fence)"
@@ -71,6 +72,9 @@ def swaps_of(mutate, text: str) -> list:
         # Between statements of their own, with braces closed.
         between = clean[m.end() : n.start()]
         if mutate.LABEL_OR_BRANCH.search(between) or re.search(r"[{}]", between):
+            continue
+        # Two copies, or two of the same for different barriers, have no order.
+        if re.match(r"cp\.async\.c[ag]|mbarrier\.init", m["op"]) and m["op"] == n["op"]:
             continue
         body = text[: m.start()] + text[m.end() : n.end()] + " " + text[m.start() : m.end()] + text[n.end() :]
         trap = text[: m.start()] + (m["guard"] or "") + "trap;" + text[m.end() :]

@@ -95,6 +95,12 @@ class Tools:
         )
         return (code, said, ptx.read_text(), record.read_text()) if code == 0 else (code, said, "", "")
 
+    def write_skeleton(self, text: str) -> str:
+        """What each warp of a kernel does, or nothing where it is not proved."""
+        path = self.folder / "skeleton.json"
+        code = self.compile(text, f"--skeleton={path}")[0]
+        return path.read_text() if code == 0 else ""
+
     def check(self, text: str) -> dict:
         """What the check says: refused, proved, bounded, unknown or invalid; and the PTX."""
         code, said, ptx, record = self.compile(text, "--remarks-filter=attn.check.*")
@@ -111,6 +117,15 @@ class Tools:
         verdict = {"static": "refused", "why": why, "ptx": ptx, "record": record}
         return verdict if code == 0 else {"static": "invalid", "why": said[:200]}
 
+    def does_the_same(self, entry: dict) -> bool:
+        """Whether all threads do what the kernel without a change has them do."""
+        names = ("same.ptx", "same.json", "same.skeleton.json")
+        ptx, record, skeleton = (self.folder / name for name in names)
+        for path, text in zip((ptx, record, skeleton), (entry["ptx"], entry["record"], entry["skeleton"])):
+            path.write_text(text)
+        command = ["attn-sim", str(ptx), f"--launch={record}", f"--skeleton={skeleton}", "--jobs=1"]
+        return self.run(*command)[0] == 0
+
     def simulate(self, ptx_text: str, record_text: str) -> tuple[str, str]:
         """What the simulator says: reported, clean or invalid."""
         ptx, record = self.folder / "kernel.ptx", self.folder / "kernel.json"
@@ -124,6 +139,10 @@ class Tools:
             code, text = self.run(*command, *grid, "--verify", "--lose-bets", "--jobs=1", *more)
             if code == 1 and "findings:        none" in text:
                 return "wrong values", ""
+            errors = re.findall(r"error: (?:with scores that grow: )?([a-z]+)[^\n]*", text)
+            # A block more than there are keys is no matter of order.
+            if code == 1 and set(errors) in ({"out"}, {"out", "the"}) and "[global" in text:
+                return "wrong values", "out of bounds of global memory"
             if code in (-1, 1):
                 found = re.search(r"(error|race|deadlock)[^\n]*", text)
                 return "reported", found.group(0) if found else text[:80]
@@ -154,6 +173,8 @@ def make_entries(options: argparse.Namespace, folder: str, pool) -> list[dict]:
         mutants.sort(key=lambda mutant: (mutant.line, mutant.name))
         mutants.insert(0, Mutant("the kernel itself", 0, text, ""))
         verdicts = list(pool.map(lambda mutant: tools.check(mutant.text), mutants))
+        skeleton = tools.write_skeleton(text)
+        deleted = {mutant.line: mutant.text for mutant in mutants_of(text) if mutant.name == "delete"}
         probes = {m.probe for m, v in zip(mutants, verdicts) if v["static"] in PASSED and m.probe}
         probes = dict(zip(probes, pool.map(lambda text: tools.compile(text, "--no-check-barriers")[2], probes)))
         for mutant, verdict in zip(mutants, verdicts):
@@ -161,6 +182,10 @@ def make_entries(options: argparse.Namespace, folder: str, pool) -> list[dict]:
             entry = {"kernel": name, "line": mutant.line, "name": mutant.name, "op": line, **verdict}
             if mutant.line and verdict["static"] in PASSED:
                 entry["probe"] = probes.get(mutant.probe, "")
+                if mutant.name not in REASONS:
+                    entry["skeleton"] = skeleton
+                    without = tools.check(deleted[mutant.line]) if mutant.line in deleted else {}
+                    entry["is_needed"] = without.get("static") != "proved"
             if mutant.line and entry.get("ptx"):
                 same = entry["ptx"] == verdicts[0].get("ptx")
                 entry["is_same"] = same
@@ -180,6 +205,10 @@ def finish(tools: Tools, entry: dict, end: float) -> None:
         entry["passes"] = "the same PTX"
     elif entry["probe"] and tools.simulate(entry["probe"], entry["record"])[0] == "clean":
         entry["passes"] = "not reached by the problem"
+    elif entry.get("skeleton") and tools.does_the_same(entry):
+        entry["passes"] = "does what the kernel does in all that the problem reaches"
+    elif not entry.get("is_needed", True):
+        entry["passes"] = "changes an op without which the kernel is proved too"
     else:
         entry["passes"] = REASONS.get(entry["name"], "another one")
 
@@ -231,7 +260,7 @@ def report(options: argparse.Namespace, entries: list[dict]) -> int:
     print_table(entries)
     print(f"{holes:6} holes")
     if options.json:
-        kept = [{k: v for k, v in e.items() if k not in ("ptx", "probe", "record")} for e in entries]
+        kept = [{k: v for k, v in e.items() if k not in ("ptx", "probe", "record", "skeleton")} for e in entries]
         options.json.write_text(json.dumps(kept, indent=0))
     return 1 if holes else 0
 
@@ -242,7 +271,7 @@ def pack(entries: list[dict]) -> bytes:
     packed = []
     for entry in entries:
         entry = dict(entry)
-        for key in ("ptx", "probe", "record"):
+        for key in ("ptx", "probe", "record", "skeleton"):
             if entry.get(key):
                 digest = hashlib.sha256(entry[key].encode()).hexdigest()[:16]
                 texts[digest] = entry[key]
@@ -256,7 +285,7 @@ def pack(entries: list[dict]) -> bytes:
 def unpack(data: bytes) -> list[dict]:
     contents = json.loads(lzma.decompress(data))
     for entry in contents["entries"]:
-        for key in ("ptx", "probe", "record"):
+        for key in ("ptx", "probe", "record", "skeleton"):
             if entry.get(key):
                 entry[key] = contents["texts"][entry[key]]
     return contents["entries"]

@@ -3,7 +3,8 @@
 // A thread has to come to the same signals, waits, barriers and ends of groups
 // in the same order, and between two of them it may touch what the proof has
 // its warp touch there, and nothing else. Fences and barriers of a warp that
-// the proof has must be there; more of them do no harm.
+// the proof has must be there; more of them do no harm, so that one may be the
+// proof's or one more, and both ways are followed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,12 +55,29 @@ public:
 
 private:
   using Steps = std::vector<const SyncStep *>;
+  /// How far a thread is, in one way to take what it has done.
+  struct State {
+    /// Behind the last step that both have come to.
+    size_t place = 0;
+    /// Bytes that loads have started since.
+    std::map<std::string, int64_t> loads;
+
+    bool operator==(const State &other) const {
+      return place == other.place && loads == other.loads;
+    }
+  };
   bool collect(size_t from, Steps &between, Steps &ends,
                std::vector<size_t> &behind) const;
   size_t endOfRare(size_t begin) const;
   bool mayDo(const SyncStep &step, const Steps &between) const;
-  std::optional<std::string> takeEnd(const SyncStep &step);
-  std::optional<std::string> checkLoads(const Steps &between,
+  /// Adds what a state becomes by a step; what is wrong where it becomes none.
+  std::optional<std::string> take(const State &state, const SyncStep &step,
+                                  std::vector<State> &next) const;
+  std::optional<std::string> takeEnd(const State &state, const SyncStep &step,
+                                     std::vector<State> &next) const;
+  std::optional<std::string> finish(const State &state) const;
+  std::optional<std::string> checkLoads(const State &state,
+                                        const Steps &between,
                                         const SyncStep *at) const;
   std::string describe(const SyncStep &step) const;
   std::string line(const SyncStep &step) const;
@@ -68,10 +86,6 @@ private:
   const Trace &trace;
   const std::vector<SyncStep> &proved;
   unsigned thread;
-  /// Behind the last step that both have come to.
-  size_t place = 0;
-  /// Bytes that loads have started since.
-  std::map<std::string, int64_t> loads;
 };
 
 } // namespace
@@ -164,8 +178,10 @@ bool Comparison::mayDo(const SyncStep &step, const Steps &between) const {
 }
 
 /// A load may be cut into several, with as many bytes in all.
-std::optional<std::string> Comparison::checkLoads(const Steps &between,
+std::optional<std::string> Comparison::checkLoads(const State &state,
+                                                  const Steps &between,
                                                   const SyncStep *at) const {
+  const std::map<std::string, int64_t> &loads = state.loads;
   std::map<std::string, int64_t> expected;
   for (const SyncStep *step : between)
     if (step->amount != 0)
@@ -185,55 +201,96 @@ std::optional<std::string> Comparison::checkLoads(const Steps &between,
 }
 
 /// A step that ends what may happen in between.
-std::optional<std::string> Comparison::takeEnd(const SyncStep &step) {
+std::optional<std::string>
+Comparison::takeEnd(const State &state, const SyncStep &step,
+                    std::vector<State> &next) const {
   Steps between, ends;
   std::vector<size_t> behind;
-  bool isSure = collect(place, between, ends, behind);
-  for (auto [end, next] : llvm::zip_equal(ends, behind)) {
+  bool isSure = collect(state.place, between, ends, behind);
+  std::optional<std::string> wrong;
+  bool isTaken = false;
+  for (auto [end, after] : llvm::zip_equal(ends, behind)) {
     if (!end || end->text != step.text)
       continue;
     // On a path around one that may be left out its loads are none.
     if (isSure)
-      if (auto wrong = checkLoads(between, &step))
-        return wrong;
-    loads.clear();
-    place = next;
-    return std::nullopt;
+      wrong = checkLoads(state, between, &step);
+    if (!wrong)
+      next.push_back({after, {}});
+    isTaken = true;
   }
   // Where the elected thread waits others may wait with it.
   bool isWait = llvm::StringRef(step.text).starts_with("wait ");
-  if (step.kind == SyncStep::Order || (isWait && thread != 0))
+  if (step.kind == SyncStep::Order || (!isTaken && isWait && thread != 0)) {
+    next.push_back(state);
     return std::nullopt;
+  }
+  if (isTaken)
+    return wrong;
   return llvm::formatv("expected {0}, got {1}",
                        ends.back() ? describe(*ends.back()) : "the exit",
                        line(step));
 }
 
+std::optional<std::string> Comparison::take(const State &state,
+                                            const SyncStep &step,
+                                            std::vector<State> &next) const {
+  if (step.kind == SyncStep::Event || step.kind == SyncStep::Order)
+    return takeEnd(state, step, next);
+  Steps between, ends;
+  std::vector<size_t> behind;
+  collect(state.place, between, ends, behind);
+  if (!mayDo(step, between))
+    return llvm::formatv("expected {0} before any such access, got {1}",
+                         ends.back() ? describe(*ends.back()) : "the exit",
+                         line(step));
+  next.push_back(state);
+  if (step.amount != 0)
+    next.back().loads[step.text] += step.amount;
+  return std::nullopt;
+}
+
+std::optional<std::string> Comparison::finish(const State &state) const {
+  Steps between, ends;
+  std::vector<size_t> behind;
+  collect(state.place, between, ends, behind);
+  if (llvm::is_contained(ends, nullptr))
+    return checkLoads(state, between, nullptr);
+  return "expected " + describe(*ends.back()) + ", got the exit";
+}
+
 std::optional<std::string> Comparison::run(const std::vector<SyncStep> &done) {
+  std::vector<State> states(1), next;
   for (const SyncStep &step : done) {
     if (!(step.threads >> thread & 1))
       continue;
-    if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
-      if (auto wrong = takeEnd(step))
-        return wrong;
-      continue;
+    std::optional<std::string> first;
+    next.clear();
+    for (const State &state : states) {
+      size_t before = next.size();
+      std::optional<std::string> wrong = take(state, step, next);
+      if (wrong && !first)
+        first = wrong;
+      // Ways that have met are one.
+      for (size_t i = before; i < next.size();)
+        if (llvm::is_contained(llvm::ArrayRef(next).take_front(i), next[i]))
+          next.erase(next.begin() + i);
+        else
+          ++i;
     }
-    Steps between, ends;
-    std::vector<size_t> behind;
-    collect(place, between, ends, behind);
-    if (step.amount != 0)
-      loads[step.text] += step.amount;
-    if (!mayDo(step, between))
-      return llvm::formatv("expected {0} before any such access, got {1}",
-                           ends.back() ? describe(*ends.back()) : "the exit",
-                           line(step));
+    if (next.empty())
+      return first;
+    std::swap(states, next);
   }
-  Steps between, ends;
-  std::vector<size_t> behind;
-  collect(place, between, ends, behind);
-  if (llvm::is_contained(ends, nullptr))
-    return checkLoads(between, nullptr);
-  return "expected " + describe(*ends.back()) + ", got the exit";
+  std::optional<std::string> first;
+  for (const State &state : states) {
+    std::optional<std::string> wrong = finish(state);
+    if (!wrong)
+      return std::nullopt;
+    if (!first)
+      first = wrong;
+  }
+  return first;
 }
 
 /// With what the run has found first.
