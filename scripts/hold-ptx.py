@@ -50,6 +50,7 @@ REASONS = (
     (r"wgmma\.fence", "orders registers, which ptxas sees to, not memory"),
     (r"setmaxnreg", "moves registers, which orders nothing"),
     (r"fence\.mbarrier_init|mbarrier\.init.* behind fence\.mbarrier_init", "the barrier behind it releases as much"),
+    (r"wgmma\.wait_group", "alone on a path that may be left out: the values are wrong"),
 )
 #: Where a fence or a barrier is not the only one that orders.
 ORDERS = r"fence|bar\.|barrier\.|wait_group|tcgen05\.(?:wait|fence)"
@@ -74,7 +75,8 @@ def swaps_of(mutate, text: str) -> list:
         if mutate.LABEL_OR_BRANCH.search(between) or re.search(r"[{}]", between):
             continue
         # Two copies, or two of the same for different barriers, have no order.
-        if re.match(r"cp\.async\.c[ag]|mbarrier\.init", m["op"]) and m["op"] == n["op"]:
+        alike = re.match(r"cp\.async\.c[ag]|cp\.async\.bulk\.tensor|mbarrier\.init|tcgen05\.(?:ld|st)", m["op"])
+        if alike and n["op"].startswith(alike.group()):
             continue
         body = text[: m.start()] + text[m.end() : n.end()] + " " + text[m.start() : m.end()] + text[n.end() :]
         trap = text[: m.start()] + (m["guard"] or "") + "trap;" + text[m.end() :]
@@ -114,7 +116,7 @@ class Judge:
         if "does not do what is proved" in said:
             return "refused", said
         if "has findings" in said:
-            return "the same", said
+            return "refused", said
         return ("not run" if code in (1, -1) else "invalid"), said
 
     def simulate(self, text: str) -> tuple[str, str]:
@@ -146,6 +148,8 @@ class Judge:
         for pattern, reason in REASONS:
             if re.match(pattern, mutant.what):
                 return reason
+        if "fence.mbarrier_init" in mutant.text.split("\n")[mutant.line - 2]:
+            return "the fence of the initialisations in front does as much"
         if mutant.kind in ("late", "behind the next") and re.match(ORDERS, mutant.what):
             return "more of what orders stands there than the proof needs"
         return "another one"

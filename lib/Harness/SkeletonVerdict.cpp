@@ -55,20 +55,26 @@ public:
 
 private:
   using Steps = std::vector<const SyncStep *>;
-  /// How far a thread is, in one way to take what it has done.
+  /// How far a thread is, in one way to take what it has done and to go on to
+  /// the next step that ends something, along paths that may be left out or
+  /// around them.
   struct State {
-    /// Behind the last step that both have come to.
-    size_t place = 0;
-    /// Bytes that loads have started since.
+    /// What may happen before that step.
+    Steps between;
+    /// That step, none at the exit, and what comes behind it.
+    const SyncStep *end = nullptr;
+    size_t behind = 0;
+    /// Bytes that loads have started since the last one.
     std::map<std::string, int64_t> loads;
 
     bool operator==(const State &other) const {
-      return place == other.place && loads == other.loads;
+      return behind == other.behind && end == other.end &&
+             between == other.between && loads == other.loads;
     }
   };
-  bool collect(size_t from, Steps &between, Steps &ends,
-               std::vector<size_t> &behind) const;
+  void follow(size_t from, State state, std::vector<State> &next) const;
   size_t endOfRare(size_t begin) const;
+  bool isEmpty(size_t begin, size_t end) const;
   bool mayDo(const SyncStep &step, const Steps &between) const;
   /// Adds what a state becomes by a step; what is wrong where it becomes none.
   std::optional<std::string> take(const State &state, const SyncStep &step,
@@ -77,8 +83,8 @@ private:
                                      std::vector<State> &next) const;
   std::optional<std::string> finish(const State &state) const;
   std::optional<std::string> checkLoads(const State &state,
-                                        const Steps &between,
                                         const SyncStep *at) const;
+  static void removeCopies(std::vector<State> &states);
   std::string describe(const SyncStep &step) const;
   std::string line(const SyncStep &step) const;
 
@@ -114,43 +120,38 @@ size_t Comparison::endOfRare(size_t begin) const {
   return proved.size();
 }
 
-/// What may happen from a place on up to the next step that ends it; paths that
-/// may be left out are gone around, then along. Whether nothing may be left
-/// out.
-bool Comparison::collect(size_t from, Steps &between, Steps &ends,
-                         std::vector<size_t> &behind) const {
-  bool isSure = true;
-  std::vector<size_t> ways = {from};
-  // Ways around what may be left out meet the others again.
-  std::set<size_t> seen;
-  while (!ways.empty()) {
-    size_t i = ways.back();
-    ways.pop_back();
-    for (; seen.insert(i).second; ++i) {
-      if (i == proved.size()) {
-        ends.push_back(nullptr);
-        behind.push_back(i);
-        break;
-      }
-      const SyncStep &step = proved[i];
-      if (!(step.threads >> thread & 1))
-        continue;
-      if (step.kind == SyncStep::RareBegin) {
-        ways.push_back(i + 1);
-        i = endOfRare(i) - 1;
-        isSure = false;
-        continue;
-      }
-      if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
-        ends.push_back(&step);
-        behind.push_back(i + 1);
-        break;
-      }
-      if (step.kind == SyncStep::Work || step.kind == SyncStep::Access)
-        between.push_back(&step);
+/// Whether a thread does nothing between two steps.
+bool Comparison::isEmpty(size_t begin, size_t end) const {
+  for (size_t i = begin; i < end; ++i)
+    if (proved[i].kind != SyncStep::RareBegin &&
+        proved[i].kind != SyncStep::RareEnd &&
+        (proved[i].threads >> thread & 1))
+      return false;
+  return true;
+}
+
+/// Goes on to the next step that ends something: first around each path that
+/// may be left out, then along it.
+void Comparison::follow(size_t from, State state,
+                        std::vector<State> &next) const {
+  for (size_t i = from; i < proved.size(); ++i) {
+    const SyncStep &step = proved[i];
+    if (!(step.threads >> thread & 1))
+      continue;
+    if (step.kind == SyncStep::RareBegin && !isEmpty(i, endOfRare(i)))
+      follow(endOfRare(i), state, next);
+    if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
+      state.end = &step;
+      state.behind = i + 1;
+      next.push_back(std::move(state));
+      return;
     }
+    if (step.kind == SyncStep::Work || step.kind == SyncStep::Access)
+      state.between.push_back(&step);
   }
-  return isSure;
+  state.end = nullptr;
+  state.behind = proved.size();
+  next.push_back(std::move(state));
 }
 
 bool Comparison::mayDo(const SyncStep &step, const Steps &between) const {
@@ -179,18 +180,16 @@ bool Comparison::mayDo(const SyncStep &step, const Steps &between) const {
 
 /// A load may be cut into several, with as many bytes in all.
 std::optional<std::string> Comparison::checkLoads(const State &state,
-                                                  const Steps &between,
                                                   const SyncStep *at) const {
-  const std::map<std::string, int64_t> &loads = state.loads;
   std::map<std::string, int64_t> expected;
-  for (const SyncStep *step : between)
+  for (const SyncStep *step : state.between)
     if (step->amount != 0)
       expected[step->text] += step->amount;
-  if (expected == loads)
+  if (expected == state.loads)
     return std::nullopt;
-  for (const SyncStep *step : between) {
-    auto found = loads.find(step->text);
-    int64_t got = found == loads.end() ? 0 : found->second;
+  for (const SyncStep *step : state.between) {
+    auto found = state.loads.find(step->text);
+    int64_t got = found == state.loads.end() ? 0 : found->second;
     if (step->amount != 0 && got != expected[step->text])
       return llvm::formatv("expected {0} to start {1} bytes, got {2} before "
                            "{3}",
@@ -204,31 +203,23 @@ std::optional<std::string> Comparison::checkLoads(const State &state,
 std::optional<std::string>
 Comparison::takeEnd(const State &state, const SyncStep &step,
                     std::vector<State> &next) const {
-  Steps between, ends;
-  std::vector<size_t> behind;
-  bool isSure = collect(state.place, between, ends, behind);
+  bool matches = state.end && state.end->text == step.text;
   std::optional<std::string> wrong;
-  bool isTaken = false;
-  for (auto [end, after] : llvm::zip_equal(ends, behind)) {
-    if (!end || end->text != step.text)
-      continue;
-    // On a path around one that may be left out its loads are none.
-    if (isSure)
-      wrong = checkLoads(state, between, &step);
+  if (matches) {
+    wrong = checkLoads(state, &step);
     if (!wrong)
-      next.push_back({after, {}});
-    isTaken = true;
+      follow(state.behind, {}, next);
   }
   // Where the elected thread waits others may wait with it.
   bool isWait = llvm::StringRef(step.text).starts_with("wait ");
-  if (step.kind == SyncStep::Order || (!isTaken && isWait && thread != 0)) {
+  if (step.kind == SyncStep::Order || (!matches && isWait && thread != 0)) {
     next.push_back(state);
     return std::nullopt;
   }
-  if (isTaken)
+  if (matches)
     return wrong;
   return llvm::formatv("expected {0}, got {1}",
-                       ends.back() ? describe(*ends.back()) : "the exit",
+                       state.end ? describe(*state.end) : "the exit",
                        line(step));
 }
 
@@ -237,12 +228,9 @@ std::optional<std::string> Comparison::take(const State &state,
                                             std::vector<State> &next) const {
   if (step.kind == SyncStep::Event || step.kind == SyncStep::Order)
     return takeEnd(state, step, next);
-  Steps between, ends;
-  std::vector<size_t> behind;
-  collect(state.place, between, ends, behind);
-  if (!mayDo(step, between))
+  if (!mayDo(step, state.between))
     return llvm::formatv("expected {0} before any such access, got {1}",
-                         ends.back() ? describe(*ends.back()) : "the exit",
+                         state.end ? describe(*state.end) : "the exit",
                          line(step));
   next.push_back(state);
   if (step.amount != 0)
@@ -251,35 +239,36 @@ std::optional<std::string> Comparison::take(const State &state,
 }
 
 std::optional<std::string> Comparison::finish(const State &state) const {
-  Steps between, ends;
-  std::vector<size_t> behind;
-  collect(state.place, between, ends, behind);
-  if (llvm::is_contained(ends, nullptr))
-    return checkLoads(state, between, nullptr);
-  return "expected " + describe(*ends.back()) + ", got the exit";
+  if (!state.end)
+    return checkLoads(state, nullptr);
+  return "expected " + describe(*state.end) + ", got the exit";
+}
+
+/// Ways that have met are one.
+void Comparison::removeCopies(std::vector<State> &states) {
+  for (size_t i = 0; i < states.size();)
+    if (llvm::is_contained(llvm::ArrayRef(states).take_front(i), states[i]))
+      states.erase(states.begin() + i);
+    else
+      ++i;
 }
 
 std::optional<std::string> Comparison::run(const std::vector<SyncStep> &done) {
-  std::vector<State> states(1), next;
+  std::vector<State> states, next;
+  follow(0, {}, states);
   for (const SyncStep &step : done) {
     if (!(step.threads >> thread & 1))
       continue;
     std::optional<std::string> first;
     next.clear();
     for (const State &state : states) {
-      size_t before = next.size();
       std::optional<std::string> wrong = take(state, step, next);
       if (wrong && !first)
         first = wrong;
-      // Ways that have met are one.
-      for (size_t i = before; i < next.size();)
-        if (llvm::is_contained(llvm::ArrayRef(next).take_front(i), next[i]))
-          next.erase(next.begin() + i);
-        else
-          ++i;
     }
     if (next.empty())
       return first;
+    removeCopies(next);
     std::swap(states, next);
   }
   std::optional<std::string> first;
