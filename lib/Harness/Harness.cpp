@@ -417,9 +417,8 @@ Error Runner::runCorners(HarnessReport &report) {
 /// prints.
 Error Runner::runLostBets(HarnessReport &report) {
   if (!(options.verify || options.skeleton) || !record.problem ||
-      !report.run.completed ||
-      options.inputs.count("q") || options.inputs.count("k") ||
-      !options.losesBets.value_or(true))
+      !report.run.completed || options.inputs.count("q") ||
+      options.inputs.count("k") || !options.losesBets.value_or(true))
     return Error::success();
   if (!options.losesBets &&
       report.run.counters.warpInstructions > kMostForSecondRun) {

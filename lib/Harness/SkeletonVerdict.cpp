@@ -200,9 +200,9 @@ std::optional<std::string> Comparison::checkLoads(const State &state,
 }
 
 /// A step that ends what may happen in between.
-std::optional<std::string>
-Comparison::takeEnd(const State &state, const SyncStep &step,
-                    std::vector<State> &next) const {
+std::optional<std::string> Comparison::takeEnd(const State &state,
+                                               const SyncStep &step,
+                                               std::vector<State> &next) const {
   bool matches = state.end && state.end->text == step.text;
   std::optional<std::string> wrong;
   if (matches) {

@@ -59,9 +59,9 @@ llvm::Error RunOptions::check() const {
       return llvm::createStringError("--%s needs --verify", name);
   if (getCheckPTX())
     return llvm::Error::success();
-  for (auto [isGiven, name] : {std::pair(!inputs.empty(), "in"),
-                               std::pair(!sizes.empty(), "size"),
-                               std::pair(seed.getNumOccurrences() != 0, "seed")})
+  for (auto [isGiven, name] :
+       {std::pair(!inputs.empty(), "in"), std::pair(!sizes.empty(), "size"),
+        std::pair(seed.getNumOccurrences() != 0, "seed")})
     if (isGiven)
       return llvm::createStringError("--%s needs --verify or --check-ptx",
                                      name);
@@ -69,12 +69,12 @@ llvm::Error RunOptions::check() const {
 }
 
 /// Splits `name=value`.
-static llvm::Expected<std::pair<StringRef, StringRef>> splitPair(StringRef flag,
-                                                             StringRef text) {
+static llvm::Expected<std::pair<StringRef, StringRef>>
+splitPair(StringRef flag, StringRef text) {
   auto [name, value] = text.split('=');
   if (name.empty() || value.empty())
-    return llvm::createStringError(
-        "--" + flag + ": expected NAME=VALUE, got '" + text + "'");
+    return llvm::createStringError("--" + flag +
+                                   ": expected NAME=VALUE, got '" + text + "'");
   return std::pair(name, value);
 }
 
