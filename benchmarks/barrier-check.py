@@ -7,12 +7,18 @@ attn-opt with the pass less that without it, the least of three runs.
 With --random it takes random problems and plans in place of the list, and prints those that are
 not proved, and how many there are of each verdict.
 
+With --table it takes the problems and plans of a table, and of each one head with few queries and
+keys besides, whose PTX is held against the proof (attn-compile --check-ptx).
+
 usage: benchmarks/barrier-check.py [--bin=FOLDER] [--only=TEXT] [--limit=STEPS]
-       benchmarks/barrier-check.py --random=N [--seed=N] [options]
+       benchmarks/barrier-check.py --random=N [--seed=N] [--jobs=N] [options]
+       benchmarks/barrier-check.py --table=lib/Schedule/ShippedPlans.json [options]
 """
 
 import argparse
 import collections
+import concurrent.futures
+import json
 import os
 import pathlib
 import random
@@ -94,16 +100,17 @@ def random_flags(rng: random.Random) -> str:
     return " ".join(filter(None, flags))
 
 
-def judge(flags: str, bins: pathlib.Path, limit: int, folder: str) -> tuple[str, str]:
+def judge(flags: str, bins: pathlib.Path, limit: int) -> tuple[str, str]:
     """The verdict, and what is said where there is no proof."""
-    path = f"{folder}/kernel.mlir"
-    command = [str(bins / "attn-compile"), *flags.split(), "--emit=barrier", "-o", path]
-    if subprocess.run(command, capture_output=True).returncode != 0:
-        return "no kernel", ""
-    done = subprocess.run([
-        str(bins / "attn-opt"), path, "-o", "/dev/null", "-mlir-print-op-on-diagnostic=false",
-        f"--pass-pipeline=builtin.module(gpu.module(attn-check-barriers{{limit={limit}}}))",
-    ], capture_output=True, text=True)  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/kernel.mlir"
+        command = [str(bins / "attn-compile"), *flags.split(), "--emit=barrier", "-o", path]
+        if subprocess.run(command, capture_output=True).returncode != 0:
+            return "no kernel", ""
+        done = subprocess.run([
+            str(bins / "attn-opt"), path, "-o", "/dev/null", "-mlir-print-op-on-diagnostic=false",
+            f"--pass-pipeline=builtin.module(gpu.module(attn-check-barriers{{limit={limit}}}))",
+        ], capture_output=True, text=True)  # fmt: skip
     said = re.search(r"(error|warning): ([^\n]*)", done.stderr)
     if not said and done.returncode == 0:
         return "proved", ""
@@ -114,17 +121,54 @@ def judge(flags: str, bins: pathlib.Path, limit: int, folder: str) -> tuple[str,
     return ("bounded" if "not proved" in said.group(2) else "unknown"), said.group(2)
 
 
-def judge_random(options: argparse.Namespace, folder: str) -> None:
+def judge_random(options: argparse.Namespace) -> int:
     rng = random.Random(options.seed)
+    cases = [random_flags(rng) for _ in range(options.random)]
     counts: collections.Counter = collections.Counter()
-    for _ in range(options.random):
-        flags = random_flags(rng)
-        verdict, said = judge(flags, options.bin, options.limit, folder)
-        counts[verdict] += 1
-        if verdict not in ("proved", "no kernel"):
-            print(f"{verdict}: {flags}\n    {said}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = pool.map(lambda flags: judge(flags, options.bin, options.limit), cases)
+        for flags, (verdict, said) in zip(cases, verdicts):
+            counts[verdict] += 1
+            if verdict not in ("proved", "no kernel"):
+                print(f"{verdict}: {flags}\n    {said}", flush=True)
     for verdict, count in sorted(counts.items()):
         print(f"{count:6} {verdict}")
+    return 1 if set(counts) - {"proved", "no kernel"} else 0
+
+
+def flags_of(entry: dict, is_small: bool) -> str:
+    """Flags for a problem and the plan of a table; `is_small` for one that the simulator can run."""
+    problem, plan = entry["problem"], entry["plan"]
+    batch, heads, queries, keys = (problem[name] for name in ("batch", "heads", "queries", "keys"))
+    kv_heads = problem["kv_heads"]
+    if is_small:
+        batch, heads, kv_heads = 1, max(1, heads // kv_heads), 1
+        queries, keys = min(queries, 1024), min(keys, 1024)
+    schedule, parameters = re.fullmatch(r"#attn\.(\w+)(?:<(.*)>)?", plan).groups()
+    flags = [f"--q={batch}x{heads}x{queries}x{problem['head_dim']}x{problem['type']}",
+             f"--kv-heads={kv_heads}", f"--kv-len={keys}", f"--dv={problem['value_dim']}",
+             f"--out-type={problem['out_type']}", f"--chip={entry['chip']}", f"--schedule={schedule}"]  # fmt: skip
+    flags += [f"--set={part.replace(' ', '')}" for part in (parameters or "").split(", ") if part]
+    masks = {"none": [], "causal": ["--causal"]}
+    if problem["mask"] not in masks or set(problem["features"]) - {"lse"}:
+        raise ValueError(f"expected a plain or causal problem, got {problem}")
+    return " ".join([*flags, *masks[problem["mask"]]])
+
+
+def judge_table(options: argparse.Namespace) -> int:
+    counts: collections.Counter = collections.Counter()
+    for entry in json.loads(options.table.read_text())["plans"]:
+        flags = flags_of(entry, is_small=False)
+        verdict, said = judge(flags, options.bin, options.limit)
+        command = [str(options.bin / "attn-compile"), *flags_of(entry, is_small=True).split(),
+                   "--check-ptx=600", "-o", os.devnull]  # fmt: skip
+        held = subprocess.run(command, capture_output=True, text=True)
+        counts[verdict] += 1
+        counts["PTX the same" if held.returncode == 0 else "PTX not shown to be the same"] += 1
+        print(f"{verdict} {said}: {flags}\n    {held.stderr.strip()[-300:]}", flush=True)
+    for verdict, count in sorted(counts.items()):
+        print(f"{count:6} {verdict}")
+    return 1 if set(counts) - {"proved", "PTX the same"} else 0
 
 
 def seconds_of(command: list[str]) -> tuple[float, str]:
@@ -170,11 +214,13 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=30000000)
     parser.add_argument("--random", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2, help="of --random")
+    parser.add_argument("--table", type=pathlib.Path, help="a table of plans")
     options = parser.parse_args()
     if options.random:
-        with tempfile.TemporaryDirectory() as folder:
-            judge_random(options, folder)
-        return 0
+        return judge_random(options)
+    if options.table:
+        return judge_table(options)
     print("| kernel | warps | kinds of tiles or blocks | states | steps | seconds | rests on |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:

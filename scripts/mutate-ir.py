@@ -2,23 +2,34 @@
 """Wrong copies of kernels at the barrier rung, and who refuses them.
 
 Each synchronising op is deleted, doubled, moved past its neighbours or given other numbers, one
-change at a time. attn-check-barriers judges the copy, and the simulator runs what becomes of
-it: on one cluster, which does all tiles, in a random order with late writes. A copy that the
-check passes and the simulator reports is a hole in the check, and the exit status is 1.
+change at a time (ir_mutants.py). attn-check-barriers judges the copy, and the simulator runs what
+becomes of it: on one cluster, which does all tiles, in a random order with late writes. A copy that
+the check passes and the simulator reports is a hole in the check, and the exit status is 1. Of a
+copy that both pass it is asked whether a trap in that place is passed too, and whether its PTX is
+the kernel's.
 
 usage: scripts/mutate-ir.py KERNEL.mlir... [--sample=N] [--seed=N] [--bin=FOLDER] [--list]
        scripts/mutate-ir.py --problem='FLAGS of attn-compile'... [options]
        scripts/mutate-ir.py --standard [options]
+The simulator may run on another machine, which needs attn-sim and this file alone:
+       scripts/mutate-ir.py --standard --make=MUTANTS.json.xz
+       scripts/mutate-ir.py --judge=MUTANTS.json.xz [--json=VERDICTS.json]
 """
 
 import argparse
 import collections
+import concurrent.futures
+import hashlib
+import json
+import lzma
 import pathlib
 import random
 import re
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What --standard takes: each schedule, with its own ways to synchronise.
@@ -33,120 +44,37 @@ STANDARD = (
     "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem --causal",
     "--q=1x1x100x264xf16 --kv-len=200 --chip=sm_90a --schedule=ws_columns --causal",
     "--q=1x2x4x64xf16 --kv-len=600 --chip=sm_80 --schedule=decode",
+    "--q=1x16x1x96xf16 --rope-dim=32 --kv-len=70 --chip=sm_90a",
     "--q=1x1x70x320xf16 --kv-len=150 --chip=sm_80 --schedule=tiled_d --causal "
     "--set=block_m=32,block_n=32,warps_m=2,warps_n=2,slice=64,stages=3",
-)
-SYNC = re.compile(
-    r"^\s*(?:%\S+ = )?(attn\.mbarrier\.(?:wait|arrive|expect_tx|init)|attn\.fence\.proxy_async"
-    r"|attn\.named_barrier|attn\.team_barrier|attn\.cluster_barrier|attn\.turn\.\w+|attn\.wgmma\.wait|attn\.tma\.wait"
-    r"|attn\.tma\.commit|attn\.cp_async\.(?:wait|commit)|gpu\.barrier|attn\.tcgen05\.(?:commit|fence)"
-    r"|attn\.tmem\.(?:wait|store_wait|dealloc))\b"
-)
-ACCESS = re.compile(
-    r"^\s*(?:%\S+ = )?attn\.(wgmma|tma\.load|tma\.store|local_\w+|scalar_\w+|cp_async|mma|copy_out"
-    r"|tcgen05\.mma|tmem\.load|tmem\.store)\b"
 )
 FAULTS = (
     "signal in the wrong phase", "wrong count", "phase slip", "early wait",
     "arrival in the wrong generation", "deadlock", "race", "missing proxy fence",
     "missing tensor fence", "result in flight", "lifetime", "exit in flight",
 )  # fmt: skip
-
-Mutant = collections.namedtuple("Mutant", "name line text")
-
-
-def renumbered(line: str, key: str, change) -> str | None:
-    """The line with another number in place of `key = N`."""
-    match = re.search(rf"\b{key} = (\d+)", line)
-    if not match:
-        return None
-    value = change(int(match.group(1)))
-    return line[: match.start(1)] + str(value) + line[match.end(1) :] if value >= 0 else None
+PASSED = ("proved", "bounded", "unknown")
+#: Why a copy that both pass is no bug, by the kind of change. What is in no row is printed.
+REASONS = {
+    "double": "said twice, which is as good as once",
+    "delete": "something else orders the same",
+    "pending - 1": "waits for more than it has to",
+    "behind the next": "not ordered with that neighbour",
+    "before the last": "not ordered with that neighbour",
+}
 
 
-def with_operand(line: str, pattern: str, ops: list[str]) -> list[str] | None:
-    """The line behind `ops`, which compute %mutant from the operand that `pattern` finds."""
-    match = re.search(pattern, line)
-    if not match:
-        return None
-    value = match.group(1)
-    changed = line[: match.start(1)] + "%mutant" + line[match.end(1) :]
-    return [op.replace("VALUE", value) for op in ops] + [changed]
+class Tools:
+    """Runs programs, each job of its own in a folder of its own."""
 
-
-XOR = ["%mutant_c = arith.constant 1 : i32", "%mutant = arith.xori VALUE, %mutant_c : i32"]
-ZERO = ["%mutant = arith.constant 0 : i32"]
-MORE = ["%mutant_c = arith.constant 1 : i32", "%mutant = arith.addi VALUE, %mutant_c : i32"]
-LESS = ["%mutant_c = arith.constant 1 : i32", "%mutant = arith.subi VALUE, %mutant_c : i32"]
-
-
-def changes_of(line: str) -> list[tuple[str, list[str]]]:
-    """What becomes of one line."""
-    found = [("double", [line, line])] if " = " not in line.split("attn.")[0] else []
-    if " = " not in line.split("attn.")[0]:
-        found.append(("delete", []))
-    for key, name, change in (
-        ("count", "count + 1", lambda n: n + 1),
-        ("count", "count - 1", lambda n: n - 1),
-        ("bytes", "half the bytes", lambda n: n // 2),
-        ("threads", "threads - 32", lambda n: n - 32),
-        ("pending", "pending + 1", lambda n: n + 1),
-        ("pending", "pending - 1", lambda n: n - 1),
-    ):
-        if changed := renumbered(line, key, change):
-            found.append((name, [changed]))
-    if "parity" in line and (lines := with_operand(line, r"parity (%\w+)", XOR)):
-        found.append(("other parity", lines))
-    if ("mbarrier." in line or "tcgen05.commit" in line) and (lines := with_operand(line, r"\[(%\w+)\]", ZERO)):
-        found.append(("slot 0", lines))
-    if " {ctas = " in line:
-        found.append(("own CTA", [re.sub(r" \{ctas = \d+ : i64\}", "", line)]))
-    if " {leader}" in line:
-        found.append(("own CTA", [line.replace(" {leader}", "")]))
-    return found
-
-
-def mutants_of(text: str) -> list[Mutant]:
-    lines = text.split("\n")
-    mutants = []
-
-    def add(name: str, number: int, new: list[str], count: int = 1) -> None:
-        body = lines[:number] + new + lines[number + count :]
-        mutants.append(Mutant(name, number + 1, "\n".join(body)))
-
-    for number, line in enumerate(lines):
-        if "scf.for" in line and "to %" in line and "iter_args" in line:
-            for name, ops in (("one more trip", MORE), ("one trip less", LESS)):
-                if new := with_operand(line, r"to (%\w+)", ops):
-                    add(name, number, new)
-        if not SYNC.match(line):
-            continue
-        for name, new in changes_of(line):
-            add(name, number, new)
-        indent = len(line) - len(line.lstrip())
-        for step, name in ((1, "behind the next"), (-1, "before the last")):
-            other = number + step
-            while 0 <= other < len(lines):
-                near = lines[other]
-                if len(near) - len(near.lstrip()) < indent or near.lstrip().startswith("}"):
-                    break
-                is_here = len(near) - len(near.lstrip()) == indent
-                if is_here and (SYNC.match(near) or ACCESS.match(near)):
-                    low, high = min(number, other), max(number, other)
-                    between = lines[low + 1 : high]
-                    moved = (
-                        [*between, lines[high], lines[low]] if step == 1
-                        else [lines[high], lines[low], *between]
-                    )  # fmt: skip
-                    add(name, low, moved, high - low + 1)
-                    break
-                other += step
-    return mutants
-
-
-class Judge:
     def __init__(self, bins: pathlib.Path, folder: str) -> None:
-        self.bins, self.folder = bins, pathlib.Path(folder)
+        self.bins, self.root, self.local = bins, pathlib.Path(folder), threading.local()
+
+    @property
+    def folder(self) -> pathlib.Path:
+        if not hasattr(self.local, "folder"):
+            self.local.folder = pathlib.Path(tempfile.mkdtemp(dir=self.root))
+        return self.local.folder
 
     def run(self, *command: str, limit: int = 60) -> tuple[int, str]:
         try:
@@ -158,38 +86,64 @@ class Judge:
             return -1, "no end"
         return done.returncode, done.stdout + done.stderr
 
-    def check(self, path: pathlib.Path) -> tuple[str, str]:
-        """What the check says: refused, proved, bounded, unknown or invalid."""
-        code, text = self.run(
-            "attn-opt", str(path), "-o", "/dev/null", "-mlir-print-op-on-diagnostic=false",
-            "--pass-pipeline=builtin.module(gpu.module(attn-check-barriers))",
-        )  # fmt: skip
-        for line in text.split("\n"):
-            if match := re.search(r"error: (.*)", line):
-                message = match.group(1)
-                is_fault = message.split(":")[0] in FAULTS
-                return ("refused" if is_fault else "invalid"), message
-        if code != 0:
-            return "invalid", text[:200]
-        if "cannot be checked" in text:
-            return "unknown", re.search(r"cannot be checked: (.*)", text).group(1)
-        return ("bounded", "") if "not proved" in text else ("proved", "")
+    def compile(self, text: str, *flags: str) -> tuple[int, str, str, str]:
+        """attn-compile's status and what it says, with the PTX and the launch record."""
+        path, ptx, record = (self.folder / f"kernel.{end}" for end in ("mlir", "ptx", "json"))
+        path.write_text(text)
+        code, said = self.run(
+            "attn-compile", str(path), "-o", str(ptx), f"--launch-out={record}", *flags
+        )
+        return (code, said, ptx.read_text(), record.read_text()) if code == 0 else (code, said, "", "")
 
-    def simulate(self, path: pathlib.Path, cluster: int) -> tuple[str, str]:
+    def write_skeleton(self, text: str) -> str:
+        """What each warp of a kernel does, or nothing where it is not proved."""
+        path = self.folder / "skeleton.json"
+        code = self.compile(text, f"--skeleton={path}")[0]
+        return path.read_text() if code == 0 else ""
+
+    def check(self, text: str) -> dict:
+        """What the check says: refused, proved, bounded, unknown or invalid; and the PTX."""
+        code, said, ptx, record = self.compile(text, "--remarks-filter=attn.check.*")
+        if code == 0:
+            verdict = "bounded" if "not proved" in said else "unknown"
+            verdict = "proved" if "is proved for" in said else verdict
+            why = re.search(r"cannot be checked[^\n]*", said)
+            return {"static": verdict, "why": why.group(0) if why else "", "ptx": ptx, "record": record}
+        message = re.search(r"error: (.*)", said)
+        why = message.group(1) if message else said[:200]
+        if why.split(":")[0] not in FAULTS:
+            return {"static": "invalid", "why": why}
+        code, said, ptx, record = self.compile(text, "--no-check-barriers")
+        verdict = {"static": "refused", "why": why, "ptx": ptx, "record": record}
+        return verdict if code == 0 else {"static": "invalid", "why": said[:200]}
+
+    def does_the_same(self, entry: dict) -> bool:
+        """Whether all threads do what the kernel without a change has them do."""
+        names = ("same.ptx", "same.json", "same.skeleton.json")
+        ptx, record, skeleton = (self.folder / name for name in names)
+        for path, text in zip((ptx, record, skeleton), (entry["ptx"], entry["record"], entry["skeleton"])):
+            path.write_text(text)
+        command = ["attn-sim", str(ptx), f"--launch={record}", f"--skeleton={skeleton}", "--jobs=1"]
+        return self.run(*command)[0] == 0
+
+    def simulate(self, ptx_text: str, record_text: str) -> tuple[str, str]:
         """What the simulator says: reported, clean or invalid."""
         ptx, record = self.folder / "kernel.ptx", self.folder / "kernel.json"
-        code, text = self.run(
-            "attn-compile", str(path), "--no-check-barriers", "-o", str(ptx), f"--launch-out={record}",
-        )  # fmt: skip
-        if code != 0:
-            return "invalid", text[:200]
+        ptx.write_text(ptx_text)
+        record.write_text(record_text)
+        launch = json.loads(record_text)
         command = ["attn-sim", str(ptx), f"--launch={record}", "--profile=isa", "--assume=A1,A2,A4"]
-        grid = [] if "sm_80" in path.read_text() else [f"--grid={cluster},1,1"]
+        is_persistent = launch["target"]["chip"] != "sm_80"
+        grid = [f"--grid={launch['cluster'][0]},1,1"] if is_persistent else []
         for more in (["--schedule=random", "--seed=1", "--adversarial"], []):
-            code, text = self.run(*command, *grid, "--verify", "--lose-bets", *more)
+            code, text = self.run(*command, *grid, "--verify", "--lose-bets", "--jobs=1", *more)
             if code == 1 and "findings:        none" in text:
                 return "wrong values", ""
-            if code == -1 or code == 1:
+            errors = re.findall(r"error: (?:with scores that grow: )?([a-z]+)[^\n]*", text)
+            # A block more than there are keys is no matter of order.
+            if code == 1 and set(errors) in ({"out"}, {"out", "the"}) and "[global" in text:
+                return "wrong values", "out of bounds of global memory"
+            if code in (-1, 1):
                 found = re.search(r"(error|race|deadlock)[^\n]*", text)
                 return "reported", found.group(0) if found else text[:80]
             if code != 0:
@@ -207,41 +161,156 @@ def read_kernels(options: argparse.Namespace, folder: str) -> list[tuple[str, st
     return kernels
 
 
-def judge_all(options: argparse.Namespace, folder: str) -> int:
-    judge = Judge(options.bin, folder)
-    rng = random.Random(options.seed)
-    table: collections.Counter = collections.Counter()
-    holes = 0
+def make_entries(options: argparse.Namespace, folder: str, pool) -> list[dict]:
+    """What the check says of each kernel and of its copies."""
+    from ir_mutants import Mutant, mutants_of
+
+    tools, rng, entries = Tools(options.bin, folder), random.Random(options.seed), []
     for name, text in read_kernels(options, folder):
-        size = re.search(r"known_cluster_size = array<i32: (\d+)", text)
-        cluster = int(size.group(1)) if size else 1
         mutants = mutants_of(text)
         if options.sample:
             mutants = rng.sample(mutants, min(options.sample, len(mutants)))
         mutants.sort(key=lambda mutant: (mutant.line, mutant.name))
-        for mutant in [Mutant("the kernel itself", 0, text), *mutants]:
-            path = pathlib.Path(folder) / "mutant.mlir"
-            path.write_text(mutant.text)
-            static, why = judge.check(path)
-            if static == "invalid":
-                table["no kernel"] += 1
-                continue
-            dynamic, reason = ("not run", "")
-            if not options.check_only:
-                dynamic, reason = judge.simulate(path, cluster)
-            table[f"{static}, {dynamic}"] += 1
-            is_hole = static in ("proved", "bounded") and dynamic == "reported"
-            if mutant.line == 0:
-                is_hole = static not in ("proved", "bounded") or dynamic == "reported"
-            holes += is_hole
-            if options.list or is_hole:
-                line = text.split("\n")[mutant.line - 1].strip() if mutant.line else ""
-                print(f"{'HOLE: ' if is_hole else ''}{name}:{mutant.line}: {mutant.name}: {line}")
-                print(f"    check: {static} {why}\n    simulator: {dynamic} {reason}", flush=True)
-    for verdicts, count in sorted(table.items()):
-        print(f"{count:6} {verdicts}")
+        mutants.insert(0, Mutant("the kernel itself", 0, text, ""))
+        verdicts = list(pool.map(lambda mutant: tools.check(mutant.text), mutants))
+        skeleton = tools.write_skeleton(text)
+        deleted = {mutant.line: mutant.text for mutant in mutants_of(text) if mutant.name == "delete"}
+        probes = {m.probe for m, v in zip(mutants, verdicts) if v["static"] in PASSED and m.probe}
+        probes = dict(zip(probes, pool.map(lambda text: tools.compile(text, "--no-check-barriers")[2], probes)))
+        for mutant, verdict in zip(mutants, verdicts):
+            line = text.split("\n")[mutant.line - 1].strip() if mutant.line else ""
+            entry = {"kernel": name, "line": mutant.line, "name": mutant.name, "op": line, **verdict}
+            if mutant.line and verdict["static"] in PASSED:
+                entry["probe"] = probes.get(mutant.probe, "")
+                if mutant.name not in REASONS:
+                    entry["skeleton"] = skeleton
+                    without = tools.check(deleted[mutant.line]) if mutant.line in deleted else {}
+                    entry["is_needed"] = without.get("static") != "proved"
+            if mutant.line and entry.get("ptx"):
+                same = entry["ptx"] == verdicts[0].get("ptx")
+                entry["is_same"] = same
+            entries.append(entry)
+    return entries
+
+
+def finish(tools: Tools, entry: dict, end: float) -> None:
+    """Adds what the simulator says, and why both may pass a copy."""
+    entry["dynamic"], entry["reason"] = "not run", ""
+    if entry["static"] == "invalid" or time.monotonic() > end:
+        return
+    entry["dynamic"], entry["reason"] = tools.simulate(entry["ptx"], entry["record"])
+    if entry["line"] == 0 or entry["static"] not in PASSED or entry["dynamic"] != "clean":
+        return
+    if entry["is_same"]:
+        entry["passes"] = "the same PTX"
+    elif entry["probe"] and tools.simulate(entry["probe"], entry["record"])[0] == "clean":
+        entry["passes"] = "not reached by the problem"
+    elif entry.get("skeleton") and tools.does_the_same(entry):
+        entry["passes"] = "does what the kernel does in all that the problem reaches"
+    elif not entry.get("is_needed", True):
+        entry["passes"] = "changes an op without which the kernel is proved too"
+    else:
+        entry["passes"] = REASONS.get(entry["name"], "another one")
+
+
+def is_hole(entry: dict) -> bool:
+    if entry["line"] == 0:
+        return entry["static"] not in ("proved", "bounded") or entry["dynamic"] != "clean"
+    return entry["static"] in ("proved", "bounded") and entry["dynamic"] == "reported"
+
+
+def print_table(entries: list[dict]) -> None:
+    """A row for each kernel, then one for each kind of change, then the reasons."""
+    columns = ("both", "check", "simulator", "values", "neither", "unknown", "no kernel")
+
+    def column(entry: dict) -> str:
+        if entry["static"] == "invalid" or entry["dynamic"] == "invalid":
+            return "no kernel"
+        if entry["static"] == "unknown":
+            return "unknown"
+        if entry["static"] == "refused":
+            return "check" if entry["dynamic"] == "clean" else "both"
+        return {"reported": "simulator", "wrong values": "values"}.get(entry["dynamic"], "neither")
+
+    mutants = [entry for entry in entries if entry["line"]]
+    kind = lambda entry: "other mbarrier" if " for %" in entry["name"] else entry["name"]  # noqa: E731
+    for title, key in (("kernel", lambda entry: entry["kernel"]), ("change", kind)):
+        rows = collections.defaultdict(collections.Counter)
+        for entry in mutants:
+            rows[key(entry)][column(entry)] += 1
+            if title == "change":
+                rows["all"][column(entry)] += 1
+        print(f"| {title} | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 1))
+        for name, row in rows.items():
+            print(f"| {name} | " + " | ".join(str(row[c]) for c in columns) + " |")
+    reasons = collections.Counter(entry["passes"] for entry in mutants if "passes" in entry)
+    for reason, count in reasons.most_common():
+        print(f"{count:6} passed by both: {reason}")
+
+
+def report(options: argparse.Namespace, entries: list[dict]) -> int:
+    holes = 0
+    for entry in entries:
+        hole = is_hole(entry)
+        holes += hole
+        if options.list or hole or entry.get("passes") == "another one" or entry["dynamic"] == "wrong values":
+            print(f"{'HOLE: ' if hole else ''}{entry['kernel']}:{entry['line']}: {entry['name']}: {entry['op'][:160]}")
+            print(f"    check: {entry['static']} {entry['why'][:300]}")
+            print(f"    simulator: {entry['dynamic']} {entry['reason'][:300]}")
+    print_table(entries)
     print(f"{holes:6} holes")
+    if options.json:
+        kept = [{k: v for k, v in e.items() if k not in ("ptx", "probe", "record", "skeleton")} for e in entries]
+        options.json.write_text(json.dumps(kept, indent=0))
     return 1 if holes else 0
+
+
+def pack(entries: list[dict]) -> bytes:
+    """Entries with each text once, as JSON, compressed."""
+    texts: dict[str, str] = {}
+    packed = []
+    for entry in entries:
+        entry = dict(entry)
+        for key in ("ptx", "probe", "record", "skeleton"):
+            if entry.get(key):
+                digest = hashlib.sha256(entry[key].encode()).hexdigest()[:16]
+                texts[digest] = entry[key]
+                entry[key] = digest
+        packed.append(entry)
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 26}]
+    data = json.dumps({"texts": texts, "entries": packed}).encode()
+    return lzma.compress(data, format=lzma.FORMAT_XZ, filters=filters)
+
+
+def unpack(data: bytes) -> list[dict]:
+    contents = json.loads(lzma.decompress(data))
+    for entry in contents["entries"]:
+        for key in ("ptx", "probe", "record", "skeleton"):
+            if entry.get(key):
+                entry[key] = contents["texts"][entry[key]]
+    return contents["entries"]
+
+
+def work(options: argparse.Namespace, folder: str) -> int:
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        if options.judge:
+            entries = unpack(options.judge.read_bytes())
+        else:
+            entries = make_entries(options, folder, pool)
+        if options.make:
+            options.make.write_bytes(pack(entries))
+            counts = collections.Counter(entry["static"] for entry in entries)
+            print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+            return 0
+        tools = Tools(options.bin, folder)
+        end = time.monotonic() + options.time
+        # What there is no time for is any of them.
+        order = random.Random(0).sample(entries, len(entries))
+        list(pool.map(lambda entry: finish(tools, entry, end), order))
+    left = [entry for entry in entries if entry["static"] != "invalid" and entry["dynamic"] == "not run"]
+    if left:
+        print(f"{len(left)} of {len(entries)} not run in {options.time:.0f} s")
+    return report(options, [entry for entry in entries if entry not in left] if left else entries)
 
 
 def main() -> int:
@@ -251,15 +320,19 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="mutants of each kernel; 0: all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
-    parser.add_argument("--check-only", action="store_true", help="without the simulator")
+    parser.add_argument("--jobs", "-j", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print every mutant")
     parser.add_argument("--standard", action="store_true", help="problems of all schedules")
+    parser.add_argument("--json", type=pathlib.Path, help="write all verdicts")
+    parser.add_argument("--time", type=float, default=1e9, help="seconds for the simulator")
+    parser.add_argument("--make", type=pathlib.Path, help="write what --judge reads, and end")
+    parser.add_argument("--judge", type=pathlib.Path, help="run the simulator on what --make wrote")
     options = parser.parse_args()
     options.problem += STANDARD if options.standard else ()
-    if not options.kernels and not options.problem:
+    if not options.kernels and not options.problem and not options.judge:
         parser.error("expected kernels or problems, got none")
     with tempfile.TemporaryDirectory() as folder:
-        return judge_all(options, folder)
+        return work(options, folder)
 
 
 if __name__ == "__main__":

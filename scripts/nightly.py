@@ -62,8 +62,11 @@ CHECKS = [
           "--launch-out={build}/mutants.json && {python} scripts/mutate-ptx.py "
           "{build}/mutants.ptx --launch={build}/mutants.json --sim={build}/bin/attn-sim'"),
     Check("mutants of the barrier rung", 60,
-          "{python} scripts/mutate-ir.py --standard --bin={build}/bin",
-          "{python} scripts/mutate-ir.py --standard --sample=10 --bin={build}/bin"),
+          "{python} scripts/mutate-ir.py --standard --jobs={jobs} --bin={build}/bin",
+          "{python} scripts/mutate-ir.py --standard --sample=10 --jobs={jobs} --bin={build}/bin"),
+    Check("mutants of PTX against the proof", 20,
+          "{python} scripts/hold-ptx.py --standard --jobs={jobs} --bin={build}/bin",
+          "{python} scripts/hold-ptx.py --standard --most=6 --jobs={jobs} --bin={build}/bin"),
     Check("kernels in every order", 1,
           "env ATTN_ORACLE_KERNELS=100000 ATTN_ORACLE_SEED=2 "
           "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=BarrierOracle*"),

@@ -3,6 +3,8 @@
 #include "attn/Compile/CandidateFolder.h"
 #include "WriteFile.h"
 #include "attn/Compile/Bundle.h"
+#include "attn/Compile/CheckPTX.h"
+#include "attn/Compile/Verify.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Pipelines.h"
 #include "attn/Schedule/Core/PlanCandidates.h"
@@ -37,7 +39,10 @@ private:
   LogicalResult write(AttentionOp op, const PlanCandidate &candidate);
   /// Whether the synchronisation of a candidate at the barrier rung is right; a
   /// remark says if not.
-  bool check(ModuleOp candidate, StringRef plan);
+  bool check(ModuleOp candidate, StringRef plan, StringRef skeleton);
+  /// Whether the PTX of a candidate does what is proved; a remark says if not.
+  bool checkPTX(const CompileResult &result, const PTXCheck &held,
+                StringRef plan);
   void reportChecks();
   LogicalResult writeText(const llvm::Twine &name, StringRef text);
 
@@ -143,8 +148,10 @@ FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
   return chosen;
 }
 
-bool CandidateWriter::check(ModuleOp candidate, StringRef plan) {
+bool CandidateWriter::check(ModuleOp candidate, StringRef plan,
+                            StringRef skeleton) {
   AttnPipelineOptions pipeline;
+  pipeline.skeleton = skeleton.str();
   pipeline.requireProof = options.requireProof;
   PassManager manager(candidate->getContext(),
                       candidate->getName().getStringRef());
@@ -165,6 +172,25 @@ bool CandidateWriter::check(ModuleOp candidate, StringRef plan) {
   if (!isRight)
     module.emitRemark("candidate ") << plan << " is dropped: " << reason;
   return isRight;
+}
+
+bool CandidateWriter::checkPTX(const CompileResult &result,
+                               const PTXCheck &held, StringRef plan) {
+  auto drop = [&](llvm::Error error) {
+    module.emitRemark("candidate ")
+        << plan << " is dropped: " << llvm::toString(std::move(error));
+    return false;
+  };
+  llvm::Expected<Modifications> modifications = Modifications::get(module);
+  if (!modifications)
+    return drop(modifications.takeError());
+  sim::HarnessOptions harness;
+  modifications->apply(harness);
+  auto start = std::chrono::steady_clock::now();
+  llvm::Expected<std::string> said =
+      held.run(result.ptx, result.launches.front(), harness, *options.checkPTX);
+  checkTime += std::chrono::steady_clock::now() - start;
+  return said ? true : drop(said.takeError());
 }
 
 void CandidateWriter::reportChecks() {
@@ -191,13 +217,20 @@ LogicalResult CandidateWriter::write(AttentionOp op,
   whole.schedule.clear();
   whole.set.clear();
   std::string plan = llvm::to_string(candidate.plan);
+  std::optional<PTXCheck> held;
+  if (options.checkPTX) {
+    llvm::Expected<PTXCheck> made = PTXCheck::create("");
+    if (!made)
+      return module.emitError(llvm::toString(made.takeError()));
+    held.emplace(std::move(*made));
+  }
   if (options.checkBarriers) {
     CompileOptions half = whole;
     half.last = Rung::Barrier;
     CompileResult unchecked;
     if (failed(compile(*copy, half, timing, unchecked)))
       return failure();
-    if (!check(*copy, plan))
+    if (!check(*copy, plan, held ? held->getPath() : ""))
       return success();
     whole.checkBarriers = whole.requireProof = false;
     // What comes too late behind that.
@@ -207,6 +240,8 @@ LogicalResult CandidateWriter::write(AttentionOp op,
   CompileResult result;
   if (failed(compile(*copy, whole, timing, result)))
     return failure();
+  if (held && !checkPTX(result, *held, plan))
+    return success();
   llvm::Expected<Bundle> bundle = makeBundle(result, {});
   if (!bundle)
     return module.emitError(llvm::toString(bundle.takeError()));

@@ -419,9 +419,9 @@ Error Runner::runCorners(HarnessReport &report) {
 /// The second run is a report of its own, of which the first one takes what it
 /// prints.
 Error Runner::runLostBets(HarnessReport &report) {
-  if (!options.verify || !record.problem || !report.run.completed ||
-      options.inputs.count("q") || options.inputs.count("k") ||
-      !options.losesBets.value_or(true))
+  if (!(options.verify || options.skeleton) || !record.problem ||
+      !report.run.completed || options.inputs.count("q") ||
+      options.inputs.count("k") || !options.losesBets.value_or(true))
     return Error::success();
   if (!options.losesBets &&
       report.run.counters.warpInstructions > kMostForSecondRun) {
@@ -438,6 +438,10 @@ Error Runner::runLostBets(HarnessReport &report) {
   if (!steps)
     return steps.takeError();
   second.run = joinReports(*steps);
+  if (options.skeleton) {
+    report.skeleton = judgeSkeleton(*options.skeleton, second.run);
+    report.skeleton->text = "with scores that grow: " + report.skeleton->text;
+  }
   if (Error error = compare(second))
     return error;
   if (!second.run.isClean())
@@ -523,8 +527,12 @@ Expected<HarnessReport> sim::runLaunch(const LaunchRecord &record,
     if (Error error = takeSkeleton(record, own))
       return std::move(error);
     Expected<HarnessReport> report = Runner(record, program, own).run();
-    if (report)
-      report->skeleton = judgeSkeleton(*own.skeleton, report->run);
+    if (!report)
+      return report;
+    ReplayVerdict first = judgeSkeleton(*own.skeleton, report->run);
+    // Of a second run only what is wrong says more.
+    if (!report->skeleton || report->skeleton->isSame || !first.isSame)
+      report->skeleton = std::move(first);
     return report;
   }
   if (!options.replay)

@@ -3,7 +3,8 @@
 // A thread has to come to the same signals, waits, barriers and ends of groups
 // in the same order, and between two of them it may touch what the proof has
 // its warp touch there, and nothing else. Fences and barriers of a warp that
-// the proof has must be there; more of them do no harm.
+// the proof has must be there; more of them do no harm, so that one may be the
+// proof's or one more, and both ways are followed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,13 +55,36 @@ public:
 
 private:
   using Steps = std::vector<const SyncStep *>;
-  bool collect(size_t from, Steps &between, Steps &ends,
-               std::vector<size_t> &behind) const;
+  /// How far a thread is, in one way to take what it has done and to go on to
+  /// the next step that ends something, along paths that may be left out or
+  /// around them.
+  struct State {
+    /// What may happen before that step.
+    Steps between;
+    /// That step, none at the exit, and what comes behind it.
+    const SyncStep *end = nullptr;
+    size_t behind = 0;
+    /// Bytes that loads have started since the last one.
+    std::map<std::string, int64_t> loads;
+
+    bool operator==(const State &other) const {
+      return behind == other.behind && end == other.end &&
+             between == other.between && loads == other.loads;
+    }
+  };
+  void follow(size_t from, State state, std::vector<State> &next) const;
   size_t endOfRare(size_t begin) const;
+  bool isEmpty(size_t begin, size_t end) const;
   bool mayDo(const SyncStep &step, const Steps &between) const;
-  std::optional<std::string> takeEnd(const SyncStep &step);
-  std::optional<std::string> checkLoads(const Steps &between,
+  /// Adds what a state becomes by a step; what is wrong where it becomes none.
+  std::optional<std::string> take(const State &state, const SyncStep &step,
+                                  std::vector<State> &next) const;
+  std::optional<std::string> takeEnd(const State &state, const SyncStep &step,
+                                     std::vector<State> &next) const;
+  std::optional<std::string> finish(const State &state) const;
+  std::optional<std::string> checkLoads(const State &state,
                                         const SyncStep *at) const;
+  static void removeCopies(std::vector<State> &states);
   std::string describe(const SyncStep &step) const;
   std::string line(const SyncStep &step) const;
 
@@ -68,10 +92,6 @@ private:
   const Trace &trace;
   const std::vector<SyncStep> &proved;
   unsigned thread;
-  /// Behind the last step that both have come to.
-  size_t place = 0;
-  /// Bytes that loads have started since.
-  std::map<std::string, int64_t> loads;
 };
 
 } // namespace
@@ -100,43 +120,38 @@ size_t Comparison::endOfRare(size_t begin) const {
   return proved.size();
 }
 
-/// What may happen from a place on up to the next step that ends it; paths that
-/// may be left out are gone around, then along. Whether nothing may be left
-/// out.
-bool Comparison::collect(size_t from, Steps &between, Steps &ends,
-                         std::vector<size_t> &behind) const {
-  bool isSure = true;
-  std::vector<size_t> ways = {from};
-  // Ways around what may be left out meet the others again.
-  std::set<size_t> seen;
-  while (!ways.empty()) {
-    size_t i = ways.back();
-    ways.pop_back();
-    for (; seen.insert(i).second; ++i) {
-      if (i == proved.size()) {
-        ends.push_back(nullptr);
-        behind.push_back(i);
-        break;
-      }
-      const SyncStep &step = proved[i];
-      if (!(step.threads >> thread & 1))
-        continue;
-      if (step.kind == SyncStep::RareBegin) {
-        ways.push_back(i + 1);
-        i = endOfRare(i) - 1;
-        isSure = false;
-        continue;
-      }
-      if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
-        ends.push_back(&step);
-        behind.push_back(i + 1);
-        break;
-      }
-      if (step.kind == SyncStep::Work || step.kind == SyncStep::Access)
-        between.push_back(&step);
+/// Whether a thread does nothing between two steps.
+bool Comparison::isEmpty(size_t begin, size_t end) const {
+  for (size_t i = begin; i < end; ++i)
+    if (proved[i].kind != SyncStep::RareBegin &&
+        proved[i].kind != SyncStep::RareEnd &&
+        (proved[i].threads >> thread & 1))
+      return false;
+  return true;
+}
+
+/// Goes on to the next step that ends something: first around each path that
+/// may be left out, then along it.
+void Comparison::follow(size_t from, State state,
+                        std::vector<State> &next) const {
+  for (size_t i = from; i < proved.size(); ++i) {
+    const SyncStep &step = proved[i];
+    if (!(step.threads >> thread & 1))
+      continue;
+    if (step.kind == SyncStep::RareBegin && !isEmpty(i, endOfRare(i)))
+      follow(endOfRare(i), state, next);
+    if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
+      state.end = &step;
+      state.behind = i + 1;
+      next.push_back(std::move(state));
+      return;
     }
+    if (step.kind == SyncStep::Work || step.kind == SyncStep::Access)
+      state.between.push_back(&step);
   }
-  return isSure;
+  state.end = nullptr;
+  state.behind = proved.size();
+  next.push_back(std::move(state));
 }
 
 bool Comparison::mayDo(const SyncStep &step, const Steps &between) const {
@@ -164,17 +179,17 @@ bool Comparison::mayDo(const SyncStep &step, const Steps &between) const {
 }
 
 /// A load may be cut into several, with as many bytes in all.
-std::optional<std::string> Comparison::checkLoads(const Steps &between,
+std::optional<std::string> Comparison::checkLoads(const State &state,
                                                   const SyncStep *at) const {
   std::map<std::string, int64_t> expected;
-  for (const SyncStep *step : between)
+  for (const SyncStep *step : state.between)
     if (step->amount != 0)
       expected[step->text] += step->amount;
-  if (expected == loads)
+  if (expected == state.loads)
     return std::nullopt;
-  for (const SyncStep *step : between) {
-    auto found = loads.find(step->text);
-    int64_t got = found == loads.end() ? 0 : found->second;
+  for (const SyncStep *step : state.between) {
+    auto found = state.loads.find(step->text);
+    int64_t got = found == state.loads.end() ? 0 : found->second;
     if (step->amount != 0 && got != expected[step->text])
       return llvm::formatv("expected {0} to start {1} bytes, got {2} before "
                            "{3}",
@@ -185,61 +200,107 @@ std::optional<std::string> Comparison::checkLoads(const Steps &between,
 }
 
 /// A step that ends what may happen in between.
-std::optional<std::string> Comparison::takeEnd(const SyncStep &step) {
-  Steps between, ends;
-  std::vector<size_t> behind;
-  bool isSure = collect(place, between, ends, behind);
-  for (auto [end, next] : llvm::zip_equal(ends, behind)) {
-    if (!end || end->text != step.text)
-      continue;
-    // On a path around one that may be left out its loads are none.
-    if (isSure)
-      if (auto wrong = checkLoads(between, &step))
-        return wrong;
-    loads.clear();
-    place = next;
-    return std::nullopt;
+std::optional<std::string> Comparison::takeEnd(const State &state,
+                                               const SyncStep &step,
+                                               std::vector<State> &next) const {
+  bool matches = state.end && state.end->text == step.text;
+  std::optional<std::string> wrong;
+  if (matches) {
+    wrong = checkLoads(state, &step);
+    if (!wrong)
+      follow(state.behind, {}, next);
   }
   // Where the elected thread waits others may wait with it.
   bool isWait = llvm::StringRef(step.text).starts_with("wait ");
-  if (step.kind == SyncStep::Order || (isWait && thread != 0))
+  if (step.kind == SyncStep::Order || (!matches && isWait && thread != 0)) {
+    next.push_back(state);
     return std::nullopt;
+  }
+  if (matches)
+    return wrong;
   return llvm::formatv("expected {0}, got {1}",
-                       ends.back() ? describe(*ends.back()) : "the exit",
+                       state.end ? describe(*state.end) : "the exit",
                        line(step));
 }
 
+std::optional<std::string> Comparison::take(const State &state,
+                                            const SyncStep &step,
+                                            std::vector<State> &next) const {
+  if (step.kind == SyncStep::Event || step.kind == SyncStep::Order)
+    return takeEnd(state, step, next);
+  if (!mayDo(step, state.between))
+    return llvm::formatv("expected {0} before any such access, got {1}",
+                         state.end ? describe(*state.end) : "the exit",
+                         line(step));
+  next.push_back(state);
+  if (step.amount != 0)
+    next.back().loads[step.text] += step.amount;
+  return std::nullopt;
+}
+
+std::optional<std::string> Comparison::finish(const State &state) const {
+  if (!state.end)
+    return checkLoads(state, nullptr);
+  return "expected " + describe(*state.end) + ", got the exit";
+}
+
+/// Ways that have met are one.
+void Comparison::removeCopies(std::vector<State> &states) {
+  for (size_t i = 0; i < states.size();)
+    if (llvm::is_contained(llvm::ArrayRef(states).take_front(i), states[i]))
+      states.erase(states.begin() + i);
+    else
+      ++i;
+}
+
 std::optional<std::string> Comparison::run(const std::vector<SyncStep> &done) {
+  std::vector<State> states, next;
+  follow(0, {}, states);
   for (const SyncStep &step : done) {
     if (!(step.threads >> thread & 1))
       continue;
-    if (step.kind == SyncStep::Event || step.kind == SyncStep::Order) {
-      if (auto wrong = takeEnd(step))
-        return wrong;
-      continue;
+    std::optional<std::string> first;
+    next.clear();
+    for (const State &state : states) {
+      std::optional<std::string> wrong = take(state, step, next);
+      if (wrong && !first)
+        first = wrong;
     }
-    Steps between, ends;
-    std::vector<size_t> behind;
-    collect(place, between, ends, behind);
-    if (step.amount != 0)
-      loads[step.text] += step.amount;
-    if (!mayDo(step, between))
-      return llvm::formatv("expected {0} before any such access, got {1}",
-                           ends.back() ? describe(*ends.back()) : "the exit",
-                           line(step));
+    if (next.empty())
+      return first;
+    removeCopies(next);
+    std::swap(states, next);
   }
-  Steps between, ends;
-  std::vector<size_t> behind;
-  collect(place, between, ends, behind);
-  if (llvm::is_contained(ends, nullptr))
-    return checkLoads(between, nullptr);
-  return "expected " + describe(*ends.back()) + ", got the exit";
+  std::optional<std::string> first;
+  for (const State &state : states) {
+    std::optional<std::string> wrong = finish(state);
+    if (!wrong)
+      return std::nullopt;
+    if (!first)
+      first = wrong;
+  }
+  return first;
+}
+
+/// With what the run has found first.
+static ReplayVerdict addFinding(llvm::StringRef text, const RunReport &run) {
+  for (const Finding &finding : run.findings)
+    if (finding.severity == Severity::Error)
+      return {false, (text + ": " + finding.message).str()};
+  return {false, text.str()};
+}
+
+/// Of a launch that has stopped, why it has: its warps do less for it.
+static ReplayVerdict endEarly(llvm::StringRef text, const RunReport &run) {
+  if (run.completed)
+    return {false, text.str()};
+  return addFinding((text + "; the launch did not complete").str(), run);
 }
 
 ReplayVerdict sim::judgeSkeleton(const SyncSkeleton &skeleton,
                                  const RunReport &run) {
   if (!run.trace || run.trace->ctas.empty())
-    return {false, "the kernel has not run"};
+    return addFinding("the kernel has not run", run);
   const Trace &trace = *run.trace;
   int64_t steps = 0;
   for (const SyncRun &expected : skeleton.runs) {
@@ -268,14 +329,16 @@ ReplayVerdict sim::judgeSkeleton(const SyncSkeleton &skeleton,
           trace.ctas[own].warps[number % ofCta].syncs;
       for (unsigned thread = 0; thread < kThreads; ++thread)
         if (auto wrong = Comparison(skeleton, trace, proved, thread).run(done))
-          return {false,
-                  llvm::formatv("thread {0} of warp {1} of CTA {2} does not do "
-                                "what is proved: {3}",
-                                thread, number % ofCta, own, *wrong)};
+          return endEarly(
+              llvm::formatv("thread {0} of warp {1} of CTA {2} does "
+                            "not do what is proved: {3}",
+                            thread, number % ofCta, own, *wrong)
+                  .str(),
+              run);
       steps += done.size();
     }
   }
   if (!run.isClean())
-    return {false, "the run has findings"};
+    return addFinding("the run has findings", run);
   return {true, llvm::formatv("the same in {0} steps of warps", steps)};
 }

@@ -9,8 +9,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProblemOptions.h"
+#include "RunOptions.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Compile/CandidateFolder.h"
+#include "attn/Compile/CheckPTX.h"
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"
@@ -180,31 +182,7 @@ static cl::opt<bool> flagJSON("json",
                                        "--verify as JSON"),
                               cl::cat(outputCategory));
 
-static cl::opt<bool> flagVerify("verify",
-                                cl::desc("Run the kernel on the simulator and "
-                                         "compare it with the reference"),
-                                cl::cat(verifyCategory));
-static cl::opt<uint64_t> flagSeed("seed", cl::init(0),
-                                  cl::desc("Seed of the inputs and of the "
-                                           "simulator's schedule"),
-                                  cl::cat(verifyCategory));
-static cl::opt<bool> flagCorners("corners",
-                                 cl::desc("Also run every corner of schedule "
-                                          "and timing"),
-                                 cl::cat(verifyCategory));
-static cl::opt<cl::boolOrDefault> flagLoseBets(
-    "lose-bets",
-    cl::desc("Also run on scores that grow from block to block (default: where "
-             "the run is short)"),
-    cl::cat(verifyCategory));
-static cl::list<std::string>
-    flagInputs("in", cl::value_desc("tensor=file.npy"),
-               cl::desc("Contents of an input; random without"),
-               cl::cat(verifyCategory));
-static cl::list<std::string>
-    flagSizes("size", cl::value_desc("q.dim2=300"),
-              cl::desc("A size or stride that the problem leaves open"),
-              cl::cat(verifyCategory));
+static RunOptions runOptions(verifyCategory);
 
 //===----------------------------------------------------------------------===//
 // Reading the flags
@@ -240,7 +218,7 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
         "--autotune and --autotune-dir need each other");
   if (flagAutotune != 0)
     for (auto [isGiven, name] :
-         {std::pair(flagVerify.getValue(), "verify"),
+         {std::pair(runOptions.verify.getValue(), "verify"),
           std::pair(!bundlePath.empty(), "bundle"),
           std::pair(!launchPath.empty(), "launch-out"),
           std::pair(!flagDumpDir.empty(), "dump-dir"),
@@ -253,15 +231,11 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
         return llvm::createStringError("--%s is for one kernel, and --autotune "
                                        "writes many",
                                        name);
-  if (!flagVerify)
-    for (auto [isGiven, name] :
-         {std::pair(flagCorners.getValue(), "corners"),
-          std::pair(flagLoseBets.getNumOccurrences() != 0, "lose-bets"),
-          std::pair(!flagInputs.empty(), "in"),
-          std::pair(!flagSizes.empty(), "size"),
-          std::pair(flagSeed.getNumOccurrences() != 0, "seed")})
-      if (isGiven)
-        return llvm::createStringError("--%s needs --verify", name);
+  if (llvm::Error error = runOptions.check())
+    return error;
+  if (runOptions.getCheckPTX() && flagNoCheckBarriers)
+    return llvm::createStringError(
+        "--check-ptx and --no-check-barriers exclude each other");
   return llvm::Error::success();
 }
 
@@ -291,6 +265,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.witness = flagWitness;
   options.skeleton = flagSkeleton;
   options.instrument = given(flagInstrument);
+  options.checkPTX = runOptions.getCheckPTX();
   options.debugLines = flagDebugLines;
   options.dumpDir = flagDumpDir;
   options.verifyEach = flagVerifyEach;
@@ -315,10 +290,13 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   if (flagNoCheckBarriers && !flagSkeleton.empty())
     return llvm::createStringError(
         "--skeleton and --no-check-barriers exclude each other");
-  if (flagVerify && options.last < Rung::PTX)
-    return llvm::createStringError(
-        "--verify needs PTX, and --emit=" + stringifyRung(options.last) +
-        " stops before it");
+  for (auto [isGiven, name] :
+       {std::pair(runOptions.verify.getValue(), "verify"),
+        std::pair(runOptions.getCheckPTX().has_value(), "check-ptx")})
+    if (isGiven && options.last < Rung::PTX)
+      return llvm::createStringError(
+          "--" + Twine(name) + " needs PTX, and --emit=" +
+          stringifyRung(options.last) + " stops before it");
   if (!bundlePath.empty() && options.last < Rung::PTX)
     return llvm::createStringError(
         "--bundle needs PTX, and --emit=" + stringifyRung(options.last) +
@@ -327,51 +305,6 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
     return llvm::createStringError(
         "--launch-out needs a complete launch record, and --emit=" +
         stringifyRung(options.last) + " stops before it");
-  return options;
-}
-
-static llvm::Expected<sim::HarnessOptions> getHarnessOptions() {
-  sim::HarnessOptions options;
-  options.verify = true;
-  options.seed = flagSeed;
-  options.config.seed = flagSeed;
-  options.corners = flagCorners;
-  if (flagLoseBets != cl::boolOrDefault::BOU_UNSET)
-    options.losesBets = flagLoseBets == cl::boolOrDefault::BOU_TRUE;
-  auto split =
-      [](StringRef flag,
-         StringRef text) -> llvm::Expected<std::pair<StringRef, StringRef>> {
-    auto [name, value] = text.split('=');
-    if (name.empty() || value.empty())
-      return llvm::createStringError("--" + flag +
-                                     ": expected NAME=VALUE, "
-                                     "got '" +
-                                     text + "'");
-    return std::pair(name, value);
-  };
-  for (StringRef text : flagInputs) {
-    auto parts = split("in", text);
-    if (!parts)
-      return parts.takeError();
-    llvm::Expected<sim::NpyArray> array = sim::readNpy(parts->second);
-    if (!array)
-      return array.takeError();
-    options.inputs[parts->first] = std::move(*array);
-  }
-  for (StringRef text : flagSizes) {
-    auto parts = split("size", text);
-    if (!parts)
-      return parts.takeError();
-    int64_t value;
-    if (parts->second.getAsInteger(10, value))
-      return llvm::createStringError("--size: expected an integer, got '" +
-                                     parts->second + "'");
-    if (value < 0 || value > std::numeric_limits<int32_t>::max())
-      return llvm::createStringError("--size: expected a size below 2^31, got "
-                                     "'" +
-                                     text + "'");
-    options.sizes[parts->first] = value;
-  }
   return options;
 }
 
@@ -463,30 +396,57 @@ static LogicalResult writeOutputs(const CompileResult &result) {
   }
   // A report or a bundle takes the place of the output unless both were asked
   // for.
-  bool wantsOutput =
-      given(flagEmit) || !outputPath.empty() ||
-      !(flagVerify || flagJSON || given(flagPrintPlan) || !bundlePath.empty());
+  bool wantsOutput = given(flagEmit) || !outputPath.empty() ||
+                     !(runOptions.verify || flagJSON || given(flagPrintPlan) ||
+                       !bundlePath.empty());
   if (wantsOutput)
     return writeFile(outputPath.empty() ? "-" : outputPath.getValue(),
                      result.output);
   return success();
 }
 
-/// Runs the kernel on the simulator.
-static llvm::Expected<sim::HarnessReport>
-verifyResult(const CompileResult &result, sim::HarnessOptions &options,
-             Modifications &modifications,
-             const std::optional<Problem> &problem) {
+/// Runs the kernel on the simulator, before it is written where it is held
+/// against the proof.
+static LogicalResult runKernel(const CompileResult &result,
+                               sim::HarnessOptions &options,
+                               Modifications &modifications,
+                               const std::optional<Problem> &problem,
+                               const std::optional<PTXCheck> &check) {
   if (result.launches.size() != 1)
-    return llvm::createStringError(
-        "expected one kernel with a launch record to verify, got " +
-        Twine(result.launches.size()));
+    return fail(llvm::createStringError(
+        "expected one kernel with a launch record to run, got " +
+        Twine(result.launches.size())));
   modifications.apply(options);
   if (problem)
     applyProblem(*problem, options);
   ProgressBar bar(llvm::errs(), "attn-compile", llvm::errs().is_displayed());
   options.progress = bar.getFunction();
-  return verifyKernel(result.ptx, result.launches.front(), options);
+  if (check) {
+    llvm::Expected<std::string> said =
+        check->run(result.ptx, result.launches.front(), options,
+                   *runOptions.getCheckPTX());
+    bar.clear();
+    if (!said)
+      return fail(said.takeError());
+    llvm::errs() << "check-ptx: " << *said << "\n";
+  }
+  if (failed(writeOutputs(result)))
+    return failure();
+  if (!runOptions.verify) {
+    if (flagJSON)
+      printJSON(result, nullptr);
+    return success();
+  }
+  llvm::Expected<sim::HarnessReport> report =
+      verifyKernel(result.ptx, result.launches.front(), options);
+  bar.clear();
+  if (!report)
+    return fail(report.takeError());
+  if (flagJSON)
+    printJSON(result, &*report);
+  else
+    report->print(llvm::outs(), report->steps.front().kernel + ".ptx");
+  return success(report->hasPassed());
 }
 
 static LogicalResult run() {
@@ -509,7 +469,7 @@ static LogicalResult run() {
       return fail(parsed.takeError());
     problem = std::move(*parsed);
   }
-  llvm::Expected<sim::HarnessOptions> harness = getHarnessOptions();
+  llvm::Expected<sim::HarnessOptions> harness = runOptions.get();
   if (!harness)
     return fail(harness.takeError());
 
@@ -545,30 +505,31 @@ static LogicalResult run() {
   }
 
   std::optional<Modifications> modifications;
-  if (flagVerify) {
+  std::optional<PTXCheck> check;
+  if (runOptions.getCheckPTX()) {
+    llvm::Expected<PTXCheck> made = PTXCheck::create(options->skeleton);
+    if (!made)
+      return fail(made.takeError());
+    check.emplace(std::move(*made));
+    options->skeleton = check->getPath();
+  }
+  bool runs = runOptions.verify || check;
+  if (runs) {
     llvm::Expected<Modifications> found = Modifications::get(*module);
     if (!found)
       return fail(found.takeError());
     modifications.emplace(std::move(*found));
   }
   CompileResult result;
-  if (failed(compile(*module, *options, timing, result)) ||
-      failed(writeOutputs(result)))
+  if (failed(compile(*module, *options, timing, result)))
     return failure();
-  if (!flagVerify) {
-    if (flagJSON)
-      printJSON(result, nullptr);
-    return success();
-  }
-  llvm::Expected<sim::HarnessReport> report =
-      verifyResult(result, *harness, *modifications, problem);
-  if (!report)
-    return fail(report.takeError());
+  if (runs)
+    return runKernel(result, *harness, *modifications, problem, check);
+  if (failed(writeOutputs(result)))
+    return failure();
   if (flagJSON)
-    printJSON(result, &*report);
-  else
-    report->print(llvm::outs(), report->steps.front().kernel + ".ptx");
-  return success(report->hasPassed());
+    printJSON(result, nullptr);
+  return success();
 }
 
 int main(int argc, char **argv) {

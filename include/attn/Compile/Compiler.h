@@ -51,6 +51,9 @@ struct CompileOptions {
   /// Options of attn-instrument (docs/Instrument.md); without, a kernel has no
   /// checks inside.
   std::optional<std::string> instrument;
+  /// Seconds that each candidate's PTX may take to be held against what is
+  /// proved; without it is not. compile() itself does not run kernels.
+  std::optional<double> checkPTX;
   /// Print `.loc` lines into the PTX.
   bool debugLines = false;
   /// A folder that gets one numbered file for each rung; empty for none.

@@ -6,7 +6,7 @@ attn-sim --skeleton says that a thread does not do what is proved, *not run to i
 run stops before there is something to compare, *not executed* when a trap in its place is not
 noticed either, and *passed* otherwise; those are listed.
 
-usage: skeleton.py MUTATE-PTX.py KERNEL.ptx RECORD.json SKELETON.json MOST
+usage: skeleton.py MUTATE-PTX.py KERNEL.ptx RECORD.json SKELETON.json MOST [KIND]
 """
 
 import concurrent.futures
@@ -34,13 +34,14 @@ def judge(text: str, record: str, skeleton: str) -> str:
 
 
 def main() -> int:
-    script, kernel, record, skeleton, most = sys.argv[1:]
+    script, kernel, record, skeleton, most, *kinds = sys.argv[1:]
     spec = importlib.util.spec_from_file_location("mutate_ptx", script)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules["mutate_ptx"] = module
     spec.loader.exec_module(module)
     mutants = module.mutants_of(pathlib.Path(kernel).read_text())
+    mutants = [mutant for mutant in mutants if not kinds or mutant.kind in kinds]
     count = min(int(most), len(mutants))
     chosen = [mutants[i * len(mutants) // count] for i in range(count)]
     counts = {"refused": 0, "not run to its end": 0, "not executed": 0, "passed": 0}
