@@ -72,6 +72,7 @@ private:
                 std::deque<State> &states);
   bool judge(Machine &machine);
   bool finish(Machine machine);
+  void confirm(const Machine &found);
   bool hasEnded() const {
     return report.witness || report.unsupported || !report.bound.empty();
   }
@@ -88,6 +89,7 @@ private:
 /// Takes over what a run has found; true if it may go on.
 bool Checker::judge(Machine &machine) {
   report.steps = machine.getSteps();
+  report.unknowns = std::max<int64_t>(report.unknowns, machine.countUnknowns());
   report.assumptions |= machine.getAssumptions();
   if (machine.getUnsupported()) {
     report.unsupported = machine.getUnsupported();
@@ -95,6 +97,8 @@ bool Checker::judge(Machine &machine) {
   }
   if (machine.getWitness()) {
     report.witness = machine.getWitness();
+    if (program.isOpen)
+      confirm(machine);
     return false;
   }
   if (machine.isOverLimit()) {
@@ -102,6 +106,34 @@ bool Checker::judge(Machine &machine) {
     return false;
   }
   return true;
+}
+
+/// What is wrong with unknown numbers is looked for again with numbers, since
+/// less is known of unknown ones than holds.
+void Checker::confirm(const Machine &found) {
+  Machine run(program, options.profile);
+  run.setLimit(options.limit);
+  std::string numbers;
+  bool isThere = run.openLaunchAs(found, numbers);
+  if (isThere) {
+    run.run();
+    if (!run.getWitness() && !run.isDone() && !run.wantsChoice())
+      run.reportDeadlock();
+    else if (run.isDone())
+      run.checkExit();
+  }
+  if (isThere && !run.isImpossible() && run.getWitness()) {
+    report.witness = run.getWitness();
+    if (!numbers.empty())
+      report.witness->notes.push_back(
+          {program.kernel, "where " + numbers, BarrierActor()});
+    return;
+  }
+  report.unsupported = UnsupportedOp{
+      report.witness->op,
+      "with unknown trip counts it is not shown to be right (" +
+          stringifyBarrierFault(report.witness->fault).str() + ")"};
+  report.witness.reset();
 }
 
 /// Runs a state to the end of the kernel.
@@ -228,6 +260,8 @@ void Checker::exploreBlocks(Machine start) {
     runs.pop_back();
     next.setSteps(report.steps);
     next.run();
+    if (next.isImpossible())
+      continue;
     if (!judge(next))
       return;
     if (!next.wantsChoice()) {
@@ -243,10 +277,13 @@ void Checker::exploreBlocks(Machine start) {
 }
 
 void Checker::exploreAll(bool joins) {
-  if (!program.hasTiles && program.blocks.size() > 1) {
+  if (!program.hasTiles && (program.isOpen || program.blocks.size() > 1)) {
     Machine start(program, options.profile);
     start.setLimit(options.limit);
-    start.openBlocks();
+    if (program.isOpen)
+      start.openLaunch();
+    else
+      start.openBlocks();
     report.warps = program.cluster * program.warps;
     return exploreBlocks(std::move(start));
   }
@@ -290,13 +327,14 @@ BarrierReport attn::checkBarriers(gpu::GPUFuncOp kernel,
   BarrierReport report;
   if (auto unsupported = compileProgram(kernel, program)) {
     report.unsupported = std::move(unsupported);
-  } else if (!program.arguments.empty()) {
+  } else if (!program.isOpen && !program.arguments.empty()) {
     report.unsupported = UnsupportedOp{
         kernel, llvm::formatv("it depends on the value of argument {0}",
                               program.arguments.front().second)};
     report.isOfLaunch = true;
   } else {
     report = Checker(program, options).run();
+    report.isOfLaunch = program.isOpen;
   }
   if (report.unsupported && !report.isOfLaunch)
     report.isOfLaunch = dependsOnLaunch(program, report.unsupported->op);

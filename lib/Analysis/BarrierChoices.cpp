@@ -153,6 +153,11 @@ void Machine::keep(const std::vector<bool> &kept) {
 }
 
 Machine Machine::split() {
+  if (question) {
+    Machine other = *this;
+    splitAtQuestion(other);
+    return other;
+  }
   std::vector<bool> kept = std::move(choice);
   choice.clear();
   Machine other = *this;

@@ -204,6 +204,9 @@ void Compiler::demand(Value value) {
         requireControl(parent);
       continue;
     }
+    if (auto load = dyn_cast<LLVM::LoadOp>(def))
+      llvm::append_range(worklist,
+                         getGlobalAddress(load, program.kernel).second);
     if (isControlFlow(def))
       requireControl(def);
     else if (isEvent(def))
@@ -388,9 +391,14 @@ void Compiler::computeLiveness() {
         now |= live[step.target];
       for (uint32_t target : step.targets)
         now |= live[target];
+      // What nothing takes needs nothing.
+      bool isFaint = program.isOpen && step.dst != kNoSlot &&
+                     (step.code == Code::Compute || step.code == Code::Copy) &&
+                     !now.test(step.dst);
       if (step.dst != kNoSlot)
         now.reset(step.dst);
-      collectUses(program, step, now);
+      if (!isFaint)
+        collectUses(program, step, now);
       if (now != live[i]) {
         live[i] = std::move(now);
         changes = true;
@@ -418,6 +426,7 @@ std::optional<UnsupportedOp> Compiler::run() {
   collectFlow();
   if (auto unsupported = findEvents())
     return unsupported;
+  findOpenLaunch();
   findTileLoops();
   if (program.teams > 1 && program.hasTiles)
     fail(program.kernel, "its teams walk tiles");

@@ -24,6 +24,26 @@ private:
   void emitTileLoop(scf::ForOp op);
   void emitWhile(scf::WhileOp op);
 
+  // Comparisons of a loop's counter (BarrierDifferences.cpp).
+  /// A sum of values that are there before the loop is, and of its counter.
+  struct Difference {
+    Operation *compare = nullptr;
+    llvm::MapVector<Value, int64_t> terms;
+    int64_t constant = 0;
+    /// How often the counter is in it.
+    int64_t trips = 0;
+
+    bool add(scf::ForOp loop, Value value, int64_t factor);
+  };
+  std::optional<Difference> findDifference(scf::ForOp op, Operation *compare);
+  SmallVector<Difference> findDifferences(scf::ForOp op);
+  void emitDifferences(scf::ForOp op);
+  void emitNextDifferences(scf::ForOp op);
+  bool emitComparison(Operation *op);
+
+  // What only the launch gives (BarrierLaunch.cpp).
+  void findOpenLaunch();
+
   // Teams (BarrierTeams.cpp).
   void readTeams();
   bool isKnownOfTeams(Operation *op) const;
@@ -107,6 +127,14 @@ private:
   llvm::DenseMap<Value, Slot> slots;
   /// How many trips each loop has left.
   llvm::DenseMap<Operation *, Slot> trips;
+  /// Of a comparison of a loop's counter: where the difference is, and how much
+  /// that grows in a trip.
+  struct Kept {
+    scf::ForOp loop;
+    Slot slot = kNoSlot;
+    int64_t growth = 0;
+  };
+  llvm::DenseMap<Operation *, Kept> differences;
   /// Ops whose steps are taken in front of their place.
   llvm::DenseSet<Operation *> emittedBefore;
   /// For each loop over tiles the value that stands for the tile.

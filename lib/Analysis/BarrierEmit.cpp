@@ -150,6 +150,17 @@ void Compiler::emitScalar(Operation *op) {
     program.constants.push_back({dst, constant.getSExtValue()});
     return;
   }
+  if (emitComparison(op))
+    return;
+  if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+    auto [text, indices] = getGlobalAddress(load, program.kernel);
+    Step &step = emit(Code::Compute, op);
+    step.dst = dst;
+    step.address = std::move(text);
+    for (Value index : indices)
+      step.args.push_back(slotOf(index));
+    return;
+  }
   bool isInteger = llvm::all_of(op->getOperandTypes(),
                                 [](Type type) { return type.isIntOrIndex(); });
   Arithmetic compute =

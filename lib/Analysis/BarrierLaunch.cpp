@@ -1,6 +1,6 @@
 //===- BarrierLaunch.cpp - What only the launch gives ---------------------===//
 
-#include "BarrierProgram.h"
+#include "BarrierCompiler.h"
 #include "attn/Analysis/RegionPaths.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -53,4 +53,51 @@ bool barriers::dependsOnLaunch(const Program &program, Operation *op) {
       addControl(def, worklist);
   }
   return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Words of global memory
+//===----------------------------------------------------------------------===//
+
+/// True if all that is done with a pointer is to load from it.
+static bool isOnlyRead(Value pointer) {
+  return llvm::all_of(pointer.getUsers(), [](Operation *user) {
+    if (auto element = dyn_cast<LLVM::GEPOp>(user))
+      return isOnlyRead(element.getResult());
+    auto load = dyn_cast<LLVM::LoadOp>(user);
+    return load && !load.getVolatile_();
+  });
+}
+
+std::pair<std::string, SmallVector<Value>>
+barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  SmallVector<Value> indices;
+  os << load.getType();
+  Value pointer = load.getAddr();
+  while (auto element = pointer.getDefiningOp<LLVM::GEPOp>()) {
+    os << " element " << element.getElemType();
+    for (int32_t index : element.getRawConstantIndices())
+      os << ' ' << index;
+    llvm::append_range(indices, element.getDynamicIndices());
+    pointer = element.getBase();
+  }
+  auto argument = dyn_cast<BlockArgument>(pointer);
+  if (!argument || argument.getOwner()->getParentOp() != kernel ||
+      !isOnlyRead(argument))
+    text.clear();
+  else
+    os << " of argument " << argument.getArgNumber();
+  return {text, indices};
+}
+
+/// Kernels that walk tiles are not followed with unknowns yet.
+void Compiler::findOpenLaunch() {
+  for (Value value : demanded) {
+    Operation *def = value.getDefiningOp();
+    bool isSize = program.isGridOpen && (isa_and_nonnull<gpu::BlockIdOp>(def) ||
+                                         isa_and_nonnull<gpu::GridDimOp>(def));
+    program.isOpen |= isSize || isGivenByLaunch(value, program.kernel);
+  }
 }

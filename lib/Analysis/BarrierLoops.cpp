@@ -32,6 +32,7 @@ Slot Compiler::emitCount(scf::ForOp op) {
   count.args = {slotOf(op.getLowerBound()), slotOf(op.getUpperBound()),
                 slotOf(op.getStep())};
   count.compute = countTrips(op.getUnsignedCmp());
+  emitDifferences(op);
   return left;
 }
 
@@ -62,8 +63,11 @@ void Compiler::emitFor(scf::ForOp op) {
     auto loop = dyn_cast<scf::ForOp>(later);
     if (!loop || !needed.contains(loop) || tileValues.contains(loop))
       continue;
-    Value bounds[] = {loop.getLowerBound(), loop.getUpperBound(),
-                      loop.getStep()};
+    SmallVector<Value> bounds = {loop.getLowerBound(), loop.getUpperBound(),
+                                 loop.getStep()};
+    for (Difference &difference : findDifferences(loop))
+      for (auto [value, factor] : difference.terms)
+        bounds.push_back(value);
     if (llvm::all_of(bounds,
                      [&](Value bound) { return emitBefore(op, bound); }))
       emitCount(loop);
@@ -84,14 +88,21 @@ void Compiler::emitFor(scf::ForOp op) {
     Step &next = emit(Code::Compute, op);
     next.dst = iv;
     next.args = {iv, slotOf(op.getStep())};
+    if (program.isOpen)
+      next.factors = {1, 1};
     next.compute = [](const RegionNumber *x, RegionNumber &result) {
       result.integer = x[0].integer + x[1].integer;
       return true;
     };
   }
+  emitNextDifferences(op);
   Step &next = emit(Code::Compute, op);
   next.dst = left;
   next.args = {left};
+  if (program.isOpen) {
+    next.factors = {1};
+    next.value = -1;
+  }
   next.compute = [](const RegionNumber *x, RegionNumber &result) {
     result.integer = x[0].integer - 1;
     return true;

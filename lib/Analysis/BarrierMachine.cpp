@@ -160,17 +160,26 @@ std::string Machine::nameOf(const Warp &warp) const {
 
 void Machine::run() {
   bool moves = true;
+  // What is not known is asked where nobody can go on without, so that no warp
+  // is behind that would ask it later.
+  std::optional<Affine> asked;
   while (moves && !condition && !unsupported && !isOverLimit() &&
          !wantsChoice()) {
     moves = false;
+    asked.reset();
     for (Warp &warp : warps) {
-      if (!advance(warp))
+      bool moved = advance(warp);
+      if (question && !asked)
+        asked = question;
+      question.reset();
+      if (!moved)
         continue;
       moves = true;
       if (recorded)
         recorded->push_back(describeTurn(warp));
     }
   }
+  question = asked;
 }
 
 ReplayTurn Machine::describeTurn(const Warp &warp) const {
@@ -226,6 +235,8 @@ bool Machine::advance(Warp &warp) {
 /// Takes a step; false if the warp has to wait before it.
 bool Machine::execute(Warp &warp, const Step &step) {
   if (!warp.varied.empty() && !agreeOn(warp, step))
+    return false;
+  if (!warp.unknown.empty() && isOpenStep(warp, step) && !answer(warp, step))
     return false;
   if (LLVM_UNLIKELY(notes != nullptr))
     note(warp, step);
@@ -308,6 +319,7 @@ void Machine::set(Warp &warp, Slot slot, int64_t value) {
   warp.values[slot] = value;
   warp.known[slot] = true;
   warp.varied.erase(slot);
+  warp.unknown.erase(slot);
 }
 
 bool Machine::get(Warp &warp, Slot slot, int64_t &value, const char *what) {
@@ -341,11 +353,32 @@ int64_t Machine::getLaunchNumber(const Warp &warp, const Step &step) const {
   llvm_unreachable("all numbers handled");
 }
 
+/// Without unknowns; the values that a tile may have go another way.
+void Machine::computeSumOfKnown(Warp &warp, const Step &step) {
+  bool isKnown = true;
+  int64_t sum = step.value;
+  for (auto [slot, factor] : llvm::zip(step.args, step.factors)) {
+    isKnown &= slot != kNoSlot && warp.known[slot];
+    if (isKnown)
+      sum += factor * warp.values[slot];
+  }
+  warp.known[step.dst] = false;
+  if (isKnown)
+    set(warp, step.dst, sum);
+}
+
 void Machine::compute(Warp &warp, const Step &step) {
+  bool readsGlobal = unknowns && !step.address.empty();
+  if (readsGlobal || (!warp.unknown.empty() && isOpenStep(warp, step)))
+    return setOpenResult(warp, step);
+  if (unknowns)
+    warp.unknown.erase(step.dst);
   auto isVaried = [&](Slot slot) { return warp.varied.count(slot) != 0; };
   if (!warp.varied.empty() && llvm::any_of(step.args, isVaried))
     return computeVaried(warp, step);
   warp.varied.erase(step.dst);
+  if (!step.factors.empty())
+    return computeSumOfKnown(warp, step);
   RegionNumber operands[3], result;
   bool isKnown = bool(step.compute);
   for (auto [index, slot] : llvm::enumerate(step.args)) {
@@ -396,6 +429,8 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     compute(warp, step);
     break;
   case Code::Launch:
+    if (setOpenLaunchNumber(warp, step))
+      break;
     set(warp, step.dst, getLaunchNumber(warp, step));
     if (areBlocksOpen && step.launch == LaunchNumber::Block)
       setBlockNumbers(warp, step);
@@ -404,6 +439,12 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     warp.known[step.dst] = step.args[0] != kNoSlot && warp.known[step.args[0]];
     if (warp.known[step.dst])
       warp.values[step.dst] = warp.values[step.args[0]];
+    if (unknowns) {
+      std::optional<Affine> value = getOpen(warp, step.args[0]);
+      warp.unknown.erase(step.dst);
+      if (value)
+        setOpen(warp, step.dst, *value);
+    }
     if (warp.varied.empty())
       break;
     warp.varied.erase(step.dst);
@@ -420,11 +461,21 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     next = step.target;
     break;
   case Code::Branch:
+    if (warp.unknown.count(step.args[0]) &&
+        facts.imply(warp.unknown[step.args[0]])) {
+      bool isZero = !facts.imply(warp.unknown[step.args[0]].plus(Affine(-1)));
+      next = isZero ? step.target : next;
+      break;
+    }
     if (!get(warp, step.args[0], a, "the condition"))
       return false;
     next = a ? next : step.target;
     break;
   case Code::Count:
+    if (!warp.unknown.empty() && isOpenStep(warp, step)) {
+      compute(warp, step);
+      break;
+    }
     if (!get(warp, step.args[0], a, "the lower bound") ||
         !get(warp, step.args[1], b, "the upper bound") ||
         !get(warp, step.args[2], by, "the step"))

@@ -10,10 +10,12 @@
 
 #include "BarrierProgram.h"
 #include "EventSet.h"
+#include "Unknowns.h"
 #include "attn/Support/Assumption.h"
 #include "attn/Support/ReplayTurn.h"
 #include "attn/Support/SyncStep.h"
 #include <map>
+#include <memory>
 
 namespace mlir::attn::barriers {
 
@@ -85,6 +87,8 @@ struct Warp {
   std::vector<bool> known;
   /// Values that differ between the numbers that the last tile may have.
   std::map<Slot, std::vector<int64_t>> varied;
+  /// Values that are sums of what only the launch gives.
+  std::map<Slot, Affine> unknown;
   WarpKnowledge knows;
   /// What its products come after, those before them included, and what
   /// everybody who knows them to be complete may rely on.
@@ -138,7 +142,9 @@ public:
   /// same steps.
   void addTile(ArrayRef<int64_t> numbers);
   /// True if the next step depends on which of them it is.
-  bool wantsChoice() const { return !choice.empty(); }
+  bool wantsChoice() const { return !choice.empty() || question || impossible; }
+  /// True if no launch leads here.
+  bool isImpossible() const { return impossible; }
   /// Goes on with the numbers that lead to one next step; the machine that is
   /// returned with the others.
   Machine split();
@@ -168,6 +174,12 @@ public:
   /// The cluster may be of any kind of block, as long as they lead to the same
   /// steps.
   void openBlocks();
+  /// Sizes and words that only the launch gives are unknown.
+  void openLaunch();
+  /// The same with numbers for them: what led `other` to where it is, if there
+  /// are such numbers. Says which they are.
+  bool openLaunchAs(const Machine &other, std::string &text);
+  size_t countUnknowns() const { return unknowns ? unknowns->size() : 0; }
   /// Notes down from here on in which order warps go on.
   void record(std::vector<ReplayTurn> &turns) { recorded = &turns; }
   /// Notes down what each warp does from here on.
@@ -183,6 +195,7 @@ private:
   bool execute(Warp &warp, const Step &step);
   bool executeControl(Warp &warp, const Step &step);
   void compute(Warp &warp, const Step &step);
+  void computeSumOfKnown(Warp &warp, const Step &step);
   void computeVaried(Warp &warp, const Step &step);
   bool agreeOn(Warp &warp, const Step &step);
   bool agree(ArrayRef<int64_t> outcomes);
@@ -196,6 +209,23 @@ private:
   bool asksForBlock() const;
   void beginRare(Warp &warp);
   void endRare(Warp &warp);
+
+  // Numbers that only the launch gives (BarrierUnknowns.cpp).
+  Affine getBlock(unsigned dim);
+  Affine getGrid(unsigned dim);
+  bool setOpenLaunchNumber(Warp &warp, const Step &step);
+  void setOpen(Warp &warp, Slot slot, const Affine &value);
+  std::optional<Affine> getOpen(const Warp &warp, Slot slot) const;
+  bool isOpenStep(const Warp &warp, const Step &step) const;
+  bool isDecided(const Affine &sum);
+  bool answer(Warp &warp, const Step &step);
+  void splitAtQuestion(Machine &other);
+  Affine divide(const Affine &sum, int64_t by);
+  std::optional<Affine> computeCounts(Operation *op, ArrayRef<Affine> args);
+  std::optional<Affine> computeSum(Operation *op, ArrayRef<Affine> args);
+  std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
+  std::optional<Affine> computeOpen(const Step &step, ArrayRef<Affine> args);
+  void setOpenResult(Warp &warp, const Step &step);
 
   // Barriers (BarrierPhases.cpp).
   bool getBarrier(Warp &warp, const Step &step, uint32_t &number);
@@ -345,6 +375,19 @@ private:
   bool areBlocksOpen = false;
   std::vector<bool> choice;
   uint32_t dealt = 1;
+  /// What only the launch gives, if that is followed; what is known of it; a
+  /// sum of which the next step asks whether it is negative.
+  std::shared_ptr<Unknowns> unknowns;
+  Facts facts;
+  std::optional<Affine> question;
+  /// What led here, other than `facts` never less.
+  Facts path;
+  /// No launch leads here.
+  bool impossible = false;
+  void learn(const Affine &sum) {
+    facts.add(sum);
+    path.add(sum);
+  }
   bool areTilesOver = false;
   std::vector<ReplayTurn> *recorded = nullptr;
   std::vector<std::vector<SyncStep>> *notes = nullptr;

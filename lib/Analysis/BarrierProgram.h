@@ -13,6 +13,7 @@
 #include "RegionArithmetic.h"
 #include "attn/Analysis/BarrierReport.h"
 #include "attn/Analysis/Footprint.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/BitVector.h"
 
 namespace mlir::attn::barriers {
@@ -100,6 +101,11 @@ struct Step {
   uint32_t first = 0, last = 0;
   SmallVector<uint32_t, 4> targets;
   Arithmetic compute;
+  /// Of a sum of the args and `value`: how often each of them counts.
+  SmallVector<int64_t, 2> factors;
+  /// Of a load from global memory that the kernel does not write: where, but
+  /// for the args.
+  std::string address;
 
   bool touchesMemory() const {
     return code == Code::Access || code == Code::Fill || code == Code::Issue ||
@@ -185,6 +191,9 @@ struct Program {
   std::array<int64_t, 3> grid = {0, 0, 0};
   /// The grid follows from extents that only the launch gives.
   bool isGridOpen = false;
+  /// Something depends on what only the launch gives: arguments, a grid that
+  /// follows from them, or global memory (BarrierLaunch.cpp).
+  bool isOpen = false;
   /// Values that are the same everywhere, which no step sets.
   SmallVector<std::pair<Slot, int64_t>> constants;
   /// Arguments that something depends on, of which no value is known.
@@ -228,6 +237,12 @@ int getEngineNumber(const AsyncEngine &engine);
 /// of the kernel or read from global memory, or the size of a grid that follows
 /// from them.
 bool dependsOnLaunch(const Program &program, Operation *op);
+
+/// The address of a load from global memory that the kernel does not write, as
+/// text, and the numbers that it is computed from besides. Without text the
+/// load is not known to give the same to all.
+std::pair<std::string, SmallVector<Value>>
+getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel);
 
 /// The steps of a kernel, or what is not supported about it.
 /// With `isOfOneCluster` it is launched with one cluster, which does all tiles.

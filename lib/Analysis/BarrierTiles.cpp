@@ -207,7 +207,9 @@ void Compiler::findTileLoops() {
   program.hasTiles = !tileValues.empty();
   if (program.hasTiles && !unsupportedOp)
     classifyTiles();
-  if (!unsupportedOp)
+  program.isOpen &= !program.hasTiles;
+  program.blocks = {{0, 0, 0}};
+  if (!unsupportedOp && !program.isOpen)
     classifyBlocks();
 }
 
@@ -484,7 +486,6 @@ void Compiler::classifyTiles() {
 /// What matters outside of the loops over tiles and depends on the block tells
 /// blocks apart.
 void Compiler::classifyBlocks() {
-  program.blocks = {{0, 0, 0}};
   SmallVector<Value> keys;
   auto isTile = [&](Value value) {
     return llvm::any_of(tileValues,

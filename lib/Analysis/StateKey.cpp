@@ -378,6 +378,10 @@ void StateKey::addWarp(const Warp &warp) {
     if (slot >= m.program->numSlots)
       continue;
     add(warp.known[slot]);
+    if (auto sum = warp.unknown.find(slot); sum != warp.unknown.end()) {
+      add(INT64_MAX);
+      sums.push_back(sum->second);
+    }
     if (!warp.known[slot])
       continue;
     bool isGroup = m.program->groupSlots.test(slot);
@@ -485,6 +489,8 @@ StateSummary &StateKey::summarise() {
   if (m.program->dealsTiles)
     add(m.tiles.size() - m.dealt);
   addWords();
+  if (m.unknowns)
+    addUnknowns();
   for (uint32_t event : others)
     summary.others.push_back(knowersOf(event));
   llvm::sort(summary.kinds);

@@ -95,6 +95,7 @@ private:
   int64_t turnBase(const Access &access) const;
   void orderBarriers();
   void addWords();
+  void addUnknowns();
 
   Machine &m;
   StateSummary summary;
@@ -113,6 +114,8 @@ private:
   /// are.
   std::vector<uint32_t> others;
   llvm::DenseMap<uint32_t, int64_t> groupOf;
+  /// Values that are sums of unknowns, in the order in which they come up.
+  std::vector<Affine> sums;
 };
 
 } // namespace mlir::attn::barriers

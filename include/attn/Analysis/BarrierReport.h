@@ -84,9 +84,12 @@ struct BarrierReport {
   BarrierVerdict verdict = BarrierVerdict::Unsupported;
   std::optional<BarrierWitness> witness;
   std::optional<UnsupportedOp> unsupported;
-  /// What is not supported is to follow what only the launch gives: extents,
-  /// or what is in global memory.
+  /// Who waits for whom depends on what only the launch gives: extents, or what
+  /// is in global memory.
   bool isOfLaunch = false;
+  /// Numbers of the launch, and what is computed from them, that were followed
+  /// whatever they are.
+  int64_t unknowns = 0;
   /// Why the check ended early.
   std::string bound;
   /// What the proof rests on beyond the PTX manual: bit n of assumption n of

@@ -76,6 +76,11 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
     return kernel.emitError("skeleton: expected a kernel that is proved: ")
            << (isBounded ? report.bound : report.unsupported->text);
   }
+  if (!skeleton.empty() && report.unknowns != 0 &&
+      report.verdict == BarrierVerdict::Proved)
+    return kernel.emitError("skeleton: expected a launch that gives all sizes, "
+                            "got ")
+           << report.unknowns << " unknown numbers";
   if (report.verdict != BarrierVerdict::Witness)
     kernel->setAttr(kProofAttr,
                     getProofAttr(&getContext(), getVerdict(report, profile)));
@@ -110,6 +115,14 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
   }
   case BarrierVerdict::Bounded: {
     ++numBounded;
+    if (report.isOfLaunch && launchRemark && !requireProof) {
+      remark::missed(kernel.getLoc(), remark::RemarkOpts::name("not-proved")
+                                          .category("attn.check-barriers")
+                                          .function(kernel.getName()))
+          << remark::add("synchronisation is not proved for all sizes")
+          << remark::reason("{0}", report.bound);
+      return success();
+    }
     InFlightDiagnostic diag =
         requireProof ? kernel.emitError() : kernel.emitWarning();
     diag << "checked up to " << report.tiles
@@ -131,6 +144,7 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
       << remark::metric("block-kinds", report.blocks)
       << remark::metric("states", report.states)
       << remark::metric("tiles-in-a-row", report.tiles)
+      << remark::metric("unknowns", report.unknowns)
       << remark::metric("steps", report.steps);
   if (superfluous)
     reportSuperfluous(kernel, options);

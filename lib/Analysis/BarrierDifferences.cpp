@@ -1,0 +1,114 @@
+//===- BarrierDifferences.cpp - Comparisons of a loop's counter -----------===//
+//
+// A counter that is compared with an unknown number matters by the difference
+// of both, which grows by the same number in each trip. Where that is kept in
+// place of them, a state does not say how many trips there were.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BarrierCompiler.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+bool Compiler::Difference::add(scf::ForOp loop, Value value, int64_t factor) {
+  APInt number;
+  Operation *def = value.getDefiningOp();
+  if (value == loop.getInductionVar()) {
+    trips += factor;
+    return true;
+  }
+  if (matchPattern(value, m_ConstantInt(&number))) {
+    constant += factor * number.getSExtValue();
+    return true;
+  }
+  if (!loop->isAncestor(value.getParentRegion()->getParentOp())) {
+    terms[value] += factor;
+    return true;
+  }
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(def))
+    return false;
+  return add(loop, def->getOperand(0), factor) &&
+         add(loop, def->getOperand(1),
+             isa<arith::SubIOp>(def) ? -factor : factor);
+}
+
+std::optional<Compiler::Difference>
+Compiler::findDifference(scf::ForOp op, Operation *compare) {
+  auto cmp = dyn_cast<arith::CmpIOp>(compare);
+  if (!cmp || cmp.getPredicate() >= arith::CmpIPredicate::ult ||
+      !isDemanded(cmp.getResult()) || differences.contains(compare))
+    return std::nullopt;
+  Difference difference;
+  difference.compare = compare;
+  if (!difference.add(op, cmp.getLhs(), 1) ||
+      !difference.add(op, cmp.getRhs(), -1) || difference.trips == 0)
+    return std::nullopt;
+  return difference;
+}
+
+SmallVector<Compiler::Difference> Compiler::findDifferences(scf::ForOp op) {
+  SmallVector<Difference> found;
+  if (!program.isOpen || !getConstantIntValue(op.getStep()))
+    return found;
+  op.getBody()->walk([&](Operation *compare) {
+    if (auto difference = findDifference(op, compare))
+      found.push_back(std::move(*difference));
+  });
+  return found;
+}
+
+/// Sets the differences as they are in the first trip.
+void Compiler::emitDifferences(scf::ForOp op) {
+  for (Difference &difference : findDifferences(op)) {
+    Slot slot = newTemporary();
+    Step &step = emit(Code::Compute, op);
+    step.dst = slot;
+    step.value = difference.constant;
+    difference.terms[op.getLowerBound()] += difference.trips;
+    for (auto [value, factor] : difference.terms) {
+      step.args.push_back(slotOf(value));
+      step.factors.push_back(factor);
+    }
+    differences[difference.compare] = {
+        op, slot, difference.trips * *getConstantIntValue(op.getStep())};
+  }
+}
+
+void Compiler::emitNextDifferences(scf::ForOp op) {
+  if (!program.isOpen)
+    return;
+  op.getBody()->walk([&](Operation *compare) {
+    auto found = differences.find(compare);
+    // An inner loop's differences are its own.
+    if (found == differences.end() || found->second.loop != op)
+      return;
+    Step &step = emit(Code::Compute, op);
+    step.dst = found->second.slot;
+    step.args = {step.dst};
+    step.factors = {1};
+    step.value = found->second.growth;
+  });
+}
+
+/// A comparison of which the difference is known is one with zero.
+bool Compiler::emitComparison(Operation *op) {
+  auto found = differences.find(op);
+  if (found == differences.end())
+    return false;
+  Step &step = emit(Code::Compute, op);
+  step.dst = slotOf(op->getResult(0));
+  step.args = {found->second.slot};
+  step.compute = [compare = getArithmetic(op)](const RegionNumber *x,
+                                               RegionNumber &result) {
+    RegionNumber both[2];
+    both[0].integer = x[0].integer;
+    both[1].integer = 0;
+    return compare(both, result);
+  };
+  return true;
+}

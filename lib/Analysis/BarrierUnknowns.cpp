@@ -1,0 +1,329 @@
+//===- BarrierUnknowns.cpp - Trip counts that only the launch gives -------===//
+//
+// A warp's value may be a sum of unknowns. Where a step depends on one, the run
+// goes on twice, and remembers which way it went. All warps that compute the
+// same have the same unknown.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BarrierMachine.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+//===----------------------------------------------------------------------===//
+// What the launch gives
+//===----------------------------------------------------------------------===//
+
+/// Extents are not negative; of others nothing is known.
+void Machine::openLaunch() {
+  if (!unknowns)
+    unknowns = std::make_shared<Unknowns>();
+  for (auto [slot, argument] : program->arguments) {
+    Affine value = Affine::unknown(unknowns->get(
+        llvm::formatv("argument {0}", argument).str(), {}, /*isGiven=*/true));
+    learn(value);
+    for (Warp &warp : warps)
+      warp.unknown[slot] = value;
+  }
+}
+
+bool Machine::openLaunchAs(const Machine &other, std::string &text) {
+  unknowns = other.unknowns;
+  auto numbers = other.path.findNumbers();
+  if (!numbers)
+    return false;
+  llvm::raw_string_ostream os(text);
+  for (auto [number, value] : *numbers) {
+    Affine difference = Affine::unknown(number).plus(Affine(-value));
+    learn(difference);
+    learn(difference.times(-1));
+    if (unknowns->isRoot(number))
+      os << (text.empty() ? "" : ", ") << unknowns->getText(number) << " is "
+         << value;
+  }
+  openLaunch();
+  return true;
+}
+
+Affine Machine::getBlock(unsigned dim) {
+  Affine first = Affine::unknown(
+      unknowns->get(llvm::formatv("number of the block, {0}", dim).str(), {},
+                    /*isGiven=*/true));
+  learn(first);
+  Affine behind = getGrid(dim);
+  learn(
+      behind.plus(first, -1).plus(Affine(dim == 0 ? program->cluster : 1), -1));
+  return first;
+}
+
+Affine Machine::getGrid(unsigned dim) {
+  if (program->grid[dim] > 0)
+    return Affine(program->grid[dim]);
+  Affine size = Affine::unknown(unknowns->get(
+      llvm::formatv("size of the grid, {0}", dim).str(), {}, /*isGiven=*/true));
+  learn(size.plus(Affine(-1)));
+  return size;
+}
+
+bool Machine::setOpenLaunchNumber(Warp &warp, const Step &step) {
+  if (!unknowns || step.dst == kNoSlot)
+    return false;
+  if (step.launch == LaunchNumber::Block)
+    setOpen(warp, step.dst,
+            getBlock(step.dim).plus(Affine(step.dim == 0 ? warp.cta : 0)));
+  else if (step.launch == LaunchNumber::Grid)
+    setOpen(warp, step.dst, getGrid(step.dim));
+  else
+    return false;
+  return true;
+}
+
+void Machine::setOpen(Warp &warp, Slot slot, const Affine &value) {
+  if (value.isConstant())
+    return set(warp, slot, value.constant);
+  warp.known[slot] = false;
+  if (value.isSmall())
+    warp.unknown[slot] = value;
+  else
+    warp.unknown.erase(slot);
+}
+
+std::optional<Affine> Machine::getOpen(const Warp &warp, Slot slot) const {
+  if (slot == kNoSlot)
+    return std::nullopt;
+  if (warp.known[slot])
+    return Affine(warp.values[slot]);
+  auto found = warp.unknown.find(slot);
+  if (found == warp.unknown.end())
+    return std::nullopt;
+  return found->second;
+}
+
+bool Machine::isOpenStep(const Warp &warp, const Step &step) const {
+  return llvm::any_of(step.args,
+                      [&](Slot slot) { return warp.unknown.count(slot) != 0; });
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+/// True if it is known whether the sum is negative; else the run has to go on
+/// twice.
+bool Machine::isDecided(const Affine &sum) {
+  if (facts.decide(sum))
+    return true;
+  question = sum;
+  return false;
+}
+
+/// What a comparison asks: that a sum is not negative. Nothing for one whose
+/// numbers may be negative and that takes them as if they were not.
+static std::optional<Affine> getQuestion(arith::CmpIPredicate predicate,
+                                         const Affine &a, const Affine &b) {
+  switch (predicate) {
+  case arith::CmpIPredicate::slt:
+  case arith::CmpIPredicate::ult:
+    return b.plus(a, -1).plus(Affine(-1));
+  case arith::CmpIPredicate::sle:
+  case arith::CmpIPredicate::ule:
+    return b.plus(a, -1);
+  case arith::CmpIPredicate::sgt:
+  case arith::CmpIPredicate::ugt:
+    return a.plus(b, -1).plus(Affine(-1));
+  case arith::CmpIPredicate::sge:
+  case arith::CmpIPredicate::uge:
+    return a.plus(b, -1);
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Asks what a step depends on; true if all of it is known.
+bool Machine::answer(Warp &warp, const Step &step) {
+  SmallVector<Affine, 3> args;
+  for (Slot slot : step.args) {
+    std::optional<Affine> value = getOpen(warp, slot);
+    if (!value)
+      return true;
+    args.push_back(*value);
+  }
+  if (step.code == Code::Branch)
+    return !facts.imply(args[0]) || isDecided(args[0].plus(Affine(-1)));
+  if (step.code == Code::Count)
+    return isDecided(args[1].plus(args[0], -1).plus(Affine(-1)));
+  if (step.code != Code::Compute || !step.factors.empty())
+    return true;
+  if (auto compare = dyn_cast<arith::CmpIOp>(step.op)) {
+    Affine other = args.size() == 1 ? Affine() : args[1];
+    if (auto asked = getQuestion(compare.getPredicate(), args[0], other))
+      return isDecided(*asked);
+    Affine difference = args[0].plus(other, -1);
+    return isDecided(difference) &&
+           (!facts.imply(difference) || isDecided(difference.times(-1)));
+  }
+  if (isa<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
+          step.op))
+    return isDecided(args[0].plus(args[1], -1));
+  return true;
+}
+
+void Machine::splitAtQuestion(Machine &other) {
+  other.learn(Affine(-1).plus(*question, -1));
+  learn(*question);
+  impossible = facts.areImpossible();
+  other.impossible = other.facts.areImpossible();
+  question = other.question = std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// The quotient by a constant, rounded down, of what is not negative.
+Affine Machine::divide(const Affine &sum, int64_t by) {
+  if (llvm::all_of(sum.terms,
+                   [&](const auto &term) { return term.second % by == 0; })) {
+    Affine result(llvm::divideFloorSigned(sum.constant, by));
+    for (auto [number, factor] : sum.terms)
+      result.terms.push_back({number, factor / by});
+    return result;
+  }
+  Affine quotient =
+      Affine::unknown(unknowns->get(llvm::formatv("by {0}", by).str(), {sum}));
+  Affine rest = sum.plus(quotient, -by);
+  learn(rest);
+  learn(Affine(by - 1).plus(rest, -1));
+  impossible |= facts.areImpossible();
+  return quotient;
+}
+
+/// How an op is written, but for its values.
+static std::string getName(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << op->getName() << op->getAttrDictionary() << op->getResultTypes();
+  return text;
+}
+
+/// What an op makes of numbers that are not negative; nothing if it is not one
+/// of those that are followed.
+std::optional<Affine> Machine::computeCounts(Operation *op,
+                                             ArrayRef<Affine> args) {
+  bool isFactor = args.size() == 2 && args[1].isConstant();
+  int64_t by = isFactor ? args[1].constant : 0;
+  if (isa<arith::ExtUIOp, arith::IndexCastUIOp>(op))
+    return args[0];
+  if (isa<arith::ShRUIOp, arith::ShRSIOp>(op) && isFactor && by >= 0 && by < 31)
+    return divide(args[0], int64_t(1) << by);
+  if (by <= 0)
+    return std::nullopt;
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(op))
+    return divide(args[0], by);
+  if (isa<arith::CeilDivUIOp, arith::CeilDivSIOp>(op))
+    return divide(args[0].plus(Affine(by - 1)), by);
+  if (isa<arith::RemUIOp, arith::RemSIOp>(op))
+    return args[0].plus(divide(args[0], by), -by);
+  return std::nullopt;
+}
+
+/// Sums and products are taken not to overflow (docs/BarrierCheck.md).
+std::optional<Affine> Machine::computeSum(Operation *op,
+                                          ArrayRef<Affine> args) {
+  if (isa<arith::AddIOp>(op))
+    return args[0].plus(args[1]);
+  if (isa<arith::SubIOp>(op))
+    return args[0].plus(args[1], -1);
+  if (isa<arith::MulIOp>(op) && args[1].isConstant())
+    return args[0].times(args[1].constant);
+  if (isa<arith::MulIOp>(op) && args[0].isConstant())
+    return args[1].times(args[0].constant);
+  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
+    return args[0];
+  bool isMin = isa<arith::MinSIOp, arith::MinUIOp>(op);
+  if (isMin || isa<arith::MaxSIOp, arith::MaxUIOp>(op))
+    return facts.imply(args[0].plus(args[1], -1)) != isMin ? args[0] : args[1];
+  if (isa<arith::SelectOp>(op) && args[0].isConstant())
+    return args[0].constant ? args[1] : args[2];
+  return std::nullopt;
+}
+
+/// A word of global memory that the kernel does not write is the same whoever
+/// reads it.
+std::optional<Affine> Machine::readGlobal(const Step &step,
+                                          ArrayRef<Affine> args) {
+  if (step.address.empty())
+    return std::nullopt;
+  return Affine::unknown(unknowns->get("word " + step.address, args));
+}
+
+std::optional<Affine> Machine::computeOpen(const Step &step,
+                                           ArrayRef<Affine> args) {
+  if (step.code == Code::Count) {
+    Affine trips = args[1].plus(args[0], -1);
+    if (!facts.imply(trips.plus(Affine(-1))))
+      return Affine();
+    if (!args[2].isConstant() || args[2].constant <= 0)
+      return std::nullopt;
+    return divide(trips.plus(Affine(args[2].constant - 1)), args[2].constant);
+  }
+  if (!step.factors.empty()) {
+    Affine sum(step.value);
+    for (auto [arg, factor] : llvm::zip(args, step.factors))
+      sum = sum.plus(arg, factor);
+    return sum;
+  }
+  if (isa<LLVM::LoadOp>(step.op))
+    return readGlobal(step, args);
+  bool isCount = llvm::all_of(
+      args, [&](const Affine &value) { return facts.imply(value); });
+  bool isUnsigned = isa<arith::MinUIOp, arith::MaxUIOp>(step.op);
+  if (auto compare = dyn_cast<arith::CmpIOp>(step.op)) {
+    isUnsigned = compare.getPredicate() >= arith::CmpIPredicate::ult;
+    if (isUnsigned && !isCount)
+      return std::nullopt;
+    Affine other = args.size() == 1 ? Affine() : args[1];
+    // A bit that is set is -1, with the sign extended.
+    if (auto asked = getQuestion(compare.getPredicate(), args[0], other))
+      return Affine(-int64_t(facts.imply(*asked)));
+    Affine difference = args[0].plus(other, -1);
+    bool isSame = facts.imply(difference) && facts.imply(difference.times(-1));
+    return Affine(-int64_t(
+        isSame == (compare.getPredicate() == arith::CmpIPredicate::eq)));
+  }
+  if (isUnsigned && !isCount)
+    return std::nullopt;
+  if (isCount)
+    if (std::optional<Affine> result = computeCounts(step.op, args))
+      return result;
+  if (std::optional<Affine> result = computeSum(step.op, args))
+    return result;
+  // Whatever it is, it is the same of the same numbers.
+  if (isa_and_nonnull<arith::ArithDialect>(step.op->getDialect()) &&
+      !step.op->getResult(0).getType().isInteger(1))
+    return Affine::unknown(unknowns->get(getName(step.op), args));
+  return std::nullopt;
+}
+
+void Machine::setOpenResult(Warp &warp, const Step &step) {
+  SmallVector<Affine, 3> args;
+  bool isKnown = true;
+  for (Slot slot : step.args) {
+    std::optional<Affine> value = getOpen(warp, slot);
+    isKnown &= value.has_value();
+    args.push_back(value.value_or(Affine()));
+  }
+  std::optional<Affine> result;
+  if (isKnown)
+    result = computeOpen(step, args);
+  if (result)
+    return setOpen(warp, step.dst, *result);
+  warp.known[step.dst] = false;
+  warp.unknown.erase(step.dst);
+}

@@ -1,0 +1,133 @@
+//===- StateKeyUnknowns.cpp - States that differ in what a loop has left --===//
+//
+// A number that nobody can compute again may be any: it is written relative to
+// the first value that it is in, so that a state says how the trips that are
+// left in one loop differ from those in another, and not how many came before.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StateKey.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+namespace {
+
+/// Other unknowns in place of those of a state: sums that come up in it.
+class Names {
+public:
+  explicit Names(const llvm::DenseSet<uint32_t> &pinned) : pinned(pinned) {}
+  /// Makes a sum an unknown of its own, if one in it is not needed then.
+  void add(const Affine &sum);
+  /// A sum in terms of these, and the other way around.
+  Affine rename(const Affine &sum) const { return replace(sum, given); }
+  Affine restore(const Affine &sum) const { return replace(sum, meant); }
+
+private:
+  using Sums = llvm::DenseMap<uint32_t, Affine>;
+  static Affine replace(const Affine &sum, const Sums &by);
+
+  /// Numbers of unknowns are below these.
+  static constexpr uint32_t kFirst = 1u << 24;
+  const llvm::DenseSet<uint32_t> &pinned;
+  /// What old unknowns are in terms of new ones, and new ones of old ones.
+  Sums given, meant;
+};
+
+} // namespace
+
+Affine Names::replace(const Affine &sum, const Sums &by) {
+  Affine result(sum.constant);
+  for (auto [number, factor] : sum.terms) {
+    auto found = by.find(number);
+    result = result.plus(
+        found == by.end() ? Affine::unknown(number) : found->second, factor);
+  }
+  return result;
+}
+
+void Names::add(const Affine &sum) {
+  Affine renamed = rename(sum);
+  for (auto [number, factor] : renamed.terms) {
+    if (number >= kFirst || pinned.contains(number) || std::abs(factor) != 1)
+      continue;
+    // renamed = factor * number + rest, and is the new unknown.
+    Affine fresh = Affine::unknown(kFirst + meant.size());
+    Affine rest = renamed.plus(Affine::unknown(number), -factor);
+    Sums one = {{number, fresh.plus(rest, -1).times(factor)}};
+    for (auto &[old, value] : given)
+      value = replace(value, one);
+    given[number] = one.lookup(number);
+    meant[kFirst + meant.size()] = sum;
+    return;
+  }
+}
+
+/// What nothing says is not known in the machine either from here on: another
+/// state with this key may not have it.
+void StateKey::addUnknowns() {
+  bool asksForBlock = llvm::any_of(m.warps, [&](const Warp &warp) {
+    return warp.state != Warp::Done &&
+           m.program->live[warp.pc].test(m.program->numSlots + 1 +
+                                         m.program->rings.size());
+  });
+  llvm::DenseSet<uint32_t> live, pinned;
+  auto use = [&](const Affine &sum, llvm::DenseSet<uint32_t> &set) {
+    for (auto [number, factor] : sum.terms)
+      set.insert(number);
+  };
+  for (const Affine &sum : sums)
+    use(sum, live);
+  if (asksForBlock)
+    for (unsigned dim : {0, 1, 2})
+      for (const Affine &sum : {m.getBlock(dim), m.getGrid(dim)}) {
+        use(sum, live);
+        use(sum, pinned);
+      }
+  // A warp that is behind may still compute what others have asked about.
+  SmallVector<uint32_t> again;
+  for (const Affine &fact : m.facts.get())
+    for (auto [number, factor] : fact.terms)
+      if (m.unknowns->mayComeAgain(number, live))
+        again.push_back(number);
+  live.insert(again.begin(), again.end());
+  for (uint32_t number : live)
+    if (m.unknowns->mayComeAgain(number, live)) {
+      pinned.insert(number);
+      for (uint32_t source : m.unknowns->getSources(number))
+        pinned.insert(source);
+    }
+  SmallVector<uint32_t> fixed(pinned.begin(), pinned.end());
+  llvm::sort(fixed);
+  for (uint32_t number : fixed)
+    add(number);
+  Names names(pinned);
+  for (const Affine &sum : sums)
+    names.add(sum);
+  auto addSum = [&](const Affine &sum) {
+    add(sum.terms.size());
+    for (auto [name, factor] : sum.terms) {
+      add(name);
+      add(factor);
+    }
+    add(sum.constant);
+  };
+  llvm::DenseSet<uint32_t> kept = pinned;
+  for (const Affine &sum : sums) {
+    Affine renamed = names.rename(sum);
+    use(renamed, kept);
+    addSum(renamed);
+  }
+  Facts facts;
+  for (const Affine &fact : m.facts.get())
+    facts.add(names.rename(fact));
+  facts.keepOnly(kept);
+  m.facts = Facts();
+  for (const Affine &fact : facts.get()) {
+    addSum(fact);
+    m.facts.add(names.restore(fact));
+  }
+  if (m.question)
+    addSum(names.rename(*m.question));
+}

@@ -1,0 +1,203 @@
+//===- Unknowns.cpp - Numbers that only the launch gives ------------------===//
+
+#include "Unknowns.h"
+#include "mlir/Analysis/Presburger/Simplex.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::attn::barriers;
+using presburger::IntegerPolyhedron;
+using presburger::PresburgerSpace;
+
+Affine Affine::plus(const Affine &other, int64_t times) const {
+  Affine result(constant + times * other.constant);
+  const auto *own = terms.begin(), *more = other.terms.begin();
+  while (own != terms.end() || more != other.terms.end()) {
+    bool takesOwn = more == other.terms.end() ||
+                    (own != terms.end() && own->first <= more->first);
+    bool takesMore = own == terms.end() ||
+                     (more != other.terms.end() && more->first <= own->first);
+    uint32_t number = takesOwn ? own->first : more->first;
+    int64_t factor = 0;
+    if (takesOwn)
+      factor += own++->second;
+    if (takesMore)
+      factor += times * more++->second;
+    if (factor != 0)
+      result.terms.push_back({number, factor});
+  }
+  return result;
+}
+
+bool Affine::isSmall() const {
+  constexpr int64_t most = int64_t(1) << 40;
+  return std::abs(constant) < most && terms.size() < 64 &&
+         llvm::all_of(
+             terms,
+             [](const auto &term) { return std::abs(term.second) < most; });
+}
+
+std::string Affine::getText() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto [number, factor] : terms)
+    os << factor << '*' << number << '+';
+  os << constant;
+  return text;
+}
+
+uint32_t Unknowns::get(const std::string &text, llvm::ArrayRef<Affine> from,
+                       bool given) {
+  std::string key = text;
+  for (const Affine &sum : from)
+    key += ";" + sum.getText();
+  auto [number, isNew] = numbers.try_emplace(key, sources.size());
+  if (!isNew)
+    return number->second;
+  sources.emplace_back();
+  for (const Affine &sum : from)
+    for (auto [source, factor] : sum.terms)
+      sources.back().push_back(source);
+  isGiven.push_back(given);
+  texts.push_back(text);
+  return number->second;
+}
+
+bool Unknowns::mayComeAgain(uint32_t number,
+                            const llvm::DenseSet<uint32_t> &live) const {
+  return !isGiven[number] && llvm::all_of(sources[number], [&](uint32_t from) {
+    return live.contains(from) || mayComeAgain(from, live);
+  });
+}
+
+/// A sum that is not negative for the same integers.
+static Affine tighten(Affine sum) {
+  int64_t divisor = 0;
+  for (auto [number, factor] : sum.terms)
+    divisor = std::gcd(divisor, factor);
+  if (divisor <= 1)
+    return sum;
+  for (auto &[number, factor] : sum.terms)
+    factor /= divisor;
+  sum.constant = llvm::divideFloorSigned(sum.constant, divisor);
+  return sum;
+}
+
+/// Of two sums of the same unknowns the smaller one says more.
+void Facts::add(const Affine &given) {
+  Affine sum = tighten(given);
+  if (sum.isConstant() && sum.constant >= 0)
+    return;
+  for (Affine &fact : facts)
+    if (fact.terms == sum.terms) {
+      fact.constant = std::min(fact.constant, sum.constant);
+      return;
+    }
+  facts.push_back(sum);
+}
+
+/// The sums as rows, and the unknowns of the columns.
+static IntegerPolyhedron getRows(llvm::ArrayRef<Affine> sums,
+                                 llvm::MapVector<uint32_t, unsigned> &columns) {
+  for (const Affine &sum : sums)
+    for (auto [number, factor] : sum.terms)
+      columns.try_emplace(number, columns.size());
+  IntegerPolyhedron rows(PresburgerSpace::getSetSpace(columns.size()));
+  for (const Affine &sum : sums) {
+    llvm::SmallVector<int64_t> row(columns.size() + 1, 0);
+    for (auto [number, factor] : sum.terms)
+      row[columns.lookup(number)] = factor;
+    row.back() = sum.constant;
+    rows.addInequality(row);
+  }
+  return rows;
+}
+
+/// Without an integer, or without any number, for which all hold.
+static bool isEmpty(llvm::ArrayRef<Affine> sums) {
+  llvm::MapVector<uint32_t, unsigned> columns;
+  IntegerPolyhedron rows = getRows(sums, columns);
+  return presburger::Simplex(rows).isEmpty();
+}
+
+bool Facts::areImpossible() const { return isEmpty(facts); }
+
+bool Facts::imply(const Affine &given) const {
+  Affine sum = tighten(given);
+  if (sum.isConstant())
+    return sum.constant >= 0;
+  for (const Affine &fact : facts)
+    if (fact.terms == sum.terms && fact.constant <= sum.constant)
+      return true;
+  std::vector<Affine> all = facts;
+  all.push_back(tighten(Affine(-1).plus(sum, -1)));
+  return isEmpty(all);
+}
+
+std::optional<bool> Facts::decide(const Affine &sum) const {
+  if (imply(sum))
+    return true;
+  if (imply(Affine(-1).plus(sum, -1)))
+    return false;
+  return std::nullopt;
+}
+
+void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
+  llvm::MapVector<uint32_t, unsigned> columns;
+  llvm::SmallVector<uint32_t> order(live.begin(), live.end());
+  llvm::sort(order);
+  for (uint32_t number : order)
+    columns.try_emplace(number, columns.size());
+  unsigned kept = columns.size();
+  IntegerPolyhedron rows = getRows(facts, columns);
+  rows.projectOut(kept, columns.size() - kept);
+  facts.clear();
+  auto take = [&](llvm::ArrayRef<int64_t> row, int64_t sign) {
+    Affine sum(sign * row.back());
+    for (auto [number, column] : columns)
+      if (column < kept && row[column] != 0)
+        sum.terms.push_back({number, sign * row[column]});
+    llvm::sort(sum.terms);
+    add(sum);
+  };
+  for (unsigned i = 0; i < rows.getNumInequalities(); ++i)
+    take(rows.getInequality64(i), 1);
+  for (unsigned i = 0; i < rows.getNumEqualities(); ++i) {
+    take(rows.getEquality64(i), 1);
+    take(rows.getEquality64(i), -1);
+  }
+  // What others say already goes.
+  llvm::sort(facts);
+  for (size_t i = 0; i < facts.size();) {
+    Affine fact = facts[i];
+    facts.erase(facts.begin() + i);
+    if (!imply(fact))
+      facts.insert(facts.begin() + i++, fact);
+  }
+}
+
+std::optional<std::vector<std::pair<uint32_t, int64_t>>>
+Facts::findNumbers() const {
+  llvm::MapVector<uint32_t, unsigned> columns;
+  IntegerPolyhedron rows = getRows(facts, columns);
+  std::vector<std::pair<uint32_t, int64_t>> numbers;
+  auto take = [&](llvm::ArrayRef<llvm::DynamicAPInt> values) {
+    for (auto [number, column] : columns)
+      numbers.push_back({number, int64_t(values[column])});
+    return numbers;
+  };
+  if (columns.empty())
+    return numbers;
+  auto least = rows.findIntegerLexMin();
+  if (least.isBounded())
+    return take(*least);
+  if (least.isEmpty())
+    return std::nullopt;
+  if (auto sample = rows.findIntegerSample())
+    return take(*sample);
+  return std::nullopt;
+}

@@ -1,0 +1,94 @@
+//===- Unknowns.h - Numbers that only the launch gives ----------*- C++ -*-===//
+//
+// Sums of unknown integers, what is known of them, and which of them are the
+// same: what is computed in the same way from the same unknowns is one unknown.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_ANALYSIS_UNKNOWNS_H
+#define ATTN_LIB_ANALYSIS_UNKNOWNS_H
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::attn::barriers {
+
+/// A sum of unknowns with factors, and of a constant.
+struct Affine {
+  int64_t constant = 0;
+  /// Unknowns in ascending order, none with the factor zero.
+  llvm::SmallVector<std::pair<uint32_t, int64_t>, 2> terms;
+
+  Affine() = default;
+  explicit Affine(int64_t constant) : constant(constant) {}
+  static Affine unknown(uint32_t number) {
+    Affine result;
+    result.terms.push_back({number, 1});
+    return result;
+  }
+  bool isConstant() const { return terms.empty(); }
+  /// This, and `other` so many times.
+  Affine plus(const Affine &other, int64_t times = 1) const;
+  Affine times(int64_t factor) const { return Affine().plus(*this, factor); }
+  /// True if no factor is beyond what sums of a few of them can hold.
+  bool isSmall() const;
+  std::string getText() const;
+  bool operator<(const Affine &other) const {
+    return std::tie(terms, constant) < std::tie(other.terms, other.constant);
+  }
+};
+
+/// What unknowns are, for all states of a check.
+class Unknowns {
+public:
+  /// The one that is computed as `text` says, from these.
+  /// One that is given is there from the start on, and nothing computes it.
+  uint32_t get(const std::string &text, llvm::ArrayRef<Affine> from,
+               bool isGiven = false);
+  const std::string &getText(uint32_t number) const { return texts[number]; }
+  /// True for a number of the launch or a word of memory.
+  bool isRoot(uint32_t number) const {
+    return isGiven[number] || texts[number].rfind("word", 0) == 0;
+  }
+  /// True if it may be computed once more from the unknowns in `live`.
+  bool mayComeAgain(uint32_t number,
+                    const llvm::DenseSet<uint32_t> &live) const;
+  const llvm::SmallVector<uint32_t, 2> &getSources(uint32_t number) const {
+    return sources[number];
+  }
+  size_t size() const { return sources.size(); }
+
+private:
+  std::map<std::string, uint32_t> numbers;
+  std::vector<llvm::SmallVector<uint32_t, 2>> sources;
+  std::vector<bool> isGiven;
+  std::vector<std::string> texts;
+};
+
+/// Sums that are not negative.
+class Facts {
+public:
+  void add(const Affine &sum);
+  /// True if it follows that the sum is not negative.
+  bool imply(const Affine &sum) const;
+  /// Whether the sum is negative or not, if that follows.
+  std::optional<bool> decide(const Affine &sum) const;
+  /// Keeps what follows of these unknowns alone.
+  void keepOnly(const llvm::DenseSet<uint32_t> &live);
+  /// True if no numbers are like that.
+  bool areImpossible() const;
+  /// Numbers for which all hold, the least ones if there are such.
+  std::optional<std::vector<std::pair<uint32_t, int64_t>>> findNumbers() const;
+  llvm::ArrayRef<Affine> get() const { return facts; }
+
+private:
+  std::vector<Affine> facts;
+};
+
+} // namespace mlir::attn::barriers
+
+#endif // ATTN_LIB_ANALYSIS_UNKNOWNS_H
