@@ -50,7 +50,6 @@ REASONS = (
     (r"wgmma\.fence", "orders registers, which ptxas sees to, not memory"),
     (r"setmaxnreg", "moves registers, which orders nothing"),
     (r"fence\.mbarrier_init|mbarrier\.init.* behind fence\.mbarrier_init", "the barrier behind it releases as much"),
-    (r"wgmma\.wait_group", "alone on a path that may be left out: the values are wrong"),
 )
 #: Where a fence or a barrier is not the only one that orders.
 ORDERS = r"fence|bar\.|barrier\.|wait_group|tcgen05\.(?:wait|fence)"
