@@ -124,11 +124,11 @@ CopiedExtents::getNarrowResultRegisters(const CopiedPlan &plan) const {
 }
 
 /// What masks of long blocks were seen to need beside many results of f16, or
-/// to spill: up to 208 bytes of 64 keys, up to 12 of 32.
+/// to spill: up to 208 bytes of 64 keys, up to 20 of 32.
 static int64_t getMaskedRegisters(int64_t blockN) {
   if (blockN > 32)
     return 60;
-  return blockN == 32 ? 26 : 0;
+  return blockN == 32 ? 36 : 0;
 }
 
 void CopiedExtents::addSliceRegisters(ResourceSum &sum,
@@ -145,7 +145,8 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
   int64_t narrow = getNarrowResultRegisters(plan);
   bool hasMany = narrow >= kManyNarrowResults ||
                  (narrow > 0 && plan.getStages() > 4);
-  if (hasMany && (isMasked || plan.getBlockN() % 32 != 0))
+  if (hasMany &&
+      (isMasked || plan.getBlockN() % 32 != 0 || plan.getStages() > 4))
     sum.add("f16 o", getMaskedRegisters(plan.getBlockN()));
   if (dynamicStrides)
     sum.add("strides", 40);
