@@ -554,7 +554,12 @@ Value CopiedEmitter::emitScratch() {
 void CopiedEmitter::storeResults(RunningState state) {
   // Columns in quads fill sectors of 32 bytes as they are.
   EpilogueKind epilogue = plan.getEpilogue();
-  if (facts.hasNarrowKeys() && epilogue == EpilogueKind::Auto)
+  // Shuffles, and copies through shared memory, of many results of f16 were
+  // seen to spill: ptxas widens as many of them at once as there are registers.
+  bool hasMany = extents.getNarrowResultRegisters(plan) >=
+                 CopiedExtents::kManyNarrowResults;
+  if ((facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
+      epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
   emitResults(state, oView, lseView, emitScratch(), epilogue);
 }

@@ -42,6 +42,8 @@ struct CopiedExtents {
   bool dynamicStrides;
   /// True if rows of K and V have to be found one by one.
   bool isPaged;
+  /// True if some scores are hidden by the mask.
+  bool isMasked;
   /// Temporaries of what stands between products and softmax.
   int64_t scoreRegisters = 0;
 
@@ -53,6 +55,11 @@ struct CopiedExtents {
   /// them: figures of speed and occupancy were taken without.
   int64_t getOwnRowRegisters(const CopiedPlan &plan) const;
   ResourceSum getRegisters(const CopiedPlan &plan) const;
+  /// Registers of a thread for results that the loop carries as f16; 0 for f32.
+  int64_t getNarrowResultRegisters(const CopiedPlan &plan) const;
+  /// From how many of them on they take registers beside, and leave the kernel
+  /// without a tile in shared memory.
+  static constexpr int64_t kManyNarrowResults = 96;
 
 private:
   /// What slices of the columns take beside tiles: what ptxas 13.0 was seen to

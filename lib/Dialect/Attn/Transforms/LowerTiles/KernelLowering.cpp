@@ -36,6 +36,51 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addWordLowerings(table);
 }
 
+/// The ops that make a 16-bit word of products of f16 numbers that were widened
+/// to f32 for them, in order and with `narrow` last; none if others need one of
+/// the f32 numbers.
+static SmallVector<Operation *> collectWidened(LLVM::FPTruncOp narrow) {
+  SmallVector<Operation *> users{narrow};
+  auto insert = narrow.getArg().getDefiningOp<LLVM::InsertElementOp>();
+  for (; insert; insert = insert.getVector().getDefiningOp<decltype(insert)>()) {
+    auto product = insert.getValue().getDefiningOp<arith::MulFOp>();
+    if (!product)
+      return {};
+    auto wide = product.getLhs().getDefiningOp<arith::ExtFOp>();
+    if (!wide || !wide.getIn().getType().isF16())
+      return {};
+    users.append({insert, product, wide});
+  }
+  bool areOwn = llvm::all_of(users, [&](Operation *op) {
+    return (op == narrow || op->hasOneUse()) &&
+           op->getBlock() == narrow->getBlock();
+  });
+  if (!areOwn || users.size() == 1)
+    return {};
+  std::reverse(users.begin(), users.end());
+  return users;
+}
+
+/// Puts products of f16 numbers, widened to f32 for them, where their 16-bit
+/// words are stored. All of a tile would else be live in f32, in twice the
+/// registers that it takes.
+static void sinkWidenedProducts(gpu::GPUFuncOp kernel) {
+  SmallVector<LLVM::FPTruncOp> words;
+  kernel.walk([&](LLVM::FPTruncOp op) { words.push_back(op); });
+  for (LLVM::FPTruncOp narrow : words) {
+    SmallVector<Operation *> ops = collectWidened(narrow);
+    if (ops.empty())
+      continue;
+    Operation *user = narrow;
+    if (narrow->hasOneUse() &&
+        (*narrow->user_begin())->getBlock() == narrow->getBlock())
+      user = *narrow->user_begin();
+    for (Operation *op : ops)
+      if (op != user)
+        op->moveBefore(user);
+  }
+}
+
 LogicalResult KernelLowering::run() {
   // Partitions have grids of their own, and tiles are theirs alone.
   std::optional<std::pair<int64_t, int64_t>> grid;
@@ -69,6 +114,7 @@ LogicalResult KernelLowering::run() {
   for (Operation *op : dead)
     op->erase();
   marker.erase();
+  sinkWidenedProducts(func);
   lowerTensorMaps();
   return success();
 }

@@ -1,0 +1,49 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
+
+#acc = #attn.mma<warps = [4, 1]>
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] {
+  // f16 numbers that are widened for a product become f16 again word by word, where
+  // each word is stored: never more than two are f32.
+  // CHECK-LABEL: gpu.func @words
+  // CHECK-NOT: arith.extf
+  // CHECK: gpu.barrier
+  // CHECK: arith.extf
+  // CHECK-NEXT: arith.mulf
+  // CHECK: arith.extf
+  // CHECK-NEXT: arith.mulf
+  // CHECK-NOT: arith.extf
+  // CHECK: llvm.fptrunc
+  // CHECK-NEXT: llvm.bitcast
+  gpu.func @words(%x: f16, %y: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %t = tensor.splat %x : tensor<64x64xf16, #acc>
+    %f = tensor.splat %y : tensor<64x64xf32, #acc>
+    %w = arith.extf %t : tensor<64x64xf16, #acc> to tensor<64x64xf32, #acc>
+    %p = arith.mulf %w, %f : tensor<64x64xf32, #acc>
+    %n = arith.truncf %p : tensor<64x64xf32, #acc> to tensor<64x64xf16, #acc>
+    gpu.barrier
+    attn.local_store %n, %b : tensor<64x64xf16, #acc>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    gpu.return
+  }
+
+  // A product that others read too stays where it is.
+  // CHECK-LABEL: gpu.func @read_twice
+  // CHECK-COUNT-32: arith.extf
+  // CHECK: gpu.barrier
+  // CHECK-NOT: arith.extf
+  // CHECK: gpu.return
+  gpu.func @read_twice(%x: f16, %y: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %c = attn.alloc {offset = 8192 : i64} : !attn.buffer<64x64xf32, #attn.rows, shared>
+    %t = tensor.splat %x : tensor<64x64xf16, #acc>
+    %f = tensor.splat %y : tensor<64x64xf32, #acc>
+    %w = arith.extf %t : tensor<64x64xf16, #acc> to tensor<64x64xf32, #acc>
+    %p = arith.mulf %w, %f : tensor<64x64xf32, #acc>
+    %n = arith.truncf %p : tensor<64x64xf32, #acc> to tensor<64x64xf16, #acc>
+    gpu.barrier
+    attn.local_store %n, %b : tensor<64x64xf16, #acc>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    attn.local_store %p, %c : tensor<64x64xf32, #acc>, !attn.buffer<64x64xf32, #attn.rows, shared>
+    gpu.return
+  }
+}
