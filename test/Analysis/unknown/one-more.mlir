@@ -2,7 +2,7 @@
 
 // The producer has one block more than the consumers, however many these are.
 
-// CHECK: error: exit in flight: 
+// CHECK: error: exit in flight:
 // CHECK: note: where argument 1 is 0
 
 gpu.module @kernels {
