@@ -38,8 +38,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
   isPaged = facts.isPaged();
+  isWindowed = facts.mask.getKind() == MaskKind::Window;
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
-             facts.varlen || ShapedType::isDynamic(facts.keys) ||
+             ShapedType::isDynamic(facts.keys) ||
              facts.keys % plan.getBlockN() != 0;
   scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *
@@ -116,8 +117,7 @@ int64_t CopiedExtents::getOwnRowRegisters(const CopiedPlan &plan) const {
   return own;
 }
 
-int64_t
-CopiedExtents::getNarrowResultRegisters(const CopiedPlan &plan) const {
+int64_t CopiedExtents::getNarrowResultRegisters(const CopiedPlan &plan) const {
   if (plan.getResultSums() != ResultSums::F16)
     return 0;
   return warpRows / 16 * (ownColumns / 8) * 2;
@@ -125,10 +125,12 @@ CopiedExtents::getNarrowResultRegisters(const CopiedPlan &plan) const {
 
 /// What masks of long blocks were seen to need beside many results of f16, or
 /// to spill: up to 208 bytes of 64 keys, up to 20 of 32.
-static int64_t getMaskedRegisters(int64_t blockN) {
+static int64_t getMaskedRegisters(int64_t blockN, bool isWindowed) {
   if (blockN > 32)
     return 60;
-  return blockN == 32 ? 36 : 0;
+  if (blockN < 32)
+    return 0;
+  return isWindowed ? 40 : 36;
 }
 
 void CopiedExtents::addSliceRegisters(ResourceSum &sum,
@@ -143,11 +145,11 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("padding", plan.getBlockN() / 2 - 4);
   // Rings of eight slots make the loop long.
   int64_t narrow = getNarrowResultRegisters(plan);
-  bool hasMany = narrow >= kManyNarrowResults ||
-                 (narrow > 0 && plan.getStages() > 4);
+  bool hasMany =
+      narrow >= kManyNarrowResults || (narrow > 0 && plan.getStages() > 4);
   if (hasMany &&
       (isMasked || plan.getBlockN() % 32 != 0 || plan.getStages() > 4))
-    sum.add("f16 o", getMaskedRegisters(plan.getBlockN()));
+    sum.add("f16 o", getMaskedRegisters(plan.getBlockN(), isWindowed));
   if (dynamicStrides)
     sum.add("strides", 40);
   if (isPaged)

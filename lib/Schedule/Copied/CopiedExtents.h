@@ -42,8 +42,8 @@ struct CopiedExtents {
   bool dynamicStrides;
   /// True if rows of K and V have to be found one by one.
   bool isPaged;
-  /// True if some scores are hidden by the mask.
-  bool isMasked;
+  /// True if some scores are hidden, and if that is on both sides of a row's.
+  bool isMasked, isWindowed;
   /// Temporaries of what stands between products and softmax.
   int64_t scoreRegisters = 0;
 

@@ -42,7 +42,8 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
 static SmallVector<Operation *> collectWidened(LLVM::FPTruncOp narrow) {
   SmallVector<Operation *> users{narrow};
   auto insert = narrow.getArg().getDefiningOp<LLVM::InsertElementOp>();
-  for (; insert; insert = insert.getVector().getDefiningOp<decltype(insert)>()) {
+  for (; insert;
+       insert = insert.getVector().getDefiningOp<decltype(insert)>()) {
     auto product = insert.getValue().getDefiningOp<arith::MulFOp>();
     if (!product)
       return {};
