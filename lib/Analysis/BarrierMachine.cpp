@@ -421,6 +421,31 @@ bool Machine::takeTile(Warp &warp, const Step &step) {
   return true;
 }
 
+void Machine::copyValue(Warp &warp, const Step &step) {
+  warp.known[step.dst] = step.args[0] != kNoSlot && warp.known[step.args[0]];
+  if (warp.known[step.dst])
+    warp.values[step.dst] = warp.values[step.args[0]];
+  if (unknowns) {
+    std::optional<Affine> value = getOpen(warp, step.args[0]);
+    warp.unknown.erase(step.dst);
+    if (value)
+      setOpen(warp, step.dst, *value);
+  }
+  if (warp.varied.empty())
+    return;
+  warp.varied.erase(step.dst);
+  if (auto varied = warp.varied.find(step.args[0]); varied != warp.varied.end())
+    warp.varied[step.dst] = varied->second;
+}
+
+bool Machine::getCondition(Warp &warp, const Step &step, int64_t &value) {
+  auto unknown = warp.unknown.find(step.args[0]);
+  if (unknown == warp.unknown.end() || !facts.imply(unknown->second))
+    return get(warp, step.args[0], value, "the condition");
+  value = facts.imply(unknown->second.plus(Affine(-1)));
+  return true;
+}
+
 bool Machine::executeControl(Warp &warp, const Step &step) {
   int64_t a = 0, b = 0, by = 0;
   uint32_t next = warp.pc + 1;
@@ -436,21 +461,7 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
       setBlockNumbers(warp, step);
     break;
   case Code::Copy:
-    warp.known[step.dst] = step.args[0] != kNoSlot && warp.known[step.args[0]];
-    if (warp.known[step.dst])
-      warp.values[step.dst] = warp.values[step.args[0]];
-    if (unknowns) {
-      std::optional<Affine> value = getOpen(warp, step.args[0]);
-      warp.unknown.erase(step.dst);
-      if (value)
-        setOpen(warp, step.dst, *value);
-    }
-    if (warp.varied.empty())
-      break;
-    warp.varied.erase(step.dst);
-    if (auto varied = warp.varied.find(step.args[0]);
-        varied != warp.varied.end())
-      warp.varied[step.dst] = varied->second;
+    copyValue(warp, step);
     break;
   case Code::Join:
     if (get(warp, step.args[0], a, "a product in flight") &&
@@ -461,13 +472,7 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     next = step.target;
     break;
   case Code::Branch:
-    if (warp.unknown.count(step.args[0]) &&
-        facts.imply(warp.unknown[step.args[0]])) {
-      bool isZero = !facts.imply(warp.unknown[step.args[0]].plus(Affine(-1)));
-      next = isZero ? step.target : next;
-      break;
-    }
-    if (!get(warp, step.args[0], a, "the condition"))
+    if (!getCondition(warp, step, a))
       return false;
     next = a ? next : step.target;
     break;

@@ -194,6 +194,8 @@ private:
   bool advance(Warp &warp);
   bool execute(Warp &warp, const Step &step);
   bool executeControl(Warp &warp, const Step &step);
+  void copyValue(Warp &warp, const Step &step);
+  bool getCondition(Warp &warp, const Step &step, int64_t &value);
   void compute(Warp &warp, const Step &step);
   void computeSumOfKnown(Warp &warp, const Step &step);
   void computeVaried(Warp &warp, const Step &step);

@@ -136,7 +136,11 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
   remark::passed(kernel.getLoc(), remark::RemarkOpts::name("proved")
                                       .category("attn.check-barriers")
                                       .function(kernel.getName()))
-      << remark::add("synchronisation is proved for all tiles")
+      << remark::add(report.unknowns == 0
+                         ? "synchronisation is proved for all tiles"
+                         : "synchronisation is proved for all tiles, where "
+                           "arguments are not negative and sums do not "
+                           "overflow")
       << remark::metric("profile", profile.getValue())
       << remark::metric("assumptions", describeAssumptions(report.assumptions))
       << remark::metric("warps", report.warps)
