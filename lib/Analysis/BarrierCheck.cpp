@@ -58,10 +58,15 @@ private:
   llvm::StringMap<std::deque<StateSummary>> known;
 };
 
+/// What is proved with unknowns takes some thousand steps, and what is not
+/// takes all that it may: of the limit so many fewer.
+constexpr int64_t kOpenShare = 15;
+
 class Checker {
 public:
   Checker(const Program &program, const BarrierCheckOptions &options)
-      : program(program), options(options) {}
+      : program(program), options(options),
+        limit(program.isOpen ? options.limit / kOpenShare : options.limit) {}
   BarrierReport run();
 
 private:
@@ -79,6 +84,7 @@ private:
 
   const Program &program;
   const BarrierCheckOptions &options;
+  int64_t limit;
   BarrierReport report;
   /// Some state stood for others that knew more.
   bool hasJoined = false;
@@ -102,7 +108,7 @@ bool Checker::judge(Machine &machine) {
     return false;
   }
   if (machine.isOverLimit()) {
-    report.bound = llvm::formatv("the limit of {0} steps", options.limit).str();
+    report.bound = llvm::formatv("the limit of {0} steps", limit).str();
     return false;
   }
   return true;
@@ -112,7 +118,7 @@ bool Checker::judge(Machine &machine) {
 /// less is known of unknown ones than holds.
 void Checker::confirm(const Machine &found) {
   Machine run(program, options.profile);
-  run.setLimit(options.limit);
+  run.setLimit(limit);
   std::string numbers;
   bool isThere = run.openLaunchAs(found, numbers);
   if (isThere) {
@@ -279,7 +285,7 @@ void Checker::exploreBlocks(Machine start) {
 void Checker::exploreAll(bool joins) {
   if (!program.hasTiles && (program.isOpen || program.blocks.size() > 1)) {
     Machine start(program, options.profile);
-    start.setLimit(options.limit);
+    start.setLimit(limit);
     if (program.isOpen)
       start.openLaunch();
     else
@@ -289,7 +295,7 @@ void Checker::exploreAll(bool joins) {
   }
   for (std::array<int64_t, 3> block : program.blocks) {
     Machine start(program, options.profile);
-    start.setLimit(options.limit);
+    start.setLimit(limit);
     start.setSteps(report.steps);
     start.setBlock(block);
     report.warps = program.cluster * program.warps;
