@@ -378,7 +378,8 @@ class LoadedKernel:
             ordinal = next((view.device for view in views.values()), device)
             stream = get_torch_stream(ordinal) if uses_torch else 0
         prepared([view.address for view in views.values()], stream)
-        if self._checked:
+        # Reading waits, which a capture does not allow; take_reports has them later.
+        if self._checked and not _driver.is_capturing(stream):
             ordinal = next((view.device for view in views.values()), device)
             for report in self.take_reports(ordinal):
                 print(report, file=sys.stderr)
@@ -414,7 +415,12 @@ class LoadedKernel:
     def set_seed(self, seed: int, ordinal: int = 0) -> None:
         """Chooses other random pauses for the next launches of a kernel that
         attn-instrument gave some; the kernel was launched on the device."""
-        module = self._checked[ordinal]
+        module = self._checked.get(ordinal)
+        if module is None:
+            raise ArgumentError(
+                f"kernel {self.name}: set_seed: expected an instrumented kernel that was launched "
+                f"on device {ordinal} before, got none"
+            )
         with _driver.get_device(ordinal):
             word = ctypes.c_uint32(seed)
             address, _ = module.find_variable(_reports.REPORTS)

@@ -213,3 +213,150 @@ def test_prefill_in_fixed_buffers():
     lists = to_lists(*make_batch([60, 1, 1, 1])[3:])
     refuse("qo_indptr: expected at most 2 queries of a sequence, got 3",
            wrapper.plan, np.int32([0, 3, 4, 5, 6]), *lists, *SHAPE)  # fmt: skip
+
+
+def test_keys_of_each_batch():
+    """What FlashInfer takes of each batch bounds a graph by the first plan alone."""
+    buffers = [np.zeros(size, np.int32) for size in (5, 5, 20, 4)]
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None, "NHD", True, *buffers)
+    ends = np.int32([0, 1, 2, 3, 4])
+    q, k, v, table, lengths = make_batch([60, 1, 16, 33])
+    lists = to_lists(table, lengths)
+    for most in (96, 64, None, 80, 96):
+        wrapper.plan(ends, *lists, *SHAPE, max_token_per_sequence=2, max_sequence_kv=most)
+        assert wrapper._pages.table.shape == (4, 6)
+    check([wrapper.run(q, (k, v))], [attend(q, k, v, table, lengths)[0]])
+    refuse("max_sequence_kv: expected at most 96, keys of the pages of the first plan, got 97",
+           wrapper.plan, ends, *lists, *SHAPE, max_sequence_kv=97)  # fmt: skip
+    refuse("max_token_per_sequence: expected at most 2, that of the first plan, got 3",
+           wrapper.plan, ends, *lists, *SHAPE, max_token_per_sequence=3)  # fmt: skip
+
+
+def test_queries_of_a_graph():
+    buffers = [np.zeros(size, np.int32) for size in (5, 20, 4)]
+    wrapper = make_decode("NHD", True, False, *buffers)
+    lists = to_lists(*make_batch(LENGTHS)[3:])
+    wrapper.plan(*lists, *SHAPE, q_len_per_req=2)
+    refuse("q_len_per_req: queries of a sequence of the graph: expected 2, got 1", wrapper.plan, *lists, *SHAPE)
+
+
+def test_types_of_a_plan():
+    """`data_type` stands for what is None alone, as in FlashInfer."""
+    lists = to_lists(*make_batch(LENGTHS)[3:])
+    wrapper = make_decode()
+    for given, types in (
+        ({"q_data_type": "bfloat16", "data_type": "float8_e4m3fn"}, ("bf16", "f8E4M3FN")),
+        ({"data_type": "float16"}, ("f16", "f16")),
+        ({"q_data_type": None, "data_type": "bfloat16"}, ("bf16", "bf16")),
+        ({"q_data_type": "bfloat16", "kv_data_type": "bfloat16", "data_type": "float16"}, ("bf16", "bf16")),
+    ):
+        wrapper.plan(*lists, *SHAPE, **given)
+        assert wrapper._types == types
+    refuse("kv_data_type: expected f16 as q_data_type or a type of 8 bits, got bf16",
+           wrapper.plan, *lists, *SHAPE, data_type="bfloat16")  # fmt: skip
+    refuse("q_data_type: expected an element type, got None", wrapper.plan, *lists, *SHAPE, q_data_type=None)
+
+
+def test_plan_that_fails():
+    """It leaves the batch in front of it, its settings as well as its pages."""
+    q, k, v, table, lengths = make_batch(LENGTHS)
+    lists = to_lists(table, lengths)
+    want = attend(q, k, v, table, lengths)[0]
+    wrapper = make_decode()
+    wrapper.plan(*lists, *SHAPE)
+    refuse("last_page_len: sequences, one less than of indptr: expected 4, got 3",
+           wrapper.plan, *lists[:2], lists[2][:3], *SHAPE, window_left=3, sm_scale=9.0)  # fmt: skip
+    check([wrapper.run(q, (k, v))], [want])
+    prefill = BatchPrefillWithPagedKVCacheWrapper(None)
+    ends = np.int32([0, 1, 2, 3, 4])
+    prefill.plan(ends, *lists, *SHAPE)
+    refuse("paged_kv_last_page_len: sequences, one less", prefill.plan, ends * 2, *lists[:2], lists[2][:3],
+           *SHAPE, window_left=3)  # fmt: skip
+    check([prefill.run(q, (k, v))], [want])
+
+
+def test_soft_cap_and_splits():
+    """FlashInfer's negative soft cap is none; prefill never splits keys."""
+    q, k, v, table, lengths = make_batch(LENGTHS)
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None)
+    wrapper.plan(np.int32([0, 1, 2, 3, 4]), *to_lists(table, lengths), *SHAPE, logits_soft_cap=-1.0,
+                 disable_split_kv=True)  # fmt: skip
+    wrapper.reset_workspace_buffer(None, None)
+    check([wrapper.run(q, (k, v))], [attend(q, k, v, table, lengths)[0]])
+
+
+def test_outputs_of_the_caller():
+    """Numpy would convert and repeat; an LSE that is not asked for would stay as it is."""
+    q, k, v, table, lengths = make_batch(LENGTHS)
+    lists = to_lists(table, lengths)
+    wrapper, prefill = make_decode(), BatchPrefillWithPagedKVCacheWrapper(None)
+    wrapper.plan(*lists, *SHAPE)
+    prefill.plan(np.int32([0, 1, 2, 3, 4]), *lists, *SHAPE)
+    lse = np.zeros(q.shape[:2], np.float32)
+    for each in (wrapper, prefill):
+        refuse("lse: expected None without return_lse", each.run, q, (k, v), lse=lse)
+        refuse("out: shape: expected [4, 8, 64], got [2, 4, 8, 64]", each.run, q, (k, v), out=np.stack([q, q]))
+        refuse("out: elements of: expected float16, got float32", each.run, q, (k, v), out=q.astype(np.float32))
+        out = np.zeros_like(q)
+        refuse("lse: elements of: expected float32, got float16",
+               each.run, q, (k, v), out=out, lse=lse.astype(np.float16), return_lse=True)  # fmt: skip
+        assert not out.any()
+
+
+def make_latent_plan():
+    q, pool, table, lengths = make_latent([100, 2, 17])
+    indptr, indices, _ = to_lists(table, lengths)
+    shape = (MLA_HEADS, VALUES, LATENT - VALUES, PAGE, True, 0.125)
+    lists = (np.arange(4, dtype=np.int32), indptr, indices, lengths)
+    return q, pool, table, lists, (*shape, "float16", "float16")
+
+
+def test_how_mla_is_called():
+    """What the plan says of `run` is compared with the call."""
+    q, pool, table, lists, shape = make_latent_plan()
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    for name, value in (("lse_mode", "base10"), ("query_layout", "wide"), ("kv_cache_layout", "wide")):
+        refuse(f"{name}: expected one of ", wrapper.plan, *lists, *shape, **{name: value})
+    run = {"query": q, "kv_cache": pool}
+    wrapper.plan(*lists, *shape, lse_mode="base2", use_sinks=True)
+    refuse("return_lse: lse_mode as planned: expected base2, got none", wrapper.run, **run)
+    refuse("return_lse: lse_mode as planned: expected base2, got basee",
+           wrapper.run, **run, return_lse=True, return_lse_base_on_e=True)  # fmt: skip
+    refuse("sinks: expected a tensor as planned with use_sinks, got None", wrapper.run, **run, return_lse=True)
+    wrapper.plan(*lists, *shape, query_layout="packed", kv_cache_layout="packed")
+    refuse("lse: expected None without return_lse", wrapper.run, **run, lse=np.zeros(q.shape[:2], np.float32))
+    refuse("return_lse_base_on_e: expected False without return_lse, got True",
+           wrapper.run, **run, return_lse_base_on_e=True)  # fmt: skip
+    parts = q[..., :VALUES], q[..., VALUES:]
+    check([wrapper.run(*parts, kv_cache=pool)], [attend_latent(q, pool, table, lists[3], 0.125)[0]])
+    refuse("q_pe: expected its columns behind those of q_nope in memory, as planned by a query_layout of packed",
+           wrapper.run, *[part.copy() for part in parts], kv_cache=pool)  # fmt: skip
+
+
+def test_arguments_that_are_no_tensors():
+    q, pool, _, lists, shape = make_latent_plan()
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    refuse("kv_indptr: expected a tensor of rank 1, got NoneType", wrapper.plan, lists[0], None, *lists[2:], *shape)
+    refuse("q_data_type: expected a value, got None", wrapper.plan, *lists, *shape[:6], None, None)
+    wrapper.plan(*lists, *shape)
+    refuse("q_pe: expected a tensor, got NoneType", wrapper.run, q[..., :VALUES], None, kv_cache=pool)
+    refuse("kpe_cache: expected a tensor, got NoneType", wrapper.run, query=q, ckv_cache=pool[..., :VALUES])
+    refuse("q_nope: expected a pair of tensors, got 1", wrapper.run, query=(q,), kv_cache=pool)
+    prefill = BatchPrefillWithPagedKVCacheWrapper(None)
+    refuse("paged_kv_indptr: expected a tensor of rank 1, got list",
+           prefill.plan, lists[0], [0, 1, 2, 3], *lists[2:], *SHAPE)  # fmt: skip
+
+
+def test_lists_that_change():
+    """A caller who writes to its lengths behind the plan does not change the batch."""
+    q, pool, table, lists, shape = make_latent_plan()
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    want = attend_latent(q, pool, table, lists[3], 0.125)[0]
+    wrapper.plan(*lists, *shape)
+    lists[3][:] = 1
+    check([wrapper.run(query=q, kv_cache=pool)], [want])
+    q, k, v, table, lengths = make_batch(LENGTHS)
+    prefill, ends = BatchPrefillWithPagedKVCacheWrapper(None), np.int32([0, 1, 2, 3, 4])
+    prefill.plan(ends, *to_lists(table, lengths), *SHAPE)
+    ends[1:] = 4
+    check([prefill.run(q, (k, v))], [attend(q, k, v, table, lengths)[0]])

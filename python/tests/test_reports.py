@@ -5,6 +5,7 @@ import ctypes
 import json
 import struct
 
+import attn
 import pytest
 from attn import _driver, _reports, bundle, runtime
 from test_record import RECORD
@@ -105,3 +106,19 @@ def test_take_reports(monkeypatch):
     assert kernel.take_reports() == []
     kernel.set_seed(11)
     assert memory[0x1000] == struct.pack("<16I", 11, *[0] * 15)
+
+
+def test_capture(monkeypatch):
+    """A launch that is captured does not wait; one behind it prints what both have found."""
+    kernel = runtime.load(bundle.write(RECORD, (bundle.Image("cubin", "sm_80", b"attn_reports"),)))
+    with pytest.raises(attn.ArgumentError, match="set_seed: expected an instrumented kernel that was launched on device 0"):
+        kernel.set_seed(1)
+    launches, reads = [], []
+    kernel._checked[0] = object()
+    monkeypatch.setattr(_driver, "is_capturing", lambda stream: stream == 5)
+    monkeypatch.setattr(kernel, "prepare", lambda *_: lambda addresses, stream: launches.append(stream))
+    monkeypatch.setattr(kernel, "take_reports", lambda ordinal: reads.append(ordinal) or [])
+    kernel(stream=5)
+    assert launches == [5] and reads == []
+    kernel(stream=6)
+    assert launches == [5, 6] and reads == [0]

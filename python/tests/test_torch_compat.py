@@ -11,6 +11,7 @@ from attn.compat import _lists, _mla, _paged  # noqa: E402
 from attn.compat.flashinfer import (  # noqa: E402
     BatchDecodeWithPagedKVCacheWrapper,
     BatchMLAPagedAttentionWrapper,
+    BatchPrefillWithPagedKVCacheWrapper,
 )
 from test_torch_serving import decode, decode_latent, make_batch, make_latent, on_cpu  # noqa: E402, F401
 
@@ -131,3 +132,20 @@ def test_latent_graph(monkeypatch):
         assert (wrapper.run(query=q, kv_cache=pool) == 7).all()
     (plan,) = _Plan.made
     assert plan.options["latent"] and plan.options["max_pages"] == 8 and len(plan.plans) == 2
+    wrapper.plan(counts, indptr, indices, lengths, *options[:6], torch.bfloat16, torch.bfloat16)
+    wrapper.run(query=q.bfloat16(), kv_cache=pool.bfloat16())
+    assert [each.options["dtype"] for each in _Plan.made] == ["f16", "bf16"]
+
+
+def test_queries_that_are_not_looked_at():
+    """Lists on a device, here that of no memory: a later bound above the first would lose
+    rows."""
+    _, _, _, table, lengths = make_batch()
+    lists = make_lists(table, lengths)
+    counts = torch.arange(4, dtype=torch.int32)
+    sizes = (lists[0], torch.zeros(30, dtype=torch.int32), lists[2])
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(torch.empty(8), "NHD", True, counts, *sizes)
+    wrapper.plan(counts, *lists, 4, 2, 32, 16, max_token_per_sequence=2)
+    with pytest.raises(ValueError, match="max_token_per_sequence: expected at most 2, that of the first"):
+        wrapper.plan(counts.to("meta"), *lists, 4, 2, 32, 16, max_token_per_sequence=3)
+    assert wrapper._most_queries == 2

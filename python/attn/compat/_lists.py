@@ -56,6 +56,20 @@ def check_list(name: str, given: Any) -> None:
         raise ArgumentError(f"{name}: expected elements of i32, got {dtype}; nothing is converted")
 
 
+def check_tensors(names: tuple[str, str], given: Any) -> None:
+    """A pair of tensors."""
+    if len(given) != 2:
+        raise ArgumentError(f"{names[0]}: expected a pair of tensors, got {len(given)}")
+    for name, each in zip(names, given, strict=True):
+        if not _has_shape(each):
+            raise ArgumentError(f"{name}: expected a tensor, got {type(each).__name__}")
+
+
+def copy(given: Any) -> Any:
+    """A list in memory of its own; the caller may write to what is given."""
+    return given.clone() if _tensors.is_torch(given) else given.copy()
+
+
 def to_host(given: Any) -> Any:
     """A numpy array; of a GPU's tensor a copy that waits for the device."""
     return given.cpu().numpy() if _tensors.is_torch(given) else given
@@ -100,8 +114,8 @@ def measure(indptr: Any, last_page_len: Any, page_size: int) -> Any:
 
 
 class Pages:
-    """Lengths and a table of the batch that was planned last. With `is_fixed` they stay
-    where they are, for CUDA graphs."""
+    """Lengths and a table of the batch that was planned last, in memory of their own. With
+    `is_fixed` they stay where they are, for CUDA graphs."""
 
     def __init__(self, is_fixed: bool) -> None:
         self._is_fixed = is_fixed
@@ -112,9 +126,6 @@ class Pages:
         table = spread(indptr, indices, width)
         if not self._is_fixed or self.table is None:
             self.lengths, self.table = lengths, table
-            if self._is_fixed and lengths is not None:
-                # The caller may write to what is given.
-                self.lengths = lengths.clone() if _tensors.is_torch(lengths) else lengths.copy()
             return
         self.lengths[...] = lengths
         self.table[...] = table
@@ -151,9 +162,18 @@ def finish_lse(lse: Any, base: str) -> Any:
     return lse
 
 
-def write(target: Any, value: Any) -> Any:
-    """A result of numpy in the caller's memory."""
-    if target is None:
-        return value
-    target[...] = value
-    return target
+def write(targets: Mapping[str, Any], values: tuple[Any, Any]) -> tuple[Any, ...]:
+    """Results of numpy in the caller's memory, by the names of their arguments; nothing is
+    converted or repeated."""
+    pairs = list(zip(targets.items(), values, strict=True))
+    for (name, target), value in pairs:
+        if target is not None and value is not None:
+            expect(f"{name}: shape", list(value.shape), list(target.shape))
+            expect(f"{name}: elements of", str(value.dtype), str(target.dtype))
+    written = []
+    for (_, target), value in pairs:
+        if target is not None and value is not None:
+            target[...] = value
+            value = target
+        written.append(value)
+    return tuple(written)

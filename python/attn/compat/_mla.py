@@ -8,7 +8,7 @@ from .. import _serving_calls, _tensors
 from .._decode_plan import DecodePlan
 from ..errors import ArgumentError
 from . import _lists
-from ._wrapper import Wrapper, call_rows, get_element, make_outputs
+from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
 
 _UNCOVERED_PLAN: dict[str, Any] = {
     "metadata": None,
@@ -20,6 +20,14 @@ _UNCOVERED_PLAN: dict[str, Any] = {
     "output_scale": "none",
     "scale_mode": "default",
     "skip_softmax": False,
+}
+_REQUIRED = ("num_heads", "head_dim_ckv", "head_dim_kpe", "page_size", "causal", "sm_scale")
+_REQUIRED += ("q_data_type", "kv_data_type")
+#: What a plan says of calls of `run`.
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "query_layout": (None, "packed", "split"),
+    "kv_cache_layout": (None, "packed", "split"),
+    "lse_mode": ("none", "base2", "basee"),
 }
 _UNCOVERED_RUN = dict.fromkeys(
     (
@@ -90,33 +98,41 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         use_sinks: bool = False,
     ) -> None:
         """Takes a batch's pages: `kv_indices` of sequence i from `kv_indptr[i]` on, with
-        `kv_len_arr[i]` keys in them. `sm_scale` is the model's."""
+        `kv_len_arr[i]` keys in them. `sm_scale` is the model's. `run` has to be called as
+        `lse_mode` and `use_sinks` say, if they are given; "none" leaves the LSE to it."""
         given = dict(locals())
         _lists.refuse(given, _UNCOVERED_PLAN)
-        for name in ("num_heads", "head_dim_ckv", "head_dim_kpe", "page_size", "causal", "sm_scale"):
+        for name, choices in _CHOICES.items():
+            if given[name] not in choices:
+                names = ", ".join(str(each) for each in choices)
+                raise ArgumentError(f"{name}: expected one of {names}, got {given[name]!r}")
+        for name in _REQUIRED:
             if given[name] is None:
                 raise ArgumentError(f"{name}: expected a value, got None")
         types = [_lists.read_type(n, given[n]) for n in ("q_data_type", "kv_data_type")]
         _lists.expect("kv_data_type", *types)
         if output_dtype is not None:
             _lists.expect("output_dtype", types[0], _lists.read_type("output_dtype", output_dtype))
+        _lists.check_list("qo_indptr", qo_indptr)
+        _lists.check_list("kv_indptr", kv_indptr)
+        _lists.expect("qo_indptr: entries as kv_indptr", kv_indptr.shape[0], qo_indptr.shape[0])
+        queries = self._read_queries(qo_indptr)
+        lists = (("kv_indptr", kv_indptr), ("kv_indices", kv_indices), ("kv_len_arr", kv_len_arr))
+        pages = self._read_pages(*lists, None, self._most_pages)
         self._dtype, self._dims = types[0], (head_dim_ckv, head_dim_kpe)
         self._heads, self._page_size, self._causal = num_heads, page_size, causal
-        self._scale = sm_scale
-        _lists.check_list("qo_indptr", qo_indptr)
-        self._read_queries(qo_indptr)
-        _lists.expect("qo_indptr: entries as kv_indptr", kv_indptr.shape[0], qo_indptr.shape[0])
-        lists = (("kv_indptr", kv_indptr), ("kv_indices", kv_indices))
-        kv_len_arr = _lists.move(kv_len_arr, kv_indices)
-        self._plan_pages(*lists, ("kv_len_arr", kv_len_arr), are_lengths=True)
+        self._scale, self._queries = sm_scale, queries
+        self._is_packed, self._lse_mode = query_layout == "packed", lse_mode
+        self._has_sinks = use_sinks
+        self._pages.plan(*pages)
         for each in self._plans.values():
             each.plan(self._pages.lengths, self._pages.table)
 
-    def _read_queries(self, indptr: Any) -> None:
+    def _read_queries(self, indptr: Any) -> int:
         """The number of queries of each sequence, which a graph keeps."""
         is_near = not _tensors.is_torch(indptr) or indptr.device.type == "cpu"
         if self._is_graph and self._queries is not None and not is_near:
-            return
+            return self._queries
         host = _lists.to_host(indptr)
         counts = host[1:] - host[:-1]
         queries = int(counts[0]) if len(counts) else 1
@@ -127,7 +143,18 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             )
         if self._is_graph and self._queries is not None:
             _lists.expect("qo_indptr: queries of a sequence of the graph", self._queries, queries)
-        self._queries = queries
+        return queries
+
+    def _check_call(self, lse: Any, has_lse: bool, is_natural: bool, sinks: Any) -> None:
+        """How the plan said that `run` would be called."""
+        check_lse(lse, has_lse)
+        if is_natural and not has_lse:
+            raise ArgumentError("return_lse_base_on_e: expected False without return_lse, got True")
+        if self._lse_mode != "none":
+            got = ("basee" if is_natural else "base2") if has_lse else "none"
+            _lists.expect("return_lse: lse_mode as planned", self._lse_mode, got)
+        if self._has_sinks and sinks is None:
+            raise ArgumentError("sinks: expected a tensor as planned with use_sinks, got None")
 
     def run(
         self,
@@ -158,6 +185,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         tensors that do not lie side by side are copied."""
         _lists.refuse(locals(), _UNCOVERED_RUN)
         self._expect_planned()
+        self._check_call(lse, return_lse, return_lse_base_on_e, sinks)
         parts = (q_nope, q_pe) if query is None else query
         q = self._join_queries(parts) if isinstance(parts, (tuple, list)) else parts
         parts = (ckv_cache, kpe_cache) if kv_cache is None else kv_cache
@@ -179,14 +207,23 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         return self.run(*arguments, **options, return_lse=True)
 
     def _join_queries(self, parts: Any) -> Any:
-        joined = _lists.join(("q_nope", "q_pe"), *parts)
+        names = ("q_nope", "q_pe")
+        _lists.check_tensors(names, parts)
+        joined = _lists.join(names, *parts)
         if joined is not None:
             return joined
+        if self._is_packed:
+            raise ArgumentError(
+                "q_pe: expected its columns behind those of q_nope in memory, as planned by a "
+                "query_layout of packed, got them elsewhere"
+            )
         module = _lists.get_module(parts[0])
         return module.concatenate(tuple(parts), -1)
 
     def _join_cache(self, parts: Any) -> Any:
-        joined = _lists.join(("ckv_cache", "kpe_cache"), *parts)
+        names = ("ckv_cache", "kpe_cache")
+        _lists.check_tensors(names, parts)
+        joined = _lists.join(names, *parts)
         if joined is None:
             raise ArgumentError(
                 f"kpe_cache: expected its {self._dims[1]} columns behind those of ckv_cache in "
@@ -208,7 +245,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
     def _run_plan(self, q: Any, pool: Any, sinks: Any, out: Any, lse: Any) -> Any:
         """A plan of fixed memory, for graphs."""
         has_lse, has_sinks = lse is not None, sinks is not None
-        key = (pool.stride(0), has_lse, has_sinks, self._dims, self._heads, self._page_size, self._scale)
+        shape = (self._dtype, self._dims, self._heads, self._page_size, self._scale)
+        key = (shape, pool.stride(0), has_lse, has_sinks)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = DecodePlan(

@@ -9,7 +9,7 @@ from .._decode_plan import DecodePlan
 from .._paged_problem import check_layout, make_pool_strides
 from ..errors import ArgumentError
 from . import _lists
-from ._wrapper import Wrapper, call_rows, get_element, make_outputs
+from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
 
 #: What neither wrapper takes.
 UNCOVERED_PLAN = {"pos_encoding_mode": "NONE", "rope_scale": None, "rope_theta": None}
@@ -34,22 +34,31 @@ def _split_cache(cache: Any) -> tuple[Any, Any]:
 class PagedWrapper(Wrapper):
     """What wrappers of pools of keys and values have in common."""
 
-    def _read_settings(self, given: dict[str, Any]) -> None:
-        """Options of a plan that both wrappers have."""
+    def reset_workspace_buffer(self, float_workspace_buffer: Any, int_workspace_buffer: Any) -> None:
+        """Takes other workspaces, which mean nothing here."""
+
+    def _read_types(self, given: dict[str, Any]) -> tuple[str, str]:
+        """Element types of queries and pools."""
+        if given["q_data_type"] is None:
+            raise ArgumentError("q_data_type: expected an element type, got None")
         q_type = _lists.read_type("q_data_type", given["q_data_type"])
         kv_type = given["kv_data_type"]
         kv_type = q_type if kv_type is None else _lists.read_type("kv_data_type", kv_type)
         o_type = given["o_data_type"]
         if o_type is not None:
             _lists.expect("o_data_type", q_type, _lists.read_type("o_data_type", o_type))
+        return q_type, kv_type
+
+    def _take_settings(self, types: tuple[str, str], given: dict[str, Any]) -> None:
+        """Options of a plan that both wrappers have."""
         left, cap = given["window_left"], given["logits_soft_cap"]
-        self._types = (q_type, kv_type)
+        self._types = types
         self._window_left = left
         self._options = {
             "layout": self._layout,
             "causal": given["causal"],
             "window": None if left < 0 else (left, None),
-            "softcap": cap or None,
+            "softcap": cap if cap and cap > 0 else None,
             "scale": given["sm_scale"],
         }
         heads, kv_heads = given["num_qo_heads"], given["num_kv_heads"]
@@ -149,12 +158,22 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         given = dict(locals())
         _lists.refuse(given, UNCOVERED_PLAN | {"window_right": 0})
         if data_type is not None:
-            given |= {"q_data_type": data_type, "kv_data_type": data_type}
+            for name in ("q_data_type", "kv_data_type"):
+                given[name] = data_type if given[name] is None else given[name]
         given["causal"] = is_causal is not False
-        self._read_settings(given)
+        types = self._read_types(given)
+        if types[0] != types[1] and types[1] not in _decode.NARROW_TYPES:
+            raise ArgumentError(
+                f"kv_data_type: expected {types[0]} as q_data_type or a type of 8 bits, got {types[1]}"
+            )
+        if self._is_graph and self._pages.table is not None:
+            _lists.expect("q_len_per_req: queries of a sequence of the graph", self._queries, q_len_per_req)
+        lists = (("indptr", indptr), ("indices", indices), ("last_page_len", last_page_len))
+        pages = self._read_pages(*lists, page_size, self._most_pages)
+        self._take_settings(types, given)
         self._options["kv_splits"] = 1 if disable_split_kv else None
         self._dim, self._queries = head_dim, q_len_per_req
-        self._plan_pages(("indptr", indptr), ("indices", indices), ("last_page_len", last_page_len))
+        self._pages.plan(*pages)
         for each in self._plans.values():
             each.plan(self._pages.lengths, self._pages.table)
 
@@ -181,6 +200,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         """o like q, (sequences x queries, heads, dim), or (o, lse) with `return_lse`."""
         _lists.refuse(locals(), UNCOVERED_RUN | {"args": ()})
         self._expect_planned()
+        check_lse(lse, return_lse)
         k, v = self._read_pools(q, paged_kv_cache, (self._dim, self._dim))
         self._check_window(window_left)
         if q_len_per_req is not None:

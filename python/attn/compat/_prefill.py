@@ -9,7 +9,7 @@ from .._paged_problem import check_layout
 from ..errors import ArgumentError
 from . import _lists
 from ._paged import UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper
-from ._wrapper import call_rows
+from ._wrapper import call_rows, check_lse
 
 _UNCOVERED: dict[str, Any] = {
     "custom_mask": None,
@@ -21,7 +21,6 @@ _UNCOVERED: dict[str, Any] = {
     "max_item_len_ptr": None,
     "seq_lens_q": None,
     "uniform_q_len": None,
-    "disable_split_kv": False,
 }
 
 
@@ -99,48 +98,68 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
     ) -> None:
         """Takes a batch's queries and pages: those of sequence i from `qo_indptr[i]` and
         `paged_kv_indptr[i]` on. The last query is at the last key. In graph mode
-        `max_token_per_sequence` of the first plan bounds the queries of all later ones."""
+        `max_token_per_sequence` and `max_sequence_kv` of the first plan bound all later
+        ones. Keys are never split."""
         given = dict(locals())
         _lists.refuse(given, UNCOVERED_PLAN | _UNCOVERED)
-        self._read_settings(given)
-        if self._types[0] != self._types[1]:
+        types = self._read_types(given)
+        if types[0] != types[1]:
             raise ArgumentError(
-                f"kv_data_type: expected {self._types[0]} as q_data_type, the rest is not covered, "
-                f"got {self._types[1]}"
+                f"kv_data_type: expected {types[0]} as q_data_type, the rest is not covered, "
+                f"got {types[1]}"
             )
-        self._dims = (head_dim_qk, head_dim_qk if head_dim_vo is None else head_dim_vo)
         _lists.check_list("qo_indptr", qo_indptr)
+        _lists.check_list("paged_kv_indptr", paged_kv_indptr)
         _lists.expect("qo_indptr: entries as paged_kv_indptr", paged_kv_indptr.shape[0], qo_indptr.shape[0])
-        if self._is_graph and self._most_pages is not None and max_sequence_kv is not None:
-            self._most_pages = min(self._most_pages, -(-max_sequence_kv // page_size))
-        self._bound_queries(qo_indptr, max_token_per_sequence)
-        counts = _lists.move(qo_indptr, paged_kv_indices)
-        if self._is_graph and self._counts is not None:
-            self._counts[...] = counts
-        elif self._is_graph:
-            self._counts = counts.clone() if _tensors.is_torch(counts) else counts.copy()
-        else:
-            self._counts = counts
-        self._plan_pages(
+        most_pages = self._bound_keys(max_sequence_kv, page_size)
+        most_queries = self._bound_queries(qo_indptr, max_token_per_sequence)
+        pages = self._read_pages(
             ("paged_kv_indptr", paged_kv_indptr),
             ("paged_kv_indices", paged_kv_indices),
             ("paged_kv_last_page_len", paged_kv_last_page_len),
+            page_size,
+            most_pages,
         )
+        counts = _lists.move(qo_indptr, paged_kv_indices)
+        self._take_settings(types, given)
+        self._dims = (head_dim_qk, head_dim_qk if head_dim_vo is None else head_dim_vo)
+        self._most_pages, self._most_queries = most_pages, most_queries
+        if self._is_graph and self._counts is not None:
+            self._counts[...] = counts
+        else:
+            self._counts = counts if counts is not qo_indptr else _lists.copy(counts)
+        self._pages.plan(*pages)
 
     begin_forward = plan
 
-    def _bound_queries(self, indptr: Any, most: int | None) -> None:
+    def _bound_keys(self, most: int | None, page_size: int) -> int | None:
+        """Pages of a sequence; a graph keeps those of the first plan."""
+        if not self._is_graph or self._most_pages is None or most is None:
+            return self._most_pages
+        if self._pages.table is None:
+            return max(min(self._most_pages, -(-most // page_size)), 1)
+        held = self._pages.table.shape[1] * page_size
+        if most > held:
+            raise ArgumentError(
+                f"max_sequence_kv: expected at most {held}, keys of the pages of the first plan, got {most}"
+            )
+        return self._most_pages
+
+    def _bound_queries(self, indptr: Any, most: int | None) -> int:
         """What a kernel is compiled for; a graph keeps that of the first plan."""
         is_fixed = self._is_graph and self._most_queries is not None
         is_near = not _tensors.is_torch(indptr) or indptr.device.type == "cpu"
         bound = self._most_queries if is_fixed else most
+        if is_fixed and bound is not None and most is not None and most > bound:
+            raise ArgumentError(
+                f"max_token_per_sequence: expected at most {bound}, that of the first plan, got {most}"
+            )
         if bound is not None and not is_near:
-            self._most_queries = bound
-            return
+            return bound
         count = _lists.count_most(indptr)
         if bound is not None and count > bound:
             raise ArgumentError(f"qo_indptr: expected at most {bound} queries of a sequence, got {count}")
-        self._most_queries = max(count, 1) if bound is None else bound
+        return max(count, 1) if bound is None else bound
 
     def run(
         self,
@@ -169,6 +188,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         if lse_base not in ("log2", "ln"):
             raise ArgumentError(f'lse_base: expected "log2" or "ln", got {lse_base!r}')
         self._expect_planned()
+        check_lse(lse, return_lse)
         k, v = self._read_pools(q, paged_kv_cache, self._dims)
         self._check_window(window_left)
         lists = (self._pages.table, self._pages.lengths, self._counts)

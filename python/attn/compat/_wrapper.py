@@ -40,15 +40,17 @@ class Wrapper:
         if self._pages.table is None:
             raise ArgumentError(f"{type(self).__name__}: expected plan() before run()")
 
-    def _plan_pages(
+    def _read_pages(
         self,
         counts: tuple[str, Any],
         ids: tuple[str, Any],
         ends: tuple[str, Any],
-        are_lengths: bool = False,
-    ) -> None:
-        """Takes lists by the names of their arguments; `ends` are keys of the last pages,
-        or lengths."""
+        page_size: int | None,
+        bound: int | None,
+    ) -> tuple[Any, Any, Any, int]:
+        """What `Pages.plan` takes, from lists by the names of their arguments; `ends` are
+        keys of the last pages, or lengths without a `page_size`. Changes nothing, so that
+        a batch that is refused leaves the one before it."""
         for name, each in (counts, ids, ends):
             _lists.check_list(name, each)
         sequences = counts[1].shape[0] - 1
@@ -56,12 +58,14 @@ class Wrapper:
         if self._sequences is not None:
             _lists.expect(f"{counts[0]}: sequences of the graph", self._sequences, sequences)
         indptr, last = (_lists.move(each, ids[1]) for each in (counts[1], ends[1]))
-        lengths = last if are_lengths else _lists.measure(indptr, last, self._page_size)
-        self._pages.plan(indptr, ids[1], lengths, self._bound_pages(*counts))
+        if page_size is None:
+            lengths = last if last is not ends[1] else _lists.copy(last)
+        else:
+            lengths = _lists.measure(indptr, last, page_size)
+        return indptr, ids[1], lengths, self._bound_pages(*counts, bound)
 
-    def _bound_pages(self, name: str, indptr: Any) -> int:
+    def _bound_pages(self, name: str, indptr: Any, bound: int | None) -> int:
         """Columns of the table. What lies on a GPU is looked at without a graph only."""
-        bound = self._most_pages
         if bound is None:
             return _lists.round_up(_lists.count_most(indptr))
         if not _tensors.is_torch(indptr) or indptr.device.type == "cpu":
@@ -80,6 +84,12 @@ class Wrapper:
             on = {"device": q.device} if _tensors.is_torch(q) else {}
             self._scales[key] = module.full((1,), number, dtype=module.float32, **on)
         return self._scales[key]
+
+
+def check_lse(lse: Any, has_lse: bool) -> None:
+    """Memory for an LSE that nobody asked for would stay as it is."""
+    if lse is not None and not has_lse:
+        raise ArgumentError("lse: expected None without return_lse, got a tensor")
 
 
 def make_outputs(q: Any, dim: int, out: Any, lse: Any, has_lse: bool) -> tuple[Any, Any]:
@@ -117,7 +127,8 @@ def call_rows(
     if is_turned:
         o = o.swapaxes(1, 2).reshape(*q.shape[:2], dim)
         log = None if log is None else log.swapaxes(1, 2).reshape(q.shape[:2])
-    return _lists.write(out, o), None if log is None else _lists.write(lse, log)
+    o, log = _lists.write({"out": out, "lse": lse}, (o, log))
+    return o, log
 
 
 def get_element(name: str, each: Any) -> str:

@@ -15,7 +15,7 @@ For CUDA graphs (`use_cuda_graph=True`) the first `plan` fixes the bounds of all
 ones: sequences by the buffer of counts, pages of a sequence by the `max_pages` of the
 constructor, of this project's own, or else by the buffer of page ids, which a planner
 takes for longer sequences than a server has. A call of `run` in front of the capture
-loads the kernel. Lists that are on the GPU are not looked at then, and nothing waits.
+loads the kernel. After the first `plan`, lists on the GPU are not looked at, and nothing waits.
 """
 
 from __future__ import annotations
