@@ -206,7 +206,8 @@ LogicalResult Instrumenter::run() {
       continue;
     }
     std::optional<BulkLoad> load = findBulkLoad(op);
-    if (load || isa<MBarrierArriveOp, MBarrierExpectTxOp, Tcgen05CommitOp>(op))
+    if (load ||
+        isa<MBarrierArriveOp, MBarrierExpectTxOp, CommitOpInterface>(op))
       skipOnceGivenUp(op);
     if (auto arrive = dyn_cast<MBarrierArriveOp>(op))
       instrument(arrive);
