@@ -35,10 +35,6 @@ static std::string describe(const llvm::json::Object &site,
   std::string place = llvm::formatv("'{0}'[{1}]", text("buffer"), record.slot);
   std::string who =
       llvm::formatv("warp {0} of CTA {1}", record.warp, record.cta);
-  if (check == "early wait")
-    return llvm::formatv("{0} waits for phase {1} of {2} when {3} phases are "
-                         "complete",
-                         who, record.expected, barrier, record.seen);
   if (check == "slip")
     return llvm::formatv("{0} sees phase {1} of {2} when {3} phases are "
                          "complete",

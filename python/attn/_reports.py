@@ -13,7 +13,6 @@ _HEADER_WORDS, _RECORD_WORDS = 8, 8
 
 #: What is said of the first time that a check failed.
 _TEXTS = {
-    "early wait": "{who} waits for phase {expected} of {barrier} when {seen} phases are complete",
     "slip": "{who} sees phase {expected} of {barrier} when {seen} phases are complete",
     "hang": "{who} waits for phase {expected} of {barrier}, which has {seen} signals, and gives up",
     "signal in the wrong phase": "signal {expected} of {who} to {barrier} counts in phase {seen}",

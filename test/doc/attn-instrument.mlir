@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-instrument{timeout-us=1000}))' | FileCheck %s
 
-// CHECK: llvm.mlir.global external @attn_report_sites("[{{.*}}early wait
+// CHECK: llvm.mlir.global external @attn_report_sites("[{{.*}}read of a slot not waited for
 // CHECK: llvm.mlir.global external @attn_reports()
 // CHECK: attn.shared_bytes = 16712
 

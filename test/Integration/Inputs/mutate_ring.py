@@ -4,6 +4,7 @@ import re
 import sys
 
 WAIT_FULL = r"mbarrier.wait %k\.producer"
+WAIT_FREE = r"mbarrier.wait %k\.consumer"
 GIVE_BACK = r"mbarrier.arrive %k\.consumer"
 
 name, source = sys.argv[1:]
@@ -23,6 +24,9 @@ def find_index(line):
 
 if name == "full-wait-dropped":
     del lines[find(WAIT_FULL)]
+elif name == "free-wait-of-full":
+    at = find(WAIT_FREE)
+    lines[at] = lines[at].replace("%k.consumer", "%k.producer")
 elif name == "given-back-twice":
     at = find(GIVE_BACK)
     lines.insert(at, lines[at])

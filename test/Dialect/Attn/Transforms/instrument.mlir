@@ -1,7 +1,8 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-instrument{timeout-us=1000}))' | FileCheck %s
 
 // Words behind the kernel's bytes, which all threads clear; a wait with a limit, whose phases the
-// warp counts; signals that are counted before they are sent.
+// warp counts; signals that are counted before they are sent, and left out once a wait was given
+// up, by all lanes of a warp or none.
 
 // CHECK: gpu.func @ring
 // CHECK: scf.for
@@ -16,12 +17,29 @@
 // CHECK: atom.relaxed.gpu.global.add.u32
 // CHECK-NOT: attn.mbarrier.wait
 // CHECK: attn.local_load
+// CHECK: %[[FLAG:.+]] = llvm.inline_asm has_side_effects "ld.relaxed.cta.shared.u32
+// CHECK: %[[ISZERO:.+]] = arith.cmpi eq, %[[FLAG]],
+// CHECK: %[[GOES:.+]] = nvvm.vote.sync all %{{.+}}, %[[ISZERO]] -> i1
+// CHECK-NEXT: scf.if %[[GOES]] {
 // CHECK: atom.relaxed.cluster.shared.add.u32
-// CHECK: attn.mbarrier.arrive
+// CHECK: attn.mbarrier.arrive {{.*}} : <2>
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
 // CHECK: partition "producer"
 // CHECK: scf.while
-// CHECK: attn.mbarrier.expect_tx
-// CHECK: attn.tma.load
+// CHECK: attn.mbarrier.expect_tx {{.*}} : <2>
+// CHECK-NEXT: }
+// CHECK: attn.tma.load {{.*}}shared>
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: gpu.return
+// CHECK: gpu.func @commit
+// CHECK: attn.elect
+// CHECK: scf.if
+// CHECK-NEXT: attn.tcgen05.commit
 
 // Without a limit waits stay; without checks nothing is counted.
 
@@ -30,8 +48,11 @@
 // DELAYS: nanosleep.u32
 // DELAYS-NOT: scf.while
 // DELAYS-NOT: atom.
+// DELAYS-NOT: nvvm.vote.sync
 // DELAYS: nanosleep.u32
 // DELAYS: attn.mbarrier.arrive
+// DELAYS: attn.mbarrier.expect_tx
+// DELAYS-NEXT: attn.slot
 
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {attn.shared_bytes = 16416 : i64,
@@ -75,6 +96,14 @@ gpu.module @kernels {
           attn.tma.load %map[%c0, %c0, %i, %c0], %s barrier %full[%slot] : !attn.mbarriers<2> : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
         }
       }
+    }
+    gpu.return
+  }
+  gpu.func @commit() kernel attributes {attn.shared_bytes = 16 : i64, known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %done = attn.mbarrier.alloc {name = "done", offset = 0} : !attn.mbarriers<1>
+    attn.elect {
+      attn.tcgen05.commit %done[%c0] : !attn.mbarriers<1>
     }
     gpu.return
   }

@@ -18,13 +18,13 @@ def AttnInstrumentPass : Pass<"attn-instrument", "::mlir::gpu::GPUModuleOp"> {
     last; beside each warp that uses the barrier, the phases that it has waited for and the
     signals that it has sent. They are checked as follows.
 
-    - A wait finds the phase before its own complete (*early wait*), and its own as the last
-      complete one (*slip*).
+    - A wait finds its own phase as the last complete one (*slip*).
     - A signal counts in the phase of its number (*signal in the wrong phase*).
     - A slot is read after a wait for the last copy to it, and before it is given back; it is
       written after a wait for its readers, by a copy whose barrier is that of the slot.
     - A wait ends within `timeout-us`. If one does not, all that wait say so; then no wait of the
-      CTA waits any more, and the kernel ends with wrong results.
+      CTA waits any more, no signal is sent and no slot is filled, nothing else is reported, and
+      the kernel ends with wrong results.
 
     What is not checked: barriers with other signals than `attn.mbarrier.arrive` and
     `attn.mbarrier.expect_tx` but for the time of their waits; named barriers; bytes of shared

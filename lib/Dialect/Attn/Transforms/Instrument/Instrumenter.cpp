@@ -205,13 +205,17 @@ LogicalResult Instrumenter::run() {
       instrument(wait);
       continue;
     }
+    std::optional<BulkLoad> load = findBulkLoad(op);
+    if (load ||
+        isa<MBarrierArriveOp, MBarrierExpectTxOp, CommitOpInterface>(op))
+      skipOnceGivenUp(op);
     if (auto arrive = dyn_cast<MBarrierArriveOp>(op))
       instrument(arrive);
     if (auto expect = dyn_cast<MBarrierExpectTxOp>(op))
       instrument(expect);
     if (!options.checks)
       continue;
-    if (std::optional<BulkLoad> load = findBulkLoad(op)) {
+    if (load) {
       instrumentWrite(*load);
       continue;
     }

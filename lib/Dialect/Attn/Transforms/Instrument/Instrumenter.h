@@ -89,6 +89,13 @@ private:
   }
   void clearWords();
 
+  /// Whether a wait of this CTA was not given up, the same for all lanes that
+  /// run `op`.
+  Value goesOn(ImplicitLocOpBuilder &b, Words &w, Operation *op);
+  /// Lets a kernel leave out an op that signals once a wait was given up: one
+  /// signal more than a phase wants is a failure of the launch.
+  void skipOnceGivenUp(Operation *op);
+
   void instrument(MBarrierWaitOp op);
   void instrument(MBarrierArriveOp op);
   void instrument(MBarrierExpectTxOp op);

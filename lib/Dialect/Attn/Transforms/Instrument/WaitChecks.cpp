@@ -21,12 +21,38 @@ void Instrumenter::inOneLane(ImplicitLocOpBuilder &b, Words &w, Operation *op,
   NVVM::SyncWarpOp::create(b, w.constant(-1));
 }
 
+Value Instrumenter::goesOn(ImplicitLocOpBuilder &b, Words &w, Operation *op) {
+  Value flag = w.load(w.sharedAddress(start));
+  Value isZero = w.compare(CmpIPredicate::eq, flag, w.constant(0));
+  if (isAlone(op))
+    return isZero;
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), w.constant(-1), isZero,
+                                  NVVM::VoteSyncKind::all);
+}
+
+void Instrumenter::skipOnceGivenUp(Operation *op) {
+  if (options.timeout == 0)
+    return;
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Words w(b, kernel);
+  auto branch =
+      scf::IfOp::create(b, goesOn(b, w, op), /*withElseRegion=*/false);
+  op->moveBefore(branch.thenBlock()->getTerminator());
+}
+
 void Instrumenter::reportIf(ImplicitLocOpBuilder &b, Words &w, Value condition,
                             int64_t record, Value slot, Value expected,
                             Value seen, Value other) {
   auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
+  if (options.timeout != 0) {
+    // What comes behind a hang is its fault.
+    Value flag = w.load(w.sharedAddress(start));
+    Value isKept = w.compare(CmpIPredicate::eq, flag, w.constant(0));
+    auto kept = scf::IfOp::create(b, isKept, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(kept.thenBlock());
+  }
   w.report(record, {w.cta(), w.warp(), slot, expected, seen, other});
 }
 
@@ -175,16 +201,6 @@ void Instrumenter::instrument(MBarrierWaitOp op) {
   int64_t site = sites.size();
   Value signals = signalsOf(w, alloc, index);
   Value phase = w.add(phases, w.constant(-1));
-  if (isCounted) {
-    int64_t record = sites.add("early wait", op, alloc, team.name);
-    Value complete = divide(b, w, w.load(signals), array.count);
-    inOneLane(b, w, op, [&] {
-      Value isEarly =
-          w.compare(CmpIPredicate::slt, w.add(complete, w.constant(1)), phases);
-      reportIf(b, w, isEarly, record, index, phase, complete,
-               w.load(w.add(signals, w.constant(4))));
-    });
-  }
   if (options.timeout != 0)
     waitWithLimit(op, w, b, phase);
   else
