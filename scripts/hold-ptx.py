@@ -5,7 +5,8 @@ The changes are those of mutate-ptx.py, and each synchronising statement behind 
 straight line. `attn-sim --skeleton` compares what each thread does with what is proved; the
 simulator by itself looks for races, deadlocks and misuse, in a random order with late writes and in
 the usual one, and compares the results. What neither refuses gets a reason; the exit status is 1
-where the simulator alone reports something, or nobody and no reason is known.
+where the simulator alone reports something, or nobody and no reason is known, or a kernel is refused
+as it is.
 
 usage: scripts/hold-ptx.py [--problem='FLAGS of attn-compile'...] [--standard] [--jobs=N]
 The simulator may run on another machine, which needs attn-sim, this file and mutate-ptx.py alone:
@@ -175,13 +176,22 @@ def judge_kernel(options: argparse.Namespace, kernel: dict, pool) -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
         judge = Judge(options.sim, folder, kernel)
         own = judge.compare(kernel["ptx"]), judge.simulate(kernel["ptx"])
-        if own[0][0] != "the same" or own[1][0] != "clean":
-            print(f"{kernel['flags']}: the kernel itself: {own}")
         entries = list(pool.map(lambda m: judge.finish(m) if time.monotonic() < options.end else None, mutants))
     left = entries.count(None)
     if left:
         print(f"{kernel['flags']}: {left} of {len(mutants)} not run")
-    return [entry for entry in entries if entry]
+    (skeleton, said), (simulator, found) = own
+    itself = {"kernel": kernel["flags"], "kind": "itself", "line": 0, "what": "the kernel itself", "said": said,
+              "skeleton": skeleton, "simulator": simulator, "found": found}  # fmt: skip
+    return [itself, *(entry for entry in entries if entry)]
+
+
+def is_hole(entry: dict) -> bool:
+    """What wants a reason; a kernel that is refused itself, or all of its changes would be."""
+    if entry["line"] == 0:
+        return entry["skeleton"] != "the same" or entry["simulator"] != "clean"
+    alone = entry["skeleton"] == "the same" and entry["simulator"] in ("reported", "wrong values")
+    return alone or entry.get("passes") == "another one"
 
 
 def print_tables(entries: list[dict]) -> None:
@@ -216,14 +226,15 @@ def print_tables(entries: list[dict]) -> None:
 def report(options: argparse.Namespace, entries: list[dict]) -> int:
     holes = 0
     for entry in entries:
-        alone = entry["skeleton"] == "the same" and entry["simulator"] in ("reported", "wrong values")
-        holes += alone or entry.get("passes") == "another one"
-        if options.list or alone or entry.get("passes") == "another one":
+        hole = is_hole(entry)
+        holes += hole
+        if options.list or hole:
             found = entry["found"] or entry.get("passes", "")
             print(f"{entry['kernel']}:{entry['line']}: {entry['kind']}: {entry['what']}")
             print(f"    skeleton: {entry['skeleton']}; simulator: {entry['simulator']} {found}")
-    print_tables(entries)
-    print(f"{len(entries)} changes, {holes} that want a reason")
+    changes = [entry for entry in entries if entry["line"] != 0]
+    print_tables(changes)
+    print(f"{len(changes)} changes, {holes} that want a reason")
     if options.json:
         options.json.write_text(json.dumps(entries, indent=0))
     return 1 if holes else 0

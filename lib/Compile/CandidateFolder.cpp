@@ -37,9 +37,10 @@ private:
   FailureOr<AttentionOp> plan();
   FailureOr<SmallVector<PlanCandidate>> choose(AttentionOp op, unsigned count);
   LogicalResult write(AttentionOp op, const PlanCandidate &candidate);
-  /// Whether the synchronisation of a candidate at the barrier rung is right; a
-  /// remark says if not.
-  bool check(ModuleOp candidate, StringRef plan, StringRef skeleton);
+  /// Takes a candidate to the barrier rung. Whether its synchronisation is
+  /// right; a remark says if not.
+  bool check(ModuleOp candidate, const CompileOptions &whole, StringRef plan,
+             StringRef skeleton);
   /// Whether the PTX of a candidate does what is proved; a remark says if not.
   bool checkPTX(const CompileResult &result, const PTXCheck &held,
                 StringRef plan);
@@ -148,8 +149,10 @@ FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
   return chosen;
 }
 
-bool CandidateWriter::check(ModuleOp candidate, StringRef plan,
-                            StringRef skeleton) {
+bool CandidateWriter::check(ModuleOp candidate, const CompileOptions &whole,
+                            StringRef plan, StringRef skeleton) {
+  CompileOptions half = whole;
+  half.last = Rung::Barrier;
   AttnPipelineOptions pipeline;
   pipeline.skeleton = skeleton.str();
   pipeline.requireProof = options.requireProof;
@@ -165,8 +168,11 @@ bool CandidateWriter::check(ModuleOp candidate, StringRef plan,
         reason = diagnostic.str();
         return success();
       });
+  CompileResult unchecked;
+  // Channels are checked on the way to the barrier rung.
+  bool isRight = succeeded(compile(candidate, half, timing, unchecked));
   auto start = std::chrono::steady_clock::now();
-  bool isRight = succeeded(manager.run(candidate));
+  isRight = isRight && succeeded(manager.run(candidate));
   checkTime += std::chrono::steady_clock::now() - start;
   ++checks;
   if (!isRight)
@@ -225,12 +231,7 @@ LogicalResult CandidateWriter::write(AttentionOp op,
     held.emplace(std::move(*made));
   }
   if (options.checkBarriers) {
-    CompileOptions half = whole;
-    half.last = Rung::Barrier;
-    CompileResult unchecked;
-    if (failed(compile(*copy, half, timing, unchecked)))
-      return failure();
-    if (!check(*copy, plan, held ? held->getPath() : ""))
+    if (!check(*copy, whole, plan, held ? held->getPath() : ""))
       return success();
     whole.checkBarriers = whole.requireProof = false;
     // What comes too late behind that.

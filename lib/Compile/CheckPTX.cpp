@@ -66,7 +66,11 @@ llvm::Expected<std::string> PTXCheck::run(const std::string &ptx,
   if (!report)
     return createStringError("check-ptx: " +
                              llvm::toString(report.takeError()));
-  if (!report->hasPassed())
-    return createStringError("check-ptx: " + report->skeleton->text);
+  if (!report->hasPassed()) {
+    bool isElsewhere = report->skeleton->isSame && !report->problems.empty();
+    return createStringError("check-ptx: " + (isElsewhere
+                                                  ? report->problems.front()
+                                                  : report->skeleton->text));
+  }
   return report->skeleton->text;
 }

@@ -41,6 +41,9 @@ private:
   /// Finds the rung that the input is at, and whether it suits the options.
   LogicalResult findFirst();
   LogicalResult checkOptions();
+  LogicalResult failTooLate(StringRef option);
+  /// Whether what the options want of a kernel at the barrier rung is done.
+  LogicalResult checkProofOptions();
   bool hasTensors();
   LogicalResult runStage(Rung rung);
   LogicalResult runPasses(Rung rung);
@@ -80,23 +83,46 @@ LogicalResult Compilation::findFirst() {
   return checkOptions();
 }
 
+LogicalResult Compilation::failTooLate(StringRef option) {
+  return module.emitError("option '")
+         << option << "' comes too late: the input is at rung '"
+         << stringifyRung(first) << "'";
+}
+
+LogicalResult Compilation::checkProofOptions() {
+  // The file of a skeleton may be one that check-ptx has made.
+  for (auto [isGiven, option] :
+       {std::pair(options.checkPTX.has_value(), "check-ptx"),
+        std::pair(!options.skeleton.empty(), "skeleton"),
+        std::pair(!options.witness.empty(), "witness"),
+        std::pair(options.requireProof, "require-proof"),
+        std::pair(options.instrument.has_value(), "instrument")})
+    if (isGiven && first > Rung::Barrier)
+      return failTooLate(option);
+  for (auto [isGiven, option] :
+       {std::pair(!options.skeleton.empty(), "skeleton"),
+        std::pair(options.instrument.has_value(), "instrument")})
+    if (isGiven && options.last < Rung::Thread)
+      return module.emitError("option '")
+             << option << "' needs rung 'thread', and rung '"
+             << stringifyRung(options.last) << "' is the last one";
+  return success();
+}
+
 LogicalResult Compilation::checkOptions() {
+  if (failed(checkProofOptions()))
+    return failure();
   if (first < Rung::Tile)
     return success();
-  auto fail = [&](StringRef option) {
-    return module.emitError("option '")
-           << option << "' comes too late: the input is at rung '"
-           << stringifyRung(first) << "'";
-  };
   for (auto [isGiven, option] :
        {std::pair(!options.schedule.empty(), "schedule"),
         std::pair(!options.set.empty(), "set"),
         std::pair(!options.planTable.empty(), "plan-table"),
         std::pair(options.printPlan || options.printAllPlans, "print-plan")})
     if (isGiven)
-      return fail(option);
+      return failTooLate(option);
   if (first > Rung::Tile && options.epilogue != "auto")
-    return fail("epilogue");
+    return failTooLate("epilogue");
   if (options.chip.empty())
     return success();
   for (auto kernels : module.getOps<gpu::GPUModuleOp>()) {

@@ -10,6 +10,7 @@
 
 #include "HarnessInputs.h"
 #include "KernelReports.h"
+#include "attn/Support/ReportLayout.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -72,7 +73,7 @@ static LaunchConfig makeStepConfig(const LaunchStep &step,
     config.cluster[axis] = step.cluster[axis];
   }
   config.dynamicShared = step.sharedBytes;
-  config.watched = {kReportsName.str(), kSitesName.str()};
+  config.watched = {reports::kReportsName.str(), reports::kSitesName.str()};
   return config;
 }
 

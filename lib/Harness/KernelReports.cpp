@@ -1,21 +1,20 @@
 //===- KernelReports.cpp - What instrumented kernels report ---------------===//
 //
-// Records of attn_reports as docs/Instrument.md has them;
-// python/attn/_reports.py says the same of them.
+// Records of attn_reports as docs/Instrument.md has them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "KernelReports.h"
+#include "attn/Support/ReportLayout.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <cstring>
 
+using namespace mlir::attn::reports;
 using namespace mlir::attn::sim;
 using llvm::StringRef;
 
 namespace {
-
-constexpr size_t kHeaderWords = 8, kRecordWords = 8;
 
 /// A record that was filled.
 struct Record {
@@ -85,9 +84,10 @@ mlir::attn::sim::readKernelReports(const RunReport &run) {
       return "?";
     StringRef location = site->getString("location").value_or("");
     StringRef op = site->getString("op").value_or("");
-    return location.empty() ? llvm::formatv("{0} of partition '{1}'", op,
-                                            *site->getString("partition"))
-                            : location.str();
+    return location.empty()
+               ? llvm::formatv("{0} of partition '{1}'", op,
+                               site->getString("partition").value_or(""))
+               : location.str();
   };
   for (size_t index = 0; index < list->size(); ++index) {
     Record record;

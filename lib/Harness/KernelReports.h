@@ -8,10 +8,6 @@
 
 namespace mlir::attn::sim {
 
-/// Variables of a module that attn-instrument makes.
-inline constexpr llvm::StringLiteral kReportsName = "attn_reports";
-inline constexpr llvm::StringLiteral kSitesName = "attn_report_sites";
-
 /// What the checks inside a kernel found, a sentence each, in the order of the
 /// program.
 std::vector<std::string> readKernelReports(const RunReport &run);

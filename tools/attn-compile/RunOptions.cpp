@@ -45,7 +45,7 @@ std::optional<double> RunOptions::getCheckPTX() const {
   return checkPTX == 0 ? kMostSeconds : checkPTX.getValue();
 }
 
-llvm::Error RunOptions::check() const {
+llvm::Error RunOptions::check(bool isOfMany) const {
   if (checkPTX.getNumOccurrences() != 0 && !(checkPTX >= 0))
     return llvm::createStringError(
         "--check-ptx: expected a number of seconds, got " +
@@ -57,14 +57,18 @@ llvm::Error RunOptions::check() const {
         std::pair(loseBets.getNumOccurrences() != 0, "lose-bets")})
     if (isGiven)
       return llvm::createStringError("--%s needs --verify", name);
-  if (getCheckPTX())
-    return llvm::Error::success();
+  bool runs = getCheckPTX().has_value();
   for (auto [isGiven, name] :
        {std::pair(!inputs.empty(), "in"), std::pair(!sizes.empty(), "size"),
-        std::pair(seed.getNumOccurrences() != 0, "seed")})
-    if (isGiven)
+        std::pair(seed.getNumOccurrences() != 0, "seed")}) {
+    if (isGiven && !runs)
       return llvm::createStringError("--%s needs --verify or --check-ptx",
                                      name);
+    if (isGiven && isOfMany)
+      return llvm::createStringError("--%s is for one kernel, and --autotune "
+                                     "writes many",
+                                     name);
+  }
   return llvm::Error::success();
 }
 

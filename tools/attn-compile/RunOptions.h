@@ -13,8 +13,9 @@ class RunOptions {
 public:
   explicit RunOptions(llvm::cl::OptionCategory &category);
 
-  /// An error where a flag lacks the one that it belongs to.
-  llvm::Error check() const;
+  /// An error where a flag lacks the one that it belongs to, or is for a run of
+  /// one kernel and there are many.
+  llvm::Error check(bool isOfMany) const;
   /// What was given. Errors: a file that cannot be read, a size that is none.
   llvm::Expected<sim::HarnessOptions> get() const;
 

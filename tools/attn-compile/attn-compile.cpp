@@ -231,8 +231,16 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
         return llvm::createStringError("--%s is for one kernel, and --autotune "
                                        "writes many",
                                        name);
-  if (llvm::Error error = runOptions.check())
+  if (llvm::Error error = runOptions.check(flagAutotune != 0))
     return error;
+  if (given(flagInstrument))
+    for (auto [isGiven, name] :
+         {std::pair(!flagSkeleton.empty(), "skeleton"),
+          std::pair(runOptions.getCheckPTX().has_value(), "check-ptx")})
+      if (isGiven)
+        return llvm::createStringError("--instrument and --%s exclude each "
+                                       "other: what is put in is not proved",
+                                       name);
   if (runOptions.getCheckPTX() && flagNoCheckBarriers)
     return llvm::createStringError(
         "--check-ptx and --no-check-barriers exclude each other");
@@ -412,6 +420,8 @@ static LogicalResult runKernel(const CompileResult &result,
                                Modifications &modifications,
                                const std::optional<Problem> &problem,
                                const std::optional<PTXCheck> &check) {
+  if (!check && failed(writeOutputs(result)))
+    return failure();
   if (result.launches.size() != 1)
     return fail(llvm::createStringError(
         "expected one kernel with a launch record to run, got " +
@@ -429,9 +439,9 @@ static LogicalResult runKernel(const CompileResult &result,
     if (!said)
       return fail(said.takeError());
     llvm::errs() << "check-ptx: " << *said << "\n";
+    if (failed(writeOutputs(result)))
+      return failure();
   }
-  if (failed(writeOutputs(result)))
-    return failure();
   if (!runOptions.verify) {
     if (flagJSON)
       printJSON(result, nullptr);

@@ -2,7 +2,8 @@
 
 // As many blocks as the extent that the launch gives has.
 
-// CHECK: synchronisation is proved for all tiles
+// CHECK: synchronisation is proved for all tiles, where arguments are not negative, sums do not
+// CHECK-SAME: overflow and tensors that are written do not overlap those that are only loaded
 // CHECK-SAME: unknowns=
 
 gpu.module @kernels {

@@ -139,8 +139,9 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
       << remark::add(report.unknowns == 0
                          ? "synchronisation is proved for all tiles"
                          : "synchronisation is proved for all tiles, where "
-                           "arguments are not negative and sums do not "
-                           "overflow")
+                           "arguments are not negative, sums do not "
+                           "overflow and tensors that are written do not "
+                           "overlap those that are only loaded")
       << remark::metric("profile", profile.getValue())
       << remark::metric("assumptions", describeAssumptions(report.assumptions))
       << remark::metric("warps", report.warps)

@@ -37,7 +37,7 @@ gpu.module @early {
 // -----
 
 gpu.module @elsewhere {
-  gpu.func @one(%c: !attn.mbarriers<2>) kernel attributes {attn.shared_bytes = 16 : i64} {
+  gpu.func @one(%c: !attn.mbarriers<2>) kernel attributes {attn.warps = array<i64: 1, 1>, attn.shared_bytes = 16 : i64} {
     %0 = arith.constant 0 : i32
     %b = attn.mbarrier.alloc {name = "b", offset = 0} : !attn.mbarriers<2>
     // expected-error@+1 {{cannot be checked as it runs: expected barriers of an 'attn.mbarrier.alloc' of the kernel}}
@@ -50,7 +50,39 @@ gpu.module @elsewhere {
 
 gpu.module @full {
   // expected-error@+1 {{shared memory does not fit with the words of attn-instrument: expected at most 232448 bytes on sm_90a, got 232464 (kernel 232440 + words 24)}}
-  gpu.func @one() kernel attributes {attn.shared_bytes = 232440 : i64} {
+  gpu.func @one() kernel attributes {attn.warps = array<i64: 1, 1>, attn.shared_bytes = 232440 : i64} {
+    %b = attn.mbarrier.alloc {name = "b", offset = 0} : !attn.mbarriers<2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @unknown_warps {
+  // expected-error@+1 {{expected the attribute 'attn.warps' on a kernel in tile IR}}
+  gpu.func @one() kernel attributes {attn.shared_bytes = 16 : i64} {
+    %0 = arith.constant 0 : i32
+    %b = attn.mbarrier.alloc {name = "b", offset = 0} : !attn.mbarriers<2>
+    attn.mbarrier.wait %b[%0] parity %0 : !attn.mbarriers<2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @no_offset {
+  gpu.func @one() kernel attributes {attn.warps = array<i64: 1, 1>, attn.shared_bytes = 16 : i64} {
+    // expected-error@+1 {{cannot be checked as it runs: expected an offset; attn-allocate-shared sets it}}
+    %b = attn.mbarrier.alloc {name = "b"} : !attn.mbarriers<2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @teams {
+  // expected-error@+1 {{cannot be checked as it runs: expected a kernel of one team, got 2}}
+  gpu.func @one() kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 2 : i64, attn.shared_bytes = 32 : i64} {
     %b = attn.mbarrier.alloc {name = "b", offset = 0} : !attn.mbarriers<2>
     gpu.return
   }

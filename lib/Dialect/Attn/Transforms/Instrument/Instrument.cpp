@@ -94,10 +94,6 @@ LogicalResult AttnInstrumentPass::instrument(gpu::GPUFuncOp kernel,
     return failure();
   auto bytes =
       kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
-  if (!bytes)
-    return kernel.emitError("expected '")
-           << AttnDialect::kSharedBytesAttr
-           << "' on a kernel to instrument; attn-allocate-shared sets it";
   std::string target = chip;
   if (ArrayAttr targets = getOperation().getTargetsAttr())
     for (Attribute attr : targets)

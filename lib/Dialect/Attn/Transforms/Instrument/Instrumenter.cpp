@@ -136,9 +136,11 @@ Team Instrumenter::findTeam(Operation *op) {
   }
   for (auto partitions : kernel.getOps<WarpSpecializeOp>())
     team.warps = partitions.getTotalWarps();
-  if (team.warps == 0)
-    if (auto grid = getWarpGrid(kernel); succeeded(grid))
-      team.warps = grid->first * grid->second;
+  if (team.warps == 0) {
+    // checkKernel() has seen it.
+    std::pair<int64_t, int64_t> grid = *getWarpGrid(kernel);
+    team.warps = grid.first * grid.second;
+  }
   return team;
 }
 
@@ -179,23 +181,34 @@ void Instrumenter::clearWords() {
   gpu::BarrierOp::create(b);
 }
 
+/// Whether the addresses of the kernel's barriers and its warps are known.
+LogicalResult Instrumenter::checkKernel() {
+  if (int64_t teams = getTeams(kernel); teams > 1)
+    return kernel.emitError("cannot be checked as it runs: expected a kernel "
+                            "of one team, got ")
+           << teams;
+  WalkResult walk = kernel.walk([](MBarrierAllocOp op) {
+    if (op.getOffset())
+      return WalkResult::advance();
+    op.emitOpError("cannot be checked as it runs: expected an offset; "
+                   "attn-allocate-shared sets it");
+    return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  bool hasPartitions = !kernel.getOps<WarpSpecializeOp>().empty();
+  return success(hasPartitions || succeeded(getWarpGrid(kernel)));
+}
+
 LogicalResult Instrumenter::run() {
   auto bytes =
       kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
-  kernel.walk([&](AllocOp op) {
-    if (!bytes && op.getOffset())
-      start = std::max<int64_t>(start, *op.getOffset() +
-                                           llvm::cantFail(getAllocBytes(op)));
-  });
-  kernel.walk([&](MBarrierAllocOp op) {
-    if (!bytes && op.getOffset())
-      start = std::max<int64_t>(start,
-                                *op.getOffset() + 8 * op.getType().getCount());
-  });
-  if (bytes)
-    start = bytes.getInt();
-  start = llvm::alignTo(start, 8);
-  if (failed(collectBarriers()))
+  if (!bytes)
+    return kernel.emitError("expected '")
+           << AttnDialect::kSharedBytesAttr
+           << "' on a kernel to instrument; attn-allocate-shared sets it";
+  start = llvm::alignTo(bytes.getInt(), 8);
+  if (failed(checkKernel()) || failed(collectBarriers()))
     return failure();
   collectUses();
   SmallVector<Operation *> ops;

@@ -81,6 +81,7 @@ public:
   int64_t getBytes() const { return 4 * words; }
 
 private:
+  LogicalResult checkKernel();
   LogicalResult collectBarriers();
   void collectUses();
   Team findTeam(Operation *op);

@@ -1,5 +1,4 @@
 //===- RelaxedWords.cpp - Words that a checked kernel keeps ---------------===//
-//----------------===//
 
 #include "RelaxedWords.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

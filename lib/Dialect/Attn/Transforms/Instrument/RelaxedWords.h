@@ -1,5 +1,4 @@
 //===- RelaxedWords.h - Words that a checked kernel keeps -------*- C++ -*-===//
-//-*-===//
 //
 // Single words of shared and of global memory, read and written as relaxed
 // accesses, so that no order comes from them: a kernel with checks is ordered
@@ -11,6 +10,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_INSTRUMENT_RELAXEDWORDS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Support/ReportLayout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -71,12 +71,7 @@ private:
   gpu::GPUFuncOp kernel;
 };
 
-/// Words of a record: how often, CTA, warp, slot, and what the check says.
-inline constexpr int64_t kRecordWords = 8;
-/// Words in front of the first record.
-inline constexpr int64_t kHeaderWords = 8;
-inline constexpr llvm::StringLiteral kReportsName = "attn_reports";
-inline constexpr llvm::StringLiteral kSitesName = "attn_report_sites";
+using namespace reports;
 
 } // namespace mlir::attn::instrument
 

@@ -1,5 +1,6 @@
 //===- WaitChecks.cpp - Checks at waits and signals -----------------------===//
 
+#include "../ClusterWait.h"
 #include "Instrumenter.h"
 
 using namespace mlir;
@@ -114,8 +115,8 @@ void Instrumenter::waitWithLimit(MBarrierWaitOp op, Words &w,
   MBarrierAllocOp alloc = allocOf(op.getBarriers());
   int64_t record = sites.add("hang", op, alloc, team.name);
   Value flag = w.sharedAddress(start);
-  Value address = w.add(w.sharedAddress(alloc.getOffset().value_or(0)),
-                        w.multiply(op.getIndex(), 8));
+  Value address =
+      w.add(w.sharedAddress(*alloc.getOffset()), w.multiply(op.getIndex(), 8));
   Value pointer = LLVM::IntToPtrOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 3), address);
   Type i64 = b.getI64Type();
@@ -124,9 +125,12 @@ void Instrumenter::waitWithLimit(MBarrierWaitOp op, Words &w,
   OpBuilder::InsertionGuard guard(b);
   Block *before =
       b.createBlock(&loop.getBefore(), {}, TypeRange(i64), {op.getLoc()});
-  Value done = NVVM::MBarrierTryWaitOp::create(
+  auto tryWait = NVVM::MBarrierTryWaitOp::create(
       b, b.getI1Type(), pointer, op.getParity(), /*ticks=*/Value(),
       NVVM::MemScopeKind::CTA);
+  if (op.getCluster())
+    tryWait->setDiscardableAttr(kClusterWaitAttr, b.getUnitAttr());
+  Value done = tryWait;
   Value isTrue = arith::ConstantIntOp::create(b, 1, 1);
   Value started = before->getArgument(0);
   auto branch =
@@ -158,12 +162,15 @@ void Instrumenter::waitWithLimit(MBarrierWaitOp op, Words &w,
     b.setInsertionPointToStart(witness.thenBlock());
     Value signals = signalsOf(w, alloc, op.getIndex());
     w.fetchAdd(flag, w.constant(1));
-    auto report = [&] {
-      giveUp(b, w, record,
-             {w.cta(), w.warp(), op.getIndex(), phase, w.load(signals),
-              w.load(w.add(signals, w.constant(4)))});
-    };
-    inOneLane(b, w, op, report);
+    // Lanes come here on their own, so that none waits for the others.
+    if (!isAlone(op)) {
+      auto first = scf::IfOp::create(b, w.isFirstLane(),
+                                     /*withElseRegion=*/false);
+      b.setInsertionPointToStart(first.thenBlock());
+    }
+    giveUp(b, w, record,
+           {w.cta(), w.warp(), op.getIndex(), phase, w.load(signals),
+            w.load(w.add(signals, w.constant(4)))});
     b.setInsertionPointToStart(witness.elseBlock());
     auto behind = scf::IfOp::create(b, isBehind, /*withElseRegion=*/false);
     b.setInsertionPointToStart(behind.thenBlock());

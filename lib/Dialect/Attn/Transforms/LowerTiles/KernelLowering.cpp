@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../ClusterWait.h"
 #include "PartitionLowering.h"
 #include "attn/Analysis/Footprint.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -103,6 +104,10 @@ LogicalResult KernelLowering::run() {
     for (Operation &op : block)
       if (&op != entryEnd)
         ops.push_back(&op);
+  func.walk([&](NVVM::MBarrierTryWaitOp op) {
+    if (op->removeDiscardableAttr(kClusterWaitAttr) && clusterScope)
+      op.setScope(NVVM::MemScopeKind::CLUSTER);
+  });
   func.walk([&](LocalSendOp op) { exchanged.insert(findAlloc(op.getDest())); });
   PartitionLowering all(*this, /*firstWarp=*/0, warps, /*isPartition=*/false,
                         grid);
