@@ -6,9 +6,8 @@ heads, with --wide over head dimensions above 384, with --tiled over those to
 1024 and plans of tiled_d, with --tmem over what ws_tmem computes, in packed
 sequences too, and over its plans, or with --serving what servers ask for: pages
 and their tables, lengths of sequences, heads of a group, few queries, runs of
-keys. Each case is one call of `attn-compile --verify
---json`; it passes when the result agrees with the float64 reference and the
-simulator found nothing.
+keys. Each case is one call of `attn-compile --verify --json`; it passes when the
+result agrees with the float64 reference and the simulator found nothing.
 
 usage: scripts/sim-grid.py [options]
   --serving        the grid of lengths and pages, under all corners of the
@@ -180,6 +179,9 @@ TILED_PLANS = {
 #: of f16, and LSE with them, five times.
 NARROW_TOLERANCE = 4e-3
 NARROW_SCORE_TOLERANCE = 1e-2
+#: How far results are off where scores grow, and what the worst one should be.
+GROWN = (r"with scores that grow: (relative|LSE) error ([-+.\de]+), accepted .*"
+         r" expected ([-+.\de]+), got [-+.\de]+$")  # fmt: skip
 #: Most columns of a head of split_q.
 SPLIT_Q_COLUMNS = 256
 TILED_AXES = AXES | {
@@ -227,8 +229,14 @@ class TiledCase(Case):
         return NARROW_SCORE_TOLERANCE if "s" in self.sums else LSE_TOLERANCE
 
     def is_forgiven(self, problem):
-        # Scores of some hundreds are rounded to a quarter in f16.
-        return "s" in self.sums and problem.startswith("with scores that grow")
+        # What rounding of f16 scores explains: errors of O up to the tolerance, and of
+        # LSE twice what independent roundings to 11 bits in all k-steps add up to.
+        found = re.match(GROWN, problem)
+        if "s" not in self.sums or not found:
+            return False
+        rounding = 2 * math.sqrt(max(1, self.d / 16)) * 2**-11
+        bounds = {"relative": self.tolerance, "LSE": rounding * abs(float(found[3]))}
+        return float(found[2]) <= bounds[found[1]]
 
     @property
     def name(self):
@@ -438,9 +446,8 @@ def judge(case, report):
 
 def make_command(case, tool, options):
     command = case.command(tool, options.chip)
-    if options.corners and "--corners" not in command:
-        command.append("--corners")
-    return command
+    needs_corners = options.corners and "--corners" not in command
+    return [*command, "--corners"] if needs_corners else command
 
 
 def run_case(case, command, timeout):
@@ -525,18 +532,14 @@ def summarise(results):
 
 
 def find_tool():
-    built = ROOT / "build" / "bin" / "attn-compile"
+    built = ROOT / "build/bin/attn-compile"
     return str(built) if built.exists() else shutil.which("attn-compile")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--serving", action="store_true")
-    parser.add_argument("--wide", action="store_true")
-    parser.add_argument("--tmem", action="store_true")
-    parser.add_argument("--tiled", action="store_true")
-    parser.add_argument("--corners", action="store_true")
-    parser.add_argument("--pairwise", action="store_true")
+    for flag in ("serving", "wide", "tmem", "tiled", "corners", "pairwise", "list"):
+        parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--filter", metavar="REGEX", default="")
@@ -545,7 +548,6 @@ def main():
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--compile", default=find_tool(), metavar="PATH")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
 
     grid = (SERVED_AXES, ServedCase) if options.serving else (AXES, Case)
@@ -589,9 +591,7 @@ def main():
     if options.json:
         order = {case.name: index for index, case in enumerate(cases)}
         results.sort(key=lambda r: order[r["name"]])
-        pathlib.Path(options.json).write_text(
-            json.dumps(results, indent=1), encoding="utf-8"
-        )
+        pathlib.Path(options.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
     failed = summarise(results)
     return 1 if failed or len(results) < len(cases) else 0
 

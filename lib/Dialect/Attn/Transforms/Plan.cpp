@@ -59,6 +59,10 @@ private:
                                  const PlanCandidates &candidates);
   void report(AttentionOp op, const PlanCandidate &candidate,
               const llvm::Twine &source, const llvm::Twine &measured = "");
+  /// Warns of a plan that was asked for and has too few registers. Such plans
+  /// are computed all the same: some are fast in spite of it.
+  void warnOfSpills(AttentionOp op, const PlanCandidate &candidate,
+                    const TargetRow &target);
   /// Says why the plan is not one of the target's default schedule.
   void reportOtherSchedule(AttentionOp op, const PlanCandidates &candidates,
                            const TargetRow &target);
@@ -90,6 +94,19 @@ void AttnPlanPass::report(AttentionOp op, const PlanCandidate &candidate,
                         llvm::formatv("{0:f0}", e.issueClocks).str())
       << remark::metric("shared-clocks",
                         llvm::formatv("{0:f0}", e.sharedClocks).str());
+}
+
+void AttnPlanPass::warnOfSpills(AttentionOp op, const PlanCandidate &candidate,
+                                const TargetRow &target) {
+  if (!candidate.spills || parameters.empty())
+    return;
+  op.emitWarning("plan ") << candidate.plan
+                          << " is expected to spill: registers "
+                          << candidate.estimate.registers.str() << "; "
+                          << target.chip << " has " << target.registersPerThread
+                          << " a thread and " << target.registersPerSM
+                          << " for " << candidate.plan.getThreads()
+                          << " threads";
 }
 
 void AttnPlanPass::reportOtherSchedule(AttentionOp op,
@@ -124,8 +141,9 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
     return op.emitOpError("cannot be computed by plan ")
            << *changed << ": " << llvm::toString(std::move(error));
   op.setPlanAttr(*changed);
-  report(op, makeCandidate(facts, target, *found, *changed),
-         "for " + target.chip);
+  PlanCandidate candidate = makeCandidate(facts, target, *found, *changed);
+  report(op, candidate, "for " + target.chip);
+  warnOfSpills(op, candidate, target);
   return success();
 }
 
@@ -194,7 +212,8 @@ FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
 
 InFlightDiagnostic AttnPlanPass::startParameterError(AttentionOp op,
                                                      const Schedule &schedule) {
-  InFlightDiagnostic diag = op.emitOpError();
+  InFlightDiagnostic diag = op.emitOpError("has no such plan of schedule '")
+                            << schedule.getName() << "': ";
   for (PlanParameter parameter : parameters)
     if (!hasParameter(schedule, &getContext(), parameter.name))
       for (const Schedule *other : getSchedules())
@@ -322,6 +341,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   op.setPlanAttr(candidates.plans.front().plan);
   report(op, candidates.plans.front(), "for " + target.chip);
+  warnOfSpills(op, candidates.plans.front(), target);
   if (schedule.empty() && parameters.empty())
     reportOtherSchedule(op, candidates, target);
   return success();

@@ -2,6 +2,13 @@
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_86 schedule=tiled_d set=block_m=64,block_n=32,slice=128,stages=8" 2>&1 | FileCheck %s --check-prefix=SUM
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_86 schedule=tiled_d set=block_m=64,block_n=64,slice=128,stages=8,q_streamed=true" 2>&1 | FileCheck %s --check-prefix=STREAMED
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_n=16" 2>&1 | FileCheck %s --check-prefix=WARPS
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_89 schedule=tiled_d set=block_m=64,block_n=32,slice=128,stages=8" 2>&1 | FileCheck %s --check-prefix=ADA
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=1,warps_n=8,block_m=16,block_n=64,slice=48" 2>&1 | FileCheck %s --check-prefix=SLICE
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=1,warps_n=8,block_m=16,block_n=32,slice=64" 2>&1 | FileCheck %s --check-prefix=KEYS
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=2,warps_n=4,block_m=32,slice=96,s_split=depth" 2>&1 | FileCheck %s --check-prefix=DEPTH
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=cluster=2" 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=block_m=64,block_n=64,warps_m=4,warps_n=1,slice=64,stages=8,softmax=exact,q_streamed=true,accumulate_o=f16" 2>&1 | FileCheck %s --check-prefix=SPILLS
+// RUN: attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d" 2>&1 | FileCheck %s --check-prefix=CHOSEN
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=split_q" 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not attn-opt %s --split-input-file -attn-plan="chip=sm_80 schedule=tiled_d set=accumulate_o=f16_block" 2>&1 | FileCheck %s --check-prefix=NARROW-O
 // RUN: not attn-opt %s --split-input-file -attn-plan="chip=sm_80 schedule=split_q set=accumulate_s=f16" 2>&1 | FileCheck %s --check-prefix=NARROW-S
@@ -10,12 +17,25 @@
 // Each part of what does not fit is in the sum.
 // SUM: does not fit: shared memory {{[0-9]+}} (q 65536 + kv 65536 + scores 8192) exceeds 101376 on sm_86
 // STREAMED: does not fit: shared memory {{[0-9]+}} (q 131072 + kv 131072 + scores 16384) exceeds 101376 on sm_86
-// WARPS: expected warps_m and warps_n to be powers of two with a product up to 32, got 4 and 16
+// WARPS: error: 'attn.attention' op has no such plan of schedule 'tiled_d': expected warps_m and warps_n to be powers of two with a product up to 32, got 4 and 16
 // OTHER: schedule 'split_q' does not support a head dimension of 512, expected a multiple of 8 up to 256
 
-// NARROW-O: expected operands of f16 for accumulate_o = f16_block, got bf16
-// NARROW-S: expected operands of f16 for accumulate_s = f16, got bf16
-// SLOTS: expected slots of one size with share = kv, got rows of 64 columns of K and 128 of V
+// ADA: #attn.tiled_d<{{.*}}>: does not fit: shared memory {{[0-9]+}} (q 65536 + kv 65536 + scores 8192) exceeds 101376 on sm_89
+// SLICE: error: 'attn.attention' op has no such plan of schedule 'tiled_d': expected slice to be a multiple of 16 and of 8 * warps_n = 64 up to 256, got 48
+// KEYS: error: 'attn.attention' op has no such plan of schedule 'tiled_d': expected block_n to be a multiple of 16 and of 8 * warps_n = 64 up to 128, got 32
+// DEPTH: error: 'attn.attention' op has no such plan of schedule 'tiled_d': expected slice to be a multiple of 16 * warps_n = 64 with s_split = depth, got 96
+// CLUSTER: error: 'attn.attention' op has no such plan of schedule 'tiled_d': unknown parameter 'cluster' of schedule 'tiled_d'
+// CLUSTER: note: 'cluster' is a parameter of schedule 'ws_columns'
+
+// What is asked for and has too few registers is computed, and said.
+// SPILLS: warning: plan #attn.tiled_d<{{.*}}accumulate_o = f16> is expected to spill: registers {{[0-9]+}} (o 128 + {{.*}}); sm_80 has 255 a thread and 65536 for 128 threads
+// SPILLS: attn.attention
+// CHOSEN-NOT: expected to spill
+// CHOSEN: attn.attention
+
+// NARROW-O: #attn.tiled_d<{{.*}}>: expected operands of f16 for accumulate_o = f16_block, got bf16
+// NARROW-S: #attn.split_q<{{.*}}>: expected operands of f16 for accumulate_s = f16, got bf16
+// SLOTS: #attn.split_q<{{.*}}>: expected slots of one size with share = kv, got rows of 64 columns of K and 128 of V
 
 func.func @dim(%q: memref<1x8x256x1032xf16>, %o: memref<1x8x256x1032xf16>) {
   // expected-error@+1 {{schedule 'tiled_d' does not support a head dimension of 1032, expected a multiple of 8 up to 1024}}

@@ -5,8 +5,12 @@
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_90a schedule=ws_columns set=cluster=4,block_n=80" 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_90a schedule=ws_columns set=epilogue=tma" 2>&1 | FileCheck %s --check-prefix=EPILOGUE
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_90a schedule=ws_columns set=softmax=lagged" 2>&1 | FileCheck %s --check-prefix=POLICY
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_100a schedule=ws_columns set=cluster=2,depth_ctas=2" 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_90a schedule=ws_columns set=cluster=1,depth_ctas=2" 2>&1 | FileCheck %s --check-prefix=PAIR
 
 // CHIP: schedule 'ws_columns' does not support sm_80, which has no wgmma, expected sm_90a
+// OTHER: schedule 'ws_columns' does not support sm_100a, which has no wgmma, expected sm_90a
+// PAIR: has no such plan of schedule 'ws_columns': expected cluster = 2 with depth_ctas = 2, got 1
 // SUM: does not fit: shared memory {{[0-9]+}} (q 8 x 8192 + k 8 x 16384 + v {{[0-9]}} x 16384 + w {{[0-9]}} x 16384 + p 16384 + factor 256 + scale 256 + barriers {{[0-9]+}} x 16) exceeds 232448 on sm_90a
 // SPLIT: softmax_columns = 128 leaves 384 of 512 columns to the other warpgroup, expected 1 to 320
 // CLUSTER: cluster = 4 needs block_n to be a multiple of 32, got 80
