@@ -327,6 +327,36 @@ BarrierReport Checker::run() {
   return std::move(report);
 }
 
+/// Partitions compute their tiles in different ways, so that each kind of CTA
+/// has been run by itself. That is a proof only if one cluster that does all
+/// tiles is right too, and partitions walk the same ones. Nothing is refused
+/// that walks the same ones at the launch.
+static void judgeUnlikeTiles(const Program &program,
+                             const BarrierCheckOptions &options,
+                             BarrierReport &report) {
+  if (report.witness) {
+    llvm::append_range(report.witness->notes, program.unlikeTiles);
+    return;
+  }
+  if (report.verdict != BarrierVerdict::Proved)
+    return;
+  Program one;
+  bool isSame = program.unlikeTiles.empty();
+  if (!compileProgram(program.kernel, one, /*isOfOneCluster=*/true)) {
+    BarrierReport ofOne = Checker(one, options).run();
+    if (ofOne.verdict == BarrierVerdict::Proved && isSame &&
+        one.unlikeTiles.empty())
+      return;
+    if (ofOne.witness && !isSame) {
+      report = std::move(ofOne);
+      llvm::append_range(report.witness->notes, one.unlikeTiles);
+      return;
+    }
+  }
+  report.verdict = BarrierVerdict::Unsupported;
+  report.unsupported = UnsupportedOp{program.unlikeLoop, kUnlikeTiles.str()};
+}
+
 BarrierReport attn::checkBarriers(gpu::GPUFuncOp kernel,
                                   const BarrierCheckOptions &options) {
   Program program;
@@ -341,6 +371,8 @@ BarrierReport attn::checkBarriers(gpu::GPUFuncOp kernel,
   } else {
     report = Checker(program, options).run();
     report.isOfLaunch = program.isOpen;
+    if (program.unlikeLoop)
+      judgeUnlikeTiles(program, options, report);
   }
   if (report.unsupported && !report.isOfLaunch)
     report.isOfLaunch = dependsOnLaunch(program, report.unsupported->op);

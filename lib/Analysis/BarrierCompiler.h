@@ -10,6 +10,10 @@
 
 namespace mlir::attn::barriers {
 
+/// Which tiles a loop walks in a CTA, and from which bounds.
+std::string describeTiles(scf::ForOp loop, ArrayRef<int64_t> tiles,
+                          int64_t block);
+
 class Compiler {
 public:
   Compiler(Program &program, bool isOfOneCluster)
@@ -93,6 +97,7 @@ private:
   void findTileFor(scf::ForOp loop);
   void findTileWhile(scf::WhileOp loop);
   void findDealer();
+  void compareTiles();
   SmallVector<Value> sourcesOf(Value value);
   bool reaches(Value from, llvm::function_ref<bool(Value)> isSource,
                llvm::function_ref<bool(Value)> isStop);
@@ -146,6 +151,8 @@ private:
   SmallVector<std::pair<Operation *, Value>> roots;
   /// The text of what makes each tile, to compare partitions.
   std::string tileText;
+  /// A loop whose tiles are made in another way than those of the first one.
+  scf::ForOp unlikeLoop;
   /// Loops that look like one over tiles are not, since there are several.
   bool hasSeveralLoops = false;
   std::optional<UnsupportedOp> unsupportedOp;

@@ -213,6 +213,10 @@ struct Program {
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.
   bool hasTiles = false;
+  /// A loop whose tiles are computed in another way than another partition's,
+  /// and, if they differ in some CTA, what both walk there.
+  Operation *unlikeLoop = nullptr;
+  SmallVector<OpNote, 2> unlikeTiles;
   /// A thread deals them, as a counter says.
   bool dealsTiles = false;
   /// One number for each kind, and how many there are of all kinds.
@@ -223,6 +227,10 @@ struct Program {
   /// The first CTA of a cluster of each kind.
   std::vector<std::array<int64_t, 3>> blocks;
 };
+
+/// Why a kernel whose partitions may walk different tiles is not followed.
+inline constexpr StringLiteral kUnlikeTiles =
+    "its tiles are not computed as those of the other partitions are";
 
 /// Engines whose groups a warp waits for come first.
 inline constexpr unsigned kGroupEngines = 5;

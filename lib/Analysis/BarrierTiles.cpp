@@ -140,12 +140,12 @@ void Compiler::findTileFor(scf::ForOp loop) {
   for (Value value :
        {loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), tile})
     text += textOf(value, induction) + ";";
-  if (!tileText.empty() && tileText != text)
-    return fail(loop, "its tiles are not computed as those of the other "
-                      "partitions are");
-  tileText = text;
   demand(loop, tile);
   tileValues[loop] = tile;
+  if (!tileText.empty() && tileText != text)
+    unlikeLoop = loop;
+  else
+    tileText = text;
 }
 
 void Compiler::findTileWhile(scf::WhileOp loop) {
@@ -194,6 +194,8 @@ void Compiler::findTileLoops() {
     // Tiles are walked by the outermost loops.
     return WalkResult::skip();
   });
+  if (unlikeLoop)
+    compareTiles();
   if (hasSeveralLoops)
     tileValues.clear();
   findDealer();
@@ -440,6 +442,57 @@ void Compiler::enumerateTiles(Operation *op,
         return;
     }
   }
+}
+
+/// The numbers of a CTA's tiles in one of its loops, if they are known.
+static std::optional<std::vector<int64_t>>
+walkTiles(Numbers &values, scf::ForOp loop, Value tile, int64_t block) {
+  values.start({block, 0, 0});
+  auto first = values.get(loop.getLowerBound()),
+       last = values.get(loop.getUpperBound()),
+       step = values.get(loop.getStep());
+  if (!first || !last || !step || *step <= 0 ||
+      (loop.getUnsignedCmp() && (*first < 0 || *last < 0)))
+    return std::nullopt;
+  std::vector<int64_t> walked;
+  for (int64_t i = *first; i < *last; i += *step) {
+    values.start({block, 0, 0});
+    values.set(loop.getInductionVar(), i);
+    std::optional<int64_t> number = values.get(tile);
+    if (!number || walked.size() == kMostTiles)
+      return std::nullopt;
+    walked.push_back(*number);
+  }
+  return walked;
+}
+
+/// Partitions that compute their tiles in different ways may walk different
+/// ones. Where the launch says which, loops over tiles are loops as any other:
+/// each kind of CTA is run to its end, which shows whether it matters.
+void Compiler::compareTiles() {
+  auto other = dyn_cast<scf::ForOp>(tileValues.begin()->first);
+  Numbers values(program);
+  size_t fewest = SIZE_MAX;
+  bool isKnown = other && !program.isOpen && program.grid[0] > 0 &&
+                 llvm::all_of(tileValues,
+                              [](auto &t) { return isa<scf::ForOp>(t.first); });
+  for (int64_t block = 0; isKnown && block < program.grid[0]; ++block) {
+    auto ours =
+        walkTiles(values, unlikeLoop, tileValues.lookup(unlikeLoop), block);
+    auto theirs = walkTiles(values, other, tileValues.lookup(other), block);
+    isKnown = ours && theirs;
+    if (!isKnown || *ours == *theirs ||
+        std::max(ours->size(), theirs->size()) >= fewest)
+      continue;
+    fewest = std::max(ours->size(), theirs->size());
+    program.unlikeTiles = {
+        {other, describeTiles(other, *theirs, block)},
+        {unlikeLoop, describeTiles(unlikeLoop, *ours, block)}};
+  }
+  if (!isKnown)
+    return fail(unlikeLoop, kUnlikeTiles.str());
+  program.unlikeLoop = unlikeLoop;
+  hasSeveralLoops = true;
 }
 
 void Compiler::classifyTiles() {

@@ -78,7 +78,9 @@ SyncWitness attn::recordWitness(gpu::GPUFuncOp kernel,
   Program program;
   if (compileProgram(kernel, program, /*isOfOneCluster=*/true))
     return result;
-  if (!program.hasTiles) {
+  // One cluster does all tiles.
+  bool runsAllTiles = program.hasTiles || program.unlikeLoop;
+  if (!runsAllTiles) {
     program = Program();
     if (compileProgram(kernel, program))
       return result;
@@ -96,7 +98,7 @@ SyncWitness attn::recordWitness(gpu::GPUFuncOp kernel,
       continue;
     take(*found);
     result.turns = std::move(turns);
-    result.runsAllTiles = program.hasTiles;
+    result.runsAllTiles = runsAllTiles;
     result.block = block;
     if (isSame)
       break;
