@@ -99,7 +99,7 @@ gpu.module @kernels {
     }
     gpu.return
   }
-  gpu.func @commit() kernel attributes {attn.shared_bytes = 16 : i64, known_block_size = array<i32: 128, 1, 1>} {
+  gpu.func @commit() kernel attributes {attn.shared_bytes = 16 : i64, attn.warps = array<i64: 4, 1>, known_block_size = array<i32: 128, 1, 1>} {
     %c0 = arith.constant 0 : i32
     %done = attn.mbarrier.alloc {name = "done", offset = 0} : !attn.mbarriers<1>
     attn.elect {
