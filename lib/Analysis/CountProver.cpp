@@ -79,7 +79,6 @@ public:
       : program(program), terms(program.terms), dividesOut(dividesOut) {}
 
   bool areEqual(const AcquireCount &a, const AcquireCount &b);
-  /// True if numbers without sign are taken to be not negative.
   bool takesSigns() const { return takesSign; }
 
 private:
@@ -129,6 +128,7 @@ private:
   unsigned numDecided = 0;
   unsigned numQueries = 0;
   bool givesUp = false;
+  /// Numbers without sign are taken to be not negative.
   bool takesSign = false;
 };
 
@@ -419,6 +419,7 @@ std::optional<bool> CountProver::isTrue(TermId id) {
     return *a == (term.kind == TermKind::And) ? isTrue(term.operands[1]) : a;
   }
   if (term.kind == TermKind::Compare) {
+    takesSign |= term.value >= int64_t(arith::CmpIPredicate::ult);
     auto a = get(term.operands[0]), b = get(term.operands[1]);
     if (!a || !b)
       return std::nullopt;
@@ -508,6 +509,7 @@ std::optional<Affine> CountProver::countIf(TermId id, const Range *range,
         otherwise);
   if (term.kind != TermKind::Compare)
     return std::nullopt;
+  takesSign |= term.value >= int64_t(arith::CmpIPredicate::ult);
   auto a = get(term.operands[0]), b = get(term.operands[1]);
   if (!a || !b)
     return std::nullopt;
@@ -540,12 +542,9 @@ std::optional<Affine> CountProver::countLoop(const ChannelStep &loop,
   if (step->constant != 1)
     return std::nullopt;
   // What is known is of the counter of another count of the loop.
-  SmallVector<TermId> stale;
-  for (const auto &[term, value] : memo)
+  for (const auto &[term, value] : DenseMap<TermId, Affine>(memo))
     if (terms.dependsOn(term, loop.counter))
-      stale.push_back(term);
-  for (TermId term : stale)
-    memo.erase(term);
+      memo.erase(term);
   Affine counter = getVariable(loop.counter, std::nullopt);
   memo[loop.counter] = counter;
   Range range{numVariables - 1, loop.counter, *lower, *lower + *trips};
