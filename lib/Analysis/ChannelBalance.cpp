@@ -160,8 +160,10 @@ static void compare(ChannelProgram &program, std::vector<KernelSample> &kernels,
                     const AcquireCount &a, const AcquireCount &b,
                     ChannelReport &report) {
   TileSample *different = findDifference(kernels, a, b);
-  if (!different && haveEqualCounts(program, a, b)) {
+  bool takesSigns = false;
+  if (!different && haveEqualCounts(program, a, b, takesSigns)) {
     ++report.balances;
+    report.takenSigns += takesSigns;
     return;
   }
   ChannelCreateOp channel = program.getChannel(a.place.channel);

@@ -28,9 +28,10 @@ void checkBalance(ChannelProgram &program, std::vector<KernelSample> &kernels,
                   ChannelReport &report);
 
 /// True if both partitions acquire as often in each tile, as the terms of their
-/// loops and conditions say.
+/// loops and conditions say; sets whether it takes numbers that have to be not
+/// negative for that to be so.
 bool haveEqualCounts(ChannelProgram &program, const AcquireCount &a,
-                     const AcquireCount &b);
+                     const AcquireCount &b, bool &takesSigns);
 
 } // namespace mlir::attn
 

@@ -99,13 +99,16 @@ ChannelReport attn::checkChannels(const ChannelAnalysis &analysis) {
     return report;
   }
   std::vector<KernelSample> kernels = runs.makeKernels();
+  // What holds tokens is not needed for what follows.
+  auto notFollowed = std::exchange(report.unsupported, std::nullopt);
   checkBalance(program, kernels, report);
   if (report.witness || report.unsupported)
     return report;
   bool hasTiles = llvm::any_of(kernels, [](const KernelSample &kernel) {
     return !kernel.tiles.empty();
   });
-  if (!hasTiles && !report.unsupported)
+  report.unsupported = notFollowed;
+  if (!hasTiles && !notFollowed)
     report.unsupported = {analysis.getPartitions(),
                           "no tile is found whose steps all have numbers"};
   checkOrder(runs, kernels, report);

@@ -24,15 +24,6 @@ namespace {
 
 using States = std::vector<LicenceState>;
 
-/// An access, and the channels of which a token is held at each time.
-struct AccessInfo {
-  unsigned partition = 0;
-  Operation *op = nullptr;
-  llvm::SmallBitVector held;
-  /// Through a slot whose index is no position of a channel.
-  bool isElsewhere = false;
-};
-
 class LicenceCheck {
 public:
   LicenceCheck(const ChannelAnalysis &analysis, ChannelReport &report);
@@ -57,8 +48,7 @@ private:
   std::optional<unsigned> visitAccess(OpOperand &operand, LicenceState &state);
 
   // What is wrong.
-  void checkBuffers();
-  void checkBuffer(Value memory, ArrayRef<AccessInfo> accesses);
+  void leaveOut(Operation *op, const Twine &text);
   ChannelWitness &fail(Operation *op, const Twine &text);
 
   unsigned getNumber(Value value);
@@ -74,9 +64,8 @@ private:
   DenseMap<Value, unsigned> numbers;
   std::vector<Value> values;
   unsigned partition = 0;
-  llvm::MapVector<Value, std::vector<AccessInfo>> buffers;
-  /// The channel by whose positions a buffer's slots are found.
-  DenseMap<Value, std::pair<unsigned, Operation *>> ringOf;
+  BufferAccesses buffers;
+  BufferRings ringOf;
 };
 
 } // namespace
@@ -90,14 +79,6 @@ static std::pair<Value, SlotOp> findMemory(Value buffer) {
     buffer = view.getViewSource();
   }
   return {buffer, slot};
-}
-
-static std::string getName(Value memory) {
-  if (auto alloc = memory.getDefiningOp<AllocOp>())
-    return getBufferName(alloc).str();
-  if (auto alloc = memory.getDefiningOp<TmemAllocOp>())
-    return alloc.getName().value_or("buffer").str();
-  return "buffer";
 }
 
 LicenceCheck::LicenceCheck(const ChannelAnalysis &analysis,
@@ -125,6 +106,11 @@ ChannelWitness &LicenceCheck::fail(Operation *op, const Twine &text) {
   report.witness.emplace();
   report.witness->what = {op, text.str()};
   return *report.witness;
+}
+
+void LicenceCheck::leaveOut(Operation *op, const Twine &text) {
+  if (!report.unsupported)
+    report.unsupported = {op, text.str()};
 }
 
 unsigned LicenceCheck::getNumber(Value value) {
@@ -164,11 +150,10 @@ void LicenceCheck::addState(States &states, LicenceState state) {
     return;
   if (states.size() < kMaxStates)
     states.push_back(std::move(state));
-  else if (!report.unsupported)
-    report.unsupported = {analysis.getPartitions(),
-                          "paths of a partition differ in what it holds in "
-                          "more than " +
-                              std::to_string(kMaxStates) + " ways"};
+  else
+    leaveOut(analysis.getPartitions(),
+             "paths of a partition differ in what it holds in more than " +
+                 Twine(kMaxStates) + " ways");
 }
 
 /// Hands on what `from` passes to arguments of `to`, or behind the op around it
@@ -225,8 +210,7 @@ States LicenceCheck::visitOp(Operation &op, States states) {
 /// Regions of which one runs, or none.
 States LicenceCheck::visitRegions(Operation &op, States states) {
   if (!isBranch(&op)) {
-    if (!report.unsupported)
-      report.unsupported = {&op, "it is not known how often its regions run"};
+    leaveOut(&op, "it is not known how often its regions run");
     return states;
   }
   States behind;
@@ -413,7 +397,8 @@ std::optional<unsigned> LicenceCheck::visitAccess(OpOperand &operand,
   SmallVector<Right, 1> rights;
   if (slot)
     rights = getRights(state, slot.getIndex());
-  access.isElsewhere = slot && rights.empty();
+  if (slot && rights.empty())
+    access.elsewhere = slot.getIndex();
   // On all paths.
   auto &known = buffers[memory];
   auto same = llvm::find_if(
@@ -434,7 +419,7 @@ std::optional<unsigned> LicenceCheck::visitAccess(OpOperand &operand,
   };
   if (ring->second.first != channel) {
     ChannelWitness &witness =
-        fail(op, "expected slots of buffer '" + getName(memory) +
+        fail(op, "expected slots of buffer '" + getMemoryName(memory) +
                      "' at positions of one channel, got " +
                      getChannelName(channel) + " here and " +
                      getChannelName(ring->second.first) + " elsewhere");
@@ -443,7 +428,7 @@ std::optional<unsigned> LicenceCheck::visitAccess(OpOperand &operand,
         {ring->second.second, "a position of the other channel"});
   } else if (grant.held == 0) {
     ChannelWitness &witness = fail(
-        op, "expected accesses to buffer '" + getName(memory) +
+        op, "expected accesses to buffer '" + getMemoryName(memory) +
                 "' while its slot is held, got one behind the release of " +
                 describe(grant));
     witness.notes.push_back({grant.acquire, "the slot is acquired here"});
@@ -476,8 +461,11 @@ void LicenceCheck::visitAsync(AsyncOpInterface op, LicenceState &state,
   for (unsigned grant : grants)
     open->accesses.push_back({grant, op});
   open->isClosed = op.closesGroup();
-  if (state.groups.size() > kMaxGroups)
-    state.groups.erase(state.groups.begin());
+  if (state.groups.size() <= kMaxGroups)
+    return;
+  if (!state.groups.front().accesses.empty())
+    leaveOut(op, "more than " + Twine(kMaxGroups) + " groups are under way");
+  state.groups.erase(state.groups.begin());
 }
 
 void LicenceCheck::visitAccesses(Operation &op, LicenceState &state) {
@@ -494,75 +482,6 @@ void LicenceCheck::visitAccesses(Operation &op, LicenceState &state) {
     visitAsync(async, state, grants);
 }
 
-//===----------------------------------------------------------------------===//
-// Whole buffers
-//===----------------------------------------------------------------------===//
-
-/// Where partitions touch a buffer without positions under tokens of one
-/// channel, one of them does not do so elsewhere without any token. What is
-/// ordered by signals, or by one channel after another, is not judged here.
-void LicenceCheck::checkBuffer(Value memory, ArrayRef<AccessInfo> accesses) {
-  DenseMap<unsigned, llvm::SmallBitVector> held;
-  for (const AccessInfo &access : accesses)
-    held.insert({access.partition, access.held}).first->second |= access.held;
-  llvm::SmallBitVector candidates(analysis.getChannels().size(), true);
-  for (const auto &[partition, channels] : held)
-    candidates &= channels;
-  auto without = llvm::find_if(
-      accesses, [](const AccessInfo &access) { return access.held.none(); });
-  if (held.size() < 2 || candidates.none() || without == accesses.end())
-    return;
-  // The channel that most accesses hold.
-  auto countHeld = [&](unsigned channel) {
-    return llvm::count_if(accesses, [&](const AccessInfo &access) {
-      return access.held[channel];
-    });
-  };
-  unsigned channel = candidates.find_first();
-  for (unsigned other : candidates.set_bits())
-    if (countHeld(other) > countHeld(channel))
-      channel = other;
-  const AccessInfo &with = *llvm::find_if(
-      accesses, [&](const AccessInfo &access) { return access.held[channel]; });
-  ChannelCreateOp create = (analysis.getChannels().begin() + channel)->first;
-  ChannelWitness &witness =
-      fail(without->op, "expected accesses to buffer '" + getName(memory) +
-                            "' while a token of channel '" + create.getName() +
-                            "' is held, as elsewhere, got one without");
-  witness.notes.push_back({with.op, "one is held here"});
-}
-
-void LicenceCheck::checkBuffers() {
-  for (auto &[memory, accesses] : buffers) {
-    if (report.witness)
-      return;
-    auto ring = ringOf.find(memory);
-    if (ring == ringOf.end()) {
-      checkBuffer(memory, accesses);
-      continue;
-    }
-    const auto &[create, info] =
-        *(analysis.getChannels().begin() + ring->second.first);
-    for (const AccessInfo &access : accesses) {
-      bool takesPart = llvm::any_of(info.roles, [&](const RoleInfo &role) {
-        return llvm::any_of(role.participants, [&](const Participant &each) {
-          return each.partition == access.partition;
-        });
-      });
-      if (!access.isElsewhere || !takesPart)
-        continue;
-      ChannelWitness &witness =
-          fail(access.op, "expected a slot of buffer '" + getName(memory) +
-                              "' at a position of channel '" +
-                              ChannelCreateOp(create).getName() +
-                              "', got another index");
-      witness.notes.push_back(
-          {ring->second.second, "a position of the channel"});
-      return;
-    }
-  }
-}
-
 void LicenceCheck::run() {
   WarpSpecializeOp partitions = analysis.getPartitions();
   for (auto [index, region] : llvm::enumerate(partitions->getRegions())) {
@@ -572,7 +491,7 @@ void LicenceCheck::run() {
     visit(region.front(), {LicenceState()});
   }
   if (!report.witness)
-    checkBuffers();
+    checkBuffers(analysis, buffers, ringOf, report);
 }
 
 void attn::checkLicence(const ChannelAnalysis &analysis,

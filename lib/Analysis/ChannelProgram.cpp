@@ -2,7 +2,6 @@
 
 #include "ChannelProgram.h"
 #include "attn/Analysis/RegionPaths.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -128,6 +127,9 @@ ChannelProgram::buildRegions(Operation &op, Steps &steps,
     addPasses(block.getTerminator(), nullptr, flow, steps);
     return std::nullopt;
   }
+  if (isa<scf::WhileOp>(op))
+    return ChannelNote{&op, "it is not shown that all partitions go through "
+                            "the same tiles"};
   auto branch = dyn_cast<scf::IfOp>(op);
   if (!branch)
     return ChannelNote{&op, "a condition that decides over channels is not of "
@@ -219,7 +221,12 @@ bool ChannelProgram::bindTiles(Operation *op) {
     terms.bind(loop.getInductionVar(), tiles->tile.front());
     return true;
   }
-  auto loop = cast<scf::WhileOp>(op);
+  return bindWhile(cast<scf::WhileOp>(op), isFirst);
+}
+
+/// Partitions begin with the same numbers, go on while the same holds of them,
+/// and compute the next ones alike, of them and of what all partitions have.
+bool ChannelProgram::bindWhile(scf::WhileOp loop, bool isFirst) {
   auto condition =
       cast<scf::ConditionOp>(loop.getBeforeBody()->getTerminator());
   // Numbers among the values that are carried, in their order.
@@ -243,7 +250,15 @@ bool ChannelProgram::bindTiles(Operation *op) {
   TermId isTile = terms.get(condition.getCondition());
   if (isFirst)
     tiles->condition = isTile;
-  return tiles->condition == isTile && count == tiles->tile.size();
+  if (tiles->condition != isTile || count != tiles->tile.size())
+    return false;
+  SmallVector<TermId, 2> next;
+  for (Value yielded : loop.getYieldOp().getOperands())
+    if (yielded.getType().isIntOrIndex())
+      next.push_back(terms.get(yielded));
+  if (isFirst)
+    tiles->next = next;
+  return tiles->next == next;
 }
 
 void ChannelProgram::findTileLoops(WarpSpecializeOp partitionsOp) {

@@ -12,6 +12,7 @@
 #include "ScalarTerms.h"
 #include "attn/Analysis/ChannelAnalysis.h"
 #include "attn/Analysis/ChannelReport.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::attn {
 
@@ -61,6 +62,8 @@ struct TileLoop {
   /// Of an scf.while: whether there is a tile, and the first one.
   std::optional<TermId> condition;
   SmallVector<TermId, 2> first;
+  /// The numbers of the tile behind `tile`.
+  SmallVector<TermId, 2> next;
 };
 
 /// The partitions of a kernel that use channels.
@@ -103,6 +106,7 @@ private:
                                        const HandleFlow &flow);
   void findTileLoops(WarpSpecializeOp partitionsOp);
   bool bindTiles(Operation *loop);
+  bool bindWhile(scf::WhileOp loop, bool isFirst);
   bool usesChannels(Operation *op) const;
 
   const ChannelAnalysis &analysis;

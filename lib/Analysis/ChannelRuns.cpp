@@ -1,7 +1,7 @@
 //===- ChannelRuns.cpp - Runs of partitions about their channels ----------===//
 
 #include "ChannelRuns.h"
-#include "llvm/ADT/Hashing.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -9,6 +9,10 @@ using StepKind = ChannelStep::Kind;
 
 /// Events of a partition in one tile, and trips of a loop in it.
 static constexpr unsigned kMaxEvents = 4000;
+/// Trips of loops of all partitions in one tile, with those that have no event,
+/// and in all tiles.
+static constexpr unsigned kMaxTrips = 20000;
+static constexpr unsigned kMaxTripsOfAll = 400000;
 /// Kernels, and tiles of each, that are tried.
 static constexpr unsigned kKernels = 24;
 static constexpr unsigned kTiles = 16;
@@ -48,13 +52,7 @@ static int64_t pick(unsigned number, TermId of) {
   constexpr unsigned kSame = 7;
   if (number < kSame)
     return kNumbers[number];
-  // As std::hash of LLVM differs from run to run, this one does not.
-  uint64_t mixed = (uint64_t(number) * 0x9E3779B97F4A7C15ull) ^
-                   ((of + 1) * 0xC2B2AE3D27D4EB4Full);
-  mixed ^= mixed >> 29;
-  mixed *= 0xBF58476D1CE4E5B9ull;
-  mixed ^= mixed >> 32;
-  return kNumbers[mixed % std::size(kNumbers)];
+  return kNumbers[mixNumbers(number, of) % std::size(kNumbers)];
 }
 
 /// Arguments and the place of the CTA.
@@ -71,9 +69,20 @@ void ChannelRuns::giveLeaves(TermValues &values, unsigned number) {
       given = number % program.getClusterSize();
     else if (op && isa<gpu::GPUDialect>(op->getDialect()))
       given = number % 2;
-    values.set(leaf, given);
+    values.set(leaf, limitToType(given, origin.getType()));
   }
   values.seed = number;
+}
+
+/// Trips of a loop; nothing if they have no number.
+static std::optional<int64_t> countTrips(std::optional<int64_t> lower,
+                                         std::optional<int64_t> upper,
+                                         std::optional<int64_t> step) {
+  int64_t range = 0;
+  if (!lower || !upper || !step || *step <= 0 ||
+      llvm::SubOverflow(*upper, *lower, range))
+    return std::nullopt;
+  return range <= 0 ? 0 : range / *step + (range % *step != 0);
 }
 
 /// A tile that the loop over tiles has; false if it has none.
@@ -83,18 +92,27 @@ bool ChannelRuns::giveTile(TermValues &values, unsigned number) {
   const TileLoop &tiles = *program.tiles;
   if (tiles.condition) {
     for (TermId term : tiles.tile)
-      values.set(term, number < kTiles / 2 ? number : pick(number, term));
+      values.set(term,
+                 limitToType(number < kTiles / 2 ? number : pick(number, term),
+                             program.terms[term].origin.getType()));
     return values.get(*tiles.condition) == 1;
   }
   auto lower = values.get(tiles.lower), upper = values.get(tiles.upper),
        step = values.get(tiles.step);
-  if (!lower || !upper || !step || *step <= 0 || *lower >= *upper)
+  auto trips = countTrips(lower, upper, step);
+  if (!trips || *trips == 0)
     return false;
-  int64_t count = (*upper - *lower + *step - 1) / *step;
+  int64_t count = *trips;
   // All tiles if there are few, else some from all over.
-  int64_t index = count <= kTiles ? number : count * number / kTiles;
+  int64_t index = number;
+  if (count > kTiles && llvm::MulOverflow(count, int64_t(number), index))
+    return false;
+  if (count > kTiles)
+    index /= kTiles;
+  if (index >= count)
+    return false;
   values.set(tiles.tile.front(), *lower + index * *step);
-  return index < count;
+  return true;
 }
 
 void ChannelRuns::collectLeaves() {
@@ -136,14 +154,19 @@ std::vector<KernelSample> ChannelRuns::makeKernels() {
     giveLeaves(given, number);
     KernelSample kernel;
     if (!unroll(&PartitionProgram::before, given, kernel.before) ||
-        !unroll(&PartitionProgram::after, given, kernel.after))
+        !unroll(&PartitionProgram::after, given, kernel.after)) {
+      ++report.leftOut;
       continue;
+    }
     for (unsigned tile = 0; tile < (program.tiles ? kTiles : 1); ++tile) {
       TermValues values = given;
       TileEvents events;
-      if (giveTile(values, tile) &&
-          unroll(&PartitionProgram::tile, values, events))
+      if (!giveTile(values, tile))
+        continue;
+      if (unroll(&PartitionProgram::tile, values, events))
         kernel.tiles.push_back({std::move(events), std::move(values)});
+      else
+        ++report.leftOut;
     }
     kernels.push_back(std::move(kernel));
   }
@@ -158,14 +181,16 @@ bool ChannelRuns::unrollLoop(const ChannelStep &loop, TermValues &values,
                              std::vector<ChannelEvent> &events) {
   auto lower = values.get(loop.lower), upper = values.get(loop.upper),
        step = values.get(loop.step);
-  if (!lower || !upper || !step || *step <= 0 ||
-      (*upper - *lower) / *step > kMaxEvents)
+  auto trips = countTrips(lower, upper, step);
+  if (!trips || *trips > kMaxEvents)
     return false;
   // Without steps that depend on the counter its values need not be known.
   bool counts = seen.contains(loop.counter);
-  for (int64_t at = *lower; at < *upper; at += *step) {
+  for (int64_t trip = 0; trip < *trips; ++trip) {
+    if (++numTrips > kMaxTrips || ++numTripsOfAll > kMaxTripsOfAll)
+      return false;
     if (counts)
-      values.set(loop.counter, at);
+      values.set(loop.counter, *lower + trip * *step);
     if (!unroll(loop.body, values, events))
       return false;
   }
@@ -175,6 +200,7 @@ bool ChannelRuns::unrollLoop(const ChannelStep &loop, TermValues &values,
 /// A part of all partitions; no token comes from another part.
 bool ChannelRuns::unroll(std::vector<ChannelStep> PartitionProgram::*steps,
                          TermValues &values, TileEvents &events) {
+  numTrips = 0;
   for (const PartitionProgram &partition : program.partitions) {
     tokens.clear();
     if (!unroll(partition.*steps, values, events.emplace_back()))
@@ -183,7 +209,8 @@ bool ChannelRuns::unroll(std::vector<ChannelStep> PartitionProgram::*steps,
   return true;
 }
 
-/// False if a number or a token is missing, or there are too many events.
+/// False if a number or a token is missing, or there are too many trips or
+/// events.
 bool ChannelRuns::unroll(const std::vector<ChannelStep> &steps,
                          TermValues &values,
                          std::vector<ChannelEvent> &events) {

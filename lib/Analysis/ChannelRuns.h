@@ -72,6 +72,8 @@ private:
   /// What numbers of the program are computed from.
   SmallVector<TermId> leaves;
   DenseSet<TermId> seen;
+  /// Trips of loops, in the tile that is unrolled and in all of them.
+  unsigned numTrips = 0, numTripsOfAll = 0;
   /// While a partition is unrolled: the acquires that tokens are of.
   DenseMap<Value, SmallVector<unsigned, 2>> tokens;
 };

@@ -12,6 +12,7 @@
 #include "ChannelBalance.h"
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -29,6 +30,8 @@ namespace {
 struct Affine {
   int64_t constant = 0;
   SmallVector<int64_t, 8> coefficients;
+  /// Some number is none of 64 bits.
+  bool overflows = false;
 
   bool isConstant() const {
     return llvm::all_of(coefficients, [](int64_t c) { return c == 0; });
@@ -37,19 +40,31 @@ struct Affine {
     return variable < coefficients.size() ? coefficients[variable] : 0;
   }
   Affine &add(const Affine &other, int64_t factor) {
-    constant += factor * other.constant;
+    overflows |= other.overflows;
+    addTo(constant, other.constant, factor);
     if (coefficients.size() < other.coefficients.size())
       coefficients.resize(other.coefficients.size());
     for (auto [variable, c] : llvm::enumerate(other.coefficients))
-      coefficients[variable] += factor * c;
+      addTo(coefficients[variable], c, factor);
     return *this;
+  }
+
+private:
+  void addTo(int64_t &sum, int64_t added, int64_t factor) {
+    int64_t product = 0;
+    overflows |= llvm::MulOverflow(added, factor, product) ||
+                 llvm::AddOverflow(sum, product, sum);
   }
 };
 
 Affine operator+(Affine a, const Affine &b) { return a.add(b, 1); }
 Affine operator-(Affine a, const Affine &b) { return a.add(b, -1); }
 Affine operator*(Affine a, int64_t factor) { return Affine().add(a, factor); }
-Affine makeConstant(int64_t value) { return {value, {}}; }
+Affine makeConstant(int64_t value) {
+  Affine affine;
+  affine.constant = value;
+  return affine;
+}
 
 /// Values of a loop's counter, of which an op runs in each.
 struct Range {
@@ -64,6 +79,7 @@ public:
       : program(program), terms(program.terms), dividesOut(dividesOut) {}
 
   bool areEqual(const AcquireCount &a, const AcquireCount &b);
+  bool takesSigns() const { return takesSign; }
 
 private:
   using Steps = std::vector<ChannelStep>;
@@ -112,6 +128,8 @@ private:
   unsigned numDecided = 0;
   unsigned numQueries = 0;
   bool givesUp = false;
+  /// Numbers without sign are taken to be not negative.
+  bool takesSign = false;
 };
 
 } // namespace
@@ -129,6 +147,8 @@ SmallVector<int64_t, 16> CountProver::makeRow(const Affine &affine) const {
 
 /// Makes what is not negative hold from here on.
 void CountProver::assume(const Affine &affine) {
+  if ((givesUp |= affine.overflows))
+    return;
   constraints.push_back(affine);
   simplex->addInequality(getDynamicAPIntVec(makeRow(affine)));
 }
@@ -136,7 +156,7 @@ void CountProver::assume(const Affine &affine) {
 /// True if a number can be not negative while what holds does: for fractions,
 /// which is so for more than for integers.
 bool CountProver::isPossible(const Affine &affine) {
-  if (++numQueries > kMaxQueries)
+  if (++numQueries > kMaxQueries || affine.overflows)
     givesUp = true;
   if (givesUp)
     return true;
@@ -159,6 +179,7 @@ bool CountProver::isPossibleForIntegers(const Affine &affine) {
 }
 
 bool CountProver::decide(Affine affine) {
+  givesUp |= affine.overflows;
   if (affine.isConstant())
     return affine.constant >= 0;
   for (unsigned counter : counters)
@@ -287,16 +308,21 @@ std::optional<Affine> CountProver::get(TermId term) {
 std::optional<Affine> CountProver::compute(TermId id) {
   const Term &term = terms[id];
   auto operand = [&](unsigned index) { return get(term.operands[index]); };
+  bool isBit = term.origin && term.origin.getType().isInteger(1);
+  auto getAny = [&] {
+    return isBit ? getVariable(id, 0, 1) : getVariable(id, std::nullopt);
+  };
   switch (term.kind) {
   case TermKind::Constant:
     return makeConstant(term.value);
   case TermKind::Leaf: {
     Operation *op = term.origin ? term.origin.getDefiningOp() : nullptr;
     bool isPlace = op && isa<gpu::GPUDialect>(op->getDialect());
-    std::optional<int64_t> most;
-    if (isPlace && isa<gpu::ClusterBlockIdOp>(op))
-      most = program.getClusterSize() - 1;
-    return getVariable(id, isPlace ? std::optional(0) : std::nullopt, most);
+    if (!isPlace)
+      return getAny();
+    if (isa<gpu::ClusterBlockIdOp>(op))
+      return getVariable(id, 0, program.getClusterSize() - 1);
+    return getVariable(id, 0);
   }
   case TermKind::Add: {
     auto a = operand(0), b = operand(1);
@@ -316,6 +342,7 @@ std::optional<Affine> CountProver::compute(TermId id) {
   case TermKind::CeilDiv: {
     // What is divided is not negative.
     const Term &by = terms[term.operands[1]];
+    takesSign = true;
     if (!dividesOut || by.kind != TermKind::Constant || by.value <= 0)
       return getVariable(id, 0);
     auto a = operand(0);
@@ -326,8 +353,13 @@ std::optional<Affine> CountProver::compute(TermId id) {
     return divide(*a + makeConstant(up), by.value);
   }
   case TermKind::Rem:
+    takesSign = true;
+    return getRest(id);
   case TermKind::And:
     return getRest(id);
+  case TermKind::Fit:
+    takesSign = true;
+    return operand(0);
   case TermKind::Max:
   case TermKind::Min: {
     auto a = operand(0), b = operand(1);
@@ -345,7 +377,7 @@ std::optional<Affine> CountProver::compute(TermId id) {
   case TermKind::Xor:
   case TermKind::Compare:
   case TermKind::Opaque:
-    return getVariable(id, std::nullopt);
+    return getAny();
   }
   llvm_unreachable("covered switch");
 }
@@ -387,6 +419,7 @@ std::optional<bool> CountProver::isTrue(TermId id) {
     return *a == (term.kind == TermKind::And) ? isTrue(term.operands[1]) : a;
   }
   if (term.kind == TermKind::Compare) {
+    takesSign |= term.value >= int64_t(arith::CmpIPredicate::ult);
     auto a = get(term.operands[0]), b = get(term.operands[1]);
     if (!a || !b)
       return std::nullopt;
@@ -476,6 +509,7 @@ std::optional<Affine> CountProver::countIf(TermId id, const Range *range,
         otherwise);
   if (term.kind != TermKind::Compare)
     return std::nullopt;
+  takesSign |= term.value >= int64_t(arith::CmpIPredicate::ult);
   auto a = get(term.operands[0]), b = get(term.operands[1]);
   if (!a || !b)
     return std::nullopt;
@@ -507,6 +541,10 @@ std::optional<Affine> CountProver::countLoop(const ChannelStep &loop,
   }
   if (step->constant != 1)
     return std::nullopt;
+  // What is known is of the counter of another count of the loop.
+  for (const auto &[term, value] : DenseMap<TermId, Affine>(memo))
+    if (terms.dependsOn(term, loop.counter))
+      memo.erase(term);
   Affine counter = getVariable(loop.counter, std::nullopt);
   memo[loop.counter] = counter;
   Range range{numVariables - 1, loop.counter, *lower, *lower + *trips};
@@ -549,7 +587,13 @@ std::optional<Affine> CountProver::count(const Steps &steps,
 }
 
 bool attn::haveEqualCounts(ChannelProgram &program, const AcquireCount &a,
-                           const AcquireCount &b) {
-  return CountProver(program, /*dividesOut=*/false).areEqual(a, b) ||
-         CountProver(program, /*dividesOut=*/true).areEqual(a, b);
+                           const AcquireCount &b, bool &takesSigns) {
+  for (bool dividesOut : {false, true}) {
+    CountProver prover(program, dividesOut);
+    bool areEqual = prover.areEqual(a, b);
+    takesSigns = prover.takesSigns();
+    if (areEqual)
+      return true;
+  }
+  return false;
 }

@@ -3,8 +3,8 @@
 #include "ScalarTerms.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -42,15 +42,18 @@ TermId TermTable::get(Value value) {
 
 /// The result of an operation on two constants.
 static std::optional<int64_t> fold(TermKind kind, int64_t a, int64_t b) {
+  int64_t result = 0;
   switch (kind) {
   case TermKind::Add:
-    return a + b;
+    return llvm::AddOverflow(a, b, result) ? std::nullopt
+                                           : std::optional(result);
   case TermKind::Mul:
-    return a * b;
+    return llvm::MulOverflow(a, b, result) ? std::nullopt
+                                           : std::optional(result);
   case TermKind::Div:
     return a >= 0 && b > 0 ? std::optional(a / b) : std::nullopt;
   case TermKind::CeilDiv:
-    return a >= 0 && b > 0 ? std::optional((a + b - 1) / b) : std::nullopt;
+    return a >= 0 && b > 0 ? std::optional(a / b + (a % b != 0)) : std::nullopt;
   case TermKind::Rem:
     return a >= 0 && b > 0 ? std::optional(a % b) : std::nullopt;
   case TermKind::And:
@@ -88,6 +91,39 @@ TermId TermTable::combine(TermKind kind, TermId a, TermId b, Value origin) {
   return add({kind, 0, {a, b}, origin});
 }
 
+/// True if `bits` with sign hold a number; of 0 bits, if it is not negative.
+static bool fits(int64_t value, unsigned bits) {
+  return bits == 0 ? value >= 0 : llvm::isIntN(bits, value);
+}
+
+TermId TermTable::fit(TermId number, unsigned bits, Value origin) {
+  const Term &term = terms[number];
+  if (term.kind == TermKind::Constant && fits(term.value, bits))
+    return number;
+  return add({TermKind::Fit, bits, {number}, origin});
+}
+
+/// The result of a conversion between integers, if `op` is one that is
+/// followed. One bit is 0 or 1, others have signs.
+std::optional<TermId> TermTable::convert(Operation *op) {
+  if (!isa<arith::IndexCastOp, arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>(
+          op) ||
+      !op->getOperand(0).getType().isIntOrIndex())
+    return std::nullopt;
+  Value result = op->getResult(0);
+  TermId whole = get(op->getOperand(0));
+  if (result.getType().isInteger(1))
+    return combine(TermKind::And, whole, getConstant(1), result);
+  bool isBit = op->getOperand(0).getType().isInteger(1);
+  if (isBit && isa<arith::ExtSIOp, arith::IndexCastOp>(op))
+    return combine(TermKind::Mul, getConstant(-1), whole, result);
+  if (isa<arith::TruncIOp>(op))
+    return fit(whole, result.getType().getIntOrFloatBitWidth(), result);
+  if (isa<arith::ExtUIOp>(op) && !isBit)
+    return fit(whole, 0, result);
+  return whole;
+}
+
 /// The kind of an op on two numbers.
 static std::optional<TermKind> getKind(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::optional<TermKind>>(op)
@@ -117,9 +153,16 @@ static bool isFunctionOfOperands(Operation *op) {
   return isMemoryEffectFree(op);
 }
 
+static bool isSigned(arith::CmpIPredicate predicate) {
+  using Predicate = arith::CmpIPredicate;
+  return predicate == Predicate::slt || predicate == Predicate::sle ||
+         predicate == Predicate::sgt || predicate == Predicate::sge;
+}
+
 TermId TermTable::compute(Value value) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
+  if (matchPattern(value, m_ConstantInt(&constant)) &&
+      constant.getSignificantBits() <= 64)
     return getConstant(constant.getBitWidth() == 1 ? constant.getZExtValue()
                                                    : constant.getSExtValue());
   Operation *op = value.getDefiningOp();
@@ -129,17 +172,38 @@ TermId TermTable::compute(Value value) {
         op || !isa<FunctionOpInterface>(value.getParentBlock()->getParentOp());
     return leaf;
   }
-  if (isa<arith::IndexCastOp, arith::ExtUIOp, arith::ExtSIOp, arith::TruncIOp>(
-          op) &&
-      op->getOperand(0).getType().isIntOrIndex()) {
-    TermId whole = get(op->getOperand(0));
-    return value.getType().isInteger(1)
-               ? combine(TermKind::And, whole, getConstant(1), value)
-               : whole;
-  }
+  if (auto converted = convert(op))
+    return *converted;
   SmallVector<TermId, 3> operands;
   for (Value operand : op->getOperands())
     operands.push_back(get(operand));
+  // Of one bit, which is minus one where it has a sign.
+  if (op->getNumOperands() == 2 && op->getOperand(0).getType().isInteger(1)) {
+    if (isa<arith::AddIOp, arith::SubIOp>(op))
+      return combine(TermKind::Xor, operands[0], operands[1], value);
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    if (compare && isSigned(compare.getPredicate()))
+      std::swap(operands[0], operands[1]);
+  }
+  // By a constant number of bits.
+  if (isa<arith::ShLIOp, arith::ShRUIOp, arith::ShRSIOp>(op)) {
+    const Term &by = terms[operands[1]];
+    if (by.kind == TermKind::Constant && by.value >= 0 && by.value < 62)
+      return combine(isa<arith::ShLIOp>(op) ? TermKind::Mul : TermKind::Div,
+                     operands[0], getConstant(int64_t(1) << by.value), value);
+  }
+  // Without sign a negative number is a large one.
+  if (isa<arith::MaxUIOp, arith::MinUIOp>(op))
+    for (TermId &operand : operands)
+      operand = fit(operand, 0, value);
+  // The other one of two.
+  if (isa<arith::XOrIOp>(op) && value.getType().isInteger(1))
+    for (unsigned side : {0, 1})
+      if (operands[side] == getConstant(1))
+        return add({TermKind::Select,
+                    0,
+                    {operands[1 - side], getConstant(0), getConstant(1)},
+                    value});
   if (auto kind = getKind(op))
     return combine(*kind, operands[0], operands[1], value);
   if (isa<arith::SubIOp>(op)) {
@@ -159,7 +223,8 @@ TermId TermTable::compute(Value value) {
       op->getContext(),
       {StringAttr::get(op->getContext(), op->getName().getStringRef()),
        attributes, TypeAttr::get(value.getType())});
-  auto kind = operands.empty() ? TermKind::Leaf : TermKind::Opaque;
+  bool isLeaf = operands.empty() && !op->hasTrait<OpTrait::ConstantLike>();
+  auto kind = isLeaf ? TermKind::Leaf : TermKind::Opaque;
   return add({kind, 0, operands, value}, key.getAsOpaquePointer());
 }
 
@@ -178,6 +243,41 @@ bool TermTable::dependsOn(TermId term, TermId leaf) {
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
+
+uint64_t attn::mixNumbers(uint64_t a, uint64_t b) {
+  uint64_t mixed =
+      (a * 0x9E3779B97F4A7C15ull) ^ ((b + 1) * 0xC2B2AE3D27D4EB4Full);
+  mixed ^= mixed >> 29;
+  mixed *= 0xBF58476D1CE4E5B9ull;
+  return mixed ^ (mixed >> 32);
+}
+
+int64_t attn::limitToType(int64_t value, Type type) {
+  if (!type.isInteger() || type.getIntOrFloatBitWidth() >= 64)
+    return value;
+  unsigned bits = type.getIntOrFloatBitWidth();
+  return value & ((int64_t(1) << (bits == 1 ? 1 : bits - 1)) - 1);
+}
+
+/// The value of an op on numbers that its type holds; none if it wraps around.
+static std::optional<int64_t> checkType(std::optional<int64_t> value,
+                                        Value origin) {
+  Type type = origin ? origin.getType() : Type();
+  if (!value || !type || !type.isInteger() ||
+      type.getIntOrFloatBitWidth() >= 64)
+    return value;
+  if (type.isInteger(1))
+    return *value & 1;
+  return fits(*value, type.getIntOrFloatBitWidth()) ? value : std::nullopt;
+}
+
+/// True if a term is of an op on numbers, which does not have any value.
+static bool isArithmetic(const Term &term) {
+  Operation *op = term.origin.getDefiningOp();
+  return isa<arith::ArithDialect>(op->getDialect()) &&
+         llvm::all_of(op->getOperandTypes(),
+                      [](Type type) { return type.isIntOrIndex(); });
+}
 
 void TermValues::set(TermId leaf, int64_t value) {
   leaves[leaf] = value;
@@ -234,7 +334,9 @@ std::optional<int64_t> TermValues::compute(const Term &term, TermId id) {
     return found == leaves.end() ? std::nullopt : std::optional(found->second);
   }
   case TermKind::Opaque:
-    return int64_t(size_t(llvm::hash_combine(id, seed)) % 3);
+    if (isArithmetic(term))
+      return std::nullopt;
+    return limitToType(mixNumbers(seed, id) % 3, term.origin.getType());
   default:
     break;
   }
@@ -243,12 +345,14 @@ std::optional<int64_t> TermValues::compute(const Term &term, TermId id) {
     return std::nullopt;
   if (term.kind == TermKind::Select)
     return get(term.operands[*first ? 1 : 2]);
+  if (term.kind == TermKind::Fit)
+    return fits(*first, term.value) ? first : std::nullopt;
   auto second = get(term.operands[1]);
   if (!second)
     return std::nullopt;
   if (term.kind == TermKind::Compare)
     return compare(term.value, *first, *second);
-  return fold(term.kind, *first, *second);
+  return checkType(fold(term.kind, *first, *second), term.origin);
 }
 
 //===----------------------------------------------------------------------===//

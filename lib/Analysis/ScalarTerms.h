@@ -40,11 +40,14 @@ struct Term {
     Select,
     /// Of two numbers by `value`, an arith::CmpIPredicate.
     Compare,
+    /// The number itself where `value` bits with sign hold it, or, of 0 bits,
+    /// where it is not negative; else none.
+    Fit,
     /// An op that is not followed, of its operands.
     Opaque
   };
   Kind kind = Kind::Constant;
-  /// The constant or the predicate.
+  /// The constant, the predicate or the bits.
   int64_t value = 0;
   SmallVector<TermId, 3> operands;
   /// A value of the kernel that the term is of.
@@ -74,6 +77,8 @@ private:
   TermId add(Term term, const void *op = nullptr);
   TermId compute(Value value);
   TermId combine(Term::Kind kind, TermId a, TermId b, Value origin);
+  TermId fit(TermId number, unsigned bits, Value origin);
+  std::optional<TermId> convert(Operation *op);
 
   std::vector<Term> terms;
   DenseMap<Value, TermId> known;
@@ -84,6 +89,13 @@ private:
   DenseMap<std::pair<TermId, TermId>, bool> depends;
 };
 
+/// Numbers that two others decide, the same in each run, as hashes of LLVM are
+/// not.
+uint64_t mixNumbers(uint64_t a, uint64_t b);
+/// A number from 0 on as an integer of `type` with its sign holds it: of one
+/// bit 0 or 1.
+int64_t limitToType(int64_t value, Type type);
+
 /// Values of terms for given leaves.
 class TermValues {
 public:
@@ -92,8 +104,9 @@ public:
   /// Gives a leaf its value; what was computed from others is forgotten.
   void set(TermId leaf, int64_t value);
   /// The value of a term: nothing if it has none, as a quotient by zero, or
-  /// depends on a leaf without value. Opaque terms have small values, the same
-  /// at each time, that `seed` decides.
+  /// depends on a leaf without value, or wraps around. What is read from memory
+  /// has small values, the same at each time, that `seed` decides; ops on
+  /// numbers that are not followed have none.
   std::optional<int64_t> get(TermId term);
   uint64_t seed = 0;
 

@@ -42,6 +42,12 @@ struct ChannelReport {
   int64_t accesses = 0;
   /// Numbers of acquires that were shown to be equal.
   int64_t balances = 0;
+  /// Those of them that take what is divided, or without sign, to be not
+  /// negative.
+  int64_t takenSigns = 0;
+  /// Tiles that were not tried: a number or a token is missing, or there are
+  /// too many trips or events.
+  int64_t leftOut = 0;
   /// Runs of the partitions, and acquires and releases in them.
   int64_t runs = 0;
   int64_t steps = 0;

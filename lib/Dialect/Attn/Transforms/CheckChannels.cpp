@@ -88,6 +88,8 @@ void AttnCheckChannelsPass::report(gpu::GPUFuncOp kernel,
       << remark::metric("channels", channels)
       << remark::metric("accesses", found.accesses)
       << remark::metric("equal-counts", found.balances)
+      << remark::metric("taken-not-negative", found.takenSigns)
+      << remark::metric("tiles-left-out", found.leftOut)
       << remark::metric("runs", found.runs)
       << remark::metric("steps", found.steps);
 }
