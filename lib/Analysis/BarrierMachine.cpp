@@ -213,7 +213,8 @@ bool Machine::isDone() const {
       warps, [](const Warp &warp) { return warp.state == Warp::Done; });
 }
 
-/// Runs a warp until it has to wait; true if it took a step.
+/// Runs a warp until it has to wait; true if it took a step, or has come to a
+/// barrier.
 bool Machine::advance(Warp &warp) {
   bool moved = false;
   while (warp.state != Warp::Done && !condition && !unsupported &&
@@ -225,7 +226,7 @@ bool Machine::advance(Warp &warp) {
     ++steps;
     if (!execute(warp, step)) {
       --steps;
-      return moved;
+      return moved || warp.state == Warp::AtBarrier;
     }
     moved = true;
   }

@@ -79,8 +79,11 @@ static Value getOperand(Operation *op, int64_t constant) {
   return binary.getLhs();
 }
 
-/// The cursor that `select` is one position behind, and the ring's depth.
+/// The cursor that a value is one position behind, and the ring's depth.
 static std::pair<Value, int64_t> matchAdvance(Operation *op) {
+  // In a ring of one slot only the parity changes.
+  if (Value cursor = getOperand<arith::XOrIOp>(op, kSlotMask + 1))
+    return {cursor, 1};
   auto select = dyn_cast_or_null<arith::SelectOp>(op);
   if (!select)
     return {};
@@ -164,6 +167,10 @@ void RingFinder::collectUses(Value value) {
         arrays.insert(wait.getBarriers());
         unite(wait.getBarriers(), value);
       }
+    } else if (getOperand<arith::XOrIOp>(user, kSlotMask + 1) == value) {
+      depths[user->getResult(0)] = 1;
+      addCursor(user->getResult(0));
+      unite(user->getResult(0), value);
     } else if (auto next = getOperand<arith::AddIOp>(user, 1); next == value) {
       // The sum is part of going on by one, or something else is done with it.
       bool isAdvance = false;
@@ -198,6 +205,11 @@ void RingFinder::checkMemory() {
                groups.isEquivalent(key(operand), key(array));
       });
       if (!isIndexed && cast<MBarriersType>(array.getType()).getCount() != 1)
+        refuse(array);
+      // A phase that is not counted from the ring's cursors does not turn.
+      auto wait = dyn_cast<MBarrierWaitOp>(user);
+      if (wait && !(parities.contains(wait.getParity()) &&
+                    groups.isEquivalent(key(wait.getParity()), key(array))))
         refuse(array);
     }
   for (Value alloc : allocs) {

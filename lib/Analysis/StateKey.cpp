@@ -90,22 +90,28 @@ bool StateKey::isShared(uint32_t ring) const {
 }
 
 /// A ring is turned back to where the first cursor that still matters stands.
+/// CTAs signal slots of each other, which are the same ones in each of them. A
+/// ring of one slot turns by its parity, which only the own CTA waits for.
 void StateKey::turnRings() {
-  turns.assign(m.program->rings.size(), 0);
+  size_t count = m.program->rings.size();
+  turns.assign(count * m.program->cluster, 0);
   SmallVector<bool> isTurned(turns.size(), false);
-  for (uint32_t ring = 0; ring < turns.size(); ++ring)
-    isTurned[ring] = isShared(ring);
+  for (size_t index = 0; index < turns.size(); ++index)
+    isTurned[index] = isShared(index % count);
   for (const Warp &warp : m.warps)
     for (unsigned slot : m.program->live[warp.pc].set_bits()) {
       if (slot >= m.program->numSlots || !warp.known[slot] ||
           warp.state == Warp::Done)
         continue;
       const RingUse &use = m.program->ringUses[slot];
-      if (use.kind != RingUse::Cursor || isTurned[use.ring])
+      if (use.kind != RingUse::Cursor || isTurned[warp.cta * count + use.ring])
         continue;
-      turns[use.ring] =
-          getPosition(warp.values[slot], m.program->rings[use.ring]);
-      isTurned[use.ring] = true;
+      int64_t depth = m.program->rings[use.ring];
+      for (int64_t cta = 0; cta < m.program->cluster; ++cta)
+        if (depth > 1 || cta == warp.cta) {
+          turnOf(use.ring, cta) = getPosition(warp.values[slot], depth);
+          isTurned[cta * count + use.ring] = true;
+        }
     }
 }
 
@@ -122,16 +128,13 @@ int64_t StateKey::turnSlotOn(uint32_t ring, int64_t slot) const {
   return part + (slot % depth + turns[ring]) % depth;
 }
 
-/// The parity of what is in a slot, as seen from the turned ring.
-int64_t StateKey::turnParity(uint32_t ring, int64_t slot,
-                             int64_t parity) const {
+/// The parity of what is first in a slot, as seen from the turned ring.
+int64_t StateKey::turnParity(uint32_t ring, int64_t cta, int64_t slot) {
   int64_t depth = m.program->rings[ring];
-  int64_t position = slot % depth + depth * parity;
-  return (position + 2 * depth - turns[ring]) % (2 * depth) / depth;
+  return (slot % depth + 2 * depth - turnOf(ring, cta)) % (2 * depth) / depth;
 }
 
-int64_t StateKey::turnValue(const Warp &warp, unsigned slot,
-                            int64_t value) const {
+int64_t StateKey::turnValue(const Warp &warp, unsigned slot, int64_t value) {
   const RingUse &use = m.program->ringUses[slot];
   if (ArrayRef<Decision> decisions = m.program->decisions[slot];
       use.kind == RingUse::None && !decisions.empty()) {
@@ -143,6 +146,7 @@ int64_t StateKey::turnValue(const Warp &warp, unsigned slot,
   if (use.kind == RingUse::None)
     return value;
   int64_t depth = m.program->rings[use.ring];
+  int64_t turn = turnOf(use.ring, warp.cta);
   if (use.kind == RingUse::Index)
     return turnSlot(use.ring, value);
   int64_t cursor = use.kind == RingUse::Cursor ? value : 0;
@@ -153,10 +157,10 @@ int64_t StateKey::turnValue(const Warp &warp, unsigned slot,
     if (isThere)
       cursor = warp.values[use.cursor];
     if (!isThere || (cursor >> kParityShift & 1) != value)
-      return 4 * depth + 2 * turns[use.ring] + value;
+      return 4 * depth + 2 * turn + value;
   }
   int64_t position =
-      (getPosition(cursor, depth) + 2 * depth - turns[use.ring]) % (2 * depth);
+      (getPosition(cursor, depth) + 2 * depth - turn) % (2 * depth);
   return use.kind == RingUse::Cursor ? position : position / depth;
 }
 
@@ -180,7 +184,7 @@ void StateKey::orderBarriers() {
       for (uint32_t i = 0; array.ring != kNoRing && i < array.count; ++i) {
         uint32_t first = cta * m.perCta + array.first;
         barrierPlace[first + i] = first + turnSlot(array.ring, i);
-        barrierParity[first + i] = turnParity(array.ring, i, 0);
+        barrierParity[first + i] = turnParity(array.ring, cta, i);
       }
   for (uint32_t i = 0; i < m.barriers.size(); ++i)
     barrierOrder[barrierPlace[i]] = i;

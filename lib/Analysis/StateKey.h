@@ -88,10 +88,13 @@ private:
 
   bool isShared(uint32_t ring) const;
   void turnRings();
+  int64_t &turnOf(uint32_t ring, int64_t cta) {
+    return turns[cta * m.program->rings.size() + ring];
+  }
   int64_t turnSlot(uint32_t ring, int64_t slot) const;
   int64_t turnSlotOn(uint32_t ring, int64_t slot) const;
-  int64_t turnParity(uint32_t ring, int64_t slot, int64_t parity) const;
-  int64_t turnValue(const Warp &warp, unsigned slot, int64_t value) const;
+  int64_t turnParity(uint32_t ring, int64_t cta, int64_t slot);
+  int64_t turnValue(const Warp &warp, unsigned slot, int64_t value);
   int64_t turnBase(const Access &access) const;
   void orderBarriers();
   void addWords();
@@ -99,7 +102,7 @@ private:
 
   Machine &m;
   StateSummary summary;
-  /// How far each ring is turned back.
+  /// How far each ring is turned back, for each CTA behind each other.
   SmallVector<int64_t> turns;
   /// The numbers of the barriers in the order of the turned rings, the other
   /// way around, and what is added to their phases.

@@ -26,7 +26,7 @@ MAP = (
 
 
 def with_launch(text: str) -> str:
-    """The kernel with a target and a launch of one cluster."""
+    """The kernel with a target and, where it has none, a launch of one cluster."""
     cluster = 2 if "known_cluster_size" in text else 1
     warps = [int(count) for count in re.findall(r'partition "\w+" warps (\d+)', text)]
     threads = 32 * sum(warps) if warps else 128
@@ -34,11 +34,14 @@ def with_launch(text: str) -> str:
     has_map = "%map:" in text
     arg = MAP if has_map else '{kind = "pointer", tensor = "x"}'
     launch = (
-        'attn.shared_bytes = 32768 : i64, attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, '
-        'attn.launch = #attn.launch<chip = "sm_90a", '
-        f'ptx = 86, grid = ["{cluster}", "1", "1"], block = [{threads}, 1, 1], '
-        f"cluster = [{cluster}, 1, 1], tensors = [{TENSOR % access}], args = [{arg}]>"
+        "attn.shared_bytes = 32768 : i64, attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32"
     )
+    if "attn.launch" not in text:
+        launch += (
+            ', attn.launch = #attn.launch<chip = "sm_90a", '
+            f'ptx = 86, grid = ["{cluster}", "1", "1"], block = [{threads}, 1, 1], '
+            f"cluster = [{cluster}, 1, 1], tensors = [{TENSOR % access}], args = [{arg}]>"
+        )
     if not has_map:
         text = re.sub(r"(gpu\.func @\w+)\(\)", r"\1(%out: !llvm.ptr<1>)", text)
     text = text.replace(
