@@ -377,3 +377,11 @@ void Machine::readWord(Warp &warp, const Step &step) {
     warp.varied[step.dst] = word->second.varied;
   ++word->second.reads;
 }
+
+ReadCounts Machine::countReads() const {
+  ReadCounts counts;
+  for (auto &[place, word] : words)
+    if (word.expected >= 0)
+      counts.try_emplace(word.step, word.expected);
+  return counts;
+}

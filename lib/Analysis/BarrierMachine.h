@@ -121,6 +121,9 @@ struct Word {
   uint32_t step = 0;
 };
 
+/// How often what a step writes is read, which is the same in each life.
+using ReadCounts = std::map<uint32_t, int64_t>;
+
 /// The columns that a CTA has taken.
 struct TensorMemory {
   bool isTaken = false;
@@ -185,6 +188,11 @@ public:
   /// Notes down what each warp does from here on.
   void takeNotes(std::vector<std::vector<SyncStep>> &steps) { notes = &steps; }
   void setArgument(Slot slot, int64_t value);
+  /// Takes words for read to the end when they have been read so often: one
+  /// that is read again after all has no value then.
+  void expectReads(const ReadCounts &counts) { readCounts = &counts; }
+  /// How often words that were overwritten had been read.
+  ReadCounts countReads() const;
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
 
@@ -362,6 +370,7 @@ private:
   uint32_t numEvents = 1;
   /// Words of shared memory that were handed over.
   std::map<std::pair<uint8_t, int64_t>, Word> words;
+  const ReadCounts *readCounts = nullptr;
   std::map<std::pair<uint32_t, uint16_t>, uint64_t> instances;
   std::vector<Knowledge> exits;
   /// Of each CTA.

@@ -34,12 +34,18 @@ void StateKey::dropAccesses() {
 }
 
 /// A word that was read as often as it will be is not read again. In its first
-/// life it is read as often as others that the same op writes.
+/// life it is read as often as others that the same op writes, and as in a run
+/// before.
 void StateKey::dropWords() {
   for (auto &[place, word] : m.words)
     for (auto &[other, known] : m.words)
       if (word.expected < 0 && known.step == word.step)
         word.expected = known.expected;
+  for (auto &[place, word] : m.words)
+    if (m.readCounts && word.expected < 0)
+      if (auto known = m.readCounts->find(word.step);
+          known != m.readCounts->end())
+        word.expected = known->second;
   for (auto &[place, word] : m.words)
     if (word.reads == word.expected) {
       word.isKnown = false;
@@ -287,12 +293,16 @@ void StateKey::transposeSets() {
     }
 }
 
-/// Who knew an event when the sets were transposed.
+/// Who knew an event when the sets were transposed; empty for nobody.
+ArrayRef<uint64_t> StateKey::wordsOf(uint32_t event) const {
+  if (event * knowerWords >= knowers.size())
+    return {};
+  return ArrayRef<uint64_t>(knowers).slice(event * knowerWords, knowerWords);
+}
+
 EventSet StateKey::knowersOf(uint32_t event) const {
   EventSet result;
-  if (event * knowerWords < knowers.size())
-    result.setWords(
-        ArrayRef<uint64_t>(knowers).slice(event * knowerWords, knowerWords));
+  result.setWords(wordsOf(event));
   return result;
 }
 
@@ -495,8 +505,9 @@ StateSummary &StateKey::summarise() {
   addWords();
   if (m.unknowns)
     addUnknowns();
-  for (uint32_t event : others)
-    summary.others.push_back(knowersOf(event));
+  summary.others.assign(others.size() * knowerWords, 0);
+  for (auto [index, event] : llvm::enumerate(others))
+    llvm::copy(wordsOf(event), summary.others.begin() + index * knowerWords);
   llvm::sort(summary.kinds);
   summary.kinds.erase(llvm::unique(summary.kinds), summary.kinds.end());
   return summary;
@@ -516,10 +527,11 @@ void StateKey::setKnowers(uint32_t event, const EventSet &knowers) {
 
 /// The state of the machine may be any that the summary stands for.
 void StateKey::weaken(const StateSummary &joined) {
-  for (auto [event, own, knowers] :
-       llvm::zip_equal(others, summary.others, joined.others))
-    if (!own.isWithin(knowers))
-      setKnowers(event, knowers);
+  for (size_t i = 0; i < summary.others.size(); ++i)
+    for (uint64_t lost = summary.others[i] & ~joined.others[i]; lost != 0;
+         lost &= lost - 1)
+      sets[64 * (i % knowerWords) + llvm::countr_zero(lost)]->reset(
+          others[i / knowerWords]);
   for (const auto &[key, known] : joined.accesses) {
     if (const StateSummary::Known *own = summary.find(key)) {
       if (!own->knowers.isWithin(known.knowers))

@@ -35,8 +35,8 @@ struct StateSummary {
     return found != accesses.end() && found->first == key ? &found->second
                                                           : nullptr;
   }
-  /// Of other events, who knows each.
-  std::vector<EventSet> others;
+  /// Of other events, who knows each: as many words of each, behind each other.
+  std::vector<uint64_t> others;
   /// Where the last tile may be one of several kinds, what each of them makes
   /// of the values and words that tell them apart, in order.
   std::vector<std::vector<int64_t>> kinds;
@@ -68,6 +68,7 @@ private:
   int64_t bytesOf(const Access &access) const;
   AccessKey describe(const Access &access) const;
   void transposeSets();
+  ArrayRef<uint64_t> wordsOf(uint32_t event) const;
   EventSet knowersOf(uint32_t event) const;
   void setKnowers(uint32_t event, const EventSet &knowers);
   void findGroups();

@@ -16,8 +16,10 @@ bool StateSummary::join(const StateSummary &other) {
     changes |= !knowers.isWithin(more);
     knowers.intersect(more);
   };
-  for (auto [event, more] : llvm::zip_equal(others, other.others))
-    meet(event, more);
+  for (auto [word, more] : llvm::zip_equal(others, other.others)) {
+    changes |= (word & ~more) != 0;
+    word &= more;
+  }
   std::vector<std::pair<AccessKey, Known>> both;
   both.reserve(accesses.size());
   auto own = accesses.begin();
@@ -42,7 +44,7 @@ bool StateSummary::standsFor(const StateSummary &other) const {
                      other.kinds.end()))
     return false;
   for (auto [own, more] : llvm::zip_equal(others, other.others))
-    if (!own.isWithin(more))
+    if (own & ~more)
       return false;
   return llvm::all_of(other.accesses, [&](const auto &access) {
     const Known *own = find(access.first);
@@ -52,16 +54,14 @@ bool StateSummary::standsFor(const StateSummary &other) const {
 
 std::string StateSummary::getText() const {
   std::string text = places;
-  auto addKnowers = [&](const EventSet &knowers) {
-    ArrayRef<uint64_t> words = knowers.getWords();
+  auto addWords = [&](ArrayRef<uint64_t> words) {
     text.append(reinterpret_cast<const char *>(words.data()),
                 words.size() * sizeof(uint64_t));
   };
   for (const auto &[key, known] : accesses) {
     text.append(reinterpret_cast<const char *>(key.data()), sizeof(key));
-    addKnowers(known.knowers);
+    addWords(known.knowers.getWords());
   }
-  for (const EventSet &knowers : others)
-    addKnowers(knowers);
+  addWords(others);
   return text;
 }
