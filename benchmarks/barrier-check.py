@@ -29,6 +29,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SMALL, LARGE = "--q=1x4x1024x128xf16", "--q=4x32x4096x128xf16"
+OPEN = ROOT / "test/Analysis/unknown/tiles.mlir"
 HOPPER, TENSOR = "--chip=sm_90a", "--chip=sm_100a --schedule=ws_tmem"
 # Name, flags of attn-compile.
 KERNELS = (
@@ -60,6 +61,17 @@ KERNELS = (
     ("`split_q` on sm_80", f"{SMALL} --chip=sm_80"),
     ("`decode` on sm_80, 4096 keys", "--q=1x8x4x64xf16 --kv-len=4096 --chip=sm_80 --schedule=decode"),
     ("`split_q` on sm_80, causal", f"{SMALL} --chip=sm_80 --causal"),
+    ("`ws_columns`, causal, 1x8x4096x512", f"--q=1x8x4096x512xf16 {HOPPER} --causal"),
+    (
+        "`ws_wgmma`, causal, cluster of 2, `dynamic`, 4x32x4096x128",
+        f"{LARGE} {HOPPER} --causal --set cluster=2 --set dynamic=true",
+    ),
+    # Sizes that only the launch gives.
+    ("`split_q` on sm_80, `--dynamic`", f"{SMALL} --chip=sm_80 --dynamic"),
+    ("`split_q` on sm_80, causal, `--dynamic`", f"{SMALL} --chip=sm_80 --causal --dynamic"),
+    ("window of 256 on sm_80, `--dynamic`", f"{SMALL} --chip=sm_80 --window=256,0 --dynamic"),
+    ("`ws_wgmma`, 2x4x?x128", f"{OPEN} {HOPPER} --schedule=ws_wgmma"),
+    ("`ws_wgmma`, 2x4x?x128, `dynamic`", f"{OPEN} {HOPPER} --schedule=ws_wgmma --set dynamic=true"),
 )
 
 

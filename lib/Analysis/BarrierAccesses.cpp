@@ -242,6 +242,9 @@ void Machine::writeWord(const Warp &warp, uint8_t cta, int64_t base,
   if (!isNew)
     word->second.expected = word->second.reads;
   word->second.value = warp.values[value];
+  word->second.sum.reset();
+  if (auto sum = warp.unknown.find(value); sum != warp.unknown.end())
+    word->second.sum = sum->second;
   word->second.varied.clear();
   if (auto varied = warp.varied.find(value); varied != warp.varied.end())
     word->second.varied = varied->second;
@@ -257,8 +260,7 @@ void Machine::accessAll(Warp &warp, const Step &step) {
       return;
     done(warp).generic.set(event);
     done(warp).cause.set(event);
-    if (!step.args.empty() && step.args[0] != kNoSlot &&
-        warp.known[step.args[0]])
+    if (!step.args.empty() && getOpen(warp, step.args[0]))
       writeWord(warp, warp.cta, accesses.back().base, step.args[0]);
   }
   ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
@@ -286,7 +288,7 @@ void Machine::fill(Warp &warp, const Step &step) {
       if (accesses.back().isAsync)
         barrier.gathering.async.set(event);
       barrier.gathering.cause.set(event);
-      if (!step.args.empty() && warp.known[step.args[0]])
+      if (!step.args.empty() && getOpen(warp, step.args[0]))
         writeWord(warp, cta, accesses.back().base, step.args[0]);
     }
     signal(warp, number, 0, 0, step.value, Sender::Copy);
@@ -367,12 +369,16 @@ void Machine::readWord(Warp &warp, const Step &step) {
   if (step.dst == kNoSlot)
     return;
   warp.known[step.dst] = false;
+  warp.unknown.erase(step.dst);
   if (!findBase(warp, program->accesses[step.first], base))
     return;
   auto word = words.find({warp.cta, base});
   if (word == words.end() || !word->second.isKnown)
     return;
-  set(warp, step.dst, word->second.value);
+  if (word->second.sum)
+    setOpen(warp, step.dst, *word->second.sum);
+  else
+    set(warp, step.dst, word->second.value);
   if (!word->second.varied.empty())
     warp.varied[step.dst] = word->second.varied;
   ++word->second.reads;

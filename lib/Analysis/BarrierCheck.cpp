@@ -76,11 +76,13 @@ private:
   void learnReads();
   void exploreAll(bool joins);
   void explore(Machine start, bool joins);
-  void exploreBlocks(Machine start);
-  void addTiles(const State &state, KnownStates &known, Forks &forks,
+  bool follow(Machine start, Forks &forks,
+              llvm::function_ref<bool(Machine &)> goOn);
+  bool addTiles(const State &state, KnownStates &known, Forks &forks,
                 std::deque<State> &states);
   bool judge(Machine &machine);
-  bool finish(Machine machine);
+  bool judgeEnd(Machine &machine);
+  bool finish(Machine machine, Forks &forks);
   void confirm(const Machine &found);
   bool hasEnded() const {
     return report.witness || report.unsupported || !report.bound.empty();
@@ -125,7 +127,8 @@ void Checker::confirm(const Machine &found) {
   Machine run(program, options.profile);
   run.setLimit(limit);
   std::string numbers;
-  bool isThere = run.openLaunchAs(found, numbers);
+  // Of a tile it is not known which ones come before it.
+  bool isThere = !program.hasOpenTiles() && run.openLaunchAs(found, numbers);
   if (isThere) {
     run.run();
     if (!run.getWitness() && !run.isDone() && !run.wantsChoice())
@@ -147,17 +150,50 @@ void Checker::confirm(const Machine &found) {
   report.witness.reset();
 }
 
-/// Runs a state to the end of the kernel.
-bool Checker::finish(Machine machine) {
-  machine.endTiles();
-  machine.run();
-  if (!judge(machine))
-    return false;
+/// Runs a state until nobody can go on, twice where a step may go two ways;
+/// false if it has ended there.
+bool Checker::follow(Machine start, Forks &forks,
+                     llvm::function_ref<bool(Machine &)> goOn) {
+  // A vector would copy machines as it grows.
+  std::deque<Machine> runs;
+  runs.push_back(std::move(start));
+  while (!runs.empty()) {
+    Machine next = std::move(runs.back());
+    runs.pop_back();
+    next.setSteps(report.steps);
+    next.run();
+    if (next.isImpossible())
+      continue;
+    if (!judge(next))
+      return false;
+    if (!next.wantsChoice()) {
+      if (!goOn(next))
+        return false;
+      continue;
+    }
+    if (forks.stoodFor(next))
+      continue;
+    Machine other = next.split();
+    runs.push_back(std::move(next));
+    runs.push_back(std::move(other));
+  }
+  return true;
+}
+
+/// Nobody can go on, and there is no tile.
+bool Checker::judgeEnd(Machine &machine) {
   if (!machine.isDone())
     machine.reportDeadlock();
   else
     machine.checkExit();
   return judge(machine);
+}
+
+/// Runs a state to the end of the kernel.
+bool Checker::finish(Machine machine, Forks &forks) {
+  machine.endTiles();
+  return follow(std::move(machine), forks,
+                [&](Machine &end) { return judgeEnd(end); });
 }
 
 void KnownStates::add(Machine machine, int64_t tiles,
@@ -195,32 +231,19 @@ bool Forks::stoodFor(Machine &machine) {
 }
 
 /// Goes on with a tile of each kind.
-void Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
+bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
                        std::deque<State> &states) {
-  if (program.tileNumbers.empty())
-    return;
-  // A vector would copy machines as it grows.
-  std::deque<Machine> runs = {state.machine};
-  runs.back().addTile(program.tileNumbers);
-  while (!runs.empty()) {
-    Machine next = std::move(runs.back());
-    runs.pop_back();
-    next.setSteps(report.steps);
-    next.run();
-    if (!judge(next))
-      return;
-    if (next.wantsChoice()) {
-      if (forks.stoodFor(next))
-        continue;
-      Machine other = next.split();
-      runs.push_back(std::move(next));
-      runs.push_back(std::move(other));
-      continue;
-    }
+  Machine start = state.machine;
+  if (program.hasOpenTiles())
+    start.addOpenTile();
+  else if (program.tileNumbers.empty())
+    return true;
+  else
+    start.addTile(program.tileNumbers);
+  return follow(std::move(start), forks, [&](Machine &next) {
     if (!next.wantsTile()) {
       next.reportDeadlock();
-      judge(next);
-      return;
+      return judge(next);
     }
     for (size_t index = 0; index < next.countChoices(); ++index) {
       Machine one = next;
@@ -229,62 +252,32 @@ void Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
     }
     if (next.countChoices() == 0)
       known.add(std::move(next), state.tiles + 1, states);
-  }
+    return true;
+  });
 }
 
 void Checker::explore(Machine start, bool joins) {
   std::deque<State> states;
-  start.run();
-  if (!judge(start))
-    return;
-  if (!start.wantsTile()) {
-    finish(std::move(start));
-    return;
-  }
   KnownStates known(joins);
-  Forks forks;
-  known.add(std::move(start), 0, states);
-  while (!states.empty()) {
+  // What comes of a state with another tile, and without one.
+  Forks forks, ends;
+  bool goesOn = follow(std::move(start), forks, [&](Machine &next) {
+    if (!next.wantsTile())
+      return finish(std::move(next), ends);
+    known.add(std::move(next), 0, states);
+    return true;
+  });
+  while (goesOn && !states.empty()) {
     State state = std::move(states.front());
     states.pop_front();
     if (known.isReplaced(state))
       continue;
     ++report.states;
     report.tiles = std::max(report.tiles, state.tiles);
-    state.machine.setSteps(report.steps);
-    if (!finish(state.machine))
-      break;
-    addTiles(state, known, forks, states);
-    if (hasEnded())
-      break;
+    goesOn =
+        finish(state.machine, ends) && addTiles(state, known, forks, states);
   }
   hasJoined |= known.hasJoined();
-}
-
-/// All kinds of blocks of a kernel without tiles.
-void Checker::exploreBlocks(Machine start) {
-  Forks forks;
-  std::deque<Machine> runs;
-  runs.push_back(std::move(start));
-  while (!runs.empty() && !hasEnded()) {
-    Machine next = std::move(runs.back());
-    runs.pop_back();
-    next.setSteps(report.steps);
-    next.run();
-    if (next.isImpossible())
-      continue;
-    if (!judge(next))
-      return;
-    if (!next.wantsChoice()) {
-      finish(std::move(next));
-      continue;
-    }
-    if (forks.stoodFor(next))
-      continue;
-    Machine other = next.split();
-    runs.push_back(std::move(next));
-    runs.push_back(std::move(other));
-  }
 }
 
 /// How often numbers that are dealt are read is known only once they are
@@ -311,13 +304,18 @@ void Checker::exploreAll(bool joins) {
     else
       start.openBlocks();
     report.warps = program.cluster * program.warps;
-    return exploreBlocks(std::move(start));
+    Forks forks;
+    follow(std::move(start), forks,
+           [&](Machine &next) { return judgeEnd(next); });
+    return;
   }
   for (std::array<int64_t, 3> block : program.blocks) {
     Machine start(program, options.profile);
     start.setLimit(limit);
     start.setSteps(report.steps);
     start.setBlock(block);
+    if (program.hasOpenTiles())
+      start.openLaunch();
     start.expectReads(reads);
     report.warps = program.cluster * program.warps;
     explore(std::move(start), joins);
@@ -387,6 +385,20 @@ static void judgeUnlikeTiles(const Program &program,
   report.unsupported = UnsupportedOp{program.unlikeLoop, kUnlikeTiles.str()};
 }
 
+/// What cannot be checked because of what the launch gives may be proved with
+/// tiles of which nothing is known.
+static void checkOpenTiles(gpu::GPUFuncOp kernel,
+                           const BarrierCheckOptions &options,
+                           BarrierReport &report) {
+  Program program;
+  if (compileProgram(kernel, program, /*isOfOneCluster=*/false,
+                     /*opensTiles=*/true) ||
+      !program.hasOpenTiles())
+    return;
+  report = Checker(program, options).run();
+  report.isOfLaunch = true;
+}
+
 BarrierReport attn::checkBarriers(gpu::GPUFuncOp kernel,
                                   const BarrierCheckOptions &options) {
   Program program;
@@ -406,5 +418,7 @@ BarrierReport attn::checkBarriers(gpu::GPUFuncOp kernel,
   }
   if (report.unsupported && !report.isOfLaunch)
     report.isOfLaunch = dependsOnLaunch(program, report.unsupported->op);
+  if (report.unsupported && report.isOfLaunch)
+    checkOpenTiles(kernel, options, report);
   return report;
 }

@@ -368,7 +368,7 @@ static void collectUses(const Program &program, const Step &step,
     }
   if (step.code == Code::ReadWord)
     use(program.accesses[step.first].index);
-  if (step.code == Code::Tile && step.value == kNextTile)
+  if (step.code == Code::Tile && step.value != kDealtTile)
     live.set(program.numSlots);
   if (step.code == Code::Launch && step.launch == LaunchNumber::Block)
     live.set(program.numSlots + 1 + program.rings.size());
@@ -412,9 +412,10 @@ void Compiler::computeLiveness() {
 
 std::optional<UnsupportedOp> barriers::compileProgram(gpu::GPUFuncOp kernel,
                                                       Program &program,
-                                                      bool isOfOneCluster) {
+                                                      bool isOfOneCluster,
+                                                      bool opensTiles) {
   program.kernel = kernel;
-  Compiler compiler(program, isOfOneCluster);
+  Compiler compiler(program, isOfOneCluster, opensTiles);
   return compiler.run();
 }
 

@@ -16,8 +16,9 @@ std::string describeTiles(scf::ForOp loop, ArrayRef<int64_t> tiles,
 
 class Compiler {
 public:
-  Compiler(Program &program, bool isOfOneCluster)
-      : program(program), isOfOneCluster(isOfOneCluster) {}
+  Compiler(Program &program, bool isOfOneCluster, bool opensTiles)
+      : program(program), isOfOneCluster(isOfOneCluster),
+        opensTiles(opensTiles) {}
   std::optional<UnsupportedOp> run();
 
 private:
@@ -103,6 +104,10 @@ private:
                llvm::function_ref<bool(Value)> isStop);
   bool isTile(scf::ForOp loop, Value value);
   std::string textOf(Value value, Value induction);
+  /// Whether loops over tiles are of tiles of which nothing is known.
+  bool hasOpenLoops() const { return program.isOpen && opensTiles; }
+  bool isOfLaunch(Value value, Value tile);
+  bool isOfLaunch(scf::ForOp loop);
   void classifyTiles();
   void classifyBlocks();
   void enumerateTiles(Operation *loop, llvm::SetVector<int64_t> &numbers);
@@ -122,7 +127,7 @@ private:
   void findRings();
 
   Program &program;
-  bool isOfOneCluster;
+  bool isOfOneCluster, opensTiles;
   WarpSpecializeOp partitions;
   llvm::SmallPtrSet<Operation *, 32> needed;
   llvm::DenseSet<Value> demanded;

@@ -4,6 +4,7 @@
 #include "attn/Analysis/RegionPaths.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -92,7 +93,25 @@ barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
   return {text, indices};
 }
 
-/// Kernels that walk tiles are not followed with unknowns yet.
+/// Whether a value is the same for all that compute it in one way, as long as
+/// `tile` is: it comes from arguments, the place of the CTA and constants.
+bool Compiler::isOfLaunch(Value value, Value tile) {
+  auto isTile = [&](Value source) { return source == tile; };
+  auto isOther = [&](Value source) {
+    Operation *def = source.getDefiningOp();
+    if (!def)
+      return cast<BlockArgument>(source).getOwner()->getParentOp() !=
+             program.kernel;
+    return def->getNumRegions() != 0 || !isMemoryEffectFree(def);
+  };
+  return !reaches(value, isOther, isTile);
+}
+
+bool Compiler::isOfLaunch(scf::ForOp loop) {
+  return isOfLaunch(loop.getLowerBound(), {}) &&
+         isOfLaunch(loop.getUpperBound(), {}) && isOfLaunch(loop.getStep(), {});
+}
+
 void Compiler::findOpenLaunch() {
   for (Value value : demanded) {
     Operation *def = value.getDefiningOp();

@@ -143,7 +143,12 @@ void Compiler::emitWhile(scf::WhileOp op) {
   scf::ConditionOp condition = op.getConditionOp();
   copyAll(op, condition.getArgs(), op.getResults());
   uint32_t test = here();
-  emit(Code::Branch, op).args = {slotOf(condition.getCondition())};
+  // Which numbers are tiles is the same for all partitions.
+  Value tile = tileValues.lookup(op);
+  if (program.hasOpenTiles() && tile)
+    emit(Code::TileTest, op).args = {slotOf(tile)};
+  else
+    emit(Code::Branch, op).args = {slotOf(condition.getCondition())};
   copyAll(op, condition.getArgs(), op.getAfterArguments());
   emitBlock(*op.getAfterBody());
   copyAll(op, op.getYieldOp().getOperands(), op.getBeforeArguments());

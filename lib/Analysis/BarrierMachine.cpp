@@ -412,7 +412,10 @@ bool Machine::takeTile(Warp &warp, const Step &step) {
     return true;
   }
   warp.state = Warp::Ready;
-  set(warp, step.dst, tiles[index]);
+  if (program->hasOpenTiles() && step.dst != kNoSlot)
+    setOpen(warp, step.dst, getOpenTile(index));
+  else
+    set(warp, step.dst, tiles[index]);
   if (!choices.empty() && index == openTile)
     warp.varied[step.dst] = choices;
   ++warp.pc;
@@ -476,6 +479,9 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     if (!getCondition(warp, step, a))
       return false;
     next = a ? next : step.target;
+    break;
+  case Code::TileTest:
+    next = isTile(warp, step.args[0]) ? next : step.target;
     break;
   case Code::Count:
     if (!warp.unknown.empty() && isOpenStep(warp, step)) {

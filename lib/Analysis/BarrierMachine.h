@@ -111,6 +111,8 @@ struct Warp {
 /// A word of shared memory that hands a number over.
 struct Word {
   int64_t value = 0;
+  /// In its place, a sum of what only the launch gives.
+  std::optional<Affine> sum;
   /// Values that differ between the numbers that the last tile may have.
   std::vector<int64_t> varied;
   /// How often it was read, and how often the one before it was in its life;
@@ -144,6 +146,8 @@ public:
   /// Adds a tile that may have any of the numbers, as long as they lead to the
   /// same steps.
   void addTile(ArrayRef<int64_t> numbers);
+  /// Adds a tile of which only the launch says what it is.
+  void addOpenTile();
   /// True if the next step depends on which of them it is.
   bool wantsChoice() const { return !choice.empty() || question || impossible; }
   /// True if no launch leads here.
@@ -236,6 +240,17 @@ private:
   std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
   std::optional<Affine> computeOpen(const Step &step, ArrayRef<Affine> args);
   void setOpenResult(Warp &warp, const Step &step);
+
+  // Tiles of which nothing is known (BarrierOpenTiles.cpp).
+  Affine getOpenTile(size_t index);
+  bool isTile(const Warp &warp, Slot slot);
+  bool isTaken(uint32_t number) const;
+  uint32_t getFreeName(StringRef kind, ArrayRef<int64_t> taken = {});
+  void replace(uint32_t number, const Affine &by);
+  void forgetTrips();
+  Affine getArgument(unsigned argument);
+  void forget(llvm::function_ref<bool(uint32_t)> isForgotten);
+  bool isUsed(const Warp &warp, const Step &step) const;
 
   // Barriers (BarrierPhases.cpp).
   bool getBarrier(Warp &warp, const Step &step, uint32_t &number);
@@ -397,7 +412,9 @@ private:
   bool impossible = false;
   void learn(const Affine &sum) {
     facts.add(sum);
-    path.add(sum);
+    // Unknowns of tiles are given again.
+    if (!program->hasOpenTiles())
+      path.add(sum);
   }
   bool areTilesOver = false;
   std::vector<ReplayTurn> *recorded = nullptr;

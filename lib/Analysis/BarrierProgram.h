@@ -35,6 +35,7 @@ enum class Code : uint8_t {
   Partition, ///< to the target of the warp's partition
   Teams,     ///< to `target` unless the team is one of [first, last)
   Tile,      ///< dst = the next tile, or to `target` if there is none
+  TileTest,  ///< to `target` unless args[0] is a tile
   Init,
   Inval,
   Expect,
@@ -213,6 +214,8 @@ struct Program {
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.
   bool hasTiles = false;
+  /// How many there are, or what matters of them, only the launch says.
+  bool hasOpenTiles() const { return hasTiles && isOpen; }
   /// A loop whose tiles are computed in another way than another partition's,
   /// and, if they differ in some CTA, what both walk there.
   Operation *unlikeLoop = nullptr;
@@ -254,9 +257,11 @@ getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel);
 
 /// The steps of a kernel, or what is not supported about it.
 /// With `isOfOneCluster` it is launched with one cluster, which does all tiles.
+/// With `opensTiles` the number of a tile is unknown, where anything is.
 std::optional<UnsupportedOp> compileProgram(gpu::GPUFuncOp kernel,
                                             Program &program,
-                                            bool isOfOneCluster = false);
+                                            bool isOfOneCluster = false,
+                                            bool opensTiles = false);
 
 } // namespace mlir::attn::barriers
 

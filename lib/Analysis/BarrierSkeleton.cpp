@@ -224,6 +224,8 @@ SyncSkeleton attn::recordSkeleton(gpu::GPUFuncOp kernel,
     if (compileProgram(kernel, program))
       return result;
   }
+  if (program.hasOpenTiles())
+    return SyncSkeleton();
   for (const Step &step : program.steps)
     result.sites.push_back(describe(step.op));
   for (std::array<int64_t, 3> block : program.blocks) {

@@ -140,6 +140,8 @@ void Compiler::findTileFor(scf::ForOp loop) {
   for (Value value :
        {loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), tile})
     text += textOf(value, induction) + ";";
+  if (hasOpenLoops() && !isOfLaunch(loop))
+    return fail(loop, kUnlikeTiles.str());
   demand(loop, tile);
   tileValues[loop] = tile;
   if (!tileText.empty() && tileText != text)
@@ -154,6 +156,11 @@ void Compiler::findTileWhile(scf::WhileOp loop) {
     if (!isDemanded(argument) || !reaches(init, isBlockNumber, isNothing))
       continue;
     std::string text = "first " + textOf(init, {});
+    Value condition = loop.getConditionOp().getCondition();
+    if (hasOpenLoops() && !isOfLaunch(condition, argument))
+      return fail(loop, kUnlikeTiles.str());
+    if (hasOpenLoops())
+      text += " while " + textOf(condition, argument);
     if (tileValues.contains(loop) || (!tileText.empty() && tileText != text))
       return fail(loop, "its first tile is not computed as that of the other "
                         "partitions is");
@@ -207,9 +214,9 @@ void Compiler::findTileLoops() {
       return fail(loop, "its warps walk tiles in several loops");
   }
   program.hasTiles = !tileValues.empty();
-  if (program.hasTiles && !unsupportedOp)
+  program.isOpen &= !program.hasTiles || opensTiles;
+  if (program.hasTiles && !unsupportedOp && !program.isOpen)
     classifyTiles();
-  program.isOpen &= !program.hasTiles;
   program.blocks = {{0, 0, 0}};
   if (!unsupportedOp && !program.isOpen)
     classifyBlocks();

@@ -25,12 +25,16 @@ void Machine::openLaunch() {
   if (!unknowns)
     unknowns = std::make_shared<Unknowns>();
   for (auto [slot, argument] : program->arguments) {
-    Affine value = Affine::unknown(unknowns->get(
-        llvm::formatv("argument {0}", argument).str(), {}, /*isGiven=*/true));
+    Affine value = getArgument(argument);
     learn(value);
     for (Warp &warp : warps)
       warp.unknown[slot] = value;
   }
+}
+
+Affine Machine::getArgument(unsigned argument) {
+  return Affine::unknown(unknowns->get(
+      llvm::formatv("argument {0}", argument).str(), {}, /*isGiven=*/true));
 }
 
 bool Machine::openLaunchAs(const Machine &other, std::string &text) {
@@ -147,6 +151,8 @@ static std::optional<Affine> getQuestion(arith::CmpIPredicate predicate,
 
 /// Asks what a step depends on; true if all of it is known.
 bool Machine::answer(Warp &warp, const Step &step) {
+  if (!isUsed(warp, step))
+    return true;
   SmallVector<Affine, 3> args;
   for (Slot slot : step.args) {
     std::optional<Affine> value = getOpen(warp, slot);
@@ -320,7 +326,7 @@ void Machine::setOpenResult(Warp &warp, const Step &step) {
     args.push_back(value.value_or(Affine()));
   }
   std::optional<Affine> result;
-  if (isKnown)
+  if (isKnown && isUsed(warp, step))
     result = computeOpen(step, args);
   if (result)
     return setOpen(warp, step.dst, *result);

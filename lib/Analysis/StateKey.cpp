@@ -50,6 +50,7 @@ void StateKey::dropWords() {
     if (word.reads == word.expected) {
       word.isKnown = false;
       word.value = 0;
+      word.sum.reset();
       word.varied.clear();
     }
 }
@@ -462,7 +463,10 @@ void StateKey::addWords() {
   for (auto &[place, word] : words) {
     add(place.second);
     add(word->isKnown);
-    if (word->varied.empty())
+    if (word->sum) {
+      add(INT64_MAX);
+      sums.push_back(*word->sum);
+    } else if (word->varied.empty())
       add(word->value);
     else
       addVaried(word->varied);
@@ -471,6 +475,8 @@ void StateKey::addWords() {
 }
 
 StateSummary &StateKey::summarise() {
+  if (m.program->hasOpenTiles())
+    m.forgetTrips();
   dropAccesses();
   dropWords();
   m.sweep();
@@ -487,6 +493,8 @@ StateSummary &StateKey::summarise() {
     number(tensor.event);
   }
   uint32_t last = m.tiles.size();
+  if (m.program->dealsTiles)
+    last = std::min(last, m.dealt);
   for (const Warp &warp : m.warps) {
     addWarp(warp);
     if (mayTakeTile(warp))
@@ -494,7 +502,9 @@ StateSummary &StateKey::summarise() {
   }
   // Tiles that somebody has not come to yet.
   for (size_t i = last; i < m.tiles.size(); ++i)
-    if (i == m.openTile && !m.choices.empty())
+    if (m.program->hasOpenTiles())
+      sums.push_back(m.getOpenTile(i));
+    else if (i == m.openTile && !m.choices.empty())
       addVaried(m.choices);
     else
       add(m.tiles[i]);

@@ -74,6 +74,12 @@ bool Unknowns::mayComeAgain(uint32_t number,
   });
 }
 
+bool Unknowns::dependsOn(uint32_t number, uint32_t other) const {
+  return number == other || llvm::any_of(sources[number], [&](uint32_t from) {
+           return dependsOn(from, other);
+         });
+}
+
 /// A sum that is not negative for the same integers.
 static Affine tighten(Affine sum) {
   int64_t divisor = 0;
@@ -144,6 +150,13 @@ std::optional<bool> Facts::decide(const Affine &sum) const {
   if (imply(Affine(-1).plus(sum, -1)))
     return false;
   return std::nullopt;
+}
+
+void Facts::forget(llvm::function_ref<bool(uint32_t)> isForgotten) {
+  llvm::erase_if(facts, [&](const Affine &fact) {
+    return llvm::any_of(
+        fact.terms, [&](const auto &term) { return isForgotten(term.first); });
+  });
 }
 
 void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {

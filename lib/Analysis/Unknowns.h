@@ -9,6 +9,7 @@
 #define ATTN_LIB_ANALYSIS_UNKNOWNS_H
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <map>
 #include <optional>
@@ -37,6 +38,9 @@ struct Affine {
   /// True if no factor is beyond what sums of a few of them can hold.
   bool isSmall() const;
   std::string getText() const;
+  bool operator==(const Affine &other) const {
+    return terms == other.terms && constant == other.constant;
+  }
   bool operator<(const Affine &other) const {
     return std::tie(terms, constant) < std::tie(other.terms, other.constant);
   }
@@ -60,6 +64,8 @@ public:
   const llvm::SmallVector<uint32_t, 2> &getSources(uint32_t number) const {
     return sources[number];
   }
+  /// True if it is `other`, or is computed from it.
+  bool dependsOn(uint32_t number, uint32_t other) const;
   size_t size() const { return sources.size(); }
 
 private:
@@ -77,6 +83,8 @@ public:
   bool imply(const Affine &sum) const;
   /// Whether the sum is negative or not, if that follows.
   std::optional<bool> decide(const Affine &sum) const;
+  /// Forgets what speaks of some unknowns.
+  void forget(llvm::function_ref<bool(uint32_t)> isForgotten);
   /// Keeps what follows of these unknowns alone.
   void keepOnly(const llvm::DenseSet<uint32_t> &live);
   /// True if no numbers are like that.

@@ -23,7 +23,7 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<4xi32, #attn.rows, shared>
-    %n = llvm.load %p : !llvm.ptr<1> -> i32
+    %n = llvm.load volatile %p : !llvm.ptr<1> -> i32
     attn.elect {
       attn.scalar_store %c1, %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
       attn.scalar_store %n, %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
@@ -356,8 +356,8 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @argument(%n: i32, %p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
-      tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}, {kind = "pointer", tensor = "x"}]>} {
+  gpu.func @read_anew(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+      tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c8 = arith.constant 8 : i32
@@ -369,6 +369,7 @@ gpu.module @kernels {
       %block = arith.index_cast %x : index to i32
       %g = gpu.grid_dim x
       %grid = arith.index_cast %g : index to i32
+      %n = llvm.load volatile %p : !llvm.ptr<1> -> i32
       // expected-warning @below {{cannot be checked: how many tiles there are is not known}}
       scf.for %i = %block to %n step %grid : i32 {
         attn.named_barrier %id {threads = 128}
