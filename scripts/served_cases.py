@@ -95,7 +95,9 @@ class ServedCase(Case):
         schedule, _, warps = self.plan.partition("-")
         if self.rope:
             words = [f"warps_n={warps}"] if warps else []
-            if schedule == "decode":
+            if schedule == "decode" and warps == "4":
+                words += ["score=shard", "softmax=exact"]
+            elif schedule == "decode":
                 words.append("score=twice")
             if schedule == "decode" and not warps and self.chip == "sm_90a" and not self.is_open:
                 words = ["score=own"]
