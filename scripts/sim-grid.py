@@ -12,15 +12,16 @@ result agrees with the float64 reference and the simulator found nothing.
 usage: scripts/sim-grid.py [options]
   --serving        the grid of lengths and pages, under all corners of the
                    simulator
-  --wide           the grid of head dimensions above 384, for --chip=sm_90a
-  --tmem           the grid of ws_tmem, for --chip=sm_100a and its relatives
+  --wide           the grid of head dimensions above 384 of ws_columns
+  --tmem           the grid of ws_tmem
   --tiled          the grid of head dimensions to 1024 in tiled_d
   --corners        each case under all corners of the simulator too
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
   --filter=REGEX   only cases whose name matches
-  --chip=CHIP      target (default sm_80)
+  --chip=CHIP      target (default: one that the grid's schedule has; cases of --tiled
+                   and --serving name theirs)
   --workers=N      processes at once (default 2)
   --timeout=S      seconds for one case (default 300)
   --compile=PATH   attn-compile (default: build/bin, then PATH)
@@ -43,77 +44,12 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))  # where gpu_grid.py loads this file
+from grid_cases import AXES, LSE_TOLERANCE, MASKS, TOLERANCE, WIDE_AXES, Case  # noqa: E402
+from served_cases import SERVED_AXES, ServedCase  # noqa: E402
 
-TOLERANCE = {"f16": 2e-3, "bf16": 1.6e-2}
-LSE_TOLERANCE = 1e-3
 # Head dimensions whose shared-memory layout must be free of conflicts.
 CONFLICT_FREE = (64, 128)
-
-MASKS = {
-    "none": [],
-    "causal": ["--causal=top-left"],
-    "causal-br": ["--causal=bottom-right"],
-    "window": ["--window=40,8"],
-    "causal-softcap": ["--causal=bottom-right", "--softcap=5"],
-    "causal-sinks": ["--causal=top-left", "--sinks"],
-}
-LENGTHS = (1, 17, 64, 127, 300)
-AXES = {
-    "dtype": tuple(TOLERANCE),
-    "d": (16, 40, 64, 96, 128, 192, 256),
-    "mask": tuple(MASKS),
-    "nq": LENGTHS,
-    "nk": LENGTHS,
-    "heads": ((8, 8), (8, 2), (7, 1)),
-}
-#: Head dimensions of ws_columns, of one CTA and of two, of fewer heads.
-WIDE_AXES = AXES | {"d": (392, 456, 512, 528, 640, 1024), "heads": ((2, 2), (4, 2), (3, 1))}
-
-
-class Case:
-    """One point of the grid."""
-
-    #: Whether ldmatrix has to be free of conflicts whatever the head dimension.
-    is_free = False
-
-    def __init__(self, values):
-        self.dtype, self.d, self.mask, self.nq, self.nk, heads = values
-        self.heads, self.kv_heads = heads
-
-    @property
-    def tolerance(self):
-        """How far results may be from the reference's."""
-        return TOLERANCE[self.dtype]
-
-    @property
-    def lse_tolerance(self):
-        """The same of LSE."""
-        return LSE_TOLERANCE
-
-    def is_forgiven(self, problem):
-        """True of what is known to be beyond the case."""
-        return False
-
-    @property
-    def name(self):
-        return (
-            f"{self.dtype}-d{self.d}-{self.mask}-q{self.nq}-k{self.nk}"
-            f"-h{self.heads}x{self.kv_heads}"
-        )
-
-    def command(self, tool, chip):
-        return [
-            tool,
-            f"--q=1x{self.heads}x{self.nq}x{self.d}x{self.dtype}",
-            f"--kv-heads={self.kv_heads}",
-            f"--kv-len={self.nk}",
-            *MASKS[self.mask],
-            f"--chip={chip}",
-            "--verify",
-            "--json",
-        ]
-
-
 TMEM_LENGTHS = (1, 127, 128, 129, 255, 257, 512, 1000)
 #: Of ws_tmem: tiles and blocks that are full, and one key more or less; of packed
 #: sequences one has no queries and one no keys.
@@ -250,114 +186,6 @@ class TiledCase(Case):
         return command
 
 
-#: How long sequences are, from the size of a page; 1 where there are none.
-SERVED_LENGTHS = {
-    "none": lambda page: [0, 0],
-    "one": lambda page: [1, 0],
-    "page-1": lambda page: [page - 1, page],
-    "page": lambda page: [page, page + 1],
-    "page+1": lambda page: [page + 1, 1],
-    "block-1": lambda page: [63, 64],
-    "block+1": lambda page: [65, 2],
-    "long": lambda page: [300, 299],
-    "mixed": lambda page: [17, 0, 300, 64, 129],
-    "wrong": lambda page: [-5, 2**31 - 1, 70],
-}
-SERVED_MASKS = {
-    "none": [],
-    "causal-br": ["--causal=bottom-right"],
-    "window": ["--window=40,8,bottom-right"],
-    "sinks": ["--causal=bottom-right", "--sinks"],
-}
-SERVED_AXES = {
-    "dtype": tuple(TOLERANCE),
-    "d": (64, 128, 256),
-    "mask": tuple(SERVED_MASKS),
-    "nq": (1, 2, 5, 16),
-    # 0: keys are not in pages.
-    "page": (0, 1, 2, 8, 16, 64, 128, 256),
-    "table": ("rows", "list"),
-    "layout": ("bhnd", "bnhd"),
-    "group": (1, 3, 4, 8, 16),
-    "lengths": tuple(SERVED_LENGTHS),
-    "splits": (1, 2, 3),
-    "dynamic": (False, True),
-    # The planner's plan of a schedule, with these warps if they are given.
-    "plan": ("split_q", "decode", "decode-2", "decode-4"),
-    # Columns of latent attention that are not values; 0: values of their own.
-    "rope": (0, 64),
-    # The type of keys and values: that of queries, or 8 bits, which decode takes.
-    "kv": ("q", "f8E4M3FN", "f8E5M2"),
-}
-#: A chip that converts 8 bits.
-NARROW_CHIP = "sm_89"
-#: Most query rows that share keys in `decode`.
-DECODE_ROWS = 32
-
-
-class ServedCase(Case):
-    """One point of the grid of lengths and pages."""
-
-    def __init__(self, values):
-        for name, value in zip(SERVED_AXES, values, strict=True):
-            setattr(self, name, value)
-        self.names = [str(value) for value in values]
-
-    @property
-    def name(self):
-        return "-".join(
-            f"{axis}={name}" for axis, name in zip(SERVED_AXES, self.names, strict=True)
-        )
-
-    def command(self, tool, chip):
-        lengths = SERVED_LENGTHS[self.lengths](max(1, self.page))
-        command = [
-            tool,
-            f"--q={len(lengths)}x{2 * self.group}x{self.nq}x{self.d}x{self.dtype}",
-            "--kv-heads=2",
-            "--kv-lengths=" + ",".join(map(str, lengths)),
-            f"--layout={self.layout}",
-            *SERVED_MASKS[self.mask],
-            f"--chip={chip}",
-            "--verify",
-            "--corners",
-            "--json",
-        ]
-        if "wrong" in self.lengths:
-            command.append("--kv-len=90")
-        if self.page:
-            command.append(f"--page-size={self.page}")
-            if self.table == "list":
-                command.append("--page-indptr")
-        if self.splits > 1:
-            command.append(f"--kv-splits={self.splits}")
-        if self.dynamic:
-            command.append("--dynamic")
-        schedule, _, warps = self.plan.partition("-")
-        if self.rope:
-            # One key head; the plan says how warps share rows.
-            command[1] = (
-                f"--q={len(lengths)}x{2 * self.group}x{self.nq}x{self.d + self.rope}x{self.dtype}"
-            )
-            command[2] = f"--rope-dim={self.rope}"
-            command.append("--schedule=mla")
-            if warps:
-                command.append(f"--set=warps_n={warps}")
-            if schedule == "decode":
-                command.append("--set=score=twice")
-            return command
-        # What decode does not take is another case of split_q.
-        if self.dynamic or self.nq * self.group > DECODE_ROWS:
-            schedule, warps = "split_q", ""
-        command.append(f"--schedule={schedule}")
-        if warps:
-            command.append(f"--set=warps={warps}")
-        if self.kv != "q" and schedule == "decode":
-            command += [f"--kv-type={self.kv}", "--descales", f"--chip={NARROW_CHIP}"]
-            command.remove(f"--chip={chip}")
-        return command
-
-
 def make_grid(axes=AXES, case=Case):
     return [case(values) for values in itertools.product(*axes.values())]
 
@@ -446,7 +274,7 @@ def judge(case, report):
 
 def make_command(case, tool, options):
     command = case.command(tool, options.chip)
-    needs_corners = options.corners and "--corners" not in command
+    needs_corners = options.corners and "--corners" not in shlex.join(command)
     return [*command, "--corners"] if needs_corners else command
 
 
@@ -543,7 +371,7 @@ def main():
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--filter", metavar="REGEX", default="")
-    parser.add_argument("--chip", default="sm_80")
+    parser.add_argument("--chip")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--compile", default=find_tool(), metavar="PATH")
@@ -551,12 +379,14 @@ def main():
     options = parser.parse_args()
 
     grid = (SERVED_AXES, ServedCase) if options.serving else (AXES, Case)
+    chip = "sm_80"
     if options.tiled:
         grid = (TILED_AXES, TiledCase)
     if options.wide:
-        grid = (WIDE_AXES, Case)
+        grid, chip = (WIDE_AXES, Case), "sm_90a"
     if options.tmem:
-        grid = (TMEM_AXES, TmemCase)
+        grid, chip = (TMEM_AXES, TmemCase), "sm_100a"
+    options.chip = options.chip or chip
     cases = make_pairwise(*grid) if options.pairwise else make_grid(*grid)
     cases = [case for case in cases if re.search(options.filter, case.name)]
     if options.sample is not None and options.sample < len(cases):

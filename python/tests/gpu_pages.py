@@ -96,6 +96,11 @@ LATENT_PLANS = {
     "m64w4x2n64s1": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=1 ctas_per_sm=1",
     "m64w4x2n32s3": "block_m=64 warps_m=4 warps_n=2 block_n=32 stages=3 ctas_per_sm=1",
     "m64w2x4n32s3": "block_m=64 warps_m=2 warps_n=4 block_n=32 stages=3 ctas_per_sm=1",
+    "p16w1x2n64s1c2": "block_m=16 warps_m=1 warps_n=2 block_n=64 stages=1 ctas_per_sm=2 softmax=exact",
+    "p32w2x2n64s1c2": "block_m=32 warps_m=2 warps_n=2 block_n=64 stages=1 ctas_per_sm=2 softmax=exact",
+    "p32w1x4n64s1c2": "block_m=32 warps_m=1 warps_n=4 block_n=64 stages=1 ctas_per_sm=2 softmax=exact",
+    "p64w2x4n64s2": "block_m=64 warps_m=2 warps_n=4 block_n=64 stages=2 ctas_per_sm=1 softmax=exact",
+    "p64w4x2n64s2": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=2 ctas_per_sm=1 softmax=exact",
     "g64n64s2": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=2 ctas_per_sm=1 score=twice wgmma=true",
     "g64n32s4": "block_m=64 warps_m=4 warps_n=2 block_n=32 stages=4 ctas_per_sm=1 score=twice wgmma=true",
     "o64n64s2": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=2 ctas_per_sm=1 score=own wgmma=true",
@@ -104,9 +109,9 @@ LATENT_PLANS = {
 #: Latent attention, 512 + 64 columns: batch, keys, query heads, keys of a page, and plans
 #: with the number of runs that the keys of a tile are split into.
 LATENT_CELLS = {
-    "b768-s1k-h16": (768, 1024, 16, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m16")}),
+    "b768-s1k-h16": (768, 1024, 16, 64, {p: 0 for p in LATENT_PLANS if "16" in p[:3]}),
     "b768-s2k-h16": (768, 2048, 16, 64, {"m16w1x8n64s2": 0, "m16w1x4n32s2c2": 0, "m16w1x4n64s1c2": 0}),
-    "b768-s1k-h32": (768, 1024, 32, 64, {p: 0 for p in LATENT_PLANS if p.startswith("m32")}
+    "b768-s1k-h32": (768, 1024, 32, 64, {p: 0 for p in LATENT_PLANS if "32" in p[:3]}
                      | {"o64n64s2": 0, "o64n32s4": 0}),
     "b768-s1k-h64": (768, 1024, 64, 64, {p: 0 for p in LATENT_PLANS if "64" in p[:3]}
                      | {"m32w2x4n64s2": 0, "m32w2x2n32s2c2": 0}),
@@ -129,7 +134,7 @@ def make_latent(options: argparse.Namespace) -> int:
             flags = [f"--q={batch}x{heads}x1x576xbf16", "--rope-dim=64", f"--page-size={page}"]
             flags += ["--kv-lengths=" + ",".join([str(keys)] * batch), f"--chip={options.chip}"]
             flags += [f"--kv-splits={splits}"] * (splits > 0) + ["--schedule=mla"]
-            words = {"score": "shard", "q_in_regs": "false"}
+            words = {"score": "shard", "q_in_regs": "false", "softmax": "optimistic", "wgmma": "false"}
             words |= dict(each.split("=") for each in LATENT_PLANS[plan].split())
             flags += [f"--set={name}={value}" for name, value in words.items()]
             good &= compile_one(options, f"{cell}-{plan}" + f"-x{splits}" * (splits > 0), flags)

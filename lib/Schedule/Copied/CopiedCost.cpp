@@ -38,15 +38,17 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
   double warps = plan.getWarps();
   double rowGroups = extents.warpRows / 16;
   // Warps that share rows divide the results' columns, and where they exchange
-  // scores the products with keys as well; each one has all of the softmax.
+  // scores the products with keys as well; each one has all of the softmax,
+  // unless they exchange probabilities.
   double copies = plan.getColumnWarps();
   double scoreCopies = plan.exchangesScores() ? 1 : copies;
+  double softmaxCopies = plan.gathersProbabilities() ? 1 : copies;
   estimate.tensorClocks =
       2 * blockM * blockN *
       (extents.keyColumns * scoreCopies + extents.valueColumns) /
       target.mmaSyncFlopF16;
   estimate.errorFactor = getErrorFactor(plan);
-  estimate.expClocks = blockM * blockN * copies / target.expPerClock;
+  estimate.expClocks = blockM * blockN * softmaxCopies / target.expPerClock;
   // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
   // (and Q, which two parts share where their products stand together). For 32
   // elements: scale, exponential, sum and half of a conversion, and where it is
@@ -71,11 +73,11 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
     conversions = 2 * words + 3 * valueWords;
     loads -= (words + valueWords) / 4;
   }
-  double elements = rowGroups * 16 * blockN / 32;
+  double elements = rowGroups * 16 * blockN / 32 * softmaxCopies / copies;
   bool bets = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
   double softmax = (bets ? 3.5 : 4.5) * elements +
                    parts * (bets ? 8 * rowGroups + 6 : 24 * rowGroups);
-  if (plan.getSoftmax() == SoftmaxPolicy::Exact)
+  if (plan.getSoftmax() == SoftmaxPolicy::Exact && !plan.gathersProbabilities())
     softmax += parts * rowGroups * 16 * extents.valueColumns / 32.0;
   double blockBytes = extents.kBytes + extents.vBytes;
   double chunks = blockBytes / (16 * 32 * warps);

@@ -24,6 +24,7 @@
 #include "CopiedEmit.h"
 #include "../Core/AttentionEmitter.h"
 #include "CopiedExtents.h"
+#include "GatheredSoftmax.h"
 #include "GridTiles.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 
@@ -112,23 +113,23 @@ private:
   Value emitProduct(ImplicitLocOpBuilder &lb, RankedTensorType type, Value a,
                     Value factor, Value c, Attribute layout,
                     IntegerAttr depthParts = IntegerAttr());
+  /// Accumulators that all warps hold that share their rows.
+  MmaLayoutAttr getSharedLayout() {
+    return MmaLayoutAttr::get(b.getContext(), {plan.getRowWarps(), 1},
+                              plan.getColumnWarps());
+  }
   /// Scores that all warps know that share their rows.
   RankedTensorType getSharedScores() {
     return RankedTensorType::get({blockM, partN}, b.getF32Type(),
-                                 MmaLayoutAttr::get(b.getContext(),
-                                                    {plan.getRowWarps(), 1},
-                                                    plan.getColumnWarps()));
+                                 getSharedLayout());
   }
   /// The accumulator of the results before the first block, where it is not
   /// that of emitInitialState: of f16, or with columns in quads, as products
   /// with values leave them that are widened; null otherwise.
   Value emitInitialResults();
-  /// Row values where the accumulator of the results has its rows.
-  Value emitForResults(ImplicitLocOpBuilder &lb, Value rows) {
-    auto type = RankedTensorType::get(
-        {blockM}, b.getF32Type(),
-        SliceLayoutAttr::get(b.getContext(), 1, getDividedLayout()));
-    return ConvertLayoutOp::create(lb, type, rows);
+  /// The softmax where warps exchange probabilities.
+  GatheredSoftmax getGathered() {
+    return {blockM, getDividedLayout(), getSharedLayout()};
   }
   /// The type of queries and probabilities in products.
   Type getOperandType() {
@@ -279,7 +280,8 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   s = emitScoreSums(lb, s);
   if (failed(emitScores(lb, first, s)))
     return failure();
-  if (plan.exchangesScores() && !plan.dividesDepth())
+  if (plan.exchangesScores() && !plan.dividesDepth() &&
+      !plan.gathersProbabilities())
     s = ConvertLayoutOp::create(lb, getSharedScores(), s);
   return BlockPart{s, k};
 }
@@ -386,23 +388,8 @@ Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
 Value CopiedEmitter::emitRescale(ImplicitLocOpBuilder &lb, Value factor,
                                  Value o) {
   if (plan.getColumnWarps() > 1)
-    factor = emitForResults(lb, factor);
-  auto one = arith::ConstantOp::create(
-      lb, DenseElementsAttr::get(cast<RankedTensorType>(factor.getType()),
-                                 lb.getF32FloatAttr(1)));
-  Value changed =
-      arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, factor, one);
-  auto path = RareOp::create(lb, o.getType(), changed, o,
-                             /*each_warpgroup=*/false,
-                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
-  OpBuilder::InsertionGuard guard(lb);
-  lb.createBlock(&path.getBody());
-  auto type = cast<RankedTensorType>(o.getType());
-  Value spread = BroadcastOp::create(lb, type.clone(lb.getF32Type()), factor);
-  if (!type.getElementType().isF32())
-    spread = arith::TruncFOp::create(lb, type, spread);
-  YieldOp::create(lb, ValueRange{arith::MulFOp::create(lb, o, spread)});
-  return path.getResult(0);
+    factor = emitRowsOf(lb, factor, getDividedLayout());
+  return emitRareRescale(lb, factor, o);
 }
 
 FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
@@ -420,6 +407,14 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
     FailureOr<BlockPart> next = BlockPart();
     if (part + 1 < parts)
       next = emitProducts(lb, part + 1, key, from);
+    if (plan.gathersProbabilities()) {
+      GatheredSoftmax::Step step = getGathered().emit(
+          lb, each->scores, state.m, state.l, from.scale, getOperandType());
+      Value o = emitRescale(lb, step.factor, state.o);
+      return RunningState{
+          step.m, step.l,
+          emitWeightedValues(lb, part, key, each->keys, from, step.p, o)};
+    }
     auto softmax = OnlineSoftmaxOp::create(lb, each->scores, state.m, state.l,
                                            isApart ? Value() : state.o,
                                            from.scale, plan.getSoftmax());
@@ -476,6 +471,8 @@ LogicalResult CopiedEmitter::emitTile() {
   RunningState init = emitInitialState();
   if (Value o = emitInitialResults())
     init.o = o;
+  if (plan.gathersProbabilities())
+    init.l = getGathered().emitNoSums(b);
   LogicalResult status = success();
   auto body = [&](OpBuilder &builder, Location loc, Value key,
                   ValueRange carried) {
@@ -527,13 +524,15 @@ LogicalResult CopiedEmitter::emitTile() {
 }
 
 void CopiedEmitter::storeDivided(RunningState carried) {
+  if (plan.gathersProbabilities())
+    carried.l = getGathered().gatherSums(b, carried.l);
   FinalRows rows = emitFinalRows(carried.m, carried.l);
   if (lseView)
     emitLSE(rows.m, rows.l, lseView);
   Value factor = emitInverse(rows.l);
   if (rows.factor)
     factor = arith::MulFOp::create(b, factor, rows.factor);
-  Value o = emitQuotient(carried.o, emitForResults(b, factor));
+  Value o = emitQuotient(carried.o, emitRowsOf(b, factor, getDividedLayout()));
   StoreResultOp::create(b, o, oView, row, emitScratch(), /*map=*/Value(),
                         /*coordinates=*/ValueRange(), plan.getEpilogue());
 }

@@ -31,6 +31,11 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
+  // Probabilities, or in front of them a maximum for each owner of a row.
+  if (plan.gathersProbabilities())
+    exchangeBytes =
+        plan.getBlockM() * std::max(plan.getBlockN() * bytes,
+                                    kRowOwners * plan.getColumnWarps() * 4);
   if (plan.dividesDepth())
     exchangeBytes = plan.getColumnWarps() * exchangeBytes /
                     (plan.getScoreSums() == ScoreSums::F16 ? 2 : 1);
@@ -173,9 +178,12 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   // The products of two parts are live together.
   int64_t partN = plan.getBlockN() / plan.getParts();
   int64_t live = plan.getParts() > 1 ? 2 * partN : partN;
+  // A warp's own scores and all probabilities, or all scores; at a vote both.
+  bool gathers = plan.gathersProbabilities();
+  if (gathers)
+    live /= plan.getColumnWarps();
   sum.add("s", live / 8 * 4, rowGroups);
-  // At a vote both scores and probabilities are.
-  bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact;
+  bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact && !gathers;
   if (!exact)
     sum.add("p", partN / 16 * 4, rowGroups);
   if (plan.getQInRegs())

@@ -35,7 +35,9 @@ public:
         columnWarps(plan.getWarpsN()), stages(plan.getStages()),
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
         score(plan.getScore()), wgmma(plan.getWgmma()),
-        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()) {}
+        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()) {
+    gathers = exchangesScores() && softmax == SoftmaxPolicy::Exact;
+  }
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(TiledDPlanAttr plan)
@@ -58,6 +60,8 @@ public:
   bool exchangesScores() const {
     return columnWarps > 1 && score == ScoreWork::Shard;
   }
+  /// True if they exchange probabilities instead, and maxima first.
+  bool gathersProbabilities() const { return gathers; }
   /// True if these are partial sums, of a part of the depth each.
   bool dividesDepth() const {
     return exchangesScores() && scoreSplit == ScoreSplit::Depth;
@@ -87,7 +91,7 @@ private:
   int64_t warps = 1, columnWarps = 1, stages, parts = 1, teams = 1,
           groupHeads = 0;
   int64_t slice = 0;
-  bool streamsQ = false, qInRegs = false, packHeads = false;
+  bool streamsQ = false, qInRegs = false, packHeads = false, gathers = false;
   ScoreWork score = ScoreWork::Shard;
   KVShare share = KVShare::None;
   ScoreSplit scoreSplit = ScoreSplit::Keys;

@@ -71,6 +71,19 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   return sum;
 }
 
+/// What warps of mma.sync that share rows do: exchange scores, or probabilities
+/// (the exact softmax), or nothing.
+namespace {
+struct Form {
+  ScoreWork score;
+  SoftmaxPolicy softmax;
+};
+} // namespace
+static constexpr Form kForms[] = {
+    {ScoreWork::Shard, SoftmaxPolicy::Optimistic},
+    {ScoreWork::Shard, SoftmaxPolicy::Exact},
+    {ScoreWork::Twice, SoftmaxPolicy::Optimistic}};
+
 std::vector<PlanAttrInterface>
 MlaSchedule::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {
@@ -87,7 +100,7 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
         for (int64_t blockN : {64, 32, 16})
           for (int64_t stages : {2, 3, 4, 1})
             for (int64_t ctasPerSM : {2, 1})
-              for (ScoreWork score : {ScoreWork::Shard, ScoreWork::Twice})
+              for (const Form &form : kForms)
                 for (bool qInRegs : {false, true}) {
                   MlaPlanAttr::Parameters plan;
                   plan.blockM = blockM;
@@ -97,12 +110,13 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
                   plan.stages = stages;
                   plan.ctasPerSm = ctasPerSM;
                   plan.qInRegs = qInRegs;
-                  plan.score = score;
-                  plan.softmax = SoftmaxPolicy::Optimistic;
+                  plan.score = form.score;
+                  plan.softmax = form.softmax;
                   plan.packHeads = !isOneHead;
-                  bool isWhole =
-                      blockM % (16 * warpsM) == 0 && warpsM * warpsN <= 16 &&
-                      (score == ScoreWork::Twice || blockN % (8 * warpsN) == 0);
+                  bool isWhole = blockM % (16 * warpsM) == 0 &&
+                                 warpsM * warpsN <= 16 &&
+                                 (form.score == ScoreWork::Twice ||
+                                  blockN % (8 * warpsN) == 0);
                   if (isWhole)
                     plans.push_back(MlaPlanAttr::get(context, plan));
                 }

@@ -1,6 +1,7 @@
-"""Compares the processor time of attn-compile with that of LLVM's llc.
+"""Compares the processor time of attn-compile with that of LLVM's llc, or of itself
+with the flags of another problem.
 
-usage: compile-time.py ATTN_COMPILE LIMIT FLAG...
+usage: compile-time.py ATTN_COMPILE LIMIT FLAG... [--beside FLAG...]
 llc gets the LLVM IR that attn-compile makes of the problem and does the last part
 of its work. How fast the machine is, and how busy, changes both: the ratio of the
 least times of some runs says whether attn-compile has become slow. The exit
@@ -30,8 +31,20 @@ def least_seconds(command: list) -> float:
     return min(times)
 
 
+def report(ours: float, other: float, name: str, limit: float) -> int:
+    print(f"attn-compile {ours:.3f} s, {name} {other:.3f} s, ratio {ours / other:.2f}, limit {limit}")
+    return 0 if ours <= limit * other else 1
+
+
 def main() -> int:
     attn_compile, limit, flags = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+    if "--beside" in flags:
+        place = flags.index("--beside")
+        times = [
+            least_seconds([attn_compile, *each, "-o", os.devnull])
+            for each in (flags[:place], flags[place + 1 :])
+        ]
+        return report(*times, "the other problem", limit)
     with tempfile.TemporaryDirectory() as folder:
         ir = pathlib.Path(folder) / "kernel.ll"
         subprocess.run([attn_compile, *flags, "--emit=llvm", "-o", ir], check=True)
@@ -39,8 +52,7 @@ def main() -> int:
         llc = least_seconds(
             ["llc", "-O1", "-mcpu=sm_90a", "-mattr=+ptx80", "--nvptx-short-ptr", ir, "-o", os.devnull]
         )
-    print(f"attn-compile {ours:.3f} s, llc {llc:.3f} s, ratio {ours / llc:.2f}, limit {limit}")
-    return 0 if ours <= limit * llc else 1
+    return report(ours, llc, "llc", limit)
 
 
 if __name__ == "__main__":
