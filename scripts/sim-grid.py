@@ -151,7 +151,7 @@ class TmemCase(Case):
         parameters = f"softmax={self.softmax}"
         if self.epilogue != "auto" and not (self.packed and self.epilogue == "tma"):
             parameters += f",epilogue={self.epilogue}"
-        return [*command, "--schedule=ws_tmem", f"--set={parameters}"]
+        return [*command, "--schedule=ws_tmem", f"--set=spills=allow,{parameters}"]
 
 
 #: Plans of tiled_d, and of split_q where one is named, that no problem has to get
@@ -246,7 +246,7 @@ class TiledCase(Case):
         command = [*super().command(tool, self.chip), f"--dv={self.dv}"]
         command.append(f"--schedule={self.schedule}")
         if self.parameters:
-            command.append(f"--set={self.parameters}")
+            command.append(f"--set=spills=allow,{self.parameters}")
         return command
 
 
@@ -342,16 +342,16 @@ class ServedCase(Case):
             command[2] = f"--rope-dim={self.rope}"
             command.append("--schedule=mla")
             if warps:
-                command.append(f"--set=warps_n={warps}")
+                command.append(f"--set=spills=allow,warps_n={warps}")
             if schedule == "decode":
-                command.append("--set=score=twice")
+                command.append("--set=spills=allow,score=twice")
             return command
         # What decode does not take is another case of split_q.
         if self.dynamic or self.nq * self.group > DECODE_ROWS:
             schedule, warps = "split_q", ""
         command.append(f"--schedule={schedule}")
         if warps:
-            command.append(f"--set=warps={warps}")
+            command.append(f"--set=spills=allow,warps={warps}")
         if self.kv != "q" and schedule == "decode":
             command += [f"--kv-type={self.kv}", "--descales", f"--chip={NARROW_CHIP}"]
             command.remove(f"--chip={chip}")
