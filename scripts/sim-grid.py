@@ -87,7 +87,7 @@ class TmemCase(Case):
         parameters = f"softmax={self.softmax}"
         if self.epilogue != "auto" and not (self.packed and self.epilogue == "tma"):
             parameters += f",epilogue={self.epilogue}"
-        return [*command, "--schedule=ws_tmem", f"--set={parameters}"]
+        return [*command, "--schedule=ws_tmem", f"--set=spills=allow,{parameters}"]
 
 
 #: Plans of tiled_d, and of split_q where one is named, that no problem has to get
@@ -182,7 +182,7 @@ class TiledCase(Case):
         command = [*super().command(tool, self.chip), f"--dv={self.dv}"]
         command.append(f"--schedule={self.schedule}")
         if self.parameters:
-            command.append(f"--set={self.parameters}")
+            command.append(f"--set=spills=allow,{self.parameters}")
         return command
 
 

@@ -38,10 +38,20 @@ static constexpr double kL2Bytes = 39.5, kMaskedL2Bytes = 37;
 /// The part of the shorter of both that does not hide, a guess: it orders plans
 /// that L2 bounds alike.
 static constexpr double kUnhiddenShare = 0.02;
-/// Clocks until scores that were sent are there, and bytes a clock. With these,
-/// times of 28 kernels with the depth divided, of D 640, 768 and 1024 with 1024
-/// to 8192 keys, are within 13 % on an H200.
-static constexpr double kExchangeClocks = 600, kExchangeBytes = 32;
+// The same with the depth divided, fitted to 57 times of 22 plans on an H200
+// (f16, D 640, 768 and 1024, 1024 to 16384 keys, no mask): all are within 11 %,
+// 5 % in the mean.
+/// Clocks of a slice that the warpgroup of the softmax multiplies.
+static constexpr double kDividedSliceClocks = 65;
+/// Clocks from the release of a slot of K and of V to its next contents; those
+/// of V come under the exchange.
+static constexpr double kDividedReloadClocks = 800,
+                        kDividedValueReloadClocks = 400;
+/// The parts of the time that the other warpgroup waits for slots, and that it
+/// multiplies more slices than the first one, which do not hide.
+static constexpr double kOtherReloadShare = 0.2, kOtherSliceShare = 0.3;
+/// Bytes a clock at which scores are exchanged.
+static constexpr double kExchangeBytes = 10;
 /// What waiting for each other costs the tiles of a cluster: as in ws_wgmma.
 static constexpr double kClusterTileClocks = 900;
 /// Where ws_wgmma has plans: on the same board, those of this schedule
@@ -166,14 +176,27 @@ static int64_t getTogetherRows(int64_t cluster, int64_t depthCtas) {
 }
 
 /// The columns of the softmax's warpgroup that are worth comparing: half of
-/// them, and fewer, which leave its registers to more keys.
+/// them, and fewer, which leave its registers to more keys. With five times as
+/// many the other one is slower: 371 beside 377 TFLOP/s at D 768.
 static SmallVector<int64_t> getColumnSplits(int64_t all) {
   SmallVector<int64_t> splits;
   for (int64_t columns : {256, 192, 128, 64})
     if (columns <= int64_t(llvm::alignTo(all / 2, 64)) && columns < all &&
-        all - columns <= kMostOtherColumns)
+        all - columns <= std::min(kMostOtherColumns, 4 * columns))
       splits.push_back(columns);
   return splits;
+}
+
+/// Slots of the rings of V that are worth comparing; the first one of equals is
+/// taken. Where the softmax's warpgroup has one slice of its own, two hold
+/// those of two blocks, and more slots of K were 5 and 7 % faster than a third
+/// one (D 640).
+static SmallVector<int64_t>
+getValueStages(int64_t columns, const WsColumnsPlanAttr::Parameters &p) {
+  if (p.depthCtas == 1)
+    return {3, 2};
+  return columns > int64_t(p.slice) ? SmallVector<int64_t>{2, 3}
+                                    : SmallVector<int64_t>{2};
 }
 
 std::vector<PlanAttrInterface>
@@ -195,11 +218,6 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
   // slower than the best of these; with the depth divided, those of 64, 112 and
   // 128 keys were up to 8 % slower.
   SmallVector<int64_t> blocks = {isDivided ? 80 : 128, 96};
-  // The first one of equals is taken. With the depth divided rings of two slots
-  // for V, and eight for K, were 3 and 4 % faster than three and six (D 640).
-  SmallVector<int64_t> valueStages = {3, 2};
-  if (isDivided)
-    valueStages = {2, 3};
   for (int64_t cluster : {1, 2})
     for (int64_t blockN : blocks) {
       if (target.getClusteredSMs(cluster) == 0 || cluster < p.depthCtas)
@@ -213,7 +231,7 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
             facts, target, getTogetherRows(cluster, p.depthCtas), blockN,
             target.getClusteredSMs(cluster) / cluster);
       for (int64_t columns : getColumnSplits(facts.valueDim / p.depthCtas))
-        for (int64_t stages : valueStages)
+        for (int64_t stages : getValueStages(columns, p))
           for (SoftmaxPolicy softmax :
                {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact}) {
             p.softmaxColumns = columns;
@@ -230,22 +248,33 @@ WsColumnsSchedule::getCandidates(const ProblemFacts &facts,
 }
 
 /// Clocks that a product of `slices` slices, each of `clocks`, waits for those
-/// that its ring has no slot for; `together` CTAs load each.
+/// that its ring has no slot for, each of which is there `reload` clocks after
+/// one is free.
 static double getReloadClocks(int64_t slices, int64_t slots, double clocks,
-                              int64_t together) {
-  double reload = together > 1 ? kSharedReloadClocks : kReloadClocks;
+                              double reload) {
   int64_t rounds =
       llvm::divideCeil(std::max<int64_t>(slices - slots, 0), slots);
   return rounds * std::max(0.0, clocks + reload - slots * clocks);
 }
 
-/// Clocks of a block from the first part of the scores that is sent to the last
-/// one that has come and was added.
-static double getExchangeClocks(WsColumnsPlanAttr plan) {
-  if (plan.getDepthCtas() == 1)
-    return 0;
-  return kExchangeClocks +
-         4.0 * kColumnsRows * plan.getBlockN() / kExchangeBytes;
+/// Clocks of a block of the warpgroup of the softmax but for the softmax, where
+/// two CTAs divide the depth.
+static double getDividedClocks(const ProblemFacts &facts,
+                               WsColumnsPlanAttr plan, double slice) {
+  int64_t keySlices = countKeySlices(facts, plan);
+  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
+  int64_t otherSlices = llvm::divideCeil(
+      getOwnColumns(facts, plan) - plan.getSoftmaxColumns(), plan.getSlice());
+  double exchange = 4.0 * kColumnsRows * plan.getBlockN() / kExchangeBytes;
+  return (slice + kDividedSliceClocks) * (keySlices + ownSlices) + exchange +
+         getReloadClocks(keySlices, plan.getKStages(), slice,
+                         kDividedReloadClocks) +
+         getReloadClocks(ownSlices, plan.getVStages(), slice,
+                         kDividedValueReloadClocks) +
+         kOtherReloadShare * getReloadClocks(otherSlices, plan.getWStages(),
+                                             slice, kDividedReloadClocks) +
+         kOtherSliceShare * slice *
+             std::max<int64_t>(0, otherSlices - ownSlices);
 }
 
 /// Clocks of a block of the warpgroup of the softmax, which does one thing
@@ -253,15 +282,18 @@ static double getExchangeClocks(WsColumnsPlanAttr plan) {
 static double getSerialClocks(const ProblemFacts &facts, WsColumnsPlanAttr plan,
                               const TargetRow &target,
                               const PlanEstimate &estimate) {
-  int64_t together = plan.getCluster() / plan.getDepthCtas();
-  int64_t keySlices = countKeySlices(facts, plan);
-  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
   double slice = 2.0 * kColumnsRows * plan.getBlockN() * plan.getSlice() /
                  target.tensorFlopF16;
+  double softmax = estimate.expClocks + estimate.issueClocks;
+  if (plan.getDepthCtas() > 1)
+    return softmax + getDividedClocks(facts, plan, slice);
+  double reload = plan.getCluster() > 1 ? kSharedReloadClocks : kReloadClocks;
+  int64_t keySlices = countKeySlices(facts, plan);
+  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
   return (slice + kSliceClocks) * (keySlices + ownSlices) + kBlockClocks +
-         estimate.expClocks + estimate.issueClocks + getExchangeClocks(plan) +
-         getReloadClocks(keySlices, plan.getKStages(), slice, together) +
-         getReloadClocks(ownSlices, plan.getVStages(), slice, together);
+         softmax +
+         getReloadClocks(keySlices, plan.getKStages(), slice, reload) +
+         getReloadClocks(ownSlices, plan.getVStages(), slice, reload);
 }
 
 PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,

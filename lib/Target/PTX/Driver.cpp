@@ -3,7 +3,8 @@
 // The steps: check, clone, lower the nvvm operations that exist only as inline
 // assembly, set the data layout (alignments are computed at translation), add
 // debug scopes, translate to LLVM IR, mark inline assembly convergent, run a
-// short list of LLVM passes, select instructions.
+// short list of LLVM passes, take from the code generator what it is slow with,
+// select instructions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +25,10 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -87,6 +90,43 @@ static void extractWhereDefined(llvm::Module &llvmModule) {
       }
 }
 
+/// The pointers to global memory that `loop` moves from iteration to iteration.
+static SmallVector<llvm::Instruction *>
+findMovingPointers(const llvm::Loop &loop) {
+  SmallVector<llvm::Instruction *> moving;
+  for (llvm::BasicBlock *block : loop.blocks())
+    for (llvm::Instruction &inst : *block)
+      if (auto *address = dyn_cast<llvm::GetElementPtrInst>(&inst);
+          address &&
+          address->getAddressSpace() ==
+              unsigned(NVVM::NVVMMemorySpace::Global) &&
+          loop.isLoopInvariant(address->getPointerOperand()) &&
+          !loop.hasLoopInvariantOperands(address))
+        moving.push_back(address);
+  return moving;
+}
+
+/// Where a loop moves many pointers, hides from loop strength reduction how
+/// they move. It compares each use of each of them with all others: with the
+/// slices of wide heads, whose copies have a pointer each, that was half of the
+/// time of code generation, and the machine code came out the same.
+static void freezeMovingPointers(llvm::Function &function) {
+  constexpr size_t mostCompared = 4;
+  llvm::DominatorTree dominators(function);
+  llvm::LoopInfo loops(dominators);
+  for (llvm::Loop *loop : loops.getLoopsInPreorder()) {
+    SmallVector<llvm::Instruction *> moving = findMovingPointers(*loop);
+    if (!loop->isInnermost() || moving.size() <= mostCompared)
+      continue;
+    for (llvm::Instruction *pointer : moving) {
+      auto *frozen =
+          new llvm::FreezeInst(pointer, "", std::next(pointer->getIterator()));
+      pointer->replaceUsesWithIf(
+          frozen, [&](llvm::Use &use) { return use.getUser() != frozen; });
+    }
+  }
+}
+
 namespace {
 
 class PTXSerializer : public LLVM::ModuleToObject {
@@ -144,6 +184,9 @@ protected:
                << options.pipeline << "': " << llvm::toString(std::move(error));
     passes.run(llvmModule, modules);
     extractWhereDefined(llvmModule);
+    for (llvm::Function &function : llvmModule)
+      if (!function.isDeclaration())
+        freezeMovingPointers(function);
     if (options.llvmText)
       llvm::raw_string_ostream(*options.llvmText) << llvmModule;
     return success(!sawError);

@@ -59,15 +59,18 @@ private:
                                  const PlanCandidates &candidates);
   void report(AttentionOp op, const PlanCandidate &candidate,
               const llvm::Twine &source, const llvm::Twine &measured = "");
-  /// Warns of a plan that was asked for and has too few registers. Such plans
-  /// are computed all the same: some are fast in spite of it.
-  void warnOfSpills(AttentionOp op, const PlanCandidate &candidate,
-                    const TargetRow &target);
+  /// Refuses a plan that was asked for and has too few registers, or warns of
+  /// it where spills are allowed: some plans are fast in spite of them.
+  LogicalResult refuseSpills(AttentionOp op, const PlanCandidate &candidate,
+                             const TargetRow &target);
+  /// Takes the option's parameters apart.
+  LogicalResult readParameters();
   /// Says why the plan is not one of the target's default schedule.
   void reportOtherSchedule(AttentionOp op, const PlanCandidates &candidates,
                            const TargetRow &target);
 
   SmallVector<PlanParameter> parameters;
+  bool allowsSpills = false;
   std::optional<PlanTable> table;
 };
 
@@ -96,17 +99,26 @@ void AttnPlanPass::report(AttentionOp op, const PlanCandidate &candidate,
                         llvm::formatv("{0:f0}", e.sharedClocks).str());
 }
 
-void AttnPlanPass::warnOfSpills(AttentionOp op, const PlanCandidate &candidate,
-                                const TargetRow &target) {
+LogicalResult AttnPlanPass::refuseSpills(AttentionOp op,
+                                         const PlanCandidate &candidate,
+                                         const TargetRow &target) {
+  // What the planner chooses by itself spills only where all plans do.
   if (!candidate.spills || parameters.empty())
-    return;
-  op.emitWarning("plan ") << candidate.plan
-                          << " is expected to spill: registers "
-                          << candidate.estimate.registers.str() << "; "
-                          << target.chip << " has " << target.registersPerThread
-                          << " a thread and " << target.registersPerSM
-                          << " for " << candidate.plan.getThreads()
-                          << " threads";
+    return success();
+  auto explain = [&](InFlightDiagnostic diag) {
+    diag << candidate.plan << ": expected to spill: registers "
+         << candidate.estimate.registers.str() << "; " << target.chip << " has "
+         << target.registersPerThread << " a thread and "
+         << target.registersPerSM << " for " << candidate.plan.getThreads()
+         << " threads";
+    return diag;
+  };
+  if (allowsSpills) {
+    explain(op.emitWarning("plan "));
+    return success();
+  }
+  return explain(op.emitOpError("cannot be computed by plan "))
+         << "; the parameter 'spills=allow' has it computed all the same";
 }
 
 void AttnPlanPass::reportOtherSchedule(AttentionOp op,
@@ -143,8 +155,7 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
   op.setPlanAttr(*changed);
   PlanCandidate candidate = makeCandidate(facts, target, *found, *changed);
   report(op, candidate, "for " + target.chip);
-  warnOfSpills(op, candidate, target);
-  return success();
+  return refuseSpills(op, candidate, target);
 }
 
 LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
@@ -341,7 +352,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   op.setPlanAttr(candidates.plans.front().plan);
   report(op, candidates.plans.front(), "for " + target.chip);
-  warnOfSpills(op, candidates.plans.front(), target);
+  if (failed(refuseSpills(op, candidates.plans.front(), target)))
+    return failure();
   if (schedule.empty() && parameters.empty())
     reportOtherSchedule(op, candidates, target);
   return success();
@@ -356,6 +368,28 @@ LogicalResult AttnPlanPass::planCombine(CombineOp op) {
   if (llvm::Error error = checkCombinePlan(*facts, op.getPlanAttr()))
     return op.emitOpError("cannot be computed by plan ")
            << op.getPlanAttr() << ": " << llvm::toString(std::move(error));
+  return success();
+}
+
+LogicalResult AttnPlanPass::readParameters() {
+  parameters.clear();
+  allowsSpills = false;
+  for (const std::string &text : set) {
+    auto [name, value] = StringRef(text).split('=');
+    if (name.empty() || value.empty())
+      return getOperation().emitError(
+                 "expected parameters of the form name=value, got '")
+             << text << "'";
+    // About the plan, not a part of it.
+    if (name == "spills") {
+      if (value != "allow")
+        return getOperation().emitError("expected spills=allow, got '")
+               << text << "'";
+      allowsSpills = true;
+      continue;
+    }
+    parameters.push_back({name, value});
+  }
   return success();
 }
 
@@ -375,16 +409,8 @@ void AttnPlanPass::runOnOperation() {
     }
     table = std::move(*read);
   }
-  parameters.clear();
-  for (const std::string &text : set) {
-    auto [name, value] = StringRef(text).split('=');
-    if (name.empty() || value.empty()) {
-      module.emitError("expected parameters of the form name=value, got '")
-          << text << "'";
-      return signalPassFailure();
-    }
-    parameters.push_back({name, value});
-  }
+  if (failed(readParameters()))
+    return signalPassFailure();
   // Splitting adds ops.
   SmallVector<Operation *> problems;
   module.walk([&](Operation *op) {

@@ -18,11 +18,16 @@
 // step copies what it computes from, and waits for it. The barriers are not
 // placed here but by attn-insert-fences.
 //
+// Blocks with and without masks are one loop with a branch around the masks
+// where nothing else tells them apart: a block of slices is long code, beside
+// which a branch is nothing.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KVLoopExpander.h"
 #include "KVPhases.h"
 #include "StageCopies.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -54,6 +59,15 @@ private:
   /// The same if `exists`, i1; null for always. Followed by a commit in any
   /// case, so that each step makes one group.
   void issueIf(Value exists, int64_t step, Value key, bool blockExists);
+  /// True if the keys are a whole number of blocks.
+  bool haveWholeBlocks();
+  /// One phase for all blocks where their steps do the same but for the masks,
+  /// which ask `maskedRanges` then.
+  void joinPhases(SmallVectorImpl<KVPhaseRange> &phases);
+  /// Whether iteration `t` is in one of `maskedRanges`.
+  Value isMasked(Value t);
+  /// Clones a mask for the iterations that need it.
+  void cloneGuardedMask(Operation *op, Value masked, IRMapping &mapping);
   SmallVector<Value> makeLoop(const KVPhaseRange &phase, ValueRange carried);
   SmallVector<Value> makeBody(const KVPhaseRange &phase, Value t,
                               ValueRange carried);
@@ -63,6 +77,8 @@ private:
   OpBuilder builder;
   Location loc;
   const int64_t depth;
+  /// The phases of joined ones that need masks.
+  SmallVector<KVPhaseRange, 2> maskedRanges;
   /// The stages of each step, none in the last ones of a round.
   SmallVector<SmallVector<Stage, 2>> steps;
   Value trips, lastBlock;
@@ -136,6 +152,89 @@ void SlicedExpander::issueIf(Value exists, int64_t step, Value key,
   CpAsyncCommitOp::create(builder, loc);
 }
 
+/// What a value is where constants decide that.
+static std::optional<APInt> evaluate(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands() == 0 || op->getNumResults() != 1)
+    return std::nullopt;
+  SmallVector<Attribute> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<APInt> known = evaluate(operand);
+    if (!known)
+      return std::nullopt;
+    operands.push_back(IntegerAttr::get(operand.getType(), *known));
+  }
+  SmallVector<OpFoldResult> results;
+  if (failed(op->fold(operands, results)) || results.size() != 1)
+    return std::nullopt;
+  auto attr = dyn_cast<Attribute>(results.front());
+  auto known = dyn_cast_if_present<IntegerAttr>(attr);
+  return known ? std::optional(known.getValue()) : std::nullopt;
+}
+
+/// True if constants leave no iteration of a phase with masks.
+static bool isNeverMasked(const KVPhaseRange &phase) {
+  std::optional<APInt> begin = evaluate(phase.begin), end = evaluate(phase.end);
+  return phase.kind != KVPhase::Interior && begin && end && *begin == *end;
+}
+
+bool SlicedExpander::haveWholeBlocks() {
+  return llvm::all_of(body.getOps<StageOp>(), [&](StageOp stage) {
+    auto view = stage.getSource().getDefiningOp<GlobalViewOp>();
+    std::optional<APInt> rows;
+    return view && (rows = evaluate(view.getRows())) &&
+           rows->getSExtValue() % int64_t(loop.getBlock()) == 0;
+  });
+}
+
+void SlicedExpander::joinPhases(SmallVectorImpl<KVPhaseRange> &phases) {
+  // Other policies of the softmax differ between the phases.
+  bool isUniform =
+      llvm::all_of(body.getOps<OnlineSoftmaxOp>(), [](OnlineSoftmaxOp softmax) {
+        return softmax.getPolicy() == SoftmaxPolicy::Exact;
+      });
+  if (!isUniform || phases.size() == 1)
+    return;
+  for (const KVPhaseRange &phase : phases)
+    if (phase.kind != KVPhase::Interior)
+      maskedRanges.push_back(phase);
+  phases.assign({{KVPhase::Right, phases.front().begin, trips}});
+}
+
+Value SlicedExpander::isMasked(Value t) {
+  using arith::CmpIPredicate;
+  Value any;
+  for (const KVPhaseRange &range : maskedRanges) {
+    // The right one begins with the first iteration, the left one ends with
+    // the last one.
+    bool isRight = range.kind == KVPhase::Right;
+    Value inside = arith::CmpIOp::create(
+        builder, loc, isRight ? CmpIPredicate::slt : CmpIPredicate::sge, t,
+        isRight ? range.end : range.begin);
+    any = any ? arith::OrIOp::create(builder, loc, any, inside) : inside;
+  }
+  return any;
+}
+
+void SlicedExpander::cloneGuardedMask(Operation *op, Value masked,
+                                      IRMapping &mapping) {
+  auto mask = cast<ApplyMaskOp>(op);
+  Value source = mapping.lookupOrDefault(mask.getSource());
+  auto guard = scf::IfOp::create(
+      builder, loc, masked,
+      [&](OpBuilder &nested, Location) {
+        Operation *clone = nested.clone(*op, mapping);
+        scf::YieldOp::create(nested, loc, clone->getResults());
+      },
+      [&](OpBuilder &nested, Location) {
+        scf::YieldOp::create(nested, loc, source);
+      });
+  mapping.map(mask.getResult(), guard.getResult(0));
+}
+
 SmallVector<Value> SlicedExpander::makeBody(const KVPhaseRange &phase, Value t,
                                             ValueRange carried) {
   IRMapping mapping;
@@ -159,9 +258,14 @@ SmallVector<Value> SlicedExpander::makeBody(const KVPhaseRange &phase, Value t,
             !isSame || blockExists);
   };
 
+  Value masked = isMasked(t);
   int64_t step = -1;
   for (Operation &op : body.without_terminator()) {
     auto stage = dyn_cast<StageOp>(op);
+    if (!stage && masked && isa<ApplyMaskOp>(op)) {
+      cloneGuardedMask(&op, masked, mapping);
+      continue;
+    }
     if (!stage) {
       cloneForPhase(builder, &op, phase.kind, mapping);
       continue;
@@ -208,7 +312,8 @@ FailureOr<KVLoopSummary> SlicedExpander::run() {
     return failure();
   trips = arith::SubIOp::create(builder, loc, loop.getEnd(), loop.getBegin());
   lastBlock = arith::SubIOp::create(builder, loc, loop.getEnd(), constant(1));
-  mayLackRows = !isSameBound(loop.getFullEnd(), loop.getEnd());
+  mayLackRows =
+      !isSameBound(loop.getFullEnd(), loop.getEnd()) && !haveWholeBlocks();
   Value isAny = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                       constant(0), trips);
   for (int64_t step = 0; step + 1 < depth; ++step)
@@ -216,6 +321,8 @@ FailureOr<KVLoopSummary> SlicedExpander::run() {
 
   SmallVector<KVPhaseRange, 3> phases = makePhaseRanges(builder, loop, trips);
   hasRightPhase = phases.front().kind == KVPhase::Right;
+  llvm::erase_if(phases, isNeverMasked);
+  joinPhases(phases);
   SmallVector<Value> carried(loop.getInits());
   for (const KVPhaseRange &phase : phases)
     carried = makeLoop(phase, carried);

@@ -1,5 +1,5 @@
 // RUN: attn-opt %s -attn-plan="chip=sm_80 schedule=tiled_d set=block_m=32,block_n=32,warps_m=2,warps_n=4,slice=128,stages=4,softmax=optimistic" -attn-expand=chip=sm_80 | FileCheck %s
-// RUN: attn-opt %s -attn-plan="chip=sm_80 schedule=tiled_d set=block_m=32,block_n=32,warps_m=2,warps_n=1,slice=128,stages=4,q_streamed=true" -attn-expand=chip=sm_80 | FileCheck %s --check-prefix=STREAMED
+// RUN: attn-opt %s -attn-plan="chip=sm_80 schedule=tiled_d set=spills=allow,block_m=32,block_n=32,warps_m=2,warps_n=1,slice=128,stages=4,q_streamed=true" -attn-expand=chip=sm_80 | FileCheck %s --check-prefix=STREAMED
 // RUN: attn-opt %s -attn-plan="chip=sm_80 schedule=tiled_d set=block_m=32,block_n=32,warps_m=2,warps_n=4,slice=128,stages=4,s_split=depth,accumulate_s=f16,accumulate_o=f16,softmax=exact" -attn-expand=chip=sm_80 | FileCheck %s --check-prefix=DEPTH
 // RUN: attn-opt %s -attn-plan="chip=sm_80 schedule=tiled_d set=block_m=32,block_n=32,warps_m=2,warps_n=4,slice=128,stages=4,accumulate_o=f16_block" -attn-expand=chip=sm_80 | FileCheck %s --check-prefix=BLOCK
 

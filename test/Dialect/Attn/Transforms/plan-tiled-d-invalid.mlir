@@ -7,7 +7,9 @@
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=1,warps_n=8,block_m=16,block_n=32,slice=64" 2>&1 | FileCheck %s --check-prefix=KEYS
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=2,warps_n=4,block_m=32,slice=96,s_split=depth" 2>&1 | FileCheck %s --check-prefix=DEPTH
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=cluster=2" 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=block_m=64,block_n=64,warps_m=4,warps_n=1,slice=64,stages=8,softmax=exact,q_streamed=true,accumulate_o=f16" 2>&1 | FileCheck %s --check-prefix=SPILLS
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=block_m=64,block_n=64,warps_m=4,warps_n=1,slice=64,stages=8,softmax=exact,q_streamed=true,accumulate_o=f16" 2>&1 | FileCheck %s --check-prefix=SPILLS
+// RUN: attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=spills=allow,block_m=64,block_n=64,warps_m=4,warps_n=1,slice=64,stages=8,softmax=exact,q_streamed=true,accumulate_o=f16" 2>&1 | FileCheck %s --check-prefix=ALLOWED
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=spills=yes" 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d" 2>&1 | FileCheck %s --check-prefix=CHOSEN
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=split_q" 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not attn-opt %s --split-input-file -attn-plan="chip=sm_80 schedule=tiled_d set=accumulate_o=f16_block" 2>&1 | FileCheck %s --check-prefix=NARROW-O
@@ -27,9 +29,12 @@
 // CLUSTER: error: 'attn.attention' op has no such plan of schedule 'tiled_d': unknown parameter 'cluster' of schedule 'tiled_d'
 // CLUSTER: note: 'cluster' is a parameter of schedule 'ws_columns'
 
-// What is asked for and has too few registers is computed, and said.
-// SPILLS: warning: plan #attn.tiled_d<{{.*}}accumulate_o = f16> is expected to spill: registers {{[0-9]+}} (o 128 + {{.*}}); sm_80 has 255 a thread and 65536 for 128 threads
-// SPILLS: attn.attention
+// What is asked for and has too few registers is refused with each part of the
+// sum; or computed where that is asked for as well, and said.
+// SPILLS: error: 'attn.attention' op cannot be computed by plan #attn.tiled_d<{{.*}}accumulate_o = f16>: expected to spill: registers 271 (o 128 + s 32 + q step 4 + row values 6 + other 33 + q slices 8 + f16 o 60); sm_80 has 255 a thread and 65536 for 128 threads; the parameter 'spills=allow' has it computed all the same
+// ALLOWED: warning: plan #attn.tiled_d<{{.*}}accumulate_o = f16>: expected to spill: registers 271 (o 128 + {{.*}}); sm_80 has 255 a thread and 65536 for 128 threads{{$}}
+// ALLOWED: attn.attention
+// VALUE: error: expected spills=allow, got 'spills=yes'
 // CHOSEN-NOT: expected to spill
 // CHOSEN: attn.attention
 

@@ -6,7 +6,7 @@
 // RUN: attn-opt %s -attn-plan="schedule=split_q print-all=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=PRINT
 // RUN: attn-opt %s -attn-plan="schedule=split_q print=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=TABLE
 
-// RUN: attn-opt %s -attn-plan="chip=sm_80 set=block_n=64,parts=2,order=longest_first,group_heads=2" | FileCheck %s --check-prefix=PARTS
+// RUN: attn-opt %s -attn-plan="chip=sm_80 set=spills=allow,block_n=64,parts=2,order=longest_first,group_heads=2" | FileCheck %s --check-prefix=PARTS
 
 // PARTS-LABEL: func.func @long
 // PARTS: plan = #attn.split_q<{{.*}}parts = 2, {{.*}}group_heads = 2>
