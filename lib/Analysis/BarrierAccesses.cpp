@@ -379,19 +379,23 @@ void Machine::readWord(Warp &warp, const Step &step) {
   ++word->second.reads;
 }
 
-/// Whether words are all that is written to the buffer, so that it is known
-/// which of them were.
+/// Whether words are all that is written to the buffer, and some are: then it
+/// is known which of them were.
 bool Machine::isOfWords(const AccessInfo &info) const {
-  return llvm::none_of(program->steps, [&](const Step &step) {
-    if (!step.touchesMemory() || !step.args.empty())
-      return false;
+  bool areWritten = false;
+  for (const Step &step : program->steps) {
+    if (!step.touchesMemory())
+      continue;
     for (uint32_t number = step.first; number < step.last; ++number) {
       const Footprint &other = program->accesses[number].footprint;
-      if (other.isWrite() && other.getMemory() == info.footprint.getMemory())
-        return true;
+      if (!other.isWrite() || other.getMemory() != info.footprint.getMemory())
+        continue;
+      if (step.args.empty())
+        return false;
+      areWritten = true;
     }
-    return false;
-  });
+  }
+  return areWritten;
 }
 
 /// What a warp goes on by is in a word that it did not wait for: it may come
