@@ -13,6 +13,10 @@ ACCESS = re.compile(
     r"^\s*(?:%\S+ = )?attn\.(wgmma|tma\.load|tma\.store|local_\w+|scalar_\w+|cp_async|mma|copy_out"
     r"|tcgen05\.mma|tmem\.load|tmem\.store)\b"
 )
+#: On the channel rung (mutate-channels.py).
+CHANNEL = re.compile(
+    r"^\s*(?:%\S+ = |%\S+, %\S+ = )?(attn\.channel\.(?:acquire|release)|attn\.cursor\.advance|attn\.wgmma\.wait|attn\.tma\.wait)\b"
+)
 #: Stops whoever comes to it: a kernel that is none the worse for it never comes there.
 TRAP = '"llvm.intr.trap"() : () -> ()'
 #: The name of a mutant, its line (from 1, 0 for the kernel itself), its text, and the kernel with a
@@ -115,7 +119,7 @@ def depth_changes(lines: list[str]) -> list[tuple[int, list[tuple[int, list[str]
     return found
 
 
-def move(lines: list[str], number: int, step: int) -> tuple[int, list[str], int] | None:
+def move(lines: list[str], number: int, step: int, sync: re.Pattern = SYNC) -> tuple[int, list[str], int] | None:
     """A line moved past the next op (`step` 1) or the last one (-1) that synchronises or touches
     memory: where the change begins, what stands there, and in place of how many lines."""
     indent = len(lines[number]) - len(lines[number].lstrip())
@@ -125,7 +129,7 @@ def move(lines: list[str], number: int, step: int) -> tuple[int, list[str], int]
         depth = len(near) - len(near.lstrip())
         if depth < indent or near.lstrip().startswith("}"):
             return None
-        if depth == indent and (SYNC.match(near) or ACCESS.match(near)):
+        if depth == indent and (sync.match(near) or ACCESS.match(near)):
             low, high = min(number, other), max(number, other)
             between = lines[low + 1 : high]
             moved = (

@@ -64,6 +64,8 @@ CHECKS = [
     Check("mutants of the barrier rung", 60,
           "{python} scripts/mutate-ir.py --standard --jobs={jobs} --bin={build}/bin",
           "{python} scripts/mutate-ir.py --standard --sample=10 --jobs={jobs} --bin={build}/bin"),
+    Check("mutants of the channel rung", 20,
+          "{python} scripts/mutate-channels.py --standard --jobs={jobs} --bin={build}/bin"),
     Check("mutants of PTX against the proof", 20,
           "{python} scripts/hold-ptx.py --standard --jobs={jobs} --bin={build}/bin",
           "{python} scripts/hold-ptx.py --standard --most=6 --jobs={jobs} --bin={build}/bin"),

@@ -241,15 +241,15 @@ void Machine::writeWord(const Warp &warp, uint8_t cta, int64_t base,
   auto [word, isNew] = words.try_emplace({cta, base});
   if (!isNew)
     word->second.expected = word->second.reads;
-  word->second.value = warp.values[value];
-  word->second.sum.reset();
-  if (auto sum = warp.unknown.find(value); sum != warp.unknown.end())
-    word->second.sum = sum->second;
+  std::optional<Affine> sum = getOpen(warp, value);
+  word->second.isKnown = sum.has_value();
+  bool isNumber = sum && warp.known[value];
+  word->second.value = isNumber ? warp.values[value] : 0;
+  word->second.sum = isNumber ? std::nullopt : sum;
   word->second.varied.clear();
   if (auto varied = warp.varied.find(value); varied != warp.varied.end())
     word->second.varied = varied->second;
   word->second.step = warp.pc;
-  word->second.isKnown = true;
   word->second.reads = 0;
 }
 
@@ -260,7 +260,7 @@ void Machine::accessAll(Warp &warp, const Step &step) {
       return;
     done(warp).generic.set(event);
     done(warp).cause.set(event);
-    if (!step.args.empty() && getOpen(warp, step.args[0]))
+    if (!step.args.empty())
       writeWord(warp, warp.cta, accesses.back().base, step.args[0]);
   }
   ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
@@ -288,7 +288,7 @@ void Machine::fill(Warp &warp, const Step &step) {
       if (accesses.back().isAsync)
         barrier.gathering.async.set(event);
       barrier.gathering.cause.set(event);
-      if (!step.args.empty() && getOpen(warp, step.args[0]))
+      if (!step.args.empty())
         writeWord(warp, cta, accesses.back().base, step.args[0]);
     }
     signal(warp, number, 0, 0, step.value, Sender::Copy);
@@ -373,6 +373,8 @@ void Machine::readWord(Warp &warp, const Step &step) {
   if (!findBase(warp, program->accesses[step.first], base))
     return;
   auto word = words.find({warp.cta, base});
+  if (word == words.end() && isOfWords(program->accesses[step.first]))
+    warp.unwritten = warp.pc;
   if (word == words.end() || !word->second.isKnown)
     return;
   if (word->second.sum)
@@ -390,4 +392,44 @@ ReadCounts Machine::countReads() const {
     if (word.expected >= 0)
       counts.try_emplace(word.step, word.expected);
   return counts;
+}
+
+/// Whether words are all that is written to the buffer, and some are: then it
+/// is known which of them were.
+bool Machine::isOfWords(const AccessInfo &info) const {
+  bool areWritten = false;
+  for (const Step &step : program->steps) {
+    if (!step.touchesMemory())
+      continue;
+    for (uint32_t number = step.first; number < step.last; ++number) {
+      const Footprint &other = program->accesses[number].footprint;
+      if (!other.isWrite() || other.getMemory() != info.footprint.getMemory())
+        continue;
+      if (step.args.empty())
+        return false;
+      areWritten = true;
+    }
+  }
+  return areWritten;
+}
+
+/// What a warp goes on by is in a word that it did not wait for: it may come
+/// there first, as it does in this run.
+void Machine::reportUnwritten(const Warp &warp) {
+  const Step &step = program->steps[*warp.unwritten];
+  const Footprint &footprint = program->accesses[step.first].footprint;
+  SmallVector<OpNote> notes;
+  for (auto [number, other] : llvm::enumerate(program->steps)) {
+    if (!other.touchesMemory() || other.first == other.last)
+      continue;
+    const Footprint &written = program->accesses[other.first].footprint;
+    if (written.isWrite() && written.getMemory() == footprint.getMemory())
+      notes.push_back(noteAt(number, "the write"));
+  }
+  reportCondition(BarrierFault::Race,
+                  Place{*warp.unwritten, uint16_t(&warp - warps.data())},
+                  llvm::formatv("read by {0} of '{1}', by which it goes on, "
+                                "does not wait until the word is written",
+                                nameOf(warp), footprint.getName()),
+                  std::move(notes));
 }

@@ -328,8 +328,12 @@ bool Machine::get(Warp &warp, Slot slot, int64_t &value, const char *what) {
     value = warp.values[slot];
     return true;
   }
-  fail(warp.pc, std::string(what) + " does not follow from constants, sizes, "
-                                    "the place of the warp and loop counters");
+  if (warp.unwritten)
+    reportUnwritten(warp);
+  else
+    fail(warp.pc, std::string(what) +
+                      " does not follow from constants, sizes, "
+                      "the place of the warp and loop counters");
   return false;
 }
 

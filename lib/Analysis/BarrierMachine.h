@@ -93,6 +93,8 @@ struct Warp {
   /// What its products come after, those before them included, and what
   /// everybody who knows them to be complete may rely on.
   Knowledge products;
+  /// The step by which it has read a word before anybody has written it.
+  std::optional<uint32_t> unwritten;
   /// True once a signal stands behind its products.
   bool hasSignalled = false;
   /// Of each engine: events of the open group, and of the closed ones that are
@@ -288,6 +290,8 @@ private:
   void await(Warp &warp, const Step &step);
   void readWord(Warp &warp, const Step &step);
   void writeWord(const Warp &warp, uint8_t cta, int64_t base, Slot value);
+  bool isOfWords(const AccessInfo &info) const;
+  void reportUnwritten(const Warp &warp);
   bool findBase(Warp &warp, const AccessInfo &info, int64_t &base);
   uint16_t getPart(const Warp &warp, const AccessInfo &info) const;
   void forget(uint32_t event);

@@ -69,7 +69,9 @@ void attn::addBarrierPasses(OpPassManager &pm,
   AttnAllocateSharedPassOptions shared;
   shared.chip = options.chip;
   kernels.addPass(createAttnAllocateSharedPass(shared));
-  kernels.addPass(createAttnInsertFencesPass());
+  AttnInsertFencesPassOptions fences;
+  fences.leaveOutProved = true;
+  kernels.addPass(createAttnInsertFencesPass(fences));
 }
 
 /// Steps after which the check gives up here: about a second.

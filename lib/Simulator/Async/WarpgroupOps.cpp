@@ -190,9 +190,45 @@ void WarpgroupProduct::addIntegerRow(Exec &x, unsigned i) {
   });
 }
 
+/// Whether an instruction has written a register that a product in flight will
+/// write too.
+bool isOverwritten(const Exec &x, uint32_t meta) {
+  uint32_t origin = x.origin[meta];
+  return (origin & InFlightOrigin) &&
+         ((origin & DerivedOrigin) || x.poison[meta] != ~0u);
+}
+
+/// Reports the first register of the accumulator `d` that is, with the product
+/// that will write it.
+void checkRegisters(Exec &x, llvm::ArrayRef<Operand> d) {
+  if (!x.sanitizing())
+    return;
+  const WarpgroupProduct *product = nullptr;
+  for (const Operand &reg : d) {
+    if (!isOverwritten(x, reg.meta))
+      continue;
+    for (const auto &other : x.warp->wgmma.products)
+      if (!product && !get(other).finished && other->writes(reg.meta))
+        product = &get(other);
+    // One report for all.
+    if (product)
+      x.origin[reg.meta] = 0;
+  }
+  if (!product)
+    return;
+  Finding f;
+  f.kind = FindingKind::InvalidOperation;
+  f.message = "an accumulator was written while it was still in flight";
+  f.first = x.siteOf(product->pc, x.cta, x.warp->id, -1);
+  f.second = x.here();
+  f.hint = "wgmma.wait_group has to come before the accumulator is written";
+  x.report(std::move(f));
+}
+
 void WarpgroupProduct::finish(Exec &x) {
   if (finished)
     return;
+  checkRegisters(x, {inst->ops, before.size()});
   finished = true;
   readOperands(x, *this);
   if (x.action == Action::Fault)
@@ -290,6 +326,8 @@ void execWgmma(Exec &x, const Inst &I) {
     readOperands(x, *op);
   if (x.action == Action::Fault)
     return;
+  // The marks of those in flight are overwritten by those of this one.
+  checkRegisters(x, {I.ops, o.dRegs});
   for (unsigned r = 0; r < o.dRegs; ++r) {
     uint32_t meta = I.ops[r].meta;
     op->before.push_back(x.poison[meta]);

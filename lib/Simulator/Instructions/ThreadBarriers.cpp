@@ -266,6 +266,9 @@ void execClusterArrive(Exec &x, const Inst &I) {
     }
   }
   w.clusterBarrier.arrived |= x.active;
+  // Lanes of one warp may be a generation apart.
+  if (b.generation > w.clusterBarrier.generation)
+    w.clusterBarrier.earlier |= w.clusterBarrier.owed;
   w.clusterBarrier.owed |= x.active;
   w.clusterBarrier.generation = b.generation;
   if (x.cluster.recorder)
@@ -278,17 +281,21 @@ void execClusterWait(Exec &x, const Inst &I) {
   if (!x.resumed && I.flags & 2 && !gatherWarp(x))
     return;
   ClusterBarrier &b = x.cluster.barrier;
+  ClusterArrival &own = x.warp->clusterBarrier;
+  bool isEarlier = !(x.active & ~own.earlier);
+  bool isOver = isEarlier || b.generation > own.generation;
   if (!x.resumed)
-    x.countWait("cluster barrier",
-                b.generation <= x.warp->clusterBarrier.generation);
-  if (x.active & ~x.warp->clusterBarrier.owed)
+    x.countWait("cluster barrier", !isOver);
+  if (x.active & ~own.owed)
     return x.fault(FindingKind::BarrierMisuse,
                    "a thread waits at the cluster barrier before it arrives",
-                   llvm::countr_zero(x.active & ~x.warp->clusterBarrier.owed));
-  if (b.generation > x.warp->clusterBarrier.generation) {
+                   llvm::countr_zero(x.active & ~own.owed));
+  if (isOver) {
     if (x.cluster.recorder)
-      x.cluster.recorder->wait(*x.warp, -1, x.warp->clusterBarrier.generation);
-    x.warp->clusterBarrier.owed &= ~x.active;
+      x.cluster.recorder->wait(*x.warp, -1,
+                               own.generation - (isEarlier ? 1 : 0));
+    own.owed &= ~x.active;
+    own.earlier &= ~x.active;
     acquire(x, b.published);
     if (x.active == x.warp->live)
       warpSynchronised(x);

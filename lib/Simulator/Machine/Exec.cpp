@@ -76,7 +76,7 @@ void Exec::fault(FindingKind kind, const Twine &message, int lane) {
 void Exec::propagateOrigin(const Inst &I, unsigned n) {
   for (unsigned i = 1; i <= n; ++i)
     if (poison[I.ops[i].meta] & active) {
-      origin[I.ops[0].meta] = origin[I.ops[i].meta];
+      origin[I.ops[0].meta] = derive(origin[I.ops[i].meta]);
       return;
     }
 }
@@ -94,7 +94,10 @@ void Exec::checkPoison(const Operand &o, StringRef what) {
     f.kind = FindingKind::InvalidOperation;
     f.message =
         (what + " depends on an accumulator that is still in flight").str();
-    f.first = siteOf((from & ~InFlightOrigin) - 1, cta, warp->id, -1);
+    f.first = siteOf((from & ~(InFlightOrigin | DerivedOrigin)) - 1, cta,
+                     warp->id, -1);
+    // Not reported once more as one that was overwritten.
+    origin[o.meta] = 0;
     f.hint = "wgmma.wait_group has to come before the accumulator is read";
   } else if (from) {
     f.message = (what + " depends on memory that was never written").str();

@@ -13,6 +13,8 @@ namespace mlir::attn::sim {
 
 /// Set in Warp::origin for registers that an operation in flight will write.
 constexpr uint32_t InFlightOrigin = 0x80000000;
+/// Set beside it in what an instruction has made of such a register.
+constexpr uint32_t DerivedOrigin = InFlightOrigin >> 1;
 
 /// What an instruction asks of the main loop.
 enum class Action : uint8_t {
@@ -75,7 +77,7 @@ struct Exec {
   void setPoison(const Operand &d, uint32_t lanes, uint32_t from = 0) {
     poison[d.meta] = (poison[d.meta] & ~active) | lanes;
     if (lanes)
-      origin[d.meta] = from;
+      origin[d.meta] = derive(from);
   }
   template <unsigned N>
   void propagate(const Inst &I) {
@@ -89,6 +91,9 @@ struct Exec {
       propagateOrigin(I, N);
   }
   void propagateOrigin(const Inst &I, unsigned n);
+  static uint32_t derive(uint32_t from) {
+    return from & InFlightOrigin ? from | DerivedOrigin : from;
+  }
 
   // Memory.
   /// Finds the bytes of an address; faults where there are none.

@@ -148,7 +148,8 @@ struct BulkState {
 struct ClusterArrival {
   uint32_t arrived = 0;    ///< lanes
   uint32_t owed = 0;       ///< lanes that have not waited since
-  uint64_t generation = 0; ///< in which they arrived
+  uint64_t generation = 0; ///< in which the last ones arrived
+  uint32_t earlier = 0;    ///< lanes that owe a wait for one that is over
 };
 
 /// wgmma of a warp, in order.

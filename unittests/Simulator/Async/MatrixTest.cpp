@@ -57,6 +57,45 @@ TEST(Wgmma, SharedOperands) {
   }
 }
 
+// Its registers are the product's until it is waited for, also where another
+// product follows that adds to what was written.
+TEST(Wgmma, AccumulatorsAreLeftAlone) {
+  auto go = [](const std::string &before, const std::string &after) {
+    std::string product =
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " +
+        list("%r", 100, 4) +
+        ", %d10, %d11, 1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\n";
+    std::string body = fillShared(64 * 32 + 16 * 32) +
+                       "fence.proxy.async.shared::cta;\nbar.sync 0;\n" +
+                       descriptor(10, 1024, false) +
+                       descriptor(11, 1024 + 2048, false);
+    for (int i = 0; i < 4; ++i)
+      body += "mov.b32 %r10" + std::to_string(i) + ", 0;\n";
+    body += "wgmma.fence.sync.aligned;\n" + product + before + product + after +
+            "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
+            "st.global.v4.b32 [%d3], " +
+            list("%r", 100, 4) + ";\n";
+    LaunchConfig config;
+    config.block = {128, 1, 1};
+    config.dynamicShared = 8192;
+    return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
+                   config);
+  };
+  std::string wait = "wgmma.wait_group.sync.aligned 0;\n";
+  std::string scale = "mul.f32 %r102, %r102, 0f40000000;\n";
+  std::string clear = "mov.b32 %r103, 0;\n";
+  expectClean(go("", wait));
+  expectClean(go("", wait + scale + clear));
+  expectClean(go(wait + scale + clear + "wgmma.fence.sync.aligned;\n", wait));
+  for (const std::string &change : {scale, clear, scale + clear}) {
+    Outcome between = go(change, wait), behind = go("", change + wait);
+    expectError(between, FindingKind::InvalidOperation);
+    EXPECT_EQ(between.report.findings.size(), 1u);
+    expectError(behind, FindingKind::InvalidOperation);
+    EXPECT_EQ(behind.report.findings.size(), 1u);
+  }
+}
+
 TEST(TensorMemory, MmaAndLoad) {
   for (AsyncTiming timing :
        {AsyncTiming::Issue, AsyncTiming::Completion, AsyncTiming::Random})

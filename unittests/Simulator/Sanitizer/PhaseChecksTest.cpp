@@ -146,6 +146,18 @@ TEST(PhaseChecks, ClusterArrivalsBelongToAGeneration) {
                "waits at the cluster barrier before it arrives");
 }
 
+// The elected thread comes later than the others of its warp, and the other CTA
+// later than both: when that one has come, some lanes go on to the next barrier
+// before the others have left the first one.
+TEST(PhaseChecks, LanesAreAClusterBarrierApart) {
+  std::string barrier = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
+  std::string elected = "mov.u32 %r9, 0;\nT: add.s32 %r9, %r9, 1;\n"
+                        "setp.lt.s32 %p6, %r9, 40;\n@%p6 bra T;\n";
+  expectNever(start(1) + "@!%p2 bra L;\n" + Spin + "L: @!%p0 bra J;\n" +
+                  elected + "J:\n" + barrier + barrier + barrier,
+              2, 64);
+}
+
 TEST(PhaseChecks, ExitComesAfterRemoteAccesses) {
   auto kernel = [](const char *end) {
     return start(1) +

@@ -42,9 +42,11 @@ namespace {
 /// Barriers of a CTA that have a number (PTX ISA, barrier); 0 is gpu.barrier's.
 constexpr int64_t kNamedBarriers = 16;
 
-/// Steps of warps that are followed to see whether a barrier may be left out;
-/// the kernels that have such barriers take less.
-constexpr int64_t kProofLimit = 300000;
+/// Steps of warps that are followed to see whether what is likely to be
+/// superfluous may be left out, which is one check, and, in all checks
+/// together, which of the rest may be: some hundredths of a second.
+constexpr int64_t kLikelySteps = 100000;
+constexpr int64_t kOtherSteps = 20000;
 
 /// A barrier and why it is there.
 struct Fence {
@@ -255,45 +257,165 @@ static void eraseWithRest(Operation *op) {
   }
 }
 
+/// Whether an op is executed for each block of a tile, in a loop within the one
+/// over tiles. A barrier there keeps the warps of a partition together, which
+/// is worth more than it takes.
+static bool isOfBlocks(Operation *op) {
+  unsigned loops = 0;
+  for (Operation *at = op->getParentOp(); !isa<WarpSpecializeOp>(at);
+       at = at->getParentOp())
+    loops += isa<LoopLikeOpInterface>(at);
+  return loops > 1;
+}
+
+namespace {
+
+/// Leaves out what a kernel is proved without, as long as there are steps left.
+class ProvedRemoval {
+public:
+  /// Calls `remove` with an op and whether nothing takes its place.
+  using Remove = function_ref<void(Operation *, bool)>;
+
+  explicit ProvedRemoval(Remove remove) : remove(remove) {}
+  /// False if something is left.
+  bool removeAll(ArrayRef<Operation *> ops, int64_t steps);
+  void removeSome(ArrayRef<Operation *> ops, int64_t steps);
+
+private:
+  bool isProvedWithout(ArrayRef<Operation *> ops);
+  bool narrow(Operation *op);
+  void halve(ArrayRef<Operation *> ops);
+
+  Remove remove;
+  int64_t left = 0;
+  bool isFollowed = true;
+};
+
+} // namespace
+
+bool ProvedRemoval::isProvedWithout(ArrayRef<Operation *> ops) {
+  if (left <= 0 || !isFollowed)
+    return false;
+  BarrierCheckOptions options;
+  options.limit = left;
+  BarrierReport report = checkWithout(ops, options);
+  left -= report.steps;
+  isFollowed &= report.verdict != BarrierVerdict::Unsupported;
+  return report.verdict == BarrierVerdict::Proved;
+}
+
 /// Puts a barrier of each warp in front of one of a partition if the kernel is
 /// proved with that in its place.
-static bool narrow(Operation *op, const BarrierCheckOptions &options) {
+bool ProvedRemoval::narrow(Operation *op) {
   if (!isa<NamedBarrierOp>(op))
     return false;
   OpBuilder builder(op);
   Value lanes = arith::ConstantIntOp::create(builder, op->getLoc(), -1, 32);
   auto barrier = NVVM::SyncWarpOp::create(builder, op->getLoc(), lanes);
-  if (checkWithout(op, options).verdict == BarrierVerdict::Proved)
+  if (isProvedWithout(op))
     return true;
   barrier.erase();
   lanes.getDefiningOp()->erase();
   return false;
 }
 
+bool ProvedRemoval::removeAll(ArrayRef<Operation *> ops, int64_t steps) {
+  left = steps;
+  if (ops.empty() || !isProvedWithout(ops))
+    return ops.empty();
+  for (Operation *op : ops)
+    remove(op, /*isSuperfluous=*/true);
+  return true;
+}
+
+void ProvedRemoval::removeSome(ArrayRef<Operation *> ops, int64_t steps) {
+  left = steps;
+  halve(ops);
+}
+
+/// All at once, else by halves: as a rule most of them go, or few.
+void ProvedRemoval::halve(ArrayRef<Operation *> ops) {
+  if (removeAll(ops, left))
+    return;
+  if (ops.size() == 1) {
+    if (narrow(ops.front()))
+      remove(ops.front(), /*isSuperfluous=*/false);
+    return;
+  }
+  halve(ops.take_front(ops.size() / 2));
+  halve(ops.drop_front(ops.size() / 2));
+}
+
+/// Whether an mbarrier is waited for right in front of a barrier: whoever
+/// signals it may have waited for the others.
+static bool standsBehindWait(Operation *barrier) {
+  Operation *op = barrier->getPrevNode();
+  while (op && isMemoryEffectFree(op))
+    op = op->getPrevNode();
+  return isa_and_nonnull<MBarrierWaitOp>(op);
+}
+
+namespace {
+
+/// Which waits for bulk stores come to some that are open, as one thread goes
+/// through the program.
+class OpenStores {
+public:
+  explicit OpenStores(gpu::GPUFuncOp kernel) {
+    do {
+      changes = false;
+      walk(kernel.getBody(), /*isOpen=*/false);
+    } while (changes);
+  }
+  bool isNeeded(Operation *wait) const { return needed.contains(wait); }
+
+private:
+  bool walk(Region &region, bool isOpen);
+
+  DenseSet<Operation *> needed;
+  /// Loops whose body may leave some open.
+  DenseSet<Operation *> leavesOpen;
+  bool changes = false;
+};
+
+} // namespace
+
+/// Whether some may be open at the end of a region.
+bool OpenStores::walk(Region &region, bool isOpen) {
+  for (Operation &op : region.getOps()) {
+    auto async = dyn_cast<AsyncOpInterface>(op);
+    if (async && &async.getAsyncEngine() == &kBulkStores) {
+      if (isOpen && async.getAwaitedGroups())
+        needed.insert(&op);
+      isOpen = !async.getAwaitedGroups();
+    }
+    if (op.getNumRegions() == 0)
+      continue;
+    bool isLoop = isa<LoopLikeOpInterface>(op), isOpenBehind = false;
+    for (Region &inner : op.getRegions()) {
+      bool isOpenAtEnd = walk(inner, isOpen || leavesOpen.contains(&op));
+      changes |= isLoop && isOpenAtEnd && leavesOpen.insert(&op).second;
+      isOpenBehind |= isOpenAtEnd;
+    }
+    isOpen = isOpenBehind || (isLoop && isOpen);
+  }
+  return isOpen;
+}
+
 void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
                                         SmallVectorImpl<Fence> &fences) {
-  SmallVector<Operation *> candidates;
+  SmallVector<Operation *> likely, others;
   for (const Fence &fence : fences)
-    if (fence.barrier->getParentOfType<WarpSpecializeOp>())
-      candidates.push_back(fence.barrier);
+    if (fence.barrier->getParentOfType<WarpSpecializeOp>() &&
+        !isOfBlocks(fence.barrier))
+      (standsBehindWait(fence.barrier) ? likely : others)
+          .push_back(fence.barrier);
+  OpenStores stores(kernel);
   kernel.walk([&](AsyncOpInterface op) {
     if (&op.getAsyncEngine() == &kBulkStores && op.getAwaitedGroups())
-      candidates.push_back(op);
+      (stores.isNeeded(op) ? others : likely).push_back(op);
   });
-  BarrierCheckOptions options;
-  options.limit = kProofLimit;
-  if (candidates.empty())
-    return;
-  // As a rule all of them go, or the check cannot follow the kernel.
-  BarrierVerdict all = checkWithout(candidates, options).verdict;
-  if (all == BarrierVerdict::Bounded || all == BarrierVerdict::Unsupported)
-    return;
-  for (Operation *op : candidates) {
-    bool isSuperfluous =
-        all == BarrierVerdict::Proved ||
-        checkWithout(op, options).verdict == BarrierVerdict::Proved;
-    if (!isSuperfluous && !narrow(op, options))
-      continue;
+  auto remove = [&](Operation *op, bool isSuperfluous) {
     remark::passed(op->getLoc(), remark::RemarkOpts::name("superfluous")
                                      .category("attn.insert-fences")
                                      .function(kernel.getName()))
@@ -307,7 +429,11 @@ void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
     llvm::erase_if(fences,
                    [&](const Fence &fence) { return fence.barrier == op; });
     eraseWithRest(op);
-  }
+  };
+  ProvedRemoval removal(remove);
+  if (!removal.removeAll(likely, kLikelySteps))
+    others.append(likely);
+  removal.removeSome(others, kOtherSteps);
 }
 
 void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,

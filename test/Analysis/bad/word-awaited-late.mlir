@@ -1,0 +1,40 @@
+// RUN: not attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -o /dev/null 2>&1 | FileCheck %s
+
+// It waits behind the read.
+
+// CHECK: error: race: read by warp 0 of 'x', by which it goes on, does not wait until the word is written
+// CHECK: note: the write
+
+gpu.module @kernels {
+  gpu.func @word() kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %all = arith.constant -1 : i32
+    %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<1xi32, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {name = "x.full", offset = 16} : !attn.mbarriers<1>
+    %free = attn.mbarrier.alloc {name = "x.free", offset = 24} : !attn.mbarriers<1>
+    attn.elect {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.init %free {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.fence_init
+    }
+    gpu.barrier
+    attn.warp_specialize
+    partition "take" warps 1 registers 24 {
+      %n = attn.scalar_load %x[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+      attn.mbarrier.wait %full[%c0] parity %c0 : !attn.mbarriers<1>
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        nvvm.bar.warp.sync %all : i32
+      }
+    }
+    partition "give" warps 3 registers 24 {
+      attn.elect {
+        attn.mbarrier.arrive %free[%c0] : !attn.mbarriers<1>
+        attn.scalar_store %c3, %x[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+        attn.mbarrier.arrive %full[%c0] : !attn.mbarriers<1>
+      }
+    }
+    gpu.return
+  }
+}
