@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CopiedEmit.h"
+#include "../Combine/TileMerge.h"
 #include "../Core/AttentionEmitter.h"
 #include "CopiedExtents.h"
 #include "GridTiles.h"
@@ -70,6 +71,8 @@ private:
   void emitResultViews();
   /// Shared memory through which results may pass; null for none.
   Value emitScratch();
+  /// Lets the last CTA of the tile merge the results of its runs.
+  void mergeRuns(GridTiles &tiles);
   /// Stores the results of the tile.
   void storeResults(RunningState state);
   void allocRings();
@@ -580,10 +583,31 @@ RunningState CopiedEmitter::mergeTeams(RunningState state) {
   return state;
 }
 
+void CopiedEmitter::mergeRuns(GridTiles &tiles) {
+  MergedTile tile;
+  tile.number = tiles.emitNumber();
+  tile.count = countTiles(facts, plan);
+  tile.batch = at.batch;
+  tile.head = at.head;
+  tile.group = group;
+  tile.row = row;
+  Value end = arith::AddIOp::create(b, row, context.i32(plan.getBlockM()));
+  tile.end = arith::MinSIOp::create(b, end, getRows());
+  tile.threads = 32 * plan.getAllWarps();
+  emitTileMerge(context, tile);
+}
+
 LogicalResult CopiedEmitter::run() {
-  at = GridTiles(context, plan).emitTile();
+  GridTiles tiles(context, plan);
+  at = tiles.emitTile();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
+  if (facts.mergesRuns()) {
+    if (failed(emitTile()))
+      return failure();
+    mergeRuns(tiles);
+    return success();
+  }
   if (!facts.varlen)
     return emitTile();
   // The grid covers the longest sequence: tiles beyond a shorter one leave.

@@ -316,6 +316,11 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
       collectCandidates(*facts, target, schedules, parameters);
   if (failed(planSplits(*facts, target, schedules, candidates)))
     return failure();
+  // What problems say themselves about runs leaves who merges them.
+  if (!candidates.plans.empty() &&
+      llvm::any_of(op.getO().getUsers(), llvm::IsaPred<CombineOp>))
+    candidates.plans.front() =
+        chooseCombine(*facts, target, candidates.plans.front(), parameters);
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
