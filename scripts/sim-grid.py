@@ -331,6 +331,9 @@ class ServedCase(Case):
                 command.append("--page-indptr")
         if self.splits > 1:
             command.append(f"--kv-splits={self.splits}")
+            # Two runs a second kernel merges, three the last CTA of the tile.
+            way = "kernel" if self.splits == 2 else "launch"
+            command.append(f"--set=combine={way}")
         if self.dynamic:
             command.append("--dynamic")
         schedule, _, warps = self.plan.partition("-")
