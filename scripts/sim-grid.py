@@ -330,10 +330,7 @@ class ServedCase(Case):
             if self.table == "list":
                 command.append("--page-indptr")
         if self.splits > 1:
-            command.append(f"--kv-splits={self.splits}")
-            # Two runs a second kernel merges, three the last CTA of the tile.
-            way = "kernel" if self.splits == 2 else "launch"
-            command.append(f"--set=combine={way}")
+            command += [f"--kv-splits={self.splits}"] + ["--set=combine=launch"] * (self.splits > 2)
         if self.dynamic:
             command.append("--dynamic")
         schedule, _, warps = self.plan.partition("-")

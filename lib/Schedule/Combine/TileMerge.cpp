@@ -7,9 +7,9 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// The combine that the kernel computes beside its attention.
-static CombineFacts getMergeFacts(const ProblemFacts &facts) {
+static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
   CombineFacts merge;
-  merge.splits = facts.kvSplits;
+  merge.splits = runs;
   merge.batch = facts.batch;
   merge.heads = facts.heads;
   merge.queries = facts.queries;
@@ -24,7 +24,7 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts) {
 /// Threads take the tile's groups of columns in turns.
 static void emitRows(KernelContext &context, const MergedTile &tile) {
   ImplicitLocOpBuilder &b = context.b;
-  CombineFacts merge = getMergeFacts(context.facts);
+  CombineFacts merge = getMergeFacts(context.facts, tile.runs);
   int64_t columns = getCombineColumns(merge);
   Value groups = context.i32(merge.valueDim / columns);
   Value rows = arith::SubIOp::create(b, tile.end, tile.row);
@@ -58,8 +58,7 @@ void attn::emitTileMerge(KernelContext &context, const MergedTile &tile) {
   Value counter =
       LLVM::GEPOp::create(b, counters.getType(), b.getI32Type(), counters,
                           ValueRange{context.widen(tile.number)});
-  Value last =
-      TileArriveOp::create(b, counter, context.i32(context.facts.kvSplits));
+  Value last = TileArriveOp::create(b, counter, context.i32(tile.runs));
   auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -12,6 +12,7 @@ struct MergedTile {
   /// Its number, i32, among `count` tiles.
   Value number;
   SizeExpr count;
+  int64_t runs = 0;
   /// Its batch and head, the first one of `group` heads that are rows of their
   /// query.
   Value batch, head;

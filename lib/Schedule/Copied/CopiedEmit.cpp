@@ -22,7 +22,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CopiedEmit.h"
-#include "../Combine/TileMerge.h"
 #include "../Core/AttentionEmitter.h"
 #include "CopiedExtents.h"
 #include "GridTiles.h"
@@ -71,8 +70,6 @@ private:
   void emitResultViews();
   /// Shared memory through which results may pass; null for none.
   Value emitScratch();
-  /// Lets the last CTA of the tile merge the results of its runs.
-  void mergeRuns(GridTiles &tiles);
   /// Stores the results of the tile.
   void storeResults(RunningState state);
   void allocRings();
@@ -548,10 +545,7 @@ Value CopiedEmitter::emitScratch() {
       extents.oBytes > extents.getSharedBytes(plan).getTotal() ||
       facts.o.getRowAlignment() != 16)
     return {};
-  return alloc("o", BufferType::get(b.getContext(), {blockM, resultColumns},
-                                    facts.outType,
-                                    AutoLayoutAttr::get(b.getContext()),
-                                    MemorySpace::Shared));
+  return alloc("o", bufferType({blockM, resultColumns}, facts.outType));
 }
 
 void CopiedEmitter::storeResults(RunningState state) {
@@ -569,10 +563,7 @@ void CopiedEmitter::storeResults(RunningState state) {
 
 RunningState CopiedEmitter::mergeTeams(RunningState state) {
   Value buffer =
-      alloc("states",
-            BufferType::get(b.getContext(), {extents.stateElements},
-                            b.getF32Type(), AutoLayoutAttr::get(b.getContext()),
-                            MemorySpace::Shared));
+      alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
   int64_t from = llvm::PowerOf2Ceil(plan.getTeams()) / 2;
   for (; from > 0; from /= 2) {
     SmallVector<Value> own = state.list();
@@ -583,33 +574,18 @@ RunningState CopiedEmitter::mergeTeams(RunningState state) {
   return state;
 }
 
-void CopiedEmitter::mergeRuns(GridTiles &tiles) {
-  MergedTile tile;
-  tile.number = tiles.emitNumber();
-  tile.count = countTiles(facts, plan);
-  tile.batch = at.batch;
-  tile.head = at.head;
-  tile.group = group;
-  tile.row = row;
-  Value end = arith::AddIOp::create(b, row, context.i32(plan.getBlockM()));
-  tile.end = arith::MinSIOp::create(b, end, getRows());
-  tile.threads = 32 * plan.getAllWarps();
-  emitTileMerge(context, tile);
-}
-
 LogicalResult CopiedEmitter::run() {
   GridTiles tiles(context, plan);
   at = tiles.emitTile();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
-  if (facts.mergesRuns()) {
+  if (!facts.varlen) {
     if (failed(emitTile()))
       return failure();
-    mergeRuns(tiles);
+    if (facts.mergesRuns())
+      tiles.emitMerge(at, row, getRows());
     return success();
   }
-  if (!facts.varlen)
-    return emitTile();
   // The grid covers the longest sequence: tiles beyond a shorter one leave.
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, getRows());

@@ -85,8 +85,6 @@ public:
   TileOrder getOrder() const { return order; }
   EpilogueKind getEpilogue() const { return epilogue; }
   CombineWay getCombine() const { return combine; }
-  /// Warps of a CTA.
-  int64_t getAllWarps() const { return warps * teams; }
 
 private:
   int64_t blockM, blockN;

@@ -1,6 +1,7 @@
 //===- GridTiles.cpp - A tile for each CTA of a grid ----------------------===//
 
 #include "GridTiles.h"
+#include "../Combine/TileMerge.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -109,4 +110,20 @@ TileCoordinates GridTiles::emitTile() {
     result.head = arith::MulIOp::create(b, result.head, context.i32(packed));
   }
   return result;
+}
+
+void GridTiles::emitMerge(const TileCoordinates &at, Value row, Value rows) {
+  MergedTile tile;
+  tile.number = emitNumber();
+  tile.count = countTiles(facts, plan);
+  tile.runs = facts.kvSplits;
+  tile.batch = at.batch;
+  tile.head = at.head;
+  tile.group = getPackedHeads(facts, plan);
+  tile.row = row;
+  Value end = arith::AddIOp::create(b, row, context.i32(plan.getBlockM()));
+  tile.end = arith::MinSIOp::create(b, end, rows);
+  constexpr int64_t kWarp = 32;
+  tile.threads = kWarp * plan.getWarps() * plan.getTeams();
+  emitTileMerge(context, tile);
 }

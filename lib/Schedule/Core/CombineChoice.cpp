@@ -45,25 +45,25 @@ double attn::estimateTileMerge(int64_t splits, double elements,
 }
 
 /// Elements of the results of a tile.
-static double countElements(const ProblemFacts &facts,
+static double countElements(const ProblemFacts &facts, int64_t splits,
                             const PlanEstimate &estimate) {
   double tiles = double(std::max<int64_t>(1, estimate.tiles)) /
-                 double(std::max<int64_t>(1, facts.kvSplits));
+                 double(std::max<int64_t>(1, splits));
   return double(facts.batch) * double(facts.heads) * double(facts.queries) *
          double(facts.valueDim) / tiles;
 }
 
-double attn::estimateMerge(const ProblemFacts &facts,
+double attn::estimateMerge(const ProblemFacts &facts, int64_t splits,
                            const PlanCandidate &candidate) {
   PlanAttrInterface plan = candidate.plan;
   if (getCombineWay(plan) == CombineWay::Kernel)
-    return estimateMerge(facts.kvSplits);
-  return estimateTileMerge(facts.kvSplits,
-                           countElements(facts, candidate.estimate),
+    return estimateMerge(splits);
+  return estimateTileMerge(splits,
+                           countElements(facts, splits, candidate.estimate),
                            plan.getThreads());
 }
 
-PlanCandidate attn::chooseCombine(const ProblemFacts &facts,
+PlanCandidate attn::chooseCombine(const ProblemFacts &facts, int64_t splits,
                                   const TargetRow &target,
                                   const PlanCandidate &candidate,
                                   ArrayRef<PlanParameter> parameters) {
@@ -74,7 +74,7 @@ PlanCandidate attn::chooseCombine(const ProblemFacts &facts,
       ArrayRef({facts.batch, facts.heads, facts.queries, facts.valueDim}),
       ShapedType::isDynamic);
   PlanAttrInterface plan = candidate.plan;
-  if (facts.kvSplits == 0 || isAsked || !isKnown ||
+  if (splits == 0 || isAsked || !isKnown ||
       !hasParameter(*candidate.schedule, plan.getContext(), kCombine))
     return candidate;
   PlanCandidate other = candidate;
@@ -86,7 +86,8 @@ PlanCandidate attn::chooseCombine(const ProblemFacts &facts,
     llvm::consumeError(std::move(error));
     return candidate;
   }
-  return estimateMerge(facts, other) < estimateMerge(facts, candidate)
+  return estimateMerge(facts, splits, other) <
+                 estimateMerge(facts, splits, candidate)
              ? other
              : candidate;
 }

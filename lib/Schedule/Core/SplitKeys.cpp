@@ -160,11 +160,13 @@ static void setCombine(SplitCandidate &picked, const ProblemFacts &facts,
                        ArrayRef<PlanParameter> parameters,
                        PlanCandidates &plans) {
   PlanAttrInterface plan = picked.candidate.plan;
-  picked.candidate = chooseCombine(facts, target, picked.candidate, parameters);
+  int64_t splits = facts.kvSplits;
+  picked.candidate =
+      chooseCombine(facts, splits, target, picked.candidate, parameters);
   for (PlanCandidate &each : plans.plans)
     if (each.plan == plan)
       each = picked.candidate;
-  double merge = estimateMerge(facts, picked.candidate);
+  double merge = estimateMerge(facts, splits, picked.candidate);
   picked.evenMicroseconds += merge - picked.mergeMicroseconds;
   picked.unevenMicroseconds += merge - picked.mergeMicroseconds;
   picked.mergeMicroseconds = merge;

@@ -24,11 +24,14 @@ double estimateMerge(int64_t splits);
 double estimateTileMerge(int64_t splits, double elements, int64_t threads);
 
 /// The same for a plan, by what merges its runs; 0 where keys are in one run.
-double estimateMerge(const ProblemFacts &facts, const PlanCandidate &candidate);
+double estimateMerge(const ProblemFacts &facts, int64_t splits,
+                     const PlanCandidate &candidate);
 
-/// The candidate with what is expected to merge its runs faster, if
-/// `parameters` do not say it and the plan has both ways.
-PlanCandidate chooseCombine(const ProblemFacts &facts, const TargetRow &target,
+/// The candidate, a plan of an attention whose keys are in `splits` runs (0:
+/// whole), with what is expected to merge them faster, if `parameters` do not
+/// say it and the plan has both ways.
+PlanCandidate chooseCombine(const ProblemFacts &facts, int64_t splits,
+                            const TargetRow &target,
                             const PlanCandidate &candidate,
                             llvm::ArrayRef<PlanParameter> parameters);
 

@@ -319,8 +319,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   // What problems say themselves about runs leaves who merges them.
   if (!candidates.plans.empty() &&
       llvm::any_of(op.getO().getUsers(), llvm::IsaPred<CombineOp>))
-    candidates.plans.front() =
-        chooseCombine(*facts, target, candidates.plans.front(), parameters);
+    candidates.plans.front() = chooseCombine(
+        *facts, facts->kvSplits, target, candidates.plans.front(), parameters);
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
