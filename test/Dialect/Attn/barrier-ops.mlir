@@ -85,9 +85,9 @@ func.func @turns() {
   return
 }
 
-// CHECK-LABEL: func.func @arrive(
+// CHECK-LABEL: func.func @tile_arrive(
 // CHECK-SAME: %[[COUNTER:.*]]: !llvm.ptr<1>, %[[COUNT:.*]]: i32
-func.func @arrive(%counter: !llvm.ptr<1>, %count: i32) -> i1 {
+func.func @tile_arrive(%counter: !llvm.ptr<1>, %count: i32) -> i1 {
   // CHECK: %{{.*}} = attn.tile_arrive %[[COUNTER]] of %[[COUNT]]
   %last = attn.tile_arrive %counter of %count
   return %last : i1
