@@ -363,7 +363,7 @@ class Runner:
         """Bytes of each workspace, which follow from what the problem fixes."""
         shapes = {each["name"]: each for each in self.kernel.launch["tensors"]}
 
-        def lookup(tensor: str, index: int, is_stride: bool) -> int | None:
+        def lookup(tensor: str, is_stride: bool, index: int) -> int | None:
             return int(shapes[tensor]["strides" if is_stride else "shape"][index])
 
         return tuple(each.bytes.evaluate(lookup) for each in self.list_workspaces())

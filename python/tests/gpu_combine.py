@@ -135,6 +135,17 @@ def draw_mixed(torch, batch: int, keys: int, generator) -> list[int]:
     return [int(16 * math.exp(float(x) * math.log(keys / 16))) for x in drawn]
 
 
+def measure_host(torch, call, calls: int = 500) -> float:
+    """Microseconds of a call among many outside of a graph, the host's part among it."""
+    call()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) * 1e6 / calls
+
+
 def check(torch, gpu_check, name: str, options: argparse.Namespace) -> bool:
     runtime = gpu_check.attn.runtime
     _, keys, mixed = list_cases()[name]
@@ -179,6 +190,8 @@ def check(torch, gpu_check, name: str, options: argparse.Namespace) -> bool:
         for index in order:
             times[index].append(gpu_pages.measure_cold(torch, ways[index], read))
     medians = [sum(sorted(each)[1:3]) / 2 for each in times]
+    eager = [measure_host(torch, way) for way in (*ways, *reversed(ways))]
+    eager = [min(eager[0], eager[3]), min(eager[1], eager[2])]
     start = time.monotonic()
     for _ in range(options.replays):
         graphs[1].replay()
@@ -189,7 +202,7 @@ def check(torch, gpu_check, name: str, options: argparse.Namespace) -> bool:
     good = same and zero and worst <= tolerance and worst_lse <= gpu_check.LSE_TOLERANCE
     print(
         f"{name:24} kernel {medians[0]:8.2f} us  launch {medians[1]:8.2f} us  ratio "
-        f"{medians[0] / medians[1]:.3f}  O {worst:.1e}  LSE {worst_lse:.1e}  "
+        f"{medians[0] / medians[1]:.3f}  without graph {eager[0]:.1f} {eager[1]:.1f} us  O {worst:.1e}  LSE {worst_lse:.1e}  "
         f"bits {'same' if same else 'OTHER'}  counters {'0' if zero else 'NOT 0'}  "
         f"{options.replays} replays {took:.1f} s  {'right' if good else 'WRONG'}",
         flush=True,
