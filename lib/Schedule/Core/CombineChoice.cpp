@@ -1,6 +1,7 @@
 //===- CombineChoice.cpp - What merges runs of keys -----------------------===//
 
 #include "attn/Schedule/Core/CombineChoice.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include <cmath>
 
 using namespace mlir;
@@ -32,6 +33,23 @@ static constexpr double kWave = 0.25;
 /// What one launch may take more than two: outside of graphs it takes less of
 /// the host.
 static constexpr double kOneLaunch = 0.2;
+
+CombineOp attn::findMergedCombine(AttentionOp op) {
+  SmallVector<CombineOp> found;
+  for (Operation *user : op.getO().getUsers())
+    if (auto combine = dyn_cast<CombineOp>(user))
+      found.push_back(combine);
+  if (!op.getKvSplits() || found.size() != 1)
+    return {};
+  CombineOp combine = found.front();
+  bool isWhole = op.getO().getDefiningOp<memref::AllocOp>() &&
+                 op.getLse().getDefiningOp<memref::AllocOp>() &&
+                 combine.getPartialO() == op.getO() &&
+                 combine.getPartialLse() == op.getLse();
+  bool isBehind =
+      combine->getBlock() == op->getBlock() && op->isBeforeInBlock(combine);
+  return isWhole && isBehind ? combine : CombineOp();
+}
 
 CombineWay attn::getCombineWay(PlanAttrInterface plan) {
   for (const PlanParameterInfo &each : plan.listParameters())

@@ -3,6 +3,7 @@
 #include "attn/Schedule/Core/Outline.h"
 #include "HostEmitter.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
+#include "attn/Schedule/Core/CombineChoice.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Core/LaunchAttrBuilder.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -167,24 +168,6 @@ static void makeWorkspaces(ProblemFacts &facts) {
   facts.o.extents = extents;
 }
 
-/// The combine whose work the kernel of `op` does: the only one of its partial
-/// results, which are workspaces.
-static FailureOr<CombineOp> findMergedCombine(AttentionOp op, bool isStep) {
-  SmallVector<CombineOp> found;
-  for (Operation *user : op.getO().getUsers())
-    if (auto combine = dyn_cast<CombineOp>(user))
-      found.push_back(combine);
-  if (!isStep || found.size() != 1 ||
-      found.front().getPartialLse() != op.getLse() ||
-      found.front()->getBlock() != op->getBlock() ||
-      found.front()->isBeforeInBlock(op))
-    return op.emitOpError("expected partial results in memory of memref.alloc "
-                          "and one attn.combine of them behind the op, which "
-                          "plan ")
-           << op.getPlanAttr() << " computes too";
-  return found.front();
-}
-
 /// Makes what `combine` writes results of the kernel of `facts`, which are
 /// merged from its workspaces.
 static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
@@ -236,10 +219,14 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
   CombineOp combine;
   if (shape.mergesRuns) {
-    FailureOr<CombineOp> found = findMergedCombine(op, *isStep);
-    if (failed(found) || failed(mergeInLaunch(facts, *found)))
+    combine = findMergedCombine(op);
+    if (!combine)
+      return op.emitOpError("expected partial results in memory of "
+                            "memref.alloc and one attn.combine of them behind "
+                            "the op, which plan ")
+             << plan << " computes too";
+    if (failed(mergeInLaunch(facts, combine)))
       return failure();
-    combine = *found;
   }
   KernelContext context(facts, target, op.getLoc());
   if (failed(checkShape(context, schedule, shape)))

@@ -12,6 +12,11 @@
 
 namespace mlir::attn {
 
+/// The combine whose work a kernel of `op` may do: the only one of its partial
+/// results, which are in memory of memref.alloc, behind it in its block. Null if
+/// there is none.
+CombineOp findMergedCombine(AttentionOp op);
+
 /// What merges the runs of a plan: a second kernel if it has no such parameter.
 CombineWay getCombineWay(PlanAttrInterface plan);
 

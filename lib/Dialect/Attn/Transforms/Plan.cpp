@@ -317,8 +317,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   if (failed(planSplits(*facts, target, schedules, candidates)))
     return failure();
   // What problems say themselves about runs leaves who merges them.
-  if (!candidates.plans.empty() &&
-      llvm::any_of(op.getO().getUsers(), llvm::IsaPred<CombineOp>))
+  if (!candidates.plans.empty() && findMergedCombine(op))
     candidates.plans.front() = chooseCombine(
         *facts, facts->kvSplits, target, candidates.plans.front(), parameters);
   if (candidates.plans.empty() && !candidates.unfit.empty())
