@@ -39,7 +39,7 @@ CombineOp attn::findMergedCombine(AttentionOp op) {
   for (Operation *user : op.getO().getUsers())
     if (auto combine = dyn_cast<CombineOp>(user))
       found.push_back(combine);
-  if (!op.getKvSplits() || found.size() != 1)
+  if (found.size() != 1)
     return {};
   CombineOp combine = found.front();
   bool isWhole = op.getO().getDefiningOp<memref::AllocOp>() &&

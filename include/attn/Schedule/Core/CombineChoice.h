@@ -13,8 +13,8 @@
 namespace mlir::attn {
 
 /// The combine whose work a kernel of `op` may do: the only one of its partial
-/// results, which are in memory of memref.alloc, behind it in its block. Null if
-/// there is none.
+/// results, which are in memory of memref.alloc, behind it in its block. Null
+/// if there is none.
 CombineOp findMergedCombine(AttentionOp op);
 
 /// What merges the runs of a plan: a second kernel if it has no such parameter.
