@@ -66,6 +66,7 @@ CASES = {
                          "--set=first_block=whole",
     "ws_wgmma TMA": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma --set=epilogue=tma",
     "split_q runs of keys": f"{Q}f16 --kv-len=300 --kv-splits=3",
+    "split_q merged": f"{Q}f16 --kv-len=300 --kv-splits=3 --set=combine=launch",
     "split_q pages": "-q 2x4x3x64xf16 --kv-heads=2 --kv-len=100 --page-size=16",
     "ws_tmem": f"{Q}f16 --chip=sm_100a --schedule=ws_tmem",
     "ws_tmem causal": "-q 1x1x300x128xbf16 --chip=sm_100a --schedule=ws_tmem --causal",

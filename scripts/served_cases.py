@@ -155,6 +155,8 @@ class ServedCase(Case):
                 problem.append("--page-indptr")
         if self.splits > 1:
             problem.append(f"--kv-splits={self.splits}")
+            if self.splits > 2:
+                words = [*words, "combine=launch"]
         if self.is_open:
             problem.append("--dynamic")
         if self.takes_narrow(schedule):

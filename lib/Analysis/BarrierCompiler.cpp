@@ -33,9 +33,9 @@ static bool isSynchronisation(Operation *op) {
   return isa<MBarrierInitOp, MBarrierInvalOp, MBarrierFenceInitOp,
              MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
              NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
-             ClusterBarrierOp, gpu::BarrierOp, Tcgen05FenceOp, TeamBarrierOp,
-             NVVM::SyncWarpOp, CommitOpInterface, TmemReserveOp, TmemDeallocOp>(
-      op);
+             ClusterBarrierOp, gpu::BarrierOp, TileArriveOp, Tcgen05FenceOp,
+             TeamBarrierOp, NVVM::SyncWarpOp, CommitOpInterface, TmemReserveOp,
+             TmemDeallocOp>(op);
 }
 
 static bool isControlFlow(Operation *op) {

@@ -317,6 +317,9 @@ void Compiler::emitSynchronisation(Operation *op) {
       {MBarrierArriveOp::getOperationName(), Code::Arrive},
       {MBarrierWaitOp::getOperationName(), Code::Wait},
       {gpu::BarrierOp::getOperationName(), Code::CtaBarrier},
+      // Two, behind each other, for what is in front of and behind it; what
+      // other CTAs do to global memory is not followed.
+      {TileArriveOp::getOperationName(), Code::CtaBarrier},
       {NamedBarrierOp::getOperationName(), Code::NamedBarrier},
       {ClusterBarrierOp::getOperationName(), Code::ClusterBarrier},
       {TeamBarrierOp::getOperationName(), Code::WarpBarrier},

@@ -23,7 +23,7 @@ void Compiler::readTeams() {
 
 /// What counts warps or elects a thread takes the CTA for one team.
 bool Compiler::isKnownOfTeams(Operation *op) const {
-  if (isa<gpu::BarrierOp, TeamBarrierOp, TeamTakeOp>(op))
+  if (isa<gpu::BarrierOp, TileArriveOp, TeamBarrierOp, TeamTakeOp>(op))
     return true;
   if (auto async = dyn_cast<AsyncOpInterface>(op))
     return &async.getAsyncEngine() == &kCopyGroups;

@@ -377,8 +377,8 @@ static bool touchesShared(Operation *op) {
   return op
       ->walk([](Operation *nested) {
         bool touches =
-            isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp, TeamBarrierOp,
-                AsyncOpInterface>(nested) ||
+            isa<gpu::BarrierOp, TileArriveOp, ClusterBarrierOp, NamedBarrierOp,
+                TeamBarrierOp, AsyncOpInterface>(nested) ||
             llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BufferType>);
         return touches ? WalkResult::interrupt() : WalkResult::advance();
       })
@@ -386,7 +386,8 @@ static bool touchesShared(Operation *op) {
 }
 
 HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
-  if (isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp, TeamBarrierOp>(op))
+  if (isa<gpu::BarrierOp, TileArriveOp, ClusterBarrierOp, NamedBarrierOp,
+          TeamBarrierOp>(op))
     return visitBarrier(op, state);
   if (auto async = dyn_cast<AsyncOpInterface>(op)) {
     if (std::optional<int64_t> pending = async.getAwaitedGroups())

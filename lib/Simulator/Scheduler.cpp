@@ -10,6 +10,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
 #include <future>
+#include <random>
 
 using namespace mlir::attn::sim;
 
@@ -143,9 +144,40 @@ void Scheduler::tick(Cluster &cluster) {
     machine.stop = true;
 }
 
+namespace {
+/// How far clusters that may wait for each other get in a round. In random
+/// schedules by chance, and one of them hardly at all, so that it comes last
+/// unless others wait for it.
+class Turns {
+public:
+  Turns(const LaunchConfig &config, uint32_t total)
+      : isRandom(config.schedule == Schedule::Random && total > 1),
+        rng(config.seed) {
+    if (isRandom)
+      late = rng() % total;
+  }
+  void startRound() { ++round; }
+  unsigned take(const Cluster &cluster) {
+    constexpr unsigned kSteps = 16;
+    constexpr uint64_t kLateRounds = 256;
+    if (!isRandom)
+      return kSteps;
+    if (cluster.linear == late && round % kLateRounds != 0)
+      return 0;
+    return rng() % (2 * kSteps);
+  }
+
+private:
+  bool isRandom;
+  std::mt19937_64 rng;
+  uint64_t late = 0, round = 0;
+};
+} // namespace
+
 /// CTAs may wait for each other, so all that fit are resident at once.
 void Scheduler::runInterleaved(uint32_t total) {
   std::vector<std::unique_ptr<Cluster>> resident;
+  Turns turns(machine.config, total);
   // Work stealing is only seen when not everything fits.
   size_t limit = std::max(1u, machine.config.residentClusters);
   if (machine.program.cancelsLaunches && total > 1)
@@ -157,9 +189,11 @@ void Scheduler::runInterleaved(uint32_t total) {
   while (!machine.stop && (machine.nextCluster < total || !resident.empty())) {
     while (machine.nextCluster < total && resident.size() < limit)
       resident.push_back(createCluster(machine, machine.nextCluster++));
+    turns.startRound();
     for (size_t i = 0; i < resident.size() && !machine.stop;) {
       bool more = true;
-      for (unsigned k = 0; k < 16 && more && !machine.stop; ++k)
+      unsigned steps = turns.take(*resident[i]);
+      for (unsigned k = 0; k < steps && more && !machine.stop; ++k)
         more = step(*resident[i]);
       tick(*resident[i]);
       if (more) {

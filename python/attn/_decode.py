@@ -11,7 +11,7 @@ from ._serving_settings import Settings
 from ._size_expr import SizeExpr
 from .errors import ArgumentError
 from .kernel import Kernel, get_chip
-from .record import DYNAMIC, TensorView
+from .record import DYNAMIC, Binder, TensorView, Workspace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -356,17 +356,21 @@ class Runner:
         self.problem = problem
         chip = get_chip_of(device, problem.kv_dtype is not None)
         self.kernel: Kernel = _paged_problem.compile_decode(problem, chip)
+        self._binder = Binder(self.kernel.launch)
         self._prepared: dict[object, runtime.PreparedLaunch] = {}
 
     def get_workspaces(self) -> tuple[int, ...]:
         """Bytes of each workspace, which follow from what the problem fixes."""
         shapes = {each["name"]: each for each in self.kernel.launch["tensors"]}
 
-        def lookup(tensor: str, index: int, is_stride: bool) -> int | None:
+        def lookup(tensor: str, is_stride: bool, index: int) -> int | None:
             return int(shapes[tensor]["strides" if is_stride else "shape"][index])
 
-        sizes = [each["bytes"] for each in self.kernel.launch.get("workspaces", ())]
-        return tuple(SizeExpr(each).evaluate(lookup) for each in sizes)
+        return tuple(each.bytes.evaluate(lookup) for each in self.list_workspaces())
+
+    def list_workspaces(self) -> list[Workspace]:
+        """What the record says of each."""
+        return self._binder.workspaces
 
     def run_numpy(self, inputs: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
         """On arrays in host memory: on the GPU where there is one, else on the

@@ -30,7 +30,16 @@ class _Memory:
             status = driver.cuMemAlloc_v2(ctypes.byref(address), max(size, 1))
             _driver.check(status, "cuMemAlloc", f"{what} of {size} bytes")
         self.address: int = address.value
+        self._device = device
         weakref.finalize(self, _free, device, address.value)
+
+    def clear(self, size: int) -> None:
+        """Fills the first `size` bytes with zeros, before anything else is launched."""
+        driver = _driver.load()
+        with _driver.get_device(self._device):
+            what = f"zeros of {size} bytes"
+            _driver.check(driver.cuMemsetD8_v2(self.address, 0, size), "cuMemsetD8", what)
+            _driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize", what)
 
 
 def _free(device: int, address: int) -> None:
@@ -207,6 +216,15 @@ class DecodePlan:
             _Memory(self._device, size, "DecodePlan: workspace")
             for size in self._runner.get_workspaces()
         )
+        # Kernels leave zeros for the next launch.
+        for memory, size, each in zip(
+            self._workspaces,
+            self._runner.get_workspaces(),
+            self._runner.list_workspaces(),
+            strict=True,
+        ):
+            if each.zeroed:
+                memory.clear(size)
         self._addresses = [each.address for each in self._workspaces]
 
     def __repr__(self) -> str:
@@ -224,13 +242,17 @@ class DecodePlan:
     @property
     def splits(self) -> int:
         """Into how many runs the keys of a sequence are cut."""
-        sizes = self._runner.get_workspaces()
         rows = self._problem.batch * self._problem.heads * self._problem.queries
-        return sizes[-1] // (rows * 4) if sizes else 1
+        for size, each in zip(
+            self._runner.get_workspaces(), self._runner.list_workspaces(), strict=True
+        ):
+            if each.name == "partial_lse":
+                return size // (rows * 4)
+        return 1
 
     @property
     def workspace_bytes(self) -> int:
-        """Bytes of partial results."""
+        """Bytes of partial results, and of what counts them."""
         return sum(self._runner.get_workspaces())
 
     def plan(self, kv_lengths: Any, page_table: Any, *, stream: int | None = None) -> None:

@@ -109,6 +109,7 @@ _SIGNATURES: dict[str, list[object]] = {
     "cuCtxSynchronize": [],
     "cuMemAllocAsync": [POINTER(c_uint64), c_size_t, c_void_p],
     "cuMemFreeAsync": [c_uint64, c_void_p],
+    "cuMemsetD8_v2": [c_uint64, c_ubyte, c_size_t],
     "cuMemsetD8Async": [c_uint64, c_ubyte, c_size_t, c_void_p],
     "cuMemsetD32Async": [c_uint64, c_uint, c_size_t, c_void_p],
     "cuMemcpyDtoDAsync_v2": [c_uint64, c_uint64, c_size_t, c_void_p],

@@ -55,6 +55,8 @@ class Launch:
 class Workspace:
     """Memory of a launch beside its tensors, the same for all steps."""
 
+    #: What messages call it; empty without a name.
+    name: str
     bytes: SizeExpr
     #: It has to hold zeros at the start, and with `persistent` at that of the
     #: first call only.
@@ -241,8 +243,8 @@ class Binder:
         self.uses_device = any(step.uses_device for step in self.steps) or any(
             each.bytes.uses_device for each in self.workspaces
         )
-        #: Whether all workspaces hold zeros again behind the launch.
-        self.restored = bool(self.workspaces) and all(each.restored for each in self.workspaces)
+        #: Indices of the workspaces that hold zeros again behind the launch.
+        self.restored = [n for n, each in enumerate(self.workspaces) if each.restored]
         # A tensor map checks the strides itself.
         mapped = {
             arg["tensor"]
@@ -256,6 +258,7 @@ class Binder:
 
     def _read_workspace(self, workspace: Any, path: str) -> None:
         read = Workspace(
+            str(workspace.get("name", "")) if isinstance(workspace, dict) else "",
             SizeExpr(_get(workspace, "bytes", str, path)),
             _get(workspace, "zeroed", bool, path),
             _get_flag(workspace, "restored", path),

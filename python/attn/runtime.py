@@ -254,37 +254,41 @@ class PreparedLaunch:
     def _run_with_memory(self, addresses: Sequence[int], stream: int) -> None:
         """A launch with workspaces."""
         kept = self._find_kept(stream)
-        if kept is not None:
-            self._start(addresses, kept, stream)
-            return
-        workspaces = self._allocate(stream)
+        workspaces = self._allocate(stream, kept)
         try:
             self._start(addresses, workspaces, stream)
         finally:
             # In the stream's order, so that the kernels still have them.
             for index, address in enumerate(workspaces):
-                if address and index not in self._persistent:
+                if address and index not in self._persistent and index not in kept:
                     _driver.load().cuMemFreeAsync(address, stream)
 
-    def _find_kept(self, stream: int) -> list[int] | None:
-        """Workspaces that stay, if the kernel leaves them as it found them."""
-        number = _driver.find_stream(stream) if self._binder.restored else None
+    def _find_kept(self, stream: int) -> dict[int, int]:
+        """Addresses, by index, of the workspaces that stay since the kernels leave
+        them as they found them."""
+        indices = self._binder.restored
+        number = _driver.find_stream(stream) if indices else None
         if number is None:
-            return None
-        key = (self._ordinal, number, self._launch.workspace_bytes)
+            return {}
+        sizes = tuple([self._launch.workspace_bytes[index] for index in indices])
+        key = (self._ordinal, number, sizes)
         kept = _kept.get(key)
         if kept is None and len(_kept) < _KEPT_STREAMS:
             with _kept_lock:
                 kept = _kept.get(key)
                 if kept is None:
-                    kept = _kept[key] = self._allocate(stream)
-        return kept
+                    kept = [self._allocate_one(size, True, stream) for size in sizes]
+                    _kept[key] = kept
+        return dict(zip(indices, kept or (), strict=False))
 
-    def _allocate(self, stream: int) -> list[int]:
+    def _allocate(self, stream: int, kept: dict[int, int]) -> list[int]:
         """Workspaces in the stream's order; those that stay by the first call."""
         addresses: list[int] = []
         sizes = self._launch.workspace_bytes
         for index, (size, each) in enumerate(zip(sizes, self._binder.workspaces, strict=True)):
+            if index in kept:
+                addresses.append(kept[index])
+                continue
             if not each.persistent:
                 addresses.append(self._allocate_one(size, each.zeroed, stream))
                 continue

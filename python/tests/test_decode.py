@@ -354,6 +354,12 @@ class Driver:
     def cuMemFree_v2(self, address):
         return 0
 
+    def cuMemsetD8_v2(self, address, value, size):
+        return self._add("clear", address, value, size)
+
+    def cuCtxSynchronize(self):
+        return self._add("wait")
+
     def cuMemsetD32Async(self, address, value, count, stream):
         return self._add("fill", address, value, count, stream)
 
@@ -452,6 +458,30 @@ def test_plan_on_a_gpu(driver):
     refuse("kv_lengths\": expected it on device 0, got host memory", plan.plan, array, table)
     refuse("q\": expected it on device 0, got host memory",
            plan.run, np.zeros((3, HEADS, DIM), np.float16), pool, pool, out=o)  # fmt: skip
+
+
+def test_plan_whose_last_cta_merges(driver):
+    """Few rows of few runs: one launch, whose counters are cleared once, as each launch
+    leaves zeros."""
+    plan = attn.DecodePlan(
+        batch=2, heads=4, kv_heads=1, dim=64, page_size=PAGE, max_pages=64,
+        dtype="float16", kv_splits=4, device=0,
+    )  # fmt: skip
+    rows = 4 * 2 * 4
+    sizes = [call[1] for call in driver.calls if call[0] == "allocate"]
+    assert sizes[2:] == [rows * 64 * 4, rows * 4, 2 * 4]
+    assert driver.calls[5:] == [("clear", 0x10000 * 5, 0, 2 * 4), ("wait",)]
+    assert plan.splits == 4 and plan.workspace_bytes == sum(sizes[2:])
+    lengths, table = Tensor(0x100, (2,), "<i4"), Tensor(0x200, (2, 64), "<i4")
+    q, o = (Tensor(address, (2, 4, 64)) for address in (0x2000, 0x3000))
+    pool = Tensor(0x1000, (100, PAGE, 1, 64))
+    plan.plan(lengths, table, stream=7)
+    driver.calls.clear()
+    for _ in range(2):
+        plan.run(q, pool, pool, out=o, stream=7)
+    assert not driver.calls
+    assert [name for name, _, _ in Function.launches] == 2 * ["attn_fwd"]
+    refuse("partial results lie in the plan", plan.run, q, pool, pool, out=o, stream=8)
 
 
 def test_plan_without_runs(driver):

@@ -61,7 +61,7 @@ def test_resolve():
     assert binder.steps[0].offsets == [0, 8, 16, 24, 28, 64, 192, 200]
     assert binder.steps[0].parameter_bytes == 208
     assert binder.steps[0].pointers == [("q", 0), ("o", 200)] and binder.workspaces[0].zeroed
-    assert not binder.restored
+    assert binder.restored == []
     launch = binder.resolve(make_views())
     (step,) = launch.steps
     assert step.grid == (3, 16, 1) and launch.workspace_bytes == (8192,)

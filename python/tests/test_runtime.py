@@ -349,6 +349,18 @@ def test_restored_workspaces_stay(driver, monkeypatch):
     calls.clear()
     launch(kernel, 7)
     assert calls == [("allocate", 7), ("free", 7)]
+    # What others of the launch are, which hold anything, comes and goes.
+    record["args"] = [*record["args"], {"kind": "workspace", "index": 1}]
+    record["workspace"] = [{"bytes": "64", "zeroed": False}, *record["workspace"]]
+    mixed = runtime.load(make_bytes(record=record))
+    calls.clear()
+    Driver.cuStreamGetId = staticmethod(lambda stream, number: 0)
+    monkeypatch.setattr(runtime, "_KEPT_STREAMS", 8)
+    monkeypatch.setattr(runtime, "_kept", {})
+    launch(mixed, 5)
+    launch(mixed, 5)
+    assert calls == [("allocate", 5)] + 2 * [("allocate", 5), ("free", 5)]
+    assert len(runtime._kept) == 1
     del Driver.cuStreamGetId
     assert _driver.find_stream(5) is None
 

@@ -1,28 +1,15 @@
 //===- CombineEmit.cpp - The kernel of attn.combine -----------------------===//
 //
-// One thread: find the row and its columns, then
-//
-//   m = max over s of lse[s]
-//   for s: w = exp(lse[s] - m);  sum += w;  acc += w * partial_o[s]
-//   o = acc / sum;  lse = m + log(sum)
-//
-// The loads of one s do not depend on those of another one; up to
-// kUnrolledSplits of them stand side by side, so that they are in flight
-// together.
+// One thread: find the row and its columns, and merge their partial results.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CombineColumns.h"
+#include "RowMerge.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Partial results that stand side by side: so many get no loop, more get one
-/// over groups of them.
-static constexpr int64_t kUnrolledSplits = 16;
 
 namespace {
 
@@ -35,41 +22,11 @@ public:
   void run();
 
 private:
-  /// Where the thread's elements are.
-  struct Place {
-    Value batch, head, query, column;
-  };
-  using Step = llvm::function_ref<SmallVector<Value>(
-      ImplicitLocOpBuilder &, Value split, ValueRange carried)>;
-
   /// The thread's number among all, in a type that holds it.
   Value emitNumber(Type type);
   /// The product of the extents of o, in `type`.
   Value emitRows(Type type);
-  Place emitPlace(Value number);
-  void emitRow(const Place &place);
-  /// `init` through `step` for each partial result.
-  SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
-  /// `init` through `step` for the partial results from `begin` to `end`, of
-  /// which `together` stand side by side.
-  SmallVector<Value> loopOverSplits(Value begin, Value end, int64_t together,
-                                    ArrayRef<Value> init, Step step);
-  /// The offset of the thread's elements in a tensor whose dimension `first` is
-  /// the batch, i64.
-  Value emitOffset(StringRef name, unsigned first, const Place &place,
-                   bool hasColumns);
-  Value emitAddress(ImplicitLocOpBuilder &lb, StringRef name, Value offset);
-  /// The offset of a partial result, i64.
-  Value addSplit(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
-                 Value split);
-  Value loadLse(ImplicitLocOpBuilder &lb, Value offset, Value split);
-  SmallVector<Value> loadColumns(ImplicitLocOpBuilder &lb, Value offset,
-                                 Value split);
-  void storeColumns(ArrayRef<Value> values, Value offset);
-  Value call(ImplicitLocOpBuilder &lb, StringRef intrinsic, Value operand);
-  Value f32(ImplicitLocOpBuilder &lb, double value) {
-    return arith::ConstantOp::create(lb, lb.getF32FloatAttr(value));
-  }
+  MergedColumns emitPlace(Value number);
   Value integer(Type type, int64_t value) {
     return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
   }
@@ -83,14 +40,6 @@ private:
 };
 
 } // namespace
-
-Value CombineEmitter::call(ImplicitLocOpBuilder &lb, StringRef intrinsic,
-                           Value operand) {
-  return LLVM::CallIntrinsicOp::create(lb, lb.getF32Type(),
-                                       lb.getStringAttr(intrinsic),
-                                       ValueRange{operand})
-      .getResults();
-}
 
 /// True if threads are known to be few enough for their numbers to fit 32 bits.
 static bool hasShortNumbers(const CombineFacts &facts) {
@@ -125,7 +74,7 @@ Value CombineEmitter::emitRows(Type type) {
   return arith::MulIOp::create(b, rows, extent(2, facts.queries));
 }
 
-CombineEmitter::Place CombineEmitter::emitPlace(Value number) {
+MergedColumns CombineEmitter::emitPlace(Value number) {
   Type type = number.getType();
   auto wide = [&](Value value) -> Value {
     return type.isInteger(64) ? frame.widen(value) : value;
@@ -134,7 +83,7 @@ CombineEmitter::Place CombineEmitter::emitPlace(Value number) {
     return std::pair<Value, Value>(arith::DivUIOp::create(b, value, by),
                                    arith::RemUIOp::create(b, value, by));
   };
-  Place place;
+  MergedColumns place;
   auto [row, group] = split(number, integer(type, facts.valueDim / columns));
   place.column = arith::MulIOp::create(b, group, integer(type, columns));
   Value rest;
@@ -143,178 +92,6 @@ CombineEmitter::Place CombineEmitter::emitPlace(Value number) {
   std::tie(place.batch, place.head) =
       split(rest, wide(frame.getExtent({{"o", 1}}, facts.heads)));
   return place;
-}
-
-Value CombineEmitter::emitOffset(StringRef name, unsigned first,
-                                 const Place &place, bool hasColumns) {
-  auto wide = [&](Value value) -> Value {
-    return value.getType().isInteger(64) ? value : frame.widen(value);
-  };
-  Value offset;
-  Value indices[] = {place.batch, place.head, place.query};
-  for (auto [dim, index] : llvm::enumerate(indices)) {
-    Value part = arith::MulIOp::create(b, wide(index),
-                                       frame.getStride(name, first + dim));
-    offset = offset ? arith::AddIOp::create(b, offset, part).getResult() : part;
-  }
-  return hasColumns
-             ? arith::AddIOp::create(b, offset, wide(place.column)).getResult()
-             : offset;
-}
-
-Value CombineEmitter::emitAddress(ImplicitLocOpBuilder &lb, StringRef name,
-                                  Value offset) {
-  Value pointer = frame.getPointer(name);
-  return LLVM::GEPOp::create(lb, pointer.getType(),
-                             frame.getTensor(name).elementType, pointer,
-                             ValueRange{offset});
-}
-
-Value CombineEmitter::addSplit(ImplicitLocOpBuilder &lb, StringRef name,
-                               Value offset, Value split) {
-  Value stride = frame.getStride(name, 0);
-  return arith::AddIOp::create(lb, offset,
-                               arith::MulIOp::create(lb, split, stride));
-}
-
-Value CombineEmitter::loadLse(ImplicitLocOpBuilder &lb, Value offset,
-                              Value split) {
-  Value address = emitAddress(lb, "partial_lse",
-                              addSplit(lb, "partial_lse", offset, split));
-  return LLVM::LoadOp::create(lb, lb.getF32Type(), address, 4);
-}
-
-SmallVector<Value> CombineEmitter::loadColumns(ImplicitLocOpBuilder &lb,
-                                               Value offset, Value split) {
-  Value address =
-      emitAddress(lb, "partial_o", addSplit(lb, "partial_o", offset, split));
-  Type f32 = lb.getF32Type();
-  if (columns == 1)
-    return {LLVM::LoadOp::create(lb, f32, address, 4)};
-  Value loaded = LLVM::LoadOp::create(lb, VectorType::get({columns}, f32),
-                                      address, 4 * columns);
-  SmallVector<Value> values;
-  for (int64_t column = 0; column < columns; ++column)
-    values.push_back(LLVM::ExtractElementOp::create(
-        lb, loaded, arith::ConstantIntOp::create(lb, column, 32).getResult()));
-  return values;
-}
-
-void CombineEmitter::storeColumns(ArrayRef<Value> values, Value offset) {
-  Type type = facts.o.elementType;
-  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  SmallVector<Value> rounded;
-  for (Value value : values)
-    rounded.push_back(
-        type.isF32() ? value
-                     : arith::TruncFOp::create(b, type, value).getResult());
-  Value address = emitAddress(b, "o", offset);
-  if (columns == 1) {
-    LLVM::StoreOp::create(b, rounded.front(), address, bytes);
-    return;
-  }
-  Value vector = LLVM::UndefOp::create(b, VectorType::get({columns}, type));
-  for (auto [column, value] : llvm::enumerate(rounded))
-    vector = LLVM::InsertElementOp::create(b, vector, value,
-                                           frame.i32(int64_t(column)));
-  LLVM::StoreOp::create(b, vector, address, bytes * columns);
-}
-
-SmallVector<Value> CombineEmitter::forEachSplit(ArrayRef<Value> init,
-                                                Step step) {
-  SmallVector<Value> state(init);
-  if (!ShapedType::isDynamic(facts.splits) && facts.splits <= kUnrolledSplits) {
-    for (int64_t split = 0; split < facts.splits; ++split)
-      state = step(b, frame.i64(split), state);
-    return state;
-  }
-  // Whole groups of them, then what is left.
-  Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
-  Value group = frame.i32(kUnrolledSplits);
-  Value end =
-      arith::SubIOp::create(b, count, arith::RemUIOp::create(b, count, group));
-  state = loopOverSplits(frame.i32(0), end, kUnrolledSplits, state, step);
-  return loopOverSplits(end, count, 1, state, step);
-}
-
-SmallVector<Value> CombineEmitter::loopOverSplits(Value begin, Value end,
-                                                  int64_t together,
-                                                  ArrayRef<Value> init,
-                                                  Step step) {
-  auto loop = scf::ForOp::create(
-      b, begin, end, frame.i32(together), init,
-      [&](OpBuilder &builder, Location loc, Value split, ValueRange carried) {
-        ImplicitLocOpBuilder lb(loc, builder);
-        Value first = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
-        SmallVector<Value> state(carried);
-        for (int64_t i = 0; i < together; ++i) {
-          Value each = first;
-          if (i != 0)
-            each = arith::AddIOp::create(
-                lb, first, arith::ConstantIntOp::create(lb, i, 64));
-          state = step(lb, each, state);
-        }
-        scf::YieldOp::create(lb, state);
-      });
-  return llvm::to_vector(ValueRange(loop.getResults()));
-}
-
-void CombineEmitter::emitRow(const Place &place) {
-  Value lseOffset = emitOffset("partial_lse", 1, place, false);
-  Value oOffset = emitOffset("partial_o", 1, place, true);
-  Value m = forEachSplit({f32(b, -kInfinity)},
-                         [&](ImplicitLocOpBuilder &lb, Value split,
-                             ValueRange carried) -> SmallVector<Value> {
-                           return {arith::MaximumFOp::create(
-                               lb, carried[0], loadLse(lb, lseOffset, split))};
-                         })[0];
-  // A row without any key has nothing to subtract.
-  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
-                                        f32(b, -kInfinity));
-  Value shift = arith::SelectOp::create(b, isEmpty, f32(b, 0), m);
-  SmallVector<Value> init(columns + 1, f32(b, 0));
-  SmallVector<Value> sums = forEachSplit(
-      init,
-      [&](ImplicitLocOpBuilder &lb, Value split,
-          ValueRange carried) -> SmallVector<Value> {
-        Value difference =
-            arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
-        Value weight = call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
-                            arith::MulFOp::create(
-                                lb, difference, f32(lb, llvm::numbers::log2e)));
-        SmallVector<Value> next;
-        next.push_back(arith::AddFOp::create(lb, carried[0], weight));
-        // What has no weight may be anything.
-        Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
-                                             weight, f32(lb, 0));
-        for (auto [value, sum] :
-             llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
-          Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
-          next.push_back(math::FmaOp::create(lb, weight, term, sum));
-        }
-        return next;
-      });
-  Value some =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
-  Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));
-  Value inverse = arith::DivFOp::create(b, f32(b, 1), divisor);
-  SmallVector<Value> results;
-  for (Value sum : ArrayRef(sums).drop_front())
-    results.push_back(arith::MulFOp::create(b, sum, inverse));
-  storeColumns(results, emitOffset("o", 0, place, true));
-  if (!facts.lse)
-    return;
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place.column,
-                            integer(place.column.getType(), 0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  // log2 0 = -inf, so a row without keys gets -inf.
-  Value log = call(b, "llvm.nvvm.lg2.approx.ftz.f", sums[0]);
-  Value lse = math::FmaOp::create(b, log, f32(b, llvm::numbers::ln2), shift);
-  LLVM::StoreOp::create(
-      b, lse, emitAddress(b, "lse", emitOffset("lse", 0, place, false)), 4);
 }
 
 void CombineEmitter::run() {
@@ -327,7 +104,7 @@ void CombineEmitter::run() {
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  emitRow(emitPlace(number));
+  emitRowMerge(frame, facts, emitPlace(number));
 }
 
 void attn::emitCombine(CombineFrame &frame, const CombineFacts &facts,

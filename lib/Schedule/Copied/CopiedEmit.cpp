@@ -544,10 +544,7 @@ Value CopiedEmitter::emitScratch() {
       extents.oBytes > extents.getSharedBytes(plan).getTotal() ||
       facts.o.getRowAlignment() != 16)
     return {};
-  return alloc("o", BufferType::get(b.getContext(), {blockM, resultColumns},
-                                    facts.outType,
-                                    AutoLayoutAttr::get(b.getContext()),
-                                    MemorySpace::Shared));
+  return alloc("o", bufferType({blockM, resultColumns}, facts.outType));
 }
 
 void CopiedEmitter::storeResults(RunningState state) {
@@ -565,10 +562,7 @@ void CopiedEmitter::storeResults(RunningState state) {
 
 RunningState CopiedEmitter::mergeTeams(RunningState state) {
   Value buffer =
-      alloc("states",
-            BufferType::get(b.getContext(), {extents.stateElements},
-                            b.getF32Type(), AutoLayoutAttr::get(b.getContext()),
-                            MemorySpace::Shared));
+      alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
   int64_t from = llvm::PowerOf2Ceil(plan.getTeams()) / 2;
   for (; from > 0; from /= 2) {
     SmallVector<Value> own = state.list();
@@ -580,11 +574,17 @@ RunningState CopiedEmitter::mergeTeams(RunningState state) {
 }
 
 LogicalResult CopiedEmitter::run() {
-  at = GridTiles(context, plan).emitTile();
+  GridTiles tiles(context, plan);
+  at = tiles.emitTile();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
-  if (!facts.varlen)
-    return emitTile();
+  if (!facts.varlen) {
+    if (failed(emitTile()))
+      return failure();
+    if (facts.mergesRuns())
+      tiles.emitMerge(at, row, getRows());
+    return success();
+  }
   // The grid covers the longest sequence: tiles beyond a shorter one leave.
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, getRows());

@@ -20,13 +20,15 @@ public:
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
         share(plan.getShare()), scoreSums(plan.getAccumulateS()),
         resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
-        order(plan.getOrder()), epilogue(plan.getEpilogue()) {}
+        order(plan.getOrder()), epilogue(plan.getEpilogue()),
+        combine(plan.getCombine()) {}
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(DecodePlanAttr plan)
       : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
         stages(plan.getStages()), teams(plan.getWarps()),
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
-        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()) {}
+        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
+        combine(plan.getCombine()) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(MlaPlanAttr plan)
@@ -35,7 +37,8 @@ public:
         columnWarps(plan.getWarpsN()), stages(plan.getStages()),
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
         score(plan.getScore()), wgmma(plan.getWgmma()),
-        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()) {
+        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
+        combine(plan.getCombine()) {
     gathers = exchangesScores() && softmax == SoftmaxPolicy::Exact;
   }
 
@@ -85,6 +88,7 @@ public:
   SoftmaxPolicy getSoftmax() const { return softmax; }
   TileOrder getOrder() const { return order; }
   EpilogueKind getEpilogue() const { return epilogue; }
+  CombineWay getCombine() const { return combine; }
 
 private:
   int64_t blockM, blockN;
@@ -101,6 +105,7 @@ private:
   SoftmaxPolicy softmax;
   TileOrder order = TileOrder::RowMajor;
   EpilogueKind epilogue;
+  CombineWay combine = CombineWay::Kernel;
 };
 
 } // namespace mlir::attn

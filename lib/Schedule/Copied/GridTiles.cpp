@@ -1,6 +1,7 @@
 //===- GridTiles.cpp - A tile for each CTA of a grid ----------------------===//
 
 #include "GridTiles.h"
+#include "../Combine/TileMerge.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -9,8 +10,9 @@ int64_t attn::countRuns(const ProblemFacts &facts) {
   return std::max<int64_t>(1, facts.kvSplits);
 }
 
-std::array<SizeExpr, 3> attn::getTileGrid(const ProblemFacts &facts,
-                                          const CopiedPlan &plan) {
+/// The grid without runs.
+static std::array<SizeExpr, 3> getWholeGrid(const ProblemFacts &facts,
+                                            const CopiedPlan &plan) {
   int64_t packed = getPackedHeads(facts, plan);
   SizeExpr heads = SizeExpr::getDim(packed == 1 ? "q" : "k", 1);
   bool isPacked = static_cast<bool>(facts.cuSeqlensQ);
@@ -28,9 +30,24 @@ std::array<SizeExpr, 3> attn::getTileGrid(const ProblemFacts &facts,
     grid = {heads * batch, tiles, 1};
   else
     grid = {tiles, heads, batch};
+  return grid;
+}
+
+std::array<SizeExpr, 3> attn::getTileGrid(const ProblemFacts &facts,
+                                          const CopiedPlan &plan) {
+  std::array<SizeExpr, 3> grid = getWholeGrid(facts, plan);
   if (facts.kvSplits > 1)
     grid[2] = grid[2] * facts.kvSplits;
   return grid;
+}
+
+SizeExpr attn::countTiles(const ProblemFacts &facts, const CopiedPlan &plan) {
+  std::array<SizeExpr, 3> grid = getWholeGrid(facts, plan);
+  return grid[0] * grid[1] * grid[2];
+}
+
+bool attn::mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
+  return facts.kvSplits != 0 && plan.getCombine() == CombineWay::Launch;
 }
 
 Value GridTiles::emitBlockId(gpu::Dimension dim) {
@@ -45,6 +62,19 @@ Value GridTiles::emitBatch(TileCoordinates &at) {
   Value splits = context.i32(facts.kvSplits);
   at.split = arith::RemUIOp::create(b, z, splits);
   return arith::DivUIOp::create(b, z, splits);
+}
+
+Value GridTiles::emitNumber() {
+  auto extent = [&](gpu::Dimension dim) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(),
+                                      gpu::GridDimOp::create(b, dim));
+  };
+  auto join = [&](Value outer, gpu::Dimension dim) -> Value {
+    return arith::AddIOp::create(
+        b, arith::MulIOp::create(b, outer, extent(dim)), emitBlockId(dim));
+  };
+  TileCoordinates run;
+  return join(join(emitBatch(run), gpu::Dimension::y), gpu::Dimension::x);
 }
 
 TileCoordinates GridTiles::emitTile() {
@@ -80,4 +110,20 @@ TileCoordinates GridTiles::emitTile() {
     result.head = arith::MulIOp::create(b, result.head, context.i32(packed));
   }
   return result;
+}
+
+void GridTiles::emitMerge(const TileCoordinates &at, Value row, Value rows) {
+  MergedTile tile;
+  tile.number = emitNumber();
+  tile.count = countTiles(facts, plan);
+  tile.runs = facts.kvSplits;
+  tile.batch = at.batch;
+  tile.head = at.head;
+  tile.group = getPackedHeads(facts, plan);
+  tile.row = row;
+  Value end = arith::AddIOp::create(b, row, context.i32(plan.getBlockM()));
+  tile.end = arith::MinSIOp::create(b, end, rows);
+  constexpr int64_t kWarp = 32;
+  tile.threads = kWarp * plan.getWarps() * plan.getTeams();
+  emitTileMerge(context, tile);
 }

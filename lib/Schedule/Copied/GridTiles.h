@@ -20,15 +20,26 @@ int64_t countRuns(const ProblemFacts &facts);
 std::array<SizeExpr, 3> getTileGrid(const ProblemFacts &facts,
                                     const CopiedPlan &plan);
 
+/// Tiles of that grid, whose runs count as one.
+SizeExpr countTiles(const ProblemFacts &facts, const CopiedPlan &plan);
+
+/// Whether the kernel of a plan merges the runs of its tiles.
+bool mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan);
+
 /// The tile that the CTA's place in the grid says.
 class GridTiles : public WorkSource {
 public:
   GridTiles(KernelContext &context, const CopiedPlan &plan)
       : context(context), facts(context.facts), plan(plan), b(context.b) {}
   TileCoordinates emitTile() override;
+  /// Behind the stores of a run of the tile `at`, whose first row is `row` of
+  /// `rows`: lets the last CTA of the tile merge its runs.
+  void emitMerge(const TileCoordinates &at, Value row, Value rows);
 
 private:
   Value emitBlockId(gpu::Dimension dim);
+  /// The tile's number among all, i32, the same for all of its runs.
+  Value emitNumber();
   /// Emits the batch, and the run of keys in `at`.
   Value emitBatch(TileCoordinates &at);
 

@@ -99,12 +99,17 @@ Value HostEmitter::getAddress(unsigned tensor) {
 }
 
 Value HostEmitter::makeWorkspace(const WorkspaceArg &workspace) {
-  auto type = MemRefType::get({workspace.bytes}, b.getI8Type());
-  Value memory = gpu::AllocOp::create(b, type, /*asyncToken=*/Type(),
-                                      /*asyncDependencies=*/ValueRange(),
-                                      /*dynamicSizes=*/ValueRange(),
-                                      /*symbolOperands=*/ValueRange())
-                     .getMemref();
+  Value bytes = emitSize(workspace.bytes);
+  IntegerAttr known;
+  bool isKnown = matchPattern(bytes, m_Constant(&known));
+  auto type = MemRefType::get({isKnown ? known.getInt() : ShapedType::kDynamic},
+                              b.getI8Type());
+  Value memory =
+      gpu::AllocOp::create(b, type, /*asyncToken=*/Type(),
+                           /*asyncDependencies=*/ValueRange(),
+                           isKnown ? ValueRange() : ValueRange(bytes),
+                           /*symbolOperands=*/ValueRange())
+          .getMemref();
   if (workspace.zeroed)
     gpu::MemsetOp::create(b, /*asyncToken=*/Type(),
                           /*asyncDependencies=*/ValueRange(), memory,

@@ -11,9 +11,10 @@ using namespace mlir::attn;
 static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
   SmallVector<TensorFacts> tensors;
   for (const TensorFacts *tensor :
-       {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.sinks,
-        &facts.cuSeqlensQ, &facts.cuSeqlensK, &facts.qDescale, &facts.kDescale,
-        &facts.vDescale, &facts.pageTable, &facts.pageIndptr, &facts.kvLengths})
+       {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.mergedO,
+        &facts.mergedLse, &facts.sinks, &facts.cuSeqlensQ, &facts.cuSeqlensK,
+        &facts.qDescale, &facts.kDescale, &facts.vDescale, &facts.pageTable,
+        &facts.pageIndptr, &facts.kvLengths})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);

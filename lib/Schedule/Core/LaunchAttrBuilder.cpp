@@ -160,11 +160,11 @@ void LaunchLists::addSymbols(const SizeExpr &expression) {
 }
 
 void LaunchLists::addWorkspace(const TensorFacts &tensor) {
-  args.push_back(Fields(b)
-                     .add("kind", "workspace")
-                     .add("index", int64_t(workspaces.size()))
-                     .add("access", tensor.written ? "write" : "read")
-                     .get());
+  Fields argument(b);
+  argument.add("kind", "workspace").add("index", int64_t(workspaces.size()));
+  if (!tensor.reread)
+    argument.add("access", tensor.written ? "write" : "read");
+  args.push_back(argument.get());
   workspaces.push_back(Fields(b)
                            .add("name", tensor.workspace)
                            .add("bytes", tensor.getBytesExpr().getText())
@@ -202,7 +202,7 @@ void LaunchLists::build() {
                        .add("index", int64_t(workspaces.size()))
                        .get());
     Fields fields(b);
-    fields.add("bytes", std::to_string(workspace.bytes))
+    fields.add("bytes", workspace.bytes.getText())
         .addBool("zeroed", workspace.zeroed);
     if (workspace.restored)
       fields.addBool("restored", true);

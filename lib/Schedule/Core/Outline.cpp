@@ -3,6 +3,7 @@
 #include "attn/Schedule/Core/Outline.h"
 #include "HostEmitter.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
+#include "attn/Schedule/Core/CombineChoice.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Core/LaunchAttrBuilder.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -167,6 +168,21 @@ static void makeWorkspaces(ProblemFacts &facts) {
   facts.o.extents = extents;
 }
 
+/// Makes what `combine` writes results of the kernel of `facts`, which are
+/// merged from its workspaces.
+static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
+  FailureOr<CombineFacts> merge = CombineFacts::get(combine);
+  if (failed(merge))
+    return failure();
+  facts.mergedO = merge->o;
+  facts.mergedLse = merge->lse;
+  for (TensorFacts *partial : {&facts.o, &facts.lse}) {
+    partial->name = partial->workspace;
+    partial->reread = true;
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Problems
 //===----------------------------------------------------------------------===//
@@ -200,15 +216,26 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   if (*isStep)
     makeWorkspaces(facts);
 
-  KernelContext context(facts, target, op.getLoc());
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
+  CombineOp combine;
+  if (shape.mergesRuns) {
+    combine = findMergedCombine(op);
+    if (!combine)
+      return op.emitOpError("expected partial results in memory of "
+                            "memref.alloc and one attn.combine of them behind "
+                            "the op, which plan ")
+             << plan << " computes too";
+    if (failed(mergeInLaunch(facts, combine)))
+      return failure();
+  }
+  KernelContext context(facts, target, op.getLoc());
   if (failed(checkShape(context, schedule, shape)))
     return failure();
   gpu::GPUModuleOp module = createModule(op);
   gpu::GPUFuncOp kernel = createKernel(module, op.getKernel(), context, shape);
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
-  if (*isStep && startsEarly(target))
+  if (*isStep && !combine && startsEarly(target))
     emitGridControl(context.b, NVVM::GridDepActionKind::launch_dependents);
   LogicalResult result = emitBody(context, schedule, plan);
   if (succeeded(result) && !isTileKernel(kernel))
@@ -227,14 +254,21 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(context, shape, problem));
   emitHostLaunch(op, context, kernel, shape);
-  for (const TensorFacts *result : {&facts.o, &facts.lse})
-    if (result->isWorkspace())
-      written[result->value] = {module, *result, context.tensors};
+  if (combine)
+    merged.insert(combine);
+  else
+    for (const TensorFacts *result : {&facts.o, &facts.lse})
+      if (result->isWorkspace())
+        written[result->value] = {module, *result, context.tensors};
   op.erase();
   return success();
 }
 
 LogicalResult Outliner::outline(CombineOp op) {
+  if (merged.erase(op)) {
+    op.erase();
+    return success();
+  }
   if (op.hasTensorSemantics())
     return op.emitOpError("expected operands on memrefs, got tensors: run "
                           "one-shot-bufferize first");

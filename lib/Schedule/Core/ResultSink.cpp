@@ -26,7 +26,9 @@ public:
                  const TileCoordinates &at) override {
     rows.lead = 1;
     rows.leadIndex = at.split;
-    return emitHeadRows(context, name, rows);
+    const ProblemFacts &facts = context.facts;
+    return emitHeadRows(context, name == "o" ? facts.o.name : facts.lse.name,
+                        rows);
   }
   /// They count in run 0 only.
   Value emitHasSinks(const TileCoordinates &at) override {

@@ -93,12 +93,6 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
 // What they take
 //===----------------------------------------------------------------------===//
 
-/// Microseconds of a second kernel behind a first one in a CUDA graph, and more
-/// for each run that its threads walk: 2.5 to 4.8 were seen on an H200 for 4 to
-/// 132 runs.
-static constexpr double kSecondKernel = 2.2;
-static constexpr double kMergedRun = 0.02;
-
 /// What a number of runs has to save of the time of one run, so that a second
 /// kernel and partial results are worth it within the error of estimates.
 static constexpr double kWorthwhile = 0.93;
@@ -115,10 +109,6 @@ static constexpr double kSameUneven = 1.03;
 static constexpr double kEmptyTile = 2.5;
 /// Keys of the shortest sequence that is thought of.
 static constexpr double kShortestSequence = 16;
-
-double attn::estimateMerge(int64_t splits) {
-  return splits == 1 ? 0 : kSecondKernel + kMergedRun * splits;
-}
 
 double attn::estimateSeenShare(int64_t keys, int64_t seen) {
   if (seen <= kShortestSequence || keys <= kShortestSequence)
@@ -162,6 +152,24 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
       break;
   }
   return best;
+}
+
+/// Lets the faster way merge the runs of `picked`, which is one of `plans`.
+static void setCombine(SplitCandidate &picked, const ProblemFacts &facts,
+                       const TargetRow &target,
+                       ArrayRef<PlanParameter> parameters,
+                       PlanCandidates &plans) {
+  PlanAttrInterface plan = picked.candidate.plan;
+  int64_t splits = facts.kvSplits;
+  picked.candidate =
+      chooseCombine(facts, splits, target, picked.candidate, parameters);
+  for (PlanCandidate &each : plans.plans)
+    if (each.plan == plan)
+      each = picked.candidate;
+  double merge = estimateMerge(facts, splits, picked.candidate);
+  picked.evenMicroseconds += merge - picked.mergeMicroseconds;
+  picked.unevenMicroseconds += merge - picked.mergeMicroseconds;
+  picked.mergeMicroseconds = merge;
 }
 
 /// Whether runs put a CTA on nearly every SM.
@@ -213,17 +221,19 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
                                       facts.queries, kStep));
   double share = estimateSeenShare(facts.keys, seen);
   std::vector<PlanCandidates> offered;
-  auto add = [&](PlanCandidates plans, int64_t splits) {
+  auto add = [&](const ProblemFacts &facts, PlanCandidates plans,
+                 int64_t splits) {
     if (plans.plans.empty())
       return;
     SplitCandidate picked =
         pickPlan(plans, one, splits, share, hasSeveral, target);
     if (!picked.candidate.plan)
       return;
+    setCombine(picked, facts, target, parameters, plans);
     choice.candidates.push_back(std::move(picked));
     offered.push_back(std::move(plans));
   };
-  add(whole, 1);
+  add(facts, whole, 1);
   if (choice.candidates.empty())
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
@@ -231,7 +241,8 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
     CombineOp combine = splitKeys(op, splits);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (succeeded(split))
-      add(collectCandidates(*split, target, schedules, parameters), splits);
+      add(*split, collectCandidates(*split, target, schedules, parameters),
+          splits);
     joinKeys(op, combine);
     if (failed(split))
       return failure();
@@ -247,13 +258,22 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   return choice;
 }
 
+static llvm::StringRef describeMerger(const SplitCandidate &each) {
+  if (each.splits == 1)
+    return "";
+  return getCombineWay(each.candidate.plan) == CombineWay::Launch
+             ? "  the last CTA"
+             : "  a kernel";
+}
+
 std::string attn::formatSplitTable(const SplitChoice &choice) {
   std::string text =
-      "  runs   tiles   waves  us of merging  us even  us uneven";
+      "  runs   tiles   waves  us of merging  us even  us uneven  merged by";
   for (const SplitCandidate &each : choice.candidates)
-    text += llvm::formatv("\n{0,6}{1,8}{2,8:f2}{3,15:f1}{4,9:f1}{5,11:f1}",
+    text += llvm::formatv("\n{0,6}{1,8}{2,8:f2}{3,15:f1}{4,9:f1}{5,11:f1}{6}",
                           each.splits, each.candidate.estimate.tiles,
                           each.candidate.estimate.waves, each.mergeMicroseconds,
-                          each.evenMicroseconds, each.unevenMicroseconds);
+                          each.evenMicroseconds, each.unevenMicroseconds,
+                          describeMerger(each));
   return text;
 }

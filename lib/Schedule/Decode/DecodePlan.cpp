@@ -113,6 +113,7 @@ KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
   auto plan = cast<DecodePlanAttr>(planAttr);
   KernelShape shape;
   shape.grid = getTileGrid(facts, plan);
+  shape.mergesRuns = mergesRuns(facts, plan);
   shape.threads = plan.getThreads();
   shape.warps = {{1, 1}};
   shape.teams = plan.getWarps();

@@ -180,6 +180,9 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
     return llvm::createStringError(
         llvm::formatv("expected ctas_per_sm = 1 with score = own, got {0}",
                       plan.getCtasPerSm()));
+  if (plan.getCombine() != CombineWay::Kernel)
+    return llvm::createStringError(
+        "expected combine = kernel with score = own, got launch");
   if (facts.cuSeqlensQ)
     return llvm::createStringError(
         "expected queries of one length with score = own, got packed ones");
@@ -233,6 +236,7 @@ KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
     return shape;
   }
   shape.grid = getTileGrid(facts, plan);
+  shape.mergesRuns = mergesRuns(facts, plan);
   shape.warps = {{plan.getWarpsM(), plan.getWarpsN()}};
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;

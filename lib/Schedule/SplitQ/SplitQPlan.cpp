@@ -116,6 +116,7 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
   auto plan = cast<SplitQPlanAttr>(planAttr);
   KernelShape shape;
   shape.grid = getTileGrid(facts, plan);
+  shape.mergesRuns = mergesRuns(facts, plan);
   shape.threads = plan.getThreads();
   shape.warps = {{plan.getWarps(), 1}};
   return shape;

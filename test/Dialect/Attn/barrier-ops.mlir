@@ -84,3 +84,11 @@ func.func @turns() {
   attn.turn.pass 1
   return
 }
+
+// CHECK-LABEL: func.func @tile_arrive(
+// CHECK-SAME: %[[COUNTER:.*]]: !llvm.ptr<1>, %[[COUNT:.*]]: i32
+func.func @tile_arrive(%counter: !llvm.ptr<1>, %count: i32) -> i1 {
+  // CHECK: %{{.*}} = attn.tile_arrive %[[COUNTER]] of %[[COUNT]]
+  %last = attn.tile_arrive %counter of %count
+  return %last : i1
+}

@@ -37,6 +37,18 @@ TEST(SplitKeys, MergingTakesLongerForMoreRuns) {
   EXPECT_GT(estimateMerge(64), estimateMerge(2));
 }
 
+TEST(SplitKeys, TheLastCTAMergesFewRowsOfFewRuns) {
+  EXPECT_EQ(estimateTileMerge(1, 512, 128), 0);
+  // Four rows of 128 columns are one turn of 128 threads.
+  double one = estimateTileMerge(8, 512, 128);
+  EXPECT_NEAR(one, estimateMerge(8), 0.2);
+  EXPECT_EQ(estimateTileMerge(16, 512, 128), one);
+  EXPECT_GT(estimateTileMerge(17, 512, 128), one);
+  // Of more than 16 runs those beyond a multiple of it come one by one.
+  EXPECT_GT(estimateTileMerge(31, 512, 128), estimateTileMerge(32, 512, 128));
+  EXPECT_GT(estimateTileMerge(8, 513, 128), estimateMerge(8) + 0.5);
+}
+
 TEST(SplitKeys, LongTilesCostWhereLengthsDiffer) {
   PlanEstimate whole;
   whole.dramRoofMicroseconds = 1000;

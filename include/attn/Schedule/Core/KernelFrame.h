@@ -37,6 +37,9 @@ struct KernelShape {
   /// The kernel awaits the step in front of it by itself, and may start before
   /// that has ended.
   bool programmatic = false;
+  /// The kernel merges the partial results of its runs of keys, in place of the
+  /// attn.combine behind the problem.
+  bool mergesRuns = false;
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.
@@ -49,7 +52,7 @@ struct DescriptorArg {
 
 /// Global memory beside the tensors, a parameter of the kernel.
 struct WorkspaceArg {
-  int64_t bytes;
+  SizeExpr bytes;
   /// It holds zeros when the kernel starts, and when it ends.
   bool zeroed, restored;
 };

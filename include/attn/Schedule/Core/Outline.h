@@ -12,7 +12,8 @@ namespace mlir::attn {
 /// them. Each becomes a gpu.launch_func of a kernel with a launch, in a
 /// gpu.module with an `#attn.target`; a combine of partial results that the
 /// function allocates becomes a kernel of the module of the attention that
-/// writes them: the next step of its launch. Errors are diagnostics at the op.
+/// writes them, the next step of its launch, or a part of its kernel, if the
+/// plan says so. Errors are diagnostics at the op.
 class Outliner {
 public:
   /// `symbols` is the table of the module.
@@ -39,6 +40,8 @@ private:
   const TargetRow &target;
   SymbolTable &symbols;
   llvm::DenseMap<Value, Writer> written;
+  /// Combines that the kernel of their attention computes.
+  llvm::DenseSet<Operation *> merged;
 };
 
 } // namespace mlir::attn

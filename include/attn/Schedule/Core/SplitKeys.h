@@ -9,12 +9,13 @@
 #ifndef ATTN_SCHEDULE_CORE_SPLITKEYS_H
 #define ATTN_SCHEDULE_CORE_SPLITKEYS_H
 
-#include "attn/Schedule/Core/PlanCandidates.h"
+#include "attn/Schedule/Core/CombineChoice.h"
 
 namespace mlir::attn {
 
 /// Lets `op` write partial results of `splits` runs to buffers that are
-/// allocated in front of it, and merges them behind it into what it wrote.
+/// allocated in front of it, and merges them behind it into what it wrote. A
+/// plan may say that the kernel of `op` does both.
 CombineOp splitKeys(AttentionOp op, int64_t splits);
 
 /// What an attention is expected to take with its keys in `splits` runs.
@@ -40,10 +41,6 @@ struct SplitChoice {
 
   const SplitCandidate &getBest() const { return candidates[best]; }
 };
-
-/// Microseconds from the end of a kernel of `splits` runs to the end of the one
-/// that merges them. The bytes are the estimate's of the first one.
-double estimateMerge(int64_t splits);
 
 /// The numbers of runs that are worth comparing for an attention of `tiles`
 /// tiles of `keys` keys each, without 1, in order.

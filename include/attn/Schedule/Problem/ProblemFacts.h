@@ -47,6 +47,9 @@ struct ProblemFacts {
   /// All three or none; that of q only beside a q of 8 bits.
   TensorFacts qDescale, kDescale, vDescale;
   TensorFacts pageTable, pageIndptr, kvLengths;
+  /// What the kernel merges its partial results into, which are then named
+  /// `partial_o` and `partial_lse`; without value where somebody else does.
+  TensorFacts mergedO, mergedLse;
   /// Pages of the pools of k and v.
   int64_t pages = 0;
   /// What the regions read from outside: memrefs, and scalars that are not
@@ -70,6 +73,8 @@ struct ProblemFacts {
   /// True if keys are those of a server's cache, each read once a launch: in
   /// pages, or as many as `kv_lengths` says.
   bool isServed() const;
+  /// True if the CTA that finishes the last run of a tile merges them all.
+  bool mergesRuns() const { return static_cast<bool>(mergedO); }
   bool hasScoreMod() const;
   bool hasMaskMod() const;
 

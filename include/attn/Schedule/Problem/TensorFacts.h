@@ -21,6 +21,8 @@ struct TensorFacts {
   int64_t offset = 0;
   Type elementType;
   bool written = false;
+  /// The kernel reads what it has written.
+  bool reread = false;
   /// The name of the workspace that it is, empty for a tensor that the caller
   /// of the launch has: an allocation that only problems of one launch use.
   /// Then its extents, in what the launch knows.

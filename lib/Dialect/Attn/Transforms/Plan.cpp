@@ -327,6 +327,10 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
       collectCandidates(*facts, target, schedules, parameters);
   if (failed(planSplits(*facts, target, schedules, candidates)))
     return failure();
+  // What problems say themselves about runs leaves who merges them.
+  if (!candidates.plans.empty() && findMergedCombine(op))
+    candidates.plans.front() = chooseCombine(
+        *facts, facts->kvSplits, target, candidates.plans.front(), parameters);
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {

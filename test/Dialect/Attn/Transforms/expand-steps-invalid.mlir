@@ -37,7 +37,7 @@ func.func @two_names(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
   %po = memref.alloc() : memref<2x1x1x16x16xf32>
   %pl = memref.alloc() : memref<2x1x1x16xf32>
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
-                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, kernel = "same"}
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, kernel = "same", plan = #attn.split_q<>}
   // expected-error @below {{expected kernels of different names in one launch, got two of 'same'; the attribute 'kernel' names them}}
   attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
                outs(%o : memref<1x1x16x16xf16>) {kernel = "same"}
@@ -85,5 +85,27 @@ func.func @order(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
                outs(%o : memref<1x1x16x16xf16>)
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
                  outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @merged_by_nobody(%q: memref<1x1x16x16xf16>, %po: memref<2x1x1x16x16xf32>, %pl: memref<2x1x1x16xf32>) {
+  // expected-error @below {{expected partial results in memory of memref.alloc and one attn.combine of them behind the op, which plan #attn.split_q<combine = launch> computes too}}
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, plan = #attn.split_q<combine = launch>}
+  return
+}
+
+// -----
+
+func.func @merged_twice(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>, %p: memref<1x1x16x16xf16>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf32>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  // expected-error @below {{expected partial results in memory of memref.alloc and one attn.combine of them behind the op}}
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, plan = #attn.split_q<combine = launch>}
+  attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) outs(%o : memref<1x1x16x16xf16>)
+  attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) outs(%p : memref<1x1x16x16xf16>) {kernel = "again"}
   return
 }

@@ -55,6 +55,11 @@ def Attn_ResultSums : Attn_I32Enum<"ResultSums",
   I32EnumAttrCase<"F16Block", 1, "f16_block">,
   I32EnumAttrCase<"F16", 2, "f16">]>;
 
+def Attn_CombineWay : Attn_I32Enum<"CombineWay",
+    "what merges the partial results of a tile's runs of keys", [
+  I32EnumAttrCase<"Kernel", 0, "kernel">,
+  I32EnumAttrCase<"Launch", 1, "launch">]>;
+
 def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
     "how results leave the kernel", [
   I32EnumAttrCase<"Auto", 0, "auto">,

@@ -42,7 +42,10 @@ def Attn_SplitQPlanAttr : Attn_Plan<Attn_Dialect, "SplitQPlan", "split_q", "spli
       "Accumulators of the results: with `f16_block` the products of a block (of a "
       "slice of its columns) are summed in f16 and added to f32, with `f16` results "
       "stay f16 until the end, in half of the registers. For operands of f16; "
-      "weighted sums of values beyond 65504 overflow">:$accumulate_o),
+      "weighted sums of values beyond 65504 overflow">:$accumulate_o,
+    Attn_PlanEnum<Attn_CombineWay, "kernel",
+      "What merges the partial results of a tile's runs of keys, as in "
+      "`#attn.decode`">:$combine),
     [Attn_RenamedParameter<"group", "group_heads">]> {
   let description = [{
     FlashAttention-2 style: a CTA owns `block_m` query rows, its warps split
@@ -225,7 +228,11 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
       "How results leave the kernel. Not `tma`">:$epilogue,
     Attn_PlanBool<false,
       "Rows of a tile are the heads of a key head's group, query by query, so that "
-      "a group reads its K and V once">:$pack_heads)> {
+      "a group reads its K and V once">:$pack_heads,
+    Attn_PlanEnum<Attn_CombineWay, "kernel",
+      "What merges the partial results of a tile's runs of keys: a second kernel, "
+      "or, with `launch`, the CTA that finishes the last run of the tile, with the "
+      "same results. Does nothing where keys are in one run">:$combine)> {
   let description = [{
     For few query rows and many keys: the warps of a CTA have the same rows and
     divide the keys of a tile among them. Each copies its own blocks by cp.async
@@ -264,7 +271,10 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "keys once">:$pack_heads,
     Attn_PlanBool<false,
       "Products by wgmma, in warpgroups of 64 rows. For `block_m = 64`, "
-      "`warps_m = 4`, `warps_n = 2` and `score = twice` or `own`">:$wgmma)> {
+      "`warps_m = 4`, `warps_n = 2` and `score = twice` or `own`">:$wgmma,
+    Attn_PlanEnum<Attn_CombineWay, "kernel",
+      "What merges the partial results of a tile's runs of keys, as in "
+      "`#attn.decode`">:$combine)> {
   let description = [{
     For latent attention in its absorbed form: a block of keys is copied to shared
     memory once, by cp.async, and its first columns are the values. Warps that

@@ -8,6 +8,7 @@ include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 
 /// The state of the mbarriers of a CTA.
 def Attn_BarrierState : Resource<"::mlir::attn::BarrierState">;
@@ -325,6 +326,43 @@ def Attn_ClusterBarrierOp : Attn_Op<"cluster_barrier", [AttnRequiresSM<90>,
     ```
   }];
   let assemblyFormat = "attr-dict";
+}
+
+def Attn_TileArriveOp : Attn_Op<"tile_arrive", [AttnRequiresSM<80>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "says that a CTA is done with its part of a tile";
+  let description = [{
+    `count` CTAs of a launch compute parts of one tile, each of which comes here
+    once, with all of its threads, behind its last store to global memory. The
+    result is the same in all threads of a CTA: true in the one that comes last,
+    which goes on with what all others have stored; false in the others, which
+    wait for nobody.
+
+    `counter`, an i32 in global memory that is the tile's own, has to hold 0 when
+    the launch starts and holds 0 again when the last CTA has come.
+
+    Memory order: what any thread of a CTA did before is released at the scope of
+    the device, and in the CTA that comes last it happens before all that its
+    threads do behind the op (one acquire and release of `counter` between two
+    barriers of the CTA).
+
+    Undefined behaviour: threads of a CTA that do not come to it; fewer or more
+    than `count` CTAs; asynchronous stores that nobody has waited for.
+
+    Example:
+
+    ```mlir
+    func.func @last(%counter: !llvm.ptr<1>, %count: i32) -> i1 {
+      %last = attn.tile_arrive %counter of %count
+      return %last : i1
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<LLVM_PointerInAddressSpace<1>, "the tile's counter", [MemRead, MemWrite]>:$counter,
+    Arg<I32, "CTAs that have a part of the tile, at least 1">:$count);
+  let results = (outs Res<I1, "whether this CTA is the last one">:$last);
+  let assemblyFormat = "$counter `of` $count attr-dict";
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_BARRIEROPS_TD

@@ -78,6 +78,49 @@ LogicalResult PartitionLowering::lower(MBarrierFenceInitOp op) {
 }
 
 template <>
+LogicalResult PartitionLowering::lower(TileArriveOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto i32 = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  // All threads' stores come before what one of them releases.
+  gpu::BarrierOp::create(b);
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
+                                        arith::ConstantIndexOp::create(b, 0));
+  Value end = arith::SubIOp::create(b, op.getCount(), i32(1));
+  auto branch = scf::IfOp::create(
+      b, isFirst,
+      [&](OpBuilder &builder, Location loc) {
+        ImplicitLocOpBuilder lb(loc, builder);
+        // The last one finds count - 1 and leaves 0 for the next launch.
+        // LLVM's atomics are translated without their ordering.
+        Value before =
+            emitOrdered(lb, lb.getI32Type(),
+                        "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;",
+                        "=r,l,r,~{memory}", {op.getCounter(), end});
+        Value last =
+            arith::CmpIOp::create(lb, arith::CmpIPredicate::eq, before, end);
+        Value flag = arith::ExtUIOp::create(lb, lb.getI32Type(), last);
+        scf::YieldOp::create(lb, flag);
+      },
+      [&](OpBuilder &builder, Location loc) {
+        Value none = arith::ConstantIntOp::create(builder, loc, 0, 32);
+        scf::YieldOp::create(builder, loc, none);
+      });
+  // What it has acquired comes before what all threads do behind the barrier.
+  auto meet = NVVM::BarrierOp::create(
+      b, b.getI32Type(), /*barrierId=*/Value(), /*numberOfThreads=*/Value(),
+      NVVM::BarrierReductionAttr::get(b.getContext(),
+                                      NVVM::BarrierReduction::OR),
+      branch.getResult(0));
+  Value last =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, meet.getRes(), i32(0));
+  op.getLast().replaceAllUsesWith(last);
+  return success();
+}
+
+template <>
 LogicalResult PartitionLowering::lower(FenceProxyOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   fenceProxy(b);
@@ -276,5 +319,6 @@ void lowering::addBarrierLowerings(LoweringTable &table) {
   table.addReplaced<MBarrierAllocOp, MBarrierInitOp, MBarrierInvalOp,
                     MBarrierFenceInitOp, MBarrierExpectTxOp, MBarrierArriveOp,
                     MBarrierWaitOp, ClusterBarrierOp, FenceProxyOp,
-                    NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp>();
+                    NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
+                    TileArriveOp>();
 }

@@ -1,0 +1,45 @@
+//===- CombineChoice.h - What merges runs of keys ---------------*- C++ -*-===//
+//
+// Partial results of runs of keys are merged by a second kernel, or by the CTA
+// that finishes the last run of a tile (`combine` of the plans that can).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_CORE_COMBINECHOICE_H
+#define ATTN_SCHEDULE_CORE_COMBINECHOICE_H
+
+#include "attn/Schedule/Core/PlanCandidates.h"
+
+namespace mlir::attn {
+
+/// The combine whose work a kernel of `op` may do: the only one of its partial
+/// results, which are in memory of memref.alloc, behind it in its block. Null
+/// if there is none.
+CombineOp findMergedCombine(AttentionOp op);
+
+/// What merges the runs of a plan: a second kernel if it has no such parameter.
+CombineWay getCombineWay(PlanAttrInterface plan);
+
+/// Microseconds from the end of a kernel of `splits` runs to the end of the one
+/// that merges them. The bytes are the estimate's of the first one.
+double estimateMerge(int64_t splits);
+
+/// The same from the end of a CTA's last run of a tile, of whose results it
+/// merges `elements`, to its end.
+double estimateTileMerge(int64_t splits, double elements, int64_t threads);
+
+/// The same for a plan, by what merges its runs; 0 where keys are in one run.
+double estimateMerge(const ProblemFacts &facts, int64_t splits,
+                     const PlanCandidate &candidate);
+
+/// The candidate, a plan of an attention whose keys are in `splits` runs (0:
+/// whole), with what is expected to merge them faster, if `parameters` do not
+/// say it and the plan has both ways.
+PlanCandidate chooseCombine(const ProblemFacts &facts, int64_t splits,
+                            const TargetRow &target,
+                            const PlanCandidate &candidate,
+                            llvm::ArrayRef<PlanParameter> parameters);
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_CORE_COMBINECHOICE_H
