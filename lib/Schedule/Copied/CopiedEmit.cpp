@@ -123,8 +123,10 @@ private:
   /// that of emitInitialState: of f16, or with columns in quads, as products
   /// with values leave them that are widened; null otherwise.
   Value emitInitialResults();
-  /// Row values where the accumulator of the results has its rows.
+  /// Row values where the results' accumulator has its rows; null of none.
   Value emitForResults(ImplicitLocOpBuilder &lb, Value rows) {
+    if (!rows)
+      return {};
     auto type = RankedTensorType::get(
         {blockM}, b.getF32Type(),
         SliceLayoutAttr::get(b.getContext(), 1, getDividedLayout()));
@@ -466,7 +468,7 @@ LogicalResult CopiedEmitter::emitTile() {
   from.q = emitQueries(from.q);
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
-  emitRun();
+  emitRun(blockN);
   if (plan.getTeams() > 1) {
     team = TeamIndexOp::create(b);
     emitShare(context, bounds, team, plan.getTeams());
@@ -497,7 +499,6 @@ LogicalResult CopiedEmitter::emitTile() {
   // Says behind the loop that no product reads shared memory any more.
   if (plan.getWgmma())
     WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/0);
-
   RunningState state(loop.getResults());
   state.o = emitWide(state.o);
   if (plan.getColumnWarps() > 1) {
@@ -530,10 +531,9 @@ void CopiedEmitter::storeDivided(RunningState carried) {
   FinalRows rows = emitFinalRows(carried.m, carried.l);
   if (lseView)
     emitLSE(rows.m, rows.l, lseView);
-  Value factor = emitInverse(rows.l);
-  if (rows.factor)
-    factor = arith::MulFOp::create(b, factor, rows.factor);
-  Value o = emitQuotient(carried.o, emitForResults(b, factor));
+  Value factor = emitRowFactor(rows);
+  Value weight = emitForResults(b, emitInitWeight(rows.l));
+  Value o = emitQuotient(carried.o, emitForResults(b, factor), weight);
   StoreResultOp::create(b, o, oView, row, emitScratch(), /*map=*/Value(),
                         /*coordinates=*/ValueRange(), plan.getEpilogue());
 }
