@@ -8,7 +8,7 @@ from test_decode import (
     DIM, HEADS, KV_HEADS, PAGE, VALUES, attend, attend_latent, check, make_batch, make_latent,
 )  # fmt: skip
 
-_RUN = {"run_keys": 64, "lse": True}
+_RUN = {"run_keys": 256, "lse": True}
 
 
 @pytest.fixture(autouse=True)
@@ -22,18 +22,24 @@ def _take(batch, rows):
     return q[rows], k, v, table[rows], lengths[rows]
 
 
+def _share(batch, lengths):
+    """Sequences of those lengths that share all pages."""
+    table, _ = batch[-2:]
+    table = np.repeat(table.reshape(1, -1), len(lengths), axis=0)
+    return *batch[:-2], table, np.array(lengths, np.int32)
+
+
 def test_equal_bits():
-    """A sequence alone, among others, at other places, in a wider table."""
-    batch = make_batch([100, 0, 17, 128, 64])
+    """A sequence alone, among others, at other places, in a wider and a narrower table."""
+    batch = _share(make_batch([128] * 5), [640, 0, 300, 129, 65])
     results = attn.decode(*batch, **_RUN)
     check(results, attend(*batch))
     for rows in ([0], [3], [4, 3, 2, 1, 0], [2, 0, 2, 0, 0, 0, 4]):
         for got, all_rows in zip(attn.decode(*_take(batch, rows), **_RUN), results, strict=True):
             np.testing.assert_array_equal(got.view(np.uint8), all_rows[rows].view(np.uint8))
-    # A table with room for more runs, and one for the first run only.
     q, k, v, table, lengths = _take(batch, [2, 4])
     more = np.concatenate([table, np.full((2, 40), -1, np.int32)], axis=1)
-    fewer = np.ascontiguousarray(table[:, : 64 // PAGE])
+    fewer = np.ascontiguousarray(table[:, :20])
     for other in (more, fewer):
         for got, all_rows in zip(attn.decode(q, k, v, other, lengths, **_RUN), results, strict=True):
             np.testing.assert_array_equal(got, all_rows[[2, 4]])
@@ -41,10 +47,10 @@ def test_equal_bits():
 
 def test_equal_bits_of_plan():
     plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=30,
+        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=100,
         dtype="float16", **_RUN,
     )  # fmt: skip
-    batch = make_batch([100, 17, 128])
+    batch = _take(_share(make_batch([128] * 5), [640, 300, 129, 0, 0]), [0, 1, 2])
     q, k, v, table, lengths = batch
     plan.plan(lengths, table)
     for got, want in zip(plan.run(q, k, v), attn.decode(*batch, **_RUN), strict=True):
@@ -52,16 +58,16 @@ def test_equal_bits_of_plan():
 
 
 def test_equal_bits_of_mla():
-    batch = make_latent([100, 0, 17, 70])
+    batch = _share(make_latent([128] * 5), [640, 0, 300, 129, 65])
     options = {"value_dim": VALUES, "scale": 0.125, **_RUN}
     results = attn.mla_decode(*batch, **options)
     check(results, attend_latent(*batch, 0.125))
     q, pool, table, lengths = batch
-    for row in range(4):
+    for row, pages in ((0, 40), (1, 1), (2, 20), (3, 40), (4, 5)):
         at = slice(row, row + 1)
-        for got, want in zip(
-            attn.mla_decode(q[at], pool, table[at], lengths[at], **options), results, strict=True
-        ):
+        own = np.ascontiguousarray(table[at, :pages])
+        alone = attn.mla_decode(q[at], pool, own, lengths[at], **options)
+        for got, want in zip(alone, results, strict=True):
             np.testing.assert_array_equal(got, want[at])
 
 
