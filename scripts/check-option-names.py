@@ -27,7 +27,9 @@ LIMITS = {
     "page_indptr": 19,
     "page_size": 17,
     "rope_dim": 12,
+    "run_keys": 9,
     "score_mod": 31,
+    "selected": 14,
     "sinks": 23,
     "varlen": 29,
 }

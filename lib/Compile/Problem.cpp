@@ -210,19 +210,20 @@ static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
         return makeError("kv-lengths", "expected an i32, got '" + part + "'");
       problem.kvLengths.push_back(length);
     }
-    if (int64_t(problem.kvLengths.size()) != problem.batch)
+    int64_t count = problem.kvLengths.size();
+    if (count != problem.batch)
       return makeError("kv-lengths", "expected one length for each of the " +
                                          Twine(problem.batch) +
-                                         " batches, got " +
-                                         Twine(problem.kvLengths.size()));
+                                         " batches, got " + Twine(count));
     if (!flags.kvLen)
       problem.keys =
           std::max<int64_t>(0, *llvm::max_element(problem.kvLengths));
   }
+  if (problem.pageSize == 0 && (problem.pageIndptr || problem.selected))
+    return makeError(problem.pageIndptr ? "page-indptr" : "selected",
+                     "expected --page-size beside it");
   if (problem.pageSize == 0)
-    return problem.pageIndptr
-               ? makeError("page-indptr", "expected --page-size beside it")
-               : llvm::Error::success();
+    return llvm::Error::success();
   if (!llvm::isPowerOf2_64(problem.pageSize))
     return makeError("page-size", "expected a power of two, got '" +
                                       Twine(problem.pageSize) + "'");
@@ -238,6 +239,17 @@ static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
   if (pages > kMaxSize / 2)
     return makeError("page-size",
                      "expected less than 2^30 pages, got " + Twine(pages));
+  return llvm::Error::success();
+}
+
+/// Runs of a fixed number of keys are as many as the keys take.
+static llvm::Error parseRuns(const ProblemFlags &flags, Problem &problem) {
+  if (problem.runKeys == 0)
+    return llvm::Error::success();
+  if (flags.kvSplits)
+    return makeError("run-keys", "contradicts --kv-splits");
+  int64_t runs = llvm::divideCeil(problem.getCapacity(), problem.runKeys);
+  problem.kvSplits = std::max<int64_t>(1, runs);
   return llvm::Error::success();
 }
 
@@ -335,6 +347,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
       return error;
   if (llvm::Error error = parseKeys(flags, problem))
     return error;
+  if (llvm::Error error = parseRuns(flags, problem))
+    return error;
   if (llvm::Error error = checkElements(problem))
     return error;
   return problem;
@@ -429,9 +443,12 @@ static Type getElementType(Builder &builder, StringRef name) {
       .Case("f8E5M2", builder.getType<Float8E5M2Type>());
 }
 
-static MaskAttr getMask(MLIRContext *context, const Problem &problem) {
-  return MaskAttr::get(context, problem.mask, problem.align, problem.left,
-                       problem.right);
+/// The type of an LSE.
+static MemRefType getLogType(Builder &builder, const Problem &problem) {
+  Type f32 = builder.getF32Type();
+  MemRefType rows = getOperandType(builder, problem, problem.heads,
+                                   problem.queries, /*columns=*/1, f32);
+  return MemRefType::get(rows.getShape().drop_back(), f32);
 }
 
 /// The types of the function's arguments.
@@ -462,10 +479,7 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   if (problem.ropeDim != 0)
     types.erase(types.begin() + 2);
   if (problem.lse)
-    types.push_back(MemRefType::get(
-        {problem.dynamic && problem.lengthsQ.empty() ? dynamic : problem.batch,
-         problem.heads, problem.dynamic ? dynamic : problem.queries},
-        builder.getF32Type()));
+    types.push_back(getLogType(builder, problem));
   if (problem.sinks)
     types.push_back(MemRefType::get({problem.heads}, builder.getF32Type()));
   bool varlen = !problem.lengthsQ.empty();
@@ -487,6 +501,12 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
           MemRefType::get({sequences, heads}, builder.getF32Type()));
   }
   addPageTypes(builder, problem, types);
+  if (problem.initState) {
+    types.push_back(getOperandType(builder, problem, problem.heads,
+                                   problem.queries, problem.valueDim,
+                                   builder.getF32Type()));
+    types.push_back(getLogType(builder, problem));
+  }
   return types;
 }
 
@@ -511,7 +531,8 @@ static Value makeLatentValues(OpBuilder &builder, Location loc,
 static void setAttributes(OpBuilder &builder, const Problem &problem,
                           AttentionOp op) {
   if (problem.mask != MaskKind::None)
-    op.setMaskAttr(getMask(builder.getContext(), problem));
+    op.setMaskAttr(MaskAttr::get(builder.getContext(), problem.mask,
+                                 problem.align, problem.left, problem.right));
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   if (problem.ID)                                                              \
     op->setAttr(NAME, builder.getF32FloatAttr(static_cast<float>(*problem.ID)));
@@ -519,6 +540,7 @@ static void setAttributes(OpBuilder &builder, const Problem &problem,
   if (problem.ID != 0)                                                         \
     op->setAttr(NAME, builder.getI64IntegerAttr(problem.ID));
 #include "attn/Problem/Options.def"
+  op.setSelected(problem.selected);
   if (!problem.lengthsQ.empty())
     op.setMaxSeqlenQAttr(
         builder.getI64IntegerAttr(*llvm::max_element(problem.lengthsQ)));
@@ -563,6 +585,10 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
     op.getPageIndptrMutable().assign(take(true));
   if (!problem.kvLengths.empty())
     op.getKvLengthsMutable().assign(take(true));
+  if (problem.initState) {
+    op.getInitOMutable().assign(take(true));
+    op.getInitLseMutable().assign(take(true));
+  }
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)
     splitKeys(op, problem.kvSplits);

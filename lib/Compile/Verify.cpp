@@ -278,7 +278,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   auto set = [&](const char *name, int64_t heads, int64_t rows,
                  int64_t columns) {
     std::string prefix(name);
-    bool isPool = problem.pageSize != 0 && prefix != "q" && prefix != "o";
+    bool isPool = problem.pageSize != 0 && (prefix == "k" || prefix == "v");
     if (isPool)
       rows = problem.pageSize;
     sizes[prefix + ".dim0"] = isPool ? problem.getPoolPages() : problem.batch;
@@ -301,6 +301,8 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     sizes.erase("v.stride2");
   }
   set("o", problem.heads, problem.queries, problem.valueDim);
+  if (problem.initState)
+    set("init_o", problem.heads, problem.queries, problem.valueDim);
   if (problem.pageSize != 0) {
     int64_t sequences = problem.getSequences();
     int64_t columns = problem.getTableColumns();

@@ -98,7 +98,8 @@ public:
     progress.begin("inputs", effort.inputs,
                    effort.reference +
                        effort.simulation * (options.corners ? 9 : 1));
-    PageMaker pages(tensors, options);
+    PageMaker pages(tensors, options,
+                    record.problem && record.problem->selected);
     for (HarnessTensor &tensor : tensors) {
       if (tensor.access == TensorAccess::Read && !pages.makes(tensor))
         if (Error error = fill(tensor))
@@ -236,7 +237,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   // Pools have pages in the place of the batch.
   bool isPaged = record.findTensor("page_table").has_value();
   bool hasRows = !record.findTensor("page_indptr");
-  Sizes batch = {{"q", 0}, {"o", lead}, {"lse", lead}};
+  Sizes batch = {
+      {"q", 0}, {"o", lead}, {"lse", lead}, {"init_o", 0}, {"init_lse", 0}};
   Sizes pool = {{"k", 0}, {"v", 0}};
   Sizes sequences = {{"kv_lengths", 0}};
   if (isPaged && hasRows)
@@ -253,15 +255,22 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
         {"o", lead + 1},
         {"lse", lead + 1},
         {"sinks", 0},
+        {"init_o", 1},
+        {"init_lse", 1},
         {"q_descale", 1}},
        problem.heads},
       {{{"k", 1}, {"v", 1}, {"k_descale", 1}, {"v_descale", 1}},
        problem.kvHeads},
       {{{"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}}, kDynamicSize},
-      {{{"q", 2}, {"o", lead + 2}, {"lse", lead + 2}}, kDynamicSize},
+      {{{"q", 2},
+        {"o", lead + 2},
+        {"lse", lead + 2},
+        {"init_o", 2},
+        {"init_lse", 2}},
+       kDynamicSize},
       {{{"k", 2}, {"v", 2}}, kDynamicSize},
       {{{"q", 3}, {"k", 3}}, problem.d},
-      {{{"v", 3}, {"o", lead + 3}}, problem.dv},
+      {{{"v", 3}, {"o", lead + 3}, {"init_o", 3}}, problem.dv},
       {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};
   for (const auto &[sizes, value] : groups)
     if (Error error = unify(sizes, value))
@@ -326,6 +335,7 @@ Error TensorMaker::fill(HarnessTensor &tensor) {
                              "got none");
   // Descales are above zero: powers of two from 1/2 to 2, and between.
   bool isDescale = StringRef(argument.name).ends_with("_descale");
+  bool isInitLse = argument.name == "init_lse";
   uint64_t count = 0;
   forEachElement(argument, [&](int64_t offset) {
     // A look at the clock for each element would take as long as its value.
@@ -335,6 +345,9 @@ Error TensorMaker::fill(HarnessTensor &tensor) {
       return;
     double value =
         isDescale ? std::exp2(2 * random.uniform() - 1) : random.normal();
+    // Some rows have no state to go on from.
+    if (isInitLse && count % 5 == 0)
+      value = -std::numeric_limits<double>::infinity();
     encodeElement(argument.dtype, value, &tensor.bytes[offset]);
   });
   return Error::success();

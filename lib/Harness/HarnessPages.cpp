@@ -19,6 +19,9 @@ using llvm::Twine;
 /// them fit an int64_t.
 constexpr int64_t kMostEntries = int64_t(1) << 31;
 
+/// Of so many entries of a selection one is left out.
+constexpr int64_t kAbsentShare = 7;
+
 HarnessTensor *PageMaker::find(StringRef name) const {
   auto found = llvm::find_if(tensors, [&](const HarnessTensor &tensor) {
     return tensor.argument.name == name;
@@ -130,7 +133,7 @@ void PageMaker::makeCounts() {
 }
 
 /// Pages in random order, each once as long as there are some. Entries behind a
-/// length are -1.
+/// length are -1, as some of a selection in front of it are.
 void PageMaker::makeTable() {
   Random random(options.seed, "page_table");
   allocate(*table);
@@ -146,9 +149,12 @@ void PageMaker::makeTable() {
   for (int64_t sequence = 0; sequence < sequences && pages > 0; ++sequence) {
     int64_t first = getEntries(sequence).first;
     int64_t used = llvm::divideCeil(getLength(sequence), pageSize);
-    for (int64_t entry = 0; entry < used; ++entry, ++next)
+    for (int64_t entry = 0; entry < used; ++entry, ++next) {
+      if (isSelection && random.integer(kAbsentShare - 1) == 0)
+        continue;
       write(*table, first + entry,
             next < pages ? order[next] : random.integer(pages - 1));
+    }
   }
 }
 

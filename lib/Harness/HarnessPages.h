@@ -17,8 +17,10 @@ namespace mlir::attn::sim {
 /// Makes them for the tensors of one launch.
 class PageMaker {
 public:
-  PageMaker(std::vector<HarnessTensor> &tensors, const HarnessOptions &options)
-      : tensors(tensors), options(options) {}
+  /// `isSelection`: entries that are outside of the pool hide their keys.
+  PageMaker(std::vector<HarnessTensor> &tensors, const HarnessOptions &options,
+            bool isSelection)
+      : tensors(tensors), options(options), isSelection(isSelection) {}
 
   /// True for a tensor that make() fills.
   bool makes(const HarnessTensor &tensor) const;
@@ -50,6 +52,7 @@ private:
 
   std::vector<HarnessTensor> &tensors;
   const HarnessOptions &options;
+  bool isSelection;
   HarnessTensor *keys = nullptr, *lengths = nullptr, *counts = nullptr;
   HarnessTensor *table = nullptr, *packedKeys = nullptr;
   int64_t sequences = 0, pageSize = 0;

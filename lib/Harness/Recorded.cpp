@@ -6,6 +6,7 @@
 #include "HarnessSteps.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 

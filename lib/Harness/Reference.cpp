@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Harness/Reference.h"
 
+#include "TensorShape.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <algorithm>
@@ -32,21 +33,6 @@ double TensorView::get(ArrayRef<int64_t> index) const {
   for (auto [i, stride] : llvm::zip_equal(index, strides))
     offset += i * stride;
   return decodeElement(dtype, data.data() + offset * getByteWidth(dtype));
-}
-
-static std::string print(ArrayRef<int64_t> extents) {
-  std::string text = "[";
-  for (auto [index, extent] : llvm::enumerate(extents))
-    text += (index ? ", " : "") + std::to_string(extent);
-  return text + "]";
-}
-
-static Error checkShape(StringRef name, const TensorView &view,
-                        ArrayRef<int64_t> expected) {
-  if (ArrayRef<int64_t>(view.shape) == expected)
-    return Error::success();
-  return createStringError("reference: \"" + name + "\": expected shape " +
-                           print(expected) + ", got " + print(view.shape));
 }
 
 namespace {
@@ -124,6 +110,13 @@ private:
   /// pool are zeros.
   std::vector<double> loadKeys(const TensorView &view, int64_t sequence,
                                int64_t head, bool transpose);
+  /// The page of a key of a sequence, which need not be in the pool.
+  int64_t getPage(int64_t sequence, int64_t key) const;
+  /// Whether a selection has no key in the place of one.
+  bool isAbsent(int64_t sequence, int64_t key) const {
+    int64_t page = getPage(sequence, key);
+    return page < 0 || page >= inputs.k.shape[0];
+  }
   /// The visible keys [begin, end) of a query by mask kind.
   std::pair<int64_t, int64_t> getKeyRange(const Sequence &sequence,
                                           int64_t query);
@@ -144,18 +137,18 @@ Error Computation::check() {
   for (const TensorView *view : {&q, &k, &v})
     if (view->shape.size() != 4)
       return createStringError("reference: expected operands of rank 4, got " +
-                               print(view->shape));
+                               printShape(view->shape));
   // Pools have pages in the place of the batch.
   int64_t batch = q.shape[0], keys = k.shape[2];
   int64_t keyBatch = inputs.pageTable ? k.shape[0] : batch;
-  if (Error error =
-          checkShape("q", q, {batch, problem.heads, q.shape[2], problem.d}))
+  if (Error error = checkShape("q", q.shape,
+                               {batch, problem.heads, q.shape[2], problem.d}))
     return error;
-  if (Error error =
-          checkShape("k", k, {keyBatch, problem.kvHeads, keys, problem.d}))
+  if (Error error = checkShape("k", k.shape,
+                               {keyBatch, problem.kvHeads, keys, problem.d}))
     return error;
-  if (Error error =
-          checkShape("v", v, {keyBatch, problem.kvHeads, keys, problem.dv}))
+  if (Error error = checkShape("v", v.shape,
+                               {keyBatch, problem.kvHeads, keys, problem.dv}))
     return error;
   auto missing = [](StringRef what) {
     return createStringError("reference: the problem has " + what +
@@ -164,14 +157,27 @@ Error Computation::check() {
   if (problem.sinks && !inputs.sinks)
     return missing("sinks");
   if (problem.sinks)
-    if (Error error = checkShape("sinks", *inputs.sinks, {problem.heads}))
+    if (Error error = checkShape("sinks", inputs.sinks->shape, {problem.heads}))
       return error;
+  if (problem.initState && (!inputs.initO || !inputs.initLse))
+    return missing("a state to go on from");
+  if (problem.initState) {
+    if (Error error =
+            checkShape("init_o", inputs.initO->shape,
+                       {batch, problem.heads, q.shape[2], problem.dv}))
+      return error;
+    if (Error error = checkShape("init_lse", inputs.initLse->shape,
+                                 {batch, problem.heads, q.shape[2]}))
+      return error;
+  }
   bool hasOwnKeys = inputs.pageTable && inputs.kvLengths;
   if (problem.varlen &&
       (!inputs.cuSeqlensQ || (!inputs.cuSeqlensK && !hasOwnKeys)))
     return missing("cumulative lengths");
   if (problem.scoreMod && !inputs.scoreMod)
     return missing("a score_mod");
+  if (problem.selected && !inputs.pageTable)
+    return missing("a selection of keys");
   if (problem.maskMod && !inputs.maskMod)
     return missing("a mask_mod");
   return Error::success();
@@ -184,7 +190,8 @@ Expected<std::vector<int64_t>> Computation::readLengths(StringRef name,
     return createStringError("reference: \"" + name + "\": " + problem);
   };
   if (view.shape.size() != 1 || view.shape[0] < 1)
-    return fail("expected shape [sequences + 1], got " + print(view.shape));
+    return fail("expected shape [sequences + 1], got " +
+                printShape(view.shape));
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < view.shape[0]; ++i) {
     int64_t value = int64_t(view.get({i}));
@@ -227,11 +234,12 @@ std::pair<int64_t, int64_t> Computation::getPages(int64_t sequence) const {
 Error Computation::limitKeys() {
   int64_t count = sequences.size();
   if (inputs.kvLengths)
-    if (Error error = checkShape("kv_lengths", *inputs.kvLengths, {count}))
+    if (Error error =
+            checkShape("kv_lengths", inputs.kvLengths->shape, {count}))
       return error;
   if (inputs.pageIndptr)
     if (Error error =
-            checkShape("page_indptr", *inputs.pageIndptr, {count + 1}))
+            checkShape("page_indptr", inputs.pageIndptr->shape, {count + 1}))
       return error;
   if (inputs.pageTable) {
     ArrayRef<int64_t> shape = inputs.pageTable->shape;
@@ -240,7 +248,7 @@ Error Computation::limitKeys() {
       return createStringError("reference: \"page_table\": expected a row for "
                                "each of " +
                                Twine(count) + " sequences, got " +
-                               print(shape));
+                               printShape(shape));
   }
   for (auto [index, sequence] : llvm::enumerate(sequences)) {
     if (inputs.pageTable) {
@@ -303,7 +311,7 @@ Error Computation::checkDescales() {
       return createStringError(
           "reference: expected descales of k and v, or none");
     if (*view)
-      if (Error error = checkShape(name, **view, {count, heads}))
+      if (Error error = checkShape(name, (*view)->shape, {count, heads}))
         return error;
   }
   return Error::success();
@@ -321,6 +329,12 @@ std::vector<double> Computation::load(const TensorView &view, int64_t batch,
   return matrix;
 }
 
+int64_t Computation::getPage(int64_t sequence, int64_t key) const {
+  int64_t entry = sequences[sequence].firstPage + key / inputs.k.shape[2];
+  return int64_t(inputs.pageIndptr ? inputs.pageTable->get({entry})
+                                   : inputs.pageTable->get({sequence, entry}));
+}
+
 std::vector<double> Computation::loadKeys(const TensorView &view,
                                           int64_t sequenceIndex, int64_t head,
                                           bool transpose) {
@@ -331,10 +345,7 @@ std::vector<double> Computation::loadKeys(const TensorView &view,
   int64_t pageSize = view.shape[2];
   std::vector<double> matrix(rows * columns, 0.0);
   for (int64_t row = 0; row < rows; ++row) {
-    int64_t entry = sequence.firstPage + row / pageSize;
-    int64_t page = int64_t(inputs.pageIndptr
-                               ? inputs.pageTable->get({entry})
-                               : inputs.pageTable->get({sequenceIndex, entry}));
+    int64_t page = getPage(sequenceIndex, row);
     if (page < 0 || page >= view.shape[0])
       continue;
     for (int64_t column = 0; column < columns; ++column)
@@ -398,8 +409,12 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
       for (int64_t j = begin; j < end; ++j)
         scores[j] += factor * keyRow[j];
     }
-    double max = sink;
-    bool isNaN = std::isnan(sink);
+    double init = inputs.initLse
+                      ? inputs.initLse->get(
+                            {sequence.batch, head, sequence.firstQuery + i})
+                      : -infinity;
+    double max = std::max(sink, init);
+    bool isNaN = std::isnan(sink) || std::isnan(init);
     for (int64_t j = begin; j < end; ++j) {
       double score = scale * scores[j];
       if (problem.softcap > 0)
@@ -407,6 +422,8 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
       if (inputs.scoreMod)
         score = inputs.scoreMod(score, sequenceIndex, head, i, j);
       if (inputs.maskMod && !inputs.maskMod(score, sequenceIndex, head, i, j))
+        score = -infinity;
+      if (problem.selected && isAbsent(sequenceIndex, j))
         score = -infinity;
       scores[j] = score;
       isNaN |= std::isnan(score);
@@ -424,6 +441,13 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     double sum = problem.sinks ? std::exp(sink - max) : 0.0;
     if (sink == infinity)
       sum = 1;
+    // The state counts as a key.
+    if (double p = std::exp(init - max); p != 0) {
+      sum += p;
+      for (int64_t column = 0; column < dv; ++column)
+        o[column] = p * inputs.initO->get({sequence.batch, head,
+                                           sequence.firstQuery + i, column});
+    }
     for (int64_t j = begin; j < end; ++j) {
       double p = std::exp(scores[j] - max);
       // A hidden key has no share, whatever its value is. Kernels multiply it
@@ -446,146 +470,4 @@ Expected<AttentionResult> sim::computeReference(const AttentionProblem &problem,
                                                 const AttentionInputs &inputs,
                                                 ProgressMeter *progress) {
   return Computation(problem, inputs, progress).run();
-}
-
-//===----------------------------------------------------------------------===//
-// Comparison
-//===----------------------------------------------------------------------===//
-
-/// |out - ref|, where equal infinities and two NaNs agree.
-static double difference(double out, double ref) {
-  if (std::isnan(out) && std::isnan(ref))
-    return 0;
-  if (out == ref)
-    return 0;
-  double delta = std::abs(out - ref);
-  return std::isnan(delta) ? infinity : delta;
-}
-
-namespace {
-
-/// Where the elements of an output type end.
-struct OutputRange {
-  /// The least magnitude that rounds to infinity, or the largest finite one of
-  /// a type whose conversions saturate.
-  double end = infinity;
-  bool saturates = false;
-  double minNormal = 0;
-  /// Half the distance of the numbers below `minNormal`.
-  double halfSpacing = 0;
-};
-
-} // namespace
-
-static OutputRange getRange(DType dtype) {
-  switch (dtype) {
-  case DType::F16:
-    return {65520, false, 0x1p-14, 0x1p-25};
-  case DType::BF16:
-    return {0x1.FFp127, false, 0x1p-126, 0x1p-134};
-  case DType::F32:
-    return {0x1.FFFFFFp127, false, 0x1p-126, 0x1p-150};
-  case DType::F8E4M3FN:
-    return {448, true, 0x1p-6, 0x1p-10};
-  case DType::F8E5M2:
-    return {57344, true, 0x1p-14, 0x1p-17};
-  default:
-    return {};
-  }
-}
-
-/// The difference of an element of O, judged by what its type can hold: beyond
-/// the range infinity is right (or the largest number), to within the same
-/// hundredth on both sides of the end; below the normal numbers half their
-/// spacing is no error.
-static double outputDifference(double out, double ref,
-                               const OutputRange &range) {
-  constexpr double margin = 0.01;
-  if (!std::isfinite(ref))
-    return difference(out, ref);
-  double size = std::abs(ref);
-  if (range.saturates)
-    return difference(out, std::copysign(std::min(size, range.end), ref));
-  bool sameSign = std::signbit(out) == std::signbit(ref);
-  if (std::isinf(out) && sameSign && size >= range.end * (1 - margin))
-    return std::max(0.0, range.end - size);
-  if (size > range.end * (1 + margin))
-    return infinity;
-  double delta = difference(out, ref);
-  return size < range.minNormal ? std::max(0.0, delta - range.halfSpacing)
-                                : delta;
-}
-
-/// Calls `visit(index, row)` for each index of `shape`, in row-major order.
-static void
-forEachIndex(ArrayRef<int64_t> shape,
-             llvm::function_ref<void(ArrayRef<int64_t>, int64_t)> visit) {
-  llvm::SmallVector<int64_t, 4> index(shape.size(), 0);
-  if (llvm::is_contained(shape, 0))
-    return;
-  for (int64_t position = 0;; ++position) {
-    visit(index, position);
-    size_t axis = shape.size();
-    while (axis && ++index[axis - 1] == shape[axis - 1])
-      index[--axis] = 0;
-    if (!axis)
-      return;
-  }
-}
-
-/// Remembers the element that differs most.
-static void track(Deviation &deviation, double &largest, double delta,
-                  ArrayRef<int64_t> index, double out, double ref) {
-  if (!(delta > largest))
-    return;
-  largest = delta;
-  deviation.worst.assign(index.begin(), index.end());
-  deviation.out = out;
-  deviation.ref = ref;
-}
-
-Expected<Deviation> sim::compareOutput(const TensorView &out,
-                                       const AttentionResult &reference) {
-  if (Error error = checkShape("o", out, reference.shape))
-    return std::move(error);
-  Deviation deviation;
-  double largest = 0, deltas = 0, refs = 0;
-  // A recorded result may have any rank.
-  int64_t dv = reference.shape.empty() ? 1 : reference.shape.back();
-  OutputRange range = getRange(out.dtype);
-  forEachIndex(reference.shape, [&](ArrayRef<int64_t> index, int64_t position) {
-    if (!reference.defined[position / dv])
-      return;
-    double value = out.get(index), ref = reference.o[position];
-    double delta = outputDifference(value, ref, range);
-    deltas += delta * delta;
-    double size = std::min(std::abs(ref), range.end);
-    refs += std::isfinite(ref) ? size * size : 0;
-    track(deviation, largest, delta, index, value, ref);
-  });
-  deviation.error = std::sqrt(deltas) / (refs > 0 ? std::sqrt(refs) : 1.0);
-  return deviation;
-}
-
-/// A float cannot hold a large LSE to a thousandth: from 1024 on the difference
-/// counts in proportion.
-static double getLSEScale(double ref) {
-  return std::max(1.0, std::abs(ref) / 1024);
-}
-
-Expected<Deviation> sim::compareLSE(const TensorView &out,
-                                    const AttentionResult &reference) {
-  ArrayRef<int64_t> shape = ArrayRef(reference.shape).drop_back();
-  if (Error error = checkShape("lse", out, shape))
-    return std::move(error);
-  Deviation deviation;
-  forEachIndex(shape, [&](ArrayRef<int64_t> index, int64_t position) {
-    if (!reference.defined[position])
-      return;
-    double value = out.get(index), ref = reference.lse[position];
-    double delta =
-        difference(value, ref) / (std::isfinite(ref) ? getLSEScale(ref) : 1);
-    track(deviation, deviation.error, delta, index, value, ref);
-  });
-  return deviation;
 }

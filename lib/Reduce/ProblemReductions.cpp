@@ -111,6 +111,12 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
     heads.push_back({lse, lead + 1});
     queries.push_back({lse, lead + 2});
   }
+  for (Value init : {op.getInitO(), op.getInitLse()})
+    if (init) {
+      batch.push_back({init, 0});
+      heads.push_back({init, 1});
+      queries.push_back({init, 2});
+    }
   if (Value sinks = op.getSinks())
     heads.push_back({sinks, 0});
   // With packed sequences the first extent follows the lengths'.
@@ -145,6 +151,8 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   SmallVector<OperandDim> allHeads = heads;
   llvm::append_range(allHeads, kvHeads);
   SmallVector<OperandDim> d = {{q, 3}, {k, 3}}, dv = {{v, 3}, {o, lead + 3}};
+  if (Value init = op.getInitO())
+    dv.push_back({init, 3});
   SmallVector<OperandDim> allDims = d;
   llvm::append_range(allDims, dv);
   llvm::append_range(
@@ -203,7 +211,10 @@ static Reduction shrink(size_t index, ChangeExtent change) {
 static LogicalResult dropSplits(AttentionOp op, RewriterBase &rewriter) {
   if (op.getKvSplits().value_or(1) == 1 || !op.getLse())
     return failure();
-  rewriter.modifyOpInPlace(op, [&] { op.setKvSplits(1); });
+  rewriter.modifyOpInPlace(op, [&] {
+    op.setKvSplits(1);
+    op.removeRunKeysAttr();
+  });
   for (Value result : {op.getO(), op.getLse()})
     if (failed(setExtent({result, 0}, rewriter,
                          [](int64_t) -> int64_t { return 1; })))
@@ -230,6 +241,8 @@ static SmallVector<Reduction> problemReductions() {
       dropAttributes({"rope_dim"}),
       dropAttributes({"plan"}),
       dropOperands({[](AttentionOp op) { return op.getSinksMutable(); }}),
+      dropOperands({[](AttentionOp op) { return op.getInitOMutable(); },
+                    [](AttentionOp op) { return op.getInitLseMutable(); }}),
       dropOperands({[](AttentionOp op) { return op.getQDescaleMutable(); },
                     [](AttentionOp op) { return op.getKDescaleMutable(); },
                     [](AttentionOp op) { return op.getVDescaleMutable(); }}),
@@ -239,8 +252,10 @@ static SmallVector<Reduction> problemReductions() {
                    {"max_seqlen_q"}),
       dropOperands({[](AttentionOp op) { return op.getPageTableMutable(); },
                     [](AttentionOp op) { return op.getPageIndptrMutable(); }},
-                   {"page_size"}),
+                   {"page_size", "selected"}),
+      dropAttributes({"selected"}),
       dropOperands({[](AttentionOp op) { return op.getKvLengthsMutable(); }}),
+      dropAttributes({"run_keys"}),
       onAttention(dropSplits),
       onAttention(dropUnusedArguments)};
   for (size_t index = 0; index < kMaxSharedExtents; ++index) {

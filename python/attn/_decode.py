@@ -264,6 +264,13 @@ def make_problem(
         raise ArgumentError(
             f'tensor "q": expected a multiple of the {k.shape[1]} key heads, got {q.shape[1]} heads'
         )
+    if settings.selected and (
+        settings.window is not None or (settings.causal and q.shape[2] > 1)
+    ):
+        raise ArgumentError(
+            "selected: expected no window, and causal=False with several queries, since keys of "
+            "a table have no positions"
+        )
     o = tensors.get("o")
     descales = [tensors[name] for name in ("k_descale", "v_descale") if name in tensors]
     sinks = tensors.get("sinks")
@@ -297,8 +304,12 @@ def make_problem(
         scale=settings.scale,
         sinks=sinks is not None,
         lse=lse,
-        kv_splits=settings.kv_splits,
+        kv_splits=_paged_problem.count_runs(
+            settings.run_keys, settings.kv_splits, table.shape[1] * k.shape[2]
+        ),
         latent=v is None,
+        run_keys=settings.run_keys,
+        selected=settings.selected,
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
         regions=settings.describe_regions(_get_captures(tensors)),

@@ -117,6 +117,8 @@ class DecodePlan:
         mask_mod: Modification | None = None,
         lse: bool = False,
         kv_splits: int | None = None,
+        run_keys: int | None = None,
+        selected: bool = False,
         latent: bool = False,
         device: Any = None,
     ) -> None:
@@ -139,6 +141,8 @@ class DecodePlan:
             softcap=softcap,
             scale=scale,
             kv_splits=kv_splits,
+            run_keys=run_keys,
+            selected=selected,
             value_dim=value_dim if is_latent else None,
             **texts,
         )

@@ -68,6 +68,10 @@ class DecodeProblem(NamedTuple):
     lse_strides: tuple[int, int, int] | None = None
     #: score_mod and mask_mod.
     regions: Regions | None = None
+    #: Keys of each of the runs; None where the kernel says where they end.
+    run_keys: int | None = None
+    #: Ids that the pool does not have hide their keys.
+    selected: bool = False
 
     @property
     def pool_dtype(self) -> str:
@@ -87,6 +91,10 @@ def _write_attributes(problem: DecodeProblem) -> str:
     attributes = [f"page_size = {problem.page_size} : i64"]
     if problem.max_queries is not None:
         attributes.append(f"max_seqlen_q = {problem.max_queries} : i64")
+    if problem.selected:
+        attributes.append("selected")
+    if problem.run_keys is not None:
+        attributes.append(f"run_keys = {problem.run_keys} : i64")
     if problem.latent:
         attributes.append(f"rope_dim = {problem.dim - problem.value_dim} : i64")
     if problem.window is not None:
@@ -223,8 +231,9 @@ def _compile(text: str, chip: str, split_keys: bool) -> Kernel:
 @functools.lru_cache(maxsize=1024)
 def compile_decode(problem: DecodeProblem, chip: str) -> Kernel:
     """The kernel of a problem, whose number of runs is the planner's choice
-    unless the problem says it: 1 leaves the keys in one run."""
-    if problem.kv_splits == 1:
+    unless the problem says it: 1 leaves the keys in one run, but for runs of so many
+    keys, which are partial results whatever their number is."""
+    if problem.kv_splits == 1 and problem.run_keys is None:
         return _compile(write_decode(problem._replace(kv_splits=None)), chip, False)
     return _compile(write_decode(problem), chip, True)
 
@@ -249,6 +258,11 @@ def load(kernel: Kernel) -> runtime.LoadedKernel:
         with _lock:
             found = _loaded.setdefault(kernel, found)
     return found
+
+
+def count_runs(run_keys: int | None, kv_splits: int | None, keys: int) -> int | None:
+    """Into how many runs up to `keys` keys are cut, None where the planner says it."""
+    return kv_splits if run_keys is None else max(1, -(-keys // run_keys))
 
 
 def check_layout(layout: Any) -> str:

@@ -19,18 +19,23 @@ KINDS = {
     "kv_lengths": "numbers",
     "page_size": "count",
     "page_indptr": "switch",
+    "selected": "switch",
     "rope_dim": "count",
     "sinks": "switch",
+    "init_state": "switch",
     "descales": "switch",
     "v_transposed": "switch",
     "kv_splits": "count",
+    "run_keys": "count",
     "lse": "switch",
     "dynamic": "switch",
 }
 #: Options that are there or not, and what they are where nothing is said.
 SWITCHES = {
     "page_indptr": False,
+    "selected": False,
     "sinks": False,
+    "init_state": False,
     "descales": False,
     "v_transposed": False,
     "lse": True,

@@ -29,6 +29,8 @@ def decode(
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     kv_splits: int | None = None,
+    run_keys: int | None = None,
+    selected: bool = False,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -50,6 +52,14 @@ def decode(
     element, of one for each key head, or (batch, key heads). q becomes f16 then:
     beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into
     how many runs keys are cut; without it the planner does, from the shapes alone.
+    With `run_keys=n` each run has n keys: then the results of a sequence have the same
+    bits whatever else is in the batch and wherever it stands there. n is a multiple of
+    the keys of a block: 256 is one of all.
+
+    With `selected` an id that the pool does not have, -1 say, stands for no keys instead
+    of zeros, and keys have no positions: `causal` must be False where there are several
+    queries. Pages of one key, which any dense pool is a view of, make `page_table` a list
+    of the keys that a sequence's queries see (sparse attention by an indexer).
 
     `score_mod` and `mask_mod` are those of `attn.attention`: q_idx counts a sequence's
     queries, kv_idx its keys, both from 0. With `mask_mod` and several queries `causal`
@@ -69,6 +79,8 @@ def decode(
         softcap=softcap,
         scale=scale,
         kv_splits=kv_splits,
+        run_keys=run_keys,
+        selected=selected,
         **texts,
     )
     tensors = {
@@ -98,6 +110,8 @@ def mla_decode(
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     kv_splits: int | None = None,
+    run_keys: int | None = None,
+    selected: bool = False,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -117,6 +131,8 @@ def mla_decode(
         softcap=softcap,
         scale=scale,
         kv_splits=kv_splits,
+        run_keys=run_keys,
+        selected=selected,
         value_dim=value_dim,
         **texts,
     )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from . import _options, _paged_problem, _regions
 from ._capture import Spec
 from ._regions import Regions
+from .errors import ArgumentError
 from .record import TensorView
 
 
@@ -30,6 +31,10 @@ class Settings(NamedTuple):
     mask_mod: str = ""
     #: Element type of an o that is made; None is that of q.
     out_type: str | None = None
+    #: Keys of a run where these are the same for all batches.
+    run_keys: int | None = None
+    #: Ids that the pool does not have hide their keys.
+    selected: bool = False
 
     @staticmethod
     def read(
@@ -45,7 +50,11 @@ class Settings(NamedTuple):
         score_mod: str = "",
         mask_mod: str = "",
         out_type: str | None = None,
+        run_keys: Any = None,
+        selected: Any = False,
     ) -> Settings:
+        if run_keys is not None and kv_splits is not None:
+            raise ArgumentError("run_keys: expected none beside kv_splits, which is another cut")
         bounds = None
         if window is not None:
             bounds = _paged_problem.to_bounds(window)
@@ -63,6 +72,8 @@ class Settings(NamedTuple):
             score_mod,
             mask_mod,
             out_type,
+            None if run_keys is None else _options.to_integer("run_keys", run_keys, 1, 2**31 - 1),
+            _options.to_bool("selected", selected),
         )
 
     def describe_regions(self, captures: Mapping[str, TensorView]) -> Regions | None:

@@ -32,11 +32,14 @@ def compile(
     kv_lengths: str | Sequence[int] | None = None,
     page_size: int | None = None,
     page_indptr: bool = False,
+    selected: bool = False,
     rope_dim: int | None = None,
     sinks: bool = False,
+    init_state: bool = False,
     descales: bool = False,
     v_transposed: bool = False,
     kv_splits: int | None = None,
+    run_keys: int | None = None,
     lse: bool = True,
     dynamic: bool = False,
     score_mod: Modification | None = None,
@@ -79,13 +82,16 @@ def compile(
         page_size: Keys and values lie in pages of N keys that a table names.
         page_indptr: The table is a list of pages with cumulative counts, not a row of pages
             for each batch.
+        selected: Entries of the table that are outside of the pool hide their keys.
         rope_dim: Latent attention: values are the first columns of keys, all but R; the
             default of kv_heads is 1.
         sinks: One extra logit a head.
+        init_state: Results go on from those of other keys, init_o and init_lse.
         descales: What units of q, and of 8-bit k and v, stand for.
         v_transposed: V is (batch, head, dim, sequence) in memory, with rows of a multiple
             of 16 keys.
         kv_splits: Cut the keys into N runs, whose results a second kernel merges.
+        run_keys: Cut the keys into runs of N: what a sequence gives depends on itself only.
         lse: Also the log-sum-exp (default).
         dynamic: Leave batch, lengths and strides to the launch.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; traced, see
@@ -120,11 +126,14 @@ def compile(
         "kv_lengths": kv_lengths,
         "page_size": page_size,
         "page_indptr": page_indptr,
+        "selected": selected,
         "rope_dim": rope_dim,
         "sinks": sinks,
+        "init_state": init_state,
         "descales": descales,
         "v_transposed": v_transposed,
         "kv_splits": kv_splits,
+        "run_keys": run_keys,
         "lse": lse,
         "dynamic": dynamic,
     }

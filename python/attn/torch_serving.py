@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 #: Texts of score_mod and mask_mod, and what they read.
 _REGIONS = 'Tensor[]? captures=None, str score_mod="", str mask_mod=""'
 _STATES = "Tensor partial_o, Tensor partial_lse"
+_CUTS = "int? run_keys=None, bool selected=False"
 _ARGUMENTS = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
     float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,
-    Tensor? v_scale=None, {_REGIONS}"""
+    Tensor? v_scale=None, {_REGIONS},
+    {_CUTS}"""
 _LATENT = f"""Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
-    int? kv_splits=None, {_REGIONS}"""
+    int? kv_splits=None, {_REGIONS},
+    {_CUTS}"""
 _PACKED = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
     bool causal=True, int[]? window=None, float? softcap=None, float? scale=None,

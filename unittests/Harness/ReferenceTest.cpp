@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Harness/Reference.h"
 
-#include "attn/Target/LaunchBinding.h"
+#include "TestTensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <chrono>
@@ -15,47 +15,11 @@
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 namespace {
-
-/// A tensor that owns its bytes.
-struct Tensor {
-  TensorView view;
-  std::vector<uint8_t> bytes;
-
-  Tensor(DType dtype, llvm::ArrayRef<int64_t> shape,
-         llvm::ArrayRef<int64_t> strides = {}) {
-    view.dtype = dtype;
-    view.shape.assign(shape.begin(), shape.end());
-    if (strides.empty())
-      view.strides = getContiguousStrides(shape);
-    else
-      view.strides.assign(strides.begin(), strides.end());
-    bytes.resize(
-        cantFail(getExtentBytes(view.shape, view.strides, view.dtype)));
-    view.data = bytes;
-  }
-  Tensor(const Tensor &) = delete;
-
-  void set(llvm::ArrayRef<int64_t> index, double value) {
-    int64_t offset = 0;
-    for (size_t i = 0; i < index.size(); ++i)
-      offset += index[i] * view.strides[i];
-    encodeElement(view.dtype, value, &bytes[offset * getByteWidth(view.dtype)]);
-  }
-
-  /// Random elements; every byte of the storage is written.
-  void randomise(std::mt19937 &random) {
-    std::normal_distribution<double> normal;
-    unsigned width = getByteWidth(view.dtype);
-    for (size_t at = 0; at < bytes.size(); at += width)
-      encodeElement(view.dtype, normal(random), &bytes[at]);
-  }
-};
 
 /// Operands of one problem.
 struct Case {
@@ -456,6 +420,84 @@ TEST(Reference, LengthsAndPages) {
                         "2 sequences, got [4]"));
 }
 
+TEST(Reference, SelectedKeys) {
+  // A list of keys with places that are left out is as good as one without.
+  Case some(1, 2, 1, 3, 1, 8, 8), all(1, 2, 1, 3, 1, 8, 8);
+  Tensor k(DType::F16, {9, 1, 1, 8}), v(DType::F16, {9, 1, 1, 8});
+  Tensor gaps(DType::I32, {1, 6}), dense(DType::I32, {1, 3});
+  std::mt19937 random(11);
+  for (Tensor *tensor : {&k, &v})
+    tensor->randomise(random);
+  constexpr int64_t keys[] = {-1, 7, 2, 9, -1, 4};
+  for (int64_t place = 0; place < 6; ++place)
+    gaps.set({0, place}, keys[place]);
+  for (auto [place, key] : llvm::enumerate(llvm::ArrayRef<int64_t>{7, 2, 4}))
+    dense.set({0, int64_t(place)}, key);
+  all.inputs.q = some.inputs.q;
+  all.inputs.k = some.inputs.k = k.view;
+  all.inputs.v = some.inputs.v = v.view;
+  some.inputs.pageTable = gaps.view;
+  all.inputs.pageTable = dense.view;
+  some.problem.selected = all.problem.selected = true;
+  AttentionResult expected = all.run();
+  EXPECT_EQ(some.run().o, expected.o);
+  EXPECT_EQ(some.run().lse, expected.lse);
+  // Without the promise the places are keys of zeros.
+  some.problem.selected = false;
+  EXPECT_NE(some.run().o, expected.o);
+  some.problem.selected = true;
+  some.inputs.pageTable = std::nullopt;
+  some.inputs.k = some.k.view;
+  some.inputs.v = some.v.view;
+  EXPECT_EQ(some.fail(), "reference: the problem has a selection of keys, "
+                         "which was not given");
+}
+
+TEST(Reference, GoesOnFromState) {
+  // Two halves of the keys, one from the results of the other one, are all.
+  Case all(2, 2, 1, 3, 8, 8, 8), first(2, 2, 1, 3, 8, 8, 8),
+      second(2, 2, 1, 3, 8, 8, 8);
+  Tensor o(DType::F32, {2, 2, 3, 8}), lse(DType::F32, {2, 2, 3});
+  for (Case *half : {&first, &second}) {
+    half->inputs = all.inputs;
+    for (TensorView *view : {&half->inputs.k, &half->inputs.v}) {
+      view->shape[2] = 4;
+      if (half == &second)
+        view->data = view->data.drop_front(4 * 8 * 2);
+    }
+  }
+  AttentionResult state = first.run(), expected = all.run();
+  for (int64_t row = 0; row < 12; ++row) {
+    int64_t b = row / 6, h = row / 3 % 2, i = row % 3;
+    lse.set({b, h, i}, state.lse[row]);
+    for (int64_t c = 0; c < 8; ++c)
+      o.set({b, h, i, c}, state.o[row * 8 + c]);
+  }
+  second.problem.initState = true;
+  EXPECT_EQ(second.fail(), "reference: the problem has a state to go on from, "
+                           "which was not given");
+  second.inputs.initO = o.view;
+  second.inputs.initLse = lse.view;
+  AttentionResult merged = second.run();
+  for (auto [got, want] : llvm::zip(merged.o, expected.o))
+    EXPECT_NEAR(got, want, 1e-6);
+  for (auto [got, want] : llvm::zip(merged.lse, expected.lse))
+    EXPECT_NEAR(got, want, 1e-6);
+  // A state of no keys may hold anything.
+  lse.set({0, 0, 0}, -infinity);
+  o.set({0, 0, 0, 5}, std::nan(""));
+  second.problem.initState = false;
+  AttentionInputs inputs = second.inputs;
+  second.inputs.initO = second.inputs.initLse = std::nullopt;
+  double alone = second.run().o[5];
+  second.problem.initState = true;
+  second.inputs = inputs;
+  EXPECT_EQ(second.run().o[5], alone);
+  second.inputs.initLse->shape[2] = 2;
+  EXPECT_EQ(second.fail(), "reference: \"init_lse\": expected shape [2, 2, 3], "
+                           "got [2, 2, 2]");
+}
+
 TEST(Reference, ChecksShapes) {
   Case test(1, 4, 2, 3, 5, 8, 16);
   test.problem.heads = 2;
@@ -482,108 +524,6 @@ TEST(Reference, NonFiniteValues) {
   hidden.k.set({0, 0, 2, 0}, NAN);
   hidden.problem.mask = MaskKind::Causal;
   EXPECT_FALSE(std::isnan(hidden.run().lse[1]));
-}
-
-TEST(Reference, Deviations) {
-  AttentionResult reference;
-  reference.shape = {1, 1, 2, 2};
-  reference.o = {3.0, 0.0, 0.0, 4.0};
-  reference.lse = {1.0, -infinity};
-  reference.defined = {1, 1};
-  Tensor o(DType::F32, {1, 1, 2, 2}), lse(DType::F32, {1, 1, 2});
-  o.set({0, 0, 0, 0}, 3.0);
-  o.set({0, 0, 1, 1}, 3.5);
-  lse.set({0, 0, 0}, 1.25);
-  lse.set({0, 0, 1}, -infinity);
-  Deviation deviation = cantFail(compareOutput(o.view, reference));
-  EXPECT_DOUBLE_EQ(deviation.error, 0.1);
-  EXPECT_THAT(deviation.worst, ElementsAre(0, 0, 1, 1));
-  EXPECT_EQ(deviation.out, 3.5);
-  EXPECT_EQ(deviation.ref, 4.0);
-  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, 0.25);
-  lse.set({0, 0, 1}, -1e30);
-  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, infinity);
-  lse.set({0, 0, 1}, NAN);
-  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, infinity);
-  o.set({0, 0, 0, 1}, NAN);
-  EXPECT_EQ(cantFail(compareOutput(o.view, reference)).error, infinity);
-  // A row that is not defined may hold anything.
-  reference.defined = {0, 0};
-  EXPECT_EQ(cantFail(compareOutput(o.view, reference)).error, 0.0);
-  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, 0.0);
-  Tensor small(DType::F32, {1, 1, 2, 1});
-  EXPECT_THAT(llvm::toString(compareOutput(small.view, reference).takeError()),
-              HasSubstr("reference: \"o\": expected shape [1, 1, 2, 2], got "
-                        "[1, 1, 2, 1]"));
-  EXPECT_THAT(llvm::toString(compareLSE(small.view, reference).takeError()),
-              HasSubstr("reference: \"lse\": expected shape [1, 1, 2], got"));
-}
-
-TEST(Reference, DeviationsOfLargeLSE) {
-  AttentionResult reference;
-  reference.shape = {1, 1, 1, 1};
-  reference.lse = {3e5};
-  reference.defined = {1};
-  Tensor lse(DType::F32, {1, 1, 1});
-  auto getError = [&](double value) {
-    lse.set({0, 0, 0}, value);
-    return cantFail(compareLSE(lse.view, reference)).error;
-  };
-  // Two units in the last place, and a ten-thousandth.
-  EXPECT_LT(getError(3e5 + 0.0625), 1e-3);
-  EXPECT_GT(getError(3e5 + 30), 1e-3);
-  reference.lse = {-3e5};
-  EXPECT_LT(getError(-3e5 + 0.0625), 1e-3);
-  reference.lse = {1000};
-  EXPECT_GT(getError(1000.002), 1e-3);
-}
-
-TEST(Reference, DeviationsBeyondTheType) {
-  AttentionResult reference;
-  reference.shape = {1, 1, 1, 2};
-  reference.defined = {1};
-  auto getError = [&](DType dtype, double ref, double value) {
-    Tensor o(dtype, {1, 1, 1, 2});
-    o.set({0, 0, 0, 0}, 1);
-    o.set({0, 0, 0, 1}, value);
-    reference.o = {1, ref};
-    return cantFail(compareOutput(o.view, reference)).error;
-  };
-  // Infinity is right beyond the range and wrong inside; near its end both
-  // are.
-  EXPECT_EQ(getError(DType::F16, 1e6, infinity), 0);
-  EXPECT_EQ(getError(DType::F16, -1e6, -infinity), 0);
-  EXPECT_EQ(getError(DType::F16, 1e6, -infinity), infinity);
-  EXPECT_EQ(getError(DType::F16, 1e6, 65504), infinity);
-  EXPECT_LT(getError(DType::F16, 65519, infinity), 1e-3);
-  EXPECT_LT(getError(DType::F16, 65530, 65504), 1e-3);
-  EXPECT_EQ(getError(DType::F16, 60000, infinity), infinity);
-  EXPECT_EQ(getError(DType::F16, 1e6, NAN), infinity);
-  EXPECT_EQ(getError(DType::F16, infinity, 65504), infinity);
-  EXPECT_EQ(getError(DType::BF16, 1e6, infinity), infinity);
-  EXPECT_EQ(getError(DType::BF16, 3.4e38, infinity), 0);
-  EXPECT_EQ(getError(DType::F32, 1e39, infinity), 0);
-  // 8-bit conversions saturate.
-  EXPECT_EQ(getError(DType::F8E4M3FN, 1e6, 448), 0);
-  EXPECT_GT(getError(DType::F8E4M3FN, 1e6, 240), 0.1);
-  EXPECT_EQ(getError(DType::F8E5M2, 1e6, 57344), 0);
-}
-
-TEST(Reference, DeviationsBelowTheType) {
-  AttentionResult reference;
-  reference.shape = {1, 1, 1, 2};
-  reference.defined = {1};
-  auto getError = [&](double ref, double value) {
-    Tensor o(DType::F16, {1, 1, 1, 2});
-    o.set({0, 0, 0, 1}, value);
-    reference.o = {0, ref};
-    return cantFail(compareOutput(o.view, reference)).error;
-  };
-  // Multiples of 2^-24 are all that there is: the nearest one is right.
-  EXPECT_EQ(getError(1.4 * 0x1p-24, 0x1p-24), 0);
-  EXPECT_EQ(getError(0x1p-26, 0), 0);
-  EXPECT_GT(getError(1.4 * 0x1p-24, 0x1p-23), 1e-2);
-  EXPECT_GT(getError(0x1p-24, 0), 1e-2);
 }
 
 TEST(Reference, IsFastEnough) {

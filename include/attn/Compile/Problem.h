@@ -84,6 +84,10 @@ struct Problem {
   /// With pages: entries of the table for each sequence, and pages of the pool,
   /// of which some belong to none.
   int64_t getTableColumns() const { return (keys + pageSize - 1) / pageSize; }
+  /// Most keys of a sequence, in pages or not.
+  int64_t getCapacity() const {
+    return pageSize ? getTableColumns() * pageSize : keys;
+  }
   int64_t getPoolPages() const {
     return getSequences() * getTableColumns() + kSparePages;
   }
@@ -97,9 +101,9 @@ llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
 /// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale, v_descale, page_table,
-/// page_indptr and kv_lengths, as far as the problem has them. With split keys
-/// it allocates the partial results, which an attn.combine merges into o and
-/// lse.
+/// page_indptr, kv_lengths, init_o and init_lse, as far as the problem has
+/// them. With split keys it allocates the partial results, which an
+/// attn.combine merges into o and lse.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

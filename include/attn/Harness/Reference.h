@@ -44,12 +44,12 @@ using MaskMod = std::function<bool(double score, int64_t b, int64_t h,
 /// query head) and (sequence, key head), all three or none. With a page table k
 /// and v are (page, head, row of the page, dim), and the table is (sequence,
 /// page of the sequence), or with pageIndptr (sequences + 1) a list. kvLengths
-/// is (sequence).
+/// is (sequence). initO and initLse have the shapes of o and lse.
 struct AttentionInputs {
   TensorView q, k, v;
   std::optional<TensorView> sinks, cuSeqlensQ, cuSeqlensK;
   std::optional<TensorView> qDescale, kDescale, vDescale;
-  std::optional<TensorView> pageTable, pageIndptr, kvLengths;
+  std::optional<TensorView> pageTable, pageIndptr, kvLengths, initO, initLse;
   ScoreMod scoreMod;
   MaskMod maskMod;
 };

@@ -12,7 +12,7 @@ using namespace mlir::attn;
 
 llvm::Error attn::checkCopied(llvm::StringRef schedule,
                               const ProblemFacts &facts, Parts parts) {
-  parts.lengths = parts.pages = parts.partialResults = true;
+  parts.lengths = parts.pages = parts.partialResults = parts.init = true;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
   if (facts.kvSplits && facts.cuSeqlensQ)
@@ -98,6 +98,11 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
     return makeUnsupported(schedule, "results that TMA stores");
   if (llvm::Error error = checkPacking(facts, plan))
     return error;
+  if (facts.runKeys % plan.getBlockN() != 0)
+    return llvm::createStringError(
+        llvm::formatv("expected run_keys to be a multiple of block_n, {0}, "
+                      "got {1}",
+                      plan.getBlockN(), facts.runKeys));
   if (llvm::Error error = checkSums(facts, plan))
     return error;
   CopiedExtents extents(facts, plan);

@@ -461,7 +461,7 @@ LogicalResult CopiedEmitter::emitTile() {
   from.q = emitQueries(from.q);
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
-  emitRun();
+  emitRun(blockN);
   if (plan.getTeams() > 1) {
     team = TeamIndexOp::create(b);
     emitShare(context, bounds, team, plan.getTeams());
@@ -494,7 +494,6 @@ LogicalResult CopiedEmitter::emitTile() {
   // Says behind the loop that no product reads shared memory any more.
   if (plan.getWgmma())
     WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/0);
-
   RunningState state(loop.getResults());
   state.o = emitWide(state.o);
   if (plan.getColumnWarps() > 1) {
@@ -529,10 +528,11 @@ void CopiedEmitter::storeDivided(RunningState carried) {
   FinalRows rows = emitFinalRows(carried.m, carried.l);
   if (lseView)
     emitLSE(rows.m, rows.l, lseView);
-  Value factor = emitInverse(rows.l);
-  if (rows.factor)
-    factor = arith::MulFOp::create(b, factor, rows.factor);
-  Value o = emitQuotient(carried.o, emitRowsOf(b, factor, getDividedLayout()));
+  Value factor = emitRowsOf(b, emitRowFactor(rows), getDividedLayout());
+  Value weight = emitInitWeight(rows.l);
+  if (weight)
+    weight = emitRowsOf(b, weight, getDividedLayout());
+  Value o = emitQuotient(carried.o, factor, weight);
   StoreResultOp::create(b, o, oView, row, emitScratch(), /*map=*/Value(),
                         /*coordinates=*/ValueRange(), plan.getEpilogue());
 }

@@ -45,7 +45,7 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   isPaged = facts.isPaged();
   isWindowed = facts.mask.getKind() == MaskKind::Window;
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
-             ShapedType::isDynamic(facts.keys) ||
+             facts.selected || ShapedType::isDynamic(facts.keys) ||
              facts.keys % plan.getBlockN() != 0;
   scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *

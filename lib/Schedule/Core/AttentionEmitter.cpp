@@ -17,6 +17,10 @@ ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
     cost.registers += 16;
     cost.instructions += 10;
   }
+  if (facts.selected) {
+    cost.registers += 8;
+    cost.instructions += 10;
+  }
   return cost;
 }
 
@@ -75,7 +79,7 @@ void AttentionEmitter::emitLengths() {
     packedRows = arith::MulIOp::create(b, queries, context.i32(group));
 }
 
-void AttentionEmitter::emitRun() {
+void AttentionEmitter::emitRun(int64_t blockN) {
   if (!at.split)
     return;
   auto min = [&](Value x, Value y) -> Value {
@@ -84,6 +88,21 @@ void AttentionEmitter::emitRun() {
   auto clamp = [&](Value x) -> Value {
     return min(arith::MaxSIOp::create(b, x, bounds.begin), bounds.end);
   };
+  if (facts.runKeys) {
+    // The ends are multiples of keys, so that neither other sequences nor the
+    // number of runs move them.
+    Value length = context.i32(facts.runKeys / blockN);
+    Value first = arith::MulIOp::create(b, at.split, length);
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.split,
+                                         context.i32(facts.kvSplits - 1));
+    Value end = bounds.end;
+    Value next = clamp(arith::AddIOp::create(b, first, length));
+    bounds.begin = clamp(first);
+    bounds.end = arith::SelectOp::create(b, isLast, end, next);
+    bounds.fullBegin = clamp(bounds.fullBegin);
+    bounds.fullEnd = clamp(bounds.fullEnd);
+    return;
+  }
   Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
   Value length = arith::DivUIOp::create(
       b, arith::AddIOp::create(b, blocks, context.i32(facts.kvSplits - 1)),
@@ -140,8 +159,7 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
 FinalRows AttentionEmitter::emitFinalRows(Value m, Value l) {
   Value sums = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, l,
                                 /*partial=*/UnitAttr());
-  FinalRows rows = {m, sums, Value()};
-  return facts.sinks ? emitSinks(rows) : rows;
+  return emitLogits({m, sums, Value()});
 }
 
 RunningState AttentionEmitter::emitRowSums(RunningState carried) {
@@ -173,11 +191,29 @@ RunningState AttentionEmitter::emitMergedState(RunningState first,
 }
 
 RunningState AttentionEmitter::emitWithSinks(RunningState state) {
-  if (!facts.sinks)
+  FinalRows rows = emitLogits({state.m, state.l, Value()});
+  if (!rows.factor)
     return state;
-  FinalRows rows = emitSinks({state.m, state.l, Value()});
   Value spread = BroadcastOp::create(b, state.o.getType(), rows.factor);
   return {rows.m, rows.l, arith::MulFOp::create(b, state.o, spread)};
+}
+
+Value AttentionEmitter::emitSelected(ImplicitLocOpBuilder &lb, Value key,
+                                     Value scores, bool quads) {
+  auto map =
+      MapElementsOp::create(lb, scores.getType(), scores, row, key, quads);
+  OpBuilder::InsertionGuard guard(b);
+  Type i32 = b.getI32Type();
+  Block *block = b.createBlock(&map.getBody(), {}, {b.getF32Type(), i32, i32},
+                               SmallVector<Location>(3, b.getLoc()));
+  Value isAbsent =
+      source->emitIsAbsent(source->emitLead(block->getArgument(2)));
+  Value excluded = arith::ConstantOp::create(
+      b, b.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  YieldOp::create(
+      b, arith::SelectOp::create(b, isAbsent, excluded, block->getArgument(0))
+             .getResult());
+  return map.getResult();
 }
 
 LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
@@ -251,6 +287,8 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
     YieldOp::create(lb, ValueRange{score});
     scores = map.getResult();
   }
+  if (facts.selected)
+    scores = emitSelected(lb, key, scores, quads);
   scores = ApplyMaskOp::create(
       lb, type, scores, row, key, keys, bounds.lower, bounds.upper, quads,
       group == 1 ? IntegerAttr() : lb.getI64IntegerAttr(group));
@@ -282,10 +320,87 @@ Value AttentionEmitter::emitSinkRows() {
   return arith::MulFOp::create(b, sinks, splat(type, llvm::numbers::log2e));
 }
 
-/// One more logit for each row, which has no value.
-FinalRows AttentionEmitter::emitSinks(FinalRows state) {
-  // All in exponents of two.
-  Value sink = emitSinkRows();
+Value AttentionEmitter::emitInitRows() {
+  RankedTensorType type = f32Tile({blockM});
+  Value view = emitHeadRows(context, "init_lse", getQueryRows());
+  Value logits = GlobalLoadOp::create(b, type, view, row);
+  if (Value counts = results->emitHasSinks(at))
+    logits = arith::SelectOp::create(
+        b, counts, logits,
+        splat(type, -std::numeric_limits<double>::infinity()));
+  return arith::MulFOp::create(b, logits, splat(type, llvm::numbers::log2e));
+}
+
+FinalRows AttentionEmitter::emitLogits(FinalRows state) {
+  if (facts.sinks)
+    state = emitLogit(state, emitSinkRows()).first;
+  if (!facts.initLse)
+    return state;
+  auto [rows, share] = emitLogit(state, emitInitRows());
+  initShare = share;
+  if (state.factor)
+    rows.factor = arith::MulFOp::create(b, rows.factor, state.factor);
+  return rows;
+}
+
+Value AttentionEmitter::emitInitWeight(Value l) {
+  if (!initShare)
+    return {};
+  Value one = splat(f32Tile({blockM}), 1);
+  return arith::MulFOp::create(b, initShare, emitReciprocal(l, one));
+}
+
+Value AttentionEmitter::emitInitTerm(RankedTensorType type, Value weight) {
+  auto map = MapElementsOp::create(
+      b, type, BroadcastOp::create(b, type, weight), row, context.i32(0));
+  OpBuilder::InsertionGuard guard(b);
+  Type i32 = b.getI32Type();
+  Block *block = b.createBlock(&map.getBody(), {}, {b.getF32Type(), i32, i32},
+                               SmallVector<Location>(3, b.getLoc()));
+  // Elements beyond the end, which nobody stores, must not be read there.
+  auto limit = [&](Value index, Value end) -> Value {
+    return arith::MinSIOp::create(
+        b, index, arith::SubIOp::create(b, end, context.i32(1)));
+  };
+  Value query = limit(block->getArgument(1), getRows());
+  Value column =
+      limit(block->getArgument(2), context.i32(int32_t(facts.valueDim)));
+  Value head = at.head;
+  if (group != 1) {
+    Value members = context.i32(group);
+    head = arith::AddIOp::create(b, head,
+                                 arith::RemUIOp::create(b, query, members));
+    query = arith::DivUIOp::create(b, query, members);
+  }
+  // Packed rows count from the first one of all.
+  Value place = context.widen(query);
+  if (queryStart)
+    place = arith::AddIOp::create(b, place, queryStart);
+  Value offset = context.widen(column);
+  auto add = [&](Value index, unsigned dim) {
+    Value step =
+        arith::MulIOp::create(b, index, context.getStride("init_o", dim));
+    offset = arith::AddIOp::create(b, offset, step);
+  };
+  if (!facts.varlen)
+    add(context.widen(at.batch), 0);
+  add(context.widen(head), 1);
+  add(place, 2);
+  Value value = context.loadElement("init_o", offset);
+  if (!facts.initO.elementType.isF32())
+    value = arith::ExtFOp::create(b, b.getF32Type(), value);
+  // What has no weight may be anything.
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE,
+                                       block->getArgument(0), zero);
+  value = arith::SelectOp::create(b, counts, value, zero);
+  YieldOp::create(
+      b, arith::MulFOp::create(b, value, block->getArgument(0)).getResult());
+  return map.getResult();
+}
+
+std::pair<FinalRows, Value> AttentionEmitter::emitLogit(FinalRows state,
+                                                        Value sink) {
   RankedTensorType rows = f32Tile({blockM});
   Value m = arith::MaximumFOp::create(b, state.m, sink);
   // A row without keys and with a sink of -inf has nothing to subtract.
@@ -305,22 +420,36 @@ FinalRows AttentionEmitter::emitSinks(FinalRows state) {
       arith::SelectOp::create(b, takesAll, splat(rows, 1), power(sink));
   Value l = arith::AddFOp::create(b, arith::MulFOp::create(b, state.l, factor),
                                   share);
-  return {m, l, factor};
+  return {{m, l, factor}, share};
 }
 
-Value AttentionEmitter::emitInverse(Value l) {
+Value AttentionEmitter::emitReciprocal(Value l, Value one) {
   RankedTensorType rows = f32Tile({blockM});
   Value zero = splat(rows, 0);
   Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, l, zero);
   Value divisor = arith::SelectOp::create(b, some, l, splat(rows, 1));
-  Value one = valueDescale ? splatRows(valueDescale) : splat(rows, 1);
   return arith::DivFOp::create(b, one, divisor);
 }
 
-Value AttentionEmitter::emitQuotient(Value o, Value inverse) {
+Value AttentionEmitter::emitInverse(Value l) {
+  return emitReciprocal(l, valueDescale ? splatRows(valueDescale)
+                                        : splat(f32Tile({blockM}), 1));
+}
+
+Value AttentionEmitter::emitRowFactor(const FinalRows &rows) {
+  Value inverse = emitInverse(rows.l);
+  return rows.factor
+             ? arith::MulFOp::create(b, inverse, rows.factor).getResult()
+             : inverse;
+}
+
+Value AttentionEmitter::emitQuotient(Value o, Value inverse, Value initWeight) {
   auto type = cast<RankedTensorType>(o.getType());
   Value quotient =
       arith::MulFOp::create(b, o, BroadcastOp::create(b, type, inverse));
+  if (initWeight)
+    quotient =
+        arith::AddFOp::create(b, quotient, emitInitTerm(type, initWeight));
   if (facts.outType.isF32())
     return quotient;
   return arith::TruncFOp::create(b, type.clone(facts.outType), quotient);
@@ -338,7 +467,8 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
                                    EpilogueKind epilogue,
                                    const ResultMap &map) {
-  Value o = emitQuotient(state.o, emitInverse(state.l));
+  Value o =
+      emitQuotient(state.o, emitInverse(state.l), emitInitWeight(state.l));
   if (lseView)
     emitLSE(state.m, state.l, lseView);
   StoreResultOp::create(b, o, oView, row, scratch, map.map, map.coordinates,

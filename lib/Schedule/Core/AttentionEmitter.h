@@ -40,7 +40,8 @@ struct RunningState {
 /// The row values of a whole tile.
 struct FinalRows {
   Value m, l;
-  /// What the accumulator is multiplied by for the sinks; null without any.
+  /// What the accumulator is multiplied by for sinks and the state that rows go
+  /// on from; null without any.
   Value factor;
 };
 
@@ -95,8 +96,9 @@ protected:
   /// Reads the lengths of the tile's sequences and where they start.
   void emitLengths();
   /// Narrows the bounds to those blocks that are the tile's run: an equal part
-  /// of them, in whole blocks, of which the last ones may be fewer or none.
-  void emitRun();
+  /// of them, in whole blocks of `blockN` keys, of which the last ones may be
+  /// fewer or none, or those of the keys that the problem gives it.
+  void emitRun(int64_t blockN);
   /// Rows of the tile's queries: as many for each as heads are packed.
   Value getRows() const { return packedRows ? packedRows : queries; }
   /// The rows of the tile's head, or group of heads, in q, o or lse; of a
@@ -132,12 +134,19 @@ protected:
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
                            bool quads = false);
   /// The rows after the loop, m and partial sums l: in exponents of two and
-  /// whole row sums, with the sinks.
+  /// whole row sums, with sinks and the state that rows go on from.
   FinalRows emitFinalRows(Value m, Value l);
   /// What a row of the accumulator is multiplied by, given its sum.
   Value emitInverse(Value l);
+  /// What a row of an accumulator that has no logits yet is multiplied by.
+  Value emitRowFactor(const FinalRows &rows);
   /// The accumulator times `inverse`, in the type of the results.
-  Value emitQuotient(Value o, Value inverse);
+  /// With `initWeight`, of emitInitWeight in the layout of the rows of o, the
+  /// results that rows go on from join.
+  Value emitQuotient(Value o, Value inverse, Value initWeight = {});
+  /// What of a row, given its sum, is the state that it goes on from; null if
+  /// there is none.
+  Value emitInitWeight(Value l);
   /// Stores LSE.
   void emitLSE(Value m, Value l, Value view);
   /// The state after the loop with whole row sums: `l` has a value for each
@@ -178,6 +187,8 @@ protected:
   Value scoreDescale, valueDescale;
 
 private:
+  /// The share of the state that rows go on from, from emitLogits on.
+  Value initShare;
   /// Null where each query has one row.
   Value packedRows;
   /// The tile's rows in tensors of queries.
@@ -188,7 +199,20 @@ private:
   Value emitSinkRows();
   /// The element of a (batch, heads) tensor that is the tile's.
   Value emitDescale(StringRef name, Value head);
-  FinalRows emitSinks(FinalRows rows);
+  /// One more logit for each row, in exponents of two, which joins the sums;
+  /// with its share of them.
+  std::pair<FinalRows, Value> emitLogit(FinalRows rows, Value logit);
+  /// The sinks, and the logits of the state that rows go on from.
+  FinalRows emitLogits(FinalRows rows);
+  /// The LSE of that state in exponents of two; -inf where it is another run's.
+  Value emitInitRows();
+  /// That state's results times `weight`, a tile of `type`.
+  Value emitInitTerm(RankedTensorType type, Value weight);
+  /// `one` by the sum, or by 1 where that is 0.
+  Value emitReciprocal(Value l, Value one);
+  /// Hides keys in whose place the table has no page.
+  Value emitSelected(ImplicitLocOpBuilder &lb, Value key, Value scores,
+                     bool quads);
   bool needsIndices() const;
   /// True if scores are made before the softmax, so that it gets no factor but
   /// log2 e.

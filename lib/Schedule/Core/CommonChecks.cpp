@@ -29,6 +29,8 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
     return unsupported("lengths of the keys ('kv_lengths')");
   if (facts.kvSplits && !parts.partialResults)
     return unsupported("split keys with partial results");
+  if (facts.initLse && !parts.init)
+    return unsupported("a state to go on from ('init')");
   if (facts.isLatent() && !parts.latent)
     return unsupported("the absorbed latent form ('rope_dim')");
   auto typeName = [](Type type) {

@@ -36,6 +36,8 @@ struct Parts {
   bool lengths = false, pages = false;
   /// Where results go: partial results of runs of keys.
   bool partialResults = false;
+  /// Results of other keys that rows go on from.
+  bool init = false;
   /// Values that are columns of the keys.
   bool latent = false;
   /// Most columns of Q, K and V.

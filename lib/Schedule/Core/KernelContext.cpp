@@ -14,7 +14,7 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
        {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.mergedO,
         &facts.mergedLse, &facts.sinks, &facts.cuSeqlensQ, &facts.cuSeqlensK,
         &facts.qDescale, &facts.kDescale, &facts.vDescale, &facts.pageTable,
-        &facts.pageIndptr, &facts.kvLengths})
+        &facts.pageIndptr, &facts.kvLengths, &facts.initO, &facts.initLse})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);

@@ -209,6 +209,9 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
     return llvm::createStringError(llvm::formatv(
         "expected a power of two as value dimension with wgmma, got {0}",
         facts.valueDim));
+  if (plan.getScore() == ScoreWork::Own && facts.initLse)
+    return makeUnsupported(getName(),
+                           "a state to go on from ('init') with score = own");
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))
       return error;

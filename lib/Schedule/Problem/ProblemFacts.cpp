@@ -37,6 +37,17 @@ bool ProblemFacts::hasMaskMod() const {
   return !AttentionOp(op).getMaskMod().empty();
 }
 
+ProblemFacts ProblemFacts::getPlanned() const {
+  ProblemFacts facts = *this;
+  if (facts.runKeys == 0)
+    return facts;
+  facts.batch = facts.kvSplits = 1;
+  facts.keys = facts.runKeys;
+  if (facts.isPaged())
+    facts.pages = ShapedType::kDynamic;
+  return facts;
+}
+
 /// Collects what the regions use from outside.
 static LogicalResult collectCaptures(AttentionOp op, ProblemFacts &facts) {
   llvm::SetVector<Value> captured;
@@ -93,6 +104,9 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.pageIndptr, "page_indptr", Value(op.getPageIndptr()),
                    false),
         std::tuple(&facts.kvLengths, "kv_lengths", Value(op.getKvLengths()),
+                   false),
+        std::tuple(&facts.initO, "init_o", Value(op.getInitO()), false),
+        std::tuple(&facts.initLse, "init_lse", Value(op.getInitLse()),
                    false)}) {
     FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
     if (failed(tensor))
@@ -103,6 +117,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
   facts.keyType = facts.k.elementType;
   facts.outType = facts.o.elementType;
   facts.varlen = op.isVariableLength();
+  facts.selected = op.getSelected();
   facts.headDim = op.getHeadDim();
   facts.valueDim = op.getValueDim();
   facts.mask = op.getEffectiveMask();

@@ -85,7 +85,7 @@ void PersistentTiles::emitTile(Value index) {
                          queries, keys, blockM, tilePlan.blockN, group);
   row = walk.row;
   bounds = walk.bounds;
-  emitRun();
+  emitRun(tilePlan.blockN);
 }
 
 FailureOr<SmallVector<Value>> PersistentTiles::emitIfThere(

@@ -231,3 +231,57 @@ func.func @attention_c36(%q: memref<2x8x300x64xf16>, %o: memref<2x8x300x64xf16>)
                  outs(%o : memref<2x8x300x64xf16>) {kernel = "8fwd"}
   return
 }
+
+// -----
+
+func.func @attention_c39(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %o: memref<3x2x8x300x64xf32>,
+    %lse: memref<3x2x8x300xf32>) {
+  // expected-error @below {{expected 'run_keys' of at least 1, got 0}}
+  attn.attention ins(%q, %k, %k : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o, %lse : memref<3x2x8x300x64xf32>, memref<3x2x8x300xf32>)
+    {kv_splits = 3 : i64, run_keys = 0 : i64}
+  return
+}
+
+// -----
+
+func.func @attention_c39_splits(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %o: memref<3x2x8x300x64xf32>,
+    %lse: memref<3x2x8x300xf32>) {
+  // expected-error @below {{expected 'kv_splits' of at least 4 for 200 keys in runs of 64, got 3}}
+  attn.attention ins(%q, %k, %k : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o, %lse : memref<3x2x8x300x64xf32>, memref<3x2x8x300xf32>)
+    {kv_splits = 3 : i64, run_keys = 64 : i64}
+  return
+}
+
+// -----
+
+func.func @attention_c39_pages(
+    %q: memref<2x8x1x64xf16>,
+    %k: memref<50x2x16x64xf16>,
+    %o: memref<3x2x8x1x64xf32>,
+    %lse: memref<3x2x8x1xf32>,
+    %t: memref<2x13xi32>) {
+  // expected-error @below {{expected 'kv_splits' of at least 4 for 208 keys in runs of 64, got 3}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<50x2x16x64xf16>, memref<50x2x16x64xf16>)
+    outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>)
+    pages(%t : memref<2x13xi32>)
+    {kv_splits = 3 : i64, page_size = 16 : i64, run_keys = 64 : i64}
+  return
+}
+
+// -----
+
+func.func @attention_c39_alone(%q: memref<2x8x300x64xf16>, %k: memref<2x2x200x64xf16>) {
+  // expected-error @below {{expected 'kv_splits' beside 'run_keys', which says how many runs there are, got none}}
+  attn.attention ins(%q, %k, %k : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%q : memref<2x8x300x64xf16>)
+    {run_keys = 64 : i64}
+  return
+}

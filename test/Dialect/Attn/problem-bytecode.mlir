@@ -1,8 +1,11 @@
 // RUN: attn-opt %S/Inputs/version-0.mlirbc | FileCheck %s
 // RUN: attn-opt %S/Inputs/version-0.mlirbc -emit-bytecode | attn-opt | FileCheck %s
 
-// Bytecode that was written before the dialect had versions is read, and written
-// again with one.
+// RUN: attn-opt %S/Inputs/version-1.mlirbc | FileCheck %s --check-prefix=ONE
+// ONE: attn.attention {{.*}} pages(%{{.*}} : memref<2x13xi32>) kv_lengths(%{{.*}} : memref<2xi32>) {kernel = "served", kv_splits = 4 : i64, page_size = 16 : i64}
+
+// Bytecode that was written before the dialect had versions, and by each of these, is read,
+// and written again with one.
 
 // CHECK-LABEL: func.func @causal(
 // CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<2x8x300x64xbf16>, memref<2x2x200x64xbf16>, memref<2x2x200x64xbf16>)

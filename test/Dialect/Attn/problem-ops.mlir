@@ -1,5 +1,6 @@
 // RUN: attn-opt %s | attn-opt | FileCheck %s
 // RUN: attn-opt %s -mlir-print-op-generic | attn-opt | FileCheck %s
+// RUN: attn-opt %s -emit-bytecode | attn-opt | FileCheck %s
 
 // CHECK-LABEL: @plain
 // CHECK: attn.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<2x8x300x64xf16>, memref<2x8x200x64xf16>, memref<2x8x200x48xf16>) outs(%{{.*}} : memref<2x8x300x48xf16>)
@@ -90,6 +91,35 @@ func.func @split(%q: memref<2x8x1x64xf16>, %k: memref<2x8x4096x64xf16>,
   attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x4096x64xf16>, memref<2x8x4096x64xf16>)
                  outs(%o, %lse : memref<4x2x8x1x64xf32>, memref<4x2x8x1xf32>)
                  {kv_splits = 4 : i64}
+  return
+}
+
+// CHECK-LABEL: @fixed_runs
+// CHECK: {kv_splits = 4 : i64, run_keys = 1024 : i64}
+func.func @fixed_runs(%q: memref<2x8x1x64xf16>, %k: memref<2x8x4096x64xf16>,
+                      %o: memref<4x2x8x1x64xf32>, %lse: memref<4x2x8x1xf32>) {
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x4096x64xf16>, memref<2x8x4096x64xf16>)
+                 outs(%o, %lse : memref<4x2x8x1x64xf32>, memref<4x2x8x1xf32>)
+                 {kv_splits = 4 : i64, run_keys = 1024 : i64}
+  return
+}
+
+// CHECK-LABEL: @selected
+// CHECK: pages(%{{.*}} : memref<2x2048xi32>) {page_size = 1 : i64, selected}
+func.func @selected(%q: memref<2x8x1x64xf16>, %k: memref<9000x8x1x64xf16>,
+                    %o: memref<2x8x1x64xf16>, %keys: memref<2x2048xi32>) {
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9000x8x1x64xf16>, memref<9000x8x1x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%keys : memref<2x2048xi32>)
+                 {page_size = 1 : i64, selected}
+  return
+}
+
+// CHECK-LABEL: @init
+// CHECK: init(%{{.*}}, %{{.*}} : memref<2x8x1x64xbf16>, memref<2x8x1xf32>)
+func.func @init(%q: memref<2x8x1x64xf16>, %k: memref<2x8x40x64xf16>, %o: memref<2x8x1x64xf16>,
+                %io: memref<2x8x1x64xbf16>, %il: memref<2x8x1xf32>) {
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x40x64xf16>, memref<2x8x40x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) init(%io, %il : memref<2x8x1x64xbf16>, memref<2x8x1xf32>)
   return
 }
 

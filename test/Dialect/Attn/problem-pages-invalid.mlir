@@ -157,7 +157,30 @@ func.func @attention_c38_rank(
 func.func @attention_c38_alone(%q: memref<2x8x82x64xf16>, %counts: memref<3xi32>) {
   // expected-error @below {{expected 'page_indptr' only with a page table}}
   "attn.attention"(%q, %q, %q, %q, %counts) ({}, {}) {
-    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0>
+    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>
   } : (memref<2x8x82x64xf16>, memref<2x8x82x64xf16>, memref<2x8x82x64xf16>, memref<2x8x82x64xf16>, memref<3xi32>) -> ()
+  return
+}
+
+// -----
+
+func.func @attention_c40(%q: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'selected' only with a page table}}
+  attn.attention ins(%q, %q, %q : memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>)
+    outs(%q : memref<2x8x300x64xf16>) {selected}
+  return
+}
+
+// -----
+
+func.func @attention_c40_mask(
+    %q: memref<2x8x4x64xf16>,
+    %k: memref<500x2x1x64xf16>,
+    %t: memref<2x64xi32>) {
+  // expected-error @below {{expected no mask with 'selected', since the keys of a table have no positions, got 'causal'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x4x64xf16>, memref<500x2x1x64xf16>, memref<500x2x1x64xf16>)
+    outs(%q : memref<2x8x4x64xf16>)
+    pages(%t : memref<2x64xi32>)
+    {mask = #attn.mask<kind = causal>, page_size = 1 : i64, selected}
   return
 }

@@ -43,6 +43,8 @@ struct ProblemFacts {
 #include "attn/Problem/Options.def"
   /// Sequences are packed.
   bool varlen = false;
+  /// Pages that are not in the pool hide their keys.
+  bool selected = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
   /// All three or none; that of q only beside a q of 8 bits.
   TensorFacts qDescale, kDescale, vDescale;
@@ -50,6 +52,8 @@ struct ProblemFacts {
   /// What the kernel merges its partial results into, which are then named
   /// `partial_o` and `partial_lse`; without value where somebody else does.
   TensorFacts mergedO, mergedLse;
+  /// Both or none.
+  TensorFacts initO, initLse;
   /// Pages of the pools of k and v.
   int64_t pages = 0;
   /// What the regions read from outside: memrefs, and scalars that are not
@@ -77,6 +81,11 @@ struct ProblemFacts {
   bool mergesRuns() const { return static_cast<bool>(mergedO); }
   bool hasScoreMod() const;
   bool hasMaskMod() const;
+
+  /// What plans are chosen by. Runs of a fixed number of keys promise results
+  /// that depend on their sequence only, and plans differ in their sums: their
+  /// plan is that of one run alone, whatever the batch.
+  ProblemFacts getPlanned() const;
 
   /// Collects the facts. Errors are diagnostics at the op.
   static FailureOr<ProblemFacts> get(AttentionOp op);

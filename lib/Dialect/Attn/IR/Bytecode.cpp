@@ -57,18 +57,30 @@ static auto getFirstAttributes(Properties &properties) {
                   properties.scale, properties.softcap);
 }
 
+/// The attributes that version 2 has added.
+template <typename Properties>
+static auto getSecondAttributes(Properties &properties) {
+  return std::tie(properties.run_keys, properties.selected);
+}
+
 LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
                                           OperationState &state) {
   auto &properties = state.getOrAddProperties<Properties>();
   // Bytecode without a version is of version 0.
-  bool hasKernel = succeeded(reader.getDialectVersion<AttnDialect>());
-  if (hasKernel && failed(reader.readOptionalAttribute(properties.kernel)))
+  auto version = reader.getDialectVersion<AttnDialect>();
+  uint64_t number =
+      succeeded(version)
+          ? static_cast<const AttnBytecodeVersion *>(*version)->number
+          : 0;
+  if (number >= 1 && failed(reader.readOptionalAttribute(properties.kernel)))
     return failure();
   auto readAll = [&](auto &...attributes) {
     return success(
         (succeeded(reader.readOptionalAttribute(attributes)) && ...));
   };
-  if (failed(std::apply(readAll, getFirstAttributes(properties))))
+  if (failed(std::apply(readAll, getFirstAttributes(properties))) ||
+      (number >= 2 &&
+       failed(std::apply(readAll, getSecondAttributes(properties)))))
     return failure();
   return reader.readSparseArray(
       MutableArrayRef<int32_t>(properties.operandSegmentSizes));
@@ -82,11 +94,12 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
     number = static_cast<const AttnBytecodeVersion *>(*asked)->number;
   if (number >= 1)
     writer.writeOptionalAttribute(properties.kernel);
-  std::apply(
-      [&](auto &...attributes) {
-        (writer.writeOptionalAttribute(attributes), ...);
-      },
-      getFirstAttributes(properties));
+  auto writeAll = [&](auto &...attributes) {
+    (writer.writeOptionalAttribute(attributes), ...);
+  };
+  std::apply(writeAll, getFirstAttributes(properties));
+  if (number >= 2)
+    std::apply(writeAll, getSecondAttributes(properties));
   writer.writeSparseArray(ArrayRef<int32_t>(properties.operandSegmentSizes));
 }
 

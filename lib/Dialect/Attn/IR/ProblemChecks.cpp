@@ -105,6 +105,17 @@ LogicalResult attn::checkStaticExtent(Operation *op, const NamedValue &operand,
          << "', got " << describeExtent(extent);
 }
 
+LogicalResult attn::checkKernelName(Operation *op, StringRef name) {
+  auto isLetter = [](char c) { return llvm::isAlpha(c) || c == '_'; };
+  if (!name.empty() && isLetter(name.front()) &&
+      llvm::all_of(name,
+                   [&](char c) { return isLetter(c) || llvm::isDigit(c); }))
+    return success();
+  return op->emitOpError("expected 'kernel' to be letters, digits and "
+                         "underscores that begin with no digit, got ")
+         << StringAttr::get(op->getContext(), name);
+}
+
 LogicalResult attn::checkResults(Operation *op, ArrayRef<NamedValue> inits) {
   SmallVector<NamedValue> expected;
   for (const NamedValue &init : inits)

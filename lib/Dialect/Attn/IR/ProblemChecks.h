@@ -46,6 +46,9 @@ LogicalResult checkOperands(Operation *op, ArrayRef<OperandRule> rules);
 LogicalResult checkStaticExtent(Operation *op, const NamedValue &operand,
                                 unsigned dim, StringRef what);
 
+/// Checks a name that PTX, C and MLIR take as it is.
+LogicalResult checkKernelName(Operation *op, StringRef name);
+
 /// Checks that results are the types of the tensor operands in `inits`, and
 /// that there are none on memrefs.
 LogicalResult checkResults(Operation *op, ArrayRef<NamedValue> inits);

@@ -40,18 +40,6 @@ static LogicalResult checkFactor(Operation *op, StringRef name,
          << name << "' above zero, got " << text;
 }
 
-/// A name that PTX, C and MLIR take as it is.
-static LogicalResult checkKernelName(Operation *op, StringRef name) {
-  auto isLetter = [](char c) { return llvm::isAlpha(c) || c == '_'; };
-  if (!name.empty() && isLetter(name.front()) &&
-      llvm::all_of(name,
-                   [&](char c) { return isLetter(c) || llvm::isDigit(c); }))
-    return success();
-  return op->emitOpError("expected 'kernel' to be letters, digits and "
-                         "underscores that begin with no digit, got ")
-         << StringAttr::get(op->getContext(), name);
-}
-
 //===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
@@ -109,7 +97,8 @@ static LogicalResult checkExtents(AttentionOp op) {
   // Partial results have a leading dimension for the split.
   unsigned lead = op.getKvSplits() ? 1 : 0;
   NamedValue q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()},
-      o{"o", op.getO()}, lse{"lse", op.getLse()};
+      o{"o", op.getO()}, lse{"lse", op.getLse()},
+      initO{"init_o", op.getInitO()}, initLse{"init_lse", op.getInitLse()};
 
   // attention_c8
   for (NamedValue operand : {q, k, v, o})
@@ -139,7 +128,8 @@ static LogicalResult checkExtents(AttentionOp op) {
   // attention_c10
   Extent batch(op, "batch");
   if (failed(batch.unify(q, 0)) || failed(batch.unify(o, lead)) ||
-      failed(batch.unify(lse, lead)))
+      failed(batch.unify(lse, lead)) || failed(batch.unify(initO, 0)) ||
+      failed(batch.unify(initLse, 0)))
     return failure();
   // With pages, dimension 0 of k and v counts the pages of the pool.
   Extent pages(op, "pages");
@@ -151,7 +141,9 @@ static LogicalResult checkExtents(AttentionOp op) {
   Extent queryHeads(op, "query heads");
   if (failed(queryHeads.unify(q, 1)) || failed(queryHeads.unify(o, lead + 1)) ||
       failed(queryHeads.unify(lse, lead + 1)) ||
-      failed(queryHeads.unify({"sinks", op.getSinks()}, 0)))
+      failed(queryHeads.unify({"sinks", op.getSinks()}, 0)) ||
+      failed(queryHeads.unify(initO, 1)) ||
+      failed(queryHeads.unify(initLse, 1)))
     return failure();
   // attention_c12
   Extent kvHeads(op, "key heads");
@@ -160,7 +152,8 @@ static LogicalResult checkExtents(AttentionOp op) {
   // attention_c13
   Extent queries(op, "queries");
   if (failed(queries.unify(q, 2)) || failed(queries.unify(o, lead + 2)) ||
-      failed(queries.unify(lse, lead + 2)))
+      failed(queries.unify(lse, lead + 2)) || failed(queries.unify(initO, 2)) ||
+      failed(queries.unify(initLse, 2)))
     return failure();
   // attention_c14
   Extent keys(op, "keys");
@@ -173,7 +166,8 @@ static LogicalResult checkExtents(AttentionOp op) {
   // attention_c16
   Extent valueDim(op, "value dimension");
   return success(succeeded(valueDim.unify(v, 3)) &&
-                 succeeded(valueDim.unify(o, lead + 3)));
+                 succeeded(valueDim.unify(o, lead + 3)) &&
+                 succeeded(valueDim.unify(initO, 3)));
 }
 
 static LogicalResult checkElementTypes(AttentionOp op) {
@@ -219,9 +213,17 @@ static LogicalResult checkElementTypes(AttentionOp op) {
                           "got an output of type ")
            << outType;
   }
-  // attention_c7
+  // attention_c41
+  if (!op.getInitO() != !op.getInitLse())
+    return op.emitOpError("expected both 'init_o' and 'init_lse' or neither, "
+                          "got one");
+  if (Value init = op.getInitO(); init && !isOutputType(elementTypeOf(init)))
+    return op.emitOpError("expected 'init_o' of type f16, bf16 or f32, got ")
+           << elementTypeOf(init);
+  // attention_c7, attention_c41
   for (NamedValue operand :
-       {NamedValue{"lse", op.getLse()}, NamedValue{"sinks", op.getSinks()}})
+       {NamedValue{"lse", op.getLse()}, NamedValue{"sinks", op.getSinks()},
+        NamedValue{"init_lse", op.getInitLse()}})
     if (operand.value && !elementTypeOf(operand.value).isF32())
       return op.emitOpError("expected '")
              << operand.name << "' of type f32, got "
@@ -289,6 +291,15 @@ static int64_t countBatches(AttentionOp op) {
 
 /// Keys and values in pages of a pool.
 static LogicalResult checkPages(AttentionOp op) {
+  // attention_c40
+  if (op.getSelected()) {
+    if (!op.getPageTable())
+      return op.emitOpError("expected 'selected' only with a page table");
+    if (MaskKind kind = op.getEffectiveMask().getKind(); kind != MaskKind::None)
+      return op.emitOpError("expected no mask with 'selected', since the keys "
+                            "of a table have no positions, got '")
+             << stringifyMaskKind(kind) << "'";
+  }
   // attention_c23
   IntegerAttr pageSize = op.getPageSizeAttr();
   if (!op.getPageTable() != !pageSize)
@@ -348,6 +359,17 @@ static LogicalResult checkSequences(AttentionOp op) {
   return success();
 }
 
+/// Most keys of a sequence; dynamic if only the launch knows.
+static int64_t countKeys(AttentionOp op) {
+  if (!op.getPageTable())
+    return op.getShape(op.getK())[2];
+  ArrayRef<int64_t> table = op.getShape(op.getPageTable());
+  if (op.getPageIndptr() || table.size() != 2 ||
+      ShapedType::isDynamic(table[1]) || !op.getPageSize())
+    return ShapedType::kDynamic;
+  return llvm::SaturatingMultiply<uint64_t>(table[1], *op.getPageSize());
+}
+
 /// Partial results, the absorbed latent form, and the window.
 static LogicalResult checkVariants(AttentionOp op) {
   // attention_c24
@@ -364,6 +386,23 @@ static LogicalResult checkVariants(AttentionOp op) {
         return op.emitOpError("expected dimension 0 of '")
                << operand.name << "' to be 'kv_splits' = " << splits.getInt()
                << ", got " << describeExtent(operand.getExtent(0));
+  }
+  // attention_c39
+  if (IntegerAttr run = op.getRunKeysAttr()) {
+    if (run.getInt() < 1)
+      return op.emitOpError("expected 'run_keys' of at least 1, got ")
+             << run.getInt();
+    if (!op.getKvSplits())
+      return op.emitOpError(
+          "expected 'kv_splits' beside 'run_keys', which says "
+          "how many runs there are, got none");
+    int64_t keys = countKeys(op);
+    int64_t least = llvm::divideCeil(std::max<int64_t>(keys, 0), run.getInt());
+    if (!ShapedType::isDynamic(keys) &&
+        static_cast<int64_t>(*op.getKvSplits()) < least)
+      return op.emitOpError("expected 'kv_splits' of at least ")
+             << least << " for " << keys << " keys in runs of " << run.getInt()
+             << ", got " << *op.getKvSplits();
   }
   // attention_c25
   if (IntegerAttr rope = op.getRopeDimAttr()) {
@@ -390,7 +429,7 @@ static LogicalResult checkVariants(AttentionOp op) {
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
-  // attention_c37, attention_c38
+  // attention_c37, attention_c38, attention_c41
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -411,7 +450,9 @@ LogicalResult AttentionOp::verify() {
       {{"kv_lengths", getKvLengths()}, 1, /*unitStride=*/true},
       {{"q_descale", getQDescale()}, 2, /*unitStride=*/false},
       {{"k_descale", getKDescale()}, 2, /*unitStride=*/false},
-      {{"v_descale", getVDescale()}, 2, /*unitStride=*/false}};
+      {{"v_descale", getVDescale()}, 2, /*unitStride=*/false},
+      {{"init_o", getInitO()}, 4, /*unitStride=*/true},
+      {{"init_lse", getInitLse()}, 3, /*unitStride=*/false}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||

@@ -324,7 +324,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     schedules = {&*found};
   }
   PlanCandidates candidates =
-      collectCandidates(*facts, target, schedules, parameters);
+      collectCandidates(facts->getPlanned(), target, schedules, parameters);
   if (failed(planSplits(*facts, target, schedules, candidates)))
     return failure();
   // What problems say themselves about runs leaves who merges them.

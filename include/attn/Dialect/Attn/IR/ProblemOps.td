@@ -65,7 +65,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     as its pages hold. Pages may be shared. A page that is not in the pool, below
     0 or beyond, stands for keys and values that are zero: nothing outside of the
     pool is read. Entries of the table behind a sequence's last key are not looked
-    at. With pages and `kv_lengths`, `cu_seqlens_q` may stand without
+    at. With `selected` such a page stands for no keys: what is in its place gets
+    no weight. Then the table says which pages a sequence's queries see, with
+    pages of one key which keys, and -1 fills a row up; keys are numbered by their
+    places in the table, so that no mask stands beside it. With pages and `kv_lengths`, `cu_seqlens_q` may stand without
     `cu_seqlens_k`: packed queries, whose keys are in pages.
 
     With `kv_splits = S` the keys of each row are cut into S runs and o and lse
@@ -76,9 +79,20 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     that only problems use become workspaces: the kernels of these problems are
     the steps of one launch record.
 
+    With `run_keys = N` run `r` has the keys `r N` to `(r+1) N - 1`, and the last
+    run all that are left. Then what a sequence gives depends on the sequence
+    alone: attn.combine of its runs has the same bits whatever else is in the
+    batch, wherever the sequence stands in it, and however many runs there are.
+
     With `rope_dim = R` (multi-head latent attention, absorbed form) v is the
     first Dv = D - R columns of k: `v[b, 0, j, c]` and `k[b, 0, j, c]` are one
     value, which a kernel reads from k: its launch has no tensor v.
+
+    `init(%init_o, %init_lse)` is a state that rows go on from: o (B, H, Nq, Dv)
+    and lse (B, H, Nq) of an attention to other keys, which count as one more key
+    of row `i`, with the score `init_lse[b,h,i]` and the value `init_o[b,h,i,:]`.
+    A score of -inf is that of no keys, whatever the value is. With `kv_splits`
+    the state counts in run 0 only.
 
     `out_scale` multiplies o before it is rounded to an 8-bit type.
 
@@ -98,7 +112,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c38).
+    attention_c41).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -145,6 +159,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Optional<Attn_ShapedOperand>, "cumulative counts of pages, (B+1), i32">:$page_indptr,
     /*attention_c37*/
     Arg<Optional<Attn_ShapedOperand>, "keys of each batch, (B), i32">:$kv_lengths,
+    /*attention_c41*/
+    Arg<Optional<Attn_ShapedOperand>, "results to go on from, (B, H, Nq, Dv)">:$init_o,
+    Arg<Optional<Attn_ShapedOperand>, "their log-sum-exp, (B, H, Nq), f32">:$init_lse,
     /*attention_c30*/
     Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
     /*attention_c17*/
@@ -155,8 +172,12 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<I64Attr>, "bound on the queries of a packed sequence">:$max_seqlen_q,
     /*attention_c23*/
     Described<OptionalAttr<I64Attr>, "keys of a page">:$page_size,
+    /*attention_c40*/
+    Described<UnitAttr, "pages outside of the pool hide their keys">:$selected,
     /*attention_c24*/
     Described<OptionalAttr<I64Attr>, "parts that the keys are cut into">:$kv_splits,
+    /*attention_c39*/
+    Described<OptionalAttr<I64Attr>, "keys of each part">:$run_keys,
     /*attention_c25*/
     Described<OptionalAttr<I64Attr>, "columns of q and k that v does not have">:$rope_dim,
     /*attention_c26*/
@@ -175,6 +196,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `cu_seqlens` `(` $cu_seqlens_q (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`
          | `pages` `(` $page_table (`,` $page_indptr^)? `:` type($page_table) (`,` type($page_indptr)^)? `)`
          | `kv_lengths` `(` $kv_lengths `:` type($kv_lengths) `)`
+         | `init` `(` $init_o `,` $init_lse `:` type($init_o) `,` type($init_lse) `)`
          | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
     attr-dict (`->` type($results)^)?

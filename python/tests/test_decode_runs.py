@@ -1,0 +1,127 @@
+"""Runs of a fixed number of keys, and tables that select keys."""
+
+import attn
+import numpy as np
+import pytest
+from attn import _host
+from test_decode import (
+    DIM, HEADS, KV_HEADS, PAGE, VALUES, attend, attend_latent, check, make_batch, make_latent,
+)  # fmt: skip
+
+_RUN = {"run_keys": 256, "lse": True}
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    """Arrays go to the simulator, also where there is a GPU."""
+    monkeypatch.setattr(_host, "has_device", lambda: False)
+
+
+def _take(batch, rows):
+    q, k, v, table, lengths = batch
+    return q[rows], k, v, table[rows], lengths[rows]
+
+
+def _share(batch, lengths):
+    """Sequences of those lengths that share all pages."""
+    table, _ = batch[-2:]
+    table = np.repeat(table.reshape(1, -1), len(lengths), axis=0)
+    return *batch[:-2], table, np.array(lengths, np.int32)
+
+
+def test_equal_bits():
+    """A sequence alone, among others, at other places, in a wider and a narrower table."""
+    batch = _share(make_batch([128] * 5), [640, 0, 300, 129, 65])
+    results = attn.decode(*batch, **_RUN)
+    check(results, attend(*batch))
+    for rows in ([0], [3], [4, 3, 2, 1, 0], [2, 0, 2, 0, 0, 0, 4]):
+        for got, all_rows in zip(attn.decode(*_take(batch, rows), **_RUN), results, strict=True):
+            np.testing.assert_array_equal(got.view(np.uint8), all_rows[rows].view(np.uint8))
+    q, k, v, table, lengths = _take(batch, [2, 4])
+    more = np.concatenate([table, np.full((2, 40), -1, np.int32)], axis=1)
+    fewer = np.ascontiguousarray(table[:, :20])
+    for other in (more, fewer):
+        for got, all_rows in zip(attn.decode(q, k, v, other, lengths, **_RUN), results, strict=True):
+            np.testing.assert_array_equal(got, all_rows[[2, 4]])
+
+
+def test_equal_bits_of_plan():
+    plan = attn.DecodePlan(
+        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=100,
+        dtype="float16", **_RUN,
+    )  # fmt: skip
+    batch = _take(_share(make_batch([128] * 5), [640, 300, 129, 0, 0]), [0, 1, 2])
+    q, k, v, table, lengths = batch
+    plan.plan(lengths, table)
+    for got, want in zip(plan.run(q, k, v), attn.decode(*batch, **_RUN), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_equal_bits_of_mla():
+    batch = _share(make_latent([128] * 5), [640, 0, 300, 129, 65])
+    options = {"value_dim": VALUES, "scale": 0.125, **_RUN}
+    results = attn.mla_decode(*batch, **options)
+    check(results, attend_latent(*batch, 0.125))
+    q, pool, table, lengths = batch
+    for row, pages in ((0, 40), (1, 1), (2, 20), (3, 40), (4, 5)):
+        at = slice(row, row + 1)
+        own = np.ascontiguousarray(table[at, :pages])
+        alone = attn.mla_decode(q[at], pool, own, lengths[at], **options)
+        for got, want in zip(alone, results, strict=True):
+            np.testing.assert_array_equal(got, want[at])
+
+
+def _select(table, lengths, rng):
+    """A list of keys with places that are left out, in the middle too, and the keys alone."""
+    gaps = np.full((len(table), 48), -1, np.int32)
+    dense, counts = np.zeros((len(table), 2 * PAGE), np.int32), np.zeros(len(table), np.int32)
+    for row, length in enumerate(lengths):
+        keys = rng.choice(length, size=min(length, 30), replace=False)
+        rows = table[row, keys // PAGE] * PAGE + keys % PAGE
+        gaps[row, np.sort(rng.choice(48, size=len(rows), replace=False))] = rows
+        dense[row, : len(rows)] = rows
+        counts[row] = len(rows)
+    return gaps, dense, counts
+
+
+def _gather(pool, dense):
+    """Those keys in pages of their own, with the table of these."""
+    rows = pool.reshape(-1, *pool.shape[2:])[dense]
+    return rows.reshape(-1, PAGE, *pool.shape[2:]), np.arange(2 * len(dense)).reshape(-1, 2)
+
+
+def test_selected():
+    q, k, v, table, lengths = make_batch([100, 0, 17])
+    gaps, dense, counts = _select(table, lengths, np.random.default_rng(3))
+    rows = [each.reshape(-1, 1, KV_HEADS, DIM) for each in (k, v)]
+    places = np.full(3, 48, np.int32)
+    got = attn.decode(q, *rows, gaps, places, selected=True, lse=True)
+    (keys, own), (values, _) = (_gather(each, dense) for each in (k, v))
+    check(got, attend(q, keys, values, own, counts))
+    check(attn.decode(q, *rows, gaps, places, selected=True, run_keys=64, lse=True), got)
+
+
+def test_selected_mla():
+    q, pool, table, lengths = make_latent([100, 0, 17])
+    gaps, dense, counts = _select(table, lengths, np.random.default_rng(4))
+    rows = pool.reshape(-1, 1, pool.shape[-1])
+    want = attend_latent(q, *_gather(pool, dense), counts, 0.125)
+    got = attn.mla_decode(
+        q, rows, gaps, np.full(3, 48, np.int32), value_dim=VALUES, scale=0.125,
+        selected=True, lse=True,
+    )  # fmt: skip
+    check(got, want)
+
+
+def test_bad_arguments():
+    batch = make_batch([100, 17], queries=2)
+    with pytest.raises(ValueError, match="run_keys: expected none beside kv_splits"):
+        attn.decode(*batch, run_keys=64, kv_splits=2)
+    with pytest.raises(ValueError, match="run_keys: expected an integer from 1"):
+        attn.decode(*batch, run_keys=0)
+    with pytest.raises(ValueError, match="selected: expected no window, and causal=False"):
+        attn.decode(*batch, selected=True)
+    with pytest.raises(ValueError, match="selected: expected no window"):
+        attn.decode(*batch, selected=True, causal=False, window=(3, None))
+    with pytest.raises(attn.CompileError, match="run_keys to be a multiple of block_n"):
+        attn.decode(*batch, run_keys=7)
