@@ -38,6 +38,13 @@ public:
 /// each other among them.
 ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
 
+/// True if TMA fills the slots of `score = own`, false if cp.async does: where
+/// pages are too small for TMA or no tensor map describes k.
+bool loadsLatentByTma(const ProblemFacts &facts);
+
+/// Slices of the values, each with a ring of its own, of `score = own`.
+int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_MLA_MLA_H
