@@ -1,7 +1,8 @@
 //===- Mla.h - The schedule mla ---------------------------------*- C++ -*-===//
 //
 // Latent attention in its absorbed form: one key head, whose first columns are
-// the values. A block of keys is copied to shared memory once, by cp.async.
+// the values. A block of keys is copied to shared memory once, by cp.async, or
+// by TMA where a warpgroup of its own loads.
 // Warps that share rows divide the block's keys where scores are computed,
 // exchange them, and divide the columns of the results, of which no warp could
 // hold all.
