@@ -1,7 +1,8 @@
 //===- Mla.h - The schedule mla ---------------------------------*- C++ -*-===//
 //
 // Latent attention in its absorbed form: one key head, whose first columns are
-// the values. A block of keys is copied to shared memory once, by cp.async.
+// the values. A block of keys is copied to shared memory once, by cp.async, or
+// by TMA where a warpgroup of its own loads.
 // Warps that share rows divide the block's keys where scores are computed,
 // exchange them, and divide the columns of the results, of which no warp could
 // hold all.
@@ -37,6 +38,13 @@ public:
 /// Bytes of the buffers of a plan; with `score = own` what the warpgroups hand
 /// each other among them.
 ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
+
+/// True if TMA fills the slots of `score = own`, false if cp.async does: where
+/// pages are too small for TMA or no tensor map describes k.
+bool loadsLatentByTma(const ProblemFacts &facts);
+
+/// Slices of the values, each with a ring of its own, of `score = own`.
+int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
 
 } // namespace mlir::attn
 

@@ -55,9 +55,10 @@ static double setWgmmaClocks(PlanEstimate &estimate,
 
 /// Clocks from the moment a slot is free until its first keys have come, and
 /// bytes of the others in a clock; clocks from one role's hand-over to the
-/// other one's first instruction, of which a block has three. One block's
-/// copies are on the way at a time: with 128 heads blocks of 64 keys took 3530
-/// clocks and blocks of 32 keys 2282 (H200).
+/// other one's first instruction, of which a block has three. With one ring
+/// that cp.async filled, a block's copies on the way at a time, blocks of 64
+/// keys took 3530 clocks with 128 heads and blocks of 32 keys 2282 (H200);
+/// slices by TMA take 0.95 to 0.98 of that, which is not counted.
 static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
                         kHandOverLatency = 100;
 /// What DRAM's time in whole waves of tiles is too much for CTAs that load the

@@ -19,32 +19,43 @@ MlaEmitter::MlaEmitter(KernelContext &context, MlaPlanAttr plan)
     : RingEmitter(context, getTilePlan(context.facts, plan)), plan(plan),
       extents(facts, plan) {}
 
-void MlaEmitter::makeRings() {
-  int64_t blockN = plan.getBlockN(), stages = plan.getStages();
-  // Panels of one width, so that the first ones are the values.
-  auto layout = SwizzledLayoutAttr::get(
-      b.getContext(),
-      SharedLayout::chooseSpan(extents.keyColumns,
-                               facts.elementType.getIntOrFloatBitWidth()));
-  auto inPanels = [&](ArrayRef<int64_t> shape) {
-    return BufferType::get(b.getContext(), shape, facts.elementType, layout,
-                           MemorySpace::Shared);
-  };
-  q = alloc("q", bufferType({blockM, extents.keyColumns}));
+Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
+                            int64_t columns, bool isValue) {
+  int64_t blockN = plan.getBlockN();
+  Ring ring;
   ring.name = "k";
-  ring.buffer = alloc("k", inPanels({stages, blockN, extents.keyColumns}));
-  ring.slotType = inPanels({blockN, extents.keyColumns});
-  auto channel = [&](StringRef name, int64_t slots, ArrayRef<Role> roles) {
-    SmallVector<std::pair<Role, SignalKind>> signals;
-    for (Role role : roles)
-      signals.push_back({role, SignalKind::Arrive});
-    return makeChannel(name, slots, signals);
+  ring.buffer = alloc(name, bufferType({plan.getStages(), blockN, columns}));
+  ring.slotType = bufferType({blockN, columns});
+  SmallVector<std::pair<Role, SignalKind>> roles = {
+      {kLatentLoad, byTma ? SignalKind::Tx : SignalKind::Arrive},
+      {kLatentScores, SignalKind::Arrive}};
+  if (isValue)
+    roles.push_back({kLatentResults, SignalKind::Arrive});
+  ring.channel = makeChannel(name, plan.getStages(), roles);
+  if (byTma)
+    addMap(ring);
+  Value queries = alloc(("q" + suffix).str(), bufferType({blockM, columns}));
+  return {ring, queries, first, columns};
+}
+
+void MlaEmitter::makeRings() {
+  int64_t blockN = plan.getBlockN();
+  byTma = loadsLatentByTma(facts);
+  valueSlices = countLatentSlices(facts, plan);
+  int64_t columns = extents.valueColumns / valueSlices;
+  for (int64_t i = 0; i < valueSlices; ++i)
+    slices.push_back(makeSlice("k" + std::to_string(i), std::to_string(i),
+                               i * columns, columns, /*isValue=*/true));
+  if (int64_t rest = extents.keyColumns - extents.valueColumns)
+    slices.push_back(makeSlice("rope", "_rope", extents.valueColumns, rest,
+                               /*isValue=*/false));
+  auto channel = [&](StringRef name, Role from, Role to) {
+    return makeChannel(name, /*stages=*/1,
+                       {{from, SignalKind::Arrive}, {to, SignalKind::Arrive}});
   };
-  ring.channel =
-      channel("k", stages, {kLatentLoad, kLatentScores, kLatentResults});
-  qChannel = channel("q", 1, {kLatentLoad, kLatentScores});
-  pChannel = channel("p", 1, {kLatentScores, kLatentResults});
-  scaleChannel = channel("scale", 1, {kLatentScores, kLatentResults});
+  qChannel = channel("q", kLatentLoad, kLatentScores);
+  pChannel = channel("p", kLatentScores, kLatentResults);
+  scaleChannel = channel("scale", kLatentScores, kLatentResults);
   probabilities = alloc("p", bufferType({blockM, blockN}));
   auto rows = [&](StringRef name) {
     return alloc(name, BufferType::get(b.getContext(), {blockM}, b.getF32Type(),
@@ -72,35 +83,83 @@ scf::ForOp MlaEmitter::emitBlocks(
 // The warpgroup that loads
 //===----------------------------------------------------------------------===//
 
+SmallVector<Value> MlaEmitter::emitBlockLoad(Value key, ValueRange cursors) {
+  SmallVector<Value> next;
+  for (auto [slice, cursor] : llvm::zip(slices, cursors))
+    next.push_back(advance(cursor, slice.ring));
+  if (byTma) {
+    elect([&]() {
+      // In front of the waits: the entry of the table comes from far away.
+      Value lead = slices[0].ring.view == TensorMapView::Bounded
+                       ? source->emitLead(key)
+                       : Value();
+      for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
+        auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
+        fill(slice.ring, slot, token, at.kvHead, key, context.i32(slice.first),
+             lead);
+        release(slice.ring, token, kLatentLoad);
+      }
+    });
+    return next;
+  }
+  SmallVector<Value> tokens;
+  for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
+    Value view = source->emitView("k", at, slice.first, slice.columns);
+    auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
+    CpAsyncOp::create(b, view, key, slot, /*in_bounds=*/UnitAttr());
+    tokens.push_back(token);
+  }
+  CpAsyncCommitOp::create(b);
+  CpAsyncWaitOp::create(b, 0);
+  for (auto [slice, token] : llvm::zip(slices, tokens))
+    release(slice.ring, token, kLatentLoad);
+  return next;
+}
+
 SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
-  auto copy = [&](Value view, Value first, Value slot) {
-    CpAsyncOp::create(b, view, first, slot, /*in_bounds=*/UnitAttr());
-    CpAsyncCommitOp::create(b);
-    CpAsyncWaitOp::create(b, 0);
-  };
-  Value queryView = emitQueryView();
-  Value keyView = source->emitView("k", at);
-  Value token = await(qChannel, cursors[0], kLatentLoad);
-  copy(queryView, row, q);
-  ChannelReleaseOp::create(b, qChannel, token, kLatentLoad);
   Value last = arith::SubIOp::create(b, bounds.end, context.i32(1));
-  auto loop = emitBlocks(
-      cursors[1], [&](Value index, ValueRange carried) -> SmallVector<Value> {
-        Value key =
-            arith::MulIOp::create(b, arith::SubIOp::create(b, last, index),
-                                  context.i32(plan.getBlockN()));
-        auto [slot, filled] = acquire(ring, carried[0], kLatentLoad);
-        copy(keyView, key, slot);
-        release(ring, filled, kLatentLoad);
-        return {advance(carried[0], ring)};
-      });
-  return {next(cursors[0], qChannel), loop.getResult(0)};
+  Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
+  auto loadBlocks = [&](Value first, Value end, ValueRange inits) {
+    return scf::ForOp::create(
+        b, first, end, context.i32(1), inits,
+        [&](OpBuilder &builder, Location, Value index, ValueRange carried) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(builder.getInsertionBlock());
+          Value key =
+              arith::MulIOp::create(b, arith::SubIOp::create(b, last, index),
+                                    context.i32(plan.getBlockN()));
+          scf::YieldOp::create(b, emitBlockLoad(key, carried));
+        });
+  };
+  // The first block needs no queries to be free.
+  Value one = arith::MinSIOp::create(b, trips, context.i32(1));
+  ValueRange keyCursors = cursors.drop_front(1);
+  scf::ForOp first;
+  if (byTma) {
+    first = loadBlocks(context.i32(0), one, keyCursors);
+    keyCursors = first.getResults();
+  }
+  Value token = await(qChannel, cursors[0], kLatentLoad);
+  for (const Slice &slice : slices)
+    CpAsyncOp::create(b, emitQueryView(slice.first, slice.columns), row,
+                      slice.queries, /*in_bounds=*/UnitAttr());
+  CpAsyncCommitOp::create(b);
+  CpAsyncWaitOp::create(b, 0);
+  ChannelReleaseOp::create(b, qChannel, token, kLatentLoad);
+  scf::ForOp rest =
+      loadBlocks(byTma ? context.i32(1) : context.i32(0), trips, keyCursors);
+  SmallVector<Value> next = {this->next(cursors[0], qChannel)};
+  llvm::append_range(next, rest.getResults());
+  return next;
 }
 
 LogicalResult MlaEmitter::emitLoad() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        return {start(qChannel, kLatentLoad), start(ring.channel, kLatentLoad)};
+        SmallVector<Value> cursors = {start(qChannel, kLatentLoad)};
+        for (const Slice &slice : slices)
+          cursors.push_back(start(slice.ring.channel, kLatentLoad));
+        return cursors;
       },
       [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
         return emitLoadTile(cursors);
@@ -112,34 +171,54 @@ LogicalResult MlaEmitter::emitLoad() {
 // The warpgroup of the scores
 //===----------------------------------------------------------------------===//
 
-LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
-                                         ValueRange carried) {
+Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
   int64_t blockN = plan.getBlockN();
   RankedTensorType type = f32Tile({blockM, blockN});
-  auto [slot, token] = acquire(ring, carried[2], kLatentScores);
-  Value transposed =
-      TransposeOp::create(b, bufferType({extents.keyColumns, blockN}), slot);
   auto inFlight =
       InFlightType::get(b.getContext(), type.getShape(), b.getF32Type());
-  Value product =
-      WgmmaOp::create(b, inFlight, q, transposed, /*c=*/Value(),
-                      /*columns=*/IntegerAttr(), /*depth=*/IntegerAttr());
-  Value s = WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
-  release(ring, token, kLatentScores);
+  Value product;
+  SmallVector<Value> tokens;
+  for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
+    auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
+    Value transposed =
+        TransposeOp::create(b, bufferType({slice.columns, blockN}), slot);
+    product = WgmmaOp::create(b, inFlight, slice.queries, transposed, product,
+                              /*columns=*/IntegerAttr(),
+                              /*depth=*/IntegerAttr());
+    tokens.push_back(token);
+    cursor = advance(cursor, slice.ring);
+  }
+  Value scores =
+      WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
+  for (auto [slice, token] : llvm::zip(slices, tokens))
+    release(slice.ring, token, kLatentScores);
+  return scores;
+}
+
+/// What the loop of the scores carries in front of the cursors of the slices:
+/// m, l and the cursor of p.
+static constexpr unsigned kScoresCarried = 3;
+
+LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
+                                         ValueRange carried) {
+  SmallVector<Value> cursors(carried.drop_front(kScoresCarried));
+  Value s = emitScoreProduct(cursors);
   if (failed(emitScores(b, key, s)))
     return failure();
   auto softmax =
       OnlineSoftmaxOp::create(b, s, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax());
   Value p = arith::TruncFOp::create(
-      b, tileType({blockM, blockN}, facts.elementType), softmax.getP());
-  Value free = await(pChannel, carried[3], kLatentScores);
+      b, tileType({blockM, plan.getBlockN()}, facts.elementType),
+      softmax.getP());
+  Value free = await(pChannel, carried[2], kLatentScores);
   LocalStoreOp::create(b, p, probabilities);
   LocalStoreOp::create(b, softmax.getFactor(), factors);
   ChannelReleaseOp::create(b, pChannel, free, kLatentScores);
-  YieldOp::create(b, ValueRange{softmax.getNewM(), softmax.getNewL(),
-                                advance(carried[2], ring),
-                                next(carried[3], pChannel)});
+  SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(),
+                             this->next(carried[2], pChannel)};
+  llvm::append_range(next, cursors);
+  YieldOp::create(b, next);
   return success();
 }
 
@@ -163,7 +242,9 @@ KVLoopOp MlaEmitter::emitScoreLoop(Value scale, ValueRange cursors) {
 FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
   Value scale = emitExponentScale();
   Value queryToken = await(qChannel, cursors[0], kLatentScores);
-  KVLoopOp loop = emitScoreLoop(scale, {cursors[1], cursors[2]});
+  SmallVector<Value> inits = {cursors[1]};
+  llvm::append_range(inits, cursors.drop_front(3));
+  KVLoopOp loop = emitScoreLoop(scale, inits);
   if (!loop)
     return failure();
   ChannelReleaseOp::create(b, qChannel, queryToken, kLatentScores);
@@ -171,21 +252,27 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
   Value factor = emitInverse(rows.l);
   if (rows.factor)
     factor = arith::MulFOp::create(b, factor, rows.factor);
-  Value free = await(scaleChannel, cursors[3], kLatentScores);
+  Value free = await(scaleChannel, cursors[2], kLatentScores);
   LocalStoreOp::create(b, factor, scales);
   ChannelReleaseOp::create(b, scaleChannel, free, kLatentScores);
   if (facts.lse)
     emitLSE(rows.m, rows.l, emitResultView("lse"));
-  return SmallVector<Value>{next(cursors[0], qChannel), loop.getResult(2),
-                            loop.getResult(3), next(cursors[3], scaleChannel)};
+  SmallVector<Value> next = {this->next(cursors[0], qChannel),
+                             loop.getResult(2),
+                             this->next(cursors[2], scaleChannel)};
+  llvm::append_range(next, loop.getResults().drop_front(kScoresCarried));
+  return next;
 }
 
 LogicalResult MlaEmitter::emitScoreRole() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        return {
-            start(qChannel, kLatentScores), start(ring.channel, kLatentScores),
-            start(pChannel, kLatentScores), start(scaleChannel, kLatentScores)};
+        SmallVector<Value> cursors = {start(qChannel, kLatentScores),
+                                      start(pChannel, kLatentScores),
+                                      start(scaleChannel, kLatentScores)};
+        for (const Slice &slice : slices)
+          cursors.push_back(start(slice.ring.channel, kLatentScores));
+        return cursors;
       },
       [&](ValueRange cursors) { return emitScoreTile(cursors); });
   return success(static_cast<bool>(loop));
@@ -195,65 +282,90 @@ LogicalResult MlaEmitter::emitScoreRole() {
 // The warpgroups of the results
 //===----------------------------------------------------------------------===//
 
-Value MlaEmitter::emitRescale(Value factor, Value results) {
+SmallVector<Value> MlaEmitter::emitRescale(Value factor, ValueRange results) {
   Value changed =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
                             splat(cast<RankedTensorType>(factor.getType()), 1));
-  auto path = RareOp::create(b, results.getType(), changed, results,
+  auto path = RareOp::create(b, results.getTypes(), changed, results,
                              /*each_warpgroup=*/false,
                              /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.createBlock(&path.getBody());
-  YieldOp::create(
-      b, ValueRange{arith::MulFOp::create(
-             b, results, BroadcastOp::create(b, results.getType(), factor))});
-  return path.getResult(0);
+  SmallVector<Value> rescaled;
+  for (Value result : results)
+    rescaled.push_back(arith::MulFOp::create(
+        b, result, BroadcastOp::create(b, result.getType(), factor)));
+  YieldOp::create(b, rescaled);
+  return llvm::to_vector(ValueRange(path.getResults()));
 }
 
 SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
-  auto type = cast<RankedTensorType>(carried[0].getType());
-  auto [slot, token] = acquire(ring, carried[1], kLatentResults);
-  Value handed = await(pChannel, carried[2], kLatentResults);
+  ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
+  Value handed = await(pChannel, carried[0], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
-  Value results = emitRescale(factor, carried[0]);
-  auto values = BufferType::get(
-      b.getContext(), {plan.getBlockN(), extents.valueColumns},
-      facts.elementType, ring.slotType.getLayout(), MemorySpace::Shared);
-  auto inFlight = InFlightType::get(
-      b.getContext(), type.getShape(), b.getF32Type(),
-      MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
-                         /*copies=*/1, /*column_runs=*/true));
-  Value product =
-      WgmmaOp::create(b, inFlight, probabilities,
-                      ReinterpretOp::create(b, values, slot), results,
-                      /*columns=*/IntegerAttr(), /*depth=*/IntegerAttr());
-  results = WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
+  SmallVector<Value> results =
+      emitRescale(factor, carried.drop_front(1 + valueSlices));
+  SmallVector<Value> products, tokens,
+      next = {this->next(carried[0], pChannel)};
+  for (auto [slice, cursor, result] :
+       llvm::zip(values, carried.drop_front(1), results)) {
+    auto [slot, token] = acquire(slice.ring, cursor, kLatentResults);
+    auto inFlight = InFlightType::get(
+        b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
+        b.getF32Type(),
+        MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
+                           /*copies=*/1, /*column_runs=*/true));
+    products.push_back(WgmmaOp::create(b, inFlight, probabilities, slot, result,
+                                       /*columns=*/IntegerAttr(),
+                                       /*depth=*/IntegerAttr()));
+    // What the product before has read is free while this one runs.
+    if (!tokens.empty()) {
+      WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/1);
+      release(values[tokens.size() - 1].ring, tokens.back(), kLatentResults);
+    }
+    tokens.push_back(token);
+    next.push_back(advance(cursor, slice.ring));
+  }
+  auto wait = WgmmaWaitOp::create(b, ValueRange(results).getTypes(), products,
+                                  /*pending=*/0);
   ChannelReleaseOp::create(b, pChannel, handed, kLatentResults);
-  release(ring, token, kLatentResults);
-  return {results, advance(carried[1], ring), next(carried[2], pChannel)};
+  release(values.back().ring, tokens.back(), kLatentResults);
+  llvm::append_range(next, wait.getResults());
+  return next;
 }
 
 SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
-  Value zero = splat(f32Tile({blockM, extents.valueColumns}), 0);
-  auto loop = emitBlocks(
-      {zero, cursors[0], cursors[1]},
-      [&](Value, ValueRange carried) { return emitResultBlock(carried); });
-  Value handed = await(scaleChannel, cursors[2], kLatentResults);
+  ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
+  SmallVector<Value> inits = {cursors[0]};
+  llvm::append_range(inits, cursors.drop_front(2));
+  for (const Slice &slice : values)
+    inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
+  auto loop = emitBlocks(inits, [&](Value, ValueRange carried) {
+    return emitResultBlock(carried);
+  });
+  Value handed = await(scaleChannel, cursors[1], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), scales);
   ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
-  StoreResultOp::create(b, emitQuotient(loop.getResult(0), factor),
-                        emitResultView("o"), row, /*scratch=*/Value(),
-                        /*map=*/Value(), /*coordinates=*/ValueRange(),
-                        plan.getEpilogue());
-  return {loop.getResult(1), loop.getResult(2), next(cursors[2], scaleChannel)};
+  for (auto [slice, result] :
+       llvm::zip(values, loop.getResults().drop_front(1 + valueSlices)))
+    StoreResultOp::create(b, emitQuotient(result, factor),
+                          emitResultView("o", slice.first, slice.columns), row,
+                          /*scratch=*/Value(), /*map=*/Value(),
+                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+  SmallVector<Value> next = {loop.getResult(0),
+                             this->next(cursors[1], scaleChannel)};
+  llvm::append_range(next, loop.getResults().slice(1, valueSlices));
+  return next;
 }
 
 LogicalResult MlaEmitter::emitResultRole() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        return {start(ring.channel, kLatentResults),
-                start(pChannel, kLatentResults),
-                start(scaleChannel, kLatentResults)};
+        SmallVector<Value> cursors = {start(pChannel, kLatentResults),
+                                      start(scaleChannel, kLatentResults)};
+        for (const Slice &slice : ArrayRef(slices).take_front(valueSlices))
+          cursors.push_back(start(slice.ring.channel, kLatentResults));
+        return cursors;
       },
       [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
         return emitResultTile(cursors);

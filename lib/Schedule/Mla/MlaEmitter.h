@@ -1,16 +1,20 @@
 //===- MlaEmitter.h - What makes kernels of mla with own scores -*- C++ -*-===//
 //
 // Three partitions walk the same tiles and, in each, the same blocks of keys
-// from the last to the first. A warpgroup loads, by cp.async, so that pages and
-// lengths are what they are elsewhere. One computes scores and probabilities.
-// Two hold the results, half of the columns each.
+// from the last to the first. A warpgroup loads: queries by cp.async, keys by
+// TMA, whose thread waits for free slots only, or by cp.async where TMA does
+// not copy them. One computes scores and probabilities. Two hold the results,
+// half of the columns of each slice each.
 //
-// A slot of the channel k goes from the loads to the scores, from there to the
-// results, whose values are its first columns, and back. The channel p hands
-// over probabilities, in shared memory, and the factor by which results are
-// rescaled first; it has one slot, so that the scores of the next block and
-// their softmax stand beside the product of this one. The channel scale hands
-// over what results are multiplied by at the end.
+// The columns of a block of keys come in slices, with a ring each, so that
+// scores begin when the first columns are there, and the first slice is loaded
+// anew while the results' product with the next one runs. A slot of the first
+// slices, the values, goes from the loads to the scores, from there to the
+// results, and back; one of the other columns, `rope`, from the scores back.
+// The channel p hands over probabilities, in shared memory, and the factor by
+// which results are rescaled first; it has one slot, so that the scores of the
+// next block and their softmax stand beside the product of this one. The
+// channel scale hands over what results are multiplied by at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +35,14 @@ inline constexpr int64_t kLatentLoadRegisters = 64;
 inline constexpr int64_t kLatentScoreRegisters = 128;
 inline constexpr int64_t kLatentResultRegisters = 160;
 
+/// Columns of the keys with a ring of their own, and memory for those of the
+/// queries.
+struct Slice {
+  Ring ring;
+  Value queries;
+  int64_t first, columns;
+};
+
 class MlaEmitter : RingEmitter {
 public:
   MlaEmitter(KernelContext &context, MlaPlanAttr plan);
@@ -39,6 +51,12 @@ public:
 private:
   void makeRings();
   LogicalResult emitLoad();
+  /// A ring for `columns` columns of the keys from `first` on, and memory for
+  /// those of the queries, named `q` and `suffix`.
+  Slice makeSlice(StringRef name, StringRef suffix, int64_t first,
+                  int64_t columns, bool isValue);
+  /// Copies all slices of the block whose first key is `key`.
+  SmallVector<Value> emitBlockLoad(Value key, ValueRange cursors);
   SmallVector<Value> emitLoadTile(ValueRange cursors);
   LogicalResult emitScoreRole();
   FailureOr<SmallVector<Value>> emitScoreTile(ValueRange cursors);
@@ -46,9 +64,11 @@ private:
   /// and p; null if it failed.
   KVLoopOp emitScoreLoop(Value scale, ValueRange cursors);
   LogicalResult emitScoreBlock(Value scale, Value key, ValueRange carried);
+  /// Scores of a block; moves the cursors of the slices behind it.
+  Value emitScoreProduct(SmallVectorImpl<Value> &cursors);
   LogicalResult emitResultRole();
   SmallVector<Value> emitResultTile(ValueRange cursors);
-  /// The results behind a block, and the cursors of k and p.
+  /// The results behind a block, and the cursors of the values and p.
   SmallVector<Value> emitResultBlock(ValueRange carried);
   /// The loop over the tile's blocks for who needs no masks; `body` is given
   /// the block's number from the last one on.
@@ -56,7 +76,7 @@ private:
   emitBlocks(ValueRange inits,
              function_ref<SmallVector<Value>(Value, ValueRange)> body);
   /// `results` times the factors of their rows where some factor is not 1.
-  Value emitRescale(Value factor, Value results);
+  SmallVector<Value> emitRescale(Value factor, ValueRange results);
   Value start(Value channel, StringRef role) {
     return CursorStartOp::create(b, channel, role);
   }
@@ -70,11 +90,15 @@ private:
 
   MlaPlanAttr plan;
   CopiedExtents extents;
-  Ring ring;
+  /// Slices of a block of keys, in the order in which they are read; those of
+  /// the first columns are the values.
+  SmallVector<Slice> slices;
+  int64_t valueSlices = 0;
+  bool byTma = false;
   Value qChannel, pChannel, scaleChannel;
-  /// The tile's queries, the block's probabilities, the factors of their rows
-  /// and those of the results.
-  Value q, probabilities, factors, scales;
+  /// The block's probabilities, the factors of their rows and those of the
+  /// results.
+  Value probabilities, factors, scales;
 };
 
 } // namespace mlir::attn

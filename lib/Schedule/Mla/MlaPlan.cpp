@@ -4,6 +4,7 @@
 #include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
 #include "../Copied/GridTiles.h"
+#include "../Tma/RingFacts.h"
 #include "Mla.h"
 #include "MlaEmitter.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -66,8 +67,10 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
-  // Mbarriers: three for each slot of k, two for each of q, p and scale.
-  sum.add("barriers", 8, 3 * plan.getStages() + 6);
+  // Mbarriers: three for each slot of values, two for each one of the other
+  // columns, of q, p and scale.
+  sum.add("barriers", 8,
+          (3 * countLatentSlices(facts, plan) + 2) * plan.getStages() + 6);
   return sum;
 }
 
@@ -83,6 +86,15 @@ static constexpr Form kForms[] = {
     {ScoreWork::Shard, SoftmaxPolicy::Optimistic},
     {ScoreWork::Shard, SoftmaxPolicy::Exact},
     {ScoreWork::Twice, SoftmaxPolicy::Optimistic}};
+
+bool attn::loadsLatentByTma(const ProblemFacts &facts) {
+  return !llvm::errorToBool(checkMappable("mla", facts));
+}
+
+int64_t attn::countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
+  // Each warpgroup has 16 columns or more of each slice.
+  return facts.valueDim < 32 * plan.getWarpsN() ? 1 : 2;
+}
 
 std::vector<PlanAttrInterface>
 MlaSchedule::getCandidates(const ProblemFacts &facts,

@@ -40,29 +40,35 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
       spec.name, spec.stages,
       {{spec.from, spec.isLoaded ? SignalKind::Tx : SignalKind::Arrive},
        {spec.to, spec.signal}});
-  if (!spec.isLoaded)
-    return ring;
+  if (spec.isLoaded)
+    addMap(ring);
+  return ring;
+}
+
+void RingEmitter::addMap(Ring &ring) {
   // A sequence ends before the tensor does: what lies behind its end belongs to
   // others, and 0 times it may not be 0.
-  ring.boxRows = spec.rows;
-  if (spec.holds == RingRows::Keys && source->isBounded()) {
+  int64_t rows = ring.slotType.getShape()[0],
+          columns = ring.slotType.getShape()[1];
+  TensorMapView asked = ring.view;
+  ring.boxRows = rows;
+  if (ring.holds == RingRows::Keys && source->isBounded()) {
     ring.view = TensorMapView::Bounded;
-    ring.boxRows = getBoxRows(facts, spec.rows);
+    ring.boxRows = getBoxRows(facts, rows);
   } else if (facts.varlen) {
     ring.view = TensorMapView::Packed;
   }
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
-  int64_t span = SharedLayout::chooseSpan(spec.columns, bits);
+  int64_t span = SharedLayout::chooseSpan(columns, bits);
   SmallVector<int64_t> box = {1, 1, ring.boxRows, span * 8 / bits};
   if (ring.view == TensorMapView::Bounded)
     box.insert(box.begin(), 1);
   // Of every four rows two go to each half of the slot.
-  if (spec.view == TensorMapView::Quads)
-    box = {1, 1, spec.rows / 4, 2, span * 8 / bits};
+  if (asked == TensorMapView::Quads)
+    box = {1, 1, rows / 4, 2, span * 8 / bits};
   ring.map = context.getTensorMap(ring.name, box, span, ring.view);
   if (ring.view == TensorMapView::Bounded && facts.isPaged())
     addSpare(ring);
-  return ring;
 }
 
 void RingEmitter::addSpare(Ring &ring) {
@@ -239,17 +245,14 @@ void RingEmitter::load(const Ring &ring, Value cursor, StringRef role,
   if (ring.view == TensorMapView::Bounded)
     lead = source->emitLead(first);
   auto [slot, token] = acquire(ring, cursor, role);
-  if (lead)
-    loadBounded(ring, slot, token, head, first, /*column=*/Value(), lead);
-  else
-    fill(ring, slot, token, head, first);
+  fill(ring, slot, token, head, first, /*column=*/Value(), lead);
   release(ring, token, role);
 }
 
 void RingEmitter::fill(const Ring &ring, Value slot, Value token, Value head,
-                       Value first, Value column) {
+                       Value first, Value column, Value lead) {
   if (ring.view == TensorMapView::Bounded)
-    loadBounded(ring, slot, token, head, first, column);
+    loadBounded(ring, slot, token, head, first, column, lead);
   else
     emitLoad(ring, slot, token, emitBoxStart(ring, head, first, column));
 }

@@ -67,6 +67,9 @@ protected:
                     ArrayRef<StringRef> secondParts = {});
   /// A ring between two roles, and its map if TMA fills it.
   Ring makeRing(const RingSpec &spec);
+  /// Adds the map that fills a ring, whose view it may change to one that ends
+  /// with the sequence.
+  void addMap(Ring &ring);
   /// Makes a map for boxes that have no element in the one of a bounded or
   /// packed view: TMA reads the address of a map for them, and such a map's
   /// lies in front of the tensor. They are outside of the spare one, too: in
@@ -96,9 +99,10 @@ protected:
   void load(const Ring &ring, Value cursor, StringRef role, Value head,
             Value first);
   /// The same for a slot that was acquired, which whoever did hands on; from
-  /// `column` on, i32, the first one if it is null.
+  /// `column` on, i32, the first one if it is null. `lead` is where a bounded
+  /// view's first box lies, if that is known.
   void fill(const Ring &ring, Value slot, Value token, Value head, Value first,
-            Value column = {});
+            Value column = {}, Value lead = {});
   void prefetchMaps(ArrayRef<Value> maps);
   /// In one thread, what `emit` makes.
   void elect(function_ref<void()> emit);
