@@ -104,6 +104,7 @@ def random_flags(rng: random.Random) -> str:
         flags.append("--schedule=ws_tmem")
     elif chip == "sm_90a":
         flags.append(rng.choice(("--schedule=ws_wgmma", "--schedule=self_load")))
+        flags.append("--set=spills=allow")
         for name, values in PARAMETERS.items():
             if rng.random() < 0.25:
                 flags.append(f"--set={name}={rng.choice(values)}")
