@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints "PASSED FAILED SKIPPED" for a result file of `lit -o FILE`.
+"""Prints "PASSED FAILED SKIPPED" for a result file of `lit -o FILE`, and on stderr
+the names of the skipped tests, so that nobody takes them for passed.
 
 A missing or unreadable file counts as one failure: lit did not get that far.
 """
@@ -14,13 +15,16 @@ SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 def main() -> int:
     try:
         with open(sys.argv[1], encoding="utf-8") as file:
-            codes = [test["code"] for test in json.load(file)["tests"]]
+            tests = json.load(file)["tests"]
+            codes = [test["code"] for test in tests]
     except (OSError, ValueError, KeyError):
         print(0, 1, 0)
         return 0
     failed = sum(code in FAILURES for code in codes)
-    skipped = sum(code in SKIPPED for code in codes)
-    print(len(codes) - failed - skipped, failed, skipped)
+    skipped = [test["name"] for test in tests if test["code"] in SKIPPED]
+    for name in skipped:
+        print(f"skipped: {name}", file=sys.stderr)
+    print(len(codes) - failed - len(skipped), failed, len(skipped))
     return 0
 
 

@@ -55,6 +55,7 @@ static constexpr CapabilityInfo capabilityInfos[] = {
     {Capability::Tcgen05Shift, "tcgen05-shift", "sm_100a or sm_103a"},
     {Capability::Tcgen05I8, "tcgen05-i8", "sm_100a"},
     {Capability::Tcgen05LdRed, "tcgen05-ld-red", "sm_103a"},
+    {Capability::PackedExp, "packed-exp", "sm_103a"},
 };
 
 static const CapabilityInfo &getInfo(Capability capability) {
@@ -87,7 +88,8 @@ struct Generations {
   CapabilitySet sm100f = sm100 | C::SetMaxNReg | C::ReduxF32 | C::Fp4 |
                          C::Matrix8 | C::TmaPair | C::Tcgen05;
   CapabilitySet sm100a = sm100f | C::Tcgen05Shift | C::Tcgen05I8;
-  CapabilitySet sm103a = sm100f | C::Tcgen05Shift | C::Tcgen05LdRed;
+  CapabilitySet sm103a =
+      sm100f | C::Tcgen05Shift | C::Tcgen05LdRed | C::PackedExp;
 };
 
 static TargetRow makeA100(const Generations &capabilities) {

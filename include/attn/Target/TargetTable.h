@@ -69,9 +69,13 @@ enum class Capability : unsigned {
   Tcgen05I8,
   /// tcgen05.ld with a reduction (sm_103a).
   Tcgen05LdRed,
+  /// Exponentials of two halves in one instruction of the machine (sm_103a).
+  /// The
+  /// PTX is there on all chips, where ptxas makes two of it.
+  PackedExp,
 };
 inline constexpr unsigned numCapabilities =
-    static_cast<unsigned>(Capability::Tcgen05LdRed) + 1;
+    static_cast<unsigned>(Capability::PackedExp) + 1;
 
 /// The identifier of `capability` as used in tables and documents, such as
 /// "tcgen05".

@@ -27,6 +27,27 @@ Value RingEmitter::makeChannel(StringRef name, int64_t stages,
                                  b.getArrayAttr(attributes));
 }
 
+TileDealer
+RingEmitter::makeDealer(ArrayRef<std::pair<Role, SignalKind>> roles) {
+  TileDealer dealer;
+  dealer.counter =
+      context.addWorkspace({/*bytes=*/4, /*zeroed=*/true, /*restored=*/true});
+  dealer.channel = makeChannel("tile", kTileStages, roles);
+  dealer.ring = alloc(
+      "tile", BufferType::get(b.getContext(), {kTileStages}, b.getI32Type(),
+                              AutoLayoutAttr::get(b.getContext()),
+                              MemorySpace::Shared));
+  return dealer;
+}
+
+void RingEmitter::setDealer(TileLoopOp loop, const TileDealer &dealer) {
+  if (!dealer.counter)
+    return;
+  loop.getCounterMutable().assign(dealer.counter);
+  loop.getChannelMutable().assign(dealer.channel);
+  loop.getRingMutable().assign(dealer.ring);
+}
+
 Ring RingEmitter::makeRing(const RingSpec &spec) {
   Ring ring;
   ring.name = spec.tensor.empty() ? spec.name : spec.tensor;

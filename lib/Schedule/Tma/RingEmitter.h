@@ -56,6 +56,11 @@ struct Ring {
   int64_t boxRows = 0;
 };
 
+/// How the counter's tiles reach all roles; null values where none deals.
+struct TileDealer {
+  Value counter, channel, ring;
+};
+
 class RingEmitter : protected PersistentTiles {
 protected:
   using PersistentTiles::PersistentTiles;
@@ -81,6 +86,10 @@ protected:
   Ring makeValueRing(int64_t stages, Role from, Role to);
   /// A map by which TMA stores `columns` columns of the rows of one warpgroup.
   Value makeResultMap(int64_t rows, int64_t columns);
+  /// A counter, whose tiles the first of the roles hands on to the others.
+  TileDealer makeDealer(ArrayRef<std::pair<Role, SignalKind>> roles);
+  /// Lets the loop have its tiles from `dealer`, if that deals.
+  void setDealer(TileLoopOp loop, const TileDealer &dealer);
   /// Memory for a tile of results.
   Value allocResults();
 

@@ -30,6 +30,12 @@ enum class ResultBuffer {
   Queries
 };
 
+/// Slots of the channel by which the loader hands on what a counter deals.
+inline constexpr int64_t kTileStages = 2;
+/// Bytes of such a slot: an index, in an array of a multiple of 16 bytes, and
+/// an mbarrier for each role.
+inline int64_t getTileSlotBytes(int64_t roles) { return 8 + 8 * roles; }
+
 /// Keys of a copy of `rows` keys from a multiple of `rows` on: as many as are
 /// always in one page.
 int64_t getBoxRows(const ProblemFacts &facts, int64_t rows);

@@ -96,6 +96,15 @@ void WsTmemEmitter::makeTensorTile(int64_t number) {
                             parts, none);
 }
 
+void WsTmemEmitter::makeDealer() {
+  if (!plan.getDynamic())
+    return;
+  SmallVector<std::pair<Role, SignalKind>> roles;
+  for (Role role : {kLoader, kMultiplier, kSoftmaxes[0], kSoftmaxes[1]})
+    roles.push_back({role, SignalKind::Arrive});
+  dealer = RingEmitter::makeDealer(roles);
+}
+
 SmallVector<Value> WsTmemEmitter::getKeyChannels() {
   if (sharesRing(facts))
     return {k.channel};
@@ -278,6 +287,7 @@ LogicalResult WsTmemEmitter::emitLoader() {
         });
     if (!(status = toResult(loop)).succeeded())
       return;
+    setDealer(loop, dealer);
     // Nobody else waits for the last commits of the queries.
     Value cursor = loop.getResult(0);
     for (int64_t number = 0; number < kTmemTiles; ++number) {
@@ -483,7 +493,7 @@ LogicalResult WsTmemEmitter::emitMultiplier() {
   LogicalResult status = success();
   elect([&]() {
     rank = context.i32(0);
-    status = toResult(emitTileLoop(
+    TileLoopOp loop = emitTileLoop(
         [&] {
           SmallVector<Value> cursors = {
               CursorStartOp::create(b, q.channel, kMultiplier)};
@@ -496,7 +506,10 @@ LogicalResult WsTmemEmitter::emitMultiplier() {
         [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
           return emitIfBlocks(
               cursors, [&](ValueRange at) { return emitMultiplierTile(at); });
-        }));
+        });
+    status = toResult(loop);
+    if (loop)
+      setDealer(loop, dealer);
   });
   return status;
 }
@@ -514,6 +527,7 @@ LogicalResult WsTmemEmitter::run() {
       ->setAttr(kRenewEntryAttr, b.getUnitAttr());
   for (int64_t number = 0; number < kTmemTiles; ++number)
     makeTensorTile(number);
+  makeDealer();
   if (plan.getEpilogue() == EpilogueKind::Tma)
     resultMap = makeResultMap(kTmemRows, getStagedColumns(facts, plan));
   emitExtents();

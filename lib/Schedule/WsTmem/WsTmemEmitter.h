@@ -90,7 +90,7 @@ public:
   WsTmemEmitter(KernelContext &context, WsTmemPlanAttr plan)
       : RingEmitter(context, {kTmemRows, plan.getBlockN(), plan.getOrder(),
                               plan.getGroupHeads(), /*cluster=*/1,
-                              /*dynamic=*/false, kTmemTiles}),
+                              plan.getDynamic(), kTmemTiles}),
         plan(plan),
         resultBuffer(getTmemResultBuffer(context.facts, plan, context.target)) {
   }
@@ -99,6 +99,7 @@ public:
 private:
   void makeRings();
   void makeTensorTile(int64_t number);
+  void makeDealer();
   int64_t getFront() const { return getFrontKeys(plan); }
   /// True if softmaxes hand slots of a tile's channel on in parts.
   bool hasParts(int64_t number, Value channel) const {
@@ -187,6 +188,7 @@ private:
   WsTmemPlanAttr plan;
   ResultBuffer resultBuffer;
   Ring q, k, v;
+  TileDealer dealer;
   TensorTile tiles[kTmemTiles];
   /// Where TMA stores results; else null.
   Value resultMap;

@@ -45,7 +45,7 @@ static constexpr double kTileClocks = 2300, kColumnClocks = 16.5,
 static constexpr double kStoredClocks = -50, kLateQueryClocks = 1500;
 /// Clocks of a block for barriers: where scores are handed back before their
 /// exponentials, and where the next ones wait for the probabilities.
-static constexpr double kBesideClocks = 250, kOverlaidClocks = 270;
+static constexpr double kBesideClocks = 250, kOverlaidClocks = 190;
 /// The same where K and V share a ring of three slots.
 static constexpr double kShortRingClocks = 16;
 
@@ -76,16 +76,20 @@ static bool canHalve(const ProblemFacts &facts) {
 int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
   if (!plan.getPParts())
     return 0;
-  // In steps of the contraction.
-  return llvm::alignDown(plan.getBlockN() / 4 * 3, 16);
+  // In steps of the contraction. Over the scores the first product is on the
+  // way to the next ones, so that fewer keys are waited for in front of it.
+  int64_t eighths = plan.getPBeside() ? 6 : 5;
+  return llvm::alignDown(plan.getBlockN() * eighths / 8, 16);
 }
 
 /// How many exponentials of 16 a polynomial takes over, none where the chip has
 /// many: as many as made blocks fastest in the cycle model
 /// (docs/CycleModel.md).
-static int64_t choosePolynomial(const TargetRow &target) {
+static int64_t choosePolynomial(const TargetRow &target, bool beside) {
   constexpr double kScarceExponentials = 16;
-  return target.expPerClock > kScarceExponentials ? 0 : 6;
+  if (target.expPerClock > kScarceExponentials)
+    return 0;
+  return beside ? 6 : 7;
 }
 
 /// Bytes of the rings and of the mbarriers.
@@ -112,6 +116,10 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   if (getFrontKeys(plan) != 0)
     ++handed;
   sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
+  // Each of two softmaxes, what multiplies and what loads.
+  constexpr int64_t roles = 4;
+  if (plan.getDynamic())
+    sum.add("tile", getTileSlotBytes(roles), kTileStages);
   return sum;
 }
 
@@ -180,7 +188,7 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
       p.blockN = blockN;
       p.softmax = softmax;
       p.pBeside = fitsBeside(facts, blockN);
-      p.polynomial = choosePolynomial(target);
+      p.polynomial = choosePolynomial(target, p.pBeside);
       p.pParts = true;
       p.ownBlocks = masked;
       p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
@@ -229,6 +237,25 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
+static llvm::Error checkExponentials(WsTmemPlanAttr plan,
+                                     const TargetRow &target) {
+  if (plan.getExp() == ExpFormat::F32)
+    return llvm::Error::success();
+  if (!target.has(Capability::PackedExp))
+    return makeUnsupported(
+        plan.getSchedule(),
+        llvm::formatv("exp 'f16x2' on {0}, whose special function unit takes "
+                      "two halves one by one, expected {1}",
+                      target.chip, getCapabilityChips(Capability::PackedExp)));
+  if (plan.getPolynomial() != 0)
+    return makeUnsupported(
+        plan.getSchedule(),
+        llvm::formatv("exp 'f16x2' with {0} of 16 exponentials by a "
+                      "polynomial, expected none",
+                      plan.getPolynomial()));
+  return llvm::Error::success();
+}
+
 llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
@@ -242,6 +269,8 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
         getName(), "the epilogue 'tma' with " +
                        findUnmappable(facts.o).value_or(
                            "packed sequences, which end before their tensor"));
+  if (llvm::Error error = checkExponentials(plan, target))
+    return error;
   if (plan.getOHalves() && !canHalve(facts))
     return makeUnsupported(
         getName(),

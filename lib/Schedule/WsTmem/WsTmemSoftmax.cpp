@@ -139,6 +139,7 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
       OnlineSoftmaxOp::create(b, scores, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax());
   softmax.setPolynomial(plan.getPolynomial());
+  softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   Value p = softmax.getP();
   auto narrow = [&] {
     p = arith::TruncFOp::create(
@@ -367,6 +368,7 @@ LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
       [&](ValueRange cursors) { return emitSoftmaxTile(number, cursors); });
   if (!loop)
     return failure();
+  setDealer(loop, dealer);
   // Nobody else waits for the last commit.
   if (tile.handed) {
     auto slot = ChannelAcquireOp::create(b, tile.handed, loop.getResult(1),

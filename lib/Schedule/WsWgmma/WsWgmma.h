@@ -65,8 +65,6 @@ RegisterBudget getRegisterBudget(const ProblemFacts &facts,
 /// warpgroups at 128, 80 keys spill 16 bytes.
 bool rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
-/// Slots of the channel by which the producer hands on what the counter deals.
-inline constexpr int64_t kTileStages = 2;
 /// True if the producer's partition reads the indices as well: all threads of
 /// one that transposes, and the producers of all CTAs of a cluster.
 bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);

@@ -20,29 +20,18 @@ static constexpr int64_t kTurnBarrier = 1;
 void WsWgmmaEmitter::makeDealer() {
   if (!plan.getDynamic())
     return;
-  dealer.counter =
-      context.addWorkspace({/*bytes=*/4, /*zeroed=*/true, /*restored=*/true});
-  if (producerReadsTiles(context.facts, plan))
+  SmallVector<std::pair<Role, SignalKind>> roles = {
+      {kProducer, SignalKind::Arrive}};
+  if (producerReadsTiles(context.facts, plan)) {
     // What one CTA sends to all of a cluster is counted in bytes.
-    dealer.channel =
-        makeChannel("tile", kTileStages,
-                    {{kProducer, plan.getCluster() > 1 ? SignalKind::Tx
-                                                       : SignalKind::Arrive},
-                     {kTileReader, SignalKind::Arrive},
-                     {kConsumer, SignalKind::Arrive}});
-  else if (hasValueProducer())
-    dealer.channel = makeChannel("tile", kTileStages,
-                                 {{kProducer, SignalKind::Arrive},
-                                  {kValueProducer, SignalKind::Arrive},
-                                  {kConsumer, SignalKind::Arrive}});
-  else
-    dealer.channel = makeChannel(
-        "tile", kTileStages,
-        {{kProducer, SignalKind::Arrive}, {kConsumer, SignalKind::Arrive}});
-  dealer.ring = alloc(
-      "tile", BufferType::get(b.getContext(), {kTileStages}, b.getI32Type(),
-                              AutoLayoutAttr::get(b.getContext()),
-                              MemorySpace::Shared));
+    if (plan.getCluster() > 1)
+      roles.front().second = SignalKind::Tx;
+    roles.push_back({kTileReader, SignalKind::Arrive});
+  } else if (hasValueProducer()) {
+    roles.push_back({kValueProducer, SignalKind::Arrive});
+  }
+  roles.push_back({kConsumer, SignalKind::Arrive});
+  dealer = RingEmitter::makeDealer(roles);
 }
 
 void WsWgmmaEmitter::makeResults() {
@@ -82,16 +71,8 @@ LogicalResult WsWgmmaEmitter::emitTiles(StringRef partition, TileBody body) {
                    });
   if (!loop)
     return failure();
-  setDealer(loop);
+  setDealer(loop, dealer);
   return success();
-}
-
-void WsWgmmaEmitter::setDealer(TileLoopOp loop) {
-  if (!plan.getDynamic())
-    return;
-  loop.getCounterMutable().assign(dealer.counter);
-  loop.getChannelMutable().assign(dealer.channel);
-  loop.getRingMutable().assign(dealer.ring);
 }
 
 TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {

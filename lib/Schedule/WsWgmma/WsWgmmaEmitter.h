@@ -29,11 +29,6 @@ inline constexpr Role kValueProducer{"value_producer", "value_producer"};
 inline constexpr Role kTransposer{"transposer", "producer"};
 inline constexpr Role kTileReader{"reader", "producer"};
 
-/// How the counter's tiles reach all roles.
-struct TileDealer {
-  Value counter, channel, ring;
-};
-
 /// What a partition's loop over tiles carries: its cursors.
 struct TileCursors {
   /// Of the producer, or of a consumer: there `v` is what PV reads. Null in a
@@ -72,7 +67,6 @@ private:
   /// The loop over this CTA's tiles in a partition, which carries its cursors.
   LogicalResult emitTiles(StringRef partition, TileBody body);
   /// Lets the counter deal the tiles of a loop, if the plan says so.
-  void setDealer(TileLoopOp loop);
   TileCursors startCursors(StringRef partition);
 
   /// Hands `count` slots of K and of V back unread.

@@ -43,12 +43,12 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, slots);
-  // An index of 4 bytes, in an array that is a multiple of 16, and an mbarrier
-  // of each role for each slot.
   if (plan.getDynamic())
-    sum.add("tile",
-            producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 32 : 24,
-            kTileStages);
+    sum.add(
+        "tile",
+        getTileSlotBytes(
+            producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 3 : 2),
+        kTileStages);
   return sum;
 }
 

@@ -62,7 +62,7 @@ LogicalResult WsWgmmaEmitter::emitValueProducer() {
           return emitBlockLoads({&v}, {carried[0]}, kValueProducer);
         });
     if (loop)
-      setDealer(loop);
+      setDealer(loop, dealer);
     else
       status = failure();
   });

@@ -98,6 +98,22 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
 
 // -----
 
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected no polynomial elements with 'halves', got 2}}
+  %r = attn.exp2 %t {polynomial = 2 : i64, halves} : tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{expected a tile for 'halves', got 'f32'}}
+  %r = attn.exp2 %x {halves} : f32
+  return
+}
+
+// -----
+
 func.func @f(%t: tensor<128xf32, #attn.auto>, %i: i32) {
   // expected-error @below {{expected a float tile of rank 2, got 'tensor<128xf32, #attn.auto>'}}
   %r = attn.apply_mask %t[%i, %i] limit %i : tensor<128xf32, #attn.auto>

@@ -44,6 +44,8 @@ func.func @powers(%s: !s, %x: f32) {
   %p = attn.exp2 %s {polynomial = 4 : i64} : !s
   // CHECK: attn.exp2 %[[S]] {bounded, polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>
   %bounded = attn.exp2 %s {polynomial = 4 : i64, bounded} : !s
+  // CHECK: attn.exp2 %[[S]] {halves} : tensor<64x32xf32, #attn.auto>
+  %halves = attn.exp2 %s {halves} : !s
   // CHECK: %[[SCALAR:.*]] = attn.exp2 %[[X]] : f32
   %scalar = attn.exp2 %x : f32
   return

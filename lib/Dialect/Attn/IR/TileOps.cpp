@@ -122,18 +122,30 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
                                                            : Value();
 }
 
-/// `polynomial` of attn.exp2 and of what is expanded to it.
-static LogicalResult verifyPolynomial(Operation *op, int64_t polynomial) {
-  if (polynomial >= 0 && polynomial <= 16)
-    return success();
-  return op->emitOpError("expected 0 to 16 polynomial elements of 16, got ")
-         << polynomial;
+/// `polynomial` and `halves` of attn.exp2 and of what is expanded to it.
+static LogicalResult verifyPowers(Operation *op, int64_t polynomial,
+                                  bool halves) {
+  if (polynomial < 0 || polynomial > 16)
+    return op->emitOpError("expected 0 to 16 polynomial elements of 16, got ")
+           << polynomial;
+  if (halves && polynomial != 0)
+    return op->emitOpError(
+               "expected no polynomial elements with 'halves', got ")
+           << polynomial;
+  return success();
+}
+
+int Exp2Op::getMinimumSM() {
+  // Elsewhere ptxas makes two instructions of one.
+  return getHalves() ? 103 : 80;
 }
 
 LogicalResult Exp2Op::verify() {
   if (!getElementTypeOrSelf(getType()).isF32())
     return emitOpError("expected f32 elements, got ") << getType();
-  return verifyPolynomial(*this, getPolynomial());
+  if (getHalves() && !isa<RankedTensorType>(getType()))
+    return emitOpError("expected a tile for 'halves', got ") << getType();
+  return verifyPowers(*this, getPolynomial(), getHalves());
 }
 
 /// Checks that the columns of a tile can stand for keys in fours.
@@ -197,7 +209,7 @@ void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
   build(builder, state, s.getType(), m.getType(), l.getType(),
         (o ? o : m).getType(), s, m, l, o, scale, policy, /*finite=*/false,
         /*offset=*/APFloat(0.0f), /*growth=*/APFloat(8.0f),
-        /*limit=*/APFloat(16.0f), /*polynomial=*/0);
+        /*limit=*/APFloat(16.0f), /*polynomial=*/0, /*halves=*/false);
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(
@@ -230,7 +242,7 @@ LogicalResult OnlineSoftmaxOp::verify() {
     if (!value.isFinite() || value.isNegative())
       return emitOpError("expected a finite '")
              << name << "' of at least 0, got " << value.convertToFloat();
-  return verifyPolynomial(*this, getPolynomial());
+  return verifyPowers(*this, getPolynomial(), getHalves());
 }
 
 LogicalResult RareOp::verify() {

@@ -139,7 +139,7 @@ public:
     bool bounded = op.getPolicy() != SoftmaxPolicy::Optimistic;
     uint64_t polynomial = op.getPolynomial();
     return Exp2Op::create(builder, loc, exponent, polynomial,
-                          polynomial != 0 && bounded);
+                          polynomial != 0 && bounded, op.getHalves());
   }
 
   /// The factor from the standing maximum to another.

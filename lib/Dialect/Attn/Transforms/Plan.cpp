@@ -59,6 +59,9 @@ private:
                                  const PlanCandidates &candidates);
   void report(AttentionOp op, const PlanCandidate &candidate,
               const llvm::Twine &source, const llvm::Twine &measured = "");
+  /// Compares the ways for results to leave the kernel, each in the best plan
+  /// of the chosen schedule that takes it.
+  void reportEpilogues(AttentionOp op, ArrayRef<PlanCandidate> plans);
   /// Refuses a plan that was asked for and has too few registers, or warns of
   /// it where spills are allowed: some plans are fast in spite of them.
   LogicalResult refuseSpills(AttentionOp op, const PlanCandidate &candidate,
@@ -97,6 +100,43 @@ void AttnPlanPass::report(AttentionOp op, const PlanCandidate &candidate,
                         llvm::formatv("{0:f0}", e.issueClocks).str())
       << remark::metric("shared-clocks",
                         llvm::formatv("{0:f0}", e.sharedClocks).str());
+}
+
+/// How results leave the kernel of a plan; empty if its schedule knows one way.
+static std::string getEpilogue(PlanAttrInterface plan) {
+  for (const PlanParameterInfo &info : plan.listParameters())
+    if (info.name == "epilogue")
+      return info.value;
+  return "";
+}
+
+void AttnPlanPass::reportEpilogues(AttentionOp op,
+                                   ArrayRef<PlanCandidate> plans) {
+  PlanAttrInterface taken = plans.front().plan;
+  SmallVector<std::pair<std::string, const PlanCandidate *>> best;
+  for (const PlanCandidate &each : plans) {
+    std::string epilogue = getEpilogue(each.plan);
+    if (each.plan.getSchedule() == taken.getSchedule() &&
+        !llvm::is_contained(llvm::make_first_range(best), epilogue))
+      best.push_back({epilogue, &each});
+  }
+  if (best.size() < 2)
+    return;
+  auto message = remark::passed(
+      op.getLoc(),
+      remark::RemarkOpts::name("epilogue").category("attn.epilogue"));
+  message << remark::add("results leave by '{0}'", best.front().first);
+  for (const auto &[epilogue, candidate] : best) {
+    const PlanEstimate &e = candidate->estimate;
+    message << remark::metric(epilogue + "-microseconds",
+                              llvm::formatv("{0:f2}", e.microseconds).str())
+            << remark::metric(epilogue + "-tile-clocks",
+                              llvm::formatv("{0:f0}", e.tileClocks).str())
+            << remark::metric(epilogue + "-block-clocks",
+                              llvm::formatv("{0:f0}", e.blockClocks).str())
+            << remark::metric(epilogue + "-shared-bytes",
+                              e.sharedBytes.getTotal());
+  }
 }
 
 LogicalResult AttnPlanPass::refuseSpills(AttentionOp op,
@@ -356,6 +396,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   op.setPlanAttr(candidates.plans.front().plan);
   report(op, candidates.plans.front(), "for " + target.chip);
+  reportEpilogues(op, candidates.plans);
   if (failed(refuseSpills(op, candidates.plans.front(), target)))
     return failure();
   if (schedule.empty() && parameters.empty())

@@ -1,6 +1,7 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles,canonicalize,cse))' | FileCheck %s
 
 #rows = #attn.blocked<per_thread = [1, 16], warps = 4, order = [1, 0]>
+#wide = #attn.blocked<per_thread = [1, 32], warps = 4, order = [1, 0]>
 
 gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // A commit is an instruction that LLVM moves nothing across.
@@ -16,13 +17,10 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
     gpu.return
   }
 
-  // Three of 16 by a polynomial: a pair, and one alone with the same steps.
+  // Three of 16 by a polynomial: of the first 16 two pairs and of the next ones
+  // one, none alone.
   // CHECK-LABEL: gpu.func @powers
   // CHECK-COUNT-6: ex2.approx.ftz.f32
-  // CHECK: llvm.call_intrinsic "llvm.nvvm.add.rm.ftz.f"
-  // CHECK: math.fma {{.*}} : f32
-  // CHECK-COUNT-7: ex2.approx.ftz.f32
-  // CHECK-NOT: ex2.approx.ftz.f32
   // CHECK: arith.maximumf
   // CHECK: arith.minimumf
   // CHECK: llvm.inline_asm "add.rm.ftz.f32x2 $0, $1, $2;", "=l,l,l"
@@ -30,15 +28,20 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // CHECK: llvm.inline_asm "mov.b64 {$0, $1}, $2;", "=r,=r,l"
   // CHECK-COUNT-2: arith.shli
   // CHECK: arith.mulf {{.*}} : vector<2xf32>
+  // CHECK-COUNT-6: ex2.approx.ftz.f32
+  // CHECK: add.rm.ftz.f32x2
+  // CHECK-COUNT-14: ex2.approx.ftz.f32
+  // CHECK: add.rm.ftz.f32x2
+  // CHECK-NOT: add.rm.ftz
   // CHECK-NOT: ex2.approx.ftz.f32
   gpu.func @powers(%x: f32, %p: !llvm.ptr<1>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %zero = arith.constant 0 : i32
     %start = arith.constant 0 : i64
-    %stride = arith.constant 16 : i64
-    %g = attn.global_view %p[%start] rows %n stride %stride {alignment = 16} : !attn.global<?x16xf32>
-    %t = attn.global_load %g[%zero] : !attn.global<?x16xf32> -> tensor<128x16xf32, #rows>
-    %e = attn.exp2 %t {polynomial = 3} : tensor<128x16xf32, #rows>
-    attn.global_store %e, %g[%zero] : tensor<128x16xf32, #rows>, !attn.global<?x16xf32>
+    %stride = arith.constant 32 : i64
+    %g = attn.global_view %p[%start] rows %n stride %stride {alignment = 16} : !attn.global<?x32xf32>
+    %t = attn.global_load %g[%zero] : !attn.global<?x32xf32> -> tensor<128x32xf32, #wide>
+    %e = attn.exp2 %t {polynomial = 3} : tensor<128x32xf32, #wide>
+    attn.global_store %e, %g[%zero] : tensor<128x32xf32, #wide>, !attn.global<?x32xf32>
     gpu.return
   }
 
@@ -79,6 +82,32 @@ gpu.module @older [#attn.target<chip = "sm_90a">] {
     %t = attn.global_load %g[%zero] : !attn.global<?x16xf32> -> tensor<128x16xf32, #rows>
     %e = attn.exp2 %t {polynomial = 2} : tensor<128x16xf32, #rows>
     attn.global_store %e, %g[%zero] : tensor<128x16xf32, #rows>, !attn.global<?x16xf32>
+    gpu.return
+  }
+}
+
+// Two exponents are rounded to halves, and one instruction makes two powers. What
+// is narrowed to halves again takes these as they are.
+gpu.module @ultra [#attn.target<chip = "sm_103a">] {
+  // CHECK-LABEL: gpu.func @halves
+  // CHECK: %[[X:.*]] = llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
+  // CHECK: %[[E:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.v2f16"(%[[X]])
+  // CHECK: arith.extf %{{.*}} : f16 to f32
+  // CHECK-COUNT-7: llvm.nvvm.ex2.approx.v2f16
+  // CHECK-NOT: ex2
+  // CHECK-NOT: llvm.fptrunc
+  // CHECK: gpu.return
+  gpu.func @halves(%p: !llvm.ptr<1>, %h: !llvm.ptr<1>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %start = arith.constant 0 : i64
+    %stride = arith.constant 16 : i64
+    %g = attn.global_view %p[%start] rows %n stride %stride {alignment = 16} : !attn.global<?x16xf32>
+    %gh = attn.global_view %h[%start] rows %n stride %stride {alignment = 16} : !attn.global<?x16xf16>
+    %t = attn.global_load %g[%zero] : !attn.global<?x16xf32> -> tensor<128x16xf32, #rows>
+    %e = attn.exp2 %t {halves} : tensor<128x16xf32, #rows>
+    %r = arith.truncf %e : tensor<128x16xf32, #rows> to tensor<128x16xf16, #rows>
+    attn.global_store %e, %g[%zero] : tensor<128x16xf32, #rows>, !attn.global<?x16xf32>
+    attn.global_store %r, %gh[%zero] : tensor<128x16xf16, #rows>, !attn.global<?x16xf16>
     gpu.return
   }
 }

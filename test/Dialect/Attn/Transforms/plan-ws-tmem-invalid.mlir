@@ -7,7 +7,12 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=group_heads=-1" 2>&1 | FileCheck %s --check-prefix=GROUP
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=p_beside=true,block_n=128" 2>&1 | FileCheck %s --check-prefix=BESIDE
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=o_halves=true,epilogue=direct" 2>&1 | FileCheck %s --check-prefix=HALVES
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=exp=f16x2" 2>&1 | FileCheck %s --check-prefix=EXP -DCHIP=sm_100a
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100f schedule=ws_tmem set=exp=f16x2" 2>&1 | FileCheck %s --check-prefix=EXP -DCHIP=sm_100f
+// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_103a schedule=ws_tmem set=exp=f16x2,polynomial=4" 2>&1 | FileCheck %s --check-prefix=BOTH
 
+// EXP: schedule 'ws_tmem' does not support exp 'f16x2' on [[CHIP]], whose special function unit takes two halves one by one, expected sm_103a
+// BOTH: schedule 'ws_tmem' does not support exp 'f16x2' with 4 of 16 exponentials by a polynomial, expected none
 // HALVES: expected the epilogue 'staged' or 'tma' with o_halves, got 'direct'
 // CHIP: schedule 'ws_tmem' does not support sm_90a, which has no tcgen05, expected sm_100a, sm_100f or sm_103a
 // SUM: does not fit: shared memory {{[0-9]+}} (q 2 x {{[0-9]+}} + kv 20 x {{[0-9]+}} + barriers {{[0-9]+}} x 8 + o 2 x {{[0-9]+}}) exceeds 232448 on sm_103a

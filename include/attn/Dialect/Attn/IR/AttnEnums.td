@@ -68,6 +68,11 @@ def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
   I32EnumAttrCase<"Staged", 3, "staged">,
   I32EnumAttrCase<"Tma", 4, "tma">]>;
 
+def Attn_ExpFormat : Attn_I32Enum<"ExpFormat",
+    "the format of exponentials and of their exponents", [
+  I32EnumAttrCase<"F32", 0, "f32">,
+  I32EnumAttrCase<"F16x2", 1, "f16x2">]>;
+
 def Attn_KeyOrder : Attn_I32Enum<"KeyOrder",
     "in which order keys lie where the contraction of PV has to have four of "
     "them in a thread", [

@@ -149,18 +149,24 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "How the running maximum of the online softmax is kept">:$softmax,
     Attn_PlanInt<0,
       "Of every 16 exponentials, how many a polynomial computes (`attn.exp2`)">:$polynomial,
+    Attn_PlanEnum<Attn_ExpFormat, "f32",
+      "The format of exponentials. With `f16x2`, on chips with packed exponentials "
+      "of two halves (sm_103a), exponents are rounded to f16, and no polynomial "
+      "takes any. No plan is chosen with it: results are less exact">:$exp,
     Attn_PlanBool<false,
       "Probabilities have columns of their own, so that scores are handed back as "
       "soon as they are in registers. Else they lie over the scores">:$p_beside,
     Attn_PlanBool<false,
-      "Probabilities of the first three quarters of a block's keys are handed on "
-      "in front of the others', so that their product starts earlier">:$p_parts,
+      "Probabilities of a block's first keys, five eighths or with `p_beside` three "
+      "quarters, are handed on in front of the others', so that their product starts "
+      "earlier">:$p_parts,
     Attn_PlanBool<false,
       "Each of the two tiles computes the blocks that its own queries need, and not "
       "those of both">:$own_blocks,
     Attn_PlanEnum<Attn_TileOrder, "row_major",
       "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
     Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
+    Attn_PlanBool<false, "Tiles are dealt by a counter in global memory, not by rank">:$dynamic,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
       "How results leave the kernel">:$epilogue,
     Attn_PlanBool<false,

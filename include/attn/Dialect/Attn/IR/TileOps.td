@@ -131,13 +131,15 @@ def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
   let hasFolder = 1;
 }
 
-def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAndResultType]> {
+def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<Attn_ArchOpInterface>]> {
   let summary = "2 to the power of each element";
   let description = [{
     `ex2.approx.ftz.f32`: relative error at most 2^-22; exp2(-inf) = 0.
 
-    `polynomial` is the number of elements of every 16 which each thread computes
-    by a polynomial of degree 3 on the FMA pipes instead: relative error at most
+    `polynomial` is the number of elements of every 16 (of an odd number one more
+    and one less in turns, so that none is alone) which each thread computes by a
+    polynomial of degree 3 on the FMA pipes instead: relative error at most
     1e-4; 0 below 2^-127, infinity from 2^128 on, NaN of NaN. Which ones they are
     follows from their places among the tile's elements that the thread holds, in
     the order of registers, and so from the layout alone: where threads hold
@@ -146,6 +148,11 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
     and tiles of fewer elements than 16, take none. With `bounded` no exponent is
     128 or more, or NaN, or the results are not used: three instructions less for
     a pair. Of 2^-127 and less the results are below 2^-126, of NaN any.
+
+    With `halves` a tile's exponents are rounded to f16 and their powers too, two
+    in an instruction (`ex2.approx.f16x2`), on chips whose special function unit
+    has one for that (sm_103a); from 2^16 on they are infinite. Not with
+    `polynomial`.
 
     Example:
 
@@ -159,7 +166,8 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
   let arguments = (ins
     Arg<AnyTypeOf<[F32, AnyRankedTensor]>, "exponents">:$source,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 elements, how many a polynomial computes">:$polynomial,
-    Described<UnitAttr, "no exponent is 128 or more or NaN where the result matters">:$bounded);
+    Described<UnitAttr, "no exponent is 128 or more or NaN where the result matters">:$bounded,
+    Described<UnitAttr, "exponents and powers are rounded to f16">:$halves);
   let results = (outs Res<AnyTypeOf<[F32, AnyRankedTensor]>, "powers">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;
@@ -337,7 +345,8 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Described<DefaultValuedAttr<F32Attr, "0.0f">, "of the maximum, in exponents of two">:$offset,
     Described<DefaultValuedAttr<F32Attr, "8.0f">, "exponents of two by which a maximum may grow before a bet is lost">:$growth,
     Described<DefaultValuedAttr<F32Attr, "16.0f">, "largest exponent of two of a probability">:$limit,
-    Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial);
+    Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial,
+    Described<UnitAttr, "probabilities and their exponents are rounded to f16 (attn.exp2)">:$halves);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
     Res<AnyRankedTensor, "new maximum">:$newM,

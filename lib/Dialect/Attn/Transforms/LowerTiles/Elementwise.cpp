@@ -108,6 +108,22 @@ static SmallVector<Value> extendFrom8(ImplicitLocOpBuilder &b,
   return scalars;
 }
 
+/// What two neighbours were extended from, if that is one pair of `narrow`.
+static Value findExtended(Value first, Value second, Type narrow) {
+  auto elementOf = [&](Value scalar, int64_t index) -> Value {
+    auto extended = scalar.getDefiningOp<arith::ExtFOp>();
+    auto element =
+        extended ? extended.getIn().getDefiningOp<LLVM::ExtractElementOp>()
+                 : LLVM::ExtractElementOp();
+    if (!element || element.getVector().getType() != narrow ||
+        !isConstantIntValue(element.getPosition(), index))
+      return {};
+    return element.getVector();
+  };
+  Value pair = elementOf(first, 0);
+  return pair == elementOf(second, 1) ? pair : Value();
+}
+
 template <>
 LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   FailureOr<TileValue> source = tile(op, op.getIn());
@@ -127,6 +143,13 @@ LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   Type narrow = VectorType::get(packing, elementType);
   SmallVector<Value> results;
   for (unsigned i = 0; i < scalars.size(); i += packing) {
+    // Powers of halves are there as pairs.
+    if (Value pair = packing == 2
+                         ? findExtended(scalars[i], scalars[i + 1], narrow)
+                         : Value()) {
+      results.push_back(pair);
+      continue;
+    }
     Value vector = LLVM::PoisonOp::create(b, wide);
     for (unsigned j = 0; j < packing; ++j)
       vector = LLVM::InsertElementOp::create(

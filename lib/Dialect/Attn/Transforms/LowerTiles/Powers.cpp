@@ -152,12 +152,48 @@ std::pair<Value, Value> PowerEmitter::two(Value x, Value y) {
 static constexpr unsigned kPairOrder[] = {7, 3, 5, 1, 6, 2, 4, 0};
 
 /// True if place `index` of a thread's elements takes the polynomial, of which
-/// every 16 have `count`. The last one of an odd count is the first of a pair.
+/// every 16 have `count`. One alone would cost as much as a pair, so that of an
+/// odd count the first 16 have one more, the next ones one less, and so on.
 static bool takesPolynomial(unsigned index, unsigned count) {
   unsigned place = index % 16;
+  if (count % 2 != 0)
+    count += index / 16 % 2 == 0 ? 1 : -1;
   unsigned rank =
       std::distance(std::begin(kPairOrder), llvm::find(kPairOrder, place / 2));
   return 2 * rank + place % 2 < count;
+}
+
+/// Powers of halves, as f32, of an even number of exponents.
+static SmallVector<Value> emitHalfPowers(ImplicitLocOpBuilder &b,
+                                         ArrayRef<Value> exponents) {
+  Type halves = VectorType::get(2, b.getF16Type());
+  SmallVector<Value> powers;
+  for (unsigned i = 0; i < exponents.size(); i += 2) {
+    Value pair = joinPair(b, exponents[i], exponents[i + 1]);
+    Value power = LLVM::CallIntrinsicOp::create(
+                      b, halves, b.getStringAttr("llvm.nvvm.ex2.approx.v2f16"),
+                      ValueRange{LLVM::FPTruncOp::create(b, halves, pair)})
+                      .getResults();
+    for (unsigned half : {0, 1}) {
+      Value element = LLVM::ExtractElementOp::create(
+          b, power, arith::ConstantIntOp::create(b, half, 32));
+      powers.push_back(arith::ExtFOp::create(b, b.getF32Type(), element));
+    }
+  }
+  return powers;
+}
+
+LogicalResult PartitionLowering::lowerHalfPowers(Exp2Op op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  if (failed(source))
+    return failure();
+  if (source->values.size() % 2 != 0)
+    return op.emitOpError("expected threads to hold an even number of "
+                          "exponents for 'halves', got ")
+           << source->values.size();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  setTile(op.getResult(), source->layout, emitHalfPowers(b, source->values));
+  return success();
 }
 
 template <>
@@ -167,6 +203,8 @@ LogicalResult PartitionLowering::lower(Exp2Op op) {
     op.replaceAllUsesWith(lowerApproximate(b, op, op.getSource()));
     return success();
   }
+  if (op.getHalves())
+    return lowerHalfPowers(op);
   unsigned count = op.getPolynomial();
   if (count == 0)
     return lowerElementwise(op);
