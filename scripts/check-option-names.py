@@ -27,9 +27,9 @@ LIMITS = {
     "page_indptr": 19,
     "page_size": 17,
     "rope_dim": 12,
-    "run_keys": 9,
+    "run_keys": 11,
     "score_mod": 31,
-    "selected": 14,
+    "selected": 16,
     "sinks": 23,
     "varlen": 29,
 }
