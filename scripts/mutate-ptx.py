@@ -231,11 +231,15 @@ def survey(args: argparse.Namespace, runner: Runner) -> int:
 
 
 def record_of(options: dict, kernel: str) -> dict:
-    """A launch record for a twin: `q` holds zeros or numbers, `o` the results."""
+    """A launch record for a twin: `q` holds zeros or numbers, `o` the results.
+
+    With `zeroed` a third argument has so many bytes that are zero at first.
+    """
     words = int(options.get("words", 1024))
     tensor = {"dtype": "f32", "shape": [words], "strides": [1]}
     ctas = int(options.get("ctas", 1))
     cluster = int(options.get("cluster", 1))
+    workspace = [{"bytes": options["zeroed"], "zeroed": True}] if "zeroed" in options else []
     return {
         "version": 1, "kernel": kernel,
         "target": {"chip": options.get("chip", "sm_100a"), "ptx": 88},
@@ -243,8 +247,9 @@ def record_of(options: dict, kernel: str) -> dict:
         "cluster": [cluster, 1, 1], "shared_bytes": int(options.get("shared", 16384)),
         "tensors": [{"name": "q", **tensor, "access": "read"},
                     {"name": "o", **tensor, "access": "write"}],
-        "args": [{"kind": "pointer", "tensor": "q"}, {"kind": "pointer", "tensor": "o"}],
-        "workspace": [],
+        "args": [{"kind": "pointer", "tensor": "q"}, {"kind": "pointer", "tensor": "o"},
+                 *({"kind": "workspace", "index": i} for i in range(len(workspace)))],
+        "workspace": workspace,
     }  # fmt: skip
 
 
