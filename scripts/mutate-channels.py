@@ -36,10 +36,6 @@ STANDARD = (
 )
 TO_CHANNELS = "builtin.module(attn-verify-rung,attn-shard-cga,gpu.module(attn-verify-arch,attn-lower-tile-loops,attn-expand-pipeline))"
 HELD = "builtin.module(gpu.module(attn-verify-tokens,attn-check-channels))"
-TO_BARRIERS = (
-    "builtin.module(gpu.module(attn-fuse-row-maxima,attn-select-epilogue,attn-infer-layouts,attn-allocate-tmem{{chip={0}}},"
-    "attn-materialize-scratch,attn-lower-channels,attn-allocate-shared{{chip={0}}},attn-insert-fences))"
-)
 FAULT = re.compile(r"error: (licence|balance|order): ")
 
 
@@ -114,23 +110,22 @@ def mutants_of(text: str) -> list[ir_mutants.Mutant]:
     return mutants
 
 
-def lower(tools, text: str, chip: str) -> tuple[int, str, str]:
+def lower(tools, text: str) -> tuple[int, str, str]:
     """What becomes of a kernel on the barrier rung."""
     path, below = tools.folder / "above.mlir", tools.folder / "barriers.mlir"
     path.write_text(text)
-    code, said = tools.run("attn-opt", str(path), f"--pass-pipeline={TO_BARRIERS.format(chip)}", "-o", str(below),
-                           "--mlir-print-op-on-diagnostic=false")  # fmt: skip
+    code, said = tools.run("attn-compile", str(path), "--emit=barrier", "--no-check-barriers", "-o", str(below))
     return code, said, below.read_text() if code == 0 else ""
 
 
-def is_reached(tools, mutant: ir_mutants.Mutant, chip: str) -> bool:
+def is_reached(tools, mutant: ir_mutants.Mutant) -> bool:
     """Whether the launch comes there at all: a trap in that place stops it."""
-    code, _, text = lower(tools, mutant.probe, chip) if mutant.probe else (1, "", "")
+    code, _, text = lower(tools, mutant.probe) if mutant.probe else (1, "", "")
     verdict = tools.compile(text, "--no-check-barriers") if code == 0 else (1, "", "", "")
     return verdict[0] != 0 or tools.simulate(verdict[2], verdict[3])[0] != "clean"
 
 
-def judge(tools, mutant: ir_mutants.Mutant, chip: str) -> dict:
+def judge(tools, mutant: ir_mutants.Mutant) -> dict:
     """Who refuses a copy first, and what the simulator says of it."""
     path = tools.folder / "channels.mlir"
     path.write_text(mutant.text)
@@ -142,7 +137,7 @@ def judge(tools, mutant: ir_mutants.Mutant, chip: str) -> dict:
     entry["above"] = "passed" if code == 0 else fault.group(1) if fault else "tokens or syntax"
     if entry["above"] == "tokens or syntax":
         return entry
-    code, said, text = lower(tools, mutant.text, chip)
+    code, said, text = lower(tools, mutant.text)
     if code != 0:
         entry["below"] = "invalid"
         entry["why"] = entry["why"] or said[:200]
@@ -152,7 +147,7 @@ def judge(tools, mutant: ir_mutants.Mutant, chip: str) -> dict:
     if "ptx" in verdict:
         entry["run"], entry["reason"] = tools.simulate(verdict["ptx"], verdict["record"])
     # The channel rung speaks of all trip counts, the others of those of the launch.
-    if mutant.line and column(entry) == "channels alone" and not is_reached(tools, mutant, chip):
+    if mutant.line and column(entry) == "channels alone" and not is_reached(tools, mutant):
         entry["run"] = "not reached"
     return entry
 
@@ -192,9 +187,8 @@ def work(options: argparse.Namespace, folder: str) -> int:
             if options.sample:
                 mutants = rng.sample(mutants, min(options.sample, len(mutants)))
             mutants = [ir_mutants.Mutant("the kernel itself", 0, kernel, ""), *mutants]
-            chip = re.search(r"--chip=(\w+)", flags).group(1)
             lines = kernel.split("\n")
-            for entry in pool.map(lambda m, chip=chip: judge(tools, m, chip), mutants):
+            for entry in pool.map(lambda m: judge(tools, m), mutants):
                 entry |= {"kernel": flags, "op": lines[entry["line"] - 1].strip()[:150] if entry["line"] else ""}
                 entries.append(entry)
                 if options.list or is_wrong(entry):

@@ -55,6 +55,8 @@ CASES = {
     "ws_wgmma packed": "-q 1x2x81x64xf16 --chip=sm_90a --schedule=ws_wgmma --varlen=q:17,64",
     "ws_wgmma dealt": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma --set=dynamic=true --causal",
     "ws_wgmma cluster": "-q 1x2x512x64xf16 --chip=sm_90a --schedule=ws_wgmma --set=cluster=2",
+    "ws_wgmma cluster, dealt": "-q 1x1x512x64xf16 --chip=sm_90a --schedule=ws_wgmma --causal "
+                               "--set=cluster=2 --set=dynamic=true",
     "ws_wgmma e4m3": f"{Q}f8E4M3FN --chip=sm_90a --schedule=ws_wgmma --descales",
     "ws_wgmma e5m2, transposed": "-q 1x1x160x128xf8E5M2 --chip=sm_90a --schedule=ws_wgmma "
                                  "--v-transposed",

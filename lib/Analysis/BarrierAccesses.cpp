@@ -24,10 +24,13 @@ void Machine::moveTo(Access &access, int64_t base) const {
   access.hull = {base + ranges.front().begin, base + ranges.back().end};
 }
 
-/// Whether what lies between their first and last bytes overlaps.
-static bool hullsOverlap(const Access &a, const Access &b) {
-  return a.hull.begin < b.hull.end && b.hull.begin < a.hull.end &&
-         a.cta == b.cta;
+/// Whether what lies between their first and last bytes overlaps, and one of
+/// them can matter to the other: reads of two warps neither conflict nor stand
+/// for each other. All accesses are asked for each new one, so that there are
+/// no branches.
+static bool mayMeet(const Access &a, const Access &b) {
+  return (a.hull.begin < b.hull.end) & (b.hull.begin < a.hull.end) &
+         (a.cta == b.cta) & (a.isWrite | b.isWrite | (a.warp == b.warp));
 }
 
 /// Whether accesses whose hulls overlap share a byte. Ranges of a footprint
@@ -97,11 +100,10 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
   const Step &step = program->steps[made.step];
   bool isCollective = step.isCollective();
   bool isExact = program->accesses[made.info].isExact;
-  for (size_t i = 0; i < accesses.size();) {
+  size_t count = accesses.size();
+  for (size_t i = 0; i < count;) {
     const Access &earlier = accesses[i];
-    // Reads of two warps neither conflict nor stand for each other.
-    bool matters = earlier.isWrite || made.isWrite || earlier.warp == made.warp;
-    if (!matters || !hullsOverlap(earlier, made) || !overlap(earlier, made)) {
+    if (!mayMeet(earlier, made) || !overlap(earlier, made)) {
       ++i;
       continue;
     }
@@ -153,6 +155,7 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     forget(earlier.event);
     accesses[i] = accesses.back();
     accesses.pop_back();
+    --count;
   }
 }
 

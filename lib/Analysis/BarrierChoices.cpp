@@ -44,23 +44,26 @@ bool Machine::asksForBlock() const {
 }
 
 void Machine::computeVaried(Warp &warp, const Step &step) {
+  // Looked up once, not for each number.
+  RegionNumber operands[3], result;
+  const std::vector<int64_t> *varied[3] = {};
+  bool isKnown = bool(step.compute);
+  for (auto [number, slot] : llvm::enumerate(step.args)) {
+    isKnown &= slot != kNoSlot && warp.known[slot];
+    if (!isKnown)
+      break;
+    operands[number].integer = warp.values[slot];
+    if (auto found = warp.varied.find(slot); found != warp.varied.end())
+      varied[number] = &found->second;
+  }
   std::vector<int64_t> results;
   results.reserve(choices.size());
-  bool isKnown = bool(step.compute);
   for (size_t index = 0; isKnown && index < choices.size(); ++index) {
-    RegionNumber operands[3], result;
-    for (auto [number, slot] : llvm::enumerate(step.args)) {
-      isKnown &= slot != kNoSlot && warp.known[slot];
-      if (!isKnown)
-        break;
-      auto varied = warp.varied.find(slot);
-      operands[number].integer = varied == warp.varied.end()
-                                     ? warp.values[slot]
-                                     : varied->second[index];
-    }
-    isKnown = isKnown && step.compute(operands, result);
-    if (isKnown)
-      results.push_back(result.integer);
+    for (size_t number = 0; number < step.args.size(); ++number)
+      if (varied[number])
+        operands[number].integer = (*varied[number])[index];
+    isKnown = step.compute(operands, result);
+    results.push_back(result.integer);
   }
   warp.varied.erase(step.dst);
   warp.known[step.dst] = isKnown;

@@ -319,8 +319,10 @@ void Machine::set(Warp &warp, Slot slot, int64_t value) {
     return;
   warp.values[slot] = value;
   warp.known[slot] = true;
-  warp.varied.erase(slot);
-  warp.unknown.erase(slot);
+  if (!warp.varied.empty())
+    warp.varied.erase(slot);
+  if (!warp.unknown.empty())
+    warp.unknown.erase(slot);
 }
 
 bool Machine::get(Warp &warp, Slot slot, int64_t &value, const char *what) {
@@ -381,7 +383,8 @@ void Machine::compute(Warp &warp, const Step &step) {
   auto isVaried = [&](Slot slot) { return warp.varied.count(slot) != 0; };
   if (!warp.varied.empty() && llvm::any_of(step.args, isVaried))
     return computeVaried(warp, step);
-  warp.varied.erase(step.dst);
+  if (!warp.varied.empty())
+    warp.varied.erase(step.dst);
   if (!step.factors.empty())
     return computeSumOfKnown(warp, step);
   RegionNumber operands[3], result;

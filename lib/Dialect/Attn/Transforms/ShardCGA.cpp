@@ -18,6 +18,11 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
+/// On a kernel whose loads have been decided. The pass runs on IR of any step
+/// before the barrier rung, and what it asks for is not to be seen any more
+/// once tile loops are lowered: indices are then of block ids or read from
+/// slots.
+static constexpr StringLiteral kShardedAttr = "attn.sharded";
 /// Rows after which the swizzle of an address repeats.
 static constexpr int64_t kSwizzleRows = 8;
 /// CTAs of a cluster, beyond the portable 8 (CUDA programming guide).
@@ -83,7 +88,7 @@ struct AttnShardCGAPass : attn::impl::AttnShardCGAPassBase<AttnShardCGAPass> {
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
       std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
-      if (!size)
+      if (!size || kernel->hasAttr(kShardedAttr))
         return WalkResult::skip();
       int64_t ctas = getClusterCTAs(*size);
       if (ctas < 1 || ctas > kMostClusterCTAs) {
@@ -96,6 +101,7 @@ struct AttnShardCGAPass : attn::impl::AttnShardCGAPassBase<AttnShardCGAPass> {
       KernelSharder sharder(kernel, ctas, getOperation());
       if (failed(sharder.run()))
         return WalkResult::interrupt();
+      kernel->setAttr(kShardedAttr, UnitAttr::get(kernel.getContext()));
       numShared += sharder.numShared;
       numOwn += sharder.numOwn;
       return WalkResult::skip();
