@@ -2,6 +2,10 @@
 
 #include "attn/Schedule/Core/CombineChoice.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include <cmath>
 
 using namespace mlir;
@@ -34,6 +38,48 @@ static constexpr double kWave = 0.25;
 /// the host.
 static constexpr double kOneLaunch = 0.2;
 
+/// The memory that a value is a view of.
+static Value getBase(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+/// True if an op does no more than get memory, so that nothing that stands
+/// behind it sees what stands in front of it.
+static bool isPassive(Operation &op) {
+  if (isMemoryEffectFree(&op))
+    return true;
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
+      getEffectsRecursively(&op);
+  return effects && llvm::all_of(*effects, [](const auto &effect) {
+           return isa<MemoryEffects::Allocate>(effect.getEffect());
+         });
+}
+
+/// True if a kernel at the place of `op` may write what `combine`, behind it in
+/// its block, writes: it is there already, no op between the two looks at
+/// memory, and it is nothing that CTAs which still run may read.
+static bool mayWriteEarly(AttentionOp op, CombineOp combine) {
+  DominanceInfo dominance;
+  if (!llvm::all_of(combine->getOperands(), [&](Value operand) {
+        return dominance.properlyDominates(operand, op);
+      }))
+    return false;
+  for (Operation *each = op->getNextNode(); each != combine;
+       each = each->getNextNode())
+    if (!isPassive(*each))
+      return false;
+  llvm::SetVector<Value> read(op->operand_begin(), op->operand_end());
+  for (Region &region : op->getRegions())
+    getUsedValuesDefinedAbove(region, read);
+  auto isRead = [&](Value written) {
+    return llvm::any_of(
+        read, [&](Value each) { return getBase(each) == getBase(written); });
+  };
+  return llvm::none_of(combine.getDpsInits(), isRead);
+}
+
 CombineOp attn::findMergedCombine(AttentionOp op) {
   SmallVector<CombineOp> found;
   for (Operation *user : op.getO().getUsers())
@@ -48,7 +94,8 @@ CombineOp attn::findMergedCombine(AttentionOp op) {
                  combine.getPartialLse() == op.getLse();
   bool isBehind =
       combine->getBlock() == op->getBlock() && op->isBeforeInBlock(combine);
-  return isWhole && isBehind ? combine : CombineOp();
+  return isWhole && isBehind && mayWriteEarly(op, combine) ? combine
+                                                           : CombineOp();
 }
 
 CombineWay attn::getCombineWay(PlanAttrInterface plan) {

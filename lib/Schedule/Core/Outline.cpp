@@ -222,9 +222,10 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     combine = findMergedCombine(op);
     if (!combine)
       return op.emitOpError("expected partial results in memory of "
-                            "memref.alloc and one attn.combine of them behind "
-                            "the op, which plan ")
-             << plan << " computes too";
+                            "memref.alloc and one attn.combine of them, behind "
+                            "the op and with nothing between that its place "
+                            "could change, for combine = launch of plan ")
+             << plan;
     if (failed(mergeInLaunch(facts, combine)))
       return failure();
   }

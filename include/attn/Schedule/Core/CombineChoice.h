@@ -13,15 +13,15 @@
 namespace mlir::attn {
 
 /// The combine whose work a kernel of `op` may do: the only one of its partial
-/// results, which are in memory of memref.alloc, behind it in its block. Null
-/// if there is none.
+/// results, which are in memory of memref.alloc, behind it in its block, if the
+/// place of `op` lets it write the results. Null if there is none.
 CombineOp findMergedCombine(AttentionOp op);
 
 /// What merges the runs of a plan: a second kernel if it has no such parameter.
 CombineWay getCombineWay(PlanAttrInterface plan);
 
 /// Microseconds from the end of a kernel of `splits` runs to the end of the one
-/// that merges them. The bytes are the estimate's of the first one.
+/// that merges them. Its bytes are counted in the estimate of the first kernel.
 double estimateMerge(int64_t splits);
 
 /// The same from the end of a CTA's last run of a tile, of whose results it

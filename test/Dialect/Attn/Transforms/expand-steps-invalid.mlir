@@ -91,7 +91,7 @@ func.func @order(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
 // -----
 
 func.func @merged_by_nobody(%q: memref<1x1x16x16xf16>, %po: memref<2x1x1x16x16xf32>, %pl: memref<2x1x1x16xf32>) {
-  // expected-error @below {{expected partial results in memory of memref.alloc and one attn.combine of them behind the op, which plan #attn.split_q<combine = launch> computes too}}
+  // expected-error @below {{expected partial results in memory of memref.alloc and one attn.combine of them, behind the op and with nothing between that its place could change, for combine = launch of plan #attn.split_q<combine = launch>}}
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
                  outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, plan = #attn.split_q<combine = launch>}
   return
@@ -102,7 +102,7 @@ func.func @merged_by_nobody(%q: memref<1x1x16x16xf16>, %po: memref<2x1x1x16x16xf
 func.func @merged_twice(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>, %p: memref<1x1x16x16xf16>) {
   %po = memref.alloc() : memref<2x1x1x16x16xf32>
   %pl = memref.alloc() : memref<2x1x1x16xf32>
-  // expected-error @below {{expected partial results in memory of memref.alloc and one attn.combine of them behind the op}}
+  // expected-error @below {{expected partial results in memory of memref.alloc and one attn.combine of them}}
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
                  outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, plan = #attn.split_q<combine = launch>}
   attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) outs(%o : memref<1x1x16x16xf16>)
