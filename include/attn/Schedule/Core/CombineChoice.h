@@ -21,7 +21,7 @@ CombineOp findMergedCombine(AttentionOp op);
 CombineWay getCombineWay(PlanAttrInterface plan);
 
 /// Microseconds from the end of a kernel of `splits` runs to the end of the one
-/// that merges them. The bytes are the estimate's of the first one.
+/// that merges them. Its bytes are counted in the estimate of the first kernel.
 double estimateMerge(int64_t splits);
 
 /// The same from the end of a CTA's last run of a tile, of whose results it
